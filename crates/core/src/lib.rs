@@ -1,1 +1,15 @@
-//! .
+//! What things mean in Portcullis: ids, tokens, tools, calls, policy, DLP and audit records.
+//!
+//! Everything here is pure. **Invariant:** core never waits, has no clock and no random source of
+//! its own, and knows neither HTTP nor SQL nor MCP transports.
+
+pub mod clock;
+pub mod id;
+pub mod json;
+pub mod limits;
+pub mod principal;
+pub mod random;
+pub mod refusal;
+pub mod secret;
+pub mod token;
+pub mod tool;

@@ -1,0 +1,100 @@
+//! Points in time and where they come from.
+
+use std::fmt;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Serialize, Serializer};
+
+/// Tells the time. Only `boot.rs` makes the real one; tests hand in one they can set.
+pub trait Clock: Send + Sync + fmt::Debug {
+    /// The present moment.
+    fn now(&self) -> Timestamp;
+}
+
+/// A point in time in microseconds since 1970-01-01T00:00:00Z.
+///
+/// Displayed and serialised as RFC 3339 in UTC with milliseconds: `2026-11-20T11:02:15.123Z`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// From microseconds since the Unix epoch.
+    #[must_use]
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    /// Microseconds since the Unix epoch.
+    #[must_use]
+    pub const fn as_micros(self) -> i64 {
+        self.0
+    }
+
+    /// Whole seconds since the Unix epoch, rounded down.
+    #[must_use]
+    pub const fn as_seconds(self) -> i64 {
+        self.0.div_euclid(1_000_000)
+    }
+
+    /// Whole milliseconds since the Unix epoch; 0 before it.
+    #[must_use]
+    pub fn as_millis(self) -> u64 {
+        u64::try_from(self.0.div_euclid(1000)).unwrap_or(0)
+    }
+
+    /// This moment moved by `seconds`, clamped to what can be represented.
+    #[must_use]
+    pub const fn plus_seconds(self, seconds: i64) -> Self {
+        Self(self.0.saturating_add(seconds.saturating_mul(1_000_000)))
+    }
+
+    /// Parses an RFC 3339 date-time with any offset; `None` for anything else.
+    #[must_use]
+    pub fn parse_rfc3339(text: &str) -> Option<Self> {
+        let parsed = DateTime::parse_from_rfc3339(text).ok()?;
+        Some(Self(parsed.timestamp_micros()))
+    }
+
+    fn to_utc(self) -> DateTime<Utc> {
+        DateTime::from_timestamp_micros(self.0).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_utc().to_rfc3339_opts(SecondsFormat::Millis, true))
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timestamp_reads_back_what_it_wrote_to_the_millisecond() {
+        let moment = Timestamp::from_micros(1_795_172_535_123_000);
+
+        assert_eq!(moment.to_string(), "2026-11-20T11:02:15.123Z");
+        assert_eq!(Timestamp::parse_rfc3339("2026-11-20T11:02:15.123Z"), Some(moment));
+        assert_eq!(Timestamp::parse_rfc3339("2026-11-20T12:02:15.123+01:00"), Some(moment));
+    }
+
+    #[test]
+    fn what_is_not_rfc3339_is_no_timestamp() {
+        for text in ["", "now", "2026-11-20", "2026-11-20 11:02", "1795172535"] {
+            assert_eq!(Timestamp::parse_rfc3339(text), None, "{text}");
+        }
+    }
+}

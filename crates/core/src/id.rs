@@ -1,0 +1,226 @@
+//! Ids: `<prefix>_<ULID>`, time-ordered, URL-safe, matched case-sensitively.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Serialize, Serializer};
+use ulid::Ulid;
+
+use crate::{clock::Clock, random, random::Random};
+
+/// Makes ids from the moment of a clock and a random source.
+#[derive(Debug, Clone, Copy)]
+pub struct Ids<'a> {
+    /// Gives the first 48 bits.
+    pub clock: &'a dyn Clock,
+    /// Gives the other 80 bits.
+    pub random: &'a dyn Random,
+}
+
+impl Ids<'_> {
+    fn ulid(self) -> Ulid {
+        let mut low = [0; 16];
+        low[6..].copy_from_slice(&random::bytes::<10>(self.random));
+        Ulid::from_parts(self.clock.now().as_millis(), u128::from_be_bytes(low))
+    }
+}
+
+/// The text is not an id of the expected kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not an id of the form `{prefix}_` and 26 characters")]
+pub struct IdError {
+    prefix: &'static str,
+}
+
+fn parse_ulid(text: &str, prefix: &'static str) -> Result<Ulid, IdError> {
+    let error = IdError { prefix };
+    let body = text.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('_')).ok_or(error)?;
+    let ulid = Ulid::from_string(body).map_err(|_| error)?;
+    // Crockford decoding forgives lower case and look-alikes; ids are matched exactly.
+    let mut canonical = [0; ulid::ULID_LEN];
+    if ulid.array_to_str(&mut canonical) == body { Ok(ulid) } else { Err(error) }
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Ulid);
+
+        impl $name {
+            /// What every id of this kind begins with, before the `_`.
+            pub const PREFIX: &'static str = $prefix;
+
+            /// A new id, ordered by the moment it was made.
+            #[must_use]
+            pub fn new(ids: Ids<'_>) -> Self {
+                Self(ids.ulid())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let mut text = [0; ulid::ULID_LEN];
+                f.write_str(concat!($prefix, "_"))?;
+                f.write_str(self.0.array_to_str(&mut text))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                parse_ulid(text, $prefix).map(Self)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+    };
+}
+
+id!(
+    /// A tenant.
+    OrgId, "org"
+);
+id!(
+    /// A token; the id may be shown, the token itself may not.
+    TokenId, "tok"
+);
+id!(
+    /// A chain of tokens that are revoked together.
+    GrantId, "grn"
+);
+id!(
+    /// A connection to an upstream MCP server.
+    ProviderId, "prv"
+);
+id!(
+    /// An audit event.
+    EventId, "evt"
+);
+id!(
+    /// One HTTP request.
+    RequestId, "req"
+);
+
+/// Whether a principal is a person or a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrincipalKind {
+    /// A person: `usr_…`, tokens `mcp_live_…`.
+    User,
+    /// A program: `sa_…`, tokens `svc_live_…`.
+    Service,
+}
+
+impl PrincipalKind {
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::User => "usr",
+            Self::Service => "sa",
+        }
+    }
+
+    /// `user` or `service`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Service => "service",
+        }
+    }
+}
+
+/// A user (`usr_…`) or a service account (`sa_…`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PrincipalId {
+    kind: PrincipalKind,
+    ulid: Ulid,
+}
+
+impl PrincipalId {
+    /// A new id for a principal of this kind.
+    #[must_use]
+    pub fn new(kind: PrincipalKind, ids: Ids<'_>) -> Self {
+        Self { kind, ulid: ids.ulid() }
+    }
+
+    /// Person or program.
+    #[must_use]
+    pub const fn kind(self) -> PrincipalKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for PrincipalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = [0; ulid::ULID_LEN];
+        f.write_str(self.kind.prefix())?;
+        f.write_str("_")?;
+        f.write_str(self.ulid.array_to_str(&mut text))
+    }
+}
+
+impl fmt::Debug for PrincipalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for PrincipalId {
+    type Err = IdError;
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let kind =
+            if text.starts_with("sa_") { PrincipalKind::Service } else { PrincipalKind::User };
+        Ok(Self { kind, ulid: parse_ulid(text, kind.prefix())? })
+    }
+}
+
+impl Serialize for PrincipalId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ULID: &str = "01M754BKTKX1YB8Q05NMW9TP4G";
+
+    #[test]
+    fn an_id_reads_back_what_it_wrote() {
+        let text = format!("org_{ULID}");
+        let id: OrgId = text.parse().unwrap();
+
+        assert_eq!(id.to_string(), text);
+    }
+
+    #[test]
+    fn a_principal_id_tells_its_kind() {
+        let user: PrincipalId = format!("usr_{ULID}").parse().unwrap();
+        let service: PrincipalId = format!("sa_{ULID}").parse().unwrap();
+
+        assert_eq!(user.kind(), PrincipalKind::User);
+        assert_eq!(service.kind(), PrincipalKind::Service);
+        assert_eq!(service.to_string(), format!("sa_{ULID}"));
+    }
+
+    #[test]
+    fn look_alikes_of_an_id_are_refused() {
+        let lower = format!("org_{}", ULID.to_lowercase());
+        let twin = format!("org_{}", ULID.replace('1', "I"));
+        let other = format!("evt_{ULID}");
+        for text in ["", "org_", ULID, lower.as_str(), twin.as_str(), other.as_str(), "org_🦀"] {
+            assert!(text.parse::<OrgId>().is_err(), "{text}");
+        }
+    }
+}
