@@ -1,0 +1,371 @@
+//! The record itself. Members are declared in the order of their names, so that serialising a
+//! record writes its canonical form (RFC 8785) without sorting; a test holds this true.
+
+use serde::Serialize;
+
+use crate::{
+    audit::DetachedParts,
+    clock::Timestamp,
+    id::{EventId, OrgId, PrincipalId, ProviderId, RequestId, TokenId},
+    principal::{AuthMethod, Caller},
+    refusal::Executed,
+};
+
+/// Version of the record's shape.
+pub const SCHEMA: u32 = 1;
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub enum EventType {
+    /// A tool was called, or a call was refused.
+    #[serde(rename = "mcp.invocation")]
+    McpInvocation,
+    /// A token was made.
+    #[serde(rename = "token.issued")]
+    TokenIssued,
+    /// A token and what descends from it was revoked.
+    #[serde(rename = "token.revoked")]
+    TokenRevoked,
+    /// A provider became usable.
+    #[serde(rename = "provider.connected")]
+    ProviderConnected,
+    /// An upstream changed a tool's definition.
+    #[serde(rename = "tool.changed")]
+    ToolChanged,
+    /// Another policy set is in force.
+    #[serde(rename = "policy.changed")]
+    PolicyChanged,
+    /// A node began to serve.
+    #[serde(rename = "system.started")]
+    SystemStarted,
+}
+
+impl EventType {
+    /// The type as it stands in the record, such as `mcp.invocation`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::McpInvocation => "mcp.invocation",
+            Self::TokenIssued => "token.issued",
+            Self::TokenRevoked => "token.revoked",
+            Self::ProviderConnected => "provider.connected",
+            Self::ToolChanged => "tool.changed",
+            Self::PolicyChanged => "policy.changed",
+            Self::SystemStarted => "system.started",
+        }
+    }
+}
+
+/// How the actor was known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Auth {
+    /// `operator`, `oidc`, `token` or `system`.
+    pub method: &'static str,
+    /// The trust rule that admitted it, if one did.
+    pub trust: Option<String>,
+}
+
+/// Who did it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Actor {
+    /// How it was known.
+    pub auth: Auth,
+    /// The principal; absent for the system itself.
+    pub id: Option<PrincipalId>,
+    /// The token it used.
+    pub token_id: Option<TokenId>,
+    /// `user`, `service`, `system` or `anonymous`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// On whose behalf.
+    pub via: Option<PrincipalId>,
+}
+
+impl Actor {
+    /// The actor behind a verified token.
+    #[must_use]
+    pub fn of(caller: &Caller) -> Self {
+        let trust = match &caller.method {
+            AuthMethod::Oidc { trust } => Some(trust.clone()),
+            AuthMethod::Operator | AuthMethod::Token => None,
+        };
+        Self {
+            auth: Auth { method: caller.method.name(), trust },
+            id: Some(caller.principal_id),
+            token_id: Some(caller.token_id),
+            kind: caller.principal_id.kind().as_str(),
+            via: caller.via,
+        }
+    }
+
+    /// The gateway or its operator's shell.
+    #[must_use]
+    pub const fn system() -> Self {
+        Self {
+            auth: Auth { method: "system", trust: None },
+            id: None,
+            token_id: None,
+            kind: "system",
+            via: None,
+        }
+    }
+}
+
+/// The HTTP request it came with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Request {
+    /// Ours, also in `X-Request-Id`.
+    pub id: RequestId,
+    /// Whether an idempotency key protected it.
+    pub idempotent: bool,
+    /// The W3C trace id the caller sent.
+    pub trace_id: Option<String>,
+}
+
+/// Whose credential went upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Credential {
+    /// The caller's own connection.
+    Own,
+    /// The org's connection.
+    Org,
+}
+
+/// What it was done to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Target {
+    /// Whose credential went upstream.
+    pub credential: Option<Credential>,
+    /// Tool id, provider id, token id or policy set; absent when the request named nothing valid.
+    pub id: Option<String>,
+    /// The connection.
+    pub provider_id: Option<ProviderId>,
+    /// `mcp`, `token`, `provider`, `policy_set` or `node`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Which definition of the tool was in force.
+    pub version: Option<String>,
+}
+
+/// Worst outcome of the scans of input and output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DlpResult {
+    /// Not run.
+    Skipped,
+    /// Nothing found.
+    Passed,
+    /// Found, and nothing acted on it.
+    Flagged,
+    /// Found and masked.
+    Redacted,
+    /// Found, and the call or its result was stopped.
+    Blocked,
+}
+
+impl DlpResult {
+    /// `skipped`, `passed`, `flagged`, `redacted` or `blocked`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Skipped => "skipped",
+            Self::Passed => "passed",
+            Self::Flagged => "flagged",
+            Self::Redacted => "redacted",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
+/// One DLP finding as it may be told: where and what kind, never the value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DlpFinding {
+    /// `flag`, `redact` or `block`.
+    pub action: &'static str,
+    /// How often.
+    pub count: u32,
+    /// Which detector.
+    pub detector: String,
+    /// Equal values of one org have equal fingerprints.
+    pub fingerprint: String,
+    /// JSON Pointer.
+    pub path: String,
+    /// `input` or `output`.
+    pub stage: &'static str,
+}
+
+/// What policy said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordedDecision {
+    /// The call was permitted.
+    Allow,
+    /// The call, or its result, was stopped.
+    Deny,
+}
+
+impl RecordedDecision {
+    /// `allow` or `deny`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// How the call was governed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Governance {
+    /// Absent when none was reached.
+    pub decision: Option<RecordedDecision>,
+    /// Every policy that took part in the decision.
+    pub determining_policies: Vec<String>,
+    /// What DLP found.
+    pub dlp_findings: Vec<DlpFinding>,
+    /// Worst DLP outcome.
+    pub dlp_result: DlpResult,
+    /// The policy that decided.
+    pub policy: Option<String>,
+    /// Digest of the whole set in force.
+    pub policy_set: Option<String>,
+    /// Digest of the deciding policy; absent for built-ins.
+    pub policy_version: Option<String>,
+    /// The policy's reason, for a denial.
+    pub reason: Option<String>,
+    /// Shadow policies that would have changed the decision.
+    pub shadow: Vec<String>,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeStatus {
+    /// Done.
+    Success,
+    /// The tool ran and reported an error.
+    ToolError,
+    /// Policy or DLP said no.
+    Denied,
+    /// The request or its input was invalid.
+    Invalid,
+    /// No such tool for this caller.
+    NotFound,
+    /// A limit was exceeded.
+    RateLimited,
+    /// The provider failed.
+    UpstreamError,
+    /// The provider was too slow.
+    UpstreamTimeout,
+    /// The gateway could not do it.
+    Unavailable,
+    /// The node died between intent and outcome.
+    Unknown,
+}
+
+impl OutcomeStatus {
+    /// The status as it stands in the record.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::ToolError => "tool_error",
+            Self::Denied => "denied",
+            Self::Invalid => "invalid",
+            Self::NotFound => "not_found",
+            Self::RateLimited => "rate_limited",
+            Self::UpstreamError => "upstream_error",
+            Self::UpstreamTimeout => "upstream_timeout",
+            Self::Unavailable => "unavailable",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// The end of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// `error.code` of the answer, if it was an error.
+    pub error_code: Option<&'static str>,
+    /// Whether the upstream effect happened.
+    pub executed: Executed,
+    /// The status the caller was answered with; 0 when there was no answer.
+    pub http_status: u16,
+    /// In one word.
+    pub status: OutcomeStatus,
+}
+
+impl Outcome {
+    /// Done, answered 200.
+    #[must_use]
+    pub const fn success(executed: Executed) -> Self {
+        let status = OutcomeStatus::Success;
+        Self { error_code: None, executed, http_status: 200, status }
+    }
+}
+
+/// A whole event before it has a place in the log.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// Its id.
+    pub id: EventId,
+    /// The org whose log it belongs to.
+    pub org_id: OrgId,
+    /// What happened.
+    pub kind: EventType,
+    /// When the request arrived.
+    pub occurred_at: Timestamp,
+    /// Who did it.
+    pub actor: Actor,
+    /// The request it came with.
+    pub request: Option<Request>,
+    /// What it was done to.
+    pub target: Option<Target>,
+    /// How it was governed.
+    pub governance: Option<Governance>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The erasable part and the commitments to it.
+    pub detached: DetachedParts,
+}
+
+#[derive(Serialize)]
+struct Core<'a> {
+    actor: &'a Actor,
+    commitments: &'a serde_json::Map<String, serde_json::Value>,
+    governance: Option<&'a Governance>,
+    id: EventId,
+    occurred_at: Timestamp,
+    org_id: OrgId,
+    outcome: &'a Outcome,
+    request: Option<&'a Request>,
+    schema: u32,
+    target: Option<&'a Target>,
+    #[serde(rename = "type")]
+    kind: EventType,
+}
+
+impl Event {
+    /// The canonical JSON of everything that is hashed, but for the place in the log, which
+    /// [`super::leaf_bytes`] adds when the event is sealed.
+    #[must_use]
+    pub fn core_json(&self) -> String {
+        let core = Core {
+            actor: &self.actor,
+            commitments: &self.detached.commitments,
+            governance: self.governance.as_ref(),
+            id: self.id,
+            occurred_at: self.occurred_at,
+            org_id: self.org_id,
+            outcome: &self.outcome,
+            request: self.request.as_ref(),
+            schema: SCHEMA,
+            target: self.target.as_ref(),
+            kind: self.kind,
+        };
+        // Strings, integers and maps with string keys always serialise.
+        serde_json::to_string(&core).unwrap_or_default()
+    }
+}
