@@ -1,0 +1,157 @@
+//! From matches to findings: one per detector and place, with pointers that hold no match.
+
+use std::{borrow::Cow, collections::HashMap, ops::Range};
+
+use super::{
+    body::{Body, Kind},
+    detector::Shape,
+    finding::{Finding, Findings, Fingerprint, FingerprintKey},
+    kinds::Likelihood,
+    redact,
+    scan::{Match, Scanner},
+    views::Views,
+};
+
+/// One finding in the making.
+struct Group {
+    active: u16,
+    segment: u32,
+    count: u32,
+    likelihood: Likelihood,
+    spans: Vec<(Range<usize>, Fingerprint)>,
+}
+
+/// Groups matches by detector and origin.
+pub(super) fn findings(
+    scanner: &Scanner,
+    body: &Body,
+    views: &Views,
+    mut matches: Vec<Match>,
+    key: &FingerprintKey,
+) -> Findings {
+    if matches.is_empty() {
+        return Findings::default();
+    }
+    drop_contained(scanner, &mut matches);
+    let mut groups: Vec<Group> = Vec::new();
+    let mut index: HashMap<(u32, u16), usize> = HashMap::new();
+    for found in matches {
+        let Some(origin) = views.origin(body, found.segment, &found.range) else { continue };
+        let Some(active) = scanner.active.get(usize::from(found.active)) else { continue };
+        let detector = active.detector;
+        let value = detector.normal_form.apply(body.slice(found.range.clone()));
+        let print = key.fingerprint(detector.name, &value);
+        let place = *index.entry((origin.segment, found.active)).or_insert_with(|| {
+            groups.push(Group {
+                active: found.active,
+                segment: origin.segment,
+                count: 0,
+                likelihood: found.likelihood,
+                spans: Vec::new(),
+            });
+            groups.len() - 1
+        });
+        if let Some(group) = groups.get_mut(place) {
+            group.add(origin.inside, print, found.likelihood, origin.is_direct);
+        }
+    }
+    groups.sort_by_key(|group| (group.segment, group.active));
+    let masked = masked_keys(scanner, body, &groups);
+    Findings::new(groups.iter().filter_map(|g| g.finding(scanner, body, &masked)).collect())
+}
+
+impl Group {
+    /// Counts a match, unless it is one that was seen already, read another way.
+    fn add(
+        &mut self,
+        span: Range<usize>,
+        print: Fingerprint,
+        likelihood: Likelihood,
+        is_direct: bool,
+    ) {
+        let overlaps = |known: &Range<usize>| known.start < span.end && span.start < known.end;
+        let is_known =
+            !is_direct && self.spans.iter().any(|(known, p)| *p == print && overlaps(known));
+        if !is_known {
+            self.count += 1;
+            self.likelihood = self.likelihood.max(likelihood);
+            self.spans.push((span, print));
+        }
+    }
+
+    fn finding(
+        &self,
+        scanner: &Scanner,
+        body: &Body,
+        masked: &HashMap<u32, Vec<u8>>,
+    ) -> Option<Finding> {
+        let detector = scanner.active.get(usize::from(self.active))?.detector;
+        let segment = body.segment(self.segment)?;
+        let mut fingerprints: Vec<Fingerprint> = Vec::new();
+        for (_, print) in &self.spans {
+            if !fingerprints.contains(print) {
+                fingerprints.push(*print);
+            }
+        }
+        let shown =
+            |node, key| masked.get(&node).map_or(Cow::Borrowed(key), |m| Cow::Owned(m.clone()));
+        Some(Finding {
+            detector: detector.name,
+            category: detector.category,
+            pointer: body.pointer(segment.node, shown),
+            target: body.pointer(segment.node, |_, key| Cow::Borrowed(key)),
+            in_key: segment.kind == Kind::Key,
+            count: self.count,
+            likelihood: self.likelihood,
+            fingerprints,
+            spans: self.spans.iter().map(|(span, _)| span.clone()).collect(),
+        })
+    }
+}
+
+/// The keys that matched, by node, with their matches masked.
+fn masked_keys(scanner: &Scanner, body: &Body, groups: &[Group]) -> HashMap<u32, Vec<u8>> {
+    let mut spans: HashMap<u32, Vec<(Range<usize>, &str)>> = HashMap::new();
+    for group in groups {
+        let Some(active) = scanner.active.get(usize::from(group.active)) else { continue };
+        if body.segment(group.segment).is_some_and(|segment| segment.kind == Kind::Key) {
+            let found = group.spans.iter().map(|(span, _)| (span.clone(), active.detector.name));
+            spans.entry(group.segment).or_default().extend(found);
+        }
+    }
+    let mask = |(segment, spans): (u32, Vec<(Range<usize>, &str)>)| {
+        let segment = body.segment(segment)?;
+        let key = String::from_utf8_lossy(body.slice(segment.range()));
+        Some((segment.node, redact::mask(&key, &spans).into_bytes()))
+    };
+    spans.into_iter().filter_map(mask).collect()
+}
+
+/// Drops numbers that are a piece of a longer number that matched, such as four groups of an
+/// IBAN that happen to make a card.
+fn drop_contained(scanner: &Scanner, matches: &mut Vec<Match>) {
+    let is_number = |found: &Match| {
+        let active = scanner.active.get(usize::from(found.active));
+        active.is_some_and(|active| matches!(active.detector.shape, Shape::Digits(_)))
+    };
+    let numbers: Vec<(u32, Range<usize>)> = matches
+        .iter()
+        .filter(|found| is_number(found))
+        .map(|found| (found.segment, found.range.clone()))
+        .collect();
+    let mut at = 0_usize;
+    matches.retain(|found| {
+        if !is_number(found) {
+            return true;
+        }
+        // Digit runs are found in order: what contains a match stands next to it.
+        let near = numbers.get(at.saturating_sub(4)..numbers.len().min(at + 5));
+        at += 1;
+        !near.unwrap_or_default().iter().any(|(segment, range)| {
+            *segment == found.segment
+                && range.len() > found.range.len()
+                && range.start <= found.range.start
+                && found.range.end <= range.end
+        })
+    });
+}
