@@ -46,11 +46,11 @@ pub(super) fn crc_base62(token: &[u8], from: usize) -> bool {
     expected == *sum
 }
 
-/// Whether text is base64url of a JSON object that has all the members.
+/// Whether text is base64url of a JSON object that has one of the members.
 pub(super) fn is_json_object(part: &[u8], members: &[&str]) -> bool {
     let decoded = URL_SAFE_NO_PAD.decode(part).unwrap_or_default();
     match serde_json::from_slice(&decoded) {
-        Ok(Value::Object(object)) => members.iter().all(|name| object.contains_key(*name)),
+        Ok(Value::Object(object)) => members.iter().any(|name| object.contains_key(*name)),
         Ok(_) | Err(_) => false,
     }
 }
@@ -74,7 +74,7 @@ pub(super) fn entropy(text: &[u8]) -> f64 {
 
 /// Whether text looks random rather than written: enough entropy, no long repetition.
 pub(super) fn looks_random(text: &[u8], least_entropy: f64) -> bool {
-    entropy(text) >= least_entropy && !text.windows(5).any(is_one_byte)
+    entropy(text) >= least_entropy && !text.windows(8).any(is_one_byte)
 }
 
 fn is_one_byte(window: &[u8]) -> bool {

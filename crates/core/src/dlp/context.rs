@@ -26,13 +26,19 @@ pub(super) fn stands_above(body: &Body, node: u32, words: &[&str]) -> bool {
 /// Whether a text holds one of the words, as a word: `ssn` in `customerSsn` and `ssn_1`, but
 /// not in `classname`.
 fn names(text: &[u8], words: &[&str]) -> bool {
-    words.iter().any(|word| {
-        let length = word.len();
-        text.windows(length).enumerate().any(|(at, window)| {
-            window.eq_ignore_ascii_case(word.as_bytes())
-                && starts_word(text.get(at.wrapping_sub(1)), window.first())
-                && ends_word(window.last(), text.get(at + length))
-        })
+    let mut before = None;
+    (0..text.len()).any(|at| {
+        let first = text.get(at);
+        let starts = starts_word(before, first);
+        before = first;
+        starts && words.iter().any(|word| names_at(text, at, word))
+    })
+}
+
+fn names_at(text: &[u8], at: usize, word: &str) -> bool {
+    let end = at + word.len();
+    text.get(at..end).is_some_and(|found| {
+        found.eq_ignore_ascii_case(word.as_bytes()) && ends_word(found.last(), text.get(end))
     })
 }
 

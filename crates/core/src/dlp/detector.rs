@@ -108,6 +108,8 @@ impl Candidate<'_> {
 pub(super) struct DigitRun {
     /// Each group's offsets.
     pub(super) groups: Vec<Range<usize>>,
+    /// How many digits they have together.
+    pub(super) total: usize,
 }
 
 impl Detector {

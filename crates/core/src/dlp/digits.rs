@@ -8,7 +8,7 @@ use super::detector::DigitRun;
 const BLOCK: usize = 16;
 
 /// A block with fewer digits than this is skipped.
-const DENSE: usize = 4;
+const DENSE: u8 = 4;
 
 /// How far before a dense block a run may begin and still be of interest.
 const LEAD: usize = 24;
@@ -23,7 +23,7 @@ pub(super) fn each_run(text: &[u8], range: Range<usize>, mut each: impl FnMut(&D
     let blocks = text.get(range.clone()).unwrap_or_default().chunks(BLOCK);
     for (start, block) in (range.start..).step_by(BLOCK).zip(blocks) {
         let end = start + block.len();
-        if end <= done || block.iter().filter(|byte| byte.is_ascii_digit()).count() < DENSE {
+        if end <= done || count_digits(block) < DENSE {
             continue;
         }
         let mut at = run_start(text, start.saturating_sub(LEAD).max(done), done);
@@ -41,6 +41,15 @@ pub(super) fn each_run(text: &[u8], range: Range<usize>, mut each: impl FnMut(&D
     }
 }
 
+/// Written so that a whole block is counted at once.
+fn count_digits(block: &[u8]) -> u8 {
+    let ones = |bytes: &[u8]| bytes.iter().map(|byte| u8::from(byte.wrapping_sub(b'0') < 10)).sum();
+    match block.first_chunk::<BLOCK>() {
+        Some(whole) => ones(whole),
+        None => ones(block),
+    }
+}
+
 /// Steps back to where the digits around an offset begin.
 fn run_start(text: &[u8], at: usize, floor: usize) -> usize {
     let before = text.get(floor..at).unwrap_or_default();
@@ -50,11 +59,13 @@ fn run_start(text: &[u8], at: usize, floor: usize) -> usize {
 /// Reads one run from its first digit and returns the offset after it.
 fn fill(text: &[u8], start: usize, end: usize, run: &mut DigitRun) -> usize {
     run.groups.clear();
+    run.total = 0;
     let mut at = start;
     loop {
         let rest = text.get(at..end).unwrap_or_default();
         let length = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         run.groups.push(at..at + length);
+        run.total += length;
         at += length;
         let goes_on = text.get(at).is_some_and(|byte| is_separator(*byte))
             && text.get(at + 1).is_some_and(u8::is_ascii_digit)

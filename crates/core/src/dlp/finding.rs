@@ -11,20 +11,20 @@ use super::kinds::{Category, Likelihood};
 /// correlate inside an org and mean nothing outside it.
 #[derive(Clone)]
 pub struct FingerprintKey {
-    bytes: Zeroizing<[u8; 32]>,
+    key: hmac::Key,
 }
 
 impl FingerprintKey {
     /// A key from 32 secret bytes.
     #[must_use]
     pub fn new(bytes: [u8; 32]) -> Self {
-        Self { bytes: Zeroizing::new(bytes) }
+        let bytes = Zeroizing::new(bytes);
+        Self { key: hmac::Key::new(hmac::HMAC_SHA256, bytes.as_ref()) }
     }
 
     /// HMAC-SHA-256 over the detector's name and the normalised value, cut to 16 bytes.
     pub(super) fn fingerprint(&self, detector: &str, value: &[u8]) -> Fingerprint {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, self.bytes.as_ref());
-        let mut context = hmac::Context::with_key(&key);
+        let mut context = hmac::Context::with_key(&self.key);
         context.update(detector.as_bytes());
         context.update(&[0]);
         context.update(value);

@@ -1,6 +1,10 @@
 //! From matches to findings: one per detector and place, with pointers that hold no match.
 
-use std::{borrow::Cow, collections::HashMap, ops::Range};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 use super::{
     body::{Body, Kind},
@@ -18,7 +22,10 @@ struct Group {
     segment: u32,
     count: u32,
     likelihood: Likelihood,
-    spans: Vec<(Range<usize>, Fingerprint)>,
+    spans: Vec<Range<usize>>,
+    fingerprints: Vec<Fingerprint>,
+    distinct: HashSet<Fingerprint>,
+    seen: HashSet<(Fingerprint, usize)>,
 }
 
 /// Groups matches by detector and origin.
@@ -48,11 +55,14 @@ pub(super) fn findings(
                 count: 0,
                 likelihood: found.likelihood,
                 spans: Vec::new(),
+                fingerprints: Vec::new(),
+                distinct: HashSet::new(),
+                seen: HashSet::new(),
             });
             groups.len() - 1
         });
         if let Some(group) = groups.get_mut(place) {
-            group.add(origin.inside, print, found.likelihood, origin.is_direct);
+            group.add(origin.inside, print, found.likelihood);
         }
     }
     groups.sort_by_key(|group| (group.segment, group.active));
@@ -62,20 +72,14 @@ pub(super) fn findings(
 
 impl Group {
     /// Counts a match, unless it is one that was seen already, read another way.
-    fn add(
-        &mut self,
-        span: Range<usize>,
-        print: Fingerprint,
-        likelihood: Likelihood,
-        is_direct: bool,
-    ) {
-        let overlaps = |known: &Range<usize>| known.start < span.end && span.start < known.end;
-        let is_known =
-            !is_direct && self.spans.iter().any(|(known, p)| *p == print && overlaps(known));
-        if !is_known {
+    fn add(&mut self, span: Range<usize>, print: Fingerprint, likelihood: Likelihood) {
+        if self.seen.insert((print, span.start)) {
             self.count += 1;
             self.likelihood = self.likelihood.max(likelihood);
-            self.spans.push((span, print));
+            self.spans.push(span);
+            if self.distinct.insert(print) {
+                self.fingerprints.push(print);
+            }
         }
     }
 
@@ -87,12 +91,6 @@ impl Group {
     ) -> Option<Finding> {
         let detector = scanner.active.get(usize::from(self.active))?.detector;
         let segment = body.segment(self.segment)?;
-        let mut fingerprints: Vec<Fingerprint> = Vec::new();
-        for (_, print) in &self.spans {
-            if !fingerprints.contains(print) {
-                fingerprints.push(*print);
-            }
-        }
         let shown =
             |node, key| masked.get(&node).map_or(Cow::Borrowed(key), |m| Cow::Owned(m.clone()));
         Some(Finding {
@@ -103,8 +101,8 @@ impl Group {
             in_key: segment.kind == Kind::Key,
             count: self.count,
             likelihood: self.likelihood,
-            fingerprints,
-            spans: self.spans.iter().map(|(span, _)| span.clone()).collect(),
+            fingerprints: self.fingerprints.clone(),
+            spans: self.spans.clone(),
         })
     }
 }
@@ -115,7 +113,7 @@ fn masked_keys(scanner: &Scanner, body: &Body, groups: &[Group]) -> HashMap<u32,
     for group in groups {
         let Some(active) = scanner.active.get(usize::from(group.active)) else { continue };
         if body.segment(group.segment).is_some_and(|segment| segment.kind == Kind::Key) {
-            let found = group.spans.iter().map(|(span, _)| (span.clone(), active.detector.name));
+            let found = group.spans.iter().map(|span| (span.clone(), active.detector.name));
             spans.entry(group.segment).or_default().extend(found);
         }
     }

@@ -81,10 +81,15 @@ fn readable(decoded: &[u8]) -> impl Iterator<Item = &str> {
 
 /// Whether the first or the last sixteen characters decode to text.
 fn probe(run: &[u8]) -> bool {
-    let head = run.get(..SHORTEST).unwrap_or_default();
+    let alphabet = alphabet(run);
     let aligned = run.len() / 4 * 4;
-    let tail = run.get(aligned.saturating_sub(SHORTEST)..aligned).unwrap_or_default();
-    reads_like_text(&base64(head)) || reads_like_text(&base64(tail))
+    [run.get(..SHORTEST), run.get(aligned.saturating_sub(SHORTEST)..aligned)]
+        .into_iter()
+        .flatten()
+        .any(|end| {
+            let mut decoded = [0; SHORTEST / 4 * 3];
+            alphabet.decode_slice(end, &mut decoded).is_ok() && reads_like_text(&decoded)
+        })
 }
 
 /// Whether at least three bytes of four are readable.
@@ -94,20 +99,38 @@ fn reads_like_text(decoded: &[u8]) -> bool {
 }
 
 fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
+    const TABLE: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut byte = 0_u8;
+        while byte < 128 {
+            #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
+            {
+                table[byte as usize] =
+                    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_');
+            }
+            byte += 1;
+        }
+        table
+    };
+    TABLE.get(usize::from(byte)).copied().unwrap_or_default()
+}
+
+const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(true);
+static PLAIN: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
+static URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
+
+fn alphabet(run: &[u8]) -> &'static GeneralPurpose {
+    if run.iter().any(|byte| matches!(byte, b'-' | b'_')) { &URL } else { &PLAIN }
 }
 
 fn base64(run: &[u8]) -> Vec<u8> {
-    const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-        .with_decode_allow_trailing_bits(true);
     let whole = match run.len() % 4 {
         1 => run.get(..run.len() - 1).unwrap_or_default(),
         _ => run,
     };
-    let is_url_safe = whole.iter().any(|byte| matches!(byte, b'-' | b'_'));
-    let alphabet = if is_url_safe { &URL_SAFE } else { &STANDARD };
-    GeneralPurpose::new(alphabet, LENIENT).decode(whole).unwrap_or_default()
+    alphabet(run).decode(whole).unwrap_or_default()
 }
 
 fn hex(run: &[u8]) -> Vec<u8> {

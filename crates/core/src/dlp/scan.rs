@@ -257,18 +257,21 @@ impl Active {
         if inside.end > text.len() || !has_free_edges(detector, text, &inside) {
             return None;
         }
+        let candidate = Candidate { text, range: inside };
+        let shape = detector.bits + (detector.check)(&candidate)?;
         let in_context = !detector.context.is_empty()
-            && (context::stands_near(text, &inside, detector.context)
+            && (context::stands_near(text, &candidate.range, detector.context)
                 || context::stands_above(body, home.node, detector.context));
-        let checked = (detector.check)(&Candidate { text, range: inside })?;
         let weight = if in_context {
             detector.context_bits
-        } else if context::stands_above(body, home.node, detector.against) {
+        } else if !detector.against.is_empty()
+            && context::stands_above(body, home.node, detector.against)
+        {
             -AGAINST_BITS
         } else {
             0
         };
-        Likelihood::from_bits(detector.bits + checked + weight)
+        Likelihood::from_bits(shape + weight)
             .filter(|likelihood| *likelihood >= self.min_likelihood)
     }
 }

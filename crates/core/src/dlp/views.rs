@@ -76,7 +76,6 @@ impl Views {
         let mut home = *body.segment(index)?;
         let mut inside = range.start.checked_sub(home.start as usize)?
             ..range.end.checked_sub(home.start as usize)?;
-        let mut is_exact = true;
         while let Kind::View(view) = home.kind {
             let view = self.list.get(view as usize)?;
             inside = match &view.map {
@@ -85,11 +84,10 @@ impl Views {
                 }
                 Map::Whole(run) => run.start as usize..run.end as usize,
             };
-            is_exact = false;
             index = view.source;
             home = *body.segment(index)?;
         }
-        Some(Origin { segment: index, inside, is_direct: is_exact })
+        Some(Origin { segment: index, inside })
     }
 
     /// Adds the views of the segments from `first` on.
@@ -154,8 +152,6 @@ pub(super) struct Origin {
     pub(super) segment: u32,
     /// Bytes of that segment.
     pub(super) inside: Range<usize>,
-    /// Whether the match is in the text as it stands.
-    pub(super) is_direct: bool,
 }
 
 /// The segments that hold a character an unescape reader could act on.

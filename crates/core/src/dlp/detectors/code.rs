@@ -13,7 +13,7 @@ pub(super) const ALL: &[Detector] = &[
             "github_token",
             "GitHub personal, OAuth, app or fine-grained token",
             &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
-            "gh[pousr]_[0-9A-Za-z]{36,251}|github_pat_[0-9A-Za-z]{22}_[0-9A-Za-z]{59}",
+            "gh[pousr]_[0-9A-Za-z]{36,251}|github_pat_[0-9A-Za-z_]{82}",
             &Examples {
                 fires: &[
                     concat!("token ghp_", "F4k3F4k3abcdefghijklmnopqrst01234567"),

@@ -102,8 +102,7 @@ pub(super) const ALL: &[Detector] = &[
 
 /// Runs of groups in this run that may be a card, at most one from each group on.
 fn cards(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
-    let total: usize = run.groups.iter().map(Range::len).sum();
-    if total < 13 {
+    if run.total < 13 {
         return Vec::new();
     }
     let mut found = Vec::new();
@@ -205,10 +204,13 @@ fn ibans(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
 fn iban_at(text: &[u8], run: &DigitRun) -> Option<Range<usize>> {
     let start = run.groups.first().filter(|group| group.len() >= 2)?.start.checked_sub(2)?;
     let country = text.get(start..start + 2)?;
-    let length = iban_length(country)?;
+    if !country.iter().all(u8::is_ascii_alphabetic) {
+        return None;
+    }
     if start.checked_sub(1).and_then(|at| text.get(at)).is_some_and(|byte| is_word(*byte)) {
         return None;
     }
+    let length = iban_length(country)?;
     let mut at = start;
     let mut taken = 0;
     while taken < length {
@@ -252,8 +254,6 @@ fn iban_length(country: &[u8]) -> Option<usize> {
         (33, b"RU"),
     ];
     let upper = country.to_ascii_uppercase();
-    LENGTHS
-        .iter()
-        .find(|(_, countries)| countries.chunks(2).any(|known| known == upper))
-        .map(|(length, _)| *length)
+    let is_known = |countries: &[u8]| countries.chunks(2).any(|known| known == upper);
+    LENGTHS.iter().find(|(_, countries)| is_known(countries)).map(|(length, _)| *length)
 }

@@ -118,7 +118,7 @@ fn private_key(candidate: &Candidate<'_>) -> Option<i32> {
 /// The first part is a JSON object that names an algorithm (RFC 7515, RFC 7516).
 fn jwt(candidate: &Candidate<'_>) -> Option<i32> {
     let header = candidate.matched().split(|byte| *byte == b'.').next()?;
-    checks::is_json_object(header, &["alg"]).then_some(8)
+    checks::is_json_object(header, &["alg", "enc"]).then_some(8)
 }
 
 fn portcullis(candidate: &Candidate<'_>) -> Option<i32> {

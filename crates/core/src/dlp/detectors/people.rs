@@ -89,13 +89,15 @@ pub(super) const ALL: &[Detector] = &[
 
 /// Three groups of 3, 2 and 4 digits, or nine digits alone.
 fn ssns(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
-    let lengths: Vec<usize> = run.groups.iter().map(Range::len).collect();
     let mut found = Vec::new();
+    if run.total < 9 {
+        return found;
+    }
+    let length = |at: usize| run.groups.get(at).map(Range::len);
     for (first, group) in run.groups.iter().enumerate() {
-        let rest = lengths.get(first..).unwrap_or_default();
-        let taken = match rest {
-            [3, 2, 4, ..] => 3,
-            [9, ..] => 1,
+        let taken = match (group.len(), length(first + 1), length(first + 2)) {
+            (9, ..) => 1,
+            (3, Some(2), Some(4)) => 3,
             _ => continue,
         };
         let Some(last) = run.groups.get(first + taken - 1) else { continue };
@@ -103,7 +105,7 @@ fn ssns(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
         let even = taken == 1
             || run.groups.get(first + 1).is_some_and(|middle| text.get(middle.end) == separator);
         let starts = first == 0 || text.get(group.start - 1) == Some(&b' ');
-        let ends = rest.len() == taken || text.get(last.end) == Some(&b' ');
+        let ends = first + taken == run.groups.len() || text.get(last.end) == Some(&b' ');
         if even && starts && ends && separator_fits(taken, separator) {
             found.push(group.start..last.end);
         }

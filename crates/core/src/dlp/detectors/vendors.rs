@@ -8,7 +8,7 @@ pub(super) const ALL: &[Detector] = &[
         "slack_token",
         "Slack bot, user, app or refresh token",
         &["xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-"],
-        r"xox[aboprs]-[0-9A-Za-z-]{10,250}|xoxe[.-][0-9A-Za-z.-]{20,250}|xapp-[0-9]-[A-Z0-9]{6,20}-[0-9]{6,20}-[0-9a-f]{32,80}",
+        r"xox[aboprs]-(?:[0-9A-Za-z]{1,80}-){1,4}[0-9A-Za-z]{8,80}|xoxe[.-][0-9A-Za-z.-]{20,250}|xapp-[0-9]-[A-Z0-9]{6,20}-[0-9]{6,20}-[0-9a-f]{32,80}",
         &Examples {
             fires: &[concat!("xoxb-", "012345678901-012345678901-F4k3abcdefghijklmnop")],
             passes: &["xoxb-", "xoxb-your-token-here"],
@@ -172,7 +172,7 @@ pub(super) const ALL: &[Detector] = &[
         "observability_token",
         "Grafana, New Relic or Dynatrace token",
         &["glsa_", "glc_", "nrak-", "dt0c01."],
-        r"glsa_[0-9A-Za-z]{32}_[0-9A-Fa-f]{8}|glc_eyJ[0-9A-Za-z+/=]{40,300}|NRAK-[0-9A-Z]{27}|dt0c01\.[0-9A-Z]{24}\.[0-9A-Z]{64}",
+        r"glsa_[0-9A-Za-z]{32}_[0-9A-Fa-f]{8}|glc_[0-9A-Za-z+/=]{32,300}|NRAK-[0-9A-Za-z]{27}|dt0c01\.[0-9A-Za-z]{24}\.[0-9A-Za-z]{64}",
         &Examples {
             fires: &[
                 concat!("glsa_", "F4k3abcdefghijklmnop012345678901_0f1e2d3c"),
