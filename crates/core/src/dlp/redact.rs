@@ -1,6 +1,9 @@
 //! Taking findings out of a value and leaving valid JSON behind.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    ops::Range,
+};
 
 use serde_json::{Map, Value};
 
@@ -70,13 +73,24 @@ pub(super) fn apply(
             mask_value(place, &found, extent);
         }
     }
-    let mut keys: Vec<(&str, Vec<&Finding>)> = keys.into_iter().collect();
-    keys.sort_by_key(|(pointer, _)| std::cmp::Reverse(pointer.matches('/').count()));
+    let mut parents: BTreeMap<&str, Members<'_>> = BTreeMap::new();
     for (pointer, found) in keys {
-        rename_key(&mut value, pointer, &found, extent);
+        if let Some((parent, token)) = pointer.rsplit_once('/') {
+            parents.entry(parent).or_default().push((token, found));
+        }
+    }
+    let mut parents: Vec<(&str, Members<'_>)> = parents.into_iter().collect();
+    parents.sort_by_key(|(parent, _)| std::cmp::Reverse(parent.matches('/').count()));
+    for (parent, members) in parents {
+        if let Some(Value::Object(object)) = value.pointer_mut(parent) {
+            rename_keys(object, &members, extent);
+        }
     }
     value
 }
+
+/// Members of one object whose keys matched, by their tokens in the pointer.
+type Members<'a> = Vec<(&'a str, Vec<&'a Finding>)>;
 
 fn mask_value(place: &mut Value, found: &[&Finding], extent: Extent) {
     match place {
@@ -102,26 +116,38 @@ fn first_placeholder(found: &[&Finding]) -> String {
     placeholder(found.first().map_or("match", |finding| finding.detector))
 }
 
-/// Renames one member in its place, to a name that no sibling has.
-fn rename_key(value: &mut Value, pointer: &str, found: &[&Finding], extent: Extent) {
-    let Some((parent, token)) = pointer.rsplit_once('/') else { return };
-    let old = token.replace("~1", "/").replace("~0", "~");
-    let Some(Value::Object(members)) = value.pointer_mut(parent) else { return };
-    if !members.contains_key(&old) {
-        return;
+/// Renames members in their places, each to a name that no sibling has.
+fn rename_keys(object: &mut Map<String, Value>, matched: &[(&str, Vec<&Finding>)], extent: Extent) {
+    let mut names: HashMap<String, String> = HashMap::new();
+    for (token, found) in matched {
+        let old = token.replace("~1", "/").replace("~0", "~");
+        let new = masked(&old, found, extent);
+        names.insert(old, new);
     }
-    let name = unused(members, masked(&old, found, extent));
-    let renamed = std::mem::take(members).into_iter().map(|(key, member)| {
-        let key = if key == old { name.clone() } else { key };
-        (key, member)
+    let mut taken: HashSet<String> =
+        object.keys().filter(|key| !names.contains_key(*key)).cloned().collect();
+    let mut uses: HashMap<String, u64> = HashMap::new();
+    let renamed = std::mem::take(object).into_iter().map(|(key, member)| {
+        let name = match names.remove(&key) {
+            Some(wanted) => unused(&mut taken, &mut uses, &wanted),
+            None => key,
+        };
+        (name, member)
     });
-    *members = renamed.collect();
+    *object = renamed.collect();
 }
 
-fn unused(members: &Map<String, Value>, wanted: String) -> String {
-    if !members.contains_key(&wanted) {
-        return wanted;
+/// The wanted name, or the first of `wanted#2`, `wanted#3`, … that is free.
+fn unused(taken: &mut HashSet<String>, uses: &mut HashMap<String, u64>, wanted: &str) -> String {
+    let count = uses.entry(wanted.to_owned()).or_default();
+    let mut name = wanted.to_owned();
+    loop {
+        *count += 1;
+        if *count > 1 {
+            name = format!("{wanted}#{count}");
+        }
+        if taken.insert(name.clone()) {
+            return name;
+        }
     }
-    let numbered = (2_u64..).map(|number| format!("{wanted}#{number}"));
-    numbered.into_iter().find(|name| !members.contains_key(name)).unwrap_or(wanted)
 }

@@ -1,8 +1,11 @@
 //! Readers that take escapes and disguises out of a text, byte by byte.
 
+use std::ops::Range;
+
 use super::body::small;
 
 /// A text read another way, and where each of its bytes came from.
+#[derive(Default)]
 pub(super) struct Unescaped {
     pub(super) text: Vec<u8>,
     /// One offset per byte, and one for the end.
@@ -15,45 +18,64 @@ type Step = fn(&[u8]) -> Option<(usize, Option<char>)>;
 
 /// The text with every escape and disguise taken off at once; `None` when there is none.
 pub(super) fn plain(text: &[u8]) -> Option<Unescaped> {
-    read(text, |rest| match rest.first()? {
+    let step: Step = |rest| match rest.first()? {
         b'%' => percent(rest),
         b'&' => entity(rest),
         b'\\' => backslash(rest),
-        0xC2.. => plain_character(rest),
-        _ => None,
-    })
+        _ => plain_character(rest),
+    };
+    if text.is_ascii() {
+        return read(text, |rest| memchr::memchr3(b'%', b'&', b'\\', rest), step);
+    }
+    let may_begin = |byte: &u8| *byte >= 0xC2 || matches!(byte, b'%' | b'&' | b'\\');
+    read(text, |rest| rest.iter().position(may_begin), step)
 }
 
 /// The text with tag characters read as the ASCII they smuggle; `None` when there are none.
 pub(super) fn tags(text: &[u8]) -> Option<Unescaped> {
-    read(text, |rest| {
-        let (taken, char) = first_char(rest).filter(|(taken, _)| *taken == 4)?;
+    let step: Step = |rest| {
+        let (taken, char) = first_char(rest)?;
         matches!(char, '\u{E0020}'..='\u{E007E}')
             .then(|| (taken, char::from_u32(u32::from(char) - 0xE0000)))
-    })
+    };
+    read(text, |rest| memchr::memchr(0xF3, rest), step)
 }
 
-fn read(text: &[u8], step: Step) -> Option<Unescaped> {
-    let rest = |at: usize| text.get(at..).unwrap_or_default();
-    let first = (0..text.len()).find(|at| step(rest(*at)).is_some())?;
-    let mut out = Unescaped {
-        text: text.get(..first).unwrap_or_default().to_vec(),
-        from: (0..).take(first).collect(),
-    };
-    let mut at = first;
-    while let Some(byte) = text.get(at) {
-        let mut utf8 = [*byte, 0, 0, 0];
-        let (taken, shown): (usize, &[u8]) = match step(rest(at)) {
-            Some((taken, Some(char))) => (taken, char.encode_utf8(&mut utf8).as_bytes()),
-            Some((taken, None)) => (taken, &[]),
-            None => (1, utf8.get(..1).unwrap_or_default()),
+/// Goes from one byte that may begin something to the next, and copies what is between.
+fn read(text: &[u8], find: impl Fn(&[u8]) -> Option<usize>, step: Step) -> Option<Unescaped> {
+    let mut out: Option<Unescaped> = None;
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(skipped) = text.get(at..).and_then(&find) {
+        at += skipped;
+        let Some((taken, char)) = step(text.get(at..)?) else {
+            at += 1;
+            continue;
         };
-        out.text.extend(shown);
-        out.from.extend(shown.iter().map(|_| small(at)));
+        let out = out.get_or_insert_with(Unescaped::default);
+        out.copy(text, copied..at);
+        out.put(char, at);
         at += taken;
+        copied = at;
     }
+    let mut out = out?;
+    out.copy(text, copied..text.len());
     out.from.push(small(text.len()));
     Some(out)
+}
+
+impl Unescaped {
+    fn copy(&mut self, text: &[u8], range: Range<usize>) {
+        self.from.extend(small(range.start)..small(range.end));
+        self.text.extend_from_slice(text.get(range).unwrap_or_default());
+    }
+
+    fn put(&mut self, char: Option<char>, origin: usize) {
+        let mut utf8 = [0; 4];
+        let encoded = char.map_or(0, |char| char.encode_utf8(&mut utf8).len());
+        self.text.extend(utf8.iter().take(encoded));
+        self.from.extend(std::iter::repeat_n(small(origin), encoded));
+    }
 }
 
 /// Invisible characters gone; full-width forms and foreign digits made ASCII, and so are odd

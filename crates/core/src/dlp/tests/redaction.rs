@@ -45,6 +45,16 @@ fn keys_and_what_is_below_them_are_both_redacted() {
 }
 
 #[test]
+fn renamed_siblings_stay_apart_and_in_order() {
+    let value = json!({ "a@example.org": 1, "x": 2, "b@example.org": 3, "c@example.org/d": 4 });
+
+    assert_eq!(
+        redacted(&value).to_string(),
+        r#"{"[REDACTED:email]":1,"x":2,"[REDACTED:email]#2":3,"[REDACTED:email]/d":4}"#
+    );
+}
+
+#[test]
 fn only_what_is_selected_goes() {
     let value = json!({ "a": "ada@example.org", "b": "4111 1111 1111 1111" });
     let findings = scan(&value);
