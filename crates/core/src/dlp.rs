@@ -17,6 +17,7 @@ mod detectors;
 mod digits;
 mod finding;
 mod gather;
+mod joins;
 mod kinds;
 mod redact;
 mod runs;

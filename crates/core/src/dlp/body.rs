@@ -5,7 +5,11 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::{Unscannable, settings::Limits};
+use super::{
+    Unscannable,
+    joins::{self, Neighbours},
+    settings::Limits,
+};
 
 /// Stands between segments, so that nothing matches across two of them.
 const SEPARATOR: u8 = 0;
@@ -17,6 +21,8 @@ const ROOT: u32 = u32::MAX;
 pub(super) struct Body {
     pub(super) text: Vec<u8>,
     pub(super) segments: Vec<Segment>,
+    /// Texts of one array, by the array's node.
+    pub(super) neighbours: Vec<(u32, Neighbours)>,
     nodes: Vec<Node>,
 }
 
@@ -65,6 +71,7 @@ impl Body {
         let mut body = Body {
             text: Vec::with_capacity(1024),
             segments: Vec::with_capacity(64),
+            neighbours: Vec::new(),
             nodes: Vec::with_capacity(64),
         };
         body.walk(value, ROOT, 0, limits)?;
@@ -88,9 +95,15 @@ impl Body {
                 self.push(whole_number(number.as_str()), node, Kind::Number, limits)?;
             }
             Value::Array(elements) => {
+                let mut neighbours = Neighbours::new();
                 for (index, element) in (0..).zip(elements) {
                     let child = self.node(node, Step::Element { index }, limits)?;
+                    let first = self.segments.len();
                     self.walk(element, child, depth + 1, limits)?;
+                    neighbours.extend(joins::joining(self, element, first));
+                }
+                if neighbours.len() > 1 {
+                    self.neighbours.push((node, neighbours));
                 }
             }
             Value::Object(members) => {

@@ -8,9 +8,9 @@ use std::{
 
 use super::{
     body::{Body, Kind},
-    detector::Shape,
+    detector::{Detector, Shape},
     finding::{Finding, Findings, Fingerprint, FingerprintKey},
-    kinds::Likelihood,
+    kinds::{Category, Likelihood},
     redact,
     scan::{Match, Scanner},
     views::Views,
@@ -42,27 +42,29 @@ pub(super) fn findings(
     drop_contained(scanner, &mut matches);
     let mut groups: Vec<Group> = Vec::new();
     let mut index: HashMap<(u32, u16), usize> = HashMap::new();
+    // Segments that hold something certain by themselves; their neighbours are no part of it.
+    let mut certain: HashSet<u32> = HashSet::new();
     for found in matches {
-        let Some(origin) = views.origin(body, found.segment, &found.range) else { continue };
         let Some(active) = scanner.active.get(usize::from(found.active)) else { continue };
-        let detector = active.detector;
-        let value = detector.normal_form.apply(body.slice(found.range.clone()));
-        let print = key.fingerprint(detector.name, &value);
-        let place = *index.entry((origin.segment, found.active)).or_insert_with(|| {
-            groups.push(Group {
-                active: found.active,
-                segment: origin.segment,
-                count: 0,
-                likelihood: found.likelihood,
-                spans: Vec::new(),
-                fingerprints: Vec::new(),
-                distinct: HashSet::new(),
-                seen: HashSet::new(),
+        let origins = views.origins(body, found.segment, &found.range);
+        if origins.iter().any(|origin| origin.is_cut) && !may_be_cut(active.detector, &found)
+            || origins.iter().any(|origin| origin.is_cut && certain.contains(&origin.segment))
+        {
+            continue;
+        }
+        let value = active.detector.normal_form.apply(body.slice(found.range.clone()));
+        let print = key.fingerprint(active.detector.name, &value);
+        for origin in origins {
+            if !origin.is_cut && found.likelihood == Likelihood::VeryLikely {
+                certain.insert(origin.segment);
+            }
+            let place = *index.entry((origin.segment, found.active)).or_insert_with(|| {
+                groups.push(Group::new(found.active, origin.segment, found.likelihood));
+                groups.len() - 1
             });
-            groups.len() - 1
-        });
-        if let Some(group) = groups.get_mut(place) {
-            group.add(origin.inside, print, found.likelihood);
+            if let Some(group) = groups.get_mut(place) {
+                group.add(origin.inside, print, found.likelihood);
+            }
         }
     }
     groups.sort_by_key(|group| (group.segment, group.active));
@@ -70,7 +72,29 @@ pub(super) fn findings(
     Findings::new(groups.iter().filter_map(|g| g.finding(scanner, body, &masked)).collect())
 }
 
+/// Neighbours make words by chance; only what proves itself counts when it is cut.
+fn may_be_cut(detector: &Detector, found: &Match) -> bool {
+    let is_provable = match detector.category {
+        Category::Secret | Category::Financial => true,
+        Category::NationalId | Category::Contact | Category::Network | Category::Health => false,
+    };
+    is_provable && found.likelihood == Likelihood::VeryLikely
+}
+
 impl Group {
+    fn new(active: u16, segment: u32, likelihood: Likelihood) -> Group {
+        Group {
+            active,
+            segment,
+            count: 0,
+            likelihood,
+            spans: Vec::new(),
+            fingerprints: Vec::new(),
+            distinct: HashSet::new(),
+            seen: HashSet::new(),
+        }
+    }
+
     /// Counts a match, unless it is one that was seen already, read another way.
     fn add(&mut self, span: Range<usize>, print: Fingerprint, likelihood: Likelihood) {
         if self.seen.insert((print, span.start)) {

@@ -8,9 +8,10 @@ use std::ops::Range;
 use super::{
     Unscannable,
     body::{Body, Kind, small},
+    joins::{self, Join, Piece},
     runs::{self, Encoded},
     settings::Limits,
-    unescape,
+    unescape::{self, Unescaped},
 };
 
 /// Encodings are peeled at most this many times.
@@ -24,18 +25,14 @@ pub(super) struct Views {
     budget: usize,
 }
 
-struct View {
-    /// The segment it was read from.
-    source: u32,
-    map: Map,
-}
-
-/// Where each byte of a view comes from, as offsets in its source segment.
-enum Map {
-    /// Byte by byte; one more entry than there are bytes.
-    Exact(Vec<u32>),
-    /// All of it from one run.
-    Whole(Range<u32>),
+/// Where the bytes of a view come from.
+enum View {
+    /// From a segment's bytes, one by one; one more entry than there are bytes.
+    Exact { source: u32, from: Vec<u32> },
+    /// All of it from one run of a segment.
+    Whole { source: u32, run: Range<usize> },
+    /// From several segments, one after the other.
+    Joined { pieces: Vec<Piece> },
 }
 
 impl Views {
@@ -56,8 +53,11 @@ impl Views {
         for depth in 0..=DEPTH {
             let end = body.segments.len();
             scan(body, first);
+            if depth == 0 {
+                self.add_joins(body)?;
+            }
             if depth < DEPTH {
-                self.extend(body, first)?;
+                self.extend(body, first, end)?;
             }
             first = end;
         }
@@ -69,33 +69,38 @@ impl Views {
         self.decoded
     }
 
-    /// The key, string or number a segment was read from in the end, and which of its bytes
-    /// a range of the buffer stands for.
-    pub(super) fn origin(&self, body: &Body, segment: u32, range: &Range<usize>) -> Option<Origin> {
-        let mut index = segment;
-        let mut home = *body.segment(index)?;
-        let mut inside = range.start.checked_sub(home.start as usize)?
-            ..range.end.checked_sub(home.start as usize)?;
-        while let Kind::View(view) = home.kind {
-            let view = self.list.get(view as usize)?;
-            inside = match &view.map {
-                Map::Exact(from) => {
-                    *from.get(inside.start)? as usize..*from.get(inside.end)? as usize
+    /// The keys, strings or numbers that a range of the buffer was read from in the end.
+    pub(super) fn origins(&self, body: &Body, segment: u32, range: &Range<usize>) -> Vec<Origin> {
+        let Some(home) = body.segment(segment) else { return Vec::new() };
+        let start = home.start as usize;
+        let mut inside = range.start.saturating_sub(start)..range.end.saturating_sub(start);
+        let mut segment = segment;
+        while let Some(Kind::View(view)) = body.segment(segment).map(|home| home.kind) {
+            match self.list.get(view as usize) {
+                Some(View::Exact { source, from }) => {
+                    let offset = |at: usize| from.get(at).map_or(0, |origin| *origin as usize);
+                    inside = offset(inside.start)..offset(inside.end);
+                    segment = *source;
                 }
-                Map::Whole(run) => run.start as usize..run.end as usize,
-            };
-            index = view.source;
-            home = *body.segment(index)?;
+                Some(View::Whole { source, run }) => {
+                    inside = run.clone();
+                    segment = *source;
+                }
+                Some(View::Joined { pieces }) => return pieces_of(pieces, &inside),
+                None => return Vec::new(),
+            }
         }
-        Some(Origin { segment: index, inside })
+        vec![Origin { segment, inside, is_cut: false }]
     }
 
-    /// Adds the views of the segments from `first` on.
-    fn extend(&mut self, body: &mut Body, first: usize) -> Result<(), Unscannable> {
+    /// Adds the views of the segments from `first` to `end`.
+    fn extend(&mut self, body: &mut Body, first: usize, end: usize) -> Result<(), Unscannable> {
         let Some(start) = body.segments.get(first).map(|segment| segment.start as usize) else {
             return Ok(());
         };
-        let range = start..body.text.len();
+        let after =
+            body.segments.get(end.saturating_sub(1)).map_or(start, |last| last.end as usize);
+        let range = start..after;
         for segment in escaped_segments(body, first, range.clone()) {
             self.add_unescaped(body, segment)?;
         }
@@ -110,7 +115,8 @@ impl Views {
         for read in [unescape::plain, unescape::tags] {
             let Some(view) = read(body.slice(home.range())) else { continue };
             self.charge(view.text.len())?;
-            self.append(body, segment, home.node, &view.text, Map::Exact(view.from));
+            let Unescaped { text, from } = view;
+            self.append(body, home.node, &text, View::Exact { source: segment, from });
         }
         Ok(())
     }
@@ -122,19 +128,31 @@ impl Views {
         run: &Range<usize>,
     ) -> Result<(), Unscannable> {
         let Some(home) = body.segment(segment).copied() else { return Ok(()) };
-        let inside = small(run.start - home.start as usize)..small(run.end - home.start as usize);
+        let inside = run.start - home.start as usize..run.end - home.start as usize;
         let Encoded { work, texts } = runs::decode(body.slice(run.clone()));
         self.charge(work)?;
         for text in texts {
-            self.append(body, segment, home.node, &text, Map::Whole(inside.clone()));
+            let view = View::Whole { source: segment, run: inside.clone() };
+            self.append(body, home.node, &text, view);
         }
         Ok(())
     }
 
-    fn append(&mut self, body: &mut Body, source: u32, node: u32, text: &[u8], map: Map) {
-        let view = small(self.list.len());
-        self.list.push(View { source, map });
-        body.append(text, node, Kind::View(view));
+    /// Adds the texts of each array, read as one.
+    fn add_joins(&mut self, body: &mut Body) -> Result<(), Unscannable> {
+        for (node, neighbours) in std::mem::take(&mut body.neighbours) {
+            for Join { text, pieces } in joins::joins(body, &neighbours) {
+                self.charge(text.len())?;
+                self.append(body, node, &text, View::Joined { pieces });
+            }
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, body: &mut Body, node: u32, text: &[u8], view: View) {
+        let index = small(self.list.len());
+        self.list.push(view);
+        body.append(text, node, Kind::View(index));
     }
 
     fn charge(&mut self, bytes: usize) -> Result<(), Unscannable> {
@@ -146,12 +164,28 @@ impl Views {
     }
 }
 
-/// Where a match comes from in the end.
+/// Where a match, or a part of it, comes from in the end.
 pub(super) struct Origin {
     /// A segment that is no view.
     pub(super) segment: u32,
     /// Bytes of that segment.
     pub(super) inside: Range<usize>,
+    /// Whether it is one part of a match that neighbours share.
+    pub(super) is_cut: bool,
+}
+
+/// The parts of a range of a join. None when it lies in one piece, where it was seen already.
+fn pieces_of(pieces: &[Piece], inside: &Range<usize>) -> Vec<Origin> {
+    let ends = pieces.iter().skip(1).map(|next| next.at).chain([usize::MAX]);
+    let mut parts: Vec<Origin> = Vec::new();
+    for (piece, end) in pieces.iter().zip(ends) {
+        let (from, to) = (inside.start.max(piece.at), inside.end.min(end));
+        if from < to {
+            let inside = piece.offset + from - piece.at..piece.offset + to - piece.at;
+            parts.push(Origin { segment: piece.segment, inside, is_cut: true });
+        }
+    }
+    if parts.len() > 1 { parts } else { Vec::new() }
 }
 
 /// The segments that hold a character an unescape reader could act on.

@@ -58,6 +58,25 @@ fn disguises_are_seen_through() {
 }
 
 #[test]
+fn a_secret_cut_in_pieces_is_found_in_each() {
+    let (head, tail) = ("glpat-F4k3abcd", "efghijklmnop");
+    let encoded = STANDARD.encode(format!("{head}{tail}"));
+    let (first, second) = encoded.split_at(17);
+    let long = "words ".repeat(400);
+
+    let cut = ["gitlab_token /0", "gitlab_token /1"];
+    assert_eq!(places(&json!([head, tail])), cut);
+    assert_eq!(places(&json!([first, second])), cut);
+    assert_eq!(places(&json!([format!("{long}{head}"), format!("{tail} {long}")])), cut);
+    assert_eq!(
+        places(&json!({ "content": [{ "type": "text", "text": head }, { "text": tail }] })),
+        ["gitlab_token /content/0/text", "gitlab_token /content/1/text"]
+    );
+    assert_eq!(places(&json!([EMAIL, format!("{head}{tail}"), "efgh"])).len(), 2);
+    assert!(places(&json!(["see", "a@b", ".org", "4111", "1111", "1111", "1111"])).is_empty());
+}
+
+#[test]
 fn a_value_seen_twice_is_counted_once() {
     let findings = scan(&json!(format!("caf\u{E9}\u{200B} {EMAIL} 100%25")));
 

@@ -45,6 +45,14 @@ fn keys_and_what_is_below_them_are_both_redacted() {
 }
 
 #[test]
+fn the_pieces_of_a_cut_secret_are_all_masked() {
+    assert_eq!(
+        redacted(&json!(["x glpat-F4k3abcd", "efghijklmnop y", "z"])),
+        json!(["x [REDACTED:gitlab_token]", "[REDACTED:gitlab_token] y", "z"])
+    );
+}
+
+#[test]
 fn renamed_siblings_stay_apart_and_in_order() {
     let value = json!({ "a@example.org": 1, "x": 2, "b@example.org": 3, "c@example.org/d": 4 });
 
