@@ -5,6 +5,7 @@
 
 pub mod audit;
 pub mod clock;
+pub mod dlp;
 pub mod id;
 pub mod json;
 pub mod limits;

@@ -1,0 +1,92 @@
+//! The words the engine speaks: directions, actions, categories, likelihoods.
+
+use serde::{Deserialize, Serialize};
+
+/// Which way a value travels: what leaves for a tool, or what comes back from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Arguments on their way to a tool.
+    Input,
+    /// A tool's answer on its way to the caller.
+    Output,
+}
+
+/// What is done about a finding, mildest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Report it and let the value through.
+    Flag,
+    /// Replace the matched text with a placeholder and let the rest through.
+    Redact,
+    /// Refuse the call or withhold the answer.
+    Block,
+}
+
+/// What kind of harm a finding stands for. Default actions are set per category.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Category {
+    /// Something that opens a door: keys, tokens, passwords.
+    Secret,
+    /// Payment cards and bank accounts.
+    Financial,
+    /// Numbers a state gave to a person.
+    NationalId,
+    /// Ways to reach a person.
+    Contact,
+    /// Addresses of machines.
+    Network,
+    /// Numbers of patients and of those who treat them.
+    Health,
+}
+
+impl Category {
+    /// How grave a finding of this category is: 1 for contact and network, 2 for national ids
+    /// and health, 3 for financial, 4 for secrets. Policies read it as `max_severity`.
+    #[must_use]
+    pub fn severity(self) -> i64 {
+        match self {
+            Category::Contact | Category::Network => 1,
+            Category::NationalId | Category::Health => 2,
+            Category::Financial => 3,
+            Category::Secret => 4,
+        }
+    }
+
+    /// What is done about this category when neither a policy nor the settings say otherwise.
+    pub(super) fn usual_action(self, direction: Direction) -> Action {
+        match (self, direction) {
+            (Category::Secret, Direction::Input) => Action::Block,
+            (Category::Secret | Category::Financial | Category::NationalId, Direction::Output) => {
+                Action::Redact
+            }
+            (Category::Financial | Category::NationalId, Direction::Input)
+            | (Category::Contact | Category::Network | Category::Health, _) => Action::Flag,
+        }
+    }
+}
+
+/// How much evidence there is for a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Likelihood {
+    /// More likely than not.
+    Possible,
+    /// Hardly anything else looks like this.
+    Likely,
+    /// A check value or a vendor's own prefix confirms it.
+    VeryLikely,
+}
+
+impl Likelihood {
+    /// Turns bits of evidence into a likelihood; too few bits are no finding at all.
+    pub(super) fn from_bits(bits: i32) -> Option<Likelihood> {
+        match bits {
+            ..16 => None,
+            16..24 => Some(Likelihood::Possible),
+            24..32 => Some(Likelihood::Likely),
+            32.. => Some(Likelihood::VeryLikely),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Base64 and hex: finding the runs, and decoding those that hold text.
+
+use std::ops::Range;
+
+use base64::{
+    Engine as _,
+    alphabet::{STANDARD, URL_SAFE},
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+
+/// Shorter runs hold nothing worth hiding.
+const SHORTEST: usize = 16;
+
+/// Runs up to this length are decoded only if their beginning or end reads like text; longer
+/// ones always, since text may stand anywhere in them.
+const PROBED: usize = 96;
+
+/// Shorter stretches of text in decoded bytes are chance.
+const SHORTEST_TEXT: usize = 8;
+
+/// What came out of a run.
+#[derive(Default)]
+pub(super) struct Encoded {
+    /// Bytes that decoding produced, text or not.
+    pub(super) work: usize,
+    /// The readable stretches.
+    pub(super) texts: Vec<Vec<u8>>,
+}
+
+/// Calls `each` with every run of at least [`SHORTEST`] base64 characters, in order. Looks at
+/// one byte in [`SHORTEST`] unless that is part of a word.
+pub(super) fn each(text: &[u8], range: Range<usize>, mut each: impl FnMut(Range<usize>)) {
+    let mut probe = range.start + SHORTEST - 1;
+    let mut floor = range.start;
+    while probe < range.end {
+        if !text.get(probe).is_some_and(|byte| is_base64(*byte)) {
+            probe += SHORTEST;
+            continue;
+        }
+        let before = text.get(floor..probe).unwrap_or_default();
+        let start = probe - before.iter().rev().take_while(|byte| is_base64(**byte)).count();
+        let after = text.get(probe..range.end).unwrap_or_default();
+        let end = probe + after.iter().take_while(|byte| is_base64(**byte)).count();
+        if end - start >= SHORTEST {
+            let padding = text.get(end..range.end.min(end + 2)).unwrap_or_default();
+            each(start..end + padding.iter().take_while(|byte| **byte == b'=').count());
+        }
+        floor = end;
+        probe = end + SHORTEST;
+    }
+}
+
+/// Decodes a run as hex or base64 and keeps what reads like text.
+pub(super) fn decode(run: &[u8]) -> Encoded {
+    let mut encoded = Encoded::default();
+    let padding = run.iter().rev().take_while(|byte| **byte == b'=').count();
+    let run = run.get(..run.len() - padding).unwrap_or_default();
+    if run.len().is_multiple_of(2) && run.iter().all(u8::is_ascii_hexdigit) {
+        if run.len() > PROBED || reads_like_text(&hex(run.get(..SHORTEST).unwrap_or_default())) {
+            keep(&hex(run), &mut encoded);
+        }
+        return encoded;
+    }
+    if run.len() > PROBED || probe(run) {
+        keep(&base64(run), &mut encoded);
+    }
+    encoded
+}
+
+fn keep(decoded: &[u8], encoded: &mut Encoded) {
+    encoded.work += decoded.len();
+    let stretches = readable(decoded).filter(|stretch| stretch.len() >= SHORTEST_TEXT);
+    encoded.texts.extend(stretches.map(|stretch| stretch.as_bytes().to_vec()));
+}
+
+/// The stretches of UTF-8 without control characters.
+fn readable(decoded: &[u8]) -> impl Iterator<Item = &str> {
+    let is_control = |char: char| char.is_control() && !char.is_ascii_whitespace();
+    decoded.utf8_chunks().flat_map(move |chunk| chunk.valid().split(is_control))
+}
+
+/// Whether the first or the last sixteen characters decode to text.
+fn probe(run: &[u8]) -> bool {
+    let alphabet = alphabet(run);
+    let aligned = run.len() / 4 * 4;
+    [run.get(..SHORTEST), run.get(aligned.saturating_sub(SHORTEST)..aligned)]
+        .into_iter()
+        .flatten()
+        .any(|end| {
+            let mut decoded = [0; SHORTEST / 4 * 3];
+            alphabet.decode_slice(end, &mut decoded).is_ok() && reads_like_text(&decoded)
+        })
+}
+
+/// Whether at least three bytes of four are readable.
+fn reads_like_text(decoded: &[u8]) -> bool {
+    let length: usize = readable(decoded).map(str::len).sum();
+    !decoded.is_empty() && 4 * length >= 3 * decoded.len()
+}
+
+fn is_base64(byte: u8) -> bool {
+    const TABLE: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut byte = 0_u8;
+        while byte < 128 {
+            #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
+            {
+                table[byte as usize] =
+                    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_');
+            }
+            byte += 1;
+        }
+        table
+    };
+    TABLE.get(usize::from(byte)).copied().unwrap_or_default()
+}
+
+const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(true);
+static PLAIN: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
+static URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
+
+fn alphabet(run: &[u8]) -> &'static GeneralPurpose {
+    if run.iter().any(|byte| matches!(byte, b'-' | b'_')) { &URL } else { &PLAIN }
+}
+
+fn base64(run: &[u8]) -> Vec<u8> {
+    let whole = match run.len() % 4 {
+        1 => run.get(..run.len() - 1).unwrap_or_default(),
+        _ => run,
+    };
+    alphabet(run).decode(whole).unwrap_or_default()
+}
+
+fn hex(run: &[u8]) -> Vec<u8> {
+    let value =
+        |digit: &u8| char::from(*digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
+    let byte = |pair: &[u8]| match pair {
+        [high, low] => Some(value(high)? << 4 | value(low)?),
+        _ => None,
+    };
+    run.chunks(2).filter_map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(run: &str) -> Vec<String> {
+        decode(run.as_bytes()).texts.into_iter().map(|t| String::from_utf8(t).unwrap()).collect()
+    }
+
+    #[test]
+    fn text_comes_out_of_base64_and_hex() {
+        assert_eq!(texts("YWRhQGV4YW1wbGUub3Jn"), ["ada@example.org"]);
+        assert_eq!(texts("616461406578616d706c652e6f7267"), ["ada@example.org"]);
+    }
+
+    #[test]
+    fn names_and_hashes_hold_no_text() {
+        assert!(texts("organization_memberships").is_empty());
+        assert!(texts("2fd4e1c67a2d28fced849ee1bb76e7391b93eb12").is_empty());
+    }
+
+    #[test]
+    fn every_long_run_is_seen_and_no_short_one() {
+        for lead in 0..40 {
+            let text = format!("{} {} tail of words", " ".repeat(lead), "Q".repeat(16));
+            let mut found = Vec::new();
+            each(text.as_bytes(), 0..text.len(), |run| found.push(run));
+            assert_eq!((found.len(), found[0].clone()), (1, lead + 1..lead + 17), "{lead}");
+        }
+    }
+}

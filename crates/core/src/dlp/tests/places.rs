@@ -1,0 +1,95 @@
+//! Where things are found, and however they are hidden.
+
+use base64::{
+    Engine as _,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
+
+use super::*;
+
+const EMAIL: &str = "ada@example.org";
+
+#[test]
+fn pointers_name_keys_values_numbers_and_elements() {
+    let value = json!({
+        "a/b": { "m~n": [null, true, [EMAIL]] },
+        EMAIL: 1,
+        "card": 4_111_111_111_111_111_u64,
+        "": EMAIL
+    });
+
+    assert_eq!(
+        places(&value),
+        ["email /a~1b/m~0n/2/0", "email /[REDACTED:email] (key)", "credit_card /card", "email /"]
+    );
+    assert_eq!(places(&json!(EMAIL)), ["email "]);
+}
+
+#[test]
+fn a_number_is_read_as_it_is_written() {
+    let value: Value = serde_json::from_str(r#"{"card": 4111111111111111.00, "x": 1e3}"#).unwrap();
+
+    assert_eq!(places(&value), ["credit_card /card"]);
+}
+
+#[test]
+fn disguises_are_seen_through() {
+    let hex = spelled(EMAIL, "");
+    let percent = spelled(EMAIL, "%");
+    let tags: String = EMAIL.chars().filter_map(|c| char::from_u32(0xE0000 + c as u32)).collect();
+    for hidden in [
+        STANDARD.encode(format!("to: {EMAIL}?")),
+        URL_SAFE_NO_PAD.encode(format!("to: {EMAIL}\u{7FF}")),
+        STANDARD.encode(STANDARD.encode(STANDARD.encode(EMAIL))),
+        STANDARD.encode(&percent),
+        format!("data:text/plain;base64,{}", STANDARD.encode(EMAIL)),
+        hex,
+        percent,
+        tags,
+        EMAIL.replace('@', "\u{FF20}"),
+        EMAIL.replace("example", "exam\u{200B}ple"),
+        EMAIL.replace('@', "&#64;"),
+        EMAIL.replace('@', "\\u0040"),
+        EMAIL.replace('@', "%2540"),
+    ] {
+        assert_eq!(places(&json!({ "x": [hidden] })), ["email /x/0"], "{hidden}");
+        assert_eq!(places(&json!({ hidden.as_str(): 1 })).len(), 1, "{hidden} as a key");
+    }
+}
+
+#[test]
+fn a_secret_cut_in_pieces_is_found_in_each() {
+    let (head, tail) = ("glpat-F4k3abcd", "efghijklmnop");
+    let encoded = STANDARD.encode(format!("{head}{tail}"));
+    let (first, second) = encoded.split_at(17);
+    let long = "words ".repeat(400);
+
+    let cut = ["gitlab_token /0", "gitlab_token /1"];
+    assert_eq!(places(&json!([head, tail])), cut);
+    assert_eq!(places(&json!([first, second])), cut);
+    assert_eq!(places(&json!([format!("{long}{head}"), format!("{tail} {long}")])), cut);
+    assert_eq!(
+        places(&json!({ "content": [{ "type": "text", "text": head }, { "text": tail }] })),
+        ["gitlab_token /content/0/text", "gitlab_token /content/1/text"]
+    );
+    assert_eq!(places(&json!([EMAIL, format!("{head}{tail}"), "efgh"])).len(), 2);
+    assert!(places(&json!(["see", "a@b", ".org", "4111", "1111", "1111", "1111"])).is_empty());
+}
+
+#[test]
+fn a_value_seen_twice_is_counted_once() {
+    let findings = scan(&json!(format!("caf\u{E9}\u{200B} {EMAIL} 100%25")));
+
+    assert_eq!(findings.count(), 1);
+}
+
+#[test]
+fn what_exceeds_a_limit_is_refused() {
+    let limits = Limits { max_bytes: 100, max_nodes: 10, max_depth: 3, max_decoded_bytes: 0 };
+    let engine = Engine::new(&Settings { limits, ..Settings::default() }).unwrap();
+    let refused = |value: Value| engine.scan(&value, &key()).unwrap_err();
+
+    assert_eq!(refused(json!("x".repeat(101))), Unscannable::TooLarge { limit: 100 });
+    assert_eq!(refused(json!(vec![0; 11])), Unscannable::TooManyNodes { limit: 10 });
+    assert_eq!(refused(json!([[[[1]]]])), Unscannable::TooDeep { limit: 3 });
+}

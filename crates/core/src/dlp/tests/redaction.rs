@@ -1,0 +1,131 @@
+//! Redaction leaves valid JSON without what was selected.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use proptest::prelude::*;
+
+use super::*;
+
+fn redacted(value: &Value) -> Value {
+    let findings = scan(value);
+    engine().redact(value.clone(), &findings, |_| true)
+}
+
+#[test]
+fn matches_become_typed_placeholders() {
+    let value = json!({
+        "to": "ada@example.org and bob@example.org",
+        "card": 4_111_111_111_111_111_u64,
+        "ada@example.org": "x",
+        "[REDACTED:email]": "taken",
+        "note": STANDARD.encode("mail ada@example.org"),
+        "half": "é ada\u{200B}@example.org é"
+    });
+
+    assert_eq!(
+        redacted(&value),
+        json!({
+            "to": "[REDACTED:email] and [REDACTED:email]",
+            "card": "[REDACTED:credit_card]",
+            "[REDACTED:email]#2": "x",
+            "[REDACTED:email]": "taken",
+            "note": "[REDACTED:email]",
+            "half": "é [REDACTED:email] é"
+        })
+    );
+}
+
+#[test]
+fn keys_and_what_is_below_them_are_both_redacted() {
+    let value = json!({ "ada@example.org": { "bob@example.org": ["eve@example.org"] } });
+
+    assert_eq!(
+        redacted(&value),
+        json!({ "[REDACTED:email]": { "[REDACTED:email]": ["[REDACTED:email]"] } })
+    );
+}
+
+#[test]
+fn the_pieces_of_a_cut_secret_are_all_masked() {
+    assert_eq!(
+        redacted(&json!(["x glpat-F4k3abcd", "efghijklmnop y", "z"])),
+        json!(["x [REDACTED:gitlab_token]", "[REDACTED:gitlab_token] y", "z"])
+    );
+}
+
+#[test]
+fn renamed_siblings_stay_apart_and_in_order() {
+    let value = json!({ "a@example.org": 1, "x": 2, "b@example.org": 3, "c@example.org/d": 4 });
+
+    assert_eq!(
+        redacted(&value).to_string(),
+        r#"{"[REDACTED:email]":1,"x":2,"[REDACTED:email]#2":3,"[REDACTED:email]/d":4}"#
+    );
+}
+
+#[test]
+fn only_what_is_selected_goes() {
+    let value = json!({ "a": "ada@example.org", "b": "4111 1111 1111 1111" });
+    let findings = scan(&value);
+
+    let redacted = engine().redact(value, &findings, |finding| finding.detector() == "email");
+
+    assert_eq!(redacted, json!({ "a": "[REDACTED:email]", "b": "4111 1111 1111 1111" }));
+}
+
+fn sensitive() -> impl Strategy<Value = String> {
+    let plain = prop_oneof![
+        Just("ada@example.org".to_owned()),
+        Just("4111 1111 1111 1111".to_owned()),
+        Just("DE89 3704 0044 0532 0130 00".to_owned()),
+        Just("536-22-8726".to_owned()),
+        Just(concat!("glpat-", "F4k3abcdefghijklmnop").to_owned()),
+        Just("postgres://app:n0t-a-real-0ne@db/app".to_owned()),
+        "\\PC{0,12}",
+    ];
+    (plain, 0..4_u8).prop_map(|(text, way)| match way {
+        0 => STANDARD.encode(text),
+        1 => text.chars().flat_map(|c| [c, '\u{200B}']).collect(),
+        2 => spelled(&text, "%"),
+        _ => text,
+    })
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop_oneof![sensitive(), "[ -~]{0,6}"], 0..5).prop_map(|p| p.concat())
+}
+
+fn json_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        text().prop_map(Value::String),
+        Just(json!(4_111_111_111_111_111_u64)),
+        any::<i64>().prop_map(|number| json!(number)),
+        Just(Value::Null),
+    ];
+    leaf.prop_recursive(4, 32, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::Array),
+            prop::collection::vec((text(), inner), 0..5)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn a_redacted_value_has_no_findings_and_is_valid_json(value in json_value()) {
+        let redacted = redacted(&value);
+
+        prop_assert!(scan(&redacted).is_empty(), "{redacted}");
+        let again: Value = serde_json::from_str(&redacted.to_string()).unwrap();
+        prop_assert_eq!(again, redacted);
+    }
+
+    #[test]
+    fn any_value_scans_without_panic(value in json_value()) {
+        let findings = scan(&value);
+
+        prop_assert!(findings.count() >= findings.iter().count() as u64);
+    }
+}

@@ -1,0 +1,226 @@
+//! Other ways to read a text: with invisible characters gone, or decoded once more.
+//!
+//! A view is one more segment of the scan buffer. It knows which bytes of which segment it was
+//! read from, so that a match in it is a match at its origin.
+
+use std::ops::Range;
+
+use super::{
+    Unscannable,
+    body::{Body, Kind, small},
+    joins::{self, Join, Piece},
+    runs::{self, Encoded},
+    settings::Limits,
+    unescape::{self, Unescaped},
+};
+
+/// Encodings are peeled at most this many times.
+const DEPTH: usize = 3;
+
+/// The views of one body.
+#[derive(Default)]
+pub(super) struct Views {
+    list: Vec<View>,
+    decoded: usize,
+    budget: usize,
+}
+
+/// Where the bytes of a view come from.
+enum View {
+    /// From a segment's bytes, one by one; one more entry than there are bytes.
+    Exact { source: u32, from: Vec<u32> },
+    /// All of it from one run of a segment.
+    Whole { source: u32, run: Range<usize> },
+    /// From several segments, one after the other.
+    Joined { pieces: Vec<Piece> },
+}
+
+impl Views {
+    /// No views yet, and a budget that fits the body.
+    pub(super) fn new(body: &Body, limits: &Limits) -> Views {
+        let budget = limits.max_decoded_bytes.saturating_add(4 * body.text.len());
+        Views { list: Vec::new(), decoded: 0, budget }
+    }
+
+    /// Scans `body` with `scan`, then its views, then theirs, until there are no more. Refuses
+    /// when decoding goes over the budget.
+    pub(super) fn scan_all(
+        &mut self,
+        body: &mut Body,
+        mut scan: impl FnMut(&Body, usize),
+    ) -> Result<(), Unscannable> {
+        let mut first = 0;
+        for depth in 0..=DEPTH {
+            let end = body.segments.len();
+            scan(body, first);
+            if depth == 0 {
+                self.add_joins(body)?;
+            }
+            if depth < DEPTH {
+                self.extend(body, first, end)?;
+            }
+            first = end;
+        }
+        Ok(())
+    }
+
+    /// Bytes decoded so far.
+    pub(super) fn decoded(&self) -> usize {
+        self.decoded
+    }
+
+    /// The keys, strings or numbers that a range of the buffer was read from in the end.
+    pub(super) fn origins(&self, body: &Body, segment: u32, range: &Range<usize>) -> Vec<Origin> {
+        let Some(home) = body.segment(segment) else { return Vec::new() };
+        let start = home.start as usize;
+        let mut inside = range.start.saturating_sub(start)..range.end.saturating_sub(start);
+        let mut segment = segment;
+        while let Some(Kind::View(view)) = body.segment(segment).map(|home| home.kind) {
+            match self.list.get(view as usize) {
+                Some(View::Exact { source, from }) => {
+                    let offset = |at: usize| from.get(at).map_or(0, |origin| *origin as usize);
+                    inside = offset(inside.start)..offset(inside.end);
+                    segment = *source;
+                }
+                Some(View::Whole { source, run }) => {
+                    inside = run.clone();
+                    segment = *source;
+                }
+                Some(View::Joined { pieces }) => return pieces_of(pieces, &inside),
+                None => return Vec::new(),
+            }
+        }
+        vec![Origin { segment, inside, is_cut: false }]
+    }
+
+    /// Adds the views of the segments from `first` to `end`.
+    fn extend(&mut self, body: &mut Body, first: usize, end: usize) -> Result<(), Unscannable> {
+        let Some(start) = body.segments.get(first).map(|segment| segment.start as usize) else {
+            return Ok(());
+        };
+        let after =
+            body.segments.get(end.saturating_sub(1)).map_or(start, |last| last.end as usize);
+        let range = start..after;
+        for segment in escaped_segments(body, first, range.clone()) {
+            self.add_unescaped(body, segment)?;
+        }
+        for (segment, run) in encoded_runs(body, first, range) {
+            self.add_decoded(body, segment, &run)?;
+        }
+        Ok(())
+    }
+
+    fn add_unescaped(&mut self, body: &mut Body, segment: u32) -> Result<(), Unscannable> {
+        let Some(home) = body.segment(segment).copied() else { return Ok(()) };
+        for read in [unescape::plain, unescape::tags] {
+            let Some(view) = read(body.slice(home.range())) else { continue };
+            self.charge(view.text.len())?;
+            let Unescaped { text, from } = view;
+            self.append(body, home.node, &text, View::Exact { source: segment, from });
+        }
+        Ok(())
+    }
+
+    fn add_decoded(
+        &mut self,
+        body: &mut Body,
+        segment: u32,
+        run: &Range<usize>,
+    ) -> Result<(), Unscannable> {
+        let Some(home) = body.segment(segment).copied() else { return Ok(()) };
+        let inside = run.start - home.start as usize..run.end - home.start as usize;
+        let Encoded { work, texts } = runs::decode(body.slice(run.clone()));
+        self.charge(work)?;
+        for text in texts {
+            let view = View::Whole { source: segment, run: inside.clone() };
+            self.append(body, home.node, &text, view);
+        }
+        Ok(())
+    }
+
+    /// Adds the texts of each array, read as one.
+    fn add_joins(&mut self, body: &mut Body) -> Result<(), Unscannable> {
+        for (node, neighbours) in std::mem::take(&mut body.neighbours) {
+            for Join { text, pieces } in joins::joins(body, &neighbours) {
+                self.charge(text.len())?;
+                self.append(body, node, &text, View::Joined { pieces });
+            }
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, body: &mut Body, node: u32, text: &[u8], view: View) {
+        let index = small(self.list.len());
+        self.list.push(view);
+        body.append(text, node, Kind::View(index));
+    }
+
+    fn charge(&mut self, bytes: usize) -> Result<(), Unscannable> {
+        self.decoded += bytes;
+        if self.decoded > self.budget {
+            return Err(Unscannable::TooMuchDecoding { limit: self.budget });
+        }
+        Ok(())
+    }
+}
+
+/// Where a match, or a part of it, comes from in the end.
+pub(super) struct Origin {
+    /// A segment that is no view.
+    pub(super) segment: u32,
+    /// Bytes of that segment.
+    pub(super) inside: Range<usize>,
+    /// Whether it is one part of a match that neighbours share.
+    pub(super) is_cut: bool,
+}
+
+/// The parts of a range of a join. None when it lies in one piece, where it was seen already.
+fn pieces_of(pieces: &[Piece], inside: &Range<usize>) -> Vec<Origin> {
+    let ends = pieces.iter().skip(1).map(|next| next.at).chain([usize::MAX]);
+    let mut parts: Vec<Origin> = Vec::new();
+    for (piece, end) in pieces.iter().zip(ends) {
+        let (from, to) = (inside.start.max(piece.at), inside.end.min(end));
+        if from < to {
+            let inside = piece.offset + from - piece.at..piece.offset + to - piece.at;
+            parts.push(Origin { segment: piece.segment, inside, is_cut: true });
+        }
+    }
+    if parts.len() > 1 { parts } else { Vec::new() }
+}
+
+/// The segments that hold a character an unescape reader could act on.
+fn escaped_segments(body: &Body, first: usize, range: Range<usize>) -> Vec<u32> {
+    let text = body.slice(range.clone());
+    let mut found: Vec<u32> = Vec::new();
+    let mut segments = (small(first)..).zip(body.segments.iter().skip(first)).peekable();
+    for at in memchr::memchr3_iter(b'%', b'&', b'\\', text) {
+        let offset = range.start + at;
+        while segments.next_if(|(_, segment)| segment.end as usize <= offset).is_some() {}
+        found.extend(
+            segments
+                .next_if(|(_, segment)| segment.start as usize <= offset)
+                .map(|(index, _)| index),
+        );
+    }
+    if !text.is_ascii() {
+        let all = (small(first)..).zip(body.segments.iter().skip(first));
+        let foreign = all.filter(|(_, segment)| !body.slice(segment.range()).is_ascii());
+        found.extend(foreign.map(|(index, _)| index));
+        found.sort_unstable();
+        found.dedup();
+    }
+    found
+}
+
+/// Long runs of letters and digits that may be base64 or hex, each with its segment.
+fn encoded_runs(body: &Body, first: usize, range: Range<usize>) -> Vec<(u32, Range<usize>)> {
+    let mut found = Vec::new();
+    let mut segments = (small(first)..).zip(body.segments.iter().skip(first)).peekable();
+    runs::each(&body.text, range, |run| {
+        while segments.next_if(|(_, segment)| segment.end as usize <= run.start).is_some() {}
+        if let Some((index, _)) = segments.peek() {
+            found.push((*index, run));
+        }
+    });
+    found
+}
