@@ -67,7 +67,9 @@ impl StoreError {
 /// PostgreSQL's class 22 (data exceptions) and SQLite's `TOOBIG` and `MISMATCH`: the row is at
 /// fault, not the database.
 fn is_bad_value(code: Option<&str>) -> bool {
-    code.is_some_and(|code| code == "18" || code == "20" || code.len() == 5 && code.starts_with("22"))
+    code.is_some_and(|code| {
+        code == "18" || code == "20" || code.len() == 5 && code.starts_with("22")
+    })
 }
 
 impl From<sqlx::Error> for StoreError {

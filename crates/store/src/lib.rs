@@ -17,7 +17,10 @@ mod tools;
 
 pub use crate::{
     audit::{
-        events::{EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventTarget, Seal, Visibility},
+        events::{
+            EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventTarget, Seal,
+            Visibility,
+        },
         intents::OpenIntent,
         seal::UnsealedEvent,
         writer::{AuditProgress, AuditSettings, AuditTask, AuditWriter, NewEvent, NewIntent},

@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn a_password_is_never_shown() {
-        let url: DatabaseUrl = "postgres://gate:hunter2@db.example:5433/portcullis".parse().unwrap();
+        let url: DatabaseUrl =
+            "postgres://gate:hunter2@db.example:5433/portcullis".parse().unwrap();
         let settings = DatabaseSettings::new(url.clone());
 
         assert_eq!(url.to_string(), "postgres://db.example:5433/portcullis");

@@ -288,9 +288,8 @@ impl Store {
                 ),
             }
         });
-        Ok(revoked.map(|ids| {
-            ids.iter().filter(|other| **other != id).fold(0, |others, _| others + 1)
-        }))
+        Ok(revoked
+            .map(|ids| ids.iter().filter(|other| **other != id).fold(0, |others, _| others + 1)))
     }
 
     /// Remembers when tokens were last seen; an older moment never replaces a newer one.

@@ -1,10 +1,8 @@
 //! Group commit: one task writes what all are waiting for in one transaction.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU8, AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, AtomicU64, Ordering},
 };
 
 use portcullis_core::{
