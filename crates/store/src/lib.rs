@@ -1,1 +1,35 @@
-//! .
+//! What Portcullis remembers: orgs, principals, tokens, providers, tools and the audit log.
+//!
+//! The only crate that knows SQL. One text of each statement runs on SQLite and on PostgreSQL;
+//! what must differ is in `db` behind named functions. **Invariant:** every function that reads or
+//! changes what belongs to a tenant takes its `OrgId` and puts it into the statement; the one
+//! exception, [`Store::find_token_by_hash`], finds out which tenant it is.
+
+mod audit;
+mod db;
+mod error;
+mod orgs;
+mod principals;
+mod providers;
+mod settings;
+mod tokens;
+mod tools;
+
+pub use crate::{
+    audit::{
+        events::{
+            EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventTarget, Seal,
+            Visibility,
+        },
+        intents::OpenIntent,
+        seal::UnsealedEvent,
+        writer::{AuditProgress, AuditSettings, AuditTask, AuditWriter, NewEvent, NewIntent},
+    },
+    db::{Durability, Store},
+    error::StoreError,
+    orgs::Org,
+    principals::Principal,
+    providers::{NewProvider, ProviderOwner, ProviderRecord, ProviderStatus, ProviderUpdate},
+    settings::{DatabaseSettings, DatabaseUrl, DatabaseUrlError, Sync},
+    tokens::{KnownToken, TokenPage, TokenRecord},
+};

@@ -1,0 +1,251 @@
+//! The two databases behind one set of statements.
+//!
+//! [`read!`] and [`change!`] run the same body on either: the statements are written once, with
+//! `$1` placeholders, `BIGINT` microseconds, `TEXT` ids and JSON. What the two databases do
+//! differently is a named function of [`Dialect`].
+
+mod postgres;
+mod schema;
+mod sqlite;
+
+use sqlx::{
+    PgPool, SqlitePool,
+    postgres::PgPoolOptions,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+};
+
+use crate::{
+    audit::writer::{NewEvent, NewIntent},
+    error::StoreError,
+    settings::{DatabaseSettings, Sync, Target},
+};
+
+/// What Portcullis remembers. Clones share the connections.
+#[derive(Debug, Clone)]
+pub struct Store {
+    pub(crate) db: Db,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Db {
+    /// WAL lets many read while one writes, so there is one writing connection.
+    Sqlite {
+        writer: SqlitePool,
+        readers: SqlitePool,
+    },
+    Postgres(PgPool),
+}
+
+/// What the database itself says about how it keeps what it is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Durability {
+    /// `sqlite` or `postgres`.
+    pub engine: &'static str,
+    /// The engine's version.
+    pub version: String,
+    /// SQLite's `journal_mode`; `wal` on PostgreSQL.
+    pub journal: String,
+    /// SQLite's `synchronous` (`full`, `normal`, …) or PostgreSQL's `synchronous_commit`.
+    pub synchronous: String,
+    /// Whether a commit that was answered survives a power loss.
+    pub survives_power_loss: bool,
+}
+
+impl Store {
+    /// Opens the database, creates it if it is an SQLite file that does not exist, and brings its
+    /// schema up to date. Says no to a schema that is newer than this build.
+    pub async fn open(settings: &DatabaseSettings) -> Result<Self, StoreError> {
+        let db = match &settings.url.0 {
+            Target::Sqlite(path) => {
+                let options = SqliteConnectOptions::new()
+                    .filename(path)
+                    .create_if_missing(true)
+                    .journal_mode(SqliteJournalMode::Wal)
+                    .synchronous(match settings.sync {
+                        Sync::PowerLoss => SqliteSynchronous::Full,
+                        Sync::ProcessCrash => SqliteSynchronous::Normal,
+                    })
+                    .foreign_keys(true)
+                    .busy_timeout(settings.wait)
+                    .statement_cache_capacity(256);
+                open_sqlite(settings, options).await?
+            }
+            Target::Postgres(options) => {
+                let wait_ms = settings.wait.as_millis().to_string();
+                let options = options.as_ref().clone().options([("lock_timeout", wait_ms)]);
+                let pool = PgPoolOptions::new()
+                    .max_connections(settings.connections.max(2))
+                    .acquire_timeout(settings.wait)
+                    .connect_with(options)
+                    .await?;
+                schema::migrate_postgres(&pool).await?;
+                Db::Postgres(pool)
+            }
+        };
+        Ok(Self { db })
+    }
+
+    /// Whether the database answers.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        read!(self, |conn| {
+            sqlx::query("SELECT 1").execute(&mut *conn).await?;
+        });
+        Ok(())
+    }
+
+    /// What the database says about its durability, read back from it.
+    pub async fn durability(&self) -> Result<Durability, StoreError> {
+        match &self.db {
+            Db::Sqlite { writer, .. } => sqlite::durability(&mut *writer.acquire().await?).await,
+            Db::Postgres(pool) => postgres::durability(&mut *pool.acquire().await?).await,
+        }
+    }
+
+    /// Waits for what is running and closes every connection; SQLite folds its log into the file.
+    pub async fn close(&self) {
+        match &self.db {
+            Db::Sqlite { writer, readers } => {
+                readers.close().await;
+                writer.close().await;
+            }
+            Db::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+async fn open_sqlite(
+    settings: &DatabaseSettings,
+    options: SqliteConnectOptions,
+) -> Result<Db, StoreError> {
+    let pool = |connections: u32| {
+        SqlitePoolOptions::new()
+            .max_connections(connections)
+            .acquire_timeout(settings.wait)
+            .test_before_acquire(false)
+            .idle_timeout(None)
+            .max_lifetime(None)
+    };
+    let writer = pool(1).connect_with(options.clone()).await?;
+    schema::migrate_sqlite(&writer).await?;
+    let readers =
+        pool(settings.connections.max(1)).connect_with(options.pragma("query_only", "on")).await?;
+    Ok(Db::Sqlite { writer, readers })
+}
+
+/// What the two databases do differently.
+pub(crate) trait Dialect {
+    /// Keeps [`Self::wait_for_writers`] waiting until the transaction ends.
+    async fn announce_writer(&mut self) -> Result<(), sqlx::Error>;
+
+    /// Returns when every event whose position is already given out is visible or gone.
+    async fn wait_for_writers(&mut self) -> Result<(), sqlx::Error>;
+
+    /// Inserts the rows in few statements, the intents of calls about to begin.
+    async fn insert_intents(&mut self, node: &str, rows: &[&NewIntent]) -> Result<(), sqlx::Error>;
+
+    /// Inserts the rows in few statements; their positions ascend in the order given.
+    async fn insert_events(
+        &mut self,
+        committed_at: i64,
+        rows: &[&NewEvent],
+    ) -> Result<(), sqlx::Error>;
+
+    /// Deletes the intents with these ids, as far as there are any.
+    async fn delete_intents(&mut self, ids: &[String]) -> Result<(), sqlx::Error>;
+
+    /// Inserts the seals of consecutive sequences of one org, beginning with `first`.
+    async fn insert_seals(
+        &mut self,
+        org_id: &str,
+        first: i64,
+        seals: &[NewSeal],
+    ) -> Result<(), sqlx::Error>;
+}
+
+/// The seal of one event.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewSeal {
+    pub(crate) position: i64,
+    pub(crate) recorded_at: i64,
+    pub(crate) leaf_hash: [u8; 32],
+}
+
+/// Runs the body with a connection for reading.
+macro_rules! read {
+    ($store:expr, |$conn:ident| $body:expr) => {
+        match &$store.db {
+            $crate::db::Db::Sqlite { readers, .. } => {
+                let mut $conn = readers.acquire().await?;
+                $body
+            }
+            $crate::db::Db::Postgres(pool) => {
+                let mut $conn = pool.acquire().await?;
+                $body
+            }
+        }
+    };
+}
+
+/// Runs the body in a transaction that may write, and commits it. An early return rolls back.
+macro_rules! change {
+    ($store:expr, |$tx:ident| $body:expr) => {
+        match &$store.db {
+            $crate::db::Db::Sqlite { writer, .. } => {
+                let mut $tx = writer.begin_with("BEGIN IMMEDIATE").await?;
+                let answer = $body;
+                $tx.commit().await.map_err(|error| $crate::StoreError::of_commit(&error))?;
+                answer
+            }
+            $crate::db::Db::Postgres(pool) => {
+                let mut $tx = pool.begin().await?;
+                let answer = $body;
+                $tx.commit().await.map_err(|error| $crate::StoreError::of_commit(&error))?;
+                answer
+            }
+        }
+    };
+}
+
+/// A struct that reads itself, column by column of the same name, from a row of either database.
+macro_rules! row {
+    ($name:ident { $($column:ident: $type:ty),+ $(,)? }) => {
+        struct $name { $($column: $type),+ }
+        row!(@of sqlx::sqlite::SqliteRow, $name { $($column),+ });
+        row!(@of sqlx::postgres::PgRow, $name { $($column),+ });
+    };
+    (@of $row:ty, $name:ident { $($column:ident),+ }) => {
+        impl<'r> sqlx::FromRow<'r, $row> for $name {
+            fn from_row(row: &'r $row) -> Result<Self, sqlx::Error> {
+                Ok(Self { $($column: sqlx::Row::try_get(row, stringify!($column))?),+ })
+            }
+        }
+    };
+}
+
+/// The SQL for the texts of the JSON array in a parameter; to stand after `IN`.
+macro_rules! text_list {
+    (sqlite, $parameter:literal) => {
+        concat!("(SELECT value FROM json_each(", $parameter, "))")
+    };
+    (postgres, $parameter:literal) => {
+        concat!("(SELECT jsonb_array_elements_text(", $parameter, "::jsonb))")
+    };
+}
+
+pub(crate) use {change, read, row, text_list};
+
+/// Reads back a stored text, or says that `column` is unreadable.
+pub(crate) fn parse<T: std::str::FromStr>(
+    text: &str,
+    column: &'static str,
+) -> Result<T, StoreError> {
+    text.parse().map_err(|_| StoreError::Corrupt(column))
+}
+
+/// Reads back a stored text that may be absent.
+pub(crate) fn parse_some<T: std::str::FromStr>(
+    text: Option<&str>,
+    column: &'static str,
+) -> Result<Option<T>, StoreError> {
+    text.map(|text| parse(text, column)).transpose()
+}

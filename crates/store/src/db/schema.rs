@@ -1,0 +1,82 @@
+//! Forward-only, numbered migrations, the same files for both databases.
+
+use sqlx::{PgPool, SqlitePool};
+
+use crate::error::StoreError;
+
+struct Migration {
+    version: i64,
+    name: &'static str,
+    sqlite: &'static str,
+    postgres: &'static str,
+}
+
+macro_rules! migration {
+    ($version:literal, $name:literal) => {
+        Migration {
+            version: $version,
+            name: $name,
+            sqlite: include_str!(concat!("../../migrations/sqlite/", $name, ".sql")),
+            postgres: include_str!(concat!("../../migrations/postgres/", $name, ".sql")),
+        }
+    };
+}
+
+const MIGRATIONS: &[Migration] = &[migration!(1, "0001_initial")];
+
+/// Holds off other nodes that start at the same moment; any number no one else uses.
+const LOCK: &str = "SELECT pg_advisory_xact_lock(5785245101)";
+
+const CREATE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \
+                      (version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL)";
+
+const APPLIED: &str = "SELECT COALESCE(MAX(version), 0) FROM schema_migrations";
+
+const APPLY: &str = "INSERT INTO schema_migrations (version, name) VALUES ($1, $2)";
+
+pub(super) async fn migrate_sqlite(pool: &SqlitePool) -> Result<(), StoreError> {
+    // A crash at any line leaves the schema as it was: the whole is one transaction.
+    let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
+    sqlx::query(CREATE).execute(&mut *tx).await?;
+    let applied: i64 = sqlx::query_scalar(APPLIED).fetch_one(&mut *tx).await?;
+    for migration in pending(applied)? {
+        sqlx::raw_sql(migration.sqlite).execute(&mut *tx).await?;
+        let apply = sqlx::query(APPLY).bind(migration.version).bind(migration.name);
+        apply.execute(&mut *tx).await?;
+    }
+    Ok(tx.commit().await?)
+}
+
+pub(super) async fn migrate_postgres(pool: &PgPool) -> Result<(), StoreError> {
+    let mut tx = pool.begin().await?;
+    sqlx::query(LOCK).execute(&mut *tx).await?;
+    sqlx::query(CREATE).execute(&mut *tx).await?;
+    let applied: i64 = sqlx::query_scalar(APPLIED).fetch_one(&mut *tx).await?;
+    for migration in pending(applied)? {
+        sqlx::raw_sql(migration.postgres).execute(&mut *tx).await?;
+        let apply = sqlx::query(APPLY).bind(migration.version).bind(migration.name);
+        apply.execute(&mut *tx).await?;
+    }
+    Ok(tx.commit().await?)
+}
+
+fn pending(applied: i64) -> Result<impl Iterator<Item = &'static Migration>, StoreError> {
+    let known = MIGRATIONS.last().map_or(0, |migration| migration.version);
+    if applied > known {
+        return Err(StoreError::NewerSchema { found: applied, known });
+    }
+    Ok(MIGRATIONS.iter().filter(move |migration| migration.version > applied))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn migrations_are_numbered_without_gaps_and_named_after_their_number() {
+        for (index, migration) in MIGRATIONS.iter().enumerate() {
+            assert_eq!(migration.version, i64::try_from(index).unwrap() + 1);
+            assert!(migration.name.starts_with(&format!("{:04}_", migration.version)));
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! How the store says that it could not do what was asked.
+
+use sqlx::error::ErrorKind;
+
+/// Why the store did not do what was asked. No message carries a stored value or a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The database cannot be reached, is busy or refused to write. Nothing was changed.
+    #[error("the database is unavailable: {0}")]
+    Unavailable(String),
+    /// The answer to a commit did not arrive: the change may or may not have been made.
+    #[error("the database may or may not have written: {0}")]
+    OutcomeUnknown(String),
+    /// Something with that id or name exists already, or what it belongs to does not. Nothing was
+    /// changed.
+    #[error("the database refused a conflicting row in `{0}`")]
+    Conflict(String),
+    /// What is stored cannot be read back as what it should be.
+    #[error("the database holds an unreadable value in `{0}`")]
+    Corrupt(&'static str),
+    /// The database was written by a later version of Portcullis.
+    #[error(
+        "the database has schema {found}, this Portcullis knows {known}: run a version at least \
+         as new as the one that wrote it"
+    )]
+    NewerSchema {
+        /// The schema version of the database.
+        found: i64,
+        /// The newest schema version this build knows.
+        known: i64,
+    },
+}
+
+impl StoreError {
+    /// A failed commit: nobody knows on which side of the write the failure was.
+    pub(crate) fn of_commit(error: &sqlx::Error) -> Self {
+        match Self::from_sqlx(error) {
+            Self::Unavailable(reason) => Self::OutcomeUnknown(reason),
+            other @ (Self::OutcomeUnknown(_)
+            | Self::Conflict(_)
+            | Self::Corrupt(_)
+            | Self::NewerSchema { .. }) => other,
+        }
+    }
+
+    fn from_sqlx(error: &sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::Database(database) => match database.kind() {
+                ErrorKind::UniqueViolation
+                | ErrorKind::ForeignKeyViolation
+                | ErrorKind::NotNullViolation
+                | ErrorKind::CheckViolation
+                | ErrorKind::ExclusionViolation => {
+                    Self::Conflict(database.table().unwrap_or("a table").to_owned())
+                }
+                _ if is_bad_value(database.code().as_deref()) => {
+                    Self::Conflict("a value it cannot hold".to_owned())
+                }
+                _ => Self::Unavailable(database.message().to_owned()),
+            },
+            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => Self::Corrupt("a column"),
+            other => Self::Unavailable(other.to_string()),
+        }
+    }
+}
+
+/// PostgreSQL's class 22 (data exceptions) and SQLite's `TOOBIG` and `MISMATCH`: the row is at
+/// fault, not the database.
+fn is_bad_value(code: Option<&str>) -> bool {
+    code.is_some_and(|code| {
+        code == "18" || code == "20" || code.len() == 5 && code.starts_with("22")
+    })
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::from_sqlx(&error)
+    }
+}

@@ -1,0 +1,170 @@
+//! The tenants and their plans.
+
+use portcullis_core::{clock::Timestamp, id::OrgId, principal::Plan};
+
+use crate::{
+    Store,
+    db::{change, parse, read, row},
+    error::StoreError,
+};
+
+/// A tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Org {
+    /// Its id.
+    pub id: OrgId,
+    /// Its name for the operator; unique.
+    pub name: String,
+    /// What it may spend.
+    pub plan: Plan,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// Since when none of its tokens is accepted, if so.
+    pub disabled_at: Option<Timestamp>,
+}
+
+row!(OrgRow {
+    id: String,
+    name: String,
+    plan: String,
+    plan_requests: Option<i64>,
+    plan_invocations: Option<i64>,
+    created_at: i64,
+    disabled_at: Option<i64>,
+});
+
+impl OrgRow {
+    fn read(self) -> Result<Org, StoreError> {
+        Ok(Org {
+            id: parse(&self.id, "orgs.id")?,
+            plan: plan_of(&self.plan, self.plan_requests, self.plan_invocations)?,
+            name: self.name,
+            created_at: Timestamp::from_micros(self.created_at),
+            disabled_at: self.disabled_at.map(Timestamp::from_micros),
+        })
+    }
+}
+
+/// Reads back a plan from its three columns.
+pub(crate) fn plan_of(
+    name: &str,
+    requests: Option<i64>,
+    invocations: Option<i64>,
+) -> Result<Plan, StoreError> {
+    let limit = |limit: i64| u32::try_from(limit).unwrap_or(0);
+    Plan::from_parts(name, requests.map(limit), invocations.map(limit))
+        .ok_or(StoreError::Corrupt("orgs.plan"))
+}
+
+fn limits(plan: Plan) -> (Option<i64>, Option<i64>) {
+    match plan {
+        Plan::Free | Plan::Pro => (None, None),
+        Plan::Enterprise { requests, invocations } => {
+            (Some(requests.get().into()), Some(invocations.get().into()))
+        }
+    }
+}
+
+impl Store {
+    /// Adds an org, and the empty head of its audit log. Says no to an id or a name that exists.
+    pub async fn create_org(&self, org: &Org) -> Result<(), StoreError> {
+        let (requests, invocations) = limits(org.plan);
+        change!(self, |tx| {
+            sqlx::query(
+                "INSERT INTO orgs (id, name, plan, plan_requests, plan_invocations, created_at, \
+                 disabled_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            )
+            .bind(org.id.to_string())
+            .bind(&org.name)
+            .bind(org.plan.name())
+            .bind(requests)
+            .bind(invocations)
+            .bind(org.created_at.as_micros())
+            .bind(org.disabled_at.map(Timestamp::as_micros))
+            .execute(&mut *tx)
+            .await?;
+            sqlx::query(
+                "INSERT INTO audit_heads (org_id, size, last_position, last_recorded_at) \
+                 VALUES ($1, 0, 0, 0)",
+            )
+            .bind(org.id.to_string())
+            .execute(&mut *tx)
+            .await?;
+        });
+        Ok(())
+    }
+
+    /// The org with this id.
+    pub async fn find_org(&self, id: OrgId) -> Result<Option<Org>, StoreError> {
+        let row: Option<OrgRow> = read!(self, |conn| {
+            sqlx::query_as("SELECT * FROM orgs WHERE id = $1")
+                .bind(id.to_string())
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        row.map(OrgRow::read).transpose()
+    }
+
+    /// The org with this name.
+    pub async fn find_org_by_name(&self, name: &str) -> Result<Option<Org>, StoreError> {
+        let row: Option<OrgRow> = read!(self, |conn| {
+            sqlx::query_as("SELECT * FROM orgs WHERE name = $1")
+                .bind(name)
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        row.map(OrgRow::read).transpose()
+    }
+
+    /// Every org, by id; for the operator, who stands above the tenants.
+    pub async fn list_orgs(&self) -> Result<Vec<Org>, StoreError> {
+        let rows: Vec<OrgRow> = read!(self, |conn| {
+            sqlx::query_as("SELECT * FROM orgs ORDER BY id").fetch_all(&mut *conn).await?
+        });
+        rows.into_iter().map(OrgRow::read).collect()
+    }
+
+    /// Gives the org another plan. `false` if there is no such org.
+    pub async fn set_plan(&self, id: OrgId, plan: Plan) -> Result<bool, StoreError> {
+        let (requests, invocations) = limits(plan);
+        let changed = change!(self, |tx| {
+            sqlx::query(
+                "UPDATE orgs SET plan = $2, plan_requests = $3, plan_invocations = $4 WHERE id = $1",
+            )
+            .bind(id.to_string())
+            .bind(plan.name())
+            .bind(requests)
+            .bind(invocations)
+            .execute(&mut *tx)
+            .await?
+            .rows_affected()
+        });
+        Ok(changed > 0)
+    }
+
+    /// From now on none of the org's tokens is accepted. Keeps the moment of an earlier call.
+    /// `false` if there is no such org.
+    pub async fn disable_org(&self, id: OrgId, now: Timestamp) -> Result<bool, StoreError> {
+        let changed = change!(self, |tx| {
+            sqlx::query("UPDATE orgs SET disabled_at = COALESCE(disabled_at, $2) WHERE id = $1")
+                .bind(id.to_string())
+                .bind(now.as_micros())
+                .execute(&mut *tx)
+                .await?
+                .rows_affected()
+        });
+        Ok(changed > 0)
+    }
+
+    /// The org's tokens are accepted again. `false` if there is no such org.
+    pub async fn enable_org(&self, id: OrgId) -> Result<bool, StoreError> {
+        let changed = change!(self, |tx| {
+            sqlx::query("UPDATE orgs SET disabled_at = NULL WHERE id = $1")
+                .bind(id.to_string())
+                .execute(&mut *tx)
+                .await?
+                .rows_affected()
+        });
+        Ok(changed > 0)
+    }
+}

@@ -1,0 +1,177 @@
+//! Users and service accounts.
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, PrincipalId},
+    principal::{Role, ScopeSet},
+};
+
+use crate::{
+    Store,
+    db::{change, parse, read, row},
+    error::StoreError,
+};
+
+/// A user or a service account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Principal {
+    /// Its id, which also tells its kind.
+    pub id: PrincipalId,
+    /// The tenant it belongs to.
+    pub org_id: OrgId,
+    /// Its name for people; unique in the org.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// Since when none of its tokens is accepted, if so.
+    pub disabled_at: Option<Timestamp>,
+}
+
+row!(PrincipalRow {
+    id: String,
+    org_id: String,
+    name: String,
+    role: String,
+    scopes: String,
+    created_at: i64,
+    disabled_at: Option<i64>,
+});
+
+impl PrincipalRow {
+    fn read(self) -> Result<Principal, StoreError> {
+        Ok(Principal {
+            id: parse(&self.id, "principals.id")?,
+            org_id: parse(&self.org_id, "principals.org_id")?,
+            role: role_of(&self.role, &self.scopes)?,
+            name: self.name,
+            created_at: Timestamp::from_micros(self.created_at),
+            disabled_at: self.disabled_at.map(Timestamp::from_micros),
+        })
+    }
+}
+
+/// Reads back a role from its two columns.
+pub(crate) fn role_of(name: &str, scopes: &str) -> Result<Role, StoreError> {
+    let listed = parse(scopes, "principals.scopes")?;
+    Role::from_parts(name, listed).ok_or(StoreError::Corrupt("principals.role"))
+}
+
+/// What of a role is not in its name.
+fn listed(role: Role) -> ScopeSet {
+    match role {
+        Role::Member | Role::Auditor | Role::Admin => ScopeSet::EMPTY,
+        Role::Service(listed) => listed,
+    }
+}
+
+impl Store {
+    /// Adds a principal. Says no to an id or a name that exists, and to an org that does not.
+    pub async fn create_principal(&self, principal: &Principal) -> Result<(), StoreError> {
+        change!(self, |tx| {
+            sqlx::query(
+                "INSERT INTO principals (id, org_id, name, role, scopes, created_at, disabled_at) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            )
+            .bind(principal.id.to_string())
+            .bind(principal.org_id.to_string())
+            .bind(&principal.name)
+            .bind(principal.role.name())
+            .bind(listed(principal.role).to_string())
+            .bind(principal.created_at.as_micros())
+            .bind(principal.disabled_at.map(Timestamp::as_micros))
+            .execute(&mut *tx)
+            .await?;
+        });
+        Ok(())
+    }
+
+    /// The org's principal with this id.
+    pub async fn find_principal(
+        &self,
+        org: OrgId,
+        id: PrincipalId,
+    ) -> Result<Option<Principal>, StoreError> {
+        let row: Option<PrincipalRow> = read!(self, |conn| {
+            sqlx::query_as("SELECT * FROM principals WHERE org_id = $1 AND id = $2")
+                .bind(org.to_string())
+                .bind(id.to_string())
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        row.map(PrincipalRow::read).transpose()
+    }
+
+    /// The org's principal with this name.
+    pub async fn find_principal_by_name(
+        &self,
+        org: OrgId,
+        name: &str,
+    ) -> Result<Option<Principal>, StoreError> {
+        let row: Option<PrincipalRow> = read!(self, |conn| {
+            sqlx::query_as("SELECT * FROM principals WHERE org_id = $1 AND name = $2")
+                .bind(org.to_string())
+                .bind(name)
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        row.map(PrincipalRow::read).transpose()
+    }
+
+    /// Every principal of the org, by id.
+    pub async fn list_principals(&self, org: OrgId) -> Result<Vec<Principal>, StoreError> {
+        let rows: Vec<PrincipalRow> = read!(self, |conn| {
+            sqlx::query_as("SELECT * FROM principals WHERE org_id = $1 ORDER BY id")
+                .bind(org.to_string())
+                .fetch_all(&mut *conn)
+                .await?
+        });
+        rows.into_iter().map(PrincipalRow::read).collect()
+    }
+
+    /// Gives the principal another role. `false` if the org has no such principal.
+    pub async fn set_role(
+        &self,
+        org: OrgId,
+        id: PrincipalId,
+        role: Role,
+    ) -> Result<bool, StoreError> {
+        let changed = change!(self, |tx| {
+            sqlx::query(
+                "UPDATE principals SET role = $3, scopes = $4 WHERE org_id = $1 AND id = $2",
+            )
+            .bind(org.to_string())
+            .bind(id.to_string())
+            .bind(role.name())
+            .bind(listed(role).to_string())
+            .execute(&mut *tx)
+            .await?
+            .rows_affected()
+        });
+        Ok(changed > 0)
+    }
+
+    /// From now on none of the principal's tokens is accepted. Keeps the moment of an earlier
+    /// call. `false` if the org has no such principal.
+    pub async fn disable_principal(
+        &self,
+        org: OrgId,
+        id: PrincipalId,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let changed = change!(self, |tx| {
+            sqlx::query(
+                "UPDATE principals SET disabled_at = COALESCE(disabled_at, $3) \
+                 WHERE org_id = $1 AND id = $2",
+            )
+            .bind(org.to_string())
+            .bind(id.to_string())
+            .bind(now.as_micros())
+            .execute(&mut *tx)
+            .await?
+            .rows_affected()
+        });
+        Ok(changed > 0)
+    }
+}

@@ -1,0 +1,255 @@
+//! Connections to upstream MCP servers.
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, PrincipalId, ProviderId},
+    tool::ProviderSlug,
+};
+
+use crate::{
+    Store,
+    db::{change, parse, read, row},
+    error::StoreError,
+};
+
+/// Whose connection it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ProviderOwner {
+    /// The whole org's.
+    Org,
+    /// One principal's.
+    Principal(PrincipalId),
+}
+
+impl ProviderOwner {
+    fn to_text(self) -> String {
+        match self {
+            Self::Org => "org".to_owned(),
+            Self::Principal(id) => id.to_string(),
+        }
+    }
+
+    fn of_text(text: &str) -> Result<Self, StoreError> {
+        match text {
+            "org" => Ok(Self::Org),
+            id => parse(id, "providers.owner").map(Self::Principal),
+        }
+    }
+}
+
+/// How a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ProviderStatus {
+    /// Declared or begun, never yet connected.
+    Pending,
+    /// It works.
+    Connected,
+    /// The upstream refused the credentials: a person must act.
+    NeedsAuth,
+    /// It cannot be reached; it heals by itself.
+    Error,
+}
+
+impl ProviderStatus {
+    const ALL: [Self; 4] = [Self::Pending, Self::Connected, Self::NeedsAuth, Self::Error];
+
+    /// `pending`, `connected`, `needs_auth` or `error`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Connected => "connected",
+            Self::NeedsAuth => "needs_auth",
+            Self::Error => "error",
+        }
+    }
+
+    /// Reads back what [`Self::as_str`] wrote.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == name)
+    }
+}
+
+/// A connection as it is declared.
+#[derive(Debug, Clone)]
+pub struct NewProvider {
+    /// The id it gets if it is new.
+    pub id: ProviderId,
+    /// The tenant.
+    pub org_id: OrgId,
+    /// Whose it is.
+    pub owner: ProviderOwner,
+    /// Its short name; one connection per org, owner and slug.
+    pub slug: ProviderSlug,
+    /// Its name for people.
+    pub name: String,
+    /// How it authenticates: `none`, `api_key`, `oauth2`.
+    pub auth_type: String,
+}
+
+/// A connection as it is remembered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderRecord {
+    /// The same id for ever, per org, owner and slug.
+    pub id: ProviderId,
+    /// The tenant.
+    pub org_id: OrgId,
+    /// Whose it is.
+    pub owner: ProviderOwner,
+    /// Its short name.
+    pub slug: ProviderSlug,
+    /// Its name for people.
+    pub name: String,
+    /// How it authenticates.
+    pub auth_type: String,
+    /// How it is.
+    pub status: ProviderStatus,
+    /// What went wrong last.
+    pub last_error: Option<String>,
+    /// How many tools it offers.
+    pub tools: u32,
+    /// When it was first declared.
+    pub created_at: Timestamp,
+    /// When it first worked.
+    pub connected_at: Option<Timestamp>,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What became of a connection.
+#[derive(Debug, Clone)]
+pub struct ProviderUpdate {
+    /// How it is now.
+    pub status: ProviderStatus,
+    /// What went wrong, if anything.
+    pub last_error: Option<String>,
+    /// How many tools it offers now; `None` leaves the number.
+    pub tools: Option<u32>,
+}
+
+row!(ProviderRow {
+    id: String,
+    org_id: String,
+    owner: String,
+    slug: String,
+    name: String,
+    auth_type: String,
+    status: String,
+    last_error: Option<String>,
+    tools: i64,
+    created_at: i64,
+    connected_at: Option<i64>,
+    updated_at: i64,
+});
+
+impl ProviderRow {
+    fn read(self) -> Result<ProviderRecord, StoreError> {
+        let status = ProviderStatus::from_name(&self.status);
+        Ok(ProviderRecord {
+            id: parse(&self.id, "providers.id")?,
+            org_id: parse(&self.org_id, "providers.org_id")?,
+            owner: ProviderOwner::of_text(&self.owner)?,
+            slug: parse(&self.slug, "providers.slug")?,
+            name: self.name,
+            auth_type: self.auth_type,
+            status: status.ok_or(StoreError::Corrupt("providers.status"))?,
+            last_error: self.last_error,
+            tools: u32::try_from(self.tools).map_err(|_| StoreError::Corrupt("providers.tools"))?,
+            created_at: Timestamp::from_micros(self.created_at),
+            connected_at: self.connected_at.map(Timestamp::from_micros),
+            updated_at: Timestamp::from_micros(self.updated_at),
+        })
+    }
+}
+
+impl Store {
+    /// Adds the connection as `pending`, or renames the one that the org, owner and slug have.
+    pub async fn upsert_provider(
+        &self,
+        provider: &NewProvider,
+        now: Timestamp,
+    ) -> Result<ProviderRecord, StoreError> {
+        let row: ProviderRow = change!(self, |tx| {
+            sqlx::query_as(UPSERT)
+                .bind(provider.id.to_string())
+                .bind(provider.org_id.to_string())
+                .bind(provider.owner.to_text())
+                .bind(provider.slug.as_str())
+                .bind(&provider.name)
+                .bind(&provider.auth_type)
+                .bind(now.as_micros())
+                .fetch_one(&mut *tx)
+                .await?
+        });
+        row.read()
+    }
+
+    /// Every connection of the org, by slug, then id. What the caller may see of them is not
+    /// decided here.
+    pub async fn list_providers(&self, org: OrgId) -> Result<Vec<ProviderRecord>, StoreError> {
+        let rows: Vec<ProviderRow> = read!(self, |conn| {
+            sqlx::query_as("SELECT * FROM providers WHERE org_id = $1 ORDER BY slug, id")
+                .bind(org.to_string())
+                .fetch_all(&mut *conn)
+                .await?
+        });
+        rows.into_iter().map(ProviderRow::read).collect()
+    }
+
+    /// The org's connection with this id.
+    pub async fn find_provider(
+        &self,
+        org: OrgId,
+        id: ProviderId,
+    ) -> Result<Option<ProviderRecord>, StoreError> {
+        let row: Option<ProviderRow> = read!(self, |conn| {
+            sqlx::query_as("SELECT * FROM providers WHERE org_id = $1 AND id = $2")
+                .bind(org.to_string())
+                .bind(id.to_string())
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        row.map(ProviderRow::read).transpose()
+    }
+
+    /// Remembers what became of a connection. `false` if the org has no such connection.
+    pub async fn set_provider_status(
+        &self,
+        org: OrgId,
+        id: ProviderId,
+        update: &ProviderUpdate,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let changed = change!(self, |tx| {
+            sqlx::query(UPDATE)
+                .bind(org.to_string())
+                .bind(id.to_string())
+                .bind(update.status.as_str())
+                .bind(update.last_error.as_deref())
+                .bind(update.tools.map(i64::from))
+                .bind(now.as_micros())
+                .execute(&mut *tx)
+                .await?
+                .rows_affected()
+        });
+        Ok(changed > 0)
+    }
+}
+
+const UPSERT: &str = "
+INSERT INTO providers (id, org_id, owner, slug, name, auth_type, status, tools, created_at,
+    updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, 'pending', 0, $7, $7)
+ON CONFLICT (org_id, owner, slug) DO UPDATE SET
+    updated_at = CASE WHEN providers.name = excluded.name
+        AND providers.auth_type = excluded.auth_type
+        THEN providers.updated_at ELSE excluded.updated_at END,
+    name = excluded.name, auth_type = excluded.auth_type
+RETURNING *";
+
+const UPDATE: &str = "
+UPDATE providers SET status = $3, last_error = $4, tools = COALESCE($5, tools), updated_at = $6,
+    connected_at = CASE WHEN $3 = 'connected' THEN COALESCE(connected_at, $6)
+        ELSE connected_at END
+WHERE org_id = $1 AND id = $2";

@@ -1,0 +1,140 @@
+//! Where the database is and how safe a commit shall be.
+
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+
+use sqlx::postgres::PgConnectOptions;
+
+/// What a commit survives. Only SQLite asks; PostgreSQL keeps its own `synchronous_commit`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sync {
+    /// A commit waits for the disk and survives a power loss.
+    #[default]
+    PowerLoss,
+    /// A commit survives the death of the process, not a power loss.
+    ProcessCrash,
+}
+
+/// Where the database is.
+#[derive(Clone)]
+pub struct DatabaseUrl(pub(crate) Target);
+
+#[derive(Clone)]
+pub(crate) enum Target {
+    Sqlite(PathBuf),
+    Postgres(Box<PgConnectOptions>),
+}
+
+/// The text names no database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DatabaseUrlError {
+    /// There is nothing after the scheme.
+    #[error("the database URL names no file")]
+    Empty,
+    /// The scheme is not one of those known.
+    #[error("the database is a file path, `sqlite:` and a path, or a `postgres://` URL")]
+    Scheme,
+    /// It begins like a PostgreSQL URL and is none.
+    #[error("the PostgreSQL URL has the form `postgres://user:password@host:port/database`")]
+    Postgres,
+}
+
+impl DatabaseUrl {
+    /// The SQLite database in this file; it is created when opened.
+    #[must_use]
+    pub const fn sqlite(path: PathBuf) -> Self {
+        Self(Target::Sqlite(path))
+    }
+}
+
+impl FromStr for DatabaseUrl {
+    type Err = DatabaseUrlError;
+    fn from_str(text: &str) -> Result<Self, DatabaseUrlError> {
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            let options = text.parse().map_err(|_| DatabaseUrlError::Postgres)?;
+            return Ok(Self(Target::Postgres(Box::new(options))));
+        }
+        let path = text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:"));
+        match path {
+            None if text.contains("://") => Err(DatabaseUrlError::Scheme),
+            None if text.is_empty() => Err(DatabaseUrlError::Empty),
+            Some("") => Err(DatabaseUrlError::Empty),
+            Some(path) => Ok(Self::sqlite(path.into())),
+            None => Ok(Self::sqlite(text.into())),
+        }
+    }
+}
+
+impl fmt::Display for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Target::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            Target::Postgres(options) => write!(
+                f,
+                "postgres://{}:{}/{}",
+                options.get_host(),
+                options.get_port(),
+                options.get_database().unwrap_or_default()
+            ),
+        }
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// How to open the database.
+#[derive(Debug, Clone)]
+pub struct DatabaseSettings {
+    /// Where it is.
+    pub url: DatabaseUrl,
+    /// What a commit survives.
+    pub sync: Sync,
+    /// How many connections read at the same time; on PostgreSQL, how many there are.
+    pub connections: u32,
+    /// How long to wait for a connection or for another writer before saying that the database
+    /// is unavailable.
+    pub wait: Duration,
+}
+
+impl DatabaseSettings {
+    /// The defaults for the database at `url`: commits survive a power loss, 8 connections,
+    /// 5 seconds.
+    #[must_use]
+    pub const fn new(url: DatabaseUrl) -> Self {
+        Self { url, sync: Sync::PowerLoss, connections: 8, wait: Duration::from_secs(5) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let url: DatabaseUrl =
+            "postgres://gate:hunter2@db.example:5433/portcullis".parse().unwrap();
+        let settings = DatabaseSettings::new(url.clone());
+
+        assert_eq!(url.to_string(), "postgres://db.example:5433/portcullis");
+        assert!(!format!("{settings:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_path_with_and_without_scheme_is_sqlite() {
+        for text in ["/var/lib/portcullis.db", "sqlite:/var/lib/portcullis.db"] {
+            let url: DatabaseUrl = text.parse().unwrap();
+
+            assert_eq!(url.to_string(), "sqlite:/var/lib/portcullis.db");
+        }
+    }
+
+    #[test]
+    fn what_names_no_database_is_refused() {
+        for text in ["", "sqlite:", "mysql://localhost/x", "postgres://[/x"] {
+            assert!(text.parse::<DatabaseUrl>().is_err(), "{text}");
+        }
+    }
+}

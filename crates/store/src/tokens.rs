@@ -1,0 +1,349 @@
+//! Tokens: what is stored is the SHA-256, never the token.
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{GrantId, OrgId, PrincipalId, TokenId},
+    principal::{AuthMethod, ScopeSet},
+    token::{CidrList, TokenHash, TokenKind},
+};
+
+use crate::{
+    Store,
+    db::{change, parse, parse_some, read, row},
+    error::StoreError,
+    orgs::{Org, plan_of},
+    principals::{Principal, role_of},
+};
+
+/// All that is known of a token but its hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenRecord {
+    /// Its id, which may be shown.
+    pub id: TokenId,
+    /// What it is for.
+    pub kind: TokenKind,
+    /// The tenant.
+    pub org_id: OrgId,
+    /// Whose token it is.
+    pub principal_id: PrincipalId,
+    /// On whose behalf, if delegated.
+    pub via: Option<PrincipalId>,
+    /// The tokens that are revoked together.
+    pub grant_id: GrantId,
+    /// The token it was attenuated or delegated from.
+    pub parent_id: Option<TokenId>,
+    /// What it may do.
+    pub scopes: ScopeSet,
+    /// Its own name for itself; never trusted.
+    pub label: Option<String>,
+    /// How it came to be.
+    pub method: AuthMethod,
+    /// When it was issued.
+    pub issued_at: Timestamp,
+    /// From when on it is not accepted.
+    pub expires_at: Timestamp,
+    /// When it was revoked, if so.
+    pub revoked_at: Option<Timestamp>,
+    /// The minute it was last seen.
+    pub last_used_at: Option<Timestamp>,
+    /// Where it may be used from; `None` means anywhere.
+    pub allowed_cidrs: Option<CidrList>,
+}
+
+/// A token and all that decides whether and for what it is accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownToken {
+    /// The token.
+    pub token: TokenRecord,
+    /// Whose it is.
+    pub principal: Principal,
+    /// The tenant.
+    pub org: Org,
+}
+
+/// Which tokens of an org to list, by id.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TokenPage {
+    /// Only those of this principal.
+    pub principal_id: Option<PrincipalId>,
+    /// Only those after this one.
+    pub after: Option<TokenId>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+row!(TokenRow {
+    id: String,
+    kind: String,
+    org_id: String,
+    principal_id: String,
+    via: Option<String>,
+    grant_id: String,
+    parent_id: Option<String>,
+    scopes: String,
+    label: Option<String>,
+    method: String,
+    trust: Option<String>,
+    issued_at: i64,
+    expires_at: i64,
+    revoked_at: Option<i64>,
+    last_used_at: Option<i64>,
+    allowed_cidrs: Option<String>,
+});
+
+impl TokenRow {
+    fn read(self) -> Result<TokenRecord, StoreError> {
+        Ok(TokenRecord {
+            id: parse(&self.id, "tokens.id")?,
+            kind: TokenKind::from_name(&self.kind).ok_or(StoreError::Corrupt("tokens.kind"))?,
+            org_id: parse(&self.org_id, "tokens.org_id")?,
+            principal_id: parse(&self.principal_id, "tokens.principal_id")?,
+            via: parse_some(self.via.as_deref(), "tokens.via")?,
+            grant_id: parse(&self.grant_id, "tokens.grant_id")?,
+            parent_id: parse_some(self.parent_id.as_deref(), "tokens.parent_id")?,
+            scopes: parse(&self.scopes, "tokens.scopes")?,
+            label: self.label,
+            method: match (self.method.as_str(), self.trust) {
+                ("operator", None) => AuthMethod::Operator,
+                ("oidc", Some(trust)) => AuthMethod::Oidc { trust },
+                ("token", None) => AuthMethod::Token,
+                _ => return Err(StoreError::Corrupt("tokens.method")),
+            },
+            issued_at: Timestamp::from_micros(self.issued_at),
+            expires_at: Timestamp::from_micros(self.expires_at),
+            revoked_at: self.revoked_at.map(Timestamp::from_micros),
+            last_used_at: self.last_used_at.map(Timestamp::from_micros),
+            allowed_cidrs: parse_some(self.allowed_cidrs.as_deref(), "tokens.allowed_cidrs")?,
+        })
+    }
+}
+
+row!(OwnerRow {
+    principal_name: String,
+    principal_role: String,
+    principal_scopes: String,
+    principal_created_at: i64,
+    principal_disabled_at: Option<i64>,
+    org_name: String,
+    org_plan: String,
+    org_plan_requests: Option<i64>,
+    org_plan_invocations: Option<i64>,
+    org_created_at: i64,
+    org_disabled_at: Option<i64>,
+});
+
+impl OwnerRow {
+    fn read(self, token: TokenRecord) -> Result<KnownToken, StoreError> {
+        let principal = Principal {
+            id: token.principal_id,
+            org_id: token.org_id,
+            name: self.principal_name,
+            role: role_of(&self.principal_role, &self.principal_scopes)?,
+            created_at: Timestamp::from_micros(self.principal_created_at),
+            disabled_at: self.principal_disabled_at.map(Timestamp::from_micros),
+        };
+        let org = Org {
+            id: token.org_id,
+            name: self.org_name,
+            plan: plan_of(&self.org_plan, self.org_plan_requests, self.org_plan_invocations)?,
+            created_at: Timestamp::from_micros(self.org_created_at),
+            disabled_at: self.org_disabled_at.map(Timestamp::from_micros),
+        };
+        Ok(KnownToken { token, principal, org })
+    }
+}
+
+struct KnownRow {
+    token: TokenRow,
+    owner: OwnerRow,
+}
+
+impl<'r, R: sqlx::Row> sqlx::FromRow<'r, R> for KnownRow
+where
+    TokenRow: sqlx::FromRow<'r, R>,
+    OwnerRow: sqlx::FromRow<'r, R>,
+{
+    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
+        Ok(Self { token: TokenRow::from_row(row)?, owner: OwnerRow::from_row(row)? })
+    }
+}
+
+impl Store {
+    /// Remembers a new token by its hash. Says no to an id or hash that exists, and to a
+    /// principal, `via` or parent that is not of the same org.
+    pub async fn insert_token(
+        &self,
+        token: &TokenRecord,
+        hash: &TokenHash,
+    ) -> Result<(), StoreError> {
+        let trust = match &token.method {
+            AuthMethod::Oidc { trust } => Some(trust.as_str()),
+            AuthMethod::Operator | AuthMethod::Token => None,
+        };
+        change!(self, |tx| {
+            sqlx::query(INSERT)
+                .bind(token.id.to_string())
+                .bind(token.kind.as_str())
+                .bind(hash.as_bytes().as_slice())
+                .bind(token.org_id.to_string())
+                .bind(token.principal_id.to_string())
+                .bind(token.via.map(|id| id.to_string()))
+                .bind(token.grant_id.to_string())
+                .bind(token.parent_id.map(|id| id.to_string()))
+                .bind(token.scopes.to_string())
+                .bind(token.label.as_deref())
+                .bind(token.method.name())
+                .bind(trust)
+                .bind(token.issued_at.as_micros())
+                .bind(token.expires_at.as_micros())
+                .bind(token.revoked_at.map(Timestamp::as_micros))
+                .bind(token.last_used_at.map(Timestamp::as_micros))
+                .bind(token.allowed_cidrs.as_ref().map(ToString::to_string))
+                .execute(&mut *tx)
+                .await?;
+        });
+        Ok(())
+    }
+
+    /// The token with this hash, with its principal and org, in whatever state they are.
+    pub async fn find_token_by_hash(
+        &self,
+        hash: &TokenHash,
+    ) -> Result<Option<KnownToken>, StoreError> {
+        let row: Option<KnownRow> = read!(self, |conn| {
+            sqlx::query_as(FIND_BY_HASH)
+                .bind(hash.as_bytes().as_slice())
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        row.map(|row| row.owner.read(row.token.read()?)).transpose()
+    }
+
+    /// The org's token with this id.
+    pub async fn find_token(
+        &self,
+        org: OrgId,
+        id: TokenId,
+    ) -> Result<Option<TokenRecord>, StoreError> {
+        let row: Option<TokenRow> = read!(self, |conn| {
+            sqlx::query_as("SELECT * FROM tokens WHERE org_id = $1 AND id = $2")
+                .bind(org.to_string())
+                .bind(id.to_string())
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        row.map(TokenRow::read).transpose()
+    }
+
+    /// A page of the org's tokens, by id.
+    pub async fn list_tokens(
+        &self,
+        org: OrgId,
+        page: TokenPage,
+    ) -> Result<Vec<TokenRecord>, StoreError> {
+        let after = page.after.map(|id| id.to_string()).unwrap_or_default();
+        let rows: Vec<TokenRow> = read!(self, |conn| {
+            let query = match page.principal_id {
+                Some(principal) => sqlx::query_as(LIST_OF_PRINCIPAL)
+                    .bind(org.to_string())
+                    .bind(after)
+                    .bind(i64::from(page.limit))
+                    .bind(principal.to_string()),
+                None => sqlx::query_as(LIST)
+                    .bind(org.to_string())
+                    .bind(after)
+                    .bind(i64::from(page.limit)),
+            };
+            query.fetch_all(&mut *conn).await?
+        });
+        rows.into_iter().map(TokenRow::read).collect()
+    }
+
+    /// Revokes the token, its whole grant, and everything attenuated or delegated from any of
+    /// them, and says how many *others* were live until now. Safe to run twice. `None` if the org
+    /// has no such token.
+    pub async fn revoke_token(
+        &self,
+        org: OrgId,
+        id: TokenId,
+        now: Timestamp,
+    ) -> Result<Option<u64>, StoreError> {
+        let id = id.to_string();
+        let revoked: Option<Vec<String>> = change!(self, |tx| {
+            let known: Option<i32> =
+                sqlx::query_scalar("SELECT 1 FROM tokens WHERE org_id = $1 AND id = $2")
+                    .bind(org.to_string())
+                    .bind(&id)
+                    .fetch_optional(&mut *tx)
+                    .await?;
+            match known {
+                None => None,
+                Some(_) => Some(
+                    sqlx::query_scalar(REVOKE)
+                        .bind(org.to_string())
+                        .bind(&id)
+                        .bind(now.as_micros())
+                        .fetch_all(&mut *tx)
+                        .await?,
+                ),
+            }
+        });
+        Ok(revoked
+            .map(|ids| ids.iter().filter(|other| **other != id).fold(0, |others, _| others + 1)))
+    }
+
+    /// Remembers when tokens were last seen; an older moment never replaces a newer one.
+    pub async fn touch_tokens(&self, seen: &[(TokenId, Timestamp)]) -> Result<(), StoreError> {
+        if seen.is_empty() {
+            return Ok(());
+        }
+        change!(self, |tx| {
+            for (id, minute) in seen {
+                sqlx::query(
+                    "UPDATE tokens SET last_used_at = $2 \
+                     WHERE id = $1 AND COALESCE(last_used_at, 0) < $2",
+                )
+                .bind(id.to_string())
+                .bind(minute.as_micros())
+                .execute(&mut *tx)
+                .await?;
+            }
+        });
+        Ok(())
+    }
+}
+
+const INSERT: &str = "
+INSERT INTO tokens (id, kind, hash, org_id, principal_id, via, grant_id, parent_id, scopes, label,
+    method, trust, issued_at, expires_at, revoked_at, last_used_at, allowed_cidrs)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
+
+const FIND_BY_HASH: &str = "
+SELECT t.*,
+    p.name AS principal_name, p.role AS principal_role, p.scopes AS principal_scopes,
+    p.created_at AS principal_created_at, p.disabled_at AS principal_disabled_at,
+    o.name AS org_name, o.plan AS org_plan, o.plan_requests AS org_plan_requests,
+    o.plan_invocations AS org_plan_invocations, o.created_at AS org_created_at,
+    o.disabled_at AS org_disabled_at
+FROM tokens t
+JOIN principals p ON p.org_id = t.org_id AND p.id = t.principal_id
+JOIN orgs o ON o.id = t.org_id
+WHERE t.hash = $1";
+
+const LIST: &str = "SELECT * FROM tokens WHERE org_id = $1 AND id > $2 ORDER BY id LIMIT $3";
+
+const LIST_OF_PRINCIPAL: &str = "
+SELECT * FROM tokens WHERE org_id = $1 AND id > $2 AND principal_id = $4 ORDER BY id LIMIT $3";
+
+/// Down from the token: its grant, what was made from any of these, their grants, and so on.
+const REVOKE: &str = "
+WITH RECURSIVE doomed (id, grant_id) AS (
+    SELECT id, grant_id FROM tokens WHERE org_id = $1 AND id = $2
+    UNION
+    SELECT t.id, t.grant_id FROM tokens t
+    JOIN doomed d ON t.grant_id = d.grant_id OR t.parent_id = d.id
+    WHERE t.org_id = $1
+)
+UPDATE tokens SET revoked_at = $3
+WHERE org_id = $1 AND id IN (SELECT id FROM doomed) AND revoked_at IS NULL
+RETURNING id";

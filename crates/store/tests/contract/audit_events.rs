@@ -1,0 +1,224 @@
+use portcullis_core::{clock::Timestamp, id::OrgId};
+use portcullis_store::{
+    EventActor, EventFilter, EventOrder, EventTarget, NewEvent, Store, Visibility,
+};
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, append_all, event, leaf},
+};
+
+/// The numbers of the events on a page.
+async fn list(store: &Store, org: OrgId, filter: &EventFilter, order: EventOrder) -> Vec<i64> {
+    let page = store.list_events(org, Visibility::All, filter, order, None, 200).await.unwrap();
+    page.events.iter().map(|event| event.seal.unwrap().sequence).collect()
+}
+
+async fn sealed(store: &Store, org: OrgId, events: Vec<NewEvent>) {
+    for event in events {
+        append_all(store, vec![event]).await;
+    }
+    store.seal(org, leaf).await.unwrap();
+}
+
+on_both! {
+    async fn pages_meet_without_gap_or_overlap_while_events_arrive(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let filter = EventFilter::default();
+        for order in [EventOrder::Ascending, EventOrder::Descending] {
+            let base = u32::try_from(db.store.sealed_size(org).await.unwrap()).unwrap();
+            sealed(&db.store, org, (0..10).map(|n| event(org, base + n)).collect()).await;
+            let mut seen = Vec::new();
+            let mut after = None;
+            for arriving in 10..20 {
+                let page = db
+                    .store
+                    .list_events(org, Visibility::All, &filter, order, after, 3)
+                    .await
+                    .unwrap();
+                seen.extend(page.events.iter().map(|event| event.seal.unwrap().sequence));
+                after = page.reached.or(after);
+                sealed(&db.store, org, vec![event(org, base + arriving)]).await;
+            }
+
+            let count = i64::try_from(seen.len()).unwrap();
+            let first = seen[0];
+            let expected: Vec<_> = match order {
+                EventOrder::Ascending => (0..count).collect(),
+                EventOrder::Descending => (0..count).map(|n| first - n).collect(),
+            };
+            assert_eq!(seen, expected, "{order:?}");
+            assert!(count >= 10, "{order:?}");
+        }
+    }
+
+    async fn an_ascending_tail_resumes_where_it_stopped(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        sealed(&db.store, org, (0..3).map(|n| event(org, n)).collect()).await;
+        let (all, filter) = (Visibility::All, EventFilter::default());
+        let order = EventOrder::Ascending;
+
+        let first = db.store.list_events(org, all, &filter, order, None, 3).await.unwrap();
+        let idle = db.store.list_events(org, all, &filter, order, first.reached, 3).await.unwrap();
+        sealed(&db.store, org, vec![event(org, 3)]).await;
+        let next = db.store.list_events(org, all, &filter, order, first.reached, 3).await.unwrap();
+
+        assert_eq!((first.events.len(), first.reached, first.more), (3, Some(2), false));
+        assert_eq!((idle.events.len(), idle.reached, idle.more), (0, None, false));
+        assert_eq!((next.events.len(), next.reached, next.more), (1, Some(3), false));
+    }
+
+    async fn an_unsealed_event_is_found_by_id_and_not_listed(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        append_all(&db.store, vec![event(org, 1)]).await;
+
+        let before = db.store.find_event(org, Visibility::All, given::id("evt", 1)).await.unwrap();
+        let listed = list(&db.store, org, &EventFilter::default(), EventOrder::Ascending).await;
+        db.store.seal(org, leaf).await.unwrap();
+        let after = db.store.find_event(org, Visibility::All, given::id("evt", 1)).await.unwrap();
+
+        assert_eq!(before.unwrap().seal, None);
+        assert!(listed.is_empty());
+        assert_eq!(after.unwrap().seal.unwrap().sequence, 0);
+    }
+
+    async fn one_sees_what_one_did_or_had_done(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (me, other) = (given::id("usr", 1), given::id("usr", 2));
+        let mut events = [0, 1, 2, 3].map(|n| event(org, n));
+        events[0].actor_id = Some(me);
+        events[1].actor_id = Some(other);
+        (events[2].actor_id, events[2].via) = (Some(other), Some(me));
+        sealed(&db.store, org, events.to_vec()).await;
+        let own = Visibility::Own(me);
+
+        let filter = EventFilter::default();
+        let page = db
+            .store
+            .list_events(org, own, &filter, EventOrder::Ascending, None, 10)
+            .await
+            .unwrap();
+
+        let seen: Vec<_> = page.events.iter().map(|event| event.id).collect();
+        assert_eq!(seen, [given::id("evt", 0), given::id("evt", 2)]);
+        for (n, visible) in [(0, true), (1, false), (2, true), (3, false)] {
+            let found = db.store.find_event(org, own, given::id("evt", n)).await.unwrap();
+            assert_eq!(found.is_some(), visible, "{n}");
+        }
+    }
+
+    async fn every_filter_lets_through_what_it_names(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let mut events = [0, 1, 2, 3].map(|n| event(org, n));
+        events[0].kind = "token.revoked".to_owned();
+        events[1].target = Some("github:list_repos".to_owned());
+        events[1].decision = Some("allow".to_owned());
+        events[1].policy = Some("engineering read, \"quoted\"".to_owned());
+        events[1].dlp_result = Some("passed".to_owned());
+        events[1].outcome = Some("success".to_owned());
+        events[1].request_id = Some(given::id("req", 1));
+        events[1].token_id = Some(given::id("tok", 1));
+        events[2].target = Some("github:list".to_owned());
+        events[2].actor_id = Some(given::id("sa", 1));
+        events[3].target = Some("gitlab:list".to_owned());
+        events[3].outcome = Some("denied".to_owned());
+        sealed(&db.store, org, events.to_vec()).await;
+        let none = EventFilter::default();
+        let text = |text: &str| vec![text.to_owned(), "another".to_owned()];
+        let target = |target| EventFilter { target: Some(target), ..none.clone() };
+
+        let cases: Vec<(EventFilter, &[i64])> = vec![
+            (none.clone(), &[0, 1, 2, 3]),
+            (EventFilter { kinds: text("token.revoked"), ..none.clone() }, &[0]),
+            (EventFilter { kinds: text("token_revoked"), ..none.clone() }, &[]),
+            (target(EventTarget::Is("github:list".to_owned())), &[2]),
+            (target(EventTarget::StartsWith("github:".to_owned())), &[1, 2]),
+            (target(EventTarget::StartsWith("GITHUB:".to_owned())), &[]),
+            (target(EventTarget::StartsWith("git%".to_owned())), &[]),
+            (EventFilter { decisions: text("allow"), ..none.clone() }, &[1]),
+            (EventFilter { policies: text("engineering read, \"quoted\""), ..none.clone() }, &[1]),
+            (EventFilter { dlp_results: text("passed"), ..none.clone() }, &[1]),
+            (
+                EventFilter {
+                    outcomes: vec!["success".to_owned(), "denied".to_owned()],
+                    ..none.clone()
+                },
+                &[1, 3],
+            ),
+            (EventFilter { request_id: Some(given::id("req", 1)), ..none.clone() }, &[1]),
+            (
+                EventFilter { actor: Some(EventActor::Token(given::id("tok", 1))), ..none.clone() },
+                &[1],
+            ),
+            (
+                EventFilter {
+                    actor: Some(EventActor::Principal(given::id("sa", 1))),
+                    ..none.clone()
+                },
+                &[2],
+            ),
+        ];
+        for (filter, expected) in cases {
+            let mut expected = expected.to_vec();
+            assert_eq!(list(&db.store, org, &filter, EventOrder::Ascending).await, expected);
+            expected.reverse();
+            assert_eq!(list(&db.store, org, &filter, EventOrder::Descending).await, expected);
+        }
+    }
+
+    async fn a_span_of_time_includes_its_beginning_and_not_its_end(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let clock = std::sync::Arc::new(given::SetClock::default());
+        let settings = portcullis_store::AuditSettings::new("node-1".to_owned());
+        let (writer, task) =
+            portcullis_store::AuditWriter::new(db.store.clone(), clock.clone(), settings);
+        let mut tasks = tokio::task::JoinSet::new();
+        tasks.spawn(task.run());
+        for (n, micros) in (0..).zip([10, 20, 20, 30, 40]) {
+            clock.set(micros);
+            writer.append(event(org, n), given::soon()).await.unwrap();
+        }
+        db.store.seal(org, leaf).await.unwrap();
+        let span = |from: Option<i64>, to: Option<i64>| EventFilter {
+            from: from.map(Timestamp::from_micros),
+            to: to.map(Timestamp::from_micros),
+            ..EventFilter::default()
+        };
+
+        let cases: [(EventFilter, &[i64]); 7] = [
+            (span(Some(20), Some(30)), &[1, 2]),
+            (span(Some(21), None), &[3, 4]),
+            (span(None, Some(10)), &[]),
+            (span(None, Some(11)), &[0]),
+            (span(Some(0), Some(99)), &[0, 1, 2, 3, 4]),
+            (span(Some(41), None), &[]),
+            (span(Some(30), Some(20)), &[]),
+        ];
+        for (filter, expected) in cases {
+            let found = list(&db.store, org, &filter, EventOrder::Ascending).await;
+            assert_eq!(found, expected, "{filter:?}");
+        }
+    }
+
+    async fn a_rare_match_is_found_behind_thousands_of_others(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let mut events: Vec<_> = (0..6_000).map(|n| event(org, n)).collect();
+        for place in [1, 5_999] {
+            events[place].kind = "policy.changed".to_owned();
+        }
+        append_all(&db.store, events).await;
+        db.store.seal(org, leaf).await.unwrap();
+        let filter =
+            EventFilter { kinds: vec!["policy.changed".to_owned()], ..EventFilter::default() };
+
+        for order in [EventOrder::Ascending, EventOrder::Descending] {
+            let page = db
+                .store
+                .list_events(org, Visibility::All, &filter, order, None, 10)
+                .await
+                .unwrap();
+
+            assert_eq!((page.events.len(), page.more), (2, false), "{order:?}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+use std::sync::{Arc, Mutex};
+
+use portcullis_core::{clock::Timestamp, id::OrgId};
+use portcullis_store::{
+    AuditSettings, AuditWriter, EventFilter, EventOrder, EventRecord, Store, UnsealedEvent,
+    Visibility,
+};
+use tokio::task::JoinSet;
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, append_all, event, leaf, soon},
+};
+
+async fn whole_log(store: &Store, org: OrgId) -> Vec<EventRecord> {
+    let mut log = Vec::new();
+    let mut after = None;
+    loop {
+        let filter = EventFilter::default();
+        let order = EventOrder::Ascending;
+        let page =
+            store.list_events(org, Visibility::All, &filter, order, after, 200).await.unwrap();
+        log.extend(page.events);
+        after = page.reached;
+        if !page.more {
+            return log;
+        }
+    }
+}
+
+/// Sequences without gaps, times that do not run backwards, each leaf made of what is stored.
+fn assert_sound(org_id: OrgId, log: &[EventRecord]) {
+    let mut last = i64::MIN;
+    for (sequence, event) in (0..).zip(log) {
+        let seal = event.seal.unwrap();
+        let unsealed = UnsealedEvent { id: event.id, org_id, core: event.core.clone() };
+        assert_eq!(seal.sequence, sequence);
+        assert!(seal.recorded_at.as_micros() >= last);
+        assert_eq!(seal.leaf_hash, leaf(&unsealed, sequence, seal.recorded_at));
+        last = seal.recorded_at.as_micros();
+    }
+}
+
+on_both! {
+    async fn sealing_twice_changes_nothing(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        append_all(&db.store, (0..2300).map(|n| event(org, n)).collect()).await;
+
+        let pending = db.store.orgs_with_unsealed().await.unwrap();
+        let first = db.store.seal(org, leaf).await.unwrap();
+        let log = whole_log(&db.store, org).await;
+        let second = db.store.seal(org, leaf).await.unwrap();
+
+        assert_eq!((pending, first, second), (vec![org], 2300, 0));
+        assert_eq!(whole_log(&db.store, org).await, log);
+        assert_eq!(db.store.sealed_size(org).await.unwrap(), 2300);
+        assert!(db.store.orgs_with_unsealed().await.unwrap().is_empty());
+        assert_sound(org, &log);
+    }
+
+    async fn an_org_that_does_not_exist_has_nothing_to_seal(db: Database) {
+        assert_eq!(db.store.seal(given::id("org", 9), leaf).await.unwrap(), 0);
+    }
+
+    async fn the_time_of_recording_never_runs_backwards(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let clock = Arc::new(given::SetClock::default());
+        let settings = AuditSettings::new("node-1".to_owned());
+        let (writer, task) = AuditWriter::new(db.store.clone(), clock.clone(), settings);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(task.run());
+
+        for (n, micros) in (0..).zip([10, 30, 20, 25, 40, 5]) {
+            clock.set(micros);
+            writer.append(event(org, n), soon()).await.unwrap();
+            if n % 2 == 1 {
+                db.store.seal(org, leaf).await.unwrap();
+            }
+        }
+
+        let log = whole_log(&db.store, org).await;
+        let times: Vec<_> =
+            log.iter().map(|event| event.seal.unwrap().recorded_at.as_micros()).collect();
+        assert_eq!(times, [10, 30, 30, 30, 40, 40]);
+    }
+
+    async fn many_may_write_and_seal_at_once_and_nothing_is_skipped(db: Database) {
+        let orgs = [given::org(&db.store, 1).await, given::org(&db.store, 2).await];
+        let mut work = JoinSet::new();
+        for node in 0..3u32 {
+            let settings = db.settings.clone();
+            work.spawn(async move {
+                let store = Store::open(&settings).await.unwrap();
+                for round in 0..10 {
+                    let first = node * 10_000 + round * 100;
+                    let events = (first..first + 60)
+                        .map(|n| event(orgs[usize::try_from(n % 2).unwrap()], n))
+                        .collect();
+                    append_all(&store, events).await;
+                    for org in orgs {
+                        store.seal(org, leaf).await.unwrap();
+                    }
+                }
+            });
+        }
+
+        work.join_all().await;
+
+        assert!(db.store.orgs_with_unsealed().await.unwrap().is_empty());
+        for org in orgs {
+            let log = whole_log(&db.store, org).await;
+            assert_eq!(log.len(), 900);
+            assert_sound(org, &log);
+        }
+    }
+
+    async fn a_leaf_is_asked_for_in_the_order_of_commits(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        for n in [3, 1, 2] {
+            append_all(&db.store, vec![event(org, n)]).await;
+        }
+        let asked = Mutex::new(Vec::new());
+
+        let sealed = db
+            .store
+            .seal(org, |event: &UnsealedEvent, sequence, _: Timestamp| {
+                asked.lock().unwrap().push((event.id, sequence));
+                [0; 32]
+            })
+            .await
+            .unwrap();
+
+        assert_eq!(sealed, 3);
+        let expected = [(3, 0), (1, 1), (2, 2)].map(|(n, place)| (given::id("evt", n), place));
+        assert_eq!(asked.into_inner().unwrap(), expected);
+    }
+}

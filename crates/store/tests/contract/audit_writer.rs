@@ -1,0 +1,159 @@
+use std::time::Duration;
+
+use portcullis_core::id::EventId;
+use portcullis_store::{StoreError, Visibility};
+use tokio::{
+    task::{self, JoinSet},
+    time::{Instant, timeout_at},
+};
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, event, idle_writer, intent, soon, writer},
+};
+
+on_both! {
+    async fn an_event_and_the_end_of_its_intent_are_one_commit(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (writer, _tasks) = writer(&db.store);
+        let id: EventId = given::id("evt", 1);
+
+        writer.intent(intent(org, 1), soon()).await.unwrap();
+        let open = db.store.open_intents("node-1", 10).await.unwrap();
+        writer.finish(event(org, 1), soon()).await.unwrap();
+
+        assert_eq!(open.iter().map(|intent| intent.id).collect::<Vec<_>>(), [id]);
+        assert_eq!((open[0].record.as_str(), open[0].node.as_str()), (r#"{"n":1}"#, "node-1"));
+        assert!(db.store.open_intents("node-1", 10).await.unwrap().is_empty());
+        let found = db.store.find_event(org, Visibility::All, id).await.unwrap().unwrap();
+        assert_eq!((found.core.as_str(), found.seal), (r#"{"n":1}"#, None));
+    }
+
+    async fn an_event_that_is_refused_leaves_its_intent_open(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (writer, _tasks) = writer(&db.store);
+        writer.append(event(org, 1), soon()).await.unwrap();
+        writer.intent(intent(org, 1), soon()).await.unwrap();
+
+        let twin = writer.finish(event(org, 1), soon()).await;
+
+        assert!(matches!(twin, Err(StoreError::Conflict(_))), "{twin:?}");
+        assert_eq!(db.store.open_intents("node-1", 10).await.unwrap().len(), 1);
+    }
+
+    async fn all_that_wait_share_one_commit(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (writer, task) = idle_writer(&db.store);
+        let mut jobs = JoinSet::new();
+        for n in 0..100 {
+            let writer = writer.clone();
+            jobs.spawn(async move {
+                match n % 2 {
+                    0 => writer.intent(intent(org, n), soon()).await,
+                    _ => writer.append(event(org, n), soon()).await,
+                }
+            });
+        }
+        while writer.progress().waiting < 100 {
+            task::yield_now().await;
+        }
+
+        let mut tasks = JoinSet::new();
+        tasks.spawn(task.run());
+        for result in jobs.join_all().await {
+            result.unwrap();
+        }
+
+        let done = writer.progress();
+        assert_eq!((done.commits, done.jobs, done.waiting), (1, 100, 0));
+        assert_eq!(db.store.open_intents("node-1", 100).await.unwrap().len(), 50);
+        assert_eq!(db.store.seal(org, given::leaf).await.unwrap(), 50);
+    }
+
+    async fn a_row_at_fault_takes_no_other_with_it(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (writer, task) = idle_writer(&db.store);
+        let mut jobs = JoinSet::new();
+        for n in 0..10 {
+            let writer = writer.clone();
+            let org = if n == 6 { given::id("org", 9) } else { org };
+            jobs.spawn(async move { (n, writer.append(event(org, n), soon()).await) });
+        }
+        while writer.progress().waiting < 10 {
+            task::yield_now().await;
+        }
+
+        let mut tasks = JoinSet::new();
+        tasks.spawn(task.run());
+
+        for (n, result) in jobs.join_all().await {
+            assert_eq!(matches!(result, Err(StoreError::Conflict(_))), n == 6, "{n}: {result:?}");
+            assert_eq!(result.is_ok(), n != 6, "{n}: {result:?}");
+        }
+        assert_eq!(db.store.seal(org, given::leaf).await.unwrap(), 9);
+    }
+
+    async fn a_job_whose_waiter_gave_up_is_never_written(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (writer, task) = idle_writer(&db.store);
+
+        let late = writer.intent(intent(org, 1), Instant::now()).await;
+        let dropped = timeout_at(Instant::now(), writer.intent(intent(org, 2), soon())).await;
+        drop(writer);
+        task.run().await;
+
+        assert!(matches!(late, Err(StoreError::Unavailable(_))), "{late:?}");
+        assert!(dropped.is_err());
+        assert!(db.store.open_intents("node-1", 10).await.unwrap().is_empty());
+    }
+
+    async fn a_full_queue_is_unavailable_at_the_deadline(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let clock = std::sync::Arc::new(given::SetClock::default());
+        let mut settings = portcullis_store::AuditSettings::new("node-1".to_owned());
+        settings.queue = 1;
+        let (writer, task) =
+            portcullis_store::AuditWriter::new(db.store.clone(), clock, settings);
+        let first = writer.intent(intent(org, 1), Instant::now()).await;
+
+        let second = writer.intent(intent(org, 2), Instant::now()).await;
+        drop(task);
+        let third = writer.intent(intent(org, 3), soon()).await;
+
+        for refused in [first, second, third] {
+            assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+        }
+    }
+
+    async fn a_commit_that_outlasts_its_deadline_is_reported_as_unknown(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (writer, mut tasks) = writer(&db.store);
+        let blocked = db.block_writers().await;
+
+        let outcome =
+            writer.append(event(org, 1), Instant::now() + Duration::from_secs(1)).await;
+        blocked.release().await;
+        drop(writer);
+        tasks.join_next().await;
+
+        assert!(matches!(outcome, Err(StoreError::OutcomeUnknown(_))), "{outcome:?}");
+        let found = db.store.find_event(org, Visibility::All, given::id("evt", 1)).await.unwrap();
+        assert!(found.is_some());
+    }
+
+    async fn a_database_that_refuses_to_write_is_unavailable_and_recovers(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let mut settings = db.settings.clone();
+        settings.wait = Duration::from_millis(200);
+        let store = portcullis_store::Store::open(&settings).await.unwrap();
+        let (writer, _tasks) = writer(&store);
+        let blocked = db.block_writers().await;
+
+        let refused = writer.append(event(org, 1), soon()).await;
+        blocked.release().await;
+        let written = writer.append(event(org, 1), soon()).await;
+
+        assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+        assert_eq!(written, Ok(()));
+    }
+}

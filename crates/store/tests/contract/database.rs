@@ -1,0 +1,161 @@
+//! A database of one's own for each test.
+
+use std::{
+    panic,
+    path::PathBuf,
+    process,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use portcullis_store::{DatabaseSettings, DatabaseUrl, Store};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+
+/// An empty database, and its store.
+#[derive(Clone)]
+pub(crate) struct Database {
+    pub(crate) settings: DatabaseSettings,
+    pub(crate) store: Store,
+    place: Place,
+}
+
+#[derive(Clone)]
+enum Place {
+    File(Arc<TempDir>),
+    Server { url: String },
+}
+
+/// Keeps every writer waiting while it lives.
+pub(crate) enum Blocked {
+    Sqlite(SqliteConnection),
+    Postgres(PgConnection),
+}
+
+impl Database {
+    /// Runs the test on a database in a fresh folder.
+    pub(crate) async fn on_sqlite<F: Future<Output = ()> + Send + 'static>(
+        test: impl FnOnce(Self) -> F,
+    ) {
+        let folder = TempDir::new().unwrap();
+        let settings =
+            DatabaseSettings::new(DatabaseUrl::sqlite(folder.path().join("portcullis.db")));
+        let store = Store::open(&settings).await.unwrap();
+
+        test(Self { settings, store, place: Place::File(Arc::new(folder)) }).await;
+    }
+
+    /// Runs the test on a new database of the server, and drops it whatever happened.
+    pub(crate) async fn on_postgres<F: Future<Output = ()> + Send + 'static>(
+        test: impl FnOnce(Self) -> F,
+    ) {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let Some(server) = server() else { return };
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("portcullis_test_{}_{number}", process::id());
+        let mut admin = PgConnection::connect(&server).await.unwrap();
+        for statement in ["DROP DATABASE IF EXISTS", "CREATE DATABASE"] {
+            let statement = AssertSqlSafe(format!("{statement} {name}"));
+            sqlx::raw_sql(statement).execute(&mut admin).await.unwrap();
+        }
+        let url = format!("{}/{name}", server.rsplit_once('/').unwrap().0);
+        let settings = DatabaseSettings::new(url.parse().unwrap());
+        let store = Store::open(&settings).await.unwrap();
+
+        let mut tests = JoinSet::new();
+        tests.spawn(test(Self { settings, store, place: Place::Server { url } }));
+        let outcome = tests.join_next().await.unwrap();
+        let drop = AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)"));
+        sqlx::raw_sql(drop).execute(&mut admin).await.unwrap();
+
+        if let Err(error) = outcome {
+            panic::resume_unwind(error.into_panic());
+        }
+    }
+
+    /// Runs one statement past the store.
+    pub(crate) async fn execute(&self, statement: &'static str) {
+        match &self.place {
+            Place::File(_) => {
+                let mut conn = self.sqlite().await;
+                sqlx::raw_sql(statement).execute(&mut conn).await.unwrap();
+            }
+            Place::Server { url } => {
+                let mut conn = PgConnection::connect(url).await.unwrap();
+                sqlx::raw_sql(statement).execute(&mut conn).await.unwrap();
+            }
+        }
+    }
+
+    /// Lets nobody write until [`Blocked::release`].
+    pub(crate) async fn block_writers(&self) -> Blocked {
+        match &self.place {
+            Place::File(_) => {
+                let mut conn = self.sqlite().await;
+                sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut conn).await.unwrap();
+                Blocked::Sqlite(conn)
+            }
+            Place::Server { url } => {
+                let mut conn = PgConnection::connect(url).await.unwrap();
+                let lock = "BEGIN; LOCK TABLE audit_events, audit_intents IN EXCLUSIVE MODE";
+                sqlx::raw_sql(lock).execute(&mut conn).await.unwrap();
+                Blocked::Postgres(conn)
+            }
+        }
+    }
+
+    async fn sqlite(&self) -> SqliteConnection {
+        let path: PathBuf = match &self.place {
+            Place::File(folder) => folder.path().join("portcullis.db"),
+            Place::Server { .. } => panic!("not SQLite"),
+        };
+        SqliteConnection::connect(path.to_str().unwrap()).await.unwrap()
+    }
+}
+
+impl Blocked {
+    pub(crate) async fn release(self) {
+        match self {
+            Self::Sqlite(conn) => conn.close().await.unwrap(),
+            Self::Postgres(conn) => conn.close().await.unwrap(),
+        }
+    }
+}
+
+fn server() -> Option<String> {
+    if let Ok(server) = std::env::var("PORTCULLIS_TEST_POSTGRES") {
+        return Some(server);
+    }
+    assert!(
+        std::env::var("PORTCULLIS_TEST_SQLITE_ONLY").is_ok_and(|only| only == "1"),
+        "this test needs a PostgreSQL server on which it may create databases: set \
+         PORTCULLIS_TEST_POSTGRES=postgres://user@host/database (`./test` does), or \
+         PORTCULLIS_TEST_SQLITE_ONLY=1 to leave PostgreSQL out"
+    );
+    None
+}
+
+/// Makes of each function a test on either database.
+macro_rules! on_both {
+    ($(async fn $name:ident($db:ident: Database) $body:block)+) => { $(
+        mod $name {
+            use super::*;
+
+            async fn body($db: Database) $body
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn on_sqlite() {
+                Database::on_sqlite(body).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn on_postgres() {
+                Database::on_postgres(body).await;
+            }
+        }
+    )+ };
+}
+pub(crate) use on_both;

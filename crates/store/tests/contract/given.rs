@@ -1,0 +1,186 @@
+//! What tests begin with.
+
+use std::{
+    str::FromStr,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use portcullis_core::{
+    clock::{Clock, Timestamp},
+    id::{GrantId, OrgId, PrincipalId, TokenId},
+    principal::{AuthMethod, Plan, Role, ScopeSet},
+    random::Random,
+    token::{Token, TokenHash, TokenKind},
+};
+use portcullis_store::{
+    AuditSettings, AuditTask, AuditWriter, NewEvent, NewIntent, Org, Principal, Store, TokenRecord,
+};
+use tokio::{task::JoinSet, time::Instant};
+
+pub(crate) const NOW: Timestamp = Timestamp::from_micros(1_795_172_535_123_000);
+
+/// The `n`th id of a kind.
+pub(crate) fn id<T: FromStr<Err: std::fmt::Debug>>(prefix: &str, n: u32) -> T {
+    format!("{prefix}_{n:026}").parse().unwrap()
+}
+
+/// A clock that shows what it is set to.
+#[derive(Debug, Default)]
+pub(crate) struct SetClock(AtomicI64);
+
+impl SetClock {
+    pub(crate) fn set(&self, micros: i64) {
+        self.0.store(micros, Ordering::SeqCst);
+    }
+}
+
+impl Clock for SetClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.0.load(Ordering::SeqCst))
+    }
+}
+
+#[derive(Debug)]
+struct Filled(u32);
+
+impl Random for Filled {
+    fn fill(&self, bytes: &mut [u8]) {
+        for (byte, seed) in bytes.iter_mut().zip(self.0.to_be_bytes().into_iter().cycle()) {
+            *byte = seed;
+        }
+    }
+}
+
+/// The hash of the `n`th token.
+pub(crate) fn hash(n: u32) -> TokenHash {
+    Token::generate(TokenKind::User, &Filled(n)).hash()
+}
+
+/// The `n`th org, stored.
+pub(crate) async fn org(store: &Store, n: u32) -> OrgId {
+    let id = id("org", n);
+    let name = format!("org {n}");
+    let org = Org { id, name, plan: Plan::Pro, created_at: NOW, disabled_at: None };
+    store.create_org(&org).await.unwrap();
+    id
+}
+
+pub(crate) fn principal(org_id: OrgId, n: u32) -> Principal {
+    Principal {
+        id: id("usr", n),
+        org_id,
+        name: format!("person {n}"),
+        role: Role::Member,
+        created_at: NOW,
+        disabled_at: None,
+    }
+}
+
+/// The `n`th principal, stored.
+pub(crate) async fn user(store: &Store, org: OrgId, n: u32) -> PrincipalId {
+    let principal = principal(org, n);
+    store.create_principal(&principal).await.unwrap();
+    principal.id
+}
+
+/// The `n`th token, in a grant of its own.
+pub(crate) fn token(org_id: OrgId, principal_id: PrincipalId, n: u32) -> TokenRecord {
+    TokenRecord {
+        id: id("tok", n),
+        kind: TokenKind::User,
+        org_id,
+        principal_id,
+        via: None,
+        grant_id: id::<GrantId>("grn", n),
+        parent_id: None,
+        scopes: ScopeSet::ALL,
+        label: None,
+        method: AuthMethod::Operator,
+        issued_at: NOW,
+        expires_at: NOW.plus_seconds(3600),
+        revoked_at: None,
+        last_used_at: None,
+        allowed_cidrs: None,
+    }
+}
+
+pub(crate) fn token_id(n: u32) -> TokenId {
+    id("tok", n)
+}
+
+/// The `n`th event, that says nothing but its number.
+pub(crate) fn event(org_id: OrgId, n: u32) -> NewEvent {
+    NewEvent {
+        id: id("evt", n),
+        org_id,
+        kind: "mcp.invocation".to_owned(),
+        occurred_at: NOW,
+        actor_id: None,
+        via: None,
+        token_id: None,
+        target: None,
+        decision: None,
+        policy: None,
+        dlp_result: None,
+        outcome: None,
+        request_id: None,
+        core: format!(r#"{{"n":{n}}}"#),
+        detached: None,
+        salts: None,
+    }
+}
+
+pub(crate) fn intent(org_id: OrgId, n: u32) -> NewIntent {
+    NewIntent { id: id("evt", n), org_id, opened_at: NOW, record: format!(r#"{{"n":{n}}}"#) }
+}
+
+/// A writer whose task nobody runs yet.
+pub(crate) fn idle_writer(store: &Store) -> (AuditWriter, AuditTask) {
+    let clock = Arc::new(SetClock::default());
+    clock.set(NOW.as_micros());
+    AuditWriter::new(store.clone(), clock, AuditSettings::new("node-1".to_owned()))
+}
+
+/// A writer whose task runs as long as the set lives.
+pub(crate) fn writer(store: &Store) -> (AuditWriter, JoinSet<()>) {
+    let (writer, task) = idle_writer(store);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(task.run());
+    (writer, tasks)
+}
+
+/// Late enough for any database.
+pub(crate) fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(30)
+}
+
+/// Commits the events together.
+pub(crate) async fn append_all(store: &Store, events: Vec<NewEvent>) {
+    let (writer, _tasks) = writer(store);
+    let mut appends = JoinSet::new();
+    for event in events {
+        let writer = writer.clone();
+        appends.spawn(async move { writer.append(event, soon()).await });
+    }
+    for result in appends.join_all().await {
+        result.unwrap();
+    }
+}
+
+/// A leaf hash that shows what it was made of.
+pub(crate) fn leaf(
+    event: &portcullis_store::UnsealedEvent,
+    sequence: i64,
+    recorded_at: Timestamp,
+) -> [u8; 32] {
+    let mut leaf = [0; 32];
+    leaf[..8].copy_from_slice(&sequence.to_be_bytes());
+    leaf[8..16].copy_from_slice(&recorded_at.as_micros().to_be_bytes());
+    let tail = event.id.to_string().into_bytes();
+    leaf[16..].copy_from_slice(&tail[tail.len() - 16..]);
+    leaf
+}

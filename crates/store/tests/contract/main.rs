@@ -1,0 +1,20 @@
+//! Every function of the store, on both databases.
+//!
+//! SQLite runs in a fresh folder. PostgreSQL is the server that `PORTCULLIS_TEST_POSTGRES` names;
+//! without it its half fails, unless `PORTCULLIS_TEST_SQLITE_ONLY=1` says that this is meant.
+
+#![cfg(test)]
+
+mod database;
+mod given;
+
+mod audit_events;
+mod audit_seal;
+mod audit_writer;
+mod opening;
+mod orgs;
+mod principals;
+mod providers;
+mod tenancy;
+mod tokens;
+mod tools;

@@ -1,0 +1,74 @@
+use portcullis_store::{DatabaseSettings, DatabaseUrl, Store, StoreError, Sync};
+use tokio::task::JoinSet;
+
+use crate::{
+    database::{Database, on_both},
+    given,
+};
+
+on_both! {
+    async fn a_commit_survives_a_power_loss_unless_told_otherwise(db: Database) {
+        let found = db.store.durability().await.unwrap();
+
+        assert!(found.survives_power_loss, "{found:?}");
+        assert_eq!(found.journal, "wal");
+        db.store.ping().await.unwrap();
+    }
+
+    async fn a_newer_schema_is_refused_and_named(db: Database) {
+        db.execute("INSERT INTO schema_migrations (version, name) VALUES (9001, 'x')").await;
+
+        let refused = Store::open(&db.settings).await.err();
+
+        assert!(matches!(refused, Some(StoreError::NewerSchema { found: 9001, .. })), "{refused:?}");
+        assert!(refused.unwrap().to_string().contains("9001"));
+    }
+
+    async fn what_was_stored_is_there_after_opening_again(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        db.store.close().await;
+
+        let again = Store::open(&db.settings).await.unwrap();
+
+        assert!(again.find_org(org).await.unwrap().is_some());
+    }
+
+    async fn two_who_open_at_once_write_side_by_side(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let mut writers = JoinSet::new();
+        for handle in 0..2 {
+            let settings = db.settings.clone();
+            writers.spawn(async move {
+                let store = Store::open(&settings).await.unwrap();
+                for n in 0..100 {
+                    given::user(&store, org, handle * 1000 + n).await;
+                }
+            });
+        }
+
+        writers.join_all().await;
+
+        assert_eq!(db.store.list_principals(org).await.unwrap().len(), 200);
+    }
+}
+
+#[tokio::test]
+async fn process_crash_safety_is_synchronous_normal() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let url = DatabaseUrl::sqlite(folder.path().join("portcullis.db"));
+    let settings = DatabaseSettings { sync: Sync::ProcessCrash, ..DatabaseSettings::new(url) };
+
+    let found = Store::open(&settings).await.unwrap().durability().await.unwrap();
+
+    assert_eq!((found.synchronous.as_str(), found.survives_power_loss), ("normal", false));
+}
+
+#[tokio::test]
+async fn a_folder_that_does_not_exist_is_unavailable() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let url = DatabaseUrl::sqlite(folder.path().join("missing").join("portcullis.db"));
+
+    let refused = Store::open(&DatabaseSettings::new(url)).await.err();
+
+    assert!(matches!(refused, Some(StoreError::Unavailable(_))), "{refused:?}");
+}

@@ -1,0 +1,132 @@
+use portcullis_core::{
+    principal::{AuthMethod, Role, Scope, ScopeSet},
+    token::TokenKind,
+};
+use portcullis_store::{StoreError, TokenPage};
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, NOW, hash, token, token_id},
+};
+
+on_both! {
+    async fn a_token_is_found_by_its_hash_with_all_that_decides(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let user = given::user(&db.store, org, 1).await;
+        let via = given::user(&db.store, org, 2).await;
+        let parent = token(org, user, 1);
+        let mut full = token(org, user, 2);
+        full.kind = TokenKind::Service;
+        full.via = Some(via);
+        full.parent_id = Some(parent.id);
+        full.scopes = ScopeSet::EMPTY.with(Scope::McpsRead);
+        full.label = Some("claude-code".to_owned());
+        full.method = AuthMethod::Oidc { trust: "acme-idp".to_owned() };
+        full.allowed_cidrs = Some("10.0.0.0/8,2001:db8::/32".parse().unwrap());
+        full.last_used_at = Some(NOW);
+
+        db.store.insert_token(&parent, &hash(1)).await.unwrap();
+        db.store.insert_token(&full, &hash(2)).await.unwrap();
+
+        let known = db.store.find_token_by_hash(&hash(2)).await.unwrap().unwrap();
+        assert_eq!(known.token, full);
+        assert_eq!(Some(known.principal), db.store.find_principal(org, user).await.unwrap());
+        assert_eq!(Some(known.org), db.store.find_org(org).await.unwrap());
+        assert_eq!(db.store.find_token(org, full.id).await.unwrap(), Some(full));
+        assert_eq!(db.store.find_token_by_hash(&hash(3)).await.unwrap(), None);
+    }
+
+    async fn a_change_of_role_or_state_shows_at_the_next_look(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let user = given::user(&db.store, org, 1).await;
+        db.store.insert_token(&token(org, user, 1), &hash(1)).await.unwrap();
+
+        db.store.set_role(org, user, Role::Auditor).await.unwrap();
+        db.store.disable_principal(org, user, NOW).await.unwrap();
+        db.store.disable_org(org, NOW).await.unwrap();
+
+        let known = db.store.find_token_by_hash(&hash(1)).await.unwrap().unwrap();
+        assert_eq!(known.principal.role, Role::Auditor);
+        assert_eq!(known.principal.disabled_at, Some(NOW));
+        assert_eq!(known.org.disabled_at, Some(NOW));
+    }
+
+    async fn a_hash_is_stored_once(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let user = given::user(&db.store, org, 1).await;
+        db.store.insert_token(&token(org, user, 1), &hash(1)).await.unwrap();
+
+        let twin = db.store.insert_token(&token(org, user, 2), &hash(1)).await;
+
+        assert!(matches!(twin, Err(StoreError::Conflict(_))), "{twin:?}");
+    }
+
+    async fn revoking_takes_the_grant_and_all_that_came_from_it(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let user = given::user(&db.store, org, 1).await;
+        // 1 ─ 2 are one grant; 3 comes from 2, 4 from 3; 5 is of 4's grant; 6 stands alone and 1
+        // came from it.
+        let mut tokens: Vec<_> = (0..=6).map(|n| token(org, user, n)).collect();
+        tokens[1].parent_id = Some(token_id(6));
+        tokens[2].grant_id = tokens[1].grant_id;
+        tokens[3].parent_id = Some(token_id(2));
+        tokens[4].parent_id = Some(token_id(3));
+        tokens[5].grant_id = tokens[4].grant_id;
+        for n in [6, 1, 2, 3, 4, 5, 0] {
+            let n_ = usize::try_from(n).unwrap();
+            db.store.insert_token(&tokens[n_], &hash(n)).await.unwrap();
+        }
+
+        let first = db.store.revoke_token(org, token_id(1), NOW).await.unwrap();
+        let again = db.store.revoke_token(org, token_id(1), NOW.plus_seconds(9)).await.unwrap();
+
+        assert_eq!((first, again), (Some(4), Some(0)));
+        for (n, revoked) in [(0, None), (6, None), (1, Some(NOW)), (2, Some(NOW)), (3, Some(NOW)),
+            (4, Some(NOW)), (5, Some(NOW))]
+        {
+            let found = db.store.find_token(org, token_id(n)).await.unwrap().unwrap();
+            assert_eq!(found.revoked_at, revoked, "token {n}");
+        }
+        assert_eq!(db.store.revoke_token(org, token_id(7), NOW).await.unwrap(), None);
+    }
+
+    async fn tokens_are_listed_in_pages(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let users = [given::user(&db.store, org, 1).await, given::user(&db.store, org, 2).await];
+        for n in 0..6u32 {
+            let user = users[usize::try_from(n % 2).unwrap()];
+            db.store.insert_token(&token(org, user, n), &hash(n)).await.unwrap();
+        }
+        let page = TokenPage { principal_id: None, after: None, limit: 4 };
+        let own = TokenPage { principal_id: Some(users[1]), after: Some(token_id(1)), limit: 9 };
+
+        let first = db.store.list_tokens(org, page).await.unwrap();
+        let rest = TokenPage { after: Some(first[3].id), ..page };
+        let second = db.store.list_tokens(org, rest).await.unwrap();
+        let of_one = db.store.list_tokens(org, own).await.unwrap();
+
+        let ids = |tokens: &[portcullis_store::TokenRecord]| -> Vec<_> {
+            tokens.iter().map(|token| token.id).collect()
+        };
+        assert_eq!(ids(&first), [0, 1, 2, 3].map(token_id));
+        assert_eq!(ids(&second), [4, 5].map(token_id));
+        assert_eq!(ids(&of_one), [3, 5].map(token_id));
+    }
+
+    async fn the_last_use_never_runs_backwards(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let user = given::user(&db.store, org, 1).await;
+        db.store.insert_token(&token(org, user, 1), &hash(1)).await.unwrap();
+        db.store.insert_token(&token(org, user, 2), &hash(2)).await.unwrap();
+        let later = NOW.plus_seconds(60);
+
+        db.store.touch_tokens(&[(token_id(1), later), (token_id(2), NOW)]).await.unwrap();
+        db.store.touch_tokens(&[(token_id(1), NOW), (token_id(9), NOW)]).await.unwrap();
+
+        let used = [
+            db.store.find_token(org, token_id(1)).await.unwrap().unwrap().last_used_at,
+            db.store.find_token(org, token_id(2)).await.unwrap().unwrap().last_used_at,
+        ];
+        assert_eq!(used, [Some(later), Some(NOW)]);
+    }
+}
