@@ -1,7 +1,8 @@
 //! Everything Portcullis may answer instead of a result: the error catalogue.
 //!
-//! A refusal is not a failure: most of these are the product working. This file knows codes,
-//! messages and details; only the gateway's `http/error.rs` knows statuses.
+//! A refusal is not a failure: most of these are the product working. This is the one file that
+//! knows codes, statuses, messages and details; the event of a call records the same status that
+//! the caller is answered with.
 
 use std::fmt;
 
@@ -263,6 +264,29 @@ impl Refusal {
             Self::UpstreamError { .. } => "upstream_error",
             Self::Unavailable { .. } => "unavailable",
             Self::UpstreamTimeout { .. } => "upstream_timeout",
+        }
+    }
+
+    /// The HTTP status (RFC 9110 §15). No other file says one.
+    #[must_use]
+    pub const fn http_status(&self) -> u16 {
+        match self {
+            Self::InvalidRequest { .. } | Self::InvalidInput { .. } => 400,
+            Self::MissingToken
+            | Self::InvalidToken
+            | Self::TokenExpired { .. }
+            | Self::TokenRevoked => 401,
+            Self::PolicyDenied { .. } | Self::InsufficientScope { .. } => 403,
+            Self::NotFound { .. } => 404,
+            Self::MethodNotAllowed { .. } => 405,
+            Self::ProviderAuthRequired { .. } => 409,
+            Self::PayloadTooLarge { .. } => 413,
+            Self::UnsupportedMediaType => 415,
+            Self::RateLimited { .. } => 429,
+            Self::Internal => 500,
+            Self::UpstreamError { .. } => 502,
+            Self::Unavailable { .. } => 503,
+            Self::UpstreamTimeout { .. } => 504,
         }
     }
 
