@@ -14,7 +14,7 @@ use super::{
     Effect, Phase,
     annotations::Status,
     asker::Asker,
-    catalogue::ToolFacts,
+    catalogue::{Catalogue, ToolFacts},
     check::{self, Finding},
     names::names,
     question::{self, Question},
@@ -83,7 +83,8 @@ impl Slot {
     /// Finds the candidates, validates them against the tool and sorts them into lanes.
     pub(super) fn build(policies: &Policies, tool: &Tool) -> Self {
         let (facts, shapes) = (ToolFacts::of(tool), Shapes::of(tool));
-        let fits = policies.iter().enumerate();
+        let reserved = tool.id.provider() == Catalogue::RESERVED_PROVIDER;
+        let fits = policies.iter().enumerate().filter(|_| !reserved);
         let fits = fits.filter_map(|(number, policy)| {
             policy.scope.fit(&facts).map(|fit| (number, fit, policy))
         });

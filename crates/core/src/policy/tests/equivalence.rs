@@ -194,7 +194,7 @@ proptest! {
         let our_errors: Vec<String> = ours.errors.iter().map(|error| error.policy.to_string()).collect();
         prop_assert_eq!(our_errors, errors);
         if !failed.is_empty() {
-            prop_assert_eq!(determining, failed);
+            prop_assert_eq!(&determining, &failed);
         } else if reasons.is_empty() {
             prop_assert_eq!(said(&ours), "deny default-deny");
         } else {

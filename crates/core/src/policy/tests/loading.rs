@@ -127,7 +127,8 @@ fn conditions_are_checked_against_the_tools_they_can_meet() {
         ("action", "context.input has limit && context.input.limit > 1", None),
         ("action", "context.input.limit > 1", Some("unknown_attribute")),
         ("action in Mcp::Action::\"github:*\"", "context.input.repo == \"x\"", Some("attribute")),
-        ("action", "context has output && context.output.x == 1", Some("unknown_attribute")),
+        ("action", "context has output && context.output.x == 1", None),
+        ("action", "context.output.x == 1", Some("unknown_attribute")),
         ("action", "context.dlp_output.count > 0", Some("unguarded_attribute")),
     ];
     for (scope, when, expected) in table {
