@@ -9,6 +9,7 @@ pub mod dlp;
 pub mod id;
 pub mod json;
 pub mod limits;
+pub mod policy;
 pub mod principal;
 pub mod random;
 pub mod refusal;
