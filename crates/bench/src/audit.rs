@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use http::StatusCode;
 use serde_json::Value;
+use tokio::task::JoinSet;
 
 use crate::{
     Failure,
@@ -70,23 +71,42 @@ fn encoded(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-/// Which of these events the gateway does not know.
+/// Which of these events the gateway does not know; asks over several connections at a time.
 pub(crate) async fn missing(
     address: SocketAddr,
     token: &str,
     ids: &[String],
 ) -> Result<Vec<String>, Failure> {
+    let mut searches = JoinSet::new();
+    for part in ids.chunks(ids.len().div_ceil(SEARCHES).max(1)) {
+        searches.spawn(search(address, token.to_owned(), part.to_vec()));
+    }
+    let mut missing = Vec::new();
+    while let Some(found) = searches.join_next().await {
+        missing.extend(found??);
+    }
+    missing.sort_unstable();
+    Ok(missing)
+}
+
+const SEARCHES: usize = 8;
+
+async fn search(
+    address: SocketAddr,
+    token: String,
+    ids: Vec<String>,
+) -> Result<Vec<String>, Failure> {
     let mut connection = Connection::open(address).await?;
     let mut missing = Vec::new();
     for id in ids {
-        let answer =
-            connection.send(get(address, token, &format!("/v1/audit/events/{id}"))?).await?;
+        let request = get(address, &token, &format!("/v1/audit/events/{id}"))?;
+        let answer = connection.send(request).await?;
         if answer.status == StatusCode::NOT_FOUND {
-            missing.push(id.clone());
+            missing.push(id);
             continue;
         }
         let event = answer.ok()?.json()?;
-        if event.pointer("/data/id").and_then(Value::as_str) != Some(id) {
+        if event.pointer("/data/id").and_then(Value::as_str) != Some(id.as_str()) {
             return Err(format!("the event of `{id}` has another id").into());
         }
     }
