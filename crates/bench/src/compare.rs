@@ -7,6 +7,7 @@ use crate::{
     args::CompareArgs,
     audit,
     client::{Template, direct_call, governed_call},
+    disk,
     gateway::{self, Installation, Running},
     load::{self, Measured},
     payload, process,
@@ -31,6 +32,7 @@ pub(crate) async fn run(args: &CompareArgs) -> Result<Verdict, Failure> {
     } else {
         let binary = gateway::binary(args.binary.as_deref()).await?;
         let installation = Installation::create(binary, upstream.address).await?;
+        let disk = disk::sync_times(installation.folder())?;
         let running = installation.start().await?;
         let idle_kib = process::resident_kib(running.pid)?;
         let governed = governed_call(running.address, &installation.token, &arguments)?;
@@ -42,7 +44,7 @@ pub(crate) async fn run(args: &CompareArgs) -> Result<Verdict, Failure> {
         let loaded_kib = process::resident_kib(running.pid)?;
         say_aside("counting audit events\n");
         let events = audit::count(running.address, &installation.token).await?.events;
-        report.gateway = Some(Gateway { idle_kib, loaded_kib, answered, events });
+        report.gateway = Some(Gateway { idle_kib, loaded_kib, answered, events, disk });
         running.stop().await?;
     }
     say(&if args.json { report.json() } else { report.table() });

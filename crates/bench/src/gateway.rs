@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use http::StatusCode;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -15,10 +16,14 @@ use tokio::{
     io::{AsyncBufReadExt as _, BufReader, Lines},
     process::{Child, ChildStderr, Command},
     task::JoinSet,
-    time::timeout,
+    time::{sleep, timeout},
 };
 
-use crate::{Failure, policies, say_aside, upstream};
+use crate::{
+    Failure,
+    client::{self, Connection},
+    policies, say_aside, upstream,
+};
 
 const POLICIES_BESIDES_THE_PERMIT: usize = 99;
 /// Per minute, and never reached.
@@ -26,6 +31,7 @@ const LIMIT: &str = "1000000000";
 const SCOPES: &str = "mcps:read mcps:invoke audit:read";
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
+const TOOL_PATH: &str = "/v1/mcps/bench:echo";
 const LISTENING: &str = "listening on http://";
 
 /// A configured gateway with a data folder, an org and a token; not yet running.
@@ -38,9 +44,9 @@ pub(crate) struct Installation {
 }
 
 impl Installation {
-    /// Writes config and policies into a temporary folder and makes org, principal and token.
+    /// Writes config and policies into a new folder, removed with this value, and makes org, principal and token.
     pub(crate) async fn create(binary: PathBuf, upstream: SocketAddr) -> Result<Self, Failure> {
-        let folder = tempfile::Builder::new().prefix("portcullis-bench-").tempdir()?;
+        let folder = tempfile::Builder::new().prefix("bench-").tempdir_in(own_folder()?)?;
         let policy_folder = folder.path().join("policies");
         fs::create_dir(&policy_folder).await?;
         let policies = policies::permit_and(POLICIES_BESIDES_THE_PERMIT);
@@ -112,7 +118,12 @@ impl Installation {
         self.folder.path().join("portcullis.toml")
     }
 
-    /// Starts the gateway on the data it has and waits until it listens.
+    /// The folder that holds config and data.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Starts the gateway on the data it has and waits until it knows the tool.
     pub(crate) async fn start(&self) -> Result<Running, Failure> {
         let mut child = Command::new(&self.binary)
             .arg("serve")
@@ -132,7 +143,20 @@ impl Installation {
         let mut log = JoinSet::new();
         log.spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         let pid = child.id().ok_or("the gateway ended at once")?;
-        Ok(Running { child, _log: log, pid, address })
+        let running = Running { child, _log: log, pid, address };
+        timeout(START_TIMEOUT, self.tool_is_known(address))
+            .await
+            .map_err(|_| format!("the gateway did not learn of {TOOL_PATH} in time"))??;
+        Ok(running)
+    }
+
+    async fn tool_is_known(&self, address: SocketAddr) -> Result<(), Failure> {
+        let question = client::get(address, &self.token, TOOL_PATH)?;
+        let mut connection = Connection::open(address).await?;
+        while connection.send(question.clone()).await?.status != StatusCode::OK {
+            sleep(Duration::from_millis(5)).await;
+        }
+        Ok(())
     }
 }
 
@@ -206,13 +230,18 @@ impl Running {
     }
 }
 
+/// The folder of this program: on a disk, where the temporary folder may be in memory.
+fn own_folder() -> Result<PathBuf, Failure> {
+    let own = std::env::current_exe()?;
+    Ok(own.parent().ok_or("this program is in no folder")?.to_owned())
+}
+
 /// The gateway to run: the given one, or the one beside this program, built first if cargo runs us.
 pub(crate) async fn binary(given: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(given) = given {
         return Ok(given.to_owned());
     }
-    let own = std::env::current_exe()?;
-    let folder = own.parent().ok_or("this program is in no folder")?;
+    let folder = own_folder()?;
     let beside = folder.join("portcullis");
     if let Some(cargo) = std::env::var_os("CARGO") {
         say_aside("building the gateway\n");

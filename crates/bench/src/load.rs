@@ -35,6 +35,12 @@ impl Measured {
         self.latencies_us.extend(other.latencies_us);
     }
 
+    /// Counts an answered call that took this long.
+    pub(crate) fn note(&mut self, took: Duration) {
+        self.answered += 1;
+        self.latencies_us.push(u32::try_from(took.as_micros()).unwrap_or(u32::MAX));
+    }
+
     /// Answered calls per second.
     pub(crate) fn rate(&self) -> f64 {
         let seconds = self.elapsed.as_secs_f64();
@@ -100,11 +106,7 @@ async fn work(
             return part;
         }
         match connection.send(call.clone()).await {
-            Ok(answer) if answer.status == StatusCode::OK => {
-                part.answered += 1;
-                let took = u32::try_from(sent.elapsed().as_micros()).unwrap_or(u32::MAX);
-                part.latencies_us.push(took);
-            }
+            Ok(answer) if answer.status == StatusCode::OK => part.note(sent.elapsed()),
             Ok(_) => part.refused += 1,
             Err(_) => {
                 part.lost += 1;

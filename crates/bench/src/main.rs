@@ -13,6 +13,7 @@ mod args;
 mod audit;
 mod client;
 mod compare;
+mod disk;
 mod gateway;
 mod kill_loop;
 mod load;

@@ -54,6 +54,8 @@ pub(crate) struct Gateway {
     pub(crate) answered: u64,
     /// Invocation events in its audit log.
     pub(crate) events: u64,
+    /// How long its disk took to sync a write.
+    pub(crate) disk: Measured,
 }
 
 /// Everything that was measured in one run.
@@ -99,6 +101,8 @@ impl Report {
                 "rss_loaded_kib": known.loaded_kib,
                 "calls_answered": known.answered,
                 "audit_events": known.events,
+                "disk_sync_p50_ms": rounded(known.disk.percentile_ms(50)),
+                "disk_sync_p99_ms": rounded(known.disk.percentile_ms(99)),
             })
         });
         let report = json!({
@@ -140,8 +144,11 @@ impl Report {
             let mib = |kib: u64| exact(kib) / 1_024.0;
             let _ = write!(
                 text,
-                "\ngateway memory: {:.1} MiB idle, {:.1} MiB after load\n\
+                "\ndisk: {:.3} ms to sync a write (p50), {:.3} ms (p99)\n\
+                 gateway memory: {:.1} MiB idle, {:.1} MiB after load\n\
                  audit: {} calls answered, {} events written: {}\n",
+                known.disk.percentile_ms(50),
+                known.disk.percentile_ms(99),
                 mib(known.idle_kib),
                 mib(known.loaded_kib),
                 known.answered,
@@ -190,7 +197,13 @@ mod tests {
         let mut report = Report::new(1_024, Duration::from_secs(1), 1);
         let governed = Some(usage(50, refused));
         report.rows.push(Row { connections: 1, direct: usage(100, 0), governed });
-        report.gateway = Some(Gateway { idle_kib: 1_024, loaded_kib: 2_048, answered: 50, events });
+        report.gateway = Some(Gateway {
+            idle_kib: 1_024,
+            loaded_kib: 2_048,
+            answered: 50,
+            events,
+            disk: Measured::default(),
+        });
         report
     }
 
