@@ -1,2 +1,56 @@
-//! .
-fn main() {}
+//! Repository chores that are neither the product nor its tests: `cargo xtask tidy`.
+
+use std::{env, io::Write as _, path::Path, process::ExitCode};
+
+mod tidy;
+
+const HELP: &str = "\
+Usage: cargo xtask tidy
+
+tidy   checks the rules of this repository that the compiler cannot check;
+       prints one line per violation and ends with status 1 if there is any
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["tidy"] => run_tidy(),
+        ["help" | "--help" | "-h"] => {
+            say(HELP);
+            ExitCode::SUCCESS
+        }
+        _ => {
+            say(HELP);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run_tidy() -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    let violations = match tidy::violations(root) {
+        Ok(violations) => violations,
+        Err(error) => {
+            say(&format!("tidy cannot read the repository: {error}\n"));
+            return ExitCode::from(2);
+        }
+    };
+    for violation in &violations {
+        say(&format!("{violation}\n"));
+    }
+    match violations.len() {
+        0 => {
+            say("tidy: nothing to complain about\n");
+            ExitCode::SUCCESS
+        }
+        count => {
+            say(&format!("tidy: {count} to mend\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Writes to standard output; a reader that went away is no reason to stop.
+fn say(text: &str) {
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}

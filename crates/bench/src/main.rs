@@ -1,2 +1,62 @@
-//! .
-fn main() {}
+//! Measures Portcullis against the upstream it guards, and kills it under load.
+//!
+//! Without a subcommand it compares a direct `tools/call` with the same call through the gateway,
+//! side by side and in turns. With `kill-loop` it checks that `kill -9` loses no recorded answer.
+
+use std::{error::Error, io::Write as _, process::ExitCode};
+
+use clap::Parser as _;
+
+use self::args::{Cli, Command};
+
+mod args;
+mod audit;
+mod client;
+mod compare;
+mod disk;
+mod gateway;
+mod kill_loop;
+mod load;
+mod payload;
+mod policies;
+mod process;
+mod report;
+mod upstream;
+
+/// Why a run could not be carried out; it says so in words.
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// Whether the run shows what it should show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Holds,
+    Broken,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let verdict = match &cli.command {
+        None => compare::run(&cli.compare).await,
+        Some(Command::KillLoop(args)) => kill_loop::run(args).await,
+        Some(Command::Upstream) => upstream::serve().await.map(|()| Verdict::Holds),
+    };
+    match verdict {
+        Ok(Verdict::Holds) => ExitCode::SUCCESS,
+        Ok(Verdict::Broken) => ExitCode::FAILURE,
+        Err(failure) => {
+            say_aside(&format!("portcullis-bench: {failure}\n"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Writes results to standard output; a reader that went away is no reason to stop.
+fn say(text: &str) {
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Writes progress to standard error.
+fn say_aside(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}

@@ -1,0 +1,92 @@
+//! What one can ask for on the command line.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Parser, Subcommand};
+
+/// Measures Portcullis against the upstream it guards.
+#[derive(Debug, Parser)]
+#[command(name = "portcullis-bench", args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) compare: CompareArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Kills the gateway again and again under load and looks for lost answers.
+    KillLoop(KillLoopArgs),
+    /// The MCP server that the gateway guards; runs until its standard input ends.
+    #[command(hide = true)]
+    Upstream,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Seconds of load per measurement
+    #[arg(long, default_value = "5", value_parser = seconds)]
+    pub(crate) duration: Duration,
+    /// Connections at a time, one measurement for each number
+    #[arg(long, default_value = "1,32,256", value_delimiter = ',')]
+    pub(crate) connections: Vec<usize>,
+    /// Bytes of JSON that the tool is given and gives back
+    #[arg(long, default_value_t = 1024)]
+    pub(crate) payload: usize,
+    /// Measurements of each kind, in turns
+    #[arg(long, default_value_t = 3)]
+    pub(crate) rounds: usize,
+    /// The gateway to measure; by default it is built by cargo, like this program
+    #[arg(long)]
+    pub(crate) binary: Option<PathBuf>,
+    /// Measure the direct call only, without a gateway
+    #[arg(long)]
+    pub(crate) direct_only: bool,
+    /// Print the figures as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KillLoopArgs {
+    /// How often the gateway is killed
+    #[arg(long, default_value_t = 24)]
+    pub(crate) kills: u32,
+    /// Seconds in which that happens
+    #[arg(long, default_value = "30", value_parser = seconds)]
+    pub(crate) within: Duration,
+    /// Connections that invoke all the while
+    #[arg(long, default_value_t = 16)]
+    pub(crate) connections: usize,
+    /// Bytes of JSON that the tool is given and gives back
+    #[arg(long, default_value_t = 256)]
+    pub(crate) payload: usize,
+    /// The gateway to kill; by default it is built by cargo, like this program
+    #[arg(long)]
+    pub(crate) binary: Option<PathBuf>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "is not a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_asked_for_means_the_standard_comparison() {
+        let cli = Cli::parse_from(["portcullis-bench"]);
+
+        assert!(cli.command.is_none());
+        assert_eq!(cli.compare.connections, [1, 32, 256]);
+        assert_eq!(cli.compare.duration, Duration::from_secs(5));
+    }
+
+    #[test]
+    fn a_negative_duration_is_refused() {
+        assert!(Cli::try_parse_from(["portcullis-bench", "--duration=-1"]).is_err());
+    }
+}

@@ -1,0 +1,137 @@
+//! What the gateway's audit log says about the calls that were made.
+
+use std::net::SocketAddr;
+
+use http::StatusCode;
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use crate::{
+    Failure,
+    client::{Connection, get},
+};
+
+/// The events of type `mcp.invocation`, counted by how they ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    /// All of them.
+    pub(crate) events: u64,
+    /// Those that ended in success.
+    pub(crate) success: u64,
+    /// Those whose end nobody knows.
+    pub(crate) unknown: u64,
+    /// Those that have no end yet.
+    pub(crate) open: u64,
+}
+
+impl Counted {
+    fn take(&mut self, event: &Value) {
+        self.events += 1;
+        match event.pointer("/outcome/status").and_then(Value::as_str) {
+            Some("success") => self.success += 1,
+            Some("unknown") => self.unknown += 1,
+            Some(_) => {}
+            None => self.open += 1,
+        }
+    }
+}
+
+/// Pages through the whole log; fails when the gateway answers anything but pages.
+pub(crate) async fn count(address: SocketAddr, token: &str) -> Result<Counted, Failure> {
+    let mut connection = Connection::open(address).await?;
+    let mut counted = Counted::default();
+    let mut cursor = None;
+    loop {
+        let request = get(address, token, &page_path(cursor.as_deref()))?;
+        let page = connection.send(request).await?.ok()?.json()?;
+        let items = page.pointer("/data/items").and_then(Value::as_array);
+        for event in items.ok_or("a page of events has no `data.items`")? {
+            counted.take(event);
+        }
+        match page.pointer("/meta/pagination/next_cursor").and_then(Value::as_str) {
+            Some(next) => cursor = Some(next.to_owned()),
+            None => return Ok(counted),
+        }
+    }
+}
+
+fn page_path(cursor: Option<&str>) -> String {
+    let first = "/v1/audit/events?type=mcp.invocation&order=asc&limit=200";
+    cursor.map_or_else(|| first.to_owned(), |cursor| format!("{first}&cursor={}", encoded(cursor)))
+}
+
+/// Percent-encodes everything that is not unreserved.
+fn encoded(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
+        }
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+/// Which of these events the gateway does not know; asks over several connections at a time.
+pub(crate) async fn missing(
+    address: SocketAddr,
+    token: &str,
+    ids: &[String],
+) -> Result<Vec<String>, Failure> {
+    let mut searches = JoinSet::new();
+    for part in ids.chunks(ids.len().div_ceil(SEARCHES).max(1)) {
+        searches.spawn(search(address, token.to_owned(), part.to_vec()));
+    }
+    let mut missing = Vec::new();
+    while let Some(found) = searches.join_next().await {
+        missing.extend(found??);
+    }
+    missing.sort_unstable();
+    Ok(missing)
+}
+
+const SEARCHES: usize = 8;
+
+async fn search(
+    address: SocketAddr,
+    token: String,
+    ids: Vec<String>,
+) -> Result<Vec<String>, Failure> {
+    let mut connection = Connection::open(address).await?;
+    let mut missing = Vec::new();
+    for id in ids {
+        let request = get(address, &token, &format!("/v1/audit/events/{id}"))?;
+        let answer = connection.send(request).await?;
+        if answer.status == StatusCode::NOT_FOUND {
+            missing.push(id);
+            continue;
+        }
+        let event = answer.ok()?.json()?;
+        if event.pointer("/data/id").and_then(Value::as_str) != Some(id.as_str()) {
+            return Err(format!("the event of `{id}` has another id").into());
+        }
+    }
+    Ok(missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn events_are_counted_by_their_end() {
+        let mut counted = Counted::default();
+
+        for outcome in [json!({"status": "success"}), json!({"status": "unknown"}), json!(null)] {
+            counted.take(&json!({ "outcome": outcome }));
+        }
+
+        assert_eq!(counted, Counted { events: 3, success: 1, unknown: 1, open: 1 });
+    }
+
+    #[test]
+    fn a_cursor_is_encoded_into_the_query() {
+        assert!(page_path(Some("c1.a+b/=")).ends_with("&cursor=c1.a%2Bb%2F%3D"));
+    }
+}

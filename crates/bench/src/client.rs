@@ -1,0 +1,127 @@
+//! A keep-alive HTTP/1.1 connection, one request at a time.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http::{
+    Method, Request, StatusCode, Uri,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST},
+};
+use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::{net::TcpStream, task::JoinSet};
+
+use crate::{Failure, upstream};
+
+/// A request that can be sent many times.
+pub(crate) type Template = Request<Full<Bytes>>;
+
+/// A complete answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    /// The body as JSON; fails when it is none.
+    pub(crate) fn json(&self) -> Result<Value, Failure> {
+        Ok(serde_json::from_slice(&self.body)?)
+    }
+
+    /// The answer if its status is 200; otherwise a failure that quotes it.
+    pub(crate) fn ok(self) -> Result<Self, Failure> {
+        if self.status == StatusCode::OK {
+            return Ok(self);
+        }
+        let body = String::from_utf8_lossy(&self.body);
+        let body: String = body.chars().take(500).collect();
+        Err(format!("the answer was {}: {body}", self.status).into())
+    }
+}
+
+/// One open connection; it closes with this value.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    _driver: JoinSet<()>,
+}
+
+impl Connection {
+    /// Connects; fails when nobody listens.
+    pub(crate) async fn open(address: SocketAddr) -> Result<Self, Failure> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+        let mut driver = JoinSet::new();
+        driver.spawn(async move {
+            let _ = connection.await;
+        });
+        Ok(Self { sender, _driver: driver })
+    }
+
+    /// Sends one request and reads the whole answer; after a failure the connection is of no use.
+    pub(crate) async fn send(&mut self, request: Template) -> Result<Answer, Failure> {
+        self.sender.ready().await?;
+        let response = self.sender.send_request(request).await?;
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
+        Ok(Answer { status, body })
+    }
+}
+
+/// `tools/call` of `echo` as a stateless MCP client sends it.
+pub(crate) fn direct_call(address: SocketAddr, arguments: &Value) -> Result<Template, Failure> {
+    let client = json!({ "name": "portcullis-bench", "version": env!("CARGO_PKG_VERSION") });
+    let message = json!({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {
+            "name": "echo",
+            "arguments": arguments,
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": upstream::MODERN,
+                "io.modelcontextprotocol/clientInfo": client,
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        },
+    });
+    let request = Request::builder()
+        .method(Method::POST)
+        .uri(Uri::from_static(upstream::PATH))
+        .header(HOST, address.to_string())
+        .header(CONTENT_TYPE, "application/json")
+        .header(ACCEPT, "application/json, text/event-stream")
+        .header("mcp-protocol-version", upstream::MODERN)
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", "echo");
+    Ok(request.body(Full::from(message.to_string()))?)
+}
+
+/// The same call through the gateway.
+pub(crate) fn governed_call(
+    address: SocketAddr,
+    token: &str,
+    arguments: &Value,
+) -> Result<Template, Failure> {
+    let request = Request::builder()
+        .method(Method::POST)
+        .uri(Uri::from_static("/v1/mcps/bench:echo/invoke"))
+        .header(HOST, address.to_string())
+        .header(AUTHORIZATION, format!("Bearer {token}"))
+        .header(CONTENT_TYPE, "application/json");
+    Ok(request.body(Full::from(json!({ "input": arguments }).to_string()))?)
+}
+
+/// A GET of the gateway's.
+pub(crate) fn get(address: SocketAddr, token: &str, path: &str) -> Result<Template, Failure> {
+    let request = Request::builder()
+        .method(Method::GET)
+        .uri(path)
+        .header(HOST, address.to_string())
+        .header(AUTHORIZATION, format!("Bearer {token}"));
+    Ok(request.body(Full::default())?)
+}

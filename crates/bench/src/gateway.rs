@@ -1,0 +1,275 @@
+//! The gateway as a program: its config, its commands, its process. Nothing else here knows them.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use http::StatusCode;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::{
+    fs,
+    io::{AsyncBufReadExt as _, BufReader, Lines},
+    process::{Child, ChildStderr, Command},
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+
+use crate::{
+    Failure,
+    client::{self, Connection},
+    policies, say_aside, upstream,
+};
+
+const POLICIES_BESIDES_THE_PERMIT: usize = 99;
+/// Per minute, and never reached.
+const LIMIT: &str = "1000000000";
+const SCOPES: &str = "mcps:read mcps:invoke audit:read";
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
+const TOOL_PATH: &str = "/v1/mcps/bench:echo";
+const LISTENING: &str = "listening on http://";
+
+/// A configured gateway with a data folder, an org and a token; not yet running.
+#[derive(Debug)]
+pub(crate) struct Installation {
+    folder: TempDir,
+    binary: PathBuf,
+    /// A service token that may list, invoke and read all events.
+    pub(crate) token: String,
+}
+
+impl Installation {
+    /// Writes config and policies into a new folder, removed with this value, and makes org, principal and token.
+    pub(crate) async fn create(binary: PathBuf, upstream: SocketAddr) -> Result<Self, Failure> {
+        let folder = tempfile::Builder::new().prefix("bench-").tempdir_in(own_folder()?)?;
+        let policy_folder = folder.path().join("policies");
+        fs::create_dir(&policy_folder).await?;
+        let policies = policies::permit_and(POLICIES_BESIDES_THE_PERMIT);
+        fs::write(policy_folder.join("bench.cedar"), policies).await?;
+        fs::write(folder.path().join("portcullis.toml"), config(folder.path(), upstream)).await?;
+        let mut installation = Self { folder, binary, token: String::new() };
+        installation.token = installation.mint().await?;
+        Ok(installation)
+    }
+
+    async fn mint(&self) -> Result<String, Failure> {
+        let org = self
+            .member(
+                "id",
+                &[
+                    "org",
+                    "create",
+                    "bench",
+                    "--plan",
+                    "enterprise",
+                    "--requests-per-minute",
+                    LIMIT,
+                    "--invocations-per-minute",
+                    LIMIT,
+                ],
+            )
+            .await?;
+        let principal = self
+            .member(
+                "id",
+                &[
+                    "principal",
+                    "create",
+                    "bench",
+                    "--org",
+                    &org,
+                    "--type",
+                    "service",
+                    "--scopes",
+                    SCOPES,
+                ],
+            )
+            .await?;
+        self.member("token", &["token", "create", "--principal", &principal, "--scopes", SCOPES])
+            .await
+    }
+
+    /// Runs a command with `--json` and takes one member of what it prints.
+    async fn member(&self, member: &str, arguments: &[&str]) -> Result<String, Failure> {
+        let output = Command::new(&self.binary)
+            .args(arguments)
+            .arg("--config")
+            .arg(self.config())
+            .arg("--json")
+            .stdin(Stdio::null())
+            .output()
+            .await?;
+        let command = arguments.iter().take(2).copied().collect::<Vec<_>>().join(" ");
+        if !output.status.success() {
+            let words = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("`portcullis {command}` failed: {}", words.trim()).into());
+        }
+        let printed: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let value = printed.get(member).and_then(Value::as_str);
+        Ok(value.ok_or_else(|| format!("`portcullis {command}` printed no `{member}`"))?.to_owned())
+    }
+
+    fn config(&self) -> PathBuf {
+        self.folder.path().join("portcullis.toml")
+    }
+
+    /// The folder that holds config and data.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Starts the gateway on the data it has and waits until it knows the tool.
+    pub(crate) async fn start(&self) -> Result<Running, Failure> {
+        let mut child = Command::new(&self.binary)
+            .arg("serve")
+            .arg("--config")
+            .arg(self.config())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| format!("{} cannot be started: {error}", self.binary.display()))?;
+        let stderr = child.stderr.take().ok_or("the gateway has no standard error")?;
+        let mut lines = BufReader::new(stderr).lines();
+        let address = timeout(START_TIMEOUT, listening(&mut lines))
+            .await
+            .map_err(|_| "the gateway did not say in time that it listens")??;
+        let mut log = JoinSet::new();
+        log.spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        let pid = child.id().ok_or("the gateway ended at once")?;
+        let running = Running { child, _log: log, pid, address };
+        timeout(START_TIMEOUT, self.tool_is_known(address))
+            .await
+            .map_err(|_| format!("the gateway did not learn of {TOOL_PATH} in time"))??;
+        Ok(running)
+    }
+
+    async fn tool_is_known(&self, address: SocketAddr) -> Result<(), Failure> {
+        let question = client::get(address, &self.token, TOOL_PATH)?;
+        let mut connection = Connection::open(address).await?;
+        while connection.send(question.clone()).await?.status != StatusCode::OK {
+            sleep(Duration::from_millis(5)).await;
+        }
+        Ok(())
+    }
+}
+
+fn config(folder: &Path, upstream: SocketAddr) -> String {
+    // A JSON string is a TOML string too.
+    let quoted = |name: &str| Value::from(folder.join(name).to_string_lossy()).to_string();
+    format!(
+        r#"data_dir = {data}
+
+[server]
+listen = "127.0.0.1:0"
+
+[policies]
+path = {policies}
+
+[[providers]]
+slug = "bench"
+name = "Bench"
+url = "http://{upstream}{path}"
+auth = "none"
+allow_private = true
+"#,
+        data = quoted("data"),
+        policies = quoted("policies"),
+        path = upstream::PATH,
+    )
+}
+
+/// Reads the log up to the line that says where the gateway listens.
+async fn listening(lines: &mut Lines<BufReader<ChildStderr>>) -> Result<SocketAddr, Failure> {
+    let mut said = String::new();
+    while let Some(line) = lines.next_line().await? {
+        if let Some(address) = address_in(&line) {
+            return Ok(address);
+        }
+        said.push_str(&line);
+        said.push('\n');
+    }
+    Err(format!("the gateway ended before it listened:\n{said}").into())
+}
+
+fn address_in(line: &str) -> Option<SocketAddr> {
+    let (_, rest) = line.split_once(LISTENING)?;
+    let end = rest.find(|c: char| !(c.is_ascii_hexdigit() || ".:[]".contains(c)));
+    rest.get(..end.unwrap_or(rest.len()))?.parse().ok()
+}
+
+/// A gateway that listens; it is killed with this value.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    _log: JoinSet<()>,
+    pub(crate) pid: u32,
+    pub(crate) address: SocketAddr,
+}
+
+impl Running {
+    /// `kill -9`, and waits until the process is gone.
+    pub(crate) async fn kill(mut self) -> Result<(), Failure> {
+        Ok(self.child.kill().await?)
+    }
+
+    /// Asks it to end and waits; fails when it does not end in time or not well.
+    pub(crate) async fn stop(mut self) -> Result<(), Failure> {
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        kill_process(pid.ok_or("the gateway has no process id")?, Signal::TERM)?;
+        let status = timeout(STOP_TIMEOUT, self.child.wait())
+            .await
+            .map_err(|_| "the gateway did not stop in time")??;
+        if status.success() { Ok(()) } else { Err(format!("the gateway ended: {status}").into()) }
+    }
+}
+
+/// The folder of this program: on a disk, where the temporary folder may be in memory.
+fn own_folder() -> Result<PathBuf, Failure> {
+    let own = std::env::current_exe()?;
+    Ok(own.parent().ok_or("this program is in no folder")?.to_owned())
+}
+
+/// The gateway to run: the given one, or the one beside this program, built first if cargo runs us.
+pub(crate) async fn binary(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    if let Some(given) = given {
+        return Ok(given.to_owned());
+    }
+    let folder = own_folder()?;
+    let beside = folder.join("portcullis");
+    if let Some(cargo) = std::env::var_os("CARGO") {
+        say_aside("building the gateway\n");
+        let mut build = Command::new(cargo);
+        build.args(["build", "--locked", "--quiet", "--package", "portcullis"]);
+        if folder.ends_with("release") {
+            build.arg("--release");
+        }
+        if !build.stdin(Stdio::null()).status().await?.success() {
+            return Err("the gateway cannot be built".into());
+        }
+    } else if !beside.exists() {
+        return Err("there is no gateway beside this program; name one with --binary".into());
+    }
+    Ok(beside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_is_found_in_a_line_of_either_log_format() {
+        let plain = "2026-11-20T11:02:15Z INFO listening on http://127.0.0.1:8080";
+        let json = r#"{"message":"listening on http://127.0.0.1:41234","level":"INFO"}"#;
+
+        assert_eq!(address_in(plain), Some(([127, 0, 0, 1], 8080).into()));
+        assert_eq!(address_in(json), Some(([127, 0, 0, 1], 41234).into()));
+        assert_eq!(address_in("starting"), None);
+    }
+}

@@ -1,0 +1,200 @@
+//! A fast MCP server over streamable HTTP, in a process of its own.
+//!
+//! It speaks both eras of MCP: `server/discover` with stateless requests (2026-07-28), and
+//! `initialize` without a session (2025-11-25). Its one tool, `echo`, gives back its arguments as
+//! structured content without looking into them.
+
+use std::{net::SocketAddr, process::Stdio};
+
+use axum::{
+    Router,
+    body::Bytes,
+    http::{StatusCode, header::CONTENT_TYPE},
+    response::{IntoResponse as _, Response},
+    routing::post,
+};
+use serde::Deserialize;
+use serde_json::{json, value::RawValue};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader},
+    net::TcpListener,
+    process::{Child, Command},
+};
+
+use crate::{Failure, payload, say};
+
+/// The path that answers MCP.
+pub(crate) const PATH: &str = "/mcp";
+/// The stateless version of MCP that the server speaks.
+pub(crate) const MODERN: &str = "2026-07-28";
+const LEGACY: &str = "2025-11-25";
+
+/// The server as a child process; it ends with this value.
+#[derive(Debug)]
+pub(crate) struct Upstream {
+    child: Child,
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+}
+
+impl Upstream {
+    /// Starts this program once more as the server and waits until it listens.
+    pub(crate) async fn start() -> Result<Self, Failure> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg("upstream")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let stdout = child.stdout.take().ok_or("the upstream has no standard output")?;
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).await?;
+        let address = line.trim().parse().map_err(|_| "the upstream did not start")?;
+        Ok(Self { child, address })
+    }
+
+    /// The process id, while it runs.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+}
+
+/// Serves on a free port of the loopback, prints the address, and returns when standard input ends.
+pub(crate) async fn serve() -> Result<(), Failure> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    say(&format!("{}\n", listener.local_addr()?));
+    let router = Router::new().route(PATH, post(answer));
+    let parent_is_gone = async {
+        let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
+    };
+    tokio::select! {
+        served = axum::serve(listener, router) => Ok(served?),
+        () = parent_is_gone => Ok(()),
+    }
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    method: &'a str,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct CallParams<'a> {
+    name: &'a str,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+async fn answer(body: Bytes) -> Response {
+    let Ok(message) = serde_json::from_slice::<Message<'_>>(&body) else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    let Some(id) = message.id else { return StatusCode::ACCEPTED.into_response() };
+    let result = match message.method {
+        "tools/call" => echo(message.params),
+        "tools/list" => Some(tools()),
+        "server/discover" => Some(discovery()),
+        "initialize" => Some(initialization()),
+        "ping" => Some("{}".to_owned()),
+        _ => None,
+    };
+    let body = match result {
+        Some(result) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#),
+        None => format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"Not here"}}}}"#
+        ),
+    };
+    ([(CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+fn echo(params: Option<&RawValue>) -> Option<String> {
+    let params: CallParams<'_> = serde_json::from_str(params?.get()).ok()?;
+    let arguments = params.arguments.filter(|_| params.name == "echo")?;
+    Some(format!(
+        r#"{{"resultType":"complete","content":[],"structuredContent":{arguments},"isError":false}}"#
+    ))
+}
+
+fn tools() -> String {
+    json!({
+        "resultType": "complete",
+        "tools": [{
+            "name": "echo",
+            "title": "Echo",
+            "description": "Gives back its arguments.",
+            "inputSchema": payload::schema(),
+            "annotations": { "readOnlyHint": true, "openWorldHint": false },
+        }],
+        "ttlMs": 3_600_000,
+        "cacheScope": "public",
+    })
+    .to_string()
+}
+
+fn discovery() -> String {
+    json!({
+        "resultType": "complete",
+        "supportedVersions": [MODERN],
+        "capabilities": { "tools": {} },
+        "_meta": { "io.modelcontextprotocol/serverInfo": server_info() },
+        "ttlMs": 3_600_000,
+        "cacheScope": "public",
+    })
+    .to_string()
+}
+
+fn initialization() -> String {
+    json!({
+        "protocolVersion": LEGACY,
+        "capabilities": { "tools": {} },
+        "serverInfo": server_info(),
+    })
+    .to_string()
+}
+
+fn server_info() -> serde_json::Value {
+    json!({ "name": "portcullis-bench", "version": env!("CARGO_PKG_VERSION") })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    async fn asked(message: Value) -> Value {
+        let response = answer(Bytes::from(message.to_string())).await;
+        let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        serde_json::from_slice(&body).unwrap()
+    }
+
+    #[tokio::test]
+    async fn echo_gives_back_its_arguments_unchanged() {
+        let arguments = payload::of_size(1024);
+        let params = json!({ "name": "echo", "arguments": arguments });
+
+        let answer =
+            asked(json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }))
+                .await;
+
+        assert_eq!(answer["id"], 7);
+        assert_eq!(answer["result"]["structuredContent"], arguments);
+    }
+
+    #[tokio::test]
+    async fn both_eras_are_greeted_and_other_methods_refused() {
+        let ask = |method: &str| json!({ "jsonrpc": "2.0", "id": "a", "method": method });
+
+        let modern = asked(ask("server/discover")).await;
+        let legacy = asked(ask("initialize")).await;
+        let unknown = asked(ask("prompts/list")).await;
+
+        assert_eq!(modern["result"]["supportedVersions"][0], MODERN);
+        assert_eq!(legacy["result"]["protocolVersion"], LEGACY);
+        assert_eq!(unknown["error"]["code"], -32601);
+    }
+}

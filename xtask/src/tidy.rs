@@ -1,0 +1,80 @@
+//! The rules of this repository that the compiler cannot check, one small file a rule.
+//!
+//! A check is a pure function from the [`Repository`] (or from what cargo says of it) to
+//! violations. **Invariant:** a check never changes a file and never needs the network.
+
+use std::{fmt, io, path::Path};
+
+use self::{cargo::Metadata, repository::Repository};
+
+mod bans;
+mod cargo;
+mod code;
+mod edges;
+mod error_docs;
+mod licences;
+mod links;
+mod machine_paths;
+mod migrations;
+mod module_docs;
+mod paths;
+mod pins;
+mod repository;
+mod routes;
+mod size;
+mod spdx;
+mod walls;
+
+/// One broken rule, at one place, with what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Violation {
+    path: String,
+    line: usize,
+    what: String,
+    remedy: String,
+}
+
+impl Violation {
+    fn new(
+        path: impl Into<String>,
+        line: usize,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self { path: path.into(), line, what: what.into(), remedy: remedy.into() }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {} ({})", self.path, self.line, self.what, self.remedy)
+    }
+}
+
+/// Every broken rule under `root`, sorted by place; fails when files or `cargo metadata` cannot be
+/// read.
+pub(crate) fn violations(root: &Path) -> io::Result<Vec<Violation>> {
+    let repository = Repository::read(root)?;
+    let metadata = Metadata::read(root)?;
+    let mut found = Vec::new();
+    for check in FILE_CHECKS {
+        found.extend(check(&repository));
+    }
+    found.extend(licences::check(&repository, &metadata));
+    found.extend(bans::check(&repository, &metadata));
+    found.sort();
+    Ok(found)
+}
+
+const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 10] = [
+    edges::check,
+    walls::check,
+    size::check,
+    module_docs::check,
+    migrations::check,
+    error_docs::check,
+    routes::check,
+    machine_paths::check,
+    links::check,
+    pins::check,
+];

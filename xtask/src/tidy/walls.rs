@@ -1,0 +1,157 @@
+//! "Only" rules: what only some places may name.
+
+use super::{
+    Violation,
+    code::before_tests,
+    paths::{Named, code_of, named},
+    repository::{File, Repository},
+};
+
+/// Something that only some places may name.
+struct Wall {
+    /// The paths that are walled in.
+    patterns: &'static [&'static str],
+    /// Where they may be named: beginnings of file paths.
+    only: &'static [&'static str],
+    remedy: &'static str,
+}
+
+const WALLS: [Wall; 5] = [
+    Wall {
+        patterns: &["sqlx"],
+        only: &["crates/store/"],
+        remedy: "only store knows SQL: give it a function of its own there",
+    },
+    Wall {
+        patterns: &["reqwest"],
+        only: &[
+            "crates/upstream/",
+            "crates/testkit/",
+            "crates/bench/",
+            GATEWAY_TESTS,
+            QUICKSTART,
+            QUICKSTART_COMMAND,
+        ],
+        remedy: "only upstream dials out: ask it",
+    },
+    Wall {
+        patterns: &["hyper::client", "hyper_util::client"],
+        only: &["crates/upstream/", "crates/testkit/", "crates/bench/", GATEWAY_TESTS],
+        remedy: "only upstream dials out: ask it",
+    },
+    Wall {
+        patterns: &["tokio::process", "process::Command"],
+        only: &["crates/upstream/", "crates/testkit/", "crates/bench/", "xtask/", GATEWAY_TESTS],
+        remedy: "only upstream starts processes: ask it",
+    },
+    Wall {
+        patterns: &["SystemTime::now", "std::time::Instant::now"],
+        only: &[
+            "crates/gateway/src/boot.rs",
+            "crates/testkit/",
+            "crates/bench/",
+            "xtask/",
+            GATEWAY_TESTS,
+        ],
+        remedy: "only boot makes clocks: take a `Clock`",
+    },
+];
+
+const GATEWAY_TESTS: &str = "crates/gateway/tests/";
+/// The quickstart calls its own HTTP port, as its user would.
+const QUICKSTART: &str = "crates/gateway/src/quickstart";
+const QUICKSTART_COMMAND: &str = "crates/gateway/src/cli/quickstart";
+
+/// Finds walled-in paths outside their walls; inline tests are free.
+pub(crate) fn check(repository: &Repository) -> Vec<Violation> {
+    repository.rust().flat_map(check_file).collect()
+}
+
+fn check_file(file: &File) -> Vec<Violation> {
+    let code = code_of(before_tests(&file.text));
+    let paths = named(&code);
+    let own_instant = paths.iter().any(|path| path.contains("std::time::Instant"));
+    let mut found = Vec::new();
+    for wall in WALLS.iter().filter(|wall| !wall.only.iter().any(|p| file.path.starts_with(p))) {
+        for path in &paths {
+            if let Some(pattern) = wall.patterns.iter().find(|pattern| path.contains(pattern)) {
+                let what = format!("names `{pattern}`");
+                found.push(Violation::new(&file.path, path.line, what, wall.remedy));
+            }
+        }
+    }
+    if own_instant && file.path.starts_with("crates/") {
+        found.extend(bare_instants(file, &paths));
+    }
+    found
+}
+
+/// `Instant::now` in a file that imports the one of `std`, which the patterns cannot see.
+fn bare_instants(file: &File, paths: &[Named<'_>]) -> Vec<Violation> {
+    let Some(wall) = WALLS.last().filter(|w| !w.only.iter().any(|p| file.path.starts_with(p)))
+    else {
+        return Vec::new();
+    };
+    paths
+        .iter()
+        .filter(|path| path.segments == ["Instant", "now"])
+        .map(|path| Violation::new(&file.path, path.line, "names `Instant::now`", wall.remedy))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(path: &str, text: &str) -> Vec<usize> {
+        let mut found = check(&Repository::of(&[(path, text)]));
+        found.sort();
+        found.into_iter().map(|found| found.line).collect()
+    }
+
+    #[test]
+    fn sql_outside_store_is_found_at_its_line() {
+        assert_eq!(lines("crates/app/src/a.rs", "//! A.\nuse sqlx::query;\n"), [2]);
+        assert!(lines("crates/store/src/a.rs", "use sqlx::query;\n").is_empty());
+    }
+
+    #[test]
+    fn a_word_in_a_comment_or_string_names_nothing() {
+        assert!(
+            lines("crates/app/src/a.rs", "// sqlx::query\nlet a = \"reqwest::get\";").is_empty()
+        );
+    }
+
+    #[test]
+    fn grouped_processes_and_clients_are_found() {
+        let text = "use tokio::{process::Command, sync::mpsc};\nuse hyper_util::client::legacy;\n";
+
+        assert_eq!(lines("crates/gateway/src/a.rs", text), [1, 2]);
+    }
+
+    #[test]
+    fn an_exit_status_is_not_a_process() {
+        assert!(lines("crates/gateway/src/main.rs", "use std::process::ExitCode;").is_empty());
+    }
+
+    #[test]
+    fn clocks_are_made_in_boot_only() {
+        let bare = "use std::time::Instant;\nfn f() { Instant::now(); }\n";
+
+        assert_eq!(lines("crates/app/src/a.rs", bare), [2]);
+        assert_eq!(lines("crates/core/src/a.rs", "let a = std::time::SystemTime::now();"), [1]);
+        assert!(lines("crates/gateway/src/boot.rs", bare).is_empty());
+        let tokio = "use tokio::time::Instant;\nfn f() { Instant::now(); }\n";
+        assert!(lines("crates/app/src/a.rs", tokio).is_empty());
+    }
+
+    #[test]
+    fn inline_tests_and_the_quickstart_may_dial() {
+        let tests = "fn f() {}\n#[cfg(test)]\nmod tests { use reqwest::Client; }\n";
+
+        assert!(lines("crates/app/src/a.rs", tests).is_empty());
+        assert!(
+            lines("crates/gateway/src/quickstart/client.rs", "use reqwest::Client;").is_empty()
+        );
+    }
+}
