@@ -4,6 +4,7 @@
 //! its own, and knows neither HTTP nor SQL nor MCP transports.
 
 pub mod audit;
+pub mod call;
 pub mod clock;
 pub mod dlp;
 pub mod id;

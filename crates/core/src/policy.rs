@@ -27,7 +27,7 @@ mod tests;
 
 use std::{
     collections::{BTreeMap, HashMap},
-    fmt,
+    fmt, io,
     sync::Arc,
 };
 
@@ -51,6 +51,7 @@ use self::{
     slot::{Policies, Slot},
     source::Compiled,
 };
+pub use crate::dlp::Direction;
 use crate::{clock::Timestamp, json, tool::Tool};
 
 /// A file of the policies folder.
@@ -79,6 +80,21 @@ pub struct PolicyError {
     pub message: String,
 }
 
+impl PolicyError {
+    /// The folder itself could not be read.
+    #[must_use]
+    pub fn unreadable(path: &str, error: &io::Error) -> Self {
+        Self {
+            path: path.to_owned(),
+            line: 1,
+            column: 1,
+            code: "unreadable",
+            policy: None,
+            message: format!("the folder cannot be read: {error}"),
+        }
+    }
+}
+
 impl fmt::Display for PolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}: {}", self.path, self.line, self.column, self.message)
@@ -103,16 +119,6 @@ pub enum Phase {
     Request,
     /// The tool has answered; a forbid suppresses the answer.
     Response,
-}
-
-/// The arguments or the result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    /// What goes to the tool.
-    Input,
-    /// What comes back.
-    Output,
 }
 
 /// A loaded set of policies, bound to the tools that were known. Never changes.

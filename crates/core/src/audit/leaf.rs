@@ -13,7 +13,7 @@ pub struct LeafError;
 /// it, with `recorded_at` and `sequence` put where the order of names wants them.
 ///
 /// A quote inside a string is always escaped, so `,"request":` can only be the member itself.
-pub fn leaf_bytes(core: &str, sequence: u64, recorded_at: Timestamp) -> Result<String, LeafError> {
+pub fn leaf_bytes(core: &str, sequence: i64, recorded_at: Timestamp) -> Result<String, LeafError> {
     let request = core.find(",\"request\":").ok_or(LeafError)?;
     let (before, rest) = core.split_at_checked(request).ok_or(LeafError)?;
     let target = rest.find(",\"target\":").ok_or(LeafError)?;
@@ -86,7 +86,7 @@ mod tests {
                     action: "flag",
                     count: 1,
                     detector: "email".to_owned(),
-                    fingerprint: "00".to_owned(),
+                    fingerprints: vec!["00".to_owned()],
                     path: "/a".to_owned(),
                     stage: "input",
                 }],

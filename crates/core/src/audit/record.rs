@@ -187,8 +187,9 @@ pub struct DlpFinding {
     pub count: u32,
     /// Which detector.
     pub detector: String,
-    /// Equal values of one org have equal fingerprints.
-    pub fingerprint: String,
+    /// Of the distinct values that matched, the first few: equal values of one org have equal
+    /// fingerprints.
+    pub fingerprints: Vec<String>,
     /// JSON Pointer.
     pub path: String,
     /// `input` or `output`.

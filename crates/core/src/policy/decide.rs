@@ -91,6 +91,19 @@ pub enum Obligation {
     },
 }
 
+impl Obligation {
+    /// Whether findings of `detector` have to be masked in this direction.
+    #[must_use]
+    pub fn redacts(&self, direction: Direction, detector: &str) -> bool {
+        let Self::Redact { direction: asked, detectors, .. } = self;
+        *asked == direction
+            && match detectors {
+                Detectors::All => true,
+                Detectors::Named(names) => names.contains(detector),
+            }
+    }
+}
+
 /// What a shadow policy would have done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shadow {

@@ -1,0 +1,161 @@
+//! The answer on its way out: mapping, DLP, response policies, redaction.
+
+use serde_json::{Map, Value};
+
+use super::{
+    Cleared, Permitted, Scanned, ToolCall, count_of,
+    ruling::{Asker, DLP_DEFAULT, Denial, Ruling, action, block_reason},
+};
+use crate::{
+    dlp::{Action, Direction, Engine, FingerprintKey},
+    policy::{DlpFacts, Phase, PolicySet, Question, Verdict},
+};
+
+/// A tool's answer in the shape the caller will see.
+#[derive(Debug)]
+pub struct Answer {
+    result: Value,
+    structured: bool,
+    is_error: bool,
+}
+
+impl Answer {
+    /// Maps an MCP `CallToolResult` (contract §5.3): structured content of a success stands for
+    /// itself, everything else keeps the MCP form.
+    #[must_use]
+    pub fn structured(content: Value, structured: Option<Value>, is_error: bool) -> Self {
+        match structured {
+            Some(result @ Value::Object(_)) if !is_error => {
+                Self { result, structured: true, is_error }
+            }
+            other => Self::mcp(content, other, is_error, Map::new()),
+        }
+    }
+
+    /// The MCP form, with whatever else the server put into its result.
+    #[must_use]
+    pub fn mcp(
+        content: Value,
+        structured: Option<Value>,
+        is_error: bool,
+        more: Map<String, Value>,
+    ) -> Self {
+        let mut result = more;
+        result.insert("content".to_owned(), content);
+        if let Some(structured) = structured {
+            result.insert("structuredContent".to_owned(), structured);
+        }
+        if is_error {
+            result.insert("isError".to_owned(), Value::Bool(true));
+        }
+        Self { result: Value::Object(result), structured: false, is_error }
+    }
+
+    fn object(&self) -> Option<&Value> {
+        if self.structured { Some(&self.result) } else { self.result.get("structuredContent") }
+    }
+
+    /// Looks through the answer. Says no to what cannot be looked through within its budget.
+    pub fn scan(self, engine: &Engine, key: &FingerprintKey) -> Result<Scanned<Self>, Denial> {
+        match engine.scan(&self.result, key) {
+            Ok(findings) => Ok(Scanned { inner: self, findings }),
+            Err(unscannable) => {
+                let reason = format!("the result could not be scanned: {unscannable}");
+                Err(Denial::new(Ruling::unscannable(), reason).because_of_dlp(Direction::Output))
+            }
+        }
+    }
+}
+
+impl Scanned<Answer> {
+    /// Asks the response policies, on the same snapshot that permitted the call.
+    pub fn decide(
+        self,
+        call: &Cleared<ToolCall>,
+        set: &PolicySet,
+        asker: Asker<'_>,
+    ) -> Result<Permitted<Answer>, Denial> {
+        let detectors = self.findings.detectors();
+        let sent = call.findings.detectors();
+        let decision = set.decide(&Question {
+            caller: asker.caller,
+            groups: &[],
+            tool: call.tool(),
+            input: call.input(),
+            phase: Phase::Response,
+            dlp: DlpFacts {
+                detectors: &sent,
+                count: count_of(&call.findings),
+                max_severity: call.findings.max_severity(),
+            },
+            output: self.inner.object(),
+            dlp_output: Some(DlpFacts {
+                detectors: &detectors,
+                count: count_of(&self.findings),
+                max_severity: self.findings.max_severity(),
+            }),
+            time: asker.time,
+            source_ip: asker.source_ip,
+            bytes: call.bytes(),
+            mfa: false,
+        });
+        match &decision.verdict {
+            Verdict::Deny { policy, reason, reads_dlp, .. } => {
+                let blocked = *reads_dlp && !self.findings.is_empty();
+                let mut ruling = Ruling::new(policy, &decision);
+                ruling.note(&self.findings, Direction::Output, |_| Action::Block);
+                let denial = Denial::new(ruling, reason.clone());
+                Err(if blocked { denial.because_of_dlp(Direction::Output) } else { denial })
+            }
+            Verdict::Allow { policy, obligations } => {
+                let mut owed = obligations.clone();
+                owed.extend(call.obligations.iter().cloned());
+                Ok(Permitted {
+                    ruling: Ruling::new(policy, &decision),
+                    obligations: owed,
+                    inner: self.inner,
+                    findings: self.findings,
+                })
+            }
+        }
+    }
+}
+
+impl Permitted<Answer> {
+    /// Fulfils what policy and the DLP defaults ask for: withholds the answer, or masks it.
+    pub fn fulfil(self, engine: &Engine) -> Result<Cleared<Answer>, Denial> {
+        let Self { inner: mut answer, findings, obligations, mut ruling } = self;
+        let chosen = |finding: &_| action(engine, finding, Direction::Output, &obligations);
+        ruling.note(&findings, Direction::Output, chosen);
+        if findings.iter().any(|finding| chosen(finding) == Action::Block) {
+            let reason = block_reason(&findings, Direction::Output, chosen);
+            ruling.decided_by(DLP_DEFAULT);
+            return Err(Denial::new(ruling, reason).because_of_dlp(Direction::Output));
+        }
+        if findings.iter().any(|finding| chosen(finding) == Action::Redact) {
+            let masked = |finding: &_| chosen(finding) == Action::Redact;
+            answer.result = engine.redact(answer.result, &findings, masked);
+        }
+        Ok(Cleared { inner: answer, findings, obligations, ruling })
+    }
+}
+
+impl Cleared<Answer> {
+    /// The result that may leave.
+    #[must_use]
+    pub const fn result(&self) -> &Value {
+        &self.inner.result
+    }
+
+    /// Whether the tool reported an error of its own.
+    #[must_use]
+    pub const fn is_error(&self) -> bool {
+        self.inner.is_error
+    }
+
+    /// The result and its ruling, taken apart to be answered.
+    #[must_use]
+    pub fn into_parts(self) -> (Value, bool, Ruling) {
+        (self.inner.result, self.inner.is_error, self.ruling)
+    }
+}

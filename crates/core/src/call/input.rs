@@ -1,0 +1,153 @@
+//! The call on its way in: schema, DLP, policy, redaction.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{
+    Cleared, Permitted, Scanned, count_of,
+    ruling::{Asker, Denial, Ruling, action, block_reason},
+};
+use crate::{
+    dlp::{Action, Direction, Engine, FingerprintKey},
+    policy::{DlpFacts, Phase, PolicySet, Question, Verdict},
+    refusal::{Refusal, Violation},
+    tool::Tool,
+};
+
+/// A call of a tool with input that fits the tool's schema.
+#[derive(Debug)]
+pub struct ToolCall {
+    tool: Arc<Tool>,
+    input: Value,
+    bytes: u64,
+}
+
+impl ToolCall {
+    /// Says no to input that breaks the tool's schema. `bytes` is the size of the request body.
+    pub fn new(tool: Arc<Tool>, input: Value, bytes: u64) -> Result<Self, Refusal> {
+        let violations = tool.violations(&input);
+        if violations.is_empty() {
+            Ok(Self { tool, input, bytes })
+        } else {
+            Err(Refusal::InvalidInput { tool: tool.id.clone(), violations })
+        }
+    }
+
+    /// Looks through the input. Says no to what cannot be looked through within its budget.
+    pub fn scan(self, engine: &Engine, key: &FingerprintKey) -> Result<Scanned<Self>, Denial> {
+        match engine.scan(&self.input, key) {
+            Ok(findings) => Ok(Scanned { inner: self, findings }),
+            Err(unscannable) => {
+                let reason = format!("the input could not be scanned: {unscannable}");
+                Err(Denial::new(Ruling::unscannable(), reason).because_of_dlp(Direction::Input))
+            }
+        }
+    }
+}
+
+impl Scanned<ToolCall> {
+    /// Asks policy, with what DLP found.
+    pub fn decide(
+        self,
+        set: &PolicySet,
+        engine: &Engine,
+        asker: Asker<'_>,
+    ) -> Result<Permitted<ToolCall>, Denial> {
+        let detectors = self.findings.detectors();
+        let decision = set.decide(&Question {
+            caller: asker.caller,
+            groups: &[],
+            tool: &self.inner.tool,
+            input: &self.inner.input,
+            phase: Phase::Request,
+            dlp: DlpFacts {
+                detectors: &detectors,
+                count: count_of(&self.findings),
+                max_severity: self.findings.max_severity(),
+            },
+            output: None,
+            dlp_output: None,
+            time: asker.time,
+            source_ip: asker.source_ip,
+            bytes: self.inner.bytes,
+            mfa: false,
+        });
+        let default = |finding: &_| engine.default_action(finding, Direction::Input);
+        match &decision.verdict {
+            Verdict::Deny { policy, reason, reads_dlp, .. } => {
+                let mut ruling = Ruling::new(policy, &decision);
+                let blocked = *reads_dlp && !self.findings.is_empty();
+                let shown = |finding: &_| if blocked { Action::Block } else { default(finding) };
+                ruling.note(&self.findings, Direction::Input, shown);
+                let denial = Denial::new(ruling, reason.clone());
+                Err(if blocked { denial.because_of_dlp(Direction::Input) } else { denial })
+            }
+            Verdict::Allow { policy, obligations } => Ok(Permitted {
+                ruling: Ruling::new(policy, &decision),
+                obligations: obligations.clone(),
+                inner: self.inner,
+                findings: self.findings,
+            }),
+        }
+    }
+}
+
+impl Permitted<ToolCall> {
+    /// Fulfils what policy and the DLP defaults ask for: blocks, or masks the input and checks
+    /// that it still fits the tool's schema.
+    pub fn fulfil(self, engine: &Engine) -> Result<Cleared<ToolCall>, Denial> {
+        let Self { inner: ToolCall { tool, input, bytes }, findings, obligations, mut ruling } =
+            self;
+        let chosen = |finding: &_| action(engine, finding, Direction::Input, &obligations);
+        ruling.note(&findings, Direction::Input, chosen);
+        if findings.iter().any(|finding| chosen(finding) == Action::Block) {
+            let reason = block_reason(&findings, Direction::Input, chosen);
+            ruling.decided_by(super::ruling::DLP_DEFAULT);
+            return Err(Denial::new(ruling, reason).because_of_dlp(Direction::Input));
+        }
+        let masked = findings.iter().any(|finding| chosen(finding) == Action::Redact);
+        let input = if masked {
+            engine.redact(input, &findings, |finding| chosen(finding) == Action::Redact)
+        } else {
+            input
+        };
+        let call = ToolCall { tool, input, bytes };
+        let violations = if masked { call.tool.violations(&call.input) } else { Vec::new() };
+        if violations.is_empty() {
+            Ok(Cleared { inner: call, findings, obligations, ruling })
+        } else {
+            Err(no_longer_fits(ruling, &violations))
+        }
+    }
+}
+
+fn no_longer_fits(mut ruling: Ruling, violations: &[Violation]) -> Denial {
+    ruling.decided_by(super::ruling::DLP_DEFAULT);
+    let places: Vec<&str> = violations.iter().map(|violation| violation.path.as_str()).collect();
+    let reason = format!(
+        "once redacted, the input no longer fits the tool's schema at {}",
+        places.join(", ")
+    );
+    Denial::new(ruling, reason).because_of_dlp(Direction::Input)
+}
+
+impl Cleared<ToolCall> {
+    /// The tool to call.
+    #[must_use]
+    pub const fn tool(&self) -> &Arc<Tool> {
+        &self.inner.tool
+    }
+
+    /// The arguments that may leave: the very value that was checked.
+    #[must_use]
+    pub const fn input(&self) -> &Value {
+        &self.inner.input
+    }
+
+    /// Size of the request body in bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.inner.bytes
+    }
+}

@@ -1,0 +1,211 @@
+//! What was ruled on a call or an answer, and by which policy.
+
+use std::net::IpAddr;
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    audit::{DlpFinding, DlpResult},
+    clock::Timestamp,
+    dlp::{Action, Direction, Engine, Finding, Findings},
+    policy::{Decision, Named, Obligation, Shadow},
+    principal::Caller,
+    refusal::Refusal,
+};
+
+/// Name of the built-in policy behind the configured DLP defaults.
+pub(super) const DLP_DEFAULT: &str = "dlp-default";
+
+/// The most findings of one side that are told and recorded; the worst action counts them all.
+const MAX_RECORDED: usize = 20;
+
+/// Who asks, when and from where: what policies may look at besides the call.
+#[derive(Debug, Clone, Copy)]
+pub struct Asker<'a> {
+    /// The verified caller.
+    pub caller: &'a Caller,
+    /// When the request arrived.
+    pub time: Timestamp,
+    /// Where it came from.
+    pub source_ip: Option<IpAddr>,
+}
+
+/// The outcome of policy and DLP on one side of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ruling {
+    /// The policy that decided.
+    pub policy: String,
+    /// Its digest; `None` for built-ins.
+    pub policy_version: Option<String>,
+    /// Every policy that took part.
+    pub determining: Vec<String>,
+    /// Shadow policies that would have changed the decision.
+    pub shadow: Vec<String>,
+    /// What DLP found and what was done about it.
+    pub findings: Vec<DlpFinding>,
+    /// The worst of it.
+    pub dlp_result: DlpResult,
+}
+
+/// A call or an answer that must not pass, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Denial {
+    /// The ruling that names the policy.
+    pub ruling: Ruling,
+    /// The policy's reason.
+    pub reason: String,
+    dlp: Option<Direction>,
+}
+
+impl Ruling {
+    /// Begins a ruling with what policy decided.
+    pub(super) fn new(decided: &Named, decision: &Decision) -> Self {
+        Self {
+            policy: decided.id.to_string(),
+            policy_version: decided.version.as_deref().map(str::to_owned),
+            determining: decision.determining.iter().map(ToString::to_string).collect(),
+            shadow: decision.shadow.iter().filter(|s| s.flips).map(shadow_name).collect(),
+            findings: Vec::new(),
+            dlp_result: DlpResult::Passed,
+        }
+    }
+
+    /// A ruling of the built-in DLP policy on something that could not be looked through.
+    pub(super) fn unscannable() -> Self {
+        Self {
+            policy: DLP_DEFAULT.to_owned(),
+            policy_version: None,
+            determining: vec![DLP_DEFAULT.to_owned()],
+            shadow: Vec::new(),
+            findings: Vec::new(),
+            dlp_result: DlpResult::Blocked,
+        }
+    }
+
+    /// Writes down what DLP found, each finding with what is done about it.
+    pub(super) fn note(
+        &mut self,
+        findings: &Findings,
+        direction: Direction,
+        action: impl Fn(&Finding) -> Action,
+    ) {
+        for finding in findings.iter() {
+            let action = action(finding);
+            self.dlp_result = self.dlp_result.max(match action {
+                Action::Flag => DlpResult::Flagged,
+                Action::Redact => DlpResult::Redacted,
+                Action::Block => DlpResult::Blocked,
+            });
+            if self.findings.len() == MAX_RECORDED {
+                continue;
+            }
+            self.findings.push(DlpFinding {
+                action: action_name(action),
+                count: finding.count(),
+                detector: finding.detector().to_owned(),
+                fingerprints: finding
+                    .fingerprints()
+                    .iter()
+                    .take(4)
+                    .map(ToString::to_string)
+                    .collect(),
+                path: finding.pointer().chars().take(200).collect(),
+                stage: stage(direction),
+            });
+        }
+    }
+
+    /// A built-in took the decision over.
+    pub(super) fn decided_by(&mut self, policy: &str) {
+        policy.clone_into(&mut self.policy);
+        self.policy_version = None;
+        self.determining = vec![policy.to_owned()];
+    }
+}
+
+fn shadow_name(shadow: &Shadow) -> String {
+    shadow.policy.to_string()
+}
+
+impl Denial {
+    pub(super) fn new(ruling: Ruling, reason: String) -> Self {
+        Self { ruling, reason, dlp: None }
+    }
+
+    /// Makes it a denial because of what DLP found.
+    pub(super) fn because_of_dlp(mut self, direction: Direction) -> Self {
+        self.ruling.dlp_result = DlpResult::Blocked;
+        self.dlp = Some(direction);
+        self
+    }
+
+    /// The answer the caller gets.
+    #[must_use]
+    pub fn refusal(&self) -> Refusal {
+        let dlp = self.dlp.map(|direction| {
+            let shown = self.ruling.findings.iter().filter(|f| f.stage == stage(direction));
+            let findings: Vec<Value> = shown
+                .map(|f| {
+                    json!({
+                        "detector": f.detector, "path": f.path, "count": f.count, "action": f.action,
+                    })
+                })
+                .collect();
+            json!({ "stage": stage(direction), "findings": findings })
+        });
+        Refusal::PolicyDenied {
+            policy: self.ruling.policy.clone(),
+            reason: self.reason.clone(),
+            dlp,
+            more: Map::new(),
+        }
+    }
+}
+
+/// What is to be done about a finding: the strictest of the configured default and of every
+/// obligation that names its detector.
+pub(super) fn action(
+    engine: &Engine,
+    finding: &Finding,
+    direction: Direction,
+    obligations: &[Obligation],
+) -> Action {
+    let default = engine.default_action(finding, direction);
+    if obligations.iter().any(|obligation| obligation.redacts(direction, finding.detector())) {
+        default.max(Action::Redact)
+    } else {
+        default
+    }
+}
+
+/// The reason of a block by `dlp-default`: the kinds that were found, never the values.
+pub(super) fn block_reason(
+    findings: &Findings,
+    direction: Direction,
+    action: impl Fn(&Finding) -> Action,
+) -> String {
+    let blocked = findings.iter().filter(|finding| action(finding) == Action::Block);
+    let mut kinds: Vec<&str> = blocked.map(Finding::detector).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let what = match direction {
+        Direction::Input => "the input",
+        Direction::Output => "the result",
+    };
+    format!("{what} contained {}", kinds.join(", "))
+}
+
+const fn stage(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Input => "input",
+        Direction::Output => "output",
+    }
+}
+
+const fn action_name(action: Action) -> &'static str {
+    match action {
+        Action::Flag => "flag",
+        Action::Redact => "redact",
+        Action::Block => "block",
+    }
+}
