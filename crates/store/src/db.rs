@@ -8,6 +8,7 @@ mod postgres;
 mod schema;
 mod sqlite;
 
+use portcullis_core::clock::Timestamp;
 use sqlx::{
     PgPool, SqlitePool,
     postgres::PgPoolOptions,
@@ -89,6 +90,20 @@ impl Store {
     pub async fn ping(&self) -> Result<(), StoreError> {
         read!(self, |conn| {
             sqlx::query("SELECT 1").execute(&mut *conn).await?;
+        });
+        Ok(())
+    }
+
+    /// Whether the database can be written: writes a row and waits for its commit.
+    pub async fn probe(&self, now: Timestamp) -> Result<(), StoreError> {
+        change!(self, |tx| {
+            sqlx::query(
+                "INSERT INTO probes (id, probed_at) VALUES (1, $1) \
+                 ON CONFLICT (id) DO UPDATE SET probed_at = $1",
+            )
+            .bind(now.as_micros())
+            .execute(&mut *tx)
+            .await?;
         });
         Ok(())
     }

@@ -117,3 +117,9 @@ CREATE TABLE audit_heads (
     last_position BIGINT NOT NULL,
     last_recorded_at BIGINT NOT NULL
 );
+
+-- One row, written to find out whether writing works.
+CREATE TABLE probes (
+    id BIGINT PRIMARY KEY,
+    probed_at BIGINT NOT NULL
+);

@@ -64,7 +64,7 @@ CREATE TABLE providers (
 ) STRICT;
 
 CREATE TABLE tool_versions (
-    org_id TEXT NOT NULL REFERENCES orgs (id),
+    org_id TEXT NOT NULL,
     tool_id TEXT NOT NULL,
     version TEXT NOT NULL,
     seen_at INTEGER NOT NULL,
@@ -116,4 +116,10 @@ CREATE TABLE audit_heads (
     size INTEGER NOT NULL,
     last_position INTEGER NOT NULL,
     last_recorded_at INTEGER NOT NULL
+) STRICT;
+
+-- One row, written to find out whether writing works.
+CREATE TABLE probes (
+    id INTEGER PRIMARY KEY,
+    probed_at INTEGER NOT NULL
 ) STRICT;
