@@ -1,0 +1,161 @@
+//! Everything a use case needs, put together once at boot.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use arc_swap::ArcSwap;
+use aws_lc_rs::hmac;
+use portcullis_core::{
+    clock::{Clock, Timestamp},
+    dlp::{Engine, FingerprintKey},
+    id::{Ids, OrgId},
+    policy::{Catalogue, PolicyError, PolicySet},
+    random::Random,
+    refusal::{Refusal, Unavailable},
+};
+use portcullis_store::{AuditWriter, Store};
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    jobs::UsedTokens,
+    policies::{Policies, PolicyFolder},
+    providers::{Declared, Provider},
+    sources::Sources,
+    tenants::Tenants,
+    tokens::Sessions,
+    tools::ToolTable,
+};
+
+/// What boot hands over.
+#[derive(Debug)]
+pub struct Parts {
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// The random source.
+    pub random: Arc<dyn Random>,
+    /// The store.
+    pub store: Store,
+    /// The one writer of this node's audit records.
+    pub writer: AuditWriter,
+    /// This node's name, written into intents.
+    pub node: String,
+    /// The policy folder; it has to exist.
+    pub policies: PolicyFolder,
+    /// The DLP engine.
+    pub dlp: Engine,
+    /// The key from which each org's fingerprint key is derived.
+    pub fingerprint_key: [u8; 32],
+    /// The providers.
+    pub providers: Vec<Declared>,
+    /// Where audit logs say they are from: the public host of this installation.
+    pub log_host: String,
+    /// Where work goes that must finish before the process ends.
+    pub tasks: TaskTracker,
+}
+
+/// The use cases of one node.
+pub struct App {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) random: Arc<dyn Random>,
+    pub(crate) store: Store,
+    pub(crate) writer: AuditWriter,
+    pub(crate) node: String,
+    pub(crate) policies: Policies,
+    pub(crate) dlp: Engine,
+    pub(crate) providers: BTreeMap<String, Arc<Provider>>,
+    pub(crate) tools: ArcSwap<ToolTable>,
+    pub(crate) catalogue_lock: Mutex<()>,
+    pub(crate) tenants: Tenants,
+    pub(crate) sources: Sources,
+    pub(crate) sessions: Sessions,
+    pub(crate) used_tokens: UsedTokens,
+    pub(crate) log_host: String,
+    pub(crate) tasks: TaskTracker,
+    last_probe: tokio::sync::Mutex<(Timestamp, bool)>,
+    fingerprint_key: hmac::Key,
+}
+
+impl std::fmt::Debug for App {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("App").field("node", &self.node).finish_non_exhaustive()
+    }
+}
+
+impl App {
+    /// Puts the parts together. Says no to a policy folder that does not load: a node never
+    /// starts with less policy than was written.
+    pub fn new(parts: Parts) -> Result<Arc<Self>, Vec<PolicyError>> {
+        let now = parts.clock.now();
+        let providers: BTreeMap<_, _> = parts
+            .providers
+            .into_iter()
+            .map(|declared| (declared.slug.to_string(), Arc::new(Provider::new(declared, now))))
+            .collect();
+        let catalogue = Catalogue::new(
+            providers.values().map(|provider| (provider.declared.slug.clone(), None)),
+        );
+        let files = parts.policies.read().map_err(|error| {
+            vec![PolicyError::unreadable(&parts.policies.path().to_string_lossy(), &error)]
+        })?;
+        let detectors: Vec<&str> = parts.dlp.detectors().map(|detector| detector.name()).collect();
+        let set = PolicySet::load(files, &catalogue, &detectors, now)?;
+        Ok(Arc::new(Self {
+            policies: Policies::new(parts.policies, set, now),
+            clock: parts.clock,
+            random: parts.random,
+            store: parts.store,
+            writer: parts.writer,
+            node: parts.node,
+            dlp: parts.dlp,
+            providers,
+            tools: ArcSwap::default(),
+            catalogue_lock: Mutex::default(),
+            tenants: Tenants::default(),
+            sources: Sources::new(),
+            sessions: Sessions::new(),
+            used_tokens: UsedTokens::default(),
+            log_host: parts.log_host,
+            tasks: parts.tasks,
+            last_probe: tokio::sync::Mutex::new((Timestamp::default(), false)),
+            fingerprint_key: hmac::Key::new(hmac::HMAC_SHA256, &parts.fingerprint_key),
+        }))
+    }
+
+    /// Makes ids.
+    #[must_use]
+    pub fn ids(&self) -> Ids<'_> {
+        Ids { clock: &*self.clock, random: &*self.random }
+    }
+
+    /// The present moment.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Equal values have equal fingerprints within an org and nowhere else.
+    pub(crate) fn fingerprint_key(&self, org: OrgId) -> FingerprintKey {
+        let tag = hmac::sign(&self.fingerprint_key, org.to_string().as_bytes());
+        let mut key = [0; 32];
+        key.copy_from_slice(tag.as_ref());
+        FingerprintKey::new(key)
+    }
+
+    /// Says no while calls could not be governed. Asks the store at most once a second, for
+    /// anybody may ask here.
+    pub async fn ready(&self) -> Result<(), Refusal> {
+        let unready = Refusal::Unavailable { reason: Unavailable::Audit };
+        let now = self.clock.now();
+        let mut last = self.last_probe.lock().await;
+        if now.as_micros().saturating_sub(last.0.as_micros()) > 1_000_000 {
+            let probed = self.store.probe(now).await;
+            if let Err(error) = &probed {
+                tracing::error!(%error, "the store cannot be written");
+            }
+            *last = (now, probed.is_ok());
+        }
+        if last.1 { Ok(()) } else { Err(unready) }
+    }
+}

@@ -1,0 +1,353 @@
+//! The audit log: writing events that have no upstream effect, and reading what was written.
+
+use std::{sync::Arc, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use portcullis_core::{
+    audit::{Actor, Detached, Event, EventType, Outcome, Target, leaf_bytes, leaf_hash},
+    clock::Timestamp,
+    id::{EventId, OrgId, RequestId},
+    json::{self, Bounds},
+    principal::Scope,
+    refusal::{Executed, Refusal, Unavailable},
+};
+use portcullis_store::{
+    EventActor, EventFilter, EventOrder, EventRecord, EventTarget, NewEvent, NewIntent, OpenIntent,
+    Seal, StoreError, UnsealedEvent, Visibility,
+};
+use serde::Serialize;
+use serde_json::{Map, Value, json, value::RawValue};
+use tokio::time::Instant;
+
+use crate::{App, Ctx, store_failed};
+
+/// The row of an event.
+pub(crate) fn row_of(event: &Event) -> NewEvent {
+    let governance = event.governance.as_ref();
+    let text = |member: &Map<String, Value>| serde_json::to_string(member).unwrap_or_default();
+    NewEvent {
+        id: event.id,
+        org_id: event.org_id,
+        kind: event.kind.as_str().to_owned(),
+        occurred_at: event.occurred_at,
+        actor_id: event.actor.id,
+        via: event.actor.via,
+        token_id: event.actor.token_id,
+        target: event.target.as_ref().and_then(|target| target.id.clone()),
+        decision: governance.and_then(|g| g.decision).map(|d| d.as_str().to_owned()),
+        policy: governance.and_then(|g| g.policy.clone()),
+        dlp_result: governance.map(|g| g.dlp_result.as_str().to_owned()),
+        outcome: Some(event.outcome.status.as_str().to_owned()),
+        request_id: event.request.as_ref().map(|request| request.id),
+        core: event.core_json(),
+        detached: Some(text(&event.detached.values)),
+        salts: Some(text(&event.detached.salts)),
+    }
+}
+
+/// How long a caller waits for its record to be durable before it is told 503.
+pub(crate) fn patience() -> Instant {
+    Instant::now() + Duration::from_secs(5)
+}
+
+/// What an intent keeps of the event that stands if the node dies before the call's end.
+#[derive(Serialize)]
+struct Unfinished<'a> {
+    core: &'a RawValue,
+    detached: &'a RawValue,
+    salts: &'a RawValue,
+}
+
+/// An intent's record from the row of its unfinished event.
+fn unfinished(row: &NewEvent) -> String {
+    let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap_or_default();
+    let part = |text: &Option<String>| raw(text.as_deref().unwrap_or("null"));
+    let (core, detached, salts) = (raw(&row.core), part(&row.detached), part(&row.salts));
+    let record = Unfinished { core: &core, detached: &detached, salts: &salts };
+    serde_json::to_string(&record).unwrap_or_default()
+}
+
+/// The row of the event that was written into an intent.
+pub(crate) fn recovered(intent: &OpenIntent) -> Option<NewEvent> {
+    let mut record = object(&intent.record)?;
+    let core = record.remove("core")?;
+    let text = |path: &str| core.pointer(path).and_then(Value::as_str).map(str::to_owned);
+    let part = |member: Option<Value>| member.filter(Value::is_object).map(|it| it.to_string());
+    Some(NewEvent {
+        id: intent.id,
+        org_id: intent.org_id,
+        kind: text("/type")?,
+        occurred_at: Timestamp::parse_rfc3339(&text("/occurred_at")?)?,
+        actor_id: text("/actor/id").and_then(|id| id.parse().ok()),
+        via: text("/actor/via").and_then(|id| id.parse().ok()),
+        token_id: text("/actor/token_id").and_then(|id| id.parse().ok()),
+        target: text("/target/id"),
+        decision: text("/governance/decision"),
+        policy: text("/governance/policy"),
+        dlp_result: text("/governance/dlp_result"),
+        outcome: text("/outcome/status"),
+        request_id: text("/request/id").and_then(|id| id.parse().ok()),
+        detached: part(record.remove("detached")),
+        salts: part(record.remove("salts")),
+        core: json::canonical(&core),
+    })
+}
+
+/// Which events to list; all conditions hold at once.
+#[derive(Debug, Clone, Default)]
+pub struct EventQuery {
+    /// Recorded at or after.
+    pub from: Option<Timestamp>,
+    /// Recorded before.
+    pub to: Option<Timestamp>,
+    /// Of these types; empty means any. Likewise below.
+    pub types: Vec<String>,
+    /// By this principal or token.
+    pub actor: Option<EventActor>,
+    /// On this target.
+    pub target: Option<EventTarget>,
+    /// With these decisions.
+    pub decisions: Vec<String>,
+    /// Decided by these policies.
+    pub policies: Vec<String>,
+    /// With these DLP outcomes.
+    pub dlp_results: Vec<String>,
+    /// With these outcomes.
+    pub outcomes: Vec<String>,
+    /// Of this request.
+    pub request_id: Option<RequestId>,
+    /// Oldest first.
+    pub ascending: bool,
+    /// Only beyond this place in the log.
+    pub after: Option<i64>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// A page of events.
+#[derive(Debug)]
+pub struct Events {
+    /// In the order asked for.
+    pub events: Vec<EventView>,
+    /// Whether there are more.
+    pub more: bool,
+    /// Place of the last one.
+    pub last: Option<i64>,
+}
+
+/// An event as it is shown.
+#[derive(Debug)]
+pub struct EventView {
+    record: Map<String, Value>,
+    detached: Map<String, Value>,
+    salts: Value,
+    integrity: Map<String, Value>,
+}
+
+/// Members of `detached` in every answer, `null` where nothing was captured.
+const DETACHED: [&str; 6] = ["actor_name", "label", "source_ip", "user_agent", "input", "output"];
+
+impl EventView {
+    /// Without payloads and salts.
+    #[must_use]
+    pub fn basic(&self) -> Value {
+        self.with(&["actor_name", "label", "source_ip", "user_agent"], self.integrity.clone())
+    }
+
+    /// Everything.
+    #[must_use]
+    pub fn full(&self) -> Value {
+        let mut integrity = self.integrity.clone();
+        integrity.insert("salts".to_owned(), self.salts.clone());
+        self.with(&DETACHED, integrity)
+    }
+
+    fn with(&self, members: &[&str], integrity: Map<String, Value>) -> Value {
+        let shown = members.iter().map(|name| {
+            let value = self.detached.get(*name).cloned().unwrap_or(Value::Null);
+            ((*name).to_owned(), value)
+        });
+        let mut record = self.record.clone();
+        record.insert("detached".to_owned(), Value::Object(shown.collect()));
+        record.insert("integrity".to_owned(), Value::Object(integrity));
+        Value::Object(record)
+    }
+}
+
+fn object(text: &str) -> Option<Map<String, Value>> {
+    match json::parse(text.as_bytes(), Bounds::UPSTREAM) {
+        Ok(Value::Object(members)) => Some(members),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+impl App {
+    /// Records an event that has no upstream effect; it is durable when this returns.
+    pub(crate) async fn record(&self, event: Event) -> Result<(), Refusal> {
+        self.writer.append(row_of(&event), patience()).await.map_err(|error| {
+            tracing::error!(%error, event = %event.id, "an event could not be recorded");
+            Refusal::Unavailable { reason: Unavailable::Audit }
+        })
+    }
+
+    /// The write-ahead row of a call: the event that stands if the node dies before its end.
+    pub(crate) fn intent_of(&self, event: &Event) -> NewIntent {
+        NewIntent {
+            id: event.id,
+            org_id: event.org_id,
+            opened_at: self.clock.now(),
+            record: unfinished(&row_of(event)),
+        }
+    }
+
+    /// An event of the gateway itself about `target` in the log of `org`.
+    pub(crate) fn system_event(&self, org: OrgId, kind: EventType, target: Target) -> Event {
+        Event {
+            id: EventId::new(self.ids()),
+            org_id: org,
+            kind,
+            occurred_at: self.clock.now(),
+            actor: Actor::system(),
+            request: None,
+            target: Some(target),
+            governance: None,
+            outcome: Outcome::success(Executed::Yes),
+            detached: Detached::default().seal(&*self.random),
+        }
+    }
+
+    /// Tells every org's log which policy set is in force from now on. Runs beside the reload:
+    /// the set itself is in force at once, and every call names it.
+    pub(crate) fn policy_set_changed(self: &App, version: &str) {
+        let target = Target {
+            credential: None,
+            id: Some(version.to_owned()),
+            provider_id: None,
+            kind: "policy_set",
+            version: None,
+        };
+        self.tell_every_org(EventType::PolicyChanged, target);
+    }
+
+    /// Tells every org's log that this node begins to serve.
+    pub fn started(&self) {
+        let target = Target {
+            credential: None,
+            id: Some(self.node.clone()),
+            provider_id: None,
+            kind: "node",
+            version: None,
+        };
+        self.tell_every_org(EventType::SystemStarted, target);
+    }
+
+    fn tell_every_org(&self, kind: EventType, target: Target) {
+        let (store, writer) = (self.store.clone(), self.writer.clone());
+        let (clock, random) = (Arc::clone(&self.clock), Arc::clone(&self.random));
+        self.tasks.spawn(async move {
+            let orgs = match store.list_orgs().await {
+                Ok(orgs) => orgs,
+                Err(error) => return drop(store_failed(&error)),
+            };
+            for org in orgs {
+                let ids = portcullis_core::id::Ids { clock: &*clock, random: &*random };
+                let event = Event {
+                    id: EventId::new(ids),
+                    org_id: org.id,
+                    kind,
+                    occurred_at: clock.now(),
+                    actor: Actor::system(),
+                    request: None,
+                    target: Some(target.clone()),
+                    governance: None,
+                    outcome: Outcome::success(Executed::Yes),
+                    detached: Detached::default().seal(&*random),
+                };
+                if let Err(error) = writer.append(row_of(&event), patience()).await {
+                    tracing::error!(%error, event = kind.as_str(), "an event could not be recorded");
+                }
+            }
+        });
+    }
+
+    /// Gives every unsealed event of the org its place in the log.
+    pub(crate) async fn seal(&self, org: OrgId) -> Result<u64, StoreError> {
+        let leaf = |event: &UnsealedEvent, sequence: i64, recorded_at: Timestamp| {
+            leaf_bytes(&event.core, sequence, recorded_at)
+                .map(|leaf| leaf_hash(leaf.as_bytes()))
+                .unwrap_or_else(|_| leaf_hash(event.core.as_bytes()))
+        };
+        self.store.seal(org, leaf).await
+    }
+
+    /// The events the caller may see: one's own, or everybody's with `audit:read`.
+    pub async fn events(&self, ctx: &Ctx, query: &EventQuery) -> Result<Events, Refusal> {
+        let org = ctx.caller().org_id;
+        self.seal(org).await.map_err(|error| store_failed(&error))?;
+        let filter = EventFilter {
+            from: query.from,
+            to: query.to,
+            kinds: query.types.clone(),
+            actor: query.actor,
+            target: query.target.clone(),
+            decisions: query.decisions.clone(),
+            policies: query.policies.clone(),
+            dlp_results: query.dlp_results.clone(),
+            outcomes: query.outcomes.clone(),
+            request_id: query.request_id,
+        };
+        let order = if query.ascending { EventOrder::Ascending } else { EventOrder::Descending };
+        let limit = u32::try_from(query.limit).unwrap_or(u32::MAX);
+        let listed =
+            self.store.list_events(org, visibility(ctx), &filter, order, query.after, limit).await;
+        let page = listed.map_err(|error| store_failed(&error))?;
+        let shown = page.events.iter().map(|record| self.event_view(org, record));
+        Ok(Events { events: shown.collect::<Result<_, _>>()?, more: page.more, last: page.reached })
+    }
+
+    /// One event, if the caller may see it; also when it has no place in the log yet.
+    pub async fn event(&self, ctx: &Ctx, id: &str) -> Result<EventView, Refusal> {
+        let unknown = || Refusal::not_found("event", id);
+        let event_id: EventId = id.parse().map_err(|_| unknown())?;
+        let org = ctx.caller().org_id;
+        let found = self.store.find_event(org, visibility(ctx), event_id).await;
+        let record = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
+        self.event_view(org, &record)
+    }
+
+    fn event_view(&self, org: OrgId, stored: &EventRecord) -> Result<EventView, Refusal> {
+        let corrupt = || {
+            tracing::error!(event = %stored.id, "a stored event cannot be read");
+            Refusal::Internal
+        };
+        let mut record = object(&stored.core).ok_or_else(corrupt)?;
+        let place = stored.seal.as_ref();
+        record.insert("sequence".to_owned(), json!(place.map(|seal| seal.sequence)));
+        record.insert("recorded_at".to_owned(), json!(place.map(|seal| seal.recorded_at)));
+        let parsed = |text: &Option<String>| text.as_deref().map_or(Some(Map::new()), object);
+        Ok(EventView {
+            record,
+            detached: parsed(&stored.detached).ok_or_else(corrupt)?,
+            salts: Value::Object(parsed(&stored.salts).ok_or_else(corrupt)?),
+            integrity: self.integrity(org, place),
+        })
+    }
+
+    fn integrity(&self, org: OrgId, place: Option<&Seal>) -> Map<String, Value> {
+        let mut integrity = Map::new();
+        let log = format!("{}/audit/{org}", self.log_host);
+        integrity.insert("log".to_owned(), Value::from(log));
+        let hash = place.map(|seal| STANDARD.encode(seal.leaf_hash));
+        integrity.insert("leaf_hash".to_owned(), json!(hash));
+        integrity.insert("sealed".to_owned(), Value::from(place.is_some()));
+        integrity
+    }
+}
+
+fn visibility(ctx: &Ctx) -> Visibility {
+    if ctx.caller().scopes.contains(Scope::AuditRead) {
+        Visibility::All
+    } else {
+        Visibility::Own(ctx.caller().principal_id)
+    }
+}

@@ -1,0 +1,87 @@
+//! What every use case is told besides its own arguments.
+
+use std::{net::IpAddr, sync::Arc};
+
+use portcullis_core::{
+    audit,
+    call::Asker,
+    clock::Timestamp,
+    id::RequestId,
+    principal::{Caller, Scope},
+    refusal::Refusal,
+};
+
+use crate::tokens::Session;
+
+/// One HTTP request before anybody is known: where it came from and when.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// Ours; also in `X-Request-Id`.
+    pub request_id: RequestId,
+    /// When it arrived.
+    pub arrived: Timestamp,
+    /// The address it came from.
+    pub source_ip: IpAddr,
+    /// What the client calls itself, cut to 256 characters.
+    pub user_agent: Option<String>,
+    /// W3C `traceparent`, if it was well-formed.
+    pub traceparent: Option<String>,
+    /// W3C `tracestate`, if there was a `traceparent`.
+    pub tracestate: Option<String>,
+}
+
+/// A request of a known caller.
+#[derive(Debug, Clone)]
+pub struct Ctx {
+    /// Where it came from.
+    pub origin: Origin,
+    /// Who asks.
+    pub session: Arc<Session>,
+}
+
+impl Ctx {
+    /// Who asks.
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.session.caller
+    }
+
+    /// Says no unless the token carries `scope`.
+    pub fn require(&self, scope: Scope) -> Result<(), Refusal> {
+        if self.caller().scopes.contains(scope) {
+            Ok(())
+        } else {
+            Err(Refusal::InsufficientScope { required: scope })
+        }
+    }
+
+    pub(crate) fn asker(&self) -> Asker<'_> {
+        Asker {
+            caller: self.caller(),
+            time: self.origin.arrived,
+            source_ip: Some(self.origin.source_ip),
+        }
+    }
+
+    pub(crate) fn recorded_request(&self) -> audit::Request {
+        audit::Request {
+            id: self.origin.request_id,
+            idempotent: false,
+            trace_id: self.origin.traceparent.as_deref().and_then(trace_id),
+        }
+    }
+
+    /// The personal part every event of this request commits to.
+    pub(crate) fn detached(&self) -> audit::Detached {
+        audit::Detached::default()
+            .keep("actor_name", Some(self.caller().principal_name.as_str()))
+            .keep("label", self.caller().label.as_deref())
+            .keep("source_ip", Some(self.origin.source_ip.to_string()))
+            .keep("user_agent", self.origin.user_agent.as_deref())
+    }
+}
+
+/// The trace id inside a `traceparent` (`00-<trace id>-<parent id>-<flags>`).
+fn trace_id(traceparent: &str) -> Option<String> {
+    traceparent.split('-').nth(1).map(str::to_owned)
+}

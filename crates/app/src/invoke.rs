@@ -1,0 +1,201 @@
+//! The story of a governed call (contract §5.3), step by step and in its order.
+//!
+//! authenticate and `requests` limit (the HTTP layer) → scope → body → visible → `invocations`
+//! limit → schema → DLP → policy → obligations → connection → intent durable → upstream → DLP and
+//! policy on the answer → outcome durable → answer.
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    audit::{Governance, OutcomeStatus, Target},
+    call::{Answer, Asker, Cleared, Denial, ToolCall},
+    limits::Resource,
+    policy::PolicySet,
+    principal::Scope,
+    refusal::{Executed, Refusal, TOKEN_SCOPES},
+};
+use portcullis_upstream::{CallAnswer, CallError, Trace};
+use serde_json::Value;
+
+pub use crate::answers::GovernanceView;
+use crate::{
+    App, Ctx,
+    answers::{add_answer, allowed, denied, outcome_of, unscoped, withhold},
+    recorded::{Done, Draft},
+    tools::Visible,
+};
+
+/// In which form the caller wants the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum View {
+    /// Structured content stands for itself.
+    #[default]
+    Structured,
+    /// Always the MCP form.
+    Mcp,
+}
+
+/// One request to invoke. What the HTTP layer could not read arrives as its refusal, because the
+/// token's scope is judged before the body is.
+#[derive(Debug)]
+pub struct Invocation {
+    /// The tool id as the path gave it, decoded once.
+    pub tool: String,
+    /// The form of the result, or what is wrong with the query or the headers.
+    pub view: Result<View, Refusal>,
+    /// The `input` member and the size of the whole body in bytes.
+    pub body: Result<(Value, u64), Refusal>,
+}
+
+/// A call that was answered by its tool.
+#[derive(Debug)]
+pub struct Invoked {
+    /// What the tool gave, as far as it may leave.
+    pub result: Value,
+    /// How it was governed.
+    pub governance: GovernanceView,
+    /// `success` or `tool_error`.
+    pub outcome: OutcomeStatus,
+}
+
+/// A call that was refused or failed.
+#[derive(Debug)]
+pub struct Stopped {
+    /// What to answer.
+    pub refusal: Refusal,
+    /// Whether the upstream effect happened.
+    pub executed: Executed,
+    /// How it was governed, if a decision was reached.
+    pub governance: Option<GovernanceView>,
+    /// In one word; absent when nothing could be recorded.
+    pub outcome: Option<OutcomeStatus>,
+}
+
+/// A call that may be dispatched: all that the part after the intent needs.
+pub(crate) struct Ready {
+    ctx: Ctx,
+    call: Cleared<ToolCall>,
+    visible: Visible,
+    policies: Arc<PolicySet>,
+    view: View,
+}
+
+impl App {
+    /// Invokes a tool. Every call of this function leaves exactly one `mcp.invocation` event, and
+    /// it is durable before the answer is given.
+    pub async fn invoke(
+        self: &Arc<Self>,
+        ctx: Ctx,
+        invocation: Invocation,
+    ) -> Result<Invoked, Box<Stopped>> {
+        let app = Arc::clone(self);
+        let task = self.tasks.spawn(async move { app.governed(ctx, invocation).await });
+        task.await.unwrap_or_else(|_| Err(crashed()))
+    }
+
+    /// The whole call, on a task of its own: a caller who hangs up stops nothing.
+    async fn governed(
+        self: Arc<Self>,
+        ctx: Ctx,
+        invocation: Invocation,
+    ) -> Result<Invoked, Box<Stopped>> {
+        let mut draft = Draft::open(&self, &ctx);
+        match self.clear(ctx, invocation, &mut draft) {
+            Ok(ready) => self.recorded(draft, ready).await,
+            Err(refusal) => {
+                let outcome = outcome_of(&refusal, Executed::No);
+                Err(self.refused(draft, refusal, outcome).await)
+            }
+        }
+    }
+
+    /// Steps 4 to 12: everything that is judged before anything is sent.
+    fn clear(&self, ctx: Ctx, invocation: Invocation, draft: &mut Draft) -> Result<Ready, Refusal> {
+        draft.target(named(&invocation.tool));
+        ctx.require(Scope::McpsInvoke).inspect_err(|refusal| {
+            let reason = refusal.details().get("reason").and_then(Value::as_str).map(str::to_owned);
+            draft.governance(unscoped(reason.unwrap_or_else(|| TOKEN_SCOPES.to_owned())));
+        })?;
+        let view = invocation.view?;
+        let (input, bytes) = invocation.body?;
+        draft.input(&input);
+        let visible = self.visible(&ctx, &invocation.tool)?;
+        draft.target(visible.target());
+        self.take(&ctx, Resource::Invocations)?;
+        let call = ToolCall::new(Arc::clone(&visible.tool), input, bytes)?;
+        let policies = self.policies.current();
+        let call = self.judge(call, &policies, ctx.asker()).map_err(|denial| {
+            draft.governance(denied(&denial, policies.version()));
+            denial.refusal()
+        })?;
+        draft.governance(allowed(call.ruling(), policies.version()));
+        visible.usable()?;
+        Ok(Ready { ctx, call, visible, policies, view })
+    }
+
+    /// Steps 10 and 11: DLP, policy, obligations.
+    fn judge(
+        &self,
+        call: ToolCall,
+        policies: &PolicySet,
+        asker: Asker<'_>,
+    ) -> Result<Cleared<ToolCall>, Denial> {
+        let key = self.fingerprint_key(asker.caller.org_id);
+        call.scan(&self.dlp, &key)?.decide(policies, &self.dlp, asker)?.fulfil(&self.dlp)
+    }
+
+    /// Steps 14 and 15, on a task of its own: call the upstream, judge what came back.
+    pub(crate) async fn perform(&self, ready: Ready) -> Done {
+        let mut governance = allowed(ready.call.ruling(), ready.policies.version());
+        let origin = &ready.ctx.origin;
+        let trace = Trace {
+            traceparent: origin.traceparent.as_deref(),
+            tracestate: origin.tracestate.as_deref(),
+        };
+        let answered = ready.visible.provider.server().call_tool(&ready.call, trace).await;
+        match answered {
+            Err(error) => self.failed(&ready, governance, &error),
+            Ok(answer) => match self.judge_answer(&ready, answer) {
+                Ok(answer) => {
+                    add_answer(&mut governance, answer.ruling());
+                    let (result, is_error, _) = answer.into_parts();
+                    Done::answered(governance, result, is_error)
+                }
+                Err(denial) => {
+                    withhold(&mut governance, &denial);
+                    Done::stopped(governance, denial.refusal(), Executed::Yes)
+                }
+            },
+        }
+    }
+
+    fn judge_answer(&self, ready: &Ready, answer: CallAnswer) -> Result<Cleared<Answer>, Denial> {
+        let CallAnswer { content, structured, is_error, more } = answer;
+        let content = Value::Array(content);
+        let answer = match ready.view {
+            View::Structured => Answer::structured(content, structured, is_error),
+            View::Mcp => Answer::mcp(content, structured, is_error, more),
+        };
+        let asker = ready.ctx.asker();
+        let key = self.fingerprint_key(asker.caller.org_id);
+        let scanned = answer.scan(&self.dlp, &key)?;
+        scanned.decide(&ready.call, &ready.policies, asker)?.fulfil(&self.dlp)
+    }
+
+    fn failed(&self, ready: &Ready, governance: Governance, error: &CallError) -> Done {
+        let refusal = ready.visible.provider.refusal(error, ready.visible.provider_id);
+        Done::stopped(governance, refusal, error.executed)
+    }
+}
+
+/// The target of a call as far as its path names one: nothing that is not a tool id is recorded.
+fn named(tool: &str) -> Target {
+    let id = tool.parse::<portcullis_core::tool::ToolId>().ok().map(|id| id.to_string());
+    Target { credential: None, id, provider_id: None, kind: "mcp", version: None }
+}
+
+/// The answer to a bug. If the call was dispatched, its intent is closed as `unknown` later.
+fn crashed() -> Box<Stopped> {
+    let (refusal, executed) = (Refusal::Internal, Executed::Unknown);
+    Box::new(Stopped { refusal, executed, governance: None, outcome: None })
+}

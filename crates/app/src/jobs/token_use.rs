@@ -1,0 +1,49 @@
+//! Remembers when tokens were used, to the minute, away from the path of requests.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use portcullis_core::{clock::Timestamp, id::TokenId};
+use tokio_util::sync::CancellationToken;
+
+use crate::{App, store_failed};
+
+const EVERY: Duration = Duration::from_secs(10);
+
+/// Tokens used since the last write. Touched once a minute and token, so it is never contended.
+#[derive(Debug, Default)]
+pub(crate) struct UsedTokens(Mutex<HashMap<TokenId, Timestamp>>);
+
+impl UsedTokens {
+    pub(crate) fn note(&self, token: TokenId, at: Timestamp) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(token, at);
+    }
+
+    fn take(&self) -> Vec<(TokenId, Timestamp)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).drain().collect()
+    }
+}
+
+pub(super) async fn run(app: Arc<App>, stop: CancellationToken) {
+    let mut ticks = tokio::time::interval(EVERY);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => break,
+            _ = ticks.tick() => write(&app).await,
+        }
+    }
+    write(&app).await;
+}
+
+async fn write(app: &App) {
+    let used = app.used_tokens.take();
+    if used.is_empty() {
+        return;
+    }
+    if let Err(error) = app.store.touch_tokens(&used).await {
+        store_failed(&error);
+    }
+}

@@ -1,0 +1,202 @@
+//! What a node keeps in memory of each org: its counters and when its tokens last changed.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, ProviderId},
+    limits::{self, Bucket, Resource, Window},
+    principal::Plan,
+};
+
+/// A count within a fixed window: 32 bits of window number, 32 bits of count, moved together.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    /// Takes one of `limit` in `window`; `None` when none is left. Exact: of N callers at the
+    /// edge, just as many pass as there is room for.
+    pub(crate) fn take(&self, window: Window, limit: u32) -> Option<u32> {
+        let mut seen = self.0.load(Ordering::Acquire);
+        loop {
+            let used = used_in(seen, window);
+            if used >= limit {
+                return None;
+            }
+            let next = pack(window, used + 1);
+            match self.0.compare_exchange_weak(seen, next, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some(limit - used - 1),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// What is left of `limit` in `window`.
+    pub(crate) fn remaining(&self, window: Window, limit: u32) -> u32 {
+        limit.saturating_sub(used_in(self.0.load(Ordering::Acquire), window))
+    }
+}
+
+fn pack(window: Window, used: u32) -> u64 {
+    (low_bits(window.number) << 32) | u64::from(used)
+}
+
+fn used_in(packed: u64, window: Window) -> u32 {
+    if packed >> 32 == low_bits(window.number) {
+        u32::try_from(packed & u64::from(u32::MAX)).unwrap_or(u32::MAX)
+    } else {
+        0
+    }
+}
+
+/// Windows are a minute long: 32 bits of them last 8,000 years.
+fn low_bits(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0) & u64::from(u32::MAX)
+}
+
+/// The org's connections: id and birth by provider slug.
+pub(crate) type Connections = HashMap<String, (ProviderId, Timestamp)>;
+
+/// One org as this node knows it.
+#[derive(Debug)]
+pub struct Tenant {
+    offset: i64,
+    requests: Counter,
+    invocations: Counter,
+    revoked_at: AtomicU64,
+    pub(crate) connections: OnceLock<Arc<Connections>>,
+}
+
+impl Tenant {
+    fn new(org: OrgId) -> Self {
+        Self {
+            offset: limits::window_offset(org),
+            requests: Counter::default(),
+            invocations: Counter::default(),
+            revoked_at: AtomicU64::new(0),
+            connections: OnceLock::new(),
+        }
+    }
+
+    fn counter(&self, resource: Resource) -> &Counter {
+        match resource {
+            Resource::Invocations => &self.invocations,
+            Resource::Requests | Resource::Unauthenticated => &self.requests,
+        }
+    }
+
+    /// Takes one of `resource` from the plan. `Err` is the exhausted bucket.
+    pub(crate) fn take(
+        &self,
+        resource: Resource,
+        plan: Plan,
+        now: Timestamp,
+    ) -> Result<Bucket, Bucket> {
+        let window = Window::at(now, self.offset);
+        let limit = resource.limit(plan);
+        let bucket = |remaining| Bucket { resource, limit, remaining, resets_at: window.ends_at };
+        let left = self.counter(resource).take(window, limit);
+        left.map(bucket).ok_or_else(|| bucket(0))
+    }
+
+    /// The bucket as it stands, without taking from it.
+    pub(crate) fn peek(&self, resource: Resource, plan: Plan, now: Timestamp) -> Bucket {
+        let window = Window::at(now, self.offset);
+        let limit = resource.limit(plan);
+        let remaining = self.counter(resource).remaining(window, limit);
+        Bucket { resource, limit, remaining, resets_at: window.ends_at }
+    }
+}
+
+/// All orgs this node has met, and the order in which revocations happened.
+#[derive(Debug, Default)]
+pub(crate) struct Tenants {
+    known: RwLock<HashMap<OrgId, Arc<Tenant>>>,
+    revocations: AtomicU64,
+}
+
+impl Tenants {
+    /// The org's state; made on first sight.
+    pub(crate) fn tenant(&self, org: OrgId) -> Arc<Tenant> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tenant) = known.get(&org) {
+            return Arc::clone(tenant);
+        }
+        drop(known);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(known.entry(org).or_insert_with(|| Arc::new(Tenant::new(org))))
+    }
+
+    /// A point in the order of revocations; taken before a token is looked up.
+    pub(crate) fn now(&self) -> u64 {
+        self.revocations.load(Ordering::Acquire)
+    }
+
+    /// Everything looked up for `org` before this moment has to be looked up again. Called after
+    /// the revocation is committed.
+    pub(crate) fn revoked(&self, org: OrgId) {
+        let tenant = self.tenant(org);
+        let moment = self.revocations.fetch_add(1, Ordering::AcqRel) + 1;
+        tenant.revoked_at.fetch_max(moment, Ordering::AcqRel);
+    }
+}
+
+impl Tenant {
+    /// Whether what was looked up at `moment` still counts.
+    pub(crate) fn is_current(&self, moment: u64) -> bool {
+        self.revoked_at.load(Ordering::Acquire) <= moment
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    const WINDOW: Window = Window { number: 29_000_000, ends_at: 60 };
+    const NEXT: Window = Window { number: 29_000_001, ends_at: 120 };
+
+    #[test]
+    fn parallel_takers_at_the_edge_never_pass_one_too_many() {
+        let counter = Counter::default();
+
+        let passed: usize = thread::scope(|scope| {
+            let takers: Vec<_> = (0..8)
+                .map(|_| scope.spawn(|| (0..100).filter_map(|_| counter.take(WINDOW, 500)).count()))
+                .collect();
+            takers.into_iter().map(|taker| taker.join().unwrap()).sum()
+        });
+
+        assert_eq!(passed, 500);
+        assert_eq!(counter.take(WINDOW, 500), None);
+    }
+
+    #[test]
+    fn a_new_window_is_full_again() {
+        let counter = Counter::default();
+        assert_eq!(counter.take(WINDOW, 1), Some(0));
+        assert_eq!(counter.take(WINDOW, 1), None);
+
+        assert_eq!(counter.remaining(NEXT, 1), 1);
+        assert_eq!(counter.take(NEXT, 1), Some(0));
+    }
+
+    #[test]
+    fn what_was_looked_up_before_a_revocation_is_stale_after_it() {
+        let tenants = Tenants::default();
+        let org: OrgId = "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap();
+        let before = tenants.now();
+
+        tenants.revoked(org);
+
+        assert!(!tenants.tenant(org).is_current(before));
+        assert!(tenants.tenant(org).is_current(tenants.now()));
+    }
+}

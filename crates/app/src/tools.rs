@@ -1,0 +1,230 @@
+//! The catalogue: which tools there are, and which of them a caller can see.
+//!
+//! One predicate, [`App::visible`], serves list, get and invoke: what is not visible does not
+//! exist for this caller, in all three.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use portcullis_core::{
+    audit::{Credential, Target},
+    clock::Timestamp,
+    id::ProviderId,
+    policy::{Access, Catalogue},
+    principal::Scope,
+    refusal::Refusal,
+    tool::{Tool, ToolDefinition, ToolId},
+};
+use portcullis_store::ProviderStatus;
+use portcullis_upstream::{CallError, ToolList};
+
+use crate::{App, Ctx, providers::Provider, store_failed};
+
+/// Every known tool with its provider, by id.
+pub(crate) type ToolTable = BTreeMap<String, (Arc<Tool>, Arc<Provider>)>;
+
+/// A tool the caller may see, and the connection it would be called through.
+pub(crate) struct Visible {
+    pub(crate) tool: Arc<Tool>,
+    pub(crate) provider: Arc<Provider>,
+    pub(crate) provider_id: ProviderId,
+}
+
+impl Visible {
+    pub(crate) fn target(&self) -> Target {
+        Target {
+            credential: Some(Credential::Org),
+            id: Some(self.tool.id.to_string()),
+            provider_id: Some(self.provider_id),
+            kind: "mcp",
+            version: Some(self.tool.version.clone()),
+        }
+    }
+
+    /// Says no when the provider refuses our credentials.
+    pub(crate) fn usable(&self) -> Result<(), Refusal> {
+        if self.provider.status() == ProviderStatus::NeedsAuth {
+            let provider = self.provider.declared.slug.clone();
+            return Err(Refusal::ProviderAuthRequired { provider, provider_id: self.provider_id });
+        }
+        Ok(())
+    }
+}
+
+/// A tool as it is shown (contract §5.1).
+#[derive(Debug, Clone)]
+pub struct ToolView {
+    /// The tool.
+    pub tool: Arc<Tool>,
+    /// The connection it would be called through.
+    pub provider_id: ProviderId,
+    /// What policy would say without looking at input.
+    pub access: Access,
+    /// Whether its provider can be reached.
+    pub available: bool,
+}
+
+/// Which tools to list.
+#[derive(Debug, Clone, Default)]
+pub struct ToolQuery {
+    /// Only of these providers; empty means all.
+    pub providers: Vec<String>,
+    /// Only whose id, title or description contains this, whatever the case.
+    pub text: Option<String>,
+    /// Only with this access; empty means any.
+    pub access: Vec<Access>,
+    /// Only those after this id.
+    pub after: Option<String>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl ToolQuery {
+    fn wants(&self, tool: &Tool) -> bool {
+        let provider = tool.id.provider();
+        (self.providers.is_empty() || self.providers.iter().any(|slug| slug == provider))
+            && self.after.as_deref().is_none_or(|after| tool.id.as_str() > after)
+            && self.text.as_deref().is_none_or(|text| mentions(tool, text))
+    }
+}
+
+fn mentions(tool: &Tool, text: &str) -> bool {
+    let text = text.to_lowercase();
+    let definition = &tool.definition;
+    let places =
+        [Some(tool.id.as_str()), definition.title.as_deref(), definition.description.as_deref()];
+    places.into_iter().flatten().any(|place| place.to_lowercase().contains(&text))
+}
+
+impl App {
+    /// The tool, if it is in the catalogue of the caller's org through a usable connection.
+    pub(crate) fn visible(&self, ctx: &Ctx, id: &str) -> Result<Visible, Refusal> {
+        let org = ctx.caller().org_id;
+        let table = self.tools.load();
+        let found = table.get(id).filter(|(_, provider)| provider.is_open_to(org));
+        let (tool, provider) = found.ok_or_else(|| Refusal::not_found("mcp", id))?;
+        let connections = ctx.session.tenant.connections.get();
+        let connection = connections.and_then(|known| known.get(provider.declared.slug.as_str()));
+        let (provider_id, _) = *connection.ok_or_else(|| Refusal::not_found("mcp", id))?;
+        let (tool, provider) = (Arc::clone(tool), Arc::clone(provider));
+        Ok(Visible { tool, provider, provider_id })
+    }
+
+    fn shown(&self, ctx: &Ctx, visible: &Visible) -> ToolView {
+        ToolView {
+            access: self.policies.current().access(ctx.caller(), &visible.tool),
+            tool: Arc::clone(&visible.tool),
+            provider_id: visible.provider_id,
+            available: visible.provider.status() == ProviderStatus::Connected,
+        }
+    }
+
+    /// The tools the caller may see, by id; and whether there are more.
+    pub fn tools(&self, ctx: &Ctx, query: &ToolQuery) -> Result<(Vec<ToolView>, bool), Refusal> {
+        ctx.require(Scope::McpsRead)?;
+        let table = self.tools.load();
+        let mut found = Vec::new();
+        for (tool, _) in table.values().filter(|(tool, _)| query.wants(tool)) {
+            let Ok(visible) = self.visible(ctx, tool.id.as_str()) else { continue };
+            let view = self.shown(ctx, &visible);
+            if !query.access.is_empty() && !query.access.contains(&view.access) {
+                continue;
+            }
+            if found.len() == query.limit {
+                return Ok((found, true));
+            }
+            found.push(view);
+        }
+        Ok((found, false))
+    }
+
+    /// One tool, if the caller may see it.
+    pub fn tool(&self, ctx: &Ctx, id: &str) -> Result<ToolView, Refusal> {
+        ctx.require(Scope::McpsRead)?;
+        Ok(self.shown(ctx, &self.visible(ctx, id)?))
+    }
+
+    /// Asks a provider for its tools and puts them into the catalogue.
+    pub(crate) async fn refresh(&self, provider: &Arc<Provider>) -> Result<(), CallError> {
+        let slug = &provider.declared.slug;
+        match provider.server().list_tools().await {
+            Ok(list) => {
+                let tools = self.compiled(provider, list).await;
+                tracing::info!(provider = %slug, tools = tools.len(), "provider connected");
+                provider.connected(tools, self.clock.now());
+                self.catalogue_changed();
+                Ok(())
+            }
+            Err(error) => {
+                tracing::warn!(provider = %slug, %error, "provider cannot be used");
+                provider.failed(&error, self.clock.now());
+                Err(error)
+            }
+        }
+    }
+
+    /// Compiles each definition; a tool whose schema cannot be enforced stays out.
+    async fn compiled(&self, provider: &Arc<Provider>, list: ToolList) -> Vec<Arc<Tool>> {
+        let slug = &provider.declared.slug;
+        for skipped in &list.skipped {
+            tracing::warn!(provider = %slug, tool = %skipped.name, why = %skipped.why, "tool left out");
+        }
+        let seen = self.first_seen(provider, &list.tools).await;
+        let mut tools = Vec::with_capacity(list.tools.len());
+        for (definition, updated_at) in list.tools.into_iter().zip(seen) {
+            let name = definition.name.clone();
+            match Tool::new(slug, definition, updated_at) {
+                Ok(tool) => tools.push(Arc::new(tool)),
+                Err(error) => {
+                    tracing::warn!(provider = %slug, tool = %name, %error, "tool left out")
+                }
+            }
+        }
+        tools
+    }
+
+    /// When each definition was first seen; this moment for all, if the store cannot tell.
+    async fn first_seen(
+        &self,
+        provider: &Arc<Provider>,
+        definitions: &[ToolDefinition],
+    ) -> Vec<Timestamp> {
+        let now = self.clock.now();
+        let slug = &provider.declared.slug;
+        let versions: Vec<(ToolId, String)> = definitions
+            .iter()
+            .map(|definition| (ToolId::new(slug, &definition.name), definition.version()))
+            .collect();
+        match self.store.tool_seen(provider.declared.org, &versions, now).await {
+            Ok(seen) if seen.len() == definitions.len() => seen,
+            Ok(_) => vec![now; definitions.len()],
+            Err(error) => {
+                store_failed(&error);
+                vec![now; definitions.len()]
+            }
+        }
+    }
+
+    /// Rebuilds the table and binds the policies to it.
+    pub(crate) fn catalogue_changed(&self) {
+        let _one_at_a_time =
+            self.catalogue_lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut table = ToolTable::new();
+        for provider in self.providers.values() {
+            for tool in provider.state().tools.iter().flatten() {
+                let entry = (Arc::clone(tool), Arc::clone(provider));
+                table.insert(tool.id.to_string(), entry);
+            }
+        }
+        self.policies.rebind(&self.catalogue());
+        self.tools.store(Arc::new(table));
+    }
+
+    /// What policies are checked against.
+    pub(crate) fn catalogue(&self) -> Catalogue {
+        Catalogue::new(
+            self.providers
+                .values()
+                .map(|provider| (provider.declared.slug.clone(), provider.state().tools.clone())),
+        )
+    }
+}
