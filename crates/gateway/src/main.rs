@@ -1,2 +1,19 @@
-//! .
-fn main() {}
+//! Portcullis: a governed MCP gateway in one binary.
+
+mod boot;
+mod cli;
+mod config;
+mod http;
+mod policy_watch;
+mod serve;
+mod telemetry;
+mod tls;
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    cli::main()
+}

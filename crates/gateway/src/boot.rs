@@ -1,0 +1,202 @@
+//! Puts a node together: the only place that makes a real clock and a real random source.
+
+use std::{fs, io, path::Path, sync::Arc, time::SystemTime};
+
+use aws_lc_rs::{hmac, rand};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use portcullis_app::{App, Parts, PolicyFolder, Shell};
+use portcullis_core::{
+    clock::{Clock, Timestamp},
+    dlp::Engine,
+    random::Random,
+};
+use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store};
+use portcullis_upstream::Outbound;
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    config::Config,
+    http::{Cursors, Gateway, Proxies},
+};
+
+/// The clock of the machine.
+#[derive(Debug)]
+struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "the one real clock")]
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+    }
+}
+
+/// The random source of the machine.
+#[derive(Debug)]
+struct SystemRandom;
+
+impl Random for SystemRandom {
+    #[expect(clippy::panic, reason = "without randomness there are no tokens: end, never go on")]
+    fn fill(&self, bytes: &mut [u8]) {
+        if rand::fill(bytes).is_err() {
+            panic!("the random source of the operating system failed");
+        }
+    }
+}
+
+/// Why a node cannot start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BootError {
+    #[error(transparent)]
+    Config(#[from] crate::config::ConfigError),
+    #[error("the data folder `{0}` cannot be used")]
+    DataFolder(String, #[source] io::Error),
+    #[error(
+        "the key file `{0}` cannot be read; `portcullis key new` makes one (mode 0600), and \
+         `portcullis quickstart` does so by itself"
+    )]
+    Key(String, #[source] io::Error),
+    #[error("the key file `{0}` has to hold 32 bytes in base64")]
+    KeyForm(String),
+    #[error("the database cannot be opened")]
+    Store(#[from] portcullis_store::StoreError),
+    #[error("the `[dlp]` settings are not valid: {0}")]
+    Dlp(String),
+    #[error("the policies cannot be loaded, so nothing would be governed as written:\n{0}")]
+    Policies(String),
+    #[error("{0}")]
+    Other(String),
+}
+
+/// A node that is ready to serve.
+pub(crate) struct Node {
+    pub(crate) app: Arc<App>,
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) store: Store,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) outbound: Outbound,
+}
+
+/// What the operator's commands need: the store and its writer, no providers, no port.
+pub(crate) struct Office {
+    pub(crate) shell: Shell,
+    tasks: TaskTracker,
+}
+
+impl Office {
+    /// Opens the store of this configuration.
+    pub(crate) async fn open(config: &Config) -> Result<Self, BootError> {
+        let store = open_store(config).await?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let tasks = TaskTracker::new();
+        let node = format!("cli-{}", std::process::id());
+        let (writer, task) =
+            AuditWriter::new(store.clone(), Arc::clone(&clock), AuditSettings::new(node));
+        tasks.spawn(task.run());
+        let os_user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).ok();
+        let random = Arc::new(SystemRandom);
+        Ok(Self { shell: Shell { clock, random, store, writer, os_user }, tasks })
+    }
+
+    /// Writes out what waits and closes the store.
+    pub(crate) async fn close(self) {
+        let Self { shell: Shell { store, writer, .. }, tasks } = self;
+        drop(writer);
+        tasks.close();
+        tasks.wait().await;
+        store.close().await;
+    }
+}
+
+async fn open_store(config: &Config) -> Result<Store, BootError> {
+    let folder = &config.data_dir;
+    let failed = |error| BootError::DataFolder(folder.display().to_string(), error);
+    make_private(folder).map_err(failed)?;
+    Ok(Store::open(&config.database.settings(folder, &config.audit)?).await?)
+}
+
+/// A folder only its owner may look into.
+pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Writes a new key file, readable by its owner only. Says no if there is one already.
+pub(crate) fn new_key(path: &Path) -> io::Result<()> {
+    use std::{io::Write, os::unix::fs::OpenOptionsExt};
+    let mut key = [0; 32];
+    SystemRandom.fill(&mut key);
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    writeln!(file, "{}", STANDARD.encode(key))?;
+    file.sync_all()
+}
+
+fn read_key(path: &Path) -> Result<[u8; 32], BootError> {
+    let shown = || path.display().to_string();
+    let text = fs::read_to_string(path).map_err(|error| BootError::Key(shown(), error))?;
+    let bytes = STANDARD.decode(text.trim()).map_err(|_| BootError::KeyForm(shown()))?;
+    bytes.try_into().map_err(|_| BootError::KeyForm(shown()))
+}
+
+/// A key for one purpose, derived from the key file.
+fn derived(key: &[u8; 32], purpose: &str) -> [u8; 32] {
+    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), purpose.as_bytes());
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(tag.as_ref());
+    bytes
+}
+
+/// The number of `name`: where this node's intents are told from those of others.
+fn node_name() -> String {
+    // One node writes to one SQLite file; clusters will name their nodes.
+    "node-1".to_owned()
+}
+
+impl Node {
+    /// Opens store and keys, loads policies and detectors, declares providers. Nothing is
+    /// listened on and nobody is called yet.
+    pub(crate) async fn assemble(config: &Config) -> Result<Self, BootError> {
+        let key = read_key(&config.key_file())?;
+        let dlp = Engine::new(&config.dlp).map_err(|error| BootError::Dlp(error.to_string()))?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let random: Arc<dyn Random> = Arc::new(SystemRandom);
+        let outbound = Outbound::new(Arc::clone(&random));
+        let providers: Result<Vec<_>, _> =
+            config.providers.iter().map(|provider| provider.declare(&outbound)).collect();
+        let providers = providers?;
+        let store = open_store(config).await?;
+        let (writer, task) =
+            AuditWriter::new(store.clone(), Arc::clone(&clock), AuditSettings::new(node_name()));
+        let tasks = TaskTracker::new();
+        run_writer(&tasks, task);
+        let app = App::new(Parts {
+            clock,
+            random,
+            store: store.clone(),
+            writer,
+            node: node_name(),
+            policies: PolicyFolder::new(config.policy_folder()),
+            dlp,
+            fingerprint_key: derived(&key, "dlp-fingerprint"),
+            providers,
+            log_host: config.server.public_host.clone(),
+            tasks: tasks.clone(),
+        })
+        .map_err(|errors| {
+            let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            BootError::Policies(lines.join("\n"))
+        })?;
+        let cursors = Cursors::new(&derived(&key, "cursor"))
+            .map_err(|_| BootError::Other("the cursor key cannot be used".to_owned()))?;
+        let proxies = Proxies::new(config.server.proxies().map_err(BootError::Other)?);
+        let draining = std::sync::atomic::AtomicBool::new(false);
+        let gateway = Arc::new(Gateway { app: Arc::clone(&app), cursors, proxies, draining });
+        Ok(Self { app, gateway, store, tasks, outbound })
+    }
+}
+
+/// The writer runs outside the tracker: it ends when the last of its users is gone.
+#[expect(clippy::disallowed_methods, reason = "the writer outlives every tracked task")]
+fn run_writer(_tasks: &TaskTracker, task: AuditTask) {
+    tokio::spawn(task.run());
+}

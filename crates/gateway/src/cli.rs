@@ -1,0 +1,113 @@
+//! The command line.
+
+mod check;
+mod orgs;
+mod output;
+mod principals;
+mod quickstart;
+mod quickstart_tour;
+mod serve;
+mod tokens;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Args, Parser, Subcommand};
+
+use self::output::Output;
+use crate::{boot::Office, config::Config};
+
+/// A governed MCP gateway: MCP tools over REST, under policy, DLP, limits and audit.
+///
+/// Begin with `portcullis quickstart`: it needs nothing, starts a gateway with a sample MCP
+/// server on 127.0.0.1:8080 and shows an allowed, a denied and a redacted call.
+#[derive(Parser)]
+#[command(name = "portcullis", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start a gateway with a sample server and show what it does; needs no configuration
+    Quickstart(quickstart::Quickstart),
+    /// Serve the API as the configuration says, until SIGTERM or Ctrl-C
+    Serve(serve::Serve),
+    /// Check configuration, key, database, policies and providers; change nothing
+    Check(check::Check),
+    /// Make, list and change orgs, the tenants of an installation
+    #[command(subcommand)]
+    Org(orgs::Orgs),
+    /// Make and list users and service accounts
+    #[command(subcommand)]
+    Principal(principals::Principals),
+    /// Make, list and revoke tokens
+    #[command(subcommand)]
+    Token(tokens::Tokens),
+    /// Make a key file
+    #[command(subcommand)]
+    Key(check::Keys),
+    /// Print the OpenAPI 3.1 document of the API
+    Openapi,
+    /// Speak MCP over stdio as the sample server that `quickstart` uses
+    SampleMcp,
+}
+
+/// Options of every command that works on an installation.
+#[derive(Args)]
+struct Installation {
+    /// The configuration file; without it the defaults and PORTCULLIS_… variables count
+    #[arg(long, env = "PORTCULLIS_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Whatever ends a command early; printed with all its causes.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Runs the command line. Exit code 0 is success, 1 a failure told on stderr, 2 wrong usage.
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return output::fail(&error),
+    };
+    match runtime.block_on(run(cli.command)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => output::fail(&*error),
+    }
+}
+
+async fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Quickstart(quickstart) => quickstart.run().await,
+        Command::Serve(serve) => serve.run().await,
+        Command::Check(check) => check.run().await,
+        Command::Org(orgs) => orgs.run().await,
+        Command::Principal(principals) => principals.run().await,
+        Command::Token(tokens) => tokens.run().await,
+        Command::Key(keys) => keys.run(),
+        Command::Openapi => Output::new(false).line(&crate::http::openapi()),
+        Command::SampleMcp => {
+            portcullis_upstream::sample::serve_stdio(tokio::io::stdin(), tokio::io::stdout())
+                .await?;
+            Ok(())
+        }
+    }
+}
+
+impl Installation {
+    fn output(&self) -> Output {
+        Output::new(self.json)
+    }
+
+    fn config(&self) -> Result<Config, Failure> {
+        Ok(Config::load(self.config.as_deref())?)
+    }
+
+    async fn office(&self) -> Result<Office, Failure> {
+        Ok(Office::open(&self.config()?).await?)
+    }
+}

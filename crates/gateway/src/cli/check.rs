@@ -1,0 +1,86 @@
+//! `portcullis check` and `portcullis key`.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::{Failure, Installation, output::Output};
+use crate::boot::{self, Node};
+
+#[derive(Args)]
+pub(super) struct Check {
+    #[command(flatten)]
+    installation: Installation,
+}
+
+#[derive(Subcommand)]
+pub(super) enum Keys {
+    /// Write 32 random bytes in base64 to a new file that only its owner can read
+    New {
+        /// The file; it must not exist yet
+        file: PathBuf,
+    },
+}
+
+impl Check {
+    /// Does what `serve` does before it binds its port, tells what was found, and stops.
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let config = self.installation.config()?;
+        let node = Node::assemble(&config).await?;
+        let patience = Duration::from_secs(config.server.provider_patience_seconds);
+        node.app.connect_providers(patience).await;
+        // Policies are judged against the tools that are known now.
+        let errors = node.app.reload_policies().err().unwrap_or_default();
+        let durability = node.store.durability().await?;
+        let providers = node.app.provider_states();
+        let (set, _) = node.app.policy_set();
+        let shown = json!({
+            "database": {
+                "engine": durability.engine,
+                "version": durability.version,
+                "journal": durability.journal,
+                "synchronous": durability.synchronous,
+                "survives_power_loss": durability.survives_power_loss,
+            },
+            "policy_set": set.version(),
+            "policy_errors": errors,
+            "providers": providers
+                .iter()
+                .map(|(slug, status, tools)| json!({"slug": slug, "status": status, "tools": tools}))
+                .collect::<Vec<_>>(),
+        });
+        let mut text = vec![format!(
+            "database    {} {}, synchronous {}, {}",
+            durability.engine,
+            durability.version,
+            durability.synchronous,
+            if durability.survives_power_loss {
+                "survives a power loss"
+            } else {
+                "does NOT survive a power loss"
+            },
+        )];
+        text.push(format!("policies    {} records, {}", set.records().len(), set.version()));
+        text.extend(errors.iter().map(|error| format!("            {error}")));
+        for (slug, status, tools) in &providers {
+            text.push(format!("provider    {slug}: {status}, {tools} tools"));
+        }
+        self.installation.output().record(&shown, &text.join("\n"))?;
+        node.store.close().await;
+        let unusable = providers.iter().any(|(_, status, _)| *status != "connected");
+        match (errors.is_empty(), unusable) {
+            (true, false) => Ok(()),
+            (false, _) => Err("the policies have errors".into()),
+            (true, true) => Err("some providers cannot be used".into()),
+        }
+    }
+}
+
+impl Keys {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let Self::New { file } = self;
+        boot::new_key(&file).map_err(|error| format!("`{}`: {error}", file.display()))?;
+        Output::new(false).line(&format!("wrote {}; keep it, and keep it secret", file.display()))
+    }
+}

@@ -1,0 +1,77 @@
+//! What commands print: tables and sentences for people, JSON with `--json`.
+
+use std::{
+    error::Error,
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use serde_json::Value;
+
+use super::Failure;
+
+/// Where and how a command prints.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Output {
+    json: bool,
+}
+
+impl Output {
+    pub(super) const fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// One line of text, or as many as it has.
+    pub(super) fn line(self, text: &str) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        writeln!(out, "{text}")?;
+        Ok(out.flush()?)
+    }
+
+    /// One record: `value` as JSON, or `text` for people.
+    pub(super) fn record(self, value: &Value, text: &str) -> Result<(), Failure> {
+        if self.json { self.line(&value.to_string()) } else { self.line(text) }
+    }
+
+    /// Many records: a JSON array, or a table with the members named in `columns`.
+    pub(super) fn table(self, records: &[Value], columns: &[&str]) -> Result<(), Failure> {
+        if self.json {
+            return self.line(&Value::from(records.to_vec()).to_string());
+        }
+        let mut rows = vec![columns.iter().map(|name| name.to_uppercase()).collect::<Vec<_>>()];
+        rows.extend(records.iter().map(|record| {
+            columns.iter().map(|name| record.get(*name).map(cell).unwrap_or_default()).collect()
+        }));
+        let width = |column: usize| {
+            rows.iter().filter_map(|row| row.get(column)).map(|text| text.chars().count()).max()
+        };
+        let widths: Vec<usize> = (0..columns.len()).map(|n| width(n).unwrap_or(0)).collect();
+        for row in &rows {
+            let cells = row.iter().zip(&widths).map(|(text, width)| format!("{text:<width$}"));
+            self.line(cells.collect::<Vec<_>>().join("  ").trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            other.to_string()
+        }
+    }
+}
+
+/// Prints an error with its causes on stderr.
+pub(super) fn fail(error: &(dyn Error + 'static)) -> ExitCode {
+    let mut err = io::stderr().lock();
+    let _ = writeln!(err, "error: {error}");
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let _ = writeln!(err, "  because: {inner}");
+        cause = inner.source();
+    }
+    ExitCode::FAILURE
+}

@@ -1,0 +1,149 @@
+//! `portcullis quickstart`: a real gateway from nothing, and three calls that show what it does.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use portcullis_app::{Shell, TokenRequest};
+use portcullis_core::{
+    id::PrincipalKind,
+    principal::{Plan, Role, Scope, ScopeSet},
+    secret::Secret,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Failure, output::Output, quickstart_tour, serve};
+use crate::{
+    boot::{self, Office},
+    config::Config,
+    serve as server, telemetry,
+};
+
+const STARTER_POLICIES: &str = include_str!("../../assets/starter.cedar");
+const ORG: &str = "quickstart";
+const AGENT: &str = "quickstart-agent";
+
+#[derive(Args)]
+pub(super) struct Quickstart {
+    /// The port; 0 takes any free one
+    #[arg(long, default_value_t = 8080)]
+    port: u16,
+    /// Where key, database, policies and configuration are kept; used again on the next run
+    #[arg(long, default_value = "portcullis-data", value_name = "FOLDER")]
+    data_dir: PathBuf,
+}
+
+impl Quickstart {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let out = Output::new(false);
+        let again = self.data_dir.join("portcullis.toml").exists();
+        let file = self.prepare()?;
+        let mut config = Config::load(Some(&file))?;
+        config.server.listen = format!("127.0.0.1:{}", self.port);
+        telemetry::log(&config.log)?;
+        let bound = server::Bound::bind(&config.server).await?;
+        drop(bound);
+        let token = agent_token(&config).await?;
+        let (node, bound) = serve::start(&config).await?;
+        let url = bound.url();
+        let kept = if again { "using again" } else { "made" };
+        out.line(&format!("Portcullis listens on {url}\n{kept} {}", self.data_dir.display()))?;
+        let stop = serve::stop_signal()?;
+        let tour = quickstart_tour::show(out, &url, &token, &self.data_dir);
+        let serving = server::run(node, bound, &config, stop.clone());
+        with_tour(tour, serving, &stop).await
+    }
+
+    /// Makes what is not there yet: folder, key, policies, configuration.
+    fn prepare(&self) -> Result<PathBuf, Failure> {
+        let folder = &self.data_dir;
+        let failed = |error: io::Error| format!("`{}`: {error}", folder.display());
+        boot::make_private(folder).map_err(failed)?;
+        fs::create_dir_all(folder.join("policies")).map_err(failed)?;
+        if !folder.join("key").exists() {
+            boot::new_key(&folder.join("key")).map_err(failed)?;
+        }
+        write_new(&folder.join("policies/starter.cedar"), STARTER_POLICIES).map_err(failed)?;
+        let file = folder.join("portcullis.toml");
+        write_new(&file, &configuration()?).map_err(failed)?;
+        Ok(file)
+    }
+}
+
+/// Serves while the tour is shown, and after it until `stop`.
+async fn with_tour(
+    tour: impl Future<Output = Result<(), Failure>>,
+    serving: impl Future<Output = ()>,
+    stop: &CancellationToken,
+) -> Result<(), Failure> {
+    tokio::pin!(serving);
+    tokio::select! {
+        () = &mut serving => return Ok(()),
+        shown = tour => if let Err(error) = shown {
+            stop.cancel();
+            serving.await;
+            return Err(error);
+        },
+    }
+    serving.await;
+    Ok(())
+}
+
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    if path.exists() { Ok(()) } else { fs::write(path, text) }
+}
+
+/// The configuration of the quickstart: the sample server as a child of this very program.
+fn configuration() -> Result<String, Failure> {
+    let program = std::env::current_exe()?;
+    let command =
+        toml::Value::from(vec![program.to_string_lossy().into_owned(), "sample-mcp".to_owned()]);
+    Ok(format!(
+        "# Made by `portcullis quickstart`. Serve it with `portcullis serve --config` and this file.\n\
+         data_dir = \".\"\n\n\
+         [log]\nlevel = \"warn\"\n\n\
+         [[providers]]\nslug = \"sample\"\nname = \"Sample server\"\ncommand = {command}\n"
+    ))
+}
+
+/// A new token for the quickstart's service account; org and account are made on the first run.
+async fn agent_token(config: &Config) -> Result<Secret, Failure> {
+    let office = Office::open(config).await?;
+    let made = mint(&office.shell).await;
+    office.close().await;
+    made
+}
+
+async fn mint(shell: &Shell) -> Result<Secret, Failure> {
+    let org = match shell.org(ORG).await {
+        Ok(org) => org,
+        Err(_) => shell.create_org(ORG, Plan::Pro).await?,
+    };
+    let known = shell.principals(org.id).await?.into_iter().find(|who| who.name == AGENT);
+    let scopes: ScopeSet = [
+        Scope::McpsRead,
+        Scope::McpsInvoke,
+        Scope::ProvidersRead,
+        Scope::PoliciesRead,
+        Scope::AuditRead,
+    ]
+    .into_iter()
+    .collect();
+    let agent = match known {
+        Some(agent) => agent,
+        None => {
+            let role = Role::Service(scopes);
+            shell.create_principal(org.id, AGENT, PrincipalKind::Service, role).await?
+        }
+    };
+    let request = TokenRequest {
+        principal: agent.id,
+        scopes: None,
+        lifetime_seconds: Some(24 * 60 * 60),
+        label: Some("quickstart".to_owned()),
+        allowed_from: None,
+    };
+    Ok(shell.create_token(request).await?.token.secret().clone())
+}

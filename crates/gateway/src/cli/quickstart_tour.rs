@@ -1,0 +1,70 @@
+//! The three calls of the quickstart, made through the gateway's own port and printed as lines
+//! that can be copied.
+
+use std::path::Path;
+
+use portcullis_core::secret::Secret;
+use serde_json::{Value, json};
+
+use super::{Failure, output::Output};
+
+struct Stop {
+    title: &'static str,
+    tool: &'static str,
+    input: fn() -> Value,
+}
+
+const STOPS: [Stop; 3] = [
+    Stop {
+        title: "1. Allowed: the policy `sample-read` permits reading",
+        tool: "sample:list_items",
+        input: || json!({"limit": 2}),
+    },
+    Stop {
+        title: "2. Denied: the policy `no-bulk-listing` forbids more than 100 at once",
+        tool: "sample:list_items",
+        input: || json!({"limit": 500}),
+    },
+    Stop {
+        title: "3. Redacted: the e-mail address and card number in the answer are masked",
+        tool: "sample:get_customer",
+        input: || json!({"id": "cus_1"}),
+    },
+];
+
+/// Makes the calls one after the other and prints each with its answer.
+pub(super) async fn show(
+    out: Output,
+    url: &str,
+    token: &Secret,
+    folder: &Path,
+) -> Result<(), Failure> {
+    let client = reqwest::Client::builder().no_proxy().build()?;
+    out.line(&format!("\nThis token is valid for 24 hours:\n\n  export TOKEN={}", token.expose()))?;
+    for stop in &STOPS {
+        let body = json!({ "input": (stop.input)() }).to_string();
+        let path = format!("{url}/v1/mcps/{}/invoke", stop.tool);
+        out.line(&format!(
+            "\n{}\n\n  curl -s {path} \\\n    -H \"Authorization: Bearer $TOKEN\" \\\n    \
+             -H 'Content-Type: application/json' -d '{body}'\n",
+            stop.title
+        ))?;
+        let request = client
+            .post(&path)
+            .bearer_auth(token.expose())
+            .header("content-type", "application/json")
+            .body(body);
+        let response = request.send().await?;
+        let status = response.status();
+        let answer: Value = serde_json::from_slice(&response.bytes().await?)?;
+        let pretty = serde_json::to_string_pretty(&answer)?.replace('\n', "\n  ");
+        out.line(&format!("  HTTP {status}\n  {pretty}"))?;
+    }
+    let policies = folder.join("policies");
+    out.line(&format!(
+        "\nEvery call was recorded before and after it ran:\n\n  curl -s '{url}/v1/audit/events?limit=3' \
+         -H \"Authorization: Bearer $TOKEN\"\n\nChange the policies in {} while it runs; \
+         the next call is judged by them.\nServing until Ctrl-C.",
+        policies.display()
+    ))
+}

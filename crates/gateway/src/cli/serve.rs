@@ -1,0 +1,93 @@
+//! `portcullis serve`.
+
+use std::{process, time::Duration};
+
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::{Failure, Installation};
+use crate::{
+    boot::Node,
+    config::{self, Config},
+    serve::{self, Bound},
+    telemetry,
+};
+
+#[derive(Args)]
+pub(super) struct Serve {
+    #[command(flatten)]
+    installation: Installation,
+    /// The port, instead of the one in `server.listen`; 0 takes any free one
+    #[arg(long)]
+    port: Option<u16>,
+}
+
+impl Serve {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let mut config = self.installation.config()?;
+        if let Some(port) = self.port {
+            let mut address = config::address(&config.server.listen, "server.listen")?;
+            address.set_port(port);
+            config.server.listen = address.to_string();
+        }
+        telemetry::log(&config.log)?;
+        let (node, bound) = start(&config).await?;
+        tracing::info!("listening on {}", bound.url());
+        serve::run(node, bound, &config, stop_signal()?).await;
+        Ok(())
+    }
+}
+
+/// Everything up to the first connection: metrics, store, policies, crash recovery, providers,
+/// port. Whatever is wrong is told before the port is bound.
+pub(super) async fn start(config: &Config) -> Result<(Node, Bound), Failure> {
+    if let Some(listen) = &config.server.metrics_listen {
+        let handle = telemetry::metrics()?;
+        let address = config::address(listen, "server.metrics_listen")?;
+        let serving = telemetry::serve_metrics(address, handle).await?;
+        detach(serving);
+        tracing::info!("metrics on http://{address}/metrics");
+    }
+    let node = Node::assemble(config).await?;
+    let closed = node.app.recover().await?;
+    if closed > 0 {
+        tracing::warn!(closed, "calls that a crash cut off are recorded as unknown");
+    }
+    let bound = Bound::bind(&config.server).await?;
+    let patience = Duration::from_secs(config.server.provider_patience_seconds);
+    node.app.connect_providers(patience).await;
+    watch_policies(&node, config)?;
+    Ok((node, bound))
+}
+
+fn watch_policies(node: &Node, config: &Config) -> Result<(), Failure> {
+    crate::policy_watch::watch(&config.policy_folder(), node)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the metrics listener lives as long as the process")]
+fn detach(work: impl Future<Output = ()> + Send + 'static) {
+    tokio::spawn(work);
+}
+
+/// Cancelled by SIGTERM or Ctrl-C; a second one ends the process at once.
+#[expect(clippy::disallowed_methods, reason = "signals are awaited as long as the process lives")]
+pub(super) fn stop_signal() -> Result<CancellationToken, Failure> {
+    let stop = CancellationToken::new();
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let stopped = stop.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            if stopped.is_cancelled() {
+                process::exit(130);
+            }
+            stopped.cancel();
+        }
+    });
+    Ok(stop)
+}

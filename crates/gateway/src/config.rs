@@ -1,0 +1,242 @@
+//! One TOML file, overlaid by `PORTCULLIS_…` variables, read whole before a port is bound.
+//!
+//! `PORTCULLIS_SERVER__LISTEN=0.0.0.0:8443` sets `listen` in `[server]`: two underscores go down
+//! one level. Values are TOML where they parse as TOML, text otherwise.
+
+mod database;
+mod providers;
+mod server;
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use portcullis_core::dlp;
+use serde::Deserialize;
+use toml::{Table, Value};
+
+pub(crate) use self::{
+    database::{Audit, Database},
+    providers::Provider,
+    server::{Log, LogFormat, Server, Tls, address},
+};
+
+/// The whole configuration. Every key has a default; unknown keys are refused.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// Where everything lives that has no path of its own.
+    pub(crate) data_dir: PathBuf,
+    pub(crate) server: Server,
+    pub(crate) database: Database,
+    pub(crate) audit: Audit,
+    pub(crate) keys: Keys,
+    pub(crate) policies: Policies,
+    pub(crate) dlp: dlp::Settings,
+    pub(crate) log: Log,
+    pub(crate) providers: Vec<Provider>,
+}
+
+/// The key-encryption key.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Keys {
+    /// A file with 32 random bytes in base64; `key` in the data folder when absent.
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// The policy folder.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Policies {
+    /// A folder of `*.cedar` files; `policies` in the data folder when absent.
+    pub(crate) path: Option<PathBuf>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            data_dir: PathBuf::from("portcullis-data"),
+            server: Server::default(),
+            database: Database::default(),
+            audit: Audit::default(),
+            keys: Keys::default(),
+            policies: Policies::default(),
+            dlp: dlp::Settings::default(),
+            log: Log::default(),
+            providers: Vec::new(),
+        }
+    }
+}
+
+/// The configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigError {
+    #[error("the configuration file `{path}` cannot be read")]
+    Unreadable {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the configuration file `{path}` is not valid")]
+    Invalid {
+        path: PathBuf,
+        #[source]
+        source: Box<toml::de::Error>,
+    },
+    #[error("the PORTCULLIS_… variables do not make a valid configuration")]
+    Overlay(#[source] Box<toml::de::Error>),
+    #[error("{0}")]
+    Wrong(String),
+}
+
+impl Config {
+    /// Reads `file`, or takes the defaults, and lays the environment over it.
+    pub(crate) fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
+        let text = match file {
+            None => String::new(),
+            Some(path) => fs::read_to_string(path)
+                .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?,
+        };
+        let path = file.unwrap_or(Path::new("defaults"));
+        let mut config = Self::parse(&text, env::vars(), path)?;
+        if let Some(folder) = file.and_then(Path::parent)
+            && config.data_dir.is_relative()
+        {
+            config.data_dir = folder.join(&config.data_dir);
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    fn parse(
+        text: &str,
+        variables: impl Iterator<Item = (String, String)>,
+        path: &Path,
+    ) -> Result<Self, ConfigError> {
+        let invalid = |source: toml::de::Error| ConfigError::Invalid {
+            path: path.to_owned(),
+            source: Box::new(source),
+        };
+        let plain: Self = toml::from_str(text).map_err(invalid)?;
+        let mut table: Table = text.parse().map_err(invalid)?;
+        if !overlay(&mut table, variables) {
+            return Ok(plain);
+        }
+        table.try_into().map_err(|source| ConfigError::Overlay(Box::new(source)))
+    }
+
+    /// What no single key can tell.
+    fn check(&self) -> Result<(), ConfigError> {
+        self.server.check().map_err(ConfigError::Wrong)?;
+        let mut slugs: Vec<&str> = self.providers.iter().map(|p| p.slug.as_str()).collect();
+        slugs.sort_unstable();
+        if let Some(twice) = slugs.windows(2).find(|pair| pair.first() == pair.last()) {
+            let slug = twice.first().copied().unwrap_or_default();
+            return Err(ConfigError::Wrong(format!("the provider `{slug}` is declared twice")));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn key_file(&self) -> PathBuf {
+        self.keys.file.clone().unwrap_or_else(|| self.data_dir.join("key"))
+    }
+
+    pub(crate) fn policy_folder(&self) -> PathBuf {
+        self.policies.path.clone().unwrap_or_else(|| self.data_dir.join("policies"))
+    }
+}
+
+/// Variables of the process that are no configuration.
+const NOT_CONFIGURATION: [&str; 2] = ["PORTCULLIS_CONFIG", "PORTCULLIS_TOKEN"];
+
+/// Lays `PORTCULLIS_A__B=value` over `[a] b`; tells whether there was any.
+fn overlay(table: &mut Table, variables: impl Iterator<Item = (String, String)>) -> bool {
+    let mut any = false;
+    for (name, text) in variables {
+        let Some(rest) = name.strip_prefix("PORTCULLIS_") else { continue };
+        if NOT_CONFIGURATION.contains(&name.as_str()) || rest.starts_with("TEST_") {
+            continue;
+        }
+        let path: Vec<String> = rest.split("__").map(str::to_lowercase).collect();
+        let value = format!("v = {text}").parse::<Table>().ok().and_then(|mut t| t.remove("v"));
+        set(table, &path, value.unwrap_or(Value::String(text)));
+        any = true;
+    }
+    any
+}
+
+fn set(table: &mut Table, path: &[String], value: Value) {
+    match path {
+        [] => {}
+        [last] => {
+            table.insert(last.clone(), value);
+        }
+        [first, rest @ ..] => {
+            let inner = table.entry(first.clone()).or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(inner) = inner {
+                set(inner, rest, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str, variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        let variables =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Config::parse(text, variables, Path::new("test.toml"))
+    }
+
+    #[test]
+    fn an_empty_file_is_the_defaults() {
+        let config = parse("", &[]).unwrap();
+
+        assert_eq!(config.server.listen, "127.0.0.1:8080");
+        assert_eq!(config.policy_folder(), PathBuf::from("portcullis-data/policies"));
+    }
+
+    #[test]
+    fn the_documented_example_is_a_valid_configuration() {
+        let config = parse(include_str!("../../../docs/portcullis.example.toml"), &[]).unwrap();
+
+        assert!(config.check().is_ok());
+        assert!(!config.providers.is_empty());
+    }
+
+    #[test]
+    fn unknown_keys_are_refused_and_named() {
+        let error = parse("[server]\nlisten_on = \"x\"", &[]).unwrap_err();
+
+        let shown = format!("{}", std::error::Error::source(&error).unwrap());
+        assert!(shown.contains("listen_on"), "{shown}");
+    }
+
+    #[test]
+    fn the_environment_lies_over_the_file() {
+        let config = parse(
+            "[server]\nlisten = \"127.0.0.1:1\"\nmax_connections = 5",
+            &[
+                ("PORTCULLIS_SERVER__LISTEN", "127.0.0.1:2"),
+                ("PORTCULLIS_CONFIG", "x"),
+                ("HOME", "/"),
+            ],
+        )
+        .unwrap();
+
+        assert_eq!(config.server.listen, "127.0.0.1:2");
+        assert_eq!(config.server.max_connections, 5);
+        assert!(parse("", &[("PORTCULLIS_SERVER__LISTN", "x")]).is_err());
+    }
+
+    #[test]
+    fn one_slug_is_declared_once() {
+        let twice = "[[providers]]\nslug = \"a\"\ncommand = [\"x\"]\n".repeat(2);
+
+        assert!(parse(&twice, &[]).unwrap().check().is_err());
+    }
+}

@@ -1,0 +1,137 @@
+//! `[server]` and `[log]`: where Portcullis listens and what it says.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use portcullis_core::token::CidrList;
+use serde::Deserialize;
+
+/// `[server]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Server {
+    /// Address and port of the API.
+    pub(crate) listen: String,
+    /// Address and port of `/metrics`; absent means no metrics listener.
+    pub(crate) metrics_listen: Option<String>,
+    /// The name audit logs are written under: the public host of this installation.
+    pub(crate) public_host: String,
+    /// Certificate and key; without them only loopback is listened on.
+    pub(crate) tls: Option<Tls>,
+    /// TLS ends at a proxy in front of this listener.
+    pub(crate) behind_tls_proxy: bool,
+    /// Networks of proxies whose `X-Forwarded-For` is believed.
+    pub(crate) trusted_proxies: Vec<String>,
+    /// Connections at once; further ones wait to be accepted.
+    pub(crate) max_connections: usize,
+    /// Seconds a client may take to send the head of a request, idle time before it included.
+    pub(crate) header_timeout_seconds: u64,
+    /// Seconds that calls in flight get to end at shutdown.
+    pub(crate) drain_seconds: u64,
+    /// Seconds that providers get to tell their tools before the port is bound.
+    pub(crate) provider_patience_seconds: u64,
+}
+
+/// `[server.tls]`, both in PEM.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Tls {
+    /// The certificate chain.
+    pub(crate) certificate: PathBuf,
+    /// The private key.
+    pub(crate) key: PathBuf,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            listen: "127.0.0.1:8080".to_owned(),
+            metrics_listen: None,
+            public_host: "localhost".to_owned(),
+            tls: None,
+            behind_tls_proxy: false,
+            trusted_proxies: Vec::new(),
+            max_connections: 10_000,
+            header_timeout_seconds: 30,
+            drain_seconds: 30,
+            provider_patience_seconds: 5,
+        }
+    }
+}
+
+impl Server {
+    pub(super) fn check(&self) -> Result<(), String> {
+        let listen = address(&self.listen, "server.listen")?;
+        if let Some(metrics) = &self.metrics_listen {
+            address(metrics, "server.metrics_listen")?;
+        }
+        if !listen.ip().is_loopback() && self.tls.is_none() && !self.behind_tls_proxy {
+            return Err(format!(
+                "`server.listen` is {listen}, which others can reach, and there is no TLS: set \
+                 `[server.tls]`, or `behind_tls_proxy = true` if a proxy in front ends TLS"
+            ));
+        }
+        self.proxies().map(|_| ())
+    }
+
+    /// The proxies that are believed.
+    pub(crate) fn proxies(&self) -> Result<Option<CidrList>, String> {
+        if self.trusted_proxies.is_empty() {
+            return Ok(None);
+        }
+        let list = self.trusted_proxies.join(",").parse();
+        list.map(Some).map_err(|error| format!("`server.trusted_proxies`: {error}"))
+    }
+}
+
+/// An address and a port; host names would listen where nobody looked.
+pub(crate) fn address(text: &str, key: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        format!("`{key}` is `{text}`, but has to be an address and a port such as 127.0.0.1:8080")
+    })
+}
+
+/// `[log]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Log {
+    /// `error`, `warn`, `info`, `debug` or a filter such as `info,portcullis_upstream=debug`.
+    pub(crate) level: String,
+    /// `text` for people, `json` for machines.
+    pub(crate) format: LogFormat,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { level: "info".to_owned(), format: LogFormat::Text }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listening(listen: &str) -> Server {
+        Server { listen: listen.to_owned(), ..Server::default() }
+    }
+
+    #[test]
+    fn plain_http_is_for_loopback_or_behind_a_declared_proxy() {
+        let proxied = Server { behind_tls_proxy: true, ..listening("0.0.0.0:80") };
+
+        assert!(listening("127.0.0.1:8080").check().is_ok());
+        assert!(listening("[::1]:8080").check().is_ok());
+        assert!(listening("0.0.0.0:8080").check().is_err());
+        assert!(proxied.check().is_ok());
+        assert!(listening("localhost:8080").check().is_err());
+    }
+}

@@ -1,0 +1,35 @@
+//! How Portcullis is spoken to over HTTP.
+//!
+//! A handler translates: parse, call one use case, answer. It never decides. The frame in
+//! `exchange` is the outermost layer, so every answer has its envelope and its headers.
+
+pub(crate) mod answer;
+mod body;
+mod caller;
+mod exchange;
+mod health;
+mod metrics;
+mod page;
+mod proxies;
+mod query;
+mod routes;
+mod v1;
+
+use std::sync::{Arc, atomic::AtomicBool};
+
+use portcullis_app::App;
+
+pub(crate) use self::{
+    page::Cursors,
+    proxies::Proxies,
+    routes::{openapi, router},
+};
+
+/// What handlers share.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    pub(crate) app: Arc<App>,
+    pub(crate) cursors: Cursors,
+    pub(crate) proxies: Proxies,
+    pub(crate) draining: AtomicBool,
+}

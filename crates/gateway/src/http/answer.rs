@@ -1,0 +1,188 @@
+//! The envelope: how results, pages and refusals are written (contract §3.2).
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use portcullis_app::{GovernanceView, Invoked, Stopped};
+use portcullis_core::{
+    audit::OutcomeStatus,
+    clock::Timestamp,
+    id::RequestId,
+    refusal::{Executed, Refusal},
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::{
+    Gateway,
+    exchange::{Exchange, insert},
+};
+
+/// What a handler answers; the frame writes it.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// `data` and `meta`.
+    Data(Value),
+    /// `data.items` and `meta.pagination`.
+    Page { data: Value, limit: usize, next_cursor: Option<String> },
+    /// `result`, `governance` and `meta`.
+    Invoked(Invoked),
+    /// `error`, `governance` if a decision was reached, and `meta`.
+    Stopped(Stopped),
+    /// `error` and `meta`.
+    Refused(Refusal),
+}
+
+impl From<Refusal> for Answer {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        response.extensions_mut().insert(Arc::new(self));
+        response
+    }
+}
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    governance: Option<&'a GovernanceView>,
+    meta: Meta,
+}
+
+#[derive(Serialize)]
+struct ErrorBody {
+    code: &'static str,
+    message: String,
+    details: Map<String, Value>,
+}
+
+#[derive(Serialize)]
+struct Meta {
+    request_id: RequestId,
+    timestamp: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<OutcomeStatus>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pagination: Option<Pagination>,
+}
+
+#[derive(Serialize)]
+struct Pagination {
+    limit: usize,
+    next_cursor: Option<String>,
+}
+
+impl Answer {
+    /// The refusal, if it is one.
+    pub(crate) fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Stopped(stopped) => Some(&stopped.refusal),
+            Self::Refused(refusal) => Some(refusal),
+            Self::Data(_) | Self::Page { .. } | Self::Invoked(_) => None,
+        }
+    }
+
+    fn executed(&self) -> Option<Executed> {
+        match self {
+            Self::Stopped(stopped) => Some(stopped.executed),
+            Self::Data(_) | Self::Page { .. } | Self::Invoked(_) | Self::Refused(_) => None,
+        }
+    }
+
+    /// Writes status, body and the headers that depend on them.
+    pub(crate) fn write(&self, gateway: &Gateway, exchange: &Exchange, response: &mut Response) {
+        let error = self.refusal().map(|refusal| self.error(refusal));
+        let (data, result, governance, outcome, pagination) = match self {
+            Self::Data(data) => (Some(data), None, None, None, None),
+            Self::Page { data, limit, next_cursor } => {
+                let pagination = Pagination { limit: *limit, next_cursor: next_cursor.clone() };
+                (Some(data), None, None, None, Some(pagination))
+            }
+            Self::Invoked(Invoked { result, governance, outcome }) => {
+                (None, Some(result), Some(governance), Some(*outcome), None)
+            }
+            Self::Stopped(stopped) => {
+                (None, None, stopped.governance.as_ref(), stopped.outcome, None)
+            }
+            Self::Refused(_) => (None, None, None, None, None),
+        };
+        let meta = Meta {
+            request_id: exchange.origin.request_id,
+            timestamp: gateway.app.now(),
+            outcome,
+            pagination,
+        };
+        // Strings, numbers and maps with string keys always serialise.
+        let body = serde_json::to_vec(&Envelope { data, result, error, governance, meta });
+        *response.body_mut() = Body::from(body.unwrap_or_default());
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.remove(header::CONTENT_LENGTH);
+        if let Some(refusal) = self.refusal() {
+            refusal_headers(refusal, headers);
+            *response.status_mut() = StatusCode::from_u16(refusal.http_status())
+                .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        }
+    }
+
+    fn error(&self, refusal: &Refusal) -> ErrorBody {
+        let mut details = refusal.details();
+        if let Some(executed) = self.executed() {
+            details.insert("executed".to_owned(), Value::from(executed.as_str()));
+        }
+        ErrorBody { code: refusal.code(), message: refusal.to_string(), details }
+    }
+}
+
+/// Seconds to wait before a gateway that cannot record is asked again.
+const RETRY_UNAVAILABLE: &str = "5";
+
+fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
+    match refusal {
+        Refusal::MissingToken => {
+            insert(headers, "www-authenticate", "Bearer realm=\"portcullis\"");
+        }
+        Refusal::InvalidToken | Refusal::TokenExpired { .. } | Refusal::TokenRevoked => insert(
+            headers,
+            "www-authenticate",
+            "Bearer realm=\"portcullis\", error=\"invalid_token\"",
+        ),
+        Refusal::InsufficientScope { required } => insert(
+            headers,
+            "www-authenticate",
+            &format!(
+                "Bearer realm=\"portcullis\", error=\"insufficient_scope\", scope=\"{required}\""
+            ),
+        ),
+        Refusal::RateLimited { retry_after, .. } => {
+            insert(headers, "retry-after", &retry_after.to_string());
+        }
+        Refusal::Unavailable { .. } => insert(headers, "retry-after", RETRY_UNAVAILABLE),
+        Refusal::MethodNotAllowed { allow } => insert(headers, "allow", &allow.join(", ")),
+        Refusal::InvalidRequest { .. }
+        | Refusal::InvalidInput { .. }
+        | Refusal::PolicyDenied { .. }
+        | Refusal::NotFound { .. }
+        | Refusal::ProviderAuthRequired { .. }
+        | Refusal::PayloadTooLarge { .. }
+        | Refusal::UnsupportedMediaType
+        | Refusal::Internal
+        | Refusal::UpstreamError { .. }
+        | Refusal::UpstreamTimeout { .. } => {}
+    }
+}

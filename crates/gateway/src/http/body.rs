@@ -1,0 +1,123 @@
+//! Reading a JSON body: declared, bounded in size and time, parsed strictly.
+
+use std::time::Duration;
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, header},
+};
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use portcullis_core::{
+    json::{self, Bounds},
+    refusal::{Refusal, Violation},
+};
+use serde_json::{Map, Value};
+
+/// The largest body of an invocation in bytes.
+pub(crate) const INVOKE_LIMIT: usize = 1 << 20;
+/// How long a client may take to send its body.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Reads a JSON object of at most `limit` bytes; gives it with its size.
+pub(crate) async fn object(
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+) -> Result<(Map<String, Value>, u64), Refusal> {
+    let bytes = read(headers, body, limit).await?;
+    let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let parsed = json::parse(&bytes, Bounds::REQUEST);
+    match parsed.map_err(|error| Refusal::bad_request(format!("The body is refused: {error}.")))? {
+        Value::Object(members) => Ok((members, size)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Err(Refusal::bad_request("The body has to be a JSON object."))
+        }
+    }
+}
+
+/// Refuses members that are not among `known`: a mistyped one must not be ignored.
+pub(crate) fn only(members: &Map<String, Value>, known: &[&str]) -> Result<(), Refusal> {
+    let unknown = members.keys().filter(|name| !known.contains(&name.as_str()));
+    let violations: Vec<Violation> = unknown
+        .take(20)
+        .map(|name| {
+            let name: String = name.chars().take(100).collect();
+            Violation {
+                path: format!("/{}", name.replace('~', "~0").replace('/', "~1")),
+                keyword: None,
+                message: "is not a member of this request".to_owned(),
+            }
+        })
+        .collect();
+    if violations.is_empty() {
+        return Ok(());
+    }
+    let message = format!("The body may hold {} only.", known.join(", "));
+    Err(Refusal::InvalidRequest { message, parameter: None, violations })
+}
+
+async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, Refusal> {
+    let too_large = Refusal::PayloadTooLarge { limit_bytes: limit };
+    is_json(headers)?;
+    let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    if declared.and_then(|text| text.parse().ok()).is_some_and(|length: usize| length > limit) {
+        return Err(too_large);
+    }
+    let collected = tokio::time::timeout(DEADLINE, Limited::new(body, limit).collect()).await;
+    match collected {
+        Err(_) => Err(Refusal::bad_request("The body did not arrive within 30 seconds.")),
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large),
+        Ok(Err(_)) => Err(Refusal::bad_request("The body did not arrive whole.")),
+    }
+}
+
+/// An absent type is taken for JSON; a body with a content coding is refused unread, for what it
+/// unpacks to has no bound.
+fn is_json(headers: &HeaderMap) -> Result<(), Refusal> {
+    if headers.contains_key(header::CONTENT_ENCODING) {
+        return Err(Refusal::UnsupportedMediaType);
+    }
+    let Some(declared) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
+    let declared = declared.to_str().unwrap_or_default();
+    let mut parts = declared.split(';').map(str::trim);
+    let json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
+    let utf8 = parts.all(|parameter| match parameter.split_once('=') {
+        Some((name, value)) if name.eq_ignore_ascii_case("charset") => {
+            value.trim_matches('"').eq_ignore_ascii_case("utf-8")
+        }
+        Some(_) | None => true,
+    });
+    if json && utf8 { Ok(()) } else { Err(Refusal::UnsupportedMediaType) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn declared(kind: &str) -> Result<(), Refusal> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, kind.parse().unwrap());
+        is_json(&headers)
+    }
+
+    #[test]
+    fn json_in_utf8_is_the_only_media_type() {
+        assert!(is_json(&HeaderMap::new()).is_ok());
+        assert!(declared("application/json").is_ok());
+        assert!(declared("Application/JSON; charset=UTF-8").is_ok());
+        for kind in ["text/plain", "application/json; charset=utf-16", "application/jsonx", ""] {
+            assert_eq!(declared(kind), Err(Refusal::UnsupportedMediaType), "{kind}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_member_is_named() {
+        let members = Map::from_iter([("in/put".to_owned(), Value::Null)]);
+
+        let refusal = only(&members, &["input"]).unwrap_err();
+
+        assert!(refusal.details()["violations"][0]["path"] == "/in~1put", "{refusal:?}");
+    }
+}

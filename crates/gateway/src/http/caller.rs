@@ -1,0 +1,70 @@
+//! Who asks: the extractor that every handler under `/v1` begins with.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderMap, header, request::Parts},
+};
+use portcullis_app::Ctx;
+use portcullis_core::refusal::Refusal;
+
+use super::{Gateway, answer::Answer, exchange::Exchange};
+
+/// A caller with a live token whose org may still make requests in this minute.
+///
+/// Says 401 to everybody else, before anything is told about the path, and 429 beyond the plan.
+#[derive(Debug)]
+pub(crate) struct Known(pub(crate) Ctx);
+
+impl FromRequestParts<Arc<Gateway>> for Known {
+    type Rejection = Answer;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Answer> {
+        let exchange = parts.extensions.get::<Arc<Exchange>>().ok_or(Refusal::Internal)?;
+        let bearer = bearer(&parts.headers);
+        let authenticated = gateway.app.authenticate(bearer, &exchange.origin).await;
+        let session = authenticated.map_err(|refused| Answer::Refused(refused.refusal))?;
+        exchange.known(&session);
+        let ctx = Ctx { origin: exchange.origin.clone(), session };
+        gateway.app.admit_request(&ctx)?;
+        Ok(Self(ctx))
+    }
+}
+
+/// The Bearer, if there is exactly one `Authorization` header and it holds one (RFC 6750 §2.1).
+/// Anything else reads as a token that cannot be valid.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let first = values.next()?;
+    if values.next().is_some() {
+        return Some("");
+    }
+    let text = first.to_str().unwrap_or_default();
+    match text.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Some(token.trim()),
+        Some(_) | None => Some(""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_bearer_header_is_a_bearer() {
+        let headers = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(header::AUTHORIZATION, value.parse().unwrap());
+            }
+            headers
+        };
+
+        assert_eq!(bearer(&headers(&[])), None);
+        assert_eq!(bearer(&headers(&["Bearer abc"])), Some("abc"));
+        assert_eq!(bearer(&headers(&["bearer abc"])), Some("abc"));
+        assert_eq!(bearer(&headers(&["Basic abc"])), Some(""));
+        assert_eq!(bearer(&headers(&["Bearer a", "Bearer b"])), Some(""));
+    }
+}

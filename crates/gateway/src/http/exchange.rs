@@ -1,0 +1,174 @@
+//! One request and its answer: who it is from, which limits it is shown, how it is framed.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, OnceLock},
+};
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, HeaderValue, header},
+    middleware::Next,
+    response::Response,
+};
+use portcullis_app::{Origin, Session};
+use portcullis_core::{
+    id::RequestId,
+    limits::{Bucket, Resource},
+    refusal::Refusal,
+};
+
+use super::{Gateway, answer::Answer};
+
+/// What is known of a request while it is handled; shared by the frame and the handler.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub(crate) origin: Origin,
+    resource: Resource,
+    session: OnceLock<Arc<Session>>,
+}
+
+impl Exchange {
+    fn begin(gateway: &Gateway, request: &Request) -> Self {
+        let headers = request.headers();
+        let traceparent = text(headers, "traceparent", 55).filter(|value| is_traceparent(value));
+        let tracestate = traceparent.as_ref().and_then(|_| text(headers, "tracestate", 512));
+        let invocation = request.uri().path().ends_with("/invoke");
+        Self {
+            origin: Origin {
+                request_id: RequestId::new(gateway.app.ids()),
+                arrived: gateway.app.now(),
+                source_ip: gateway.proxies.client(peer(request), headers),
+                user_agent: text(headers, header::USER_AGENT.as_str(), 256),
+                traceparent,
+                tracestate,
+            },
+            resource: if invocation { Resource::Invocations } else { Resource::Requests },
+            session: OnceLock::new(),
+        }
+    }
+
+    /// From here on the caller is known.
+    pub(crate) fn known(&self, session: &Arc<Session>) {
+        let _ = self.session.set(Arc::clone(session));
+    }
+
+    /// The bucket to show as `X-RateLimit-*` (contract A17), and all that apply.
+    fn buckets(&self, gateway: &Gateway, refusal: Option<&Refusal>) -> (Bucket, Vec<Bucket>) {
+        let app = &gateway.app;
+        let all = match self.session.get() {
+            None => vec![app.peek_source(&self.origin)],
+            Some(session) => vec![
+                app.peek(session, Resource::Requests),
+                app.peek(session, Resource::Invocations),
+            ],
+        };
+        let shown = match refusal {
+            Some(Refusal::RateLimited { resource, limit, reset_at, .. }) => Bucket {
+                resource: *resource,
+                limit: *limit,
+                remaining: 0,
+                resets_at: reset_at.as_seconds(),
+            },
+            Some(_) | None => all
+                .iter()
+                .find(|bucket| bucket.resource == self.resource)
+                .or(all.first())
+                .copied()
+                .unwrap_or_else(|| app.peek_source(&self.origin)),
+        };
+        (shown, all)
+    }
+}
+
+fn peer(request: &Request) -> IpAddr {
+    let unknown = IpAddr::from([0, 0, 0, 0]);
+    request.extensions().get::<SocketAddr>().map_or(unknown, SocketAddr::ip)
+}
+
+fn text(headers: &HeaderMap, name: &str, longest: usize) -> Option<String> {
+    let value = headers.get(name)?.to_str().ok()?;
+    Some(value.chars().take(longest).collect())
+}
+
+/// `00-<32 hex>-<16 hex>-<2 hex>` (W3C Trace Context level 1).
+fn is_traceparent(value: &str) -> bool {
+    let lengths = [2, 32, 16, 2];
+    let parts: Vec<&str> = value.split('-').collect();
+    let hex = |part: &str| part.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    parts.len() == lengths.len()
+        && parts.iter().zip(lengths).all(|(part, length)| part.len() == length && hex(part))
+        && parts.get(1).is_some_and(|id| id.bytes().any(|b| b != b'0'))
+}
+
+/// The outermost layer: every answer leaves through here, with envelope and headers.
+pub(crate) async fn frame(
+    State(gateway): State<Arc<Gateway>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let exchange = Arc::new(Exchange::begin(&gateway, &request));
+    let route = super::metrics::Route::of(&request);
+    request.extensions_mut().insert(Arc::clone(&exchange));
+    let mut response = next.run(request).await;
+    let answer = response.extensions_mut().remove::<Arc<Answer>>();
+    let refusal = answer.as_deref().and_then(Answer::refusal);
+    set_headers(&gateway, &exchange, refusal, response.headers_mut());
+    if let Some(answer) = answer {
+        answer.write(&gateway, &exchange, &mut response);
+    }
+    route.count(&gateway, &exchange.origin, response.status());
+    response
+}
+
+fn set_headers(
+    gateway: &Gateway,
+    exchange: &Exchange,
+    refusal: Option<&Refusal>,
+    headers: &mut HeaderMap,
+) {
+    let now = gateway.app.now();
+    let (shown, all) = exchange.buckets(gateway, refusal);
+    headers.insert("x-ratelimit-limit", shown.limit.into());
+    headers.insert("x-ratelimit-remaining", shown.remaining.into());
+    headers.insert("x-ratelimit-reset", shown.resets_at.into());
+    headers.insert("x-ratelimit-resource", HeaderValue::from_static(shown.resource.as_str()));
+    let mut policy = String::with_capacity(64);
+    let mut state = String::with_capacity(64);
+    for bucket in &all {
+        let name = bucket.resource.as_str();
+        let separator = if policy.is_empty() { "" } else { ", " };
+        let left = (bucket.resets_at - now.as_seconds()).max(0);
+        policy.push_str(&format!("{separator}\"{name}\";q={};w=60", bucket.limit));
+        state.push_str(&format!("{separator}\"{name}\";r={};t={left}", bucket.remaining));
+    }
+    insert(headers, "ratelimit-policy", &policy);
+    insert(headers, "ratelimit", &state);
+    insert(headers, "x-request-id", &exchange.origin.request_id.to_string());
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+}
+
+pub(crate) fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_well_formed_traceparent_counts() {
+        assert!(is_traceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"));
+        for bad in [
+            "",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
+            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+            "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
+        ] {
+            assert!(!is_traceparent(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Whether the node lives and whether it can do its work. No token needed, nothing told.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use axum::{
+    extract::State,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use portcullis_core::refusal::{Refusal, Unavailable};
+use serde_json::json;
+
+use super::{Gateway, answer::Answer};
+
+/// Says that the process lives.
+#[utoipa::path(
+    get, path = "/healthz", tag = "health",
+    responses((status = 200, description = "the process lives")), security(())
+)]
+pub(super) async fn healthz() -> Answer {
+    Answer::Data(json!({ "status": "ok" }))
+}
+
+/// Says whether calls can be governed: the audit log writable, the store readable, not draining.
+#[utoipa::path(
+    get, path = "/readyz", tag = "health",
+    responses(
+        (status = 200, description = "calls are accepted"),
+        (status = 503, description = "calls would be refused; `details.reason` says why"),
+    ),
+    security(())
+)]
+pub(super) async fn readyz(State(gateway): State<Arc<Gateway>>) -> Answer {
+    if gateway.draining.load(Ordering::Acquire) {
+        return Refusal::Unavailable { reason: Unavailable::Shutdown }.into();
+    }
+    match gateway.app.ready().await {
+        Ok(()) => Answer::Data(json!({ "status": "ready" })),
+        Err(refusal) => refusal.into(),
+    }
+}
+
+/// The OpenAPI 3.1 document of this API.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "health",
+    responses((status = 200, description = "the OpenAPI 3.1 document")), security(())
+)]
+pub(super) async fn document() -> Response {
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    (StatusCode::OK, json, super::openapi()).into_response()
+}

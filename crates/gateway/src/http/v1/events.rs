@@ -1,0 +1,169 @@
+//! `/v1/audit/events`: what happened, as the caller may see it.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use portcullis_app::{EventQuery, EventView};
+use portcullis_core::{id::RequestId, refusal::Refusal};
+use portcullis_store::{EventActor, EventTarget};
+use serde_json::json;
+
+use super::{
+    Segment, segment,
+    shapes::{ErrorAnswer, Many, One},
+};
+use crate::http::{Gateway, answer::Answer, caller::Known, page::List, query::Query};
+
+const FILTERS: [&str; 12] = [
+    "from",
+    "to",
+    "type",
+    "actor",
+    "target",
+    "decision",
+    "policy",
+    "dlp_result",
+    "outcome",
+    "request_id",
+    "order",
+    "tail",
+];
+const PARAMETERS: [&str; 14] = [
+    "from",
+    "to",
+    "type",
+    "actor",
+    "target",
+    "decision",
+    "policy",
+    "dlp_result",
+    "outcome",
+    "request_id",
+    "order",
+    "tail",
+    "limit",
+    "cursor",
+];
+const DLP_RESULTS: [&str; 5] = ["passed", "flagged", "redacted", "blocked", "skipped"];
+const OUTCOMES: [&str; 10] = [
+    "success",
+    "tool_error",
+    "denied",
+    "invalid",
+    "not_found",
+    "rate_limited",
+    "upstream_error",
+    "upstream_timeout",
+    "unavailable",
+    "unknown",
+];
+
+/// Lists events by their place in the log: one's own, or everybody's with `audit:read`.
+#[utoipa::path(
+    get, path = "/v1/audit/events", tag = "audit",
+    params(
+        ("from" = Option<String>, Query, description = "RFC 3339, inclusive, on `recorded_at`"),
+        ("to" = Option<String>, Query, description = "RFC 3339, exclusive"),
+        ("type" = Option<String>, Query, description = "types, comma-separated"),
+        ("actor" = Option<String>, Query, description = "`usr_…`, `sa_…` or `tok_…`"),
+        ("target" = Option<String>, Query, description = "tool id, `prv_…` or name; trailing `*`"),
+        ("decision" = Option<String>, Query, description = "`allow` or `deny`"),
+        ("policy" = Option<String>, Query, description = "policy names, comma-separated"),
+        ("dlp_result" = Option<String>, Query, description = "DLP outcomes, comma-separated"),
+        ("outcome" = Option<String>, Query, description = "outcomes, comma-separated"),
+        ("request_id" = Option<String>, Query, description = "`req_…` of a given answer"),
+        ("order" = Option<String>, Query, description = "`desc` (default) or `asc`"),
+        ("tail" = Option<bool>, Query, description = "with `order=asc`: never ends"),
+        ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
+        ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
+    ),
+    responses(
+        (status = 200, description = "a page of events", body = Many),
+        (status = 400, description = "bad parameter", body = ErrorAnswer),
+        (status = 401, description = "no live token", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn list(
+    Known(ctx): Known,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Result<Answer, Answer> {
+    let query = Query::parse(raw.as_deref(), &PARAMETERS)?;
+    let filters = FILTERS.map(|name| (name, query.text(name)));
+    let list = List { org: ctx.caller().org_id, name: "audit/events", filters: &filters };
+    let now = gateway.app.now();
+    let (limit, after) = gateway.cursors.page(&list, &query, now)?;
+    let wanted = wanted(&query, after.as_deref(), limit)?;
+    let tail = query.parsed::<bool>("tail", "true or false")?.unwrap_or(false);
+    if tail && !wanted.ascending {
+        return Err(Refusal::bad_parameter("tail", "`tail` needs `order=asc`.").into());
+    }
+    let page = gateway.app.events(&ctx, &wanted).await?;
+    let resume = if page.more || tail { page.last.or(wanted.after) } else { None };
+    let position = resume.map(|sequence| sequence.to_string()).or(tail.then(|| "-1".to_owned()));
+    let next_cursor = position.and_then(|at| gateway.cursors.seal(&list, &at, now));
+    let items: Vec<_> = page.events.iter().map(EventView::basic).collect();
+    Ok(Answer::Page { data: json!({ "items": items }), limit, next_cursor })
+}
+
+fn wanted(query: &Query, after: Option<&str>, limit: usize) -> Result<EventQuery, Refusal> {
+    let (from, to) = (query.time("from")?, query.time("to")?);
+    if let (Some(from), Some(to)) = (from, to)
+        && from >= to
+    {
+        return Err(Refusal::bad_parameter("to", "`to` has to be later than `from`."));
+    }
+    let order = query.one_of("order", &["desc", "asc"])?;
+    Ok(EventQuery {
+        from,
+        to,
+        types: query.list("type"),
+        actor: actor(query)?,
+        target: target(query)?,
+        decisions: query.one_of("decision", &["allow", "deny"])?,
+        policies: query.list("policy"),
+        dlp_results: query.one_of("dlp_result", &DLP_RESULTS)?,
+        outcomes: query.one_of("outcome", &OUTCOMES)?,
+        request_id: query.parsed::<RequestId>("request_id", "a `req_…` id")?,
+        ascending: order.first().is_some_and(|order| order == "asc"),
+        after: after.and_then(|text| text.parse().ok()),
+        limit,
+    })
+}
+
+fn actor(query: &Query) -> Result<Option<EventActor>, Refusal> {
+    let Some(text) = query.text("actor") else { return Ok(None) };
+    let principal = text.parse().map(EventActor::Principal).ok();
+    let actor = principal.or_else(|| text.parse().map(EventActor::Token).ok());
+    let message = "`actor` has to be a `usr_…`, `sa_…` or `tok_…` id.";
+    actor.map(Some).ok_or_else(|| Refusal::bad_parameter("actor", message))
+}
+
+fn target(query: &Query) -> Result<Option<EventTarget>, Refusal> {
+    let text = query.short("target", 200)?;
+    Ok(text.map(|text| match text.strip_suffix('*') {
+        Some(start) => EventTarget::StartsWith(start.to_owned()),
+        None => EventTarget::Is(text),
+    }))
+}
+
+/// One event in full; readable as soon as the answer that named it has left.
+#[utoipa::path(
+    get, path = "/v1/audit/events/{id}", tag = "audit",
+    params(("id" = String, Path, description = "`evt_` and a ULID")),
+    responses(
+        (status = 200, description = "the event", body = One),
+        (status = 401, description = "no live token", body = ErrorAnswer),
+        (status = 404, description = "no such event for this caller", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn get(
+    Known(ctx): Known,
+    State(gateway): State<Arc<Gateway>>,
+    path: Segment,
+    RawQuery(raw): RawQuery,
+) -> Result<Answer, Answer> {
+    Query::parse(raw.as_deref(), &[])?;
+    let event = gateway.app.event(&ctx, &segment(path)).await?;
+    Ok(Answer::Data(event.full()))
+}

@@ -1,0 +1,102 @@
+//! `POST /v1/mcps/{id}/invoke`: the governed call.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    extract::{RawQuery, State},
+    http::HeaderMap,
+};
+use portcullis_app::{Invocation, View};
+use portcullis_core::refusal::{Refusal, Violation};
+use serde_json::Value;
+
+use super::{
+    Segment, segment,
+    shapes::{ErrorAnswer, InvokeAnswer, InvokeRequest},
+};
+use crate::http::{
+    Gateway,
+    answer::Answer,
+    body::{self, INVOKE_LIMIT},
+    caller::Known,
+    query::Query,
+};
+
+/// Invokes an MCP tool under policy, DLP, limits and audit.
+#[utoipa::path(
+    post, path = "/v1/mcps/{id}/invoke", tag = "mcps",
+    params(
+        ("id" = String, Path, description = "`<provider>:<tool_name>`"),
+        ("view" = Option<String>, Query, description = "`structured` (default) or `mcp`"),
+    ),
+    request_body = InvokeRequest,
+    responses(
+        (status = 200, description = "the tool answered", body = InvokeAnswer),
+        (status = 400, description = "bad request or bad input", body = ErrorAnswer),
+        (status = 401, description = "no live token", body = ErrorAnswer),
+        (status = 403, description = "a policy denied it, or the token lacks `mcps:invoke`", body = ErrorAnswer),
+        (status = 404, description = "no such tool for this caller", body = ErrorAnswer),
+        (status = 409, description = "the provider refuses its credentials", body = ErrorAnswer),
+        (status = 413, description = "the body is over 1 MiB", body = ErrorAnswer),
+        (status = 415, description = "the body is not JSON", body = ErrorAnswer),
+        (status = 429, description = "a limit is exceeded", body = ErrorAnswer),
+        (status = 502, description = "the provider failed", body = ErrorAnswer),
+        (status = 503, description = "the gateway cannot record", body = ErrorAnswer),
+        (status = 504, description = "the provider was too slow", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn invoke(
+    Known(ctx): Known,
+    State(gateway): State<Arc<Gateway>>,
+    path: Segment,
+    RawQuery(raw): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    let invocation = Invocation {
+        tool: segment(path),
+        view: view(raw.as_deref(), &headers),
+        body: input(&headers, body).await,
+    };
+    match gateway.app.invoke(ctx, invocation).await {
+        Ok(invoked) => Answer::Invoked(invoked),
+        Err(stopped) => Answer::Stopped(*stopped),
+    }
+}
+
+fn view(raw: Option<&str>, headers: &HeaderMap) -> Result<View, Refusal> {
+    // A safety header that is not honoured must not be ignored: the client would retry.
+    if headers.contains_key("idempotency-key") {
+        let message = "Idempotency keys are not supported yet; send the call without one.";
+        return Err(Refusal::bad_parameter("Idempotency-Key", message));
+    }
+    match Query::parse(raw, &["view"])?.text("view") {
+        None | Some("structured") => Ok(View::Structured),
+        Some("mcp") => Ok(View::Mcp),
+        Some(_) => Err(Refusal::bad_parameter("view", "`view` takes structured or mcp.")),
+    }
+}
+
+/// `{"input": {…}}` and nothing else.
+async fn input(headers: &HeaderMap, body: Body) -> Result<(Value, u64), Refusal> {
+    let (mut members, size) = body::object(headers, body, INVOKE_LIMIT).await?;
+    body::only(&members, &["input"])?;
+    match members.remove("input") {
+        Some(input @ Value::Object(_)) => Ok((input, size)),
+        None => Err(wrong_input("is required; send `{}` for no arguments")),
+        Some(
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
+        ) => Err(wrong_input("has to be an object")),
+    }
+}
+
+fn wrong_input(problem: &str) -> Refusal {
+    let violation =
+        Violation { path: "/input".to_owned(), keyword: None, message: problem.to_owned() };
+    Refusal::InvalidRequest {
+        message: format!("The member `input` {problem}."),
+        parameter: None,
+        violations: vec![violation],
+    }
+}

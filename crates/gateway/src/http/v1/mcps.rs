@@ -1,0 +1,112 @@
+//! `/v1/mcps`: the catalogue as the caller sees it.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use portcullis_app::{ToolQuery, ToolView};
+use portcullis_core::policy::Access;
+use serde_json::{Value, json};
+
+use super::{
+    Segment, segment,
+    shapes::{ErrorAnswer, Many, One},
+};
+use crate::http::{Gateway, answer::Answer, caller::Known, page::List, query::Query};
+
+const PARAMETERS: [&str; 6] = ["provider", "q", "access", "view", "limit", "cursor"];
+
+/// Lists the tools the caller can see, by id.
+#[utoipa::path(
+    get, path = "/v1/mcps", tag = "mcps",
+    params(
+        ("provider" = Option<String>, Query, description = "slugs, comma-separated"),
+        ("q" = Option<String>, Query, description = "substring of id, title or description"),
+        ("access" = Option<String>, Query, description = "`allow`, `deny`, `conditional`"),
+        ("view" = Option<String>, Query, description = "`basic` (default) or `full` with schemas"),
+        ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
+        ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
+    ),
+    responses(
+        (status = 200, description = "a page of tools", body = Many),
+        (status = 400, description = "bad parameter", body = ErrorAnswer),
+        (status = 401, description = "no live token", body = ErrorAnswer),
+        (status = 403, description = "the token lacks `mcps:read`", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn list(
+    Known(ctx): Known,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Result<Answer, Answer> {
+    ctx.require(portcullis_core::principal::Scope::McpsRead)?;
+    let query = Query::parse(raw.as_deref(), &PARAMETERS)?;
+    let filters = ["provider", "q", "access", "view"].map(|name| (name, query.text(name)));
+    let list = List { org: ctx.caller().org_id, name: "mcps", filters: &filters };
+    let now = gateway.app.now();
+    let (limit, after) = gateway.cursors.page(&list, &query, now)?;
+    let full = query.one_of("view", &["basic", "full"])?.contains(&"full".to_owned());
+    let access = query.one_of("access", &["allow", "deny", "conditional"])?;
+    let wanted = ToolQuery {
+        providers: query.list("provider"),
+        text: query.short("q", 100)?,
+        access: access.iter().filter_map(|name| access_named(name)).collect(),
+        after,
+        limit,
+    };
+    let (tools, more) = gateway.app.tools(&ctx, &wanted)?;
+    let last = tools.last().filter(|_| more).map(|view| view.tool.id.as_str());
+    let next_cursor = last.and_then(|last| gateway.cursors.seal(&list, last, now));
+    let items: Vec<Value> = tools.iter().map(|view| record(view, full)).collect();
+    Ok(Answer::Page { data: json!({ "items": items }), limit, next_cursor })
+}
+
+/// One tool with its schemas.
+#[utoipa::path(
+    get, path = "/v1/mcps/{id}", tag = "mcps",
+    params(("id" = String, Path, description = "`<provider>:<tool_name>`")),
+    responses(
+        (status = 200, description = "the tool", body = One),
+        (status = 401, description = "no live token", body = ErrorAnswer),
+        (status = 403, description = "the token lacks `mcps:read`", body = ErrorAnswer),
+        (status = 404, description = "no such tool for this caller", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn get(
+    Known(ctx): Known,
+    State(gateway): State<Arc<Gateway>>,
+    path: Segment,
+    RawQuery(raw): RawQuery,
+) -> Result<Answer, Answer> {
+    ctx.require(portcullis_core::principal::Scope::McpsRead)?;
+    Query::parse(raw.as_deref(), &[])?;
+    let view = gateway.app.tool(&ctx, &segment(path))?;
+    Ok(Answer::Data(record(&view, true)))
+}
+
+fn access_named(name: &str) -> Option<Access> {
+    let all = [Access::Allow, Access::Deny, Access::Conditional];
+    all.into_iter().find(|access| access.as_str() == name)
+}
+
+fn record(view: &ToolView, full: bool) -> Value {
+    let tool = &view.tool;
+    let definition = &tool.definition;
+    let mut record = json!({
+        "id": tool.id,
+        "provider": tool.id.provider(),
+        "name": tool.id.name(),
+        "title": definition.title,
+        "description": definition.description,
+        "access": view.access.as_str(),
+        "status": if view.available { "available" } else { "unavailable" },
+        "version": tool.version,
+        "annotations": definition.annotations,
+        "updated_at": tool.updated_at,
+    });
+    if let (true, Value::Object(record)) = (full, &mut record) {
+        record.insert("input_schema".to_owned(), definition.input_schema.clone());
+        record.insert("output_schema".to_owned(), json!(definition.output_schema));
+        record.insert("provider_id".to_owned(), json!(view.provider_id));
+    }
+    record
+}

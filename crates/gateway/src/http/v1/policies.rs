@@ -1,0 +1,118 @@
+//! `/v1/policies`: the policies in force, read-only.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use portcullis_app::PolicyQuery;
+use portcullis_core::{policy::PolicySet, principal::Scope, refusal::Refusal};
+use serde_json::{Value, json};
+
+use super::{
+    Segment, segment,
+    shapes::{ErrorAnswer, Many, One},
+};
+use crate::http::{Gateway, answer::Answer, caller::Known, page::List, query::Query};
+
+const FILTERS: [&str; 6] = ["status", "effect", "tool", "principal", "tag", "q"];
+const PARAMETERS: [&str; 8] =
+    ["status", "effect", "tool", "principal", "tag", "q", "limit", "cursor"];
+
+/// Lists policies by id, with the state of the whole set beside them.
+#[utoipa::path(
+    get, path = "/v1/policies", tag = "policies",
+    params(
+        ("status" = Option<String>, Query, description = "`active`, `shadow`, `disabled`"),
+        ("effect" = Option<String>, Query, description = "`permit` or `forbid`"),
+        ("tool" = Option<String>, Query, description = "policies that can apply to this tool"),
+        ("principal" = Option<String>, Query, description = "policies that can apply to it"),
+        ("tag" = Option<String>, Query, description = "policies with this tag"),
+        ("q" = Option<String>, Query, description = "substring of id, title or description"),
+        ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
+        ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
+    ),
+    responses(
+        (status = 200, description = "a page of policies", body = Many),
+        (status = 400, description = "bad parameter", body = ErrorAnswer),
+        (status = 401, description = "no live token", body = ErrorAnswer),
+        (status = 403, description = "the token lacks `policies:read`", body = ErrorAnswer),
+        (status = 404, description = "no such tool for this caller", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn list(
+    Known(ctx): Known,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Result<Answer, Answer> {
+    ctx.require(Scope::PoliciesRead)?;
+    let query = Query::parse(raw.as_deref(), &PARAMETERS)?;
+    let filters = FILTERS.map(|name| (name, query.text(name)));
+    let list = List { org: ctx.caller().org_id, name: "policies", filters: &filters };
+    let now = gateway.app.now();
+    let (limit, after) = gateway.cursors.page(&list, &query, now)?;
+    let effects = query.one_of("effect", &["permit", "forbid"])?;
+    let wanted = PolicyQuery {
+        statuses: query.one_of("status", &["active", "shadow", "disabled"])?,
+        effect: effects.first().filter(|_| effects.len() == 1).cloned(),
+        tool: query.short("tool", 200)?,
+        principal: query.short("principal", 200)?,
+        tag: query.short("tag", 100)?,
+        text: query.short("q", 100)?,
+        after,
+        limit,
+    };
+    let (set, found, more) = gateway.app.policies(&ctx, &wanted)?;
+    let records: Vec<_> = found.iter().filter_map(|index| set.records().get(*index)).collect();
+    let last = records.last().filter(|_| more).map(|record| &*record.id);
+    let next_cursor = last.and_then(|last| gateway.cursors.seal(&list, last, now));
+    let items: Vec<Value> = records.iter().map(|record| json!(record)).collect();
+    let data = json!({ "items": items, "policy_set": policy_set(&gateway, &set) });
+    Ok(Answer::Page { data, limit, next_cursor })
+}
+
+/// One policy with its source.
+#[utoipa::path(
+    get, path = "/v1/policies/{id}", tag = "policies",
+    params(
+        ("id" = String, Path, description = "the policy's `@id`, which is its name"),
+        ("version" = Option<String>, Query, description = "the version an event points at"),
+    ),
+    responses(
+        (status = 200, description = "the policy", body = One),
+        (status = 401, description = "no live token", body = ErrorAnswer),
+        (status = 403, description = "the token lacks `policies:read`", body = ErrorAnswer),
+        (status = 404, description = "no such policy, or not in that version", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn get(
+    Known(ctx): Known,
+    State(gateway): State<Arc<Gateway>>,
+    path: Segment,
+    RawQuery(raw): RawQuery,
+) -> Result<Answer, Answer> {
+    ctx.require(Scope::PoliciesRead)?;
+    let query = Query::parse(raw.as_deref(), &["version"])?;
+    let id = segment(path);
+    let (set, index) = gateway.app.policy(&ctx, &id)?;
+    let record = set.records().get(index).ok_or(Refusal::Internal)?;
+    // Earlier versions are not kept yet: only the one in force can be read.
+    match query.text("version") {
+        Some(version) if record.version.as_deref() != Some(version) => {
+            Err(Refusal::not_found("policy version", version).into())
+        }
+        Some(_) | None => Ok(Answer::Data(json!(record.full()))),
+    }
+}
+
+fn policy_set(gateway: &Gateway, set: &PolicySet) -> Value {
+    let (_, reload) = gateway.app.policy_set();
+    let status = if reload.errors.is_empty() { "ok" } else { "failed" };
+    let summary = set.summary();
+    json!({
+        "version": set.version(),
+        "loaded_at": summary.loaded_at,
+        "active": summary.active,
+        "shadow": summary.shadow,
+        "disabled": summary.disabled,
+        "last_reload": { "status": status, "at": reload.at, "errors": reload.errors },
+    })
+}

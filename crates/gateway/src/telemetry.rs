@@ -1,0 +1,51 @@
+//! Logs to stderr, metrics to a listener of their own.
+
+use std::net::SocketAddr;
+
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+
+use crate::config::{Log, LogFormat};
+
+/// Libraries that would print what must not be printed, held to warnings whatever the filter.
+const HELD: [&str; 3] = ["hyper_util=warn", "h2=warn", "sqlx=warn"];
+
+/// Begins to log. Says no to a filter that does not parse.
+pub(crate) fn log(settings: &Log) -> Result<(), String> {
+    let wrong = |error| format!("`log.level` is `{}`: {error}", settings.level);
+    let mut filter =
+        EnvFilter::try_new(&settings.level).map_err(|error| wrong(error.to_string()))?;
+    for directive in HELD {
+        if let Ok(directive) = directive.parse() {
+            filter = filter.add_directive(directive);
+        }
+    }
+    let registry = tracing_subscriber::registry().with(filter);
+    let layer = fmt::layer().with_writer(std::io::stderr).with_target(true);
+    match settings.format {
+        LogFormat::Text => registry.with(layer.compact()).try_init(),
+        LogFormat::Json => registry.with(layer.json().flatten_event(true)).try_init(),
+    }
+    .map_err(|error| error.to_string())
+}
+
+/// Begins to count.
+pub(crate) fn metrics() -> Result<PrometheusHandle, String> {
+    PrometheusBuilder::new().install_recorder().map_err(|error| error.to_string())
+}
+
+/// Serves `/metrics` until the process ends.
+pub(crate) async fn serve_metrics(
+    address: SocketAddr,
+    handle: PrometheusHandle,
+) -> std::io::Result<impl Future<Output = ()>> {
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    let render = move || {
+        let text = handle.render();
+        async move { ([("content-type", "text/plain; version=0.0.4; charset=utf-8")], text) }
+    };
+    let router = axum::Router::new().route("/metrics", axum::routing::get(render));
+    Ok(async move {
+        crate::serve::plain(listener, router).await;
+    })
+}
