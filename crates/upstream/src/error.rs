@@ -1,0 +1,89 @@
+//! How a call to an upstream can fail.
+
+use std::{fmt, time::Duration};
+
+use portcullis_core::refusal::{Executed, UpstreamReason};
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallErrorKind {
+    /// The upstream or the way to it broke.
+    Upstream(UpstreamReason),
+    /// There was no complete answer in time.
+    Timeout {
+        /// The time it was given.
+        after: Duration,
+    },
+    /// The upstream does not accept our credential (401 or 403).
+    AuthRequired,
+    /// Too many calls to this upstream are in flight already.
+    Overloaded,
+}
+
+/// A call without an answer, and whether the tool may have run nevertheless.
+///
+/// **Invariant:** nothing in it, nor in its `Display`, was written by the upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub struct CallError {
+    /// What happened.
+    pub kind: CallErrorKind,
+    /// Whether the tool ran.
+    pub executed: Executed,
+}
+
+impl CallError {
+    pub(crate) const fn upstream(reason: UpstreamReason, executed: Executed) -> Self {
+        Self { kind: CallErrorKind::Upstream(reason), executed }
+    }
+
+    pub(crate) const fn connect_failed() -> Self {
+        Self::upstream(UpstreamReason::ConnectFailed, Executed::No)
+    }
+
+    pub(crate) const fn reset(executed: Executed) -> Self {
+        Self::upstream(UpstreamReason::ConnectionReset, executed)
+    }
+
+    pub(crate) const fn protocol(executed: Executed) -> Self {
+        Self::upstream(UpstreamReason::ProtocolError, executed)
+    }
+
+    pub(crate) const fn too_large(executed: Executed) -> Self {
+        Self::upstream(UpstreamReason::ResponseTooLarge, executed)
+    }
+
+    pub(crate) const fn timeout(after: Duration, executed: Executed) -> Self {
+        Self { kind: CallErrorKind::Timeout { after }, executed }
+    }
+
+    pub(crate) const fn auth_required() -> Self {
+        Self { kind: CallErrorKind::AuthRequired, executed: Executed::No }
+    }
+
+    pub(crate) const fn overloaded() -> Self {
+        Self { kind: CallErrorKind::Overloaded, executed: Executed::No }
+    }
+
+    /// The same failure where it happened before the call itself was sent.
+    pub(crate) const fn before_the_call(self) -> Self {
+        Self { kind: self.kind, executed: Executed::No }
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            CallErrorKind::Upstream(reason) => {
+                write!(f, "the upstream failed: {}", reason.as_str())
+            }
+            CallErrorKind::Timeout { after } => {
+                write!(f, "the upstream did not answer within {} ms", after.as_millis())
+            }
+            CallErrorKind::AuthRequired => f.write_str("the upstream refused our credential"),
+            CallErrorKind::Overloaded => {
+                f.write_str("too many calls to the upstream are in flight")
+            }
+        }?;
+        write!(f, " (executed: {})", self.executed.as_str())
+    }
+}

@@ -1,0 +1,215 @@
+//! MCP over streamable HTTP, both eras of it.
+
+mod listen;
+mod receive;
+mod session;
+mod wire;
+
+use std::{
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
+
+use http::{HeaderName, HeaderValue, StatusCode};
+use portcullis_core::refusal::Executed;
+use serde_json::{Map, Value};
+use tokio::{
+    sync::Mutex,
+    time::{Instant, timeout_at},
+};
+
+pub(crate) use self::wire::{Stop, Wire};
+use self::{receive::Trouble, session::Session};
+use crate::{
+    error::CallError,
+    mcp::{
+        era::Era,
+        message::{Method, Outgoing, cancelled},
+    },
+    params,
+    settings::Protocol,
+    tools::ParamHeaders,
+};
+
+const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
+const UNSUPPORTED_VERSION: i64 = -32022;
+/// How long a notification or a goodbye may take.
+const COURTESY: Duration = Duration::from_secs(2);
+
+/// One upstream over HTTP.
+#[derive(Debug)]
+pub(crate) struct Http {
+    wire: Arc<Wire>,
+    protocol: Protocol,
+    call_timeout: Duration,
+    session: RwLock<Option<Arc<Session>>>,
+    opening: Mutex<()>,
+    params: RwLock<Arc<ParamHeaders>>,
+}
+
+impl Http {
+    pub(crate) fn new(wire: Wire, protocol: Protocol, call_timeout: Duration) -> Self {
+        Self {
+            wire: Arc::new(wire),
+            protocol,
+            call_timeout,
+            session: RwLock::default(),
+            opening: Mutex::default(),
+            params: RwLock::default(),
+        }
+    }
+
+    /// Sends a request and waits for its result until `deadline`.
+    pub(crate) async fn exchange(
+        &self,
+        request: &Outgoing<'_>,
+        deadline: Instant,
+    ) -> Result<Map<String, Value>, CallError> {
+        let session = self.session_by(deadline).await?;
+        match self.send(&session, request, deadline).await {
+            Err(Trouble::Status(StatusCode::NOT_FOUND)) if session.has_id => {
+                // The server does not know this session any more, so it has not looked at the
+                // request: the one case in which it is sent again.
+                self.forget(&session);
+                let session = self.session_by(deadline).await?;
+                let second = self.send(&session, request, deadline).await;
+                second.map_err(|trouble| self.give_up(&session, trouble))
+            }
+            first => first.map_err(|trouble| self.give_up(&session, trouble)),
+        }
+    }
+
+    /// Remembers which arguments to mirror into headers.
+    pub(crate) fn set_params(&self, params: ParamHeaders) {
+        *self.params.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(params);
+    }
+
+    /// Ends the session politely.
+    pub(crate) async fn shutdown(&self) {
+        self.wire.stop.cancel();
+        let session = self.session.write().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(session) = session.filter(|session| session.has_id) {
+            // The session ends on its own when this does not arrive.
+            let _ = tokio::time::timeout(COURTESY, self.wire.delete(&session.headers)).await;
+        }
+    }
+
+    async fn session_by(&self, deadline: Instant) -> Result<Arc<Session>, CallError> {
+        if let Some(session) = self.current() {
+            return Ok(session);
+        }
+        match timeout_at(deadline, self.open()).await {
+            Ok(opened) => opened.map_err(CallError::before_the_call),
+            Err(_) => Err(CallError::timeout(self.call_timeout, Executed::No)),
+        }
+    }
+
+    fn current(&self) -> Option<Arc<Session>> {
+        self.session.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Opens a session; those who come meanwhile wait and share it.
+    async fn open(&self) -> Result<Arc<Session>, CallError> {
+        let _one_at_a_time = self.opening.lock().await;
+        if let Some(session) = self.current() {
+            return Ok(session);
+        }
+        let session = Arc::new(Session::open(&self.wire, self.protocol).await?);
+        let known = &mut *self.session.write().unwrap_or_else(PoisonError::into_inner);
+        *known = Some(session.clone());
+        Ok(session)
+    }
+
+    /// Forgets a session, unless another one has taken its place already.
+    fn forget(&self, session: &Arc<Session>) {
+        let mut known = self.session.write().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, session)) {
+            *known = None;
+            self.wire.tools_changed();
+        }
+    }
+
+    async fn send(
+        &self,
+        session: &Session,
+        request: &Outgoing<'_>,
+        deadline: Instant,
+    ) -> Result<Map<String, Value>, Trouble> {
+        let id = self.wire.ids.next();
+        let body = request.encode(id, session.era).map_err(Trouble::Call)?;
+        let mut headers = session.headers.clone();
+        if session.era == Era::Modern {
+            headers.insert(MCP_METHOD, HeaderValue::from_static(request.method.as_str()));
+            if let Some(name) = request.name {
+                self.mirror(name, request.arguments, &mut headers);
+            }
+        }
+        let work = async {
+            let response = self.wire.post(headers, body).await.map_err(Trouble::Call)?;
+            self.wire.receive(response, id, session).await
+        };
+        let Ok(outcome) = timeout_at(deadline, work).await else {
+            self.cancel(session, id);
+            return Err(Trouble::Call(CallError::timeout(self.call_timeout, Executed::Unknown)));
+        };
+        outcome?.map_err(Trouble::Rpc)
+    }
+
+    fn mirror(
+        &self,
+        name: &portcullis_core::tool::ToolName,
+        arguments: Option<&Value>,
+        headers: &mut http::HeaderMap,
+    ) {
+        if let Ok(value) = HeaderValue::from_str(name.as_str()) {
+            headers.insert(MCP_NAME, value);
+        }
+        let params = self.params.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if let (Some(params), Some(arguments)) = (params.get(name), arguments) {
+            params::mirror(params, arguments, headers);
+        }
+    }
+
+    /// Tells a server of the older era that nobody waits any more; in the modern one the closed
+    /// stream says so.
+    fn cancel(&self, session: &Session, id: u64) {
+        if session.era != Era::Modern {
+            self.wire.post_in_background(session.headers.clone(), cancelled(id));
+        }
+    }
+
+    /// What a failure means for the call, and for what we believe about the server.
+    fn give_up(&self, session: &Arc<Session>, trouble: Trouble) -> CallError {
+        match trouble {
+            Trouble::Call(error) => error,
+            Trouble::Rpc(error) => {
+                if error.code == UNSUPPORTED_VERSION {
+                    self.forget(session);
+                }
+                error.to_call_error()
+            }
+            Trouble::Status(status) => {
+                self.forget(session);
+                CallError::protocol(executed_after(status))
+            }
+        }
+    }
+}
+
+/// Whether a request may have been carried out that was answered with this status and no more.
+fn executed_after(status: StatusCode) -> Executed {
+    const REFUSED: [StatusCode; 7] = [
+        StatusCode::NOT_FOUND,
+        StatusCode::METHOD_NOT_ALLOWED,
+        StatusCode::NOT_ACCEPTABLE,
+        StatusCode::PAYLOAD_TOO_LARGE,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        StatusCode::TOO_MANY_REQUESTS,
+        StatusCode::MISDIRECTED_REQUEST,
+    ];
+    if REFUSED.contains(&status) { Executed::No } else { Executed::Unknown }
+}
+
+/// The request that opens the stream of announcements in the modern era.
+const LISTEN: Outgoing<'static> = Outgoing::bare(Method::Listen);

@@ -1,0 +1,246 @@
+//! Reading answers: one JSON object, or a stream of events that holds it.
+
+use std::time::Duration;
+
+use http::{
+    StatusCode,
+    header::{CONTENT_ENCODING, CONTENT_TYPE},
+};
+use portcullis_core::refusal::{Executed, UpstreamReason};
+use reqwest::Response;
+
+use super::{session::Session, wire::Wire};
+use crate::{
+    error::CallError,
+    mcp::{
+        era::Era,
+        message::{self, Incoming, Outcome, RpcError},
+        scan::IdScanner,
+        sse::Parser,
+    },
+};
+
+/// Why a request did not end with a result.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The server answered with this status and nothing that is MCP.
+    Status(StatusCode),
+    /// The server answered with a JSON-RPC error.
+    Rpc(RpcError),
+    /// Anything else.
+    Call(CallError),
+}
+
+impl From<CallError> for Trouble {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
+}
+
+const MAX_ERROR_BYTES: usize = 64 << 10;
+const MAX_EVENTS: usize = 10_000;
+const MAX_SERVER_REQUESTS: usize = 16;
+const MAX_RESUMES: usize = 16;
+const RESUME_AFTER: Duration = Duration::from_secs(1);
+
+/// The kind of body an answer has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Body {
+    Json,
+    Events,
+    Other,
+}
+
+impl Body {
+    pub(super) fn of(response: &Response) -> Self {
+        let encoding = response.headers().get(CONTENT_ENCODING);
+        if encoding.is_some_and(|encoding| encoding != "identity") {
+            return Self::Other;
+        }
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
+        if kind.eq_ignore_ascii_case("application/json") {
+            Self::Json
+        } else if kind.eq_ignore_ascii_case("text/event-stream") {
+            Self::Events
+        } else {
+            Self::Other
+        }
+    }
+}
+
+impl Wire {
+    /// Reads the answer to the request `id`.
+    pub(super) async fn receive(
+        &self,
+        response: Response,
+        id: u64,
+        session: &Session,
+    ) -> Result<Outcome, Trouble> {
+        let status = response.status();
+        if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            return Err(CallError::auth_required().into());
+        }
+        if status.is_server_error() {
+            return Err(CallError::upstream(UpstreamReason::Http5xx, Executed::Unknown).into());
+        }
+        if !status.is_success() {
+            return self.receive_refusal(response, id, session).await;
+        }
+        match Body::of(&response) {
+            Body::Json => Ok(self.receive_json(response, id).await?),
+            Body::Events => Ok(Stream::new(self, session, id).run(response).await?),
+            Body::Other => Err(CallError::protocol(Executed::Unknown).into()),
+        }
+    }
+
+    /// A status of 300 to 499: perhaps there is a JSON-RPC error in it.
+    async fn receive_refusal(
+        &self,
+        response: Response,
+        id: u64,
+        session: &Session,
+    ) -> Result<Outcome, Trouble> {
+        let status = response.status();
+        let forgotten = status == StatusCode::NOT_FOUND && session.has_id;
+        if forgotten || Body::of(&response) != Body::Json {
+            return Err(Trouble::Status(status));
+        }
+        let body =
+            read_all(response, MAX_ERROR_BYTES).await.map_err(|_| Trouble::Status(status))?;
+        match message::parse(&body) {
+            Ok(Incoming::Answer { id: found, outcome: Err(error) })
+                if found.is_none_or(|found| found == id) =>
+            {
+                Ok(Err(error))
+            }
+            Ok(_) | Err(_) => Err(Trouble::Status(status)),
+        }
+    }
+
+    async fn receive_json(&self, response: Response, id: u64) -> Result<Outcome, CallError> {
+        let body = read_all(response, self.max_response_bytes).await?;
+        match message::parse(&body) {
+            Ok(Incoming::Answer { id: Some(found), outcome }) if found == id => Ok(outcome),
+            Ok(_) | Err(_) => Err(CallError::protocol(Executed::Unknown)),
+        }
+    }
+}
+
+/// Reads a body that may not be larger than `cap`.
+async fn read_all(mut response: Response, cap: usize) -> Result<Vec<u8>, CallError> {
+    let too_large = CallError::too_large(Executed::Yes);
+    let announced = response.content_length().unwrap_or(0);
+    let announced = usize::try_from(announced).unwrap_or(usize::MAX);
+    if announced > cap {
+        return Err(too_large);
+    }
+    let mut body = Vec::with_capacity(announced);
+    let lost = |_| CallError::reset(Executed::Unknown);
+    while let Some(piece) = response.chunk().await.map_err(lost)? {
+        if body.len() + piece.len() > cap {
+            return Err(too_large);
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}
+
+/// A stream of events in which the answer to one request comes.
+struct Stream<'a> {
+    wire: &'a Wire,
+    session: &'a Session,
+    id: u64,
+    parser: Parser,
+    events: usize,
+    bytes: usize,
+    server_requests: usize,
+}
+
+impl<'a> Stream<'a> {
+    fn new(wire: &'a Wire, session: &'a Session, id: u64) -> Self {
+        let parser = Parser::new(wire.max_response_bytes);
+        Self { wire, session, id, parser, events: 0, bytes: 0, server_requests: 0 }
+    }
+
+    /// Reads until the answer. When a server of the older era breaks the stream off but can resume
+    /// it, asks for the rest; that repeats no request.
+    async fn run(mut self, mut response: Response) -> Result<Outcome, CallError> {
+        for _ in 0..MAX_RESUMES {
+            let ended = match self.read(&mut response).await? {
+                Piece::Answer(outcome) => return Ok(outcome),
+                Piece::End => CallError::protocol(Executed::Unknown),
+                Piece::Lost => CallError::reset(Executed::Unknown),
+            };
+            let resumable = self.session.era != Era::Modern;
+            let Some(last) = self.parser.last_id().filter(|_| resumable) else {
+                return Err(ended);
+            };
+            tokio::time::sleep(self.parser.retry().unwrap_or(RESUME_AFTER)).await;
+            let resumed = self.wire.get(&self.session.headers, Some(last)).await;
+            response = resumed.map_err(|_| ended)?;
+            if !response.status().is_success() || Body::of(&response) != Body::Events {
+                return Err(ended);
+            }
+            self.parser.restart();
+        }
+        Err(CallError::protocol(Executed::Unknown))
+    }
+
+    async fn read(&mut self, response: &mut Response) -> Result<Piece, CallError> {
+        loop {
+            let piece = match response.chunk().await {
+                Ok(Some(piece)) => piece,
+                Ok(None) => return Ok(Piece::End),
+                Err(_) => return Ok(Piece::Lost),
+            };
+            self.bytes = self.bytes.saturating_add(piece.len());
+            let large = self.parser.push(&piece).is_err();
+            while let Some(event) = self.parser.next() {
+                if let Some(outcome) = self.take(&event.data)? {
+                    return Ok(Piece::Answer(outcome));
+                }
+            }
+            if large {
+                // Notifications are small: what outgrows the cap is the answer.
+                return Err(CallError::too_large(Executed::Yes));
+            }
+            if self.events > MAX_EVENTS || self.bytes > 4 * self.wire.max_response_bytes {
+                return Err(CallError::protocol(Executed::Unknown));
+            }
+        }
+    }
+
+    /// Takes one event; gives the outcome when it is our answer.
+    fn take(&mut self, data: &[u8]) -> Result<Option<Outcome>, CallError> {
+        self.events += 1;
+        match message::parse(data) {
+            Ok(Incoming::Answer { id: Some(id), outcome }) if id == self.id => Ok(Some(outcome)),
+            Ok(Incoming::ToolsChanged) => {
+                self.wire.tools_changed();
+                Ok(None)
+            }
+            Ok(Incoming::Request { id, method }) => {
+                self.server_requests += 1;
+                if self.session.era != Era::Modern && self.server_requests <= MAX_SERVER_REQUESTS {
+                    let reply = message::reply(&id, &method)?;
+                    self.wire.post_in_background(self.session.headers.clone(), reply);
+                }
+                Ok(None)
+            }
+            Err(message::Malformed) if IdScanner::find(data) == Some(self.id) => {
+                Err(CallError::protocol(Executed::Unknown))
+            }
+            Ok(Incoming::Answer { .. } | Incoming::Notification) | Err(message::Malformed) => {
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// How a piece of a stream ended.
+enum Piece {
+    Answer(Outcome),
+    End,
+    Lost,
+}

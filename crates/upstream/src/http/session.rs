@@ -1,0 +1,125 @@
+//! Finding out what a server speaks, and opening a session where there is such a thing.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use portcullis_core::refusal::{Executed, UpstreamReason};
+use reqwest::Response;
+use tokio_util::sync::DropGuard;
+
+use super::{MCP_METHOD, listen, receive::Trouble, wire::Wire};
+use crate::{
+    error::{CallError, CallErrorKind},
+    mcp::{
+        era::{self, Era, LEGACY, MODERN, Verdict},
+        message::{INITIALIZED, Method, Outgoing},
+    },
+    settings::Protocol,
+};
+
+const MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const MAX_SESSION_ID_BYTES: usize = 1024;
+
+/// What is agreed with a server.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) era: Era,
+    /// The headers of every message in it.
+    pub(super) headers: HeaderMap,
+    /// Whether the server gave it an id, so that it can also forget it.
+    pub(super) has_id: bool,
+    _listener: Option<DropGuard>,
+}
+
+impl Session {
+    /// Asks the server what it speaks and agrees on it.
+    pub(super) async fn open(wire: &Arc<Wire>, protocol: Protocol) -> Result<Self, CallError> {
+        if protocol.may_be_modern() {
+            match discover(wire).await? {
+                Verdict::Modern { announces } => return Ok(Self::modern(wire, announces)),
+                Verdict::Legacy if protocol.may_be_legacy() => {}
+                Verdict::Legacy | Verdict::Stranger => {
+                    return Err(CallError::protocol(Executed::No));
+                }
+            }
+        }
+        Self::legacy(wire).await
+    }
+
+    fn modern(wire: &Arc<Wire>, announces: bool) -> Self {
+        let mut headers = wire.headers();
+        headers.insert(MCP_PROTOCOL_VERSION, HeaderValue::from_static(MODERN));
+        let listener = announces.then(|| listen::start(wire, Era::Modern, &headers));
+        Self { era: Era::Modern, headers, has_id: false, _listener: listener }
+    }
+
+    async fn legacy(wire: &Arc<Wire>) -> Result<Self, CallError> {
+        let id = wire.ids.next();
+        let body = Outgoing::bare(Method::Initialize).encode(id, Era::Legacy(LEGACY[0]))?;
+        let response = wire.post(wire.headers(), body).await?;
+        let session_id = session_id(&response)?;
+        let bare = Self {
+            era: Era::Legacy(LEGACY[0]),
+            headers: wire.headers(),
+            has_id: false,
+            _listener: None,
+        };
+        let outcome = wire.receive(response, id, &bare).await.map_err(|trouble| match trouble {
+            Trouble::Call(error) => error,
+            Trouble::Status(_) | Trouble::Rpc(_) => CallError::protocol(Executed::No),
+        })?;
+        let result = outcome.map_err(|_| CallError::protocol(Executed::No))?;
+        let version = era::initialized(&result).ok_or(CallError::protocol(Executed::No))?;
+        let mut headers = bare.headers;
+        headers.insert(MCP_PROTOCOL_VERSION, HeaderValue::from_static(version));
+        let has_id = session_id.is_some();
+        if let Some(session_id) = session_id {
+            headers.insert(MCP_SESSION_ID, session_id);
+        }
+        wire.post(headers.clone(), INITIALIZED.to_vec()).await?;
+        let era = Era::Legacy(version);
+        let listener = era::announces(&result).then(|| listen::start(wire, era, &headers));
+        Ok(Self { era, headers, has_id, _listener: listener })
+    }
+}
+
+/// Asks the question that only modern servers understand.
+async fn discover(wire: &Wire) -> Result<Verdict, CallError> {
+    let id = wire.ids.next();
+    let body = Outgoing::bare(Method::Discover).encode(id, Era::Modern)?;
+    let mut headers = wire.headers();
+    headers.insert(MCP_PROTOCOL_VERSION, HeaderValue::from_static(MODERN));
+    headers.insert(MCP_METHOD, HeaderValue::from_static(Method::Discover.as_str()));
+    let response = wire.post(headers.clone(), body).await?;
+    let bare = Session { era: Era::Modern, headers, has_id: false, _listener: None };
+    match wire.receive(response, id, &bare).await {
+        Ok(outcome) => Ok(era::discovered(&outcome)),
+        Err(Trouble::Status(_) | Trouble::Rpc(_)) => Ok(Verdict::Legacy),
+        Err(Trouble::Call(error)) => match error.kind {
+            // Older servers answer an unknown question in any way they like, also by failing.
+            CallErrorKind::Upstream(UpstreamReason::Http5xx | UpstreamReason::ProtocolError) => {
+                Ok(Verdict::Legacy)
+            }
+            CallErrorKind::Upstream(_)
+            | CallErrorKind::Timeout { .. }
+            | CallErrorKind::AuthRequired
+            | CallErrorKind::Overloaded => Err(error),
+        },
+    }
+}
+
+/// The id that the server gave to the session. Says no to one that is no visible ASCII.
+fn session_id(response: &Response) -> Result<Option<HeaderValue>, CallError> {
+    let Some(id) = response.headers().get(MCP_SESSION_ID) else { return Ok(None) };
+    let bytes = id.as_bytes();
+    if bytes.is_empty()
+        || bytes.len() > MAX_SESSION_ID_BYTES
+        || !bytes.iter().all(u8::is_ascii_graphic)
+    {
+        return Err(CallError::protocol(Executed::No));
+    }
+    let mut id = id.clone();
+    id.set_sensitive(true);
+    Ok(Some(id))
+}

@@ -1,0 +1,163 @@
+//! Single HTTP requests to one upstream.
+
+use std::sync::Arc;
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{ACCEPT, CONTENT_TYPE},
+};
+use portcullis_core::refusal::Executed;
+use reqwest::{Client, Response, Url};
+use tokio::sync::{Semaphore, watch};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+
+use super::COURTESY;
+use crate::{
+    error::CallError,
+    ids::Ids,
+    settings::{Credential, Protocol},
+};
+
+pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+const MAX_COURTESIES: usize = 16;
+
+/// The way to one upstream, without any memory of what was said.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    pub(super) client: Client,
+    pub(super) url: Url,
+    pub(super) credential: Option<Credential>,
+    pub(super) max_response_bytes: usize,
+    pub(super) ids: Ids,
+    pub(super) tasks: TaskTracker,
+    pub(super) stop: CancellationToken,
+    courtesies: Arc<Semaphore>,
+    changed: watch::Sender<u64>,
+}
+
+/// Stops what runs for an upstream when it is dropped.
+pub(crate) type Stop = DropGuard;
+
+impl Wire {
+    pub(crate) fn new(
+        (client, url, credential): (Client, Url, Option<Credential>),
+        max_response_bytes: usize,
+        (ids, tasks): (Ids, TaskTracker),
+        changed: watch::Sender<u64>,
+    ) -> (Self, Stop) {
+        let stop = CancellationToken::new();
+        let guard = stop.clone().drop_guard();
+        let courtesies = Arc::new(Semaphore::new(MAX_COURTESIES));
+        let wire = Self {
+            client,
+            url,
+            credential,
+            max_response_bytes,
+            ids,
+            tasks,
+            stop,
+            courtesies,
+            changed,
+        };
+        (wire, guard)
+    }
+
+    /// The headers that every message has.
+    pub(super) fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::with_capacity(12);
+        headers.insert(CONTENT_TYPE, JSON);
+        headers.insert(ACCEPT, BOTH);
+        if let Some(credential) = &self.credential {
+            headers.insert(credential.name.clone(), credential.value.clone());
+        }
+        headers
+    }
+
+    /// Sends one message; the answer's body is still to be read.
+    pub(super) async fn post(
+        &self,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<Response, CallError> {
+        let request = self.client.post(self.url.clone()).headers(headers).body(body);
+        request.send().await.map_err(|error| sending_failed(&error))
+    }
+
+    /// Opens a stream of events, or resumes one after the event `last`.
+    pub(super) async fn get(
+        &self,
+        session: &HeaderMap,
+        last: Option<&str>,
+    ) -> Result<Response, CallError> {
+        let mut headers = session.clone();
+        headers.remove(CONTENT_TYPE);
+        headers.insert(ACCEPT, EVENTS);
+        if let Some(last) = last.and_then(|last| HeaderValue::from_str(last).ok()) {
+            headers.insert(LAST_EVENT_ID, last);
+        }
+        let request = self.client.get(self.url.clone()).headers(headers);
+        request.send().await.map_err(|error| sending_failed(&error))
+    }
+
+    /// Ends a session.
+    pub(super) async fn delete(&self, session: &HeaderMap) -> Result<Response, CallError> {
+        let mut headers = session.clone();
+        headers.remove(CONTENT_TYPE);
+        let request = self.client.delete(self.url.clone()).headers(headers);
+        request.send().await.map_err(|error| sending_failed(&error))
+    }
+
+    /// Sends a message for which no answer is expected, without waiting. With many of them under
+    /// way already it is left out.
+    pub(super) fn post_in_background(&self, headers: HeaderMap, body: Vec<u8>) {
+        let Ok(permit) = self.courtesies.clone().try_acquire_owned() else { return };
+        let request = self.client.post(self.url.clone()).headers(headers).body(body);
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            let _permit = permit;
+            tokio::select! {
+                () = stop.cancelled() => {}
+                // A courtesy: when it is lost, the server finds out by itself.
+                _ = tokio::time::timeout(COURTESY, request.send()) => {}
+            }
+        });
+    }
+
+    pub(super) fn tools_changed(&self) {
+        self.changed.send_modify(|count| *count = count.wrapping_add(1));
+    }
+}
+
+/// What a failure means: only when no connection was made do we know that nothing was sent.
+fn sending_failed(error: &reqwest::Error) -> CallError {
+    if error.is_connect() || error.is_builder() {
+        CallError::connect_failed()
+    } else {
+        CallError::reset(Executed::Unknown)
+    }
+}
+
+impl Protocol {
+    /// Whether `server/discover` is to be asked.
+    pub(crate) const fn may_be_modern(self) -> bool {
+        match self {
+            Self::Auto | Self::Modern => true,
+            Self::Legacy => false,
+        }
+    }
+
+    /// Whether `initialize` may be used.
+    pub(crate) const fn may_be_legacy(self) -> bool {
+        match self {
+            Self::Auto | Self::Legacy => true,
+            Self::Modern => false,
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! MCP itself, apart from how its messages travel.
+
+pub(crate) mod era;
+pub(crate) mod message;
+pub(crate) mod scan;
+pub(crate) mod sse;

@@ -1,0 +1,111 @@
+//! The two eras of MCP, and how to tell which one a server lives in.
+
+use serde_json::{Map, Value};
+
+use super::message::{Outcome, RpcError};
+
+/// The version of the stateless era that we speak.
+pub(crate) const MODERN: &str = "2026-07-28";
+/// The versions with a handshake that we speak, newest first.
+pub(crate) const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// The era a server speaks; the older one with the version that was agreed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    Modern,
+    Legacy(&'static str),
+}
+
+/// What an answer to `server/discover` tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It speaks our modern version; whether it tells when its tools change.
+    Modern { announces: bool },
+    /// It does not, so `initialize` comes next.
+    Legacy,
+    /// It speaks only versions we do not know.
+    Stranger,
+}
+
+/// Judges the answer to `server/discover`.
+pub(crate) fn discovered(outcome: &Outcome) -> Verdict {
+    match outcome {
+        Ok(result) => {
+            let versions = result.get("supportedVersions").and_then(Value::as_array);
+            let versions: Vec<_> =
+                versions.into_iter().flatten().filter_map(Value::as_str).collect();
+            judge(&versions, announces(result))
+        }
+        Err(RpcError { code: UNSUPPORTED_VERSION, supported }) => {
+            judge(&supported.iter().map(String::as_str).collect::<Vec<_>>(), false)
+        }
+        Err(RpcError { .. }) => Verdict::Legacy,
+    }
+}
+
+const UNSUPPORTED_VERSION: i64 = -32022;
+
+fn judge(versions: &[&str], announces: bool) -> Verdict {
+    if versions.contains(&MODERN) {
+        Verdict::Modern { announces }
+    } else if versions.is_empty() || versions.iter().any(|version| LEGACY.contains(version)) {
+        Verdict::Legacy
+    } else {
+        Verdict::Stranger
+    }
+}
+
+/// The version of a successful `initialize`; `None` when it is not one of ours.
+pub(crate) fn initialized(result: &Map<String, Value>) -> Option<&'static str> {
+    let version = result.get("protocolVersion").and_then(Value::as_str)?;
+    LEGACY.into_iter().find(|known| *known == version)
+}
+
+/// Whether the server says that it announces changes of its tools.
+pub(crate) fn announces(result: &Map<String, Value>) -> bool {
+    let tools = result.get("capabilities").and_then(|all| all.get("tools"));
+    tools.and_then(|tools| tools.get("listChanged")).and_then(Value::as_bool) == Some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn result(value: Value) -> Outcome {
+        Ok(value.as_object().unwrap().clone())
+    }
+
+    #[test]
+    fn a_server_is_modern_only_when_it_says_so() {
+        let modern = result(json!({
+            "supportedVersions": ["2027-01-01", "2026-07-28"],
+            "capabilities": {"tools": {"listChanged": true}},
+        }));
+        let refused = |supported: &[&str]| {
+            let supported = supported.iter().map(ToString::to_string).collect();
+            Err(RpcError { code: UNSUPPORTED_VERSION, supported })
+        };
+
+        assert_eq!(discovered(&modern), Verdict::Modern { announces: true });
+        assert_eq!(discovered(&refused(&["2026-07-28"])), Verdict::Modern { announces: false });
+        assert_eq!(discovered(&refused(&["2025-11-25"])), Verdict::Legacy);
+        assert_eq!(discovered(&refused(&["2099-01-01"])), Verdict::Stranger);
+        for code in [-32601, -32602, -32600, -32000, 0] {
+            let other = Err(RpcError { code, supported: Vec::new() });
+            assert_eq!(discovered(&other), Verdict::Legacy, "{code}");
+        }
+        assert_eq!(discovered(&result(json!({}))), Verdict::Legacy);
+    }
+
+    #[test]
+    fn only_versions_we_know_are_agreed_on() {
+        let answer =
+            |version: &str| initialized(json!({"protocolVersion": version}).as_object().unwrap());
+
+        assert_eq!(answer("2025-06-18"), Some("2025-06-18"));
+        assert_eq!(answer("2026-07-28"), None);
+        assert_eq!(answer("1.0"), None);
+    }
+}

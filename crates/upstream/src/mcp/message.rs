@@ -1,0 +1,381 @@
+//! JSON-RPC messages: requests are written once into one buffer, answers are parsed once.
+
+use portcullis_core::{
+    json::{self, Bounds},
+    refusal::Executed,
+    tool::ToolName,
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::era::{Era, LEGACY, MODERN};
+use crate::error::CallError;
+
+/// What we ask of servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    Discover,
+    Initialize,
+    ListTools,
+    CallTool,
+    Listen,
+}
+
+impl Method {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Discover => "server/discover",
+            Self::Initialize => "initialize",
+            Self::ListTools => "tools/list",
+            Self::CallTool => "tools/call",
+            Self::Listen => "subscriptions/listen",
+        }
+    }
+}
+
+/// A request, whichever era it will be sent in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outgoing<'a> {
+    pub(crate) method: Method,
+    pub(crate) name: Option<&'a ToolName>,
+    pub(crate) arguments: Option<&'a Value>,
+    pub(crate) cursor: Option<&'a str>,
+    pub(crate) traceparent: Option<&'a str>,
+    pub(crate) tracestate: Option<&'a str>,
+}
+
+impl Outgoing<'_> {
+    /// A request with nothing but its method.
+    pub(crate) const fn bare(method: Method) -> Self {
+        Self {
+            method,
+            name: None,
+            arguments: None,
+            cursor: None,
+            traceparent: None,
+            tracestate: None,
+        }
+    }
+
+    /// The request's text with no line feed in it.
+    pub(crate) fn encode(&self, id: u64, era: Era) -> Result<Vec<u8>, CallError> {
+        let modern = era == Era::Modern;
+        let initializes = self.method == Method::Initialize;
+        let meta = Meta {
+            version: modern.then_some(MODERN),
+            client: modern.then_some(CLIENT),
+            capabilities: modern.then_some(Empty {}),
+            traceparent: self.traceparent,
+            tracestate: self.tracestate,
+        };
+        let params = Params {
+            name: self.name.map(ToolName::as_str),
+            arguments: self.arguments,
+            cursor: self.cursor,
+            notifications: (self.method == Method::Listen).then_some(Wanted { tools: true }),
+            version: initializes.then_some(LEGACY[0]),
+            capabilities: initializes.then_some(Empty {}),
+            client: initializes.then_some(CLIENT),
+            meta: (modern || self.traceparent.is_some()).then_some(meta),
+        };
+        encode(&Request { jsonrpc: "2.0", id, method: self.method.as_str(), params })
+    }
+}
+
+#[derive(Serialize)]
+struct Request<'a> {
+    jsonrpc: &'static str,
+    id: u64,
+    method: &'static str,
+    params: Params<'a>,
+}
+
+#[derive(Serialize)]
+struct Params<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notifications: Option<Wanted>,
+    #[serde(rename = "protocolVersion", skip_serializing_if = "Option::is_none")]
+    version: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capabilities: Option<Empty>,
+    #[serde(rename = "clientInfo", skip_serializing_if = "Option::is_none")]
+    client: Option<Client>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<Meta<'a>>,
+}
+
+#[derive(Serialize)]
+struct Meta<'a> {
+    #[serde(
+        rename = "io.modelcontextprotocol/protocolVersion",
+        skip_serializing_if = "Option::is_none"
+    )]
+    version: Option<&'static str>,
+    #[serde(
+        rename = "io.modelcontextprotocol/clientInfo",
+        skip_serializing_if = "Option::is_none"
+    )]
+    client: Option<Client>,
+    #[serde(
+        rename = "io.modelcontextprotocol/clientCapabilities",
+        skip_serializing_if = "Option::is_none"
+    )]
+    capabilities: Option<Empty>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traceparent: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tracestate: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Client {
+    name: &'static str,
+    version: &'static str,
+}
+
+const CLIENT: Client = Client { name: "portcullis", version: env!("CARGO_PKG_VERSION") };
+
+/// We declare no capabilities.
+#[derive(Serialize)]
+struct Empty {}
+
+#[derive(Serialize)]
+struct Wanted {
+    #[serde(rename = "toolsListChanged")]
+    tools: bool,
+}
+
+/// `notifications/initialized`, which ends the handshake of the older era.
+pub(crate) const INITIALIZED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+/// `notifications/cancelled` for the request `id`.
+pub(crate) fn cancelled(id: u64) -> Vec<u8> {
+    let head = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"#;
+    format!("{head}{id}}}}}").into_bytes()
+}
+
+/// Our answer to a request of the server's: `ping` is answered, the rest we do not offer.
+pub(crate) fn reply(id: &Value, method: &str) -> Result<Vec<u8>, CallError> {
+    #[derive(Serialize)]
+    struct Reply<'a> {
+        jsonrpc: &'static str,
+        id: &'a Value,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<Empty>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<Refused>,
+    }
+    #[derive(Serialize)]
+    struct Refused {
+        code: i64,
+        message: &'static str,
+    }
+    let ping = method == "ping";
+    let error = Refused { code: METHOD_NOT_FOUND, message: "Method not found" };
+    encode(&Reply {
+        jsonrpc: "2.0",
+        id,
+        result: ping.then_some(Empty {}),
+        error: (!ping).then_some(error),
+    })
+}
+
+fn encode(message: &impl Serialize) -> Result<Vec<u8>, CallError> {
+    serde_json::to_vec(message).map_err(|_| CallError::protocol(Executed::No))
+}
+
+pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
+const MISSING_CAPABILITY: i64 = -32021;
+const URL_ELICITATION: i64 = -32042;
+
+/// What a server sent.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    /// The end of a request; `id` is absent when it is not one of a kind we give.
+    Answer { id: Option<u64>, outcome: Outcome },
+    /// The server's list of tools has changed.
+    ToolsChanged,
+    /// Another notification.
+    Notification,
+    /// A request of the server's.
+    Request { id: Value, method: String },
+}
+
+/// A result, which is an object, or an error.
+pub(crate) type Outcome = Result<Map<String, Value>, RpcError>;
+
+/// A JSON-RPC error; its message is the upstream's text and is left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RpcError {
+    pub(crate) code: i64,
+    /// `data.supported`: the protocol versions the server would have liked.
+    pub(crate) supported: Vec<String>,
+}
+
+impl RpcError {
+    /// What it means for a call.
+    pub(crate) fn to_call_error(&self) -> CallError {
+        use portcullis_core::refusal::UpstreamReason::{InteractionRequired, JsonrpcError};
+        match self.code {
+            METHOD_NOT_FOUND | INVALID_PARAMS => CallError::upstream(JsonrpcError, Executed::No),
+            MISSING_CAPABILITY | URL_ELICITATION => {
+                CallError::upstream(InteractionRequired, Executed::Unknown)
+            }
+            _ => CallError::upstream(JsonrpcError, Executed::Unknown),
+        }
+    }
+}
+
+/// Not a JSON-RPC message, or one that two readers could read differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Malformed;
+
+/// Parses one message.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming, Malformed> {
+    let value = json::parse(bytes, Bounds::UPSTREAM).map_err(|_| Malformed)?;
+    let Value::Object(mut message) = value else { return Err(Malformed) };
+    if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return Err(Malformed);
+    }
+    let id = message.remove("id");
+    if let Some(method) = message.get("method") {
+        let method = method.as_str().ok_or(Malformed)?;
+        return Ok(match (id, method) {
+            (Some(id), method) => {
+                Incoming::Request { id, method: method.chars().take(128).collect() }
+            }
+            (None, "notifications/tools/list_changed") => Incoming::ToolsChanged,
+            (None, _) => Incoming::Notification,
+        });
+    }
+    let id = id.as_ref().and_then(Value::as_u64);
+    let outcome = match (message.remove("result"), message.get("error")) {
+        (Some(Value::Object(result)), None) => Ok(result),
+        (None, Some(error)) => Err(rpc_error(error)?),
+        (Some(_) | None, _) => return Err(Malformed),
+    };
+    Ok(Incoming::Answer { id, outcome })
+}
+
+fn rpc_error(error: &Value) -> Result<RpcError, Malformed> {
+    let code = error.get("code").and_then(Value::as_i64).ok_or(Malformed)?;
+    let supported = error.pointer("/data/supported").and_then(Value::as_array);
+    let supported = supported.map(|versions| {
+        versions.iter().filter_map(Value::as_str).take(32).map(str::to_owned).collect()
+    });
+    Ok(RpcError { code, supported: supported.unwrap_or_default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn encoded(request: &Outgoing<'_>, era: Era) -> Value {
+        serde_json::from_slice(&request.encode(7, era).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_modern_call_names_version_and_client_in_every_request() {
+        let name = "add".parse().unwrap();
+        let arguments = json!({"a": 1});
+        let call = Outgoing {
+            name: Some(&name),
+            arguments: Some(&arguments),
+            traceparent: Some("00-1-2-01"),
+            ..Outgoing::bare(Method::CallTool)
+        };
+
+        let message = encoded(&call, Era::Modern);
+
+        let meta = &message["params"]["_meta"];
+        assert_eq!(message["id"], 7);
+        assert_eq!(message["method"], "tools/call");
+        assert_eq!(message["params"]["name"], "add");
+        assert_eq!(message["params"]["arguments"], arguments);
+        assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+        assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({}));
+        assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["name"], "portcullis");
+        assert_eq!(meta["traceparent"], "00-1-2-01");
+    }
+
+    #[test]
+    fn a_legacy_request_carries_nothing_of_the_modern_era() {
+        let list = encoded(&Outgoing::bare(Method::ListTools), Era::Legacy("2025-11-25"));
+        let initialize = encoded(&Outgoing::bare(Method::Initialize), Era::Legacy("2025-11-25"));
+
+        assert_eq!(list["params"], json!({}));
+        assert_eq!(initialize["params"]["protocolVersion"], "2025-11-25");
+        assert_eq!(initialize["params"]["capabilities"], json!({}));
+    }
+
+    #[test]
+    fn arguments_keep_the_text_of_their_numbers() {
+        let name = "add".parse().unwrap();
+        let arguments = json::parse(b"{\"a\":12345678901234567890.10}", Bounds::REQUEST).unwrap();
+        let call = Outgoing {
+            name: Some(&name),
+            arguments: Some(&arguments),
+            ..Outgoing::bare(Method::CallTool)
+        };
+
+        let text = String::from_utf8(call.encode(1, Era::Modern).unwrap()).unwrap();
+
+        assert!(text.contains("12345678901234567890.10"), "{text}");
+    }
+
+    #[test]
+    fn answers_are_told_from_notifications_and_requests() {
+        let read = |text: &str| parse(text.as_bytes());
+
+        assert!(matches!(
+            read(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#),
+            Ok(Incoming::Answer { id: Some(3), outcome: Ok(_) })
+        ));
+        assert!(matches!(
+            read(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}"#),
+            Ok(Incoming::Answer { id: None, outcome: Err(RpcError { code: -32700, .. }) })
+        ));
+        assert!(matches!(
+            read(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#),
+            Ok(Incoming::Request { .. })
+        ));
+        assert!(matches!(
+            read(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#),
+            Ok(Incoming::ToolsChanged)
+        ));
+    }
+
+    #[test]
+    fn what_can_be_read_in_two_ways_is_malformed() {
+        for text in [
+            "",
+            "[]",
+            "hello",
+            r#"{"id":1,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":[]}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"id":2,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}}"#,
+        ] {
+            assert_eq!(parse(text.as_bytes()).err(), Some(Malformed), "{text}");
+        }
+    }
+
+    #[test]
+    fn pings_are_answered_and_the_rest_is_refused() {
+        let text = |method| String::from_utf8(reply(&json!("x"), method).unwrap()).unwrap();
+
+        assert_eq!(text("ping"), r#"{"jsonrpc":"2.0","id":"x","result":{}}"#);
+        assert!(text("sampling/createMessage").contains("-32601"));
+    }
+}

@@ -1,0 +1,337 @@
+//! Which addresses may be dialled.
+//!
+//! Names are resolved once, the addresses are filtered, and the connection goes to one of those
+//! that are left, so a name cannot answer differently between check and connection.
+
+use std::{
+    fmt, io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+};
+
+use reqwest::{
+    Url,
+    dns::{Addrs, Name, Resolve, Resolving},
+};
+
+use crate::settings::SettingsError;
+
+/// How far a connection may reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reach {
+    /// Public unicast addresses only.
+    Public,
+    /// The operator named this host: also loopback and private networks.
+    Named,
+    /// The operator named this host and wants no encryption: loopback and private networks only.
+    Private,
+}
+
+/// What an address is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Public,
+    Private,
+    Never,
+}
+
+/// The address of a streamable-HTTP MCP server that may be dialled.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    url: Url,
+    reach: Reach,
+}
+
+impl Endpoint {
+    /// Parses an `https` URL of a host on the public internet.
+    ///
+    /// Says no to other schemes, to user names and passwords in the URL, to fragments and to
+    /// literal addresses that are not public.
+    pub fn public(text: &str) -> Result<Self, SettingsError> {
+        let url = parse(text)?;
+        if url.scheme() != "https" {
+            return Err(SettingsError::Url("the URL must begin with `https://`"));
+        }
+        Self { url, reach: Reach::Public }.checked()
+    }
+
+    /// Parses the URL of a host that the operator named as allowed although it may be in a private
+    /// network. `http` is accepted, and then reaches nothing but private addresses.
+    pub fn named(text: &str) -> Result<Self, SettingsError> {
+        let url = parse(text)?;
+        let reach = if url.scheme() == "https" { Reach::Named } else { Reach::Private };
+        Self { url, reach }.checked()
+    }
+
+    /// How far it may reach.
+    #[must_use]
+    pub fn reach(&self) -> Reach {
+        self.reach
+    }
+
+    pub(crate) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Literal addresses never meet the resolver, so they are checked here.
+    fn checked(self) -> Result<Self, SettingsError> {
+        let host = self.url.host_str().unwrap_or_default();
+        let literal = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        match literal {
+            Ok(address) if !self.reach.allows(address) => {
+                Err(SettingsError::Url("the URL's address may not be dialled"))
+            }
+            Ok(_) | Err(_) => Ok(self),
+        }
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.url.scheme(), self.url.authority())
+    }
+}
+
+fn parse(text: &str) -> Result<Url, SettingsError> {
+    let url = Url::parse(text).map_err(|_| SettingsError::Url("this is not a URL"))?;
+    if !matches!(url.scheme(), "https" | "http") {
+        return Err(SettingsError::Url("the URL must begin with `https://`"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(SettingsError::Url("the URL must not hold a user name or password"));
+    }
+    if url.fragment().is_some() {
+        return Err(SettingsError::Url("the URL must not have a `#` part"));
+    }
+    Ok(url)
+}
+
+impl Reach {
+    /// Whether this address may be dialled.
+    #[must_use]
+    pub fn allows(self, address: IpAddr) -> bool {
+        match (self, class(address)) {
+            (Self::Public | Self::Named, Class::Public)
+            | (Self::Named | Self::Private, Class::Private) => true,
+            (Self::Public, Class::Private)
+            | (Self::Private, Class::Public)
+            | (Self::Public | Self::Named | Self::Private, Class::Never) => false,
+        }
+    }
+}
+
+fn class(address: IpAddr) -> Class {
+    match address {
+        IpAddr::V4(address) => class_v4(address),
+        IpAddr::V6(address) => class_v6(address),
+    }
+}
+
+fn class_v4(address: Ipv4Addr) -> Class {
+    let [a, b, c, _] = address.octets();
+    match (a, b, c) {
+        (127 | 10, ..) | (192, 168, _) | (172, 16..=31, _) | (100, 64..=127, _) => Class::Private,
+        // This network, link-local (cloud metadata), IETF and documentation nets, benchmarking,
+        // the old 6to4 relays, multicast and everything reserved above it.
+        (0 | 224..=255, ..)
+        | (169, 254, _)
+        | (192, 0, 0 | 2)
+        | (192, 88, 99)
+        | (192, 31, 196)
+        | (192, 52, 193)
+        | (192, 175, 48)
+        | (198, 18..=19, _)
+        | (198, 51, 100)
+        | (203, 0, 113) => Class::Never,
+        _ => Class::Public,
+    }
+}
+
+/// Only `2000::/3` is public. What carries an IPv4 address inside is never dialled: mapped,
+/// compatible, translated (`64:ff9b::/96` and `64:ff9b:1::/48`), 6to4, Teredo, ISATAP.
+fn class_v6(address: Ipv6Addr) -> Class {
+    let [first, second, third, _, isatap, marker, ..] = address.segments();
+    match (first, second) {
+        _ if address == Ipv6Addr::LOCALHOST => Class::Private,
+        (0xfc00..=0xfdff, _) => Class::Private,
+        (0x2001, 0..=0x1ff | 0xdb8) | (0x2002, _) | (0x3fff, 0..=0x0fff) => Class::Never,
+        (0x2620, 0x4f) if third == 0x8000 => Class::Never,
+        (0x2000..=0x3fff, _) if marker == 0x5efe && matches!(isatap, 0 | 0x200) => Class::Never,
+        (0x2000..=0x3fff, _) => Class::Public,
+        _ => Class::Never,
+    }
+}
+
+/// Resolves names for one client and drops the addresses it may not dial.
+#[derive(Debug)]
+pub(crate) struct Guard(pub(crate) Reach);
+
+impl Resolve for Guard {
+    fn resolve(&self, name: Name) -> Resolving {
+        let reach = self.0;
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let allowed: Vec<SocketAddr> =
+                found.filter(|address| reach.allows(address.ip())).collect();
+            if allowed.is_empty() {
+                let refused = "the name has no address that may be dialled";
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, refused).into());
+            }
+            Ok(Box::new(allowed.into_iter()) as Addrs)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRIVATE: [&str; 13] = [
+        "127.0.0.1",
+        "127.255.255.254",
+        "10.0.0.1",
+        "10.255.255.255",
+        "172.16.0.1",
+        "172.31.255.255",
+        "192.168.0.1",
+        "100.64.0.1",
+        "100.127.255.255",
+        "::1",
+        "fc00::1",
+        "fd12:3456::1",
+        "fdff:ffff::1",
+    ];
+    const NEVER: [&str; 47] = [
+        "0.0.0.0",
+        "0.1.2.3",
+        "169.254.169.254",
+        "169.254.0.1",
+        "192.0.0.1",
+        "192.0.0.170",
+        "192.0.2.1",
+        "192.31.196.1",
+        "192.52.193.1",
+        "192.88.99.1",
+        "192.175.48.1",
+        "198.18.0.1",
+        "198.19.255.255",
+        "198.51.100.7",
+        "203.0.113.9",
+        "224.0.0.1",
+        "239.255.255.255",
+        "240.0.0.1",
+        "255.255.255.255",
+        "::",
+        "::ffff:127.0.0.1",
+        "::ffff:8.8.8.8",
+        "::ffff:0:8.8.8.8",
+        "::127.0.0.1",
+        "::8.8.8.8",
+        "64:ff9b::7f00:1",
+        "64:ff9b::808:808",
+        "64:ff9b:1::1",
+        "64:ff9b:1:ffff::1",
+        "100::1",
+        "2001::1",
+        "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+        "2001:2::1",
+        "2001:10::1",
+        "2001:20::1",
+        "2001:db8::1",
+        "2002:7f00:1::",
+        "2002:808:808::1",
+        "2620:4f:8000::1",
+        "3fff::1",
+        "2a00::5efe:10.0.0.1",
+        "2a00::200:5efe:10.0.0.1",
+        "fe80::1",
+        "febf::1",
+        "fec0::1",
+        "feff::1",
+        "ff02::1",
+    ];
+    const PUBLIC: [&str; 15] = [
+        "1.1.1.1",
+        "8.8.8.8",
+        "9.255.255.255",
+        "11.0.0.1",
+        "100.63.255.255",
+        "100.128.0.1",
+        "172.15.0.1",
+        "172.32.0.1",
+        "192.0.1.1",
+        "192.167.1.1",
+        "198.17.0.1",
+        "198.20.0.1",
+        "223.255.255.255",
+        "2606:4700:4700::1111",
+        "2001:4860:4860::8888",
+    ];
+
+    fn allowed_by(reach: Reach, text: &str) -> bool {
+        reach.allows(text.parse().unwrap())
+    }
+
+    #[test]
+    fn every_form_of_address_has_its_class() {
+        for text in PUBLIC {
+            assert!(allowed_by(Reach::Public, text) && allowed_by(Reach::Named, text), "{text}");
+            assert!(!allowed_by(Reach::Private, text), "{text}");
+        }
+        for text in PRIVATE {
+            assert!(!allowed_by(Reach::Public, text), "{text}");
+            assert!(allowed_by(Reach::Named, text) && allowed_by(Reach::Private, text), "{text}");
+        }
+        for text in NEVER {
+            for reach in [Reach::Public, Reach::Named, Reach::Private] {
+                assert!(!allowed_by(reach, text), "{text} {reach:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn literal_addresses_in_urls_are_checked_in_every_spelling() {
+        for text in [
+            "https://127.0.0.1/mcp",
+            "https://0x7f000001/",
+            "https://2130706433/",
+            "https://0177.0.0.1/",
+            "https://127.1/",
+            "https://[::1]/",
+            "https://[::ffff:7f00:1]/",
+            "https://10.0.0.1:8443/",
+            "https://169.254.169.254/latest",
+            "https://[64:ff9b::a9fe:a9fe]/",
+        ] {
+            assert!(Endpoint::public(text).is_err(), "{text}");
+        }
+        assert!(Endpoint::public("https://1.1.1.1/mcp").is_ok());
+        assert!(Endpoint::named("http://127.0.0.1:3001/mcp").is_ok());
+        assert!(Endpoint::named("http://1.1.1.1/mcp").is_err());
+        assert!(Endpoint::named("https://169.254.169.254/").is_err());
+    }
+
+    #[test]
+    fn urls_that_are_not_plain_https_are_refused() {
+        for text in [
+            "http://example.com/",
+            "ftp://example.com/",
+            "https://user:pw@example.com/",
+            "https://user@example.com/",
+            "https://example.com/#x",
+            "example.com",
+            "",
+            "file:///etc/passwd",
+        ] {
+            assert!(Endpoint::public(text).is_err(), "{text}");
+        }
+        assert!(Endpoint::public("https://example.com/mcp?tenant=1").is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_name_that_resolves_to_loopback_has_no_public_address() {
+        let name = |text: &str| text.parse::<Name>().unwrap();
+
+        assert!(Guard(Reach::Public).resolve(name("localhost")).await.is_err());
+        assert!(Guard(Reach::Private).resolve(name("localhost")).await.is_ok());
+    }
+}

@@ -1,0 +1,247 @@
+//! A small MCP server of our own, for a first look at Portcullis without any other server.
+//!
+//! It speaks both eras over standard input and output, answers many requests at once and stops
+//! what is cancelled. Its data is invented.
+
+mod tools;
+
+use std::{
+    collections::HashMap,
+    io,
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
+
+use futures_util::StreamExt;
+use portcullis_core::json::{self, Bounds};
+use serde_json::{Map, Value, json};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    task::JoinSet,
+};
+use tokio_util::{
+    codec::{FramedRead, LinesCodec, LinesCodecError},
+    sync::CancellationToken,
+};
+
+use crate::mcp::{
+    era::{LEGACY, MODERN},
+    message::METHOD_NOT_FOUND,
+};
+
+const MAX_LINE_BYTES: usize = 4 << 20;
+const MAX_RUNNING: usize = 256;
+/// The time for answers that are under way when the input ends.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+const PARSE_ERROR: i64 = -32700;
+const INVALID_REQUEST: i64 = -32600;
+const INVALID_PARAMS: i64 = -32602;
+const UNSUPPORTED_VERSION: i64 = -32022;
+
+/// Serves the sample tools until `input` ends. Fails only when `output` cannot be written.
+pub async fn serve_stdio<R, W>(input: R, output: W) -> io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let mut lines = FramedRead::new(input, LinesCodec::new_with_max_length(MAX_LINE_BYTES));
+    let mut server =
+        Sample { output, running: JoinSet::new(), calls: HashMap::new(), state: State::default() };
+    loop {
+        tokio::select! {
+            line = lines.next(), if server.running.len() < MAX_RUNNING => match line {
+                Some(Ok(line)) => server.take(&line).await?,
+                Some(Err(LinesCodecError::MaxLineLengthExceeded)) => {
+                    server.send(&failure(&Value::Null, PARSE_ERROR, "the line is too long")).await?;
+                }
+                Some(Err(LinesCodecError::Io(_))) | None => break,
+            },
+            Some(done) = server.running.join_next() => server.answered(done).await?,
+        }
+    }
+    let finish = async {
+        while let Some(done) = server.running.join_next().await {
+            server.answered(done).await?;
+        }
+        Ok(())
+    };
+    tokio::time::timeout(LAST_WORDS, finish).await.unwrap_or(Ok(()))
+}
+
+#[derive(Default)]
+struct State {
+    initialized: bool,
+    notes: Arc<AtomicU64>,
+}
+
+/// A finished call: its id as text and its answer, unless it was cancelled.
+type Done = (String, Option<Value>);
+
+struct Sample<W> {
+    output: W,
+    running: JoinSet<Done>,
+    calls: HashMap<String, CancellationToken>,
+    state: State,
+}
+
+/// A request, and the era it came from.
+struct Request {
+    id: Value,
+    params: Map<String, Value>,
+    modern: bool,
+}
+
+impl<W: AsyncWrite + Unpin> Sample<W> {
+    async fn take(&mut self, line: &str) -> io::Result<()> {
+        if line.trim().is_empty() {
+            return Ok(());
+        }
+        let Ok(Value::Object(mut message)) = json::parse(line.as_bytes(), Bounds::REQUEST) else {
+            return self.send(&failure(&Value::Null, PARSE_ERROR, "this is not JSON-RPC")).await;
+        };
+        let params = match message.remove("params") {
+            Some(Value::Object(params)) => params,
+            Some(_) | None => Map::new(),
+        };
+        let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
+        match message.get("id") {
+            None | Some(Value::Null) => self.notified(method, &params),
+            Some(_) if method.is_empty() => {}
+            Some(id) => {
+                let request = Request { id: id.clone(), modern: is_modern(&params), params };
+                if let Some(answer) = self.answer(method, request) {
+                    self.send(&answer).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn notified(&mut self, method: &str, params: &Map<String, Value>) {
+        if method == "notifications/cancelled"
+            && let Some(call) =
+                params.get("requestId").and_then(|id| self.calls.get(&id.to_string()))
+        {
+            call.cancel();
+        }
+    }
+
+    /// The answer to a request; `None` when it will come later.
+    fn answer(&mut self, method: &str, request: Request) -> Option<Value> {
+        let Request { id, params, modern } = request;
+        if modern && version(&params) != Some(MODERN) {
+            return Some(unsupported(&id, version(&params).unwrap_or_default()));
+        }
+        match method {
+            "initialize" => {
+                self.state.initialized = true;
+                Some(success(&id, initialize(&params), modern))
+            }
+            "ping" => Some(success(&id, json!({}), modern)),
+            "server/discover" if modern => Some(success(&id, discover(), modern)),
+            _ if !modern && !self.state.initialized => {
+                Some(failure(&id, INVALID_REQUEST, "`initialize` must come first"))
+            }
+            "tools/list" => Some(success(&id, json!({"tools": tools::list()}), modern)),
+            "tools/call" => self.call(Request { id, params, modern }),
+            _ => Some(failure(&id, METHOD_NOT_FOUND, "there is no such method")),
+        }
+    }
+
+    fn call(&mut self, request: Request) -> Option<Value> {
+        let Request { id, mut params, modern } = request;
+        let tool = params.get("name").and_then(Value::as_str).and_then(tools::find);
+        let Some(tool) = tool else {
+            return Some(failure(&id, INVALID_PARAMS, "there is no such tool"));
+        };
+        let arguments = match params.remove("arguments") {
+            Some(Value::Object(arguments)) => arguments,
+            None => Map::new(),
+            Some(_) => return Some(failure(&id, INVALID_PARAMS, "`arguments` must be an object")),
+        };
+        let (key, cancelled) = (id.to_string(), CancellationToken::new());
+        self.calls.insert(key.clone(), cancelled.clone());
+        let notes = self.state.notes.clone();
+        self.running.spawn(async move {
+            let result = tokio::select! {
+                () = cancelled.cancelled() => None,
+                result = tools::call(tool, &arguments, &notes) => Some(result),
+            };
+            (key, result.map(|result| success(&id, result, modern)))
+        });
+        None
+    }
+
+    async fn answered(&mut self, done: Result<Done, tokio::task::JoinError>) -> io::Result<()> {
+        let Ok((key, answer)) = done else { return Ok(()) };
+        self.calls.remove(&key);
+        match answer {
+            Some(answer) => self.send(&answer).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn send(&mut self, message: &Value) -> io::Result<()> {
+        let mut line = message.to_string();
+        line.push('\n');
+        self.output.write_all(line.as_bytes()).await?;
+        self.output.flush().await
+    }
+}
+
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+
+fn version(params: &Map<String, Value>) -> Option<&str> {
+    params.get("_meta")?.get(VERSION_KEY)?.as_str()
+}
+
+fn is_modern(params: &Map<String, Value>) -> bool {
+    version(params).is_some()
+}
+
+fn server_info() -> Value {
+    json!({"name": "portcullis-sample", "version": env!("CARGO_PKG_VERSION")})
+}
+
+fn initialize(params: &Map<String, Value>) -> Value {
+    let asked = params.get("protocolVersion").and_then(Value::as_str);
+    let agreed = LEGACY.into_iter().find(|known| asked == Some(*known)).unwrap_or(LEGACY[0]);
+    json!({
+        "protocolVersion": agreed,
+        "capabilities": {"tools": {}},
+        "serverInfo": server_info(),
+        "instructions": INSTRUCTIONS,
+    })
+}
+
+fn discover() -> Value {
+    json!({
+        "supportedVersions": [MODERN, LEGACY[0], LEGACY[1]],
+        "capabilities": {"tools": {}},
+        "instructions": INSTRUCTIONS,
+    })
+}
+
+const INSTRUCTIONS: &str = "Invented data of a small shop, to try Portcullis with.";
+
+fn success(id: &Value, mut result: Value, modern: bool) -> Value {
+    if modern && let Some(members) = result.as_object_mut() {
+        members.insert("resultType".to_owned(), json!("complete"));
+        let meta = json!({"io.modelcontextprotocol/serverInfo": server_info()});
+        members.insert("_meta".to_owned(), meta);
+    }
+    json!({"jsonrpc": "2.0", "id": id, "result": result})
+}
+
+fn failure(id: &Value, code: i64, message: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+}
+
+fn unsupported(id: &Value, requested: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "error": {
+        "code": UNSUPPORTED_VERSION,
+        "message": "Unsupported protocol version",
+        "data": {"supported": [MODERN, LEGACY[0], LEGACY[1]], "requested": requested},
+    }})
+}

@@ -1,0 +1,194 @@
+//! One upstream server, as the rest of the gateway sees it.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use portcullis_core::tool::{ProviderSlug, ToolName};
+use serde_json::{Map, Value};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit, watch},
+    time::{Instant, timeout},
+};
+
+use crate::{
+    answer::CallAnswer,
+    error::CallError,
+    http::{Http, Stop, Wire},
+    mcp::message::{Method, Outgoing},
+    outbound::Outbound,
+    settings::{ServerSettings, SettingsError, Transport},
+    stdio::{Launch, Stdio},
+    tools::{Collector, Headers, ToolList},
+};
+
+/// How long a call waits for its place among those in flight.
+const PATIENCE: Duration = Duration::from_millis(40);
+
+/// One upstream server. Connections and processes begin with the first use and are renewed when
+/// they break. Cheap to clone; dropping the last clone ends the process and all it has started.
+#[derive(Clone)]
+pub struct Server(Arc<Inner>);
+
+struct Inner {
+    slug: ProviderSlug,
+    call_timeout: Duration,
+    in_flight: Semaphore,
+    link: Link,
+    changed: watch::Receiver<u64>,
+}
+
+enum Link {
+    Http { http: Http, _stop: Stop },
+    Stdio(Stdio),
+}
+
+/// A call as it is to be sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Dispatch<'a> {
+    /// The tool's name at this server.
+    pub name: &'a ToolName,
+    /// Its arguments, an object.
+    pub arguments: &'a Value,
+    /// W3C trace context, passed on in `_meta`.
+    pub traceparent: Option<&'a str>,
+    /// More trace context.
+    pub tracestate: Option<&'a str>,
+}
+
+impl Server {
+    /// A server with these settings. Nothing is dialled or started yet. Says no to settings that
+    /// can never work.
+    pub fn new(settings: ServerSettings, outbound: &Outbound) -> Result<Self, SettingsError> {
+        settings.check()?;
+        let (announcer, changed) = watch::channel(0);
+        let (slug, call_timeout) = (settings.slug.clone(), settings.call_timeout);
+        let in_flight = Semaphore::new(settings.max_in_flight);
+        let link = Link::new(settings, outbound, announcer)?;
+        Ok(Self(Arc::new(Inner { slug, call_timeout, in_flight, link, changed })))
+    }
+
+    /// The provider it serves.
+    #[must_use]
+    pub fn slug(&self) -> &ProviderSlug {
+        &self.0.slug
+    }
+
+    /// All tools the server lists, page by page: at most 20 pages, 1000 tools, 2 MiB. What is
+    /// unusable is skipped and named.
+    pub async fn list_tools(&self) -> Result<ToolList, CallError> {
+        let deadline = Instant::now() + self.0.call_timeout;
+        let link = &self.0.link;
+        let mut collector = Collector::new(link.headers());
+        let mut cursor: Option<String> = None;
+        loop {
+            let request =
+                Outgoing { cursor: cursor.as_deref(), ..Outgoing::bare(Method::ListTools) };
+            let page = link.exchange(&request, deadline).await;
+            cursor = collector.add_page(page.map_err(CallError::before_the_call)?)?;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        let (list, params) = collector.finish();
+        match link {
+            Link::Http { http, .. } => http.set_params(params),
+            Link::Stdio(_) => {}
+        }
+        Ok(list)
+    }
+
+    /// Calls a tool once and waits for its answer. On failure the error says whether the tool may
+    /// have run. It is never sent twice.
+    pub async fn call_tool(&self, call: Dispatch<'_>) -> Result<CallAnswer, CallError> {
+        let deadline = Instant::now() + self.0.call_timeout;
+        let _place = self.place().await?;
+        let request = Outgoing {
+            method: Method::CallTool,
+            name: Some(call.name),
+            arguments: Some(call.arguments),
+            cursor: None,
+            traceparent: call.traceparent,
+            tracestate: call.tracestate,
+        };
+        CallAnswer::from_result(self.0.link.exchange(&request, deadline).await?)
+    }
+
+    /// Changes whenever the server's tools may have changed: it said so, or it was reached anew.
+    #[must_use]
+    pub fn tools_changed(&self) -> watch::Receiver<u64> {
+        self.0.changed.clone()
+    }
+
+    /// Ends sessions, connections and the child process with all it has started. Calls that come
+    /// later fail or, over HTTP, begin anew.
+    pub async fn shutdown(&self) {
+        match &self.0.link {
+            Link::Http { http, .. } => http.shutdown().await,
+            Link::Stdio(stdio) => stdio.shutdown().await,
+        }
+    }
+
+    async fn place(&self) -> Result<SemaphorePermit<'_>, CallError> {
+        if let Ok(place) = self.0.in_flight.try_acquire() {
+            return Ok(place);
+        }
+        match timeout(PATIENCE, self.0.in_flight.acquire()).await {
+            Ok(Ok(place)) => Ok(place),
+            Ok(Err(_)) | Err(_) => Err(CallError::overloaded()),
+        }
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Server").field(&self.0.slug).finish()
+    }
+}
+
+impl Link {
+    fn new(
+        settings: ServerSettings,
+        outbound: &Outbound,
+        changed: watch::Sender<u64>,
+    ) -> Result<Self, SettingsError> {
+        let (ids, tasks) = (outbound.ids(), outbound.tasks().clone());
+        match settings.transport {
+            Transport::Http { endpoint, credential } => {
+                let client = outbound.client(endpoint.reach(), settings.connect_timeout)?;
+                let way = (client, endpoint.url().clone(), credential);
+                let (wire, stop) =
+                    Wire::new(way, settings.max_response_bytes, (ids, tasks), changed);
+                let http = Http::new(wire, settings.protocol, settings.call_timeout);
+                Ok(Self::Http { http, _stop: stop })
+            }
+            Transport::Stdio(program) => Ok(Self::Stdio(Stdio::new(Launch {
+                slug: settings.slug,
+                program,
+                protocol: settings.protocol,
+                call_timeout: settings.call_timeout,
+                silence: settings.connect_timeout,
+                max_line_bytes: settings.max_response_bytes,
+                ids,
+                tasks,
+                changed,
+            }))),
+        }
+    }
+
+    const fn headers(&self) -> Headers {
+        match self {
+            Self::Http { .. } => Headers::Mirrored,
+            Self::Stdio(_) => Headers::None,
+        }
+    }
+
+    async fn exchange(
+        &self,
+        request: &Outgoing<'_>,
+        deadline: Instant,
+    ) -> Result<Map<String, Value>, CallError> {
+        match self {
+            Self::Http { http, .. } => http.exchange(request, deadline).await,
+            Self::Stdio(stdio) => stdio.exchange(request, deadline).await,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Starting a process, and ending it together with all it has started.
+
+use std::{
+    env,
+    io::ErrorKind,
+    process::{ExitStatus, Stdio as Handle},
+    time::Duration,
+};
+
+use portcullis_core::tool::ProviderSlug;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, BufReader},
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
+};
+
+use crate::{error::CallError, settings::Program, text};
+
+/// What a child sees of the gateway's own environment.
+const INHERITED: [&str; 9] =
+    ["PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "USER", "LOGNAME"];
+const MAX_LOG_LINE_BYTES: usize = 2048;
+/// Between two lines of a child's log; keeps a flood of them cheap.
+const BETWEEN_LOG_LINES: Duration = Duration::from_millis(2);
+
+/// A process and the ends of its pipes.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub(super) process: Process,
+    pub(super) stdin: ChildStdin,
+    pub(super) stdout: ChildStdout,
+    pub(super) stderr: ChildStderr,
+}
+
+/// A process that leads a group of its own. Dropping it kills the group.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    group: Group,
+    has_ended: bool,
+}
+
+/// The group of a process and whatever it has started.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Group(Option<Pid>);
+
+/// Starts the program. Says no when it does not exist or may not be started.
+pub(super) fn start(slug: &ProviderSlug, program: &Program) -> Result<Started, CallError> {
+    let mut command = Command::new(&program.command);
+    command
+        .args(&program.args)
+        .env_clear()
+        .envs(INHERITED.iter().filter_map(|name| Some((name, env::var_os(name)?))))
+        .envs(program.env.iter().map(|(name, value)| (name, value.expose())))
+        .stdin(Handle::piped())
+        .stdout(Handle::piped())
+        .stderr(Handle::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    if let Some(folder) = &program.cwd {
+        command.current_dir(folder);
+    }
+    let mut child = command.spawn().map_err(|error| not_started(slug, error.kind()))?;
+    let id = child.id().and_then(|id| i32::try_from(id).ok());
+    let group = Group(id.and_then(Pid::from_raw));
+    let (Some(stdin), Some(stdout), Some(stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err(CallError::connect_failed());
+    };
+    Ok(Started { process: Process { child, group, has_ended: false }, stdin, stdout, stderr })
+}
+
+fn not_started(slug: &ProviderSlug, kind: ErrorKind) -> CallError {
+    tracing::warn!(provider = %slug, reason = %kind, "the provider's program cannot be started");
+    CallError::connect_failed()
+}
+
+impl Process {
+    pub(super) const fn group(&self) -> Group {
+        self.group
+    }
+
+    /// Waits until the process itself has ended; others of its group may live on.
+    pub(super) async fn ended(&mut self) -> Option<ExitStatus> {
+        let status = self.child.wait().await;
+        self.has_ended = true;
+        status.ok()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The number of a group that is gone may belong to another one by now.
+        if !self.has_ended {
+            self.group.kill();
+        }
+    }
+}
+
+impl Group {
+    /// Asks all of the group to end.
+    pub(super) fn terminate(self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Ends all of the group.
+    pub(super) fn kill(self) {
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(self, signal: Signal) {
+        if let Some(leader) = self.0 {
+            // It fails when nobody is left, which is what was wanted.
+            let _ = kill_process_group(leader, signal);
+        }
+    }
+}
+
+/// Copies a child's error output to the log at debug level: one line each, cut, and without
+/// characters that a terminal obeys.
+pub(super) async fn log_errors<R: AsyncRead + Unpin>(slug: ProviderSlug, output: R) {
+    let mut output = BufReader::new(output);
+    let mut line = Vec::new();
+    loop {
+        let Ok(piece) = output.fill_buf().await else { return };
+        if piece.is_empty() {
+            return;
+        }
+        let end = memchr::memchr(b'\n', piece);
+        let part = end.map_or(piece, |end| piece.get(..end).unwrap_or_default());
+        let room = MAX_LOG_LINE_BYTES.saturating_sub(line.len());
+        line.extend_from_slice(part.get(..room).unwrap_or(part));
+        let used = end.map_or(piece.len(), |end| end + 1);
+        output.consume(used);
+        if end.is_some() {
+            let shown = text::one_line(&String::from_utf8_lossy(&line), MAX_LOG_LINE_BYTES);
+            tracing::debug!(target: "portcullis::stdio", provider = %slug, "{shown}");
+            line.clear();
+            tokio::time::sleep(BETWEEN_LOG_LINES).await;
+        }
+    }
+}

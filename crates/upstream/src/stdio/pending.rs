@@ -1,0 +1,137 @@
+//! The requests that wait for an answer.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU8, Ordering},
+    },
+};
+
+use portcullis_core::refusal::Executed;
+use tokio::sync::oneshot;
+
+use crate::mcp::message::Outcome;
+
+/// What came for a request.
+#[derive(Debug)]
+pub(super) enum Arrival {
+    /// Its answer.
+    Answer(Outcome),
+    /// An answer that is too large.
+    TooLarge,
+    /// Something with its id that is no answer.
+    Garbled,
+}
+
+/// Where a request is on its way: still ours to withdraw, or out.
+#[derive(Debug, Default)]
+pub(super) struct Ticket(AtomicU8);
+
+const QUEUED: u8 = 0;
+const SENT: u8 = 1;
+const WITHDRAWN: u8 = 2;
+
+impl Ticket {
+    /// Marks it as sent, before its first byte is written. Says no when it was withdrawn.
+    pub(super) fn send(&self) -> bool {
+        self.leave_queue(SENT)
+    }
+
+    /// Takes it back; afterwards it is known whether it may have been executed.
+    pub(super) fn withdraw(&self) -> Executed {
+        if self.leave_queue(WITHDRAWN) || self.0.load(Ordering::Acquire) == WITHDRAWN {
+            Executed::No
+        } else {
+            Executed::Unknown
+        }
+    }
+
+    fn leave_queue(&self, to: u8) -> bool {
+        self.0.compare_exchange(QUEUED, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+}
+
+/// The requests of one child, by id.
+#[derive(Debug, Default)]
+pub(super) struct Pending(Mutex<Map>);
+
+#[derive(Debug, Default)]
+struct Map {
+    closed: bool,
+    waiting: HashMap<u64, oneshot::Sender<Arrival>>,
+}
+
+impl Pending {
+    /// Registers a request; `None` when the child is gone.
+    pub(super) fn add(self: &Arc<Self>, id: u64) -> Option<(Waiting, oneshot::Receiver<Arrival>)> {
+        let (sender, receiver) = oneshot::channel();
+        let mut map = self.lock();
+        if map.closed {
+            return None;
+        }
+        map.waiting.insert(id, sender);
+        Some((Waiting { pending: self.clone(), id }, receiver))
+    }
+
+    /// Hands something over to the request it is for; says whether there was one.
+    pub(super) fn hand_over(&self, id: u64, arrival: Arrival) -> bool {
+        let waiting = self.lock().waiting.remove(&id);
+        waiting.is_some_and(|waiting| waiting.send(arrival).is_ok())
+    }
+
+    /// Lets all requests know that nothing will come any more.
+    pub(super) fn close(&self) {
+        let mut map = self.lock();
+        map.closed = true;
+        map.waiting.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Map> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A registered request; dropping it forgets it, so that a late answer finds nobody.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pending: Arc<Pending>,
+    id: u64,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.pending.lock().waiting.remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_either_sent_or_withdrawn() {
+        let (sent, withdrawn) = (Ticket::default(), Ticket::default());
+
+        assert!(sent.send());
+        assert_eq!(sent.withdraw(), Executed::Unknown);
+        assert_eq!(withdrawn.withdraw(), Executed::No);
+        assert!(!withdrawn.send());
+        assert_eq!(withdrawn.withdraw(), Executed::No);
+    }
+
+    #[test]
+    fn a_late_or_second_answer_finds_nobody() {
+        let pending = Arc::new(Pending::default());
+        let (waiting, _receiver) = pending.add(1).unwrap();
+        let (_second, _other) = pending.add(2).unwrap();
+
+        assert!(pending.hand_over(1, Arrival::Garbled));
+        assert!(!pending.hand_over(1, Arrival::Garbled));
+        drop(waiting);
+        assert!(!pending.hand_over(3, Arrival::TooLarge));
+        pending.close();
+        assert!(pending.add(4).is_none());
+        assert!(!pending.hand_over(2, Arrival::TooLarge));
+    }
+}

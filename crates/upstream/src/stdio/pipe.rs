@@ -1,0 +1,304 @@
+//! The conversation with one child.
+
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use portcullis_core::refusal::Executed;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    sync::{mpsc, watch},
+    time::{Instant, timeout, timeout_at},
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{
+    Launch,
+    child::{self, Group, Process},
+    handshake,
+    line::{self, Line},
+    pending::{Arrival, Pending, Ticket},
+};
+use crate::{
+    error::CallError,
+    mcp::{
+        era::Era,
+        message::{self, Incoming, Outcome},
+        scan::IdScanner,
+    },
+};
+
+/// Messages that wait to be written.
+const QUEUE: usize = 64;
+/// The longest time for writing one message; a child that does not read that long is given up.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time for the last output of a child that has ended.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// The time to end by itself, and then again after a signal.
+const GRACE: Duration = Duration::from_secs(2);
+/// After so many messages in a row that answer nothing, the reader pauses.
+const STRAYS: u32 = 256;
+const STRAY_PAUSE: Duration = Duration::from_millis(20);
+
+/// One child and what waits for it. Dropping it kills the child and all it has started.
+#[derive(Debug)]
+pub(super) struct Pipe {
+    outgoing: mpsc::Sender<Frame>,
+    pending: Arc<Pending>,
+    era: OnceLock<Era>,
+    proved: AtomicBool,
+    /// Set when no more input will come, so that the child ends by itself.
+    finishing: CancellationToken,
+    /// Set to end the child by force.
+    closing: CancellationToken,
+    /// Set when it has ended.
+    gone: CancellationToken,
+    group: Group,
+    _close_on_drop: DropGuard,
+}
+
+/// A message to write, and the ticket by which it can be withdrawn.
+#[derive(Debug)]
+struct Frame {
+    body: Vec<u8>,
+    ticket: Option<Arc<Ticket>>,
+}
+
+impl Pipe {
+    /// Starts the child and agrees on an era with it.
+    pub(super) async fn start(launch: &Launch) -> Result<Self, CallError> {
+        let started = child::start(&launch.slug, &launch.program)?;
+        let (outgoing, frames) = mpsc::channel(QUEUE);
+        let closing = CancellationToken::new();
+        let pipe = Self {
+            outgoing,
+            pending: Arc::default(),
+            era: OnceLock::new(),
+            proved: AtomicBool::new(false),
+            finishing: CancellationToken::new(),
+            closing: closing.clone(),
+            gone: CancellationToken::new(),
+            group: started.process.group(),
+            _close_on_drop: closing.clone().drop_guard(),
+        };
+        let drained = CancellationToken::new();
+        let writer = Writer { frames, finishing: pipe.finishing.clone(), closing: closing.clone() };
+        let reader = Reader {
+            pending: pipe.pending.clone(),
+            replies: pipe.outgoing.downgrade(),
+            changed: launch.changed.clone(),
+            max_line_bytes: launch.max_line_bytes,
+            strays: 0,
+        };
+        let ends = Ends { closing, drained: drained.clone(), gone: pipe.gone.clone() };
+        let write_timeout = launch.call_timeout.min(WRITE_TIMEOUT);
+        launch.tasks.spawn(writer.run(started.stdin, write_timeout));
+        launch.tasks.spawn(reader.run(started.stdout, drained));
+        launch.tasks.spawn(child::log_errors(launch.slug.clone(), started.stderr));
+        launch.tasks.spawn(look_after(started.process, pipe.pending.clone(), ends));
+        let era = handshake::agree(&pipe, launch).await?;
+        // Nothing else sets it.
+        let _ = pipe.era.set(era);
+        Ok(pipe)
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        !self.closing.is_cancelled() && !self.gone.is_cancelled()
+    }
+
+    pub(super) fn era(&self) -> Era {
+        self.era.get().copied().unwrap_or(Era::Modern)
+    }
+
+    /// Remembers that the child has answered a call.
+    pub(super) fn proved_itself(&self) {
+        self.proved.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_proved_itself(&self) -> bool {
+        self.proved.load(Ordering::Relaxed)
+    }
+
+    /// Sends the request `id` and waits for its answer until `deadline`.
+    pub(super) async fn request(
+        &self,
+        id: u64,
+        body: Vec<u8>,
+        deadline: Instant,
+        after: Duration,
+    ) -> Result<Outcome, CallError> {
+        let Some((waiting, arrival)) = self.pending.add(id) else {
+            return Err(CallError::connect_failed());
+        };
+        let mut sending = Sending { pipe: self, id, ticket: Arc::default(), done: false };
+        let frame = Frame { body, ticket: Some(sending.ticket.clone()) };
+        match timeout_at(deadline, self.outgoing.send(frame)).await {
+            Err(_) => return Err(CallError::timeout(after, sending.ticket.withdraw())),
+            Ok(Err(_)) => return Err(CallError::reset(sending.ticket.withdraw())),
+            Ok(Ok(())) => {}
+        }
+        let Ok(arrival) = timeout_at(deadline, arrival).await else {
+            return Err(CallError::timeout(after, sending.ticket.withdraw()));
+        };
+        sending.done = true;
+        drop(waiting);
+        match arrival {
+            Ok(Arrival::Answer(outcome)) => Ok(outcome),
+            Ok(Arrival::TooLarge) => Err(CallError::too_large(Executed::Yes)),
+            Ok(Arrival::Garbled) => Err(CallError::protocol(Executed::Unknown)),
+            Err(_) => Err(CallError::reset(sending.ticket.withdraw())),
+        }
+    }
+
+    /// Sends a message that nobody answers, unless the queue is full.
+    pub(super) fn notify(&self, body: Vec<u8>) {
+        // A notification is a courtesy; a child that does not read does not get it.
+        let _ = self.outgoing.try_send(Frame { body, ticket: None });
+    }
+
+    /// Lets the child end by itself, then asks its group to, then ends it.
+    pub(super) async fn finish(&self) {
+        self.finishing.cancel();
+        if timeout(GRACE, self.gone.cancelled()).await.is_err() {
+            self.group.terminate();
+            if timeout(GRACE, self.gone.cancelled()).await.is_err() {
+                self.closing.cancel();
+                self.gone.cancelled().await;
+            }
+        }
+    }
+}
+
+/// A request on its way. When nobody waits for it any longer it is withdrawn, or the child is
+/// told.
+struct Sending<'a> {
+    pipe: &'a Pipe,
+    id: u64,
+    ticket: Arc<Ticket>,
+    done: bool,
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        if !self.done && self.ticket.withdraw() == Executed::Unknown {
+            self.pipe.notify(message::cancelled(self.id));
+        }
+    }
+}
+
+/// Writes messages, one line each.
+struct Writer {
+    frames: mpsc::Receiver<Frame>,
+    finishing: CancellationToken,
+    closing: CancellationToken,
+}
+
+impl Writer {
+    async fn run<W: AsyncWrite + Unpin>(mut self, mut stdin: W, write_timeout: Duration) {
+        loop {
+            let frame = tokio::select! {
+                biased;
+                () = self.closing.cancelled() => return,
+                frame = self.frames.recv() => frame,
+                () = self.finishing.cancelled() => return,
+            };
+            let Some(Frame { mut body, ticket }) = frame else { return };
+            if ticket.is_some_and(|ticket| !ticket.send()) {
+                continue;
+            }
+            body.push(b'\n');
+            let write = async {
+                stdin.write_all(&body).await?;
+                stdin.flush().await
+            };
+            if !matches!(timeout(write_timeout, write).await, Ok(Ok(()))) {
+                self.closing.cancel();
+                return;
+            }
+        }
+    }
+}
+
+/// Reads lines and hands answers over.
+struct Reader {
+    pending: Arc<Pending>,
+    replies: mpsc::WeakSender<Frame>,
+    changed: watch::Sender<u64>,
+    max_line_bytes: usize,
+    strays: u32,
+}
+
+impl Reader {
+    async fn run<R: AsyncRead + Unpin>(mut self, stdout: R, drained: CancellationToken) {
+        let _drained = drained.drop_guard();
+        let mut stdout = BufReader::with_capacity(32 << 10, stdout);
+        while let Ok(Some(line)) = line::next(&mut stdout, self.max_line_bytes).await {
+            let answered = match line {
+                Line::Whole(line) => self.take(&line),
+                Line::TooLong(Some(id)) => self.pending.hand_over(id, Arrival::TooLarge),
+                // It may be anybody's, so everybody must learn of it.
+                Line::TooLong(None) => return,
+            };
+            self.strays = if answered { 0 } else { self.strays + 1 };
+            if self.strays >= STRAYS {
+                self.strays = 0;
+                tokio::time::sleep(STRAY_PAUSE).await;
+            }
+        }
+    }
+
+    /// Takes one line; says whether somebody waited for it.
+    fn take(&self, line: &[u8]) -> bool {
+        match message::parse(line) {
+            Ok(Incoming::Answer { id: Some(id), outcome }) => {
+                self.pending.hand_over(id, Arrival::Answer(outcome))
+            }
+            Ok(Incoming::Answer { id: None, .. } | Incoming::Notification) => false,
+            Ok(Incoming::ToolsChanged) => {
+                self.changed.send_modify(|count| *count = count.wrapping_add(1));
+                false
+            }
+            Ok(Incoming::Request { id, method }) => {
+                let reply = message::reply(&id, &method);
+                if let (Ok(body), Some(replies)) = (reply, self.replies.upgrade()) {
+                    // A child that asks faster than it reads gets no answer.
+                    let _ = replies.try_send(Frame { body, ticket: None });
+                }
+                false
+            }
+            Err(message::Malformed) => match IdScanner::find(line) {
+                Some(id) => self.pending.hand_over(id, Arrival::Garbled),
+                None => false,
+            },
+        }
+    }
+}
+
+/// The signals around a child's end.
+struct Ends {
+    closing: CancellationToken,
+    drained: CancellationToken,
+    gone: CancellationToken,
+}
+
+/// Waits for a child's end, or brings it about, and lets everybody know.
+async fn look_after(mut process: Process, pending: Arc<Pending>, ends: Ends) {
+    let group = process.group();
+    tokio::select! {
+        () = ends.closing.cancelled() => {}
+        () = ends.drained.cancelled() => {}
+        _ = process.ended() => {}
+    }
+    // Others of the group may hold the output open.
+    group.kill();
+    process.ended().await;
+    // What cannot be read in this time was not written by the child.
+    let _ = timeout(LAST_WORDS, ends.drained.cancelled()).await;
+    ends.closing.cancel();
+    pending.close();
+    ends.gone.cancel();
+}

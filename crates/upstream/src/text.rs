@@ -1,0 +1,131 @@
+//! Making text of strangers harmless to look at.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// The text without characters that a reader cannot see: controls except line feed and tab, zero
+/// width, bidirectional, tag and filler characters.
+#[must_use]
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if text.contains(is_hidden) {
+        Cow::Owned(text.chars().filter(|letter| !is_hidden(*letter)).collect())
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// The visible text, cut to `max_chars` characters.
+#[must_use]
+pub fn clamp(text: &str, max_chars: usize) -> String {
+    text.chars().filter(|letter| !is_hidden(*letter)).take(max_chars).collect()
+}
+
+/// The visible text on one line, cut to `max_chars` characters: fit for a log.
+#[must_use]
+pub fn one_line(text: &str, max_chars: usize) -> String {
+    let letters = text.chars().filter(|letter| !is_hidden(*letter));
+    letters.map(|letter| if letter.is_control() { ' ' } else { letter }).take(max_chars).collect()
+}
+
+/// Whether a reader would not see this character although a model reads it.
+#[must_use]
+pub fn is_hidden(letter: char) -> bool {
+    if letter.is_ascii() {
+        return letter.is_ascii_control() && letter != '\n' && letter != '\t';
+    }
+    matches!(letter,
+        '\u{80}'..='\u{9f}'
+        | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0e}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// A schema with the hidden characters of its titles and descriptions removed; `None` when a
+/// name in it has such characters. Values that instances are compared with stay as they are.
+pub(crate) fn visible_schema(mut schema: Value) -> Option<Value> {
+    clean(&mut schema, Names::Keywords).then_some(schema)
+}
+
+/// What the member names of an object in a schema are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Names {
+    Keywords,
+    Free,
+}
+
+fn clean(node: &mut Value, names: Names) -> bool {
+    match node {
+        Value::Object(members) => members
+            .iter_mut()
+            .all(|(name, member)| !name.contains(is_hidden) && clean_member(name, member, names)),
+        Value::Array(items) => items.iter_mut().all(|item| clean(item, Names::Keywords)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+fn clean_member(name: &str, member: &mut Value, names: Names) -> bool {
+    if names == Names::Free {
+        return clean(member, Names::Keywords);
+    }
+    match (name, member) {
+        ("enum" | "const" | "default" | "examples", _) => true,
+        ("title" | "description" | "$comment", Value::String(text)) => {
+            if let Cow::Owned(seen) = visible(text) {
+                *text = seen;
+            }
+            true
+        }
+        (
+            "properties" | "patternProperties" | "dependentSchemas" | "$defs" | "definitions",
+            member,
+        ) => clean(member, Names::Free),
+        (_, member) => clean(member, Names::Keywords),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn hidden_characters_are_removed_and_the_rest_stays() {
+        let hidden = "\u{1b}[31ma\u{200b}b\u{202e}c\u{e0041}d\u{feff}e\0f\u{ad}g\u{e0100}h";
+
+        assert_eq!(visible(hidden), "[31mabcdefgh");
+        assert_eq!(visible("naïve\n\t日本 ❤\u{fe0f}"), "naïve\n\t日本 ❤\u{fe0f}");
+        assert_eq!(one_line("a\nb\rc", 10), "a bc");
+        assert_eq!(clamp("a\u{200b}bcd", 2), "ab");
+    }
+
+    #[test]
+    fn a_schema_loses_hidden_text_but_keeps_the_values_it_compares_with() {
+        let schema = json!({
+            "description": "x\u{200b}y",
+            "properties": {
+                "description": {"const": "a\u{200b}", "title": "t\u{e0041}"},
+                "default": {"description": "x\u{200b}"},
+            },
+        });
+
+        let seen = visible_schema(schema).unwrap();
+
+        assert_eq!(seen["description"], "xy");
+        assert_eq!(seen["properties"]["description"]["const"], "a\u{200b}");
+        assert_eq!(seen["properties"]["description"]["title"], "t");
+        assert_eq!(seen["properties"]["default"]["description"], "x");
+    }
+
+    #[test]
+    fn a_schema_with_a_hidden_name_is_unusable() {
+        assert_eq!(visible_schema(json!({"properties": {"pa\u{200b}th": {}}})), None);
+    }
+}

@@ -1,0 +1,293 @@
+//! The tools a server lists, bounded and made harmless to look at.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
+
+use portcullis_core::{
+    refusal::Executed,
+    tool::{ToolDefinition, ToolName},
+};
+use serde_json::{Map, Value};
+
+use crate::{
+    error::CallError,
+    params::{self, ParamHeader},
+    text,
+};
+
+/// What a server offers.
+#[derive(Debug, Clone, Default)]
+pub struct ToolList {
+    /// The usable tools, in the server's order.
+    pub tools: Vec<ToolDefinition>,
+    /// The tools that cannot be used; at most 100 of them are named.
+    pub skipped: Vec<Skipped>,
+    /// Whether the server has more than the 20 pages, 1000 tools or 2 MiB that are read.
+    pub truncated: bool,
+    /// For how long the server says this stays true.
+    pub fresh_for: Option<Duration>,
+}
+
+/// A tool that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Its name on one line, without hidden characters, at most 128 characters.
+    pub name: String,
+    /// What is wrong with it.
+    pub why: SkipReason,
+}
+
+/// Why a tool cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SkipReason {
+    /// Its name is outside the grammar of tool names.
+    Name,
+    /// Another tool of that name came before it.
+    Duplicate,
+    /// It is no object or has no object for an input schema.
+    Malformed,
+    /// A name in its schemas has characters that cannot be seen.
+    HiddenCharacters,
+    /// An `x-mcp-header` of it is against the specification.
+    HeaderAnnotation,
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Name => "the name has characters outside A-Z, a-z, 0-9, `_`, `.` and `-`",
+            Self::Duplicate => "another tool of this name came before it",
+            Self::Malformed => "it has no object for an input schema",
+            Self::HiddenCharacters => "a name in its schema has characters that cannot be seen",
+            Self::HeaderAnnotation => "an `x-mcp-header` in its schema is not allowed",
+        })
+    }
+}
+
+pub(crate) const MAX_PAGES: usize = 20;
+pub(crate) const MAX_TOOLS: usize = 1000;
+pub(crate) const MAX_LIST_BYTES: usize = 2 << 20;
+const MAX_SKIPPED: usize = 100;
+const MAX_TITLE_CHARS: usize = 256;
+const MAX_DESCRIPTION_CHARS: usize = 8192;
+const MAX_CURSOR_BYTES: usize = 4096;
+
+/// The arguments to mirror into headers, by tool.
+pub(crate) type ParamHeaders = HashMap<ToolName, Arc<[ParamHeader]>>;
+
+/// Whether the transport has headers, so that `x-mcp-header` counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Headers {
+    Mirrored,
+    None,
+}
+
+/// Puts pages together.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    headers: Headers,
+    list: ToolList,
+    params: ParamHeaders,
+    names: HashSet<ToolName>,
+    cursors: HashSet<String>,
+    seen: usize,
+    bytes: usize,
+}
+
+impl Collector {
+    pub(crate) fn new(headers: Headers) -> Self {
+        Self {
+            headers,
+            list: ToolList::default(),
+            params: ParamHeaders::new(),
+            names: HashSet::new(),
+            cursors: HashSet::new(),
+            seen: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Takes one page and gives the cursor of the next one, if there is one that may be read.
+    pub(crate) fn add_page(
+        &mut self,
+        mut page: Map<String, Value>,
+    ) -> Result<Option<String>, CallError> {
+        let garbage = CallError::protocol(Executed::No);
+        let Some(Value::Array(tools)) = page.remove("tools") else { return Err(garbage) };
+        let ttl = page.get("ttlMs").and_then(Value::as_u64).map(Duration::from_millis);
+        self.list.fresh_for = match (self.list.fresh_for, ttl) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        for tool in tools {
+            self.bytes = self.bytes.saturating_add(weight(&tool));
+            self.seen += 1;
+            if self.seen > MAX_TOOLS || self.bytes > MAX_LIST_BYTES {
+                self.list.truncated = true;
+                return Ok(None);
+            }
+            self.add(tool);
+        }
+        match page.remove("nextCursor") {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(cursor)) if cursor.len() <= MAX_CURSOR_BYTES => {
+                if !self.cursors.insert(cursor.clone()) {
+                    return Err(garbage);
+                }
+                self.list.truncated = self.cursors.len() >= MAX_PAGES;
+                Ok((!self.list.truncated).then_some(cursor))
+            }
+            Some(_) => Err(garbage),
+        }
+    }
+
+    pub(crate) fn finish(self) -> (ToolList, ParamHeaders) {
+        (self.list, self.params)
+    }
+
+    fn add(&mut self, tool: Value) {
+        let name = tool.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if let Err(why) = self.try_add(&name, tool)
+            && self.list.skipped.len() < MAX_SKIPPED
+        {
+            self.list.skipped.push(Skipped { name: text::one_line(&name, 128), why });
+        }
+    }
+
+    fn try_add(&mut self, name: &str, tool: Value) -> Result<(), SkipReason> {
+        let name: ToolName = name.parse().map_err(|_| SkipReason::Name)?;
+        let Value::Object(mut members) = tool else { return Err(SkipReason::Malformed) };
+        if self.names.contains(&name) {
+            return Err(SkipReason::Duplicate);
+        }
+        let input = members.remove("inputSchema").filter(Value::is_object);
+        let input = input.ok_or(SkipReason::Malformed)?;
+        if self.headers == Headers::Mirrored {
+            let params = params::find(&input).map_err(|_| SkipReason::HeaderAnnotation)?;
+            if !params.is_empty() {
+                self.params.insert(name.clone(), params.into());
+            }
+        }
+        let seen = |schema| text::visible_schema(schema).ok_or(SkipReason::HiddenCharacters);
+        let output = members.remove("outputSchema").filter(|schema| !schema.is_null());
+        let annotations = members.remove("annotations").filter(Value::is_object);
+        let definition = ToolDefinition {
+            title: short(members.get("title"), MAX_TITLE_CHARS),
+            description: short(members.get("description"), MAX_DESCRIPTION_CHARS),
+            input_schema: seen(input)?,
+            output_schema: output.map(seen).transpose()?,
+            annotations: annotations.map(seen).transpose()?.unwrap_or(Value::Null),
+            name: name.clone(),
+        };
+        self.names.insert(name);
+        self.list.tools.push(definition);
+        Ok(())
+    }
+}
+
+fn short(text: Option<&Value>, max_chars: usize) -> Option<String> {
+    let text = text.and_then(Value::as_str)?;
+    Some(text::clamp(text, max_chars))
+}
+
+/// About the bytes that a value takes as text.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => 5,
+        Value::Number(number) => number.as_str().len() + 1,
+        Value::String(text) => text.len() + 3,
+        Value::Array(items) => items.iter().map(weight).sum::<usize>() + 2,
+        Value::Object(members) => {
+            members.iter().map(|(name, member)| name.len() + 4 + weight(member)).sum::<usize>() + 2
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn page(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    fn one_page(tools: Value) -> ToolList {
+        let mut collector = Collector::new(Headers::Mirrored);
+        collector.add_page(page(json!({ "tools": tools }))).unwrap();
+        collector.finish().0
+    }
+
+    #[test]
+    fn unusable_tools_are_skipped_by_name_and_the_others_stay() {
+        let list = one_page(json!([
+            {"name": "good", "inputSchema": {"type": "object"}},
+            {"name": "good", "inputSchema": {"type": "object"}},
+            {"name": "bad\u{200b} name\n", "inputSchema": {"type": "object"}},
+            {"name": "no_schema"},
+            {"name": "hidden", "inputSchema": {"properties": {"a\u{200b}": {}}}},
+            {"name": "header", "inputSchema": {"x-mcp-header": "A"}},
+            7,
+        ]));
+
+        let skipped: Vec<_> =
+            list.skipped.iter().map(|skipped| (skipped.name.as_str(), skipped.why)).collect();
+        assert_eq!(list.tools.len(), 1);
+        assert_eq!(
+            skipped,
+            [
+                ("good", SkipReason::Duplicate),
+                ("bad name ", SkipReason::Name),
+                ("no_schema", SkipReason::Malformed),
+                ("hidden", SkipReason::HiddenCharacters),
+                ("header", SkipReason::HeaderAnnotation),
+                ("", SkipReason::Name),
+            ]
+        );
+    }
+
+    #[test]
+    fn titles_and_descriptions_are_cleaned_and_cut() {
+        let long = "x".repeat(9000);
+        let list = one_page(json!([{
+            "name": "a", "title": "T\u{202e}", "description": long,
+            "inputSchema": {"type": "object"}, "annotations": {"title": "\u{e0041}x"},
+        }]));
+
+        let tool = &list.tools[0];
+        assert_eq!(tool.title.as_deref(), Some("T"));
+        assert_eq!(tool.description.as_ref().map(String::len), Some(MAX_DESCRIPTION_CHARS));
+        assert_eq!(tool.annotations, json!({"title": "x"}));
+    }
+
+    #[test]
+    fn too_many_tools_pages_or_bytes_end_the_list() {
+        let tool = |name: String, text: &str| json!({"name": name, "inputSchema": {"type": "object"}, "x": text});
+        let many: Vec<_> = (0..=MAX_TOOLS).map(|n| tool(format!("t{n}"), "")).collect();
+        let large: Vec<_> = (0..3).map(|n| tool(format!("t{n}"), &"x".repeat(1 << 20))).collect();
+
+        let (many, large) = (one_page(json!(many)), one_page(json!(large)));
+
+        assert_eq!((many.tools.len(), many.truncated), (MAX_TOOLS, true));
+        assert_eq!((large.tools.len(), large.truncated), (1, true));
+    }
+
+    #[test]
+    fn pages_end_at_the_twentieth_and_a_repeated_cursor_is_an_error() {
+        let mut collector = Collector::new(Headers::None);
+        let next = |n: usize| page(json!({"tools": [], "nextCursor": format!("c{n}")}));
+        let pages = (1..100).take_while(|n| collector.add_page(next(*n)).unwrap().is_some());
+
+        assert_eq!(pages.count() + 1, MAX_PAGES);
+        assert!(collector.finish().0.truncated);
+
+        let mut looping = Collector::new(Headers::None);
+        looping.add_page(next(1)).unwrap();
+        assert!(looping.add_page(next(1)).is_err());
+    }
+}

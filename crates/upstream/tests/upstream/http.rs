@@ -1,0 +1,250 @@
+//! HTTP servers that hang, drip, lie and flood.
+
+use std::time::Duration;
+
+use axum::{
+    body::Body,
+    http::{StatusCode, header::CONTENT_ENCODING},
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use portcullis_core::refusal::{Executed, UpstreamReason};
+use portcullis_upstream::{CallErrorKind, Endpoint, ServerSettings, Transport};
+use serde_json::json;
+
+use crate::{
+    fake::{Fake, Seen, content, error, event, events, message, success, typed},
+    support::{call, failure, server, settings, text, upstream},
+};
+
+async fn fails(
+    answer: impl Fn(&Seen) -> Response + Send + Sync + 'static,
+) -> (CallErrorKind, Executed) {
+    let fake = Fake::modern(answer).await;
+    let ended = failure(&fake.client()).await;
+    let calls = fake.methods().iter().filter(|method| *method == "tools/call").count();
+    assert_eq!(calls, 1, "a call is sent once");
+    ended
+}
+
+#[tokio::test]
+async fn a_modern_call_carries_its_headers_and_the_credential() {
+    let fake = Fake::modern(|seen| success(&seen.id(), &content("hello"))).await;
+    let client = fake.client();
+
+    let answer = call(&client, json!({"n": 1})).await.unwrap();
+
+    let sent = fake.seen().pop().unwrap();
+    assert_eq!(text(&answer), "hello");
+    assert_eq!(fake.methods(), ["server/discover", "tools/call"]);
+    assert_eq!(sent.header("mcp-protocol-version"), Some("2026-07-28"));
+    assert_eq!(sent.header("mcp-method"), Some("tools/call"));
+    assert_eq!(sent.header("mcp-name"), Some("act"));
+    assert_eq!(sent.header("accept"), Some("application/json, text/event-stream"));
+    assert_eq!(sent.header("authorization"), Some("Bearer hunter2"));
+    assert_eq!(sent.header("accept-encoding"), None);
+    assert_eq!(sent.message["params"]["arguments"], json!({"n": 1}));
+}
+
+#[tokio::test]
+async fn an_answer_in_a_stream_ends_the_call_while_the_stream_goes_on() {
+    let fake = Fake::modern(|seen| {
+        let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+        let wrong = message(&json!(1), &content("wrong"));
+        let right = message(&seen.id(), &content("right"));
+        let first =
+            vec![": hi\n\n".to_owned(), event(&changed.to_string()), event(&wrong), event(&right)];
+        events(first, stream::pending())
+    })
+    .await;
+    let client = fake.client();
+    let changed = client.tools_changed();
+
+    let answer = call(&client, json!({})).await.unwrap();
+
+    assert_eq!(text(&answer), "right");
+    assert!(changed.has_changed().unwrap());
+}
+
+#[tokio::test]
+async fn statuses_get_their_defined_answers() {
+    use UpstreamReason::{Http5xx, ProtocolError};
+    for (status, kind, executed) in [
+        (401, CallErrorKind::AuthRequired, Executed::No),
+        (403, CallErrorKind::AuthRequired, Executed::No),
+        (404, upstream(ProtocolError), Executed::No),
+        (429, upstream(ProtocolError), Executed::No),
+        (400, upstream(ProtocolError), Executed::Unknown),
+        (302, upstream(ProtocolError), Executed::Unknown),
+        (307, upstream(ProtocolError), Executed::Unknown),
+        (500, upstream(Http5xx), Executed::Unknown),
+        (503, upstream(Http5xx), Executed::Unknown),
+        (202, upstream(ProtocolError), Executed::Unknown),
+    ] {
+        let status = StatusCode::from_u16(status).unwrap();
+        let ended =
+            fails(move |_| (status, [("location", "/elsewhere")], "hunter2").into_response());
+
+        assert_eq!(ended.await, (kind, executed), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn json_rpc_errors_say_whether_the_tool_may_have_run() {
+    use UpstreamReason::{InteractionRequired, JsonrpcError};
+    for (code, reason, executed) in [
+        (-32601, JsonrpcError, Executed::No),
+        (-32602, JsonrpcError, Executed::No),
+        (-32603, JsonrpcError, Executed::Unknown),
+        (-32021, InteractionRequired, Executed::Unknown),
+        (-32042, InteractionRequired, Executed::Unknown),
+    ] {
+        for status in [StatusCode::OK, StatusCode::BAD_REQUEST] {
+            let ended = fails(move |seen| error(status, &seen.id(), code)).await;
+
+            assert_eq!(ended, (upstream(reason), executed), "{code} {status}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_mcp_is_a_protocol_error() {
+    let unknown = (upstream(UpstreamReason::ProtocolError), Executed::Unknown);
+
+    let html = fails(|_| typed("text/html", "<p>hunter2</p>"));
+    assert_eq!(html.await, unknown);
+    let garbage = fails(|_| typed("application/json", "hunter2"));
+    assert_eq!(garbage.await, unknown);
+    let other_id = fails(|_| success(&json!(1), &content("x")));
+    assert_eq!(other_id.await, unknown);
+    let twice = fails(|seen| {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{0},"id":{0},"result":{{}}}}"#, seen.id());
+        typed("application/json", body)
+    });
+    assert_eq!(twice.await, unknown);
+    let no_result = fails(|seen| success(&seen.id(), &json!({"content": "x"})));
+    assert_eq!(no_result.await, unknown);
+    let packed = fails(|seen| {
+        let body = typed("application/json", message(&seen.id(), &content("x")));
+        ([(CONTENT_ENCODING, "gzip")], body).into_response()
+    });
+    assert_eq!(packed.await, unknown);
+    let never_answered = fails(|_| events(vec![event("{}")], stream::empty()));
+    assert_eq!(never_answered.await, unknown);
+}
+
+#[tokio::test]
+async fn a_conversation_is_not_offered() {
+    let ended = fails(|seen| success(&seen.id(), &json!({"resultType": "input_required"})));
+
+    let expected = upstream(UpstreamReason::InteractionRequired);
+    assert_eq!(ended.await, (expected, Executed::Unknown));
+}
+
+#[tokio::test]
+async fn answers_that_are_too_large_are_cut_off_however_they_come() {
+    let expected = (upstream(UpstreamReason::ResponseTooLarge), Executed::Yes);
+    let large = || content(&"x".repeat(60_000));
+
+    let announced = fails(move |seen| success(&seen.id(), &large()));
+    assert_eq!(announced.await, expected);
+    let endless = fails(|_| {
+        let pieces =
+            stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(&[b' '; 4096])));
+        typed("application/json", Body::from_stream(pieces))
+    });
+    assert_eq!(endless.await, expected);
+    let in_an_event =
+        fails(move |seen| events(vec![event(&message(&seen.id(), &large()))], stream::pending()));
+    assert_eq!(in_an_event.await, expected);
+}
+
+#[tokio::test]
+async fn a_stream_without_end_is_cut_off() {
+    let ended = fails(|_| {
+        let notification = event(r#"{"jsonrpc":"2.0","method":"notifications/message"}"#);
+        events(Vec::new(), stream::repeat(notification))
+    });
+
+    assert_eq!(ended.await, (upstream(UpstreamReason::ProtocolError), Executed::Unknown));
+}
+
+#[tokio::test]
+async fn silence_and_dripping_end_at_the_deadline() {
+    let drip = |_: &Seen| {
+        let slowly = stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            Some((Ok::<_, std::io::Error>(Bytes::from_static(b" ")), ()))
+        });
+        typed("application/json", Body::from_stream(slowly))
+    };
+    let silent = |_: &Seen| events(Vec::new(), stream::pending());
+    for fake in [Fake::modern(drip).await, Fake::modern(silent).await] {
+        let after = Duration::from_millis(500);
+        let client = server(ServerSettings { call_timeout: after, ..settings(fake.transport()) });
+
+        let ended = failure(&client).await;
+
+        assert_eq!(ended, (CallErrorKind::Timeout { after }, Executed::Unknown));
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_in_the_middle_leaves_the_call_unknown() {
+    let broken = || stream::once(async { Err::<Bytes, _>(std::io::Error::other("broken")) });
+    let start = || stream::once(async { Ok(Bytes::from_static(b"{\"jsonrpc\":")) });
+
+    let json =
+        fails(move |_| typed("application/json", Body::from_stream(start().chain(broken()))));
+    let events =
+        fails(move |_| typed("text/event-stream", Body::from_stream(start().chain(broken()))));
+
+    let expected = (upstream(UpstreamReason::ConnectionReset), Executed::Unknown);
+    assert_eq!(json.await, expected);
+    assert_eq!(events.await, expected);
+}
+
+#[tokio::test]
+async fn nobody_at_the_address_is_a_failed_connection() {
+    let fake = Fake::modern(|seen| success(&seen.id(), &content("x"))).await;
+    let address = fake.address;
+    drop(fake);
+    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let nobody = free.local_addr().unwrap();
+    drop(free);
+    assert_ne!(address, nobody);
+    let endpoint = Endpoint::named(&format!("http://{nobody}/")).unwrap();
+    let client = server(settings(Transport::Http { endpoint, credential: None }));
+
+    assert_eq!(failure(&client).await, (upstream(UpstreamReason::ConnectFailed), Executed::No));
+}
+
+#[tokio::test]
+async fn a_name_that_leads_into_a_private_network_is_not_dialled() {
+    let fake = Fake::modern(|seen| success(&seen.id(), &content("x"))).await;
+    let url = format!("https://localhost:{}/", fake.address.port());
+    let endpoint = Endpoint::public(&url).unwrap();
+    let client = server(settings(Transport::Http { endpoint, credential: None }));
+
+    assert_eq!(failure(&client).await, (upstream(UpstreamReason::ConnectFailed), Executed::No));
+    assert!(fake.seen().is_empty());
+}
+
+#[tokio::test]
+async fn too_many_calls_are_shed_and_a_hung_server_blocks_no_other() {
+    let hung = Fake::modern(|_| events(Vec::new(), stream::pending())).await;
+    let quick = Fake::modern(|seen| success(&seen.id(), &content("quick"))).await;
+    let after = Duration::from_millis(700);
+    let hurried =
+        ServerSettings { call_timeout: after, max_in_flight: 2, ..settings(hung.transport()) };
+    let (hung_client, quick_client) = (server(hurried), quick.client());
+    let calls = (0..5).map(|_| failure(&hung_client));
+
+    let (ended, answer) =
+        tokio::join!(futures_util::future::join_all(calls), call(&quick_client, json!({})),);
+
+    let shed = ended.iter().filter(|end| **end == (CallErrorKind::Overloaded, Executed::No));
+    assert_eq!(shed.count(), 3, "{ended:?}");
+    assert!(answer.is_ok());
+}

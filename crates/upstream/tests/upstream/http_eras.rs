@@ -1,0 +1,294 @@
+//! Eras, sessions, catalogues and announcements over HTTP.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use axum::{
+    http::{Method, StatusCode},
+    response::{IntoResponse, Response},
+};
+use futures_util::stream;
+use portcullis_core::refusal::{Executed, UpstreamReason};
+use portcullis_upstream::{Protocol, ServerSettings};
+use serde_json::json;
+
+use crate::{
+    fake::{Fake, Seen, content, discovered, error, event, events, message, success},
+    support::{call, failure, server, settings, text, upstream},
+};
+
+/// A server of the older era; `call` answers `tools/call` in a session.
+async fn legacy(
+    session: impl Fn() -> String + Send + Sync + 'static,
+    call: impl Fn(&Seen) -> Response + Send + Sync + 'static,
+) -> Fake {
+    Fake::start(move |seen| match (&seen.verb, seen.method()) {
+        (&Method::POST, "initialize") => {
+            let result = json!({
+                "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "old", "version": "1"},
+            });
+            ([("mcp-session-id", session())], success(&seen.id(), &result)).into_response()
+        }
+        (&Method::POST, "tools/call") => call(seen),
+        (&Method::POST, method) if method.starts_with("notifications/") => {
+            StatusCode::ACCEPTED.into_response()
+        }
+        (&Method::DELETE, _) => StatusCode::OK.into_response(),
+        _ => error(StatusCode::BAD_REQUEST, &json!(null), -32000),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_server_of_the_older_era_gets_a_session_that_is_used_and_ended() {
+    let fake = legacy(|| "s-1".to_owned(), |seen| success(&seen.id(), &content("old"))).await;
+    let client = fake.client();
+
+    let answer = call(&client, json!({})).await.unwrap();
+    call(&client, json!({})).await.unwrap();
+    client.shutdown().await;
+
+    let seen = fake.seen();
+    assert_eq!(text(&answer), "old");
+    assert_eq!(
+        fake.methods(),
+        [
+            "server/discover",
+            "initialize",
+            "notifications/initialized",
+            "tools/call",
+            "tools/call",
+            ""
+        ]
+    );
+    assert_eq!(seen[1].header("mcp-session-id"), None);
+    for later in &seen[2..] {
+        assert_eq!(later.header("mcp-session-id"), Some("s-1"));
+        assert_eq!(later.header("mcp-protocol-version"), Some("2025-06-18"));
+        assert_eq!(later.header("mcp-method"), None);
+    }
+    assert_eq!(seen[5].verb, Method::DELETE);
+}
+
+#[tokio::test]
+async fn a_forgotten_session_is_renewed_once_and_the_call_goes_out_again() {
+    let sessions = AtomicUsize::new(0);
+    let next = move || format!("s-{}", sessions.fetch_add(1, Ordering::Relaxed));
+    let fake = legacy(next, |seen| match seen.header("mcp-session-id") {
+        Some("s-0") => error(StatusCode::NOT_FOUND, &json!(null), -32001),
+        _ => success(&seen.id(), &content("renewed")),
+    })
+    .await;
+    let client = fake.client();
+    let changed = client.tools_changed();
+
+    let answer = call(&client, json!({})).await.unwrap();
+
+    assert_eq!(text(&answer), "renewed");
+    assert!(changed.has_changed().unwrap());
+}
+
+#[tokio::test]
+async fn a_server_that_forgets_every_session_is_not_asked_a_third_time() {
+    let fake =
+        legacy(|| "s".to_owned(), |_| error(StatusCode::NOT_FOUND, &json!(null), -32001)).await;
+
+    let ended = failure(&fake.client()).await;
+
+    let calls = fake.methods().iter().filter(|method| *method == "tools/call").count();
+    assert_eq!(ended, (upstream(UpstreamReason::ProtocolError), Executed::No));
+    assert_eq!(calls, 2);
+}
+
+#[tokio::test]
+async fn many_first_calls_share_one_initialization() {
+    let fake = legacy(|| "s".to_owned(), |seen| success(&seen.id(), &content("x"))).await;
+    let client = fake.client();
+
+    let calls = futures_util::future::join_all((0..20).map(|_| call(&client, json!({})))).await;
+
+    let initializations = fake.methods().iter().filter(|method| *method == "initialize").count();
+    assert!(calls.iter().all(Result::is_ok));
+    assert_eq!(initializations, 1);
+}
+
+#[tokio::test]
+async fn a_server_that_changes_its_era_is_found_out_again() {
+    let modern = Arc::new(AtomicUsize::new(1));
+    let is_modern = modern.clone();
+    let fake = Fake::start(move |seen| {
+        let modern = is_modern.load(Ordering::Relaxed) == 1;
+        match seen.method() {
+            "server/discover" if modern => discovered(seen),
+            "initialize" if !modern => {
+                success(&seen.id(), &json!({"protocolVersion": "2025-11-25"}))
+            }
+            "tools/call" if modern || seen.header("mcp-method").is_none() => {
+                success(&seen.id(), &content("x"))
+            }
+            "notifications/initialized" => StatusCode::ACCEPTED.into_response(),
+            _ => (StatusCode::BAD_REQUEST, "what?").into_response(),
+        }
+    })
+    .await;
+    let client = fake.client();
+    call(&client, json!({})).await.unwrap();
+    modern.store(0, Ordering::Relaxed);
+
+    let lost = failure(&client).await;
+    let found = call(&client, json!({})).await;
+
+    assert_eq!(lost, (upstream(UpstreamReason::ProtocolError), Executed::Unknown));
+    assert!(found.is_ok());
+}
+
+#[tokio::test]
+async fn a_failing_handshake_never_means_that_a_call_was_carried_out() {
+    use UpstreamReason::{Http5xx, ProtocolError};
+    for (status, kind) in [(500, Http5xx), (404, ProtocolError), (200, ProtocolError)] {
+        let status = StatusCode::from_u16(status).unwrap();
+        let fake = Fake::start(move |_| (status, "hunter2").into_response()).await;
+
+        assert_eq!(failure(&fake.client()).await, (upstream(kind), Executed::No), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_version_that_nobody_knows_is_a_protocol_error() {
+    let fake = Fake::start(|seen| match seen.method() {
+        "server/discover" => {
+            success(&seen.id(), &json!({"supportedVersions": ["2099-01-01"], "capabilities": {}}))
+        }
+        _ => success(&seen.id(), &json!({"protocolVersion": "2099-01-01"})),
+    })
+    .await;
+
+    for protocol in [Protocol::Auto, Protocol::Modern, Protocol::Legacy] {
+        let client = server(ServerSettings { protocol, ..settings(fake.transport()) });
+        let expected = (upstream(UpstreamReason::ProtocolError), Executed::No);
+        assert_eq!(failure(&client).await, expected, "{protocol:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_is_resumed_where_it_stopped() {
+    let id = Arc::new(std::sync::Mutex::new(json!(null)));
+    let kept = id.clone();
+    let fake = Fake::start(move |seen| match (&seen.verb, seen.method()) {
+        (&Method::POST, "initialize") => {
+            success(&seen.id(), &json!({"protocolVersion": "2025-11-25"}))
+        }
+        (&Method::POST, "tools/call") => {
+            *kept.lock().unwrap() = seen.id();
+            events(vec!["id: 41\nretry: 10\ndata:\n\n".to_owned()], stream::empty())
+        }
+        (&Method::GET, _) => {
+            let id = id.lock().unwrap().clone();
+            events(vec![event(&message(&id, &content("resumed")))], stream::pending())
+        }
+        (&Method::POST, "notifications/initialized") => StatusCode::ACCEPTED.into_response(),
+        _ => StatusCode::BAD_REQUEST.into_response(),
+    })
+    .await;
+
+    let answer = call(&fake.client(), json!({})).await.unwrap();
+
+    let resumed = fake.seen().pop().unwrap();
+    assert_eq!(text(&answer), "resumed");
+    assert_eq!(resumed.header("last-event-id"), Some("41"));
+    assert_eq!(fake.methods().iter().filter(|method| *method == "tools/call").count(), 1);
+}
+
+#[tokio::test]
+async fn announcements_are_heard_on_a_stream_of_their_own() {
+    let fake = Fake::start(|seen| match seen.method() {
+        "server/discover" => {
+            let capabilities = json!({"tools": {"listChanged": true}});
+            let result = json!({
+                "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
+            });
+            success(&seen.id(), &result)
+        }
+        "subscriptions/listen" => {
+            let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+            events(vec![event(&changed.to_string())], stream::pending())
+        }
+        _ => success(&seen.id(), &json!({"tools": []})),
+    })
+    .await;
+    let client = fake.client();
+    let mut changed = client.tools_changed();
+
+    client.list_tools().await.unwrap();
+    changed.changed().await.unwrap();
+
+    let seen = fake.seen();
+    let listen = seen.iter().find(|seen| seen.method() == "subscriptions/listen").unwrap();
+    assert_eq!(listen.message["params"]["notifications"], json!({"toolsListChanged": true}));
+    assert_eq!(listen.header("mcp-method"), Some("subscriptions/listen"));
+}
+
+#[tokio::test]
+async fn pages_are_followed_to_the_end_and_arguments_are_mirrored_afterwards() {
+    let fake = Fake::start(|seen| match seen.method() {
+        "server/discover" => discovered(seen),
+        "tools/list" => {
+            let page = seen.message["params"]["cursor"].as_str().map_or(0, |c| c.parse().unwrap());
+            let tool = json!({"name": format!("t{page}"), "inputSchema": {"type": "object"}});
+            let act = json!({"name": "act", "inputSchema": {"type": "object", "properties": {
+                "region": {"type": "string", "x-mcp-header": "Region"},
+            }}});
+            let mut result = json!({"tools": [tool], "ttlMs": 1000});
+            match page {
+                0 | 1 => result["nextCursor"] = json!((page + 1).to_string()),
+                _ => result["tools"] = json!([tool, act]),
+            }
+            success(&seen.id(), &result)
+        }
+        _ => success(&seen.id(), &content("x")),
+    })
+    .await;
+    let client = fake.client();
+
+    let list = client.list_tools().await.unwrap();
+    call(&client, json!({"region": "us-west1"})).await.unwrap();
+
+    let names: Vec<_> = list.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["t0", "t1", "t2", "act"]);
+    assert!(!list.truncated);
+    assert_eq!(list.fresh_for.map(|ttl| ttl.as_secs()), Some(1));
+    assert_eq!(fake.seen().pop().unwrap().header("mcp-param-region"), Some("us-west1"));
+}
+
+#[tokio::test]
+async fn requests_of_an_older_server_are_answered_while_the_call_waits() {
+    let (answered, waits) = tokio::sync::watch::channel(0);
+    let fake = Fake::start(move |seen| match seen.method() {
+        "initialize" => success(&seen.id(), &json!({"protocolVersion": "2025-11-25"})),
+        "tools/call" => {
+            let ping = json!({"jsonrpc": "2.0", "id": "p", "method": "ping"}).to_string();
+            let ask = json!({"jsonrpc": "2.0", "id": "s", "method": "sampling/createMessage"});
+            let last = message(&seen.id(), &content("heard"));
+            let mut waits = waits.clone();
+            let last = stream::once(async move {
+                waits.wait_for(|count| *count == 2).await.unwrap();
+                event(&last)
+            });
+            events(vec![event(&ping), event(&ask.to_string())], last)
+        }
+        "" if seen.id().is_string() => {
+            answered.send_modify(|count| *count += 1);
+            StatusCode::ACCEPTED.into_response()
+        }
+        "notifications/initialized" => StatusCode::ACCEPTED.into_response(),
+        _ => StatusCode::BAD_REQUEST.into_response(),
+    })
+    .await;
+
+    let answer = call(&fake.client(), json!({})).await.unwrap();
+
+    assert_eq!(text(&answer), "heard");
+}

@@ -1,0 +1,14 @@
+//! Upstream servers of every temper, over real sockets and real processes.
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod http;
+#[cfg(test)]
+mod http_eras;
+#[cfg(test)]
+mod sample;
+#[cfg(test)]
+mod stdio;
+#[cfg(test)]
+mod support;
