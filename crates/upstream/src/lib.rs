@@ -1,1 +1,34 @@
-//! .
+//! What is reached: MCP servers over stdio and streamable HTTP.
+//!
+//! The only crate that dials out or starts processes. It speaks both eras of MCP, the stateless
+//! one (2026-07-28) and the one with an `initialize` handshake (2025-11-25 and before), and finds
+//! out by itself which one a server speaks. Upstreams are taken to be hostile: whatever they send
+//! is bounded in size, time and number, and nothing they say reaches an error message.
+//!
+//! **Invariant:** a `tools/call` of which a byte may have been sent is never sent again. The one
+//! exception is the protocol's own: a server that answers 404 to a session it no longer knows has
+//! not looked at the call, which then goes out once more in a new session.
+
+pub mod answer;
+pub mod error;
+pub mod outbound;
+pub mod reach;
+pub mod sample;
+pub mod server;
+pub mod settings;
+pub mod text;
+pub mod tools;
+
+mod http;
+mod ids;
+mod mcp;
+mod params;
+mod stdio;
+
+pub use answer::CallAnswer;
+pub use error::{CallError, CallErrorKind};
+pub use outbound::Outbound;
+pub use reach::{Endpoint, Reach};
+pub use server::{Dispatch, Server};
+pub use settings::{Credential, Program, Protocol, ServerSettings, SettingsError, Transport};
+pub use tools::{SkipReason, Skipped, ToolList};

@@ -101,13 +101,13 @@ impl Stdio {
                 return Ok(pipe.clone());
             }
             let proved = pipe.has_proved_itself();
-            state.backoff.died(proved);
+            state.backoff.died(Instant::now(), proved);
             state.pipe = None;
         }
-        if state.backoff.is_resting() {
+        if state.backoff.is_resting(Instant::now()) {
             return Err(CallError::connect_failed());
         }
-        state.backoff.starting();
+        state.backoff.starting(Instant::now());
         let pipe = Arc::new(Pipe::start(&self.launch).await.map_err(CallError::before_the_call)?);
         state.backoff.started();
         state.pipe = Some(pipe.clone());

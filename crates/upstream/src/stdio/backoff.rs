@@ -18,17 +18,17 @@ pub(super) struct Backoff {
 
 impl Backoff {
     /// A child ended; `proved` when it had answered calls, which clears what was before it.
-    pub(super) fn died(&mut self, proved: bool) {
+    pub(super) fn died(&mut self, now: Instant, proved: bool) {
         self.failures = if proved { 1 } else { self.failures.saturating_add(1) };
-        self.rest();
+        self.rest(now);
     }
 
     /// A start begins. Unless [`Self::started`] follows, even because nobody waits any longer, it
     /// counts as failed.
-    pub(super) fn starting(&mut self) {
+    pub(super) fn starting(&mut self, now: Instant) {
         self.failures_before_start = self.failures;
         self.failures = self.failures.saturating_add(1).max(2);
-        self.rest();
+        self.rest(now);
     }
 
     /// The start that began has succeeded.
@@ -38,14 +38,14 @@ impl Backoff {
     }
 
     /// Whether it is too early for another start.
-    pub(super) fn is_resting(&self) -> bool {
-        self.rests_until.is_some_and(|until| Instant::now() < until)
+    pub(super) fn is_resting(&self, now: Instant) -> bool {
+        self.rests_until.is_some_and(|until| now < until)
     }
 
-    fn rest(&mut self) {
+    fn rest(&mut self, now: Instant) {
         let doublings = self.failures.saturating_sub(2).min(16);
         let rest = (FIRST_REST * 2_u32.pow(doublings)).min(LONGEST_REST);
-        self.rests_until = (self.failures > 1).then(|| Instant::now() + rest);
+        self.rests_until = (self.failures > 1).then(|| now + rest);
     }
 }
 
@@ -53,34 +53,34 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn the_first_death_costs_no_rest_and_each_further_one_twice_the_time() {
-        let mut backoff = Backoff::default();
+    #[test]
+    fn the_first_death_costs_no_rest_and_each_further_one_twice_the_time() {
+        let (mut backoff, now) = (Backoff::default(), Instant::now());
 
-        backoff.died(true);
-        assert!(!backoff.is_resting());
+        backoff.died(now, true);
+        assert!(!backoff.is_resting(now));
 
-        let mut rests = Vec::new();
-        for _ in 0..9 {
-            backoff.died(false);
-            let start = Instant::now();
-            while backoff.is_resting() {
-                tokio::time::advance(Duration::from_millis(250)).await;
-            }
-            rests.push((Instant::now() - start).as_millis());
+        for expected in [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000] {
+            backoff.died(now, false);
+            let end = now + Duration::from_millis(expected);
+            assert!(backoff.is_resting(end - Duration::from_millis(1)), "{expected}");
+            assert!(!backoff.is_resting(end), "{expected}");
         }
-        assert_eq!(rests, [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
 
-        backoff.died(true);
-        assert!(!backoff.is_resting());
+        backoff.died(now, true);
+        assert!(!backoff.is_resting(now));
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_start_that_is_given_up_counts_as_failed() {
-        let mut backoff = Backoff::default();
+    #[test]
+    fn a_start_that_is_given_up_counts_as_failed_and_one_that_succeeds_does_not() {
+        let (mut backoff, now) = (Backoff::default(), Instant::now());
 
-        backoff.starting();
+        backoff.starting(now);
+        assert!(backoff.is_resting(now));
 
-        assert!(backoff.is_resting());
+        backoff.started();
+        assert!(!backoff.is_resting(now));
+        backoff.died(now, false);
+        assert!(!backoff.is_resting(now));
     }
 }

@@ -150,7 +150,8 @@ async fn answers_that_are_too_large_are_cut_off_however_they_come() {
     let announced = fails(move |seen| success(&seen.id(), &large()));
     assert_eq!(announced.await, expected);
     let endless = fails(|_| {
-        let pieces = stream::repeat(Ok::<_, std::io::Error>(Bytes::from_static(&[b' '; 4096])));
+        let pieces =
+            stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(&[b' '; 4096])));
         typed("application/json", Body::from_stream(pieces))
     });
     assert_eq!(endless.await, expected);
