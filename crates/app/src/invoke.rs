@@ -14,7 +14,7 @@ use portcullis_core::{
     principal::Scope,
     refusal::{Executed, Refusal, TOKEN_SCOPES},
 };
-use portcullis_upstream::{CallAnswer, CallError, Trace};
+use portcullis_upstream::{CallAnswer, CallError, Dispatch};
 use serde_json::Value;
 
 pub use crate::answers::GovernanceView;
@@ -148,11 +148,13 @@ impl App {
     pub(crate) async fn perform(&self, ready: Ready) -> Done {
         let mut governance = allowed(ready.call.ruling(), ready.policies.version());
         let origin = &ready.ctx.origin;
-        let trace = Trace {
+        let dispatch = Dispatch {
+            name: &ready.call.tool().definition.name,
+            arguments: ready.call.input(),
             traceparent: origin.traceparent.as_deref(),
             tracestate: origin.tracestate.as_deref(),
         };
-        let answered = ready.visible.provider.server().call_tool(&ready.call, trace).await;
+        let answered = ready.visible.provider.server().call_tool(dispatch).await;
         match answered {
             Err(error) => self.failed(&ready, governance, &error),
             Ok(answer) => match self.judge_answer(&ready, answer) {

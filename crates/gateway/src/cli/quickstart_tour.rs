@@ -16,19 +16,19 @@ struct Stop {
 
 const STOPS: [Stop; 3] = [
     Stop {
-        title: "1. Allowed: the policy `sample-read` permits reading",
+        title: "1. Allowed: reading is permitted",
         tool: "sample:list_items",
         input: || json!({"limit": 2}),
     },
     Stop {
-        title: "2. Denied: the policy `no-bulk-listing` forbids more than 100 at once",
+        title: "2. Denied: a policy forbids listing more than 100 at once",
         tool: "sample:list_items",
         input: || json!({"limit": 500}),
     },
     Stop {
         title: "3. Redacted: the e-mail address and card number in the answer are masked",
         tool: "sample:get_customer",
-        input: || json!({"id": "cus_1"}),
+        input: || json!({"id": "cus_1001"}),
     },
 ];
 
