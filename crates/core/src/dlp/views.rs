@@ -204,7 +204,9 @@ fn escaped_segments(body: &Body, first: usize, range: Range<usize>) -> Vec<u32> 
     }
     if !text.is_ascii() {
         let all = (small(first)..).zip(body.segments.iter().skip(first));
-        let foreign = all.filter(|(_, segment)| !body.slice(segment.range()).is_ascii());
+        let foreign = all
+            .take_while(|(_, segment)| segment.end as usize <= range.end)
+            .filter(|(_, segment)| !body.slice(segment.range()).is_ascii());
         found.extend(foreign.map(|(index, _)| index));
         found.sort_unstable();
         found.dedup();
