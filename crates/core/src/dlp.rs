@@ -130,12 +130,10 @@ impl Engine {
 
     /// A scan whose fingerprints nobody reads, with room for placeholders.
     fn rescan(&self, value: &Value) -> Result<Findings, Unscannable> {
-        let Limits { max_bytes, max_nodes, max_depth, max_decoded_bytes } = self.settings.limits;
         let limits = Limits {
-            max_bytes: max_bytes.saturating_mul(8),
-            max_nodes,
-            max_depth,
-            max_decoded_bytes: max_decoded_bytes.saturating_mul(8),
+            max_bytes: self.settings.limits.max_bytes.saturating_mul(8),
+            max_decoded_bytes: usize::MAX,
+            ..self.settings.limits
         };
         let key = FingerprintKey::new([0; 32]);
         self.scan_within(value, &key, &limits).map(|(findings, _)| findings)

@@ -1,7 +1,7 @@
 //! The scan buffer: every key, string and number literal of a JSON value in one run of bytes,
 //! with what is needed to say later where a byte came from.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use serde_json::Value;
 
@@ -92,7 +92,8 @@ impl Body {
             Value::Null | Value::Bool(_) => {}
             Value::String(text) => self.push(text.as_bytes(), node, Kind::Text, limits)?,
             Value::Number(number) => {
-                self.push(whole_number(number.as_str()), node, Kind::Number, limits)?;
+                let text = plain_number(number.as_str());
+                self.push(text.as_bytes(), node, Kind::Number, limits)?;
             }
             Value::Array(elements) => {
                 let mut neighbours = Neighbours::new();
@@ -168,7 +169,7 @@ impl Body {
     pub(super) fn pointer<'a>(
         &'a self,
         node: u32,
-        name: impl Fn(u32, &'a [u8]) -> std::borrow::Cow<'a, [u8]>,
+        name: impl Fn(u32, &'a [u8]) -> Cow<'a, [u8]>,
     ) -> String {
         let steps: Vec<(u32, Step)> = self.steps(node).collect();
         let mut pointer = String::new();
@@ -203,17 +204,45 @@ fn escape(key: &[u8], into: &mut String) {
     }
 }
 
-/// The digits of a number whose fraction is zero; the literal itself otherwise. A card number
-/// does not hide behind `.0`.
-fn whole_number(literal: &str) -> &[u8] {
-    let whole = match literal.split_once('.') {
-        Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
-        Some(_) | None => literal,
-    };
-    whole.as_bytes()
+/// A number as it is written; without its point and exponent when they leave a whole number of
+/// a length of interest. A card number does not hide behind `.0` or `e3`.
+fn plain_number(literal: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 40;
+    let (mantissa, exponent) = literal.split_once(['e', 'E']).unwrap_or((literal, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let zeros = exponent.parse::<usize>().ok().and_then(|e| e.checked_sub(fraction.len()));
+    match zeros {
+        Some(0) if fraction.is_empty() => Cow::Borrowed(whole),
+        Some(zeros) if whole.len() + fraction.len() + zeros <= LONGEST => {
+            Cow::Owned(format!("{whole}{fraction}{}", "0".repeat(zeros)))
+        }
+        Some(_) | None => Cow::Borrowed(literal),
+    }
 }
 
 /// Lengths stay far below 2³²: [`Limits`] bounds what is appended.
 pub(super) fn small(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_lose_what_hides_them() {
+        for (literal, plain) in [
+            ("12", "12"),
+            ("-12.50", "-12.50"),
+            ("12.00", "12"),
+            ("1.25e2", "125"),
+            ("1.2E+3", "1200"),
+            ("12e-1", "12e-1"),
+            ("1e99", "1e99"),
+            ("1e999999999999999999999", "1e999999999999999999999"),
+        ] {
+            assert_eq!(plain_number(literal), plain);
+        }
+    }
 }

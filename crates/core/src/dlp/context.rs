@@ -43,10 +43,12 @@ fn names_at(text: &[u8], at: usize, word: &str) -> bool {
 }
 
 fn starts_word(before: Option<&u8>, first: Option<&u8>) -> bool {
-    before.is_none_or(|before| {
-        !before.is_ascii_alphabetic()
-            || (before.is_ascii_lowercase() && first.is_some_and(u8::is_ascii_uppercase))
-    })
+    let is_letter = first.is_some_and(u8::is_ascii_alphabetic);
+    is_letter
+        && before.is_none_or(|before| {
+            !before.is_ascii_alphabetic()
+                || (before.is_ascii_lowercase() && first.is_some_and(u8::is_ascii_uppercase))
+        })
 }
 
 fn ends_word(last: Option<&u8>, after: Option<&u8>) -> bool {

@@ -7,8 +7,9 @@ use super::detector::DigitRun;
 /// Text is weighed in blocks of this many bytes.
 const BLOCK: usize = 16;
 
-/// A block with fewer digits than this is skipped.
-const DENSE: u8 = 4;
+/// A block with fewer digits than this is skipped. Nine digits in groups, the shortest number
+/// of interest, put this many into one of the two blocks they can fall into.
+const DENSE: u8 = 5;
 
 /// How far before a dense block a run may begin and still be of interest.
 const LEAD: usize = 24;

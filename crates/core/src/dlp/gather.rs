@@ -13,7 +13,7 @@ use super::{
     kinds::{Category, Likelihood},
     redact,
     scan::{Match, Scanner},
-    views::Views,
+    views::{Origin, Views},
 };
 
 /// One finding in the making.
@@ -22,10 +22,9 @@ struct Group {
     segment: u32,
     count: u32,
     likelihood: Likelihood,
-    spans: Vec<Range<usize>>,
-    fingerprints: Vec<Fingerprint>,
-    distinct: HashSet<Fingerprint>,
-    seen: HashSet<(Fingerprint, usize)>,
+    spans: Vec<(Range<usize>, Fingerprint)>,
+    /// What stands where, once something was read another way and may have been seen before.
+    seen: Option<HashSet<(usize, Fingerprint)>>,
 }
 
 /// Groups matches by detector and origin.
@@ -63,13 +62,15 @@ pub(super) fn findings(
                 groups.len() - 1
             });
             if let Some(group) = groups.get_mut(place) {
-                group.add(origin.inside, print, found.likelihood);
+                group.add(origin, print, found.likelihood);
             }
         }
     }
     groups.sort_by_key(|group| (group.segment, group.active));
     let masked = masked_keys(scanner, body, &groups);
-    Findings::new(groups.iter().filter_map(|g| g.finding(scanner, body, &masked)).collect())
+    Findings::new(
+        groups.into_iter().filter_map(|group| group.finding(scanner, body, &masked)).collect(),
+    )
 }
 
 /// Neighbours make words by chance; only what proves itself counts when it is cut.
@@ -83,32 +84,24 @@ fn may_be_cut(detector: &Detector, found: &Match) -> bool {
 
 impl Group {
     fn new(active: u16, segment: u32, likelihood: Likelihood) -> Group {
-        Group {
-            active,
-            segment,
-            count: 0,
-            likelihood,
-            spans: Vec::new(),
-            fingerprints: Vec::new(),
-            distinct: HashSet::new(),
-            seen: HashSet::new(),
-        }
+        Group { active, segment, count: 0, likelihood, spans: Vec::new(), seen: None }
     }
 
     /// Counts a match, unless it is one that was seen already, read another way.
-    fn add(&mut self, span: Range<usize>, print: Fingerprint, likelihood: Likelihood) {
-        if self.seen.insert((print, span.start)) {
-            self.count += 1;
-            self.likelihood = self.likelihood.max(likelihood);
-            self.spans.push(span);
-            if self.distinct.insert(print) {
-                self.fingerprints.push(print);
+    fn add(&mut self, origin: Origin, print: Fingerprint, likelihood: Likelihood) {
+        if origin.is_read_otherwise {
+            let known = || self.spans.iter().map(|(span, print)| (span.start, *print)).collect();
+            if !self.seen.get_or_insert_with(known).insert((origin.inside.start, print)) {
+                return;
             }
         }
+        self.count += 1;
+        self.likelihood = self.likelihood.max(likelihood);
+        self.spans.push((origin.inside, print));
     }
 
     fn finding(
-        &self,
+        self,
         scanner: &Scanner,
         body: &Body,
         masked: &HashMap<u32, Vec<u8>>,
@@ -117,18 +110,33 @@ impl Group {
         let segment = body.segment(self.segment)?;
         let shown =
             |node, key| masked.get(&node).map_or(Cow::Borrowed(key), |m| Cow::Owned(m.clone()));
+        let target = body.pointer(segment.node, |_, key| Cow::Borrowed(key));
         Some(Finding {
             detector: detector.name,
             category: detector.category,
-            pointer: body.pointer(segment.node, shown),
-            target: body.pointer(segment.node, |_, key| Cow::Borrowed(key)),
+            pointer: if masked.is_empty() {
+                target.clone()
+            } else {
+                body.pointer(segment.node, shown)
+            },
+            target,
             in_key: segment.kind == Kind::Key,
             count: self.count,
             likelihood: self.likelihood,
-            fingerprints: self.fingerprints.clone(),
-            spans: self.spans.clone(),
+            fingerprints: distinct(&self.spans),
+            spans: self.spans.into_iter().map(|(span, _)| span).collect(),
         })
     }
+}
+
+/// Each fingerprint once, in order of discovery.
+fn distinct(spans: &[(Range<usize>, Fingerprint)]) -> Vec<Fingerprint> {
+    if let [(_, only)] = spans {
+        return vec![*only];
+    }
+    let mut known = HashSet::with_capacity(spans.len());
+    let prints = spans.iter().map(|(_, print)| *print);
+    prints.filter(|print| known.insert(*print)).collect()
 }
 
 /// The keys that matched, by node, with their matches masked.
@@ -137,7 +145,7 @@ fn masked_keys(scanner: &Scanner, body: &Body, groups: &[Group]) -> HashMap<u32,
     for group in groups {
         let Some(active) = scanner.active.get(usize::from(group.active)) else { continue };
         if body.segment(group.segment).is_some_and(|segment| segment.kind == Kind::Key) {
-            let found = group.spans.iter().map(|span| (span.clone(), active.detector.name));
+            let found = group.spans.iter().map(|(span, _)| (span.clone(), active.detector.name));
             spans.entry(group.segment).or_default().extend(found);
         }
     }

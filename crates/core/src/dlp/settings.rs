@@ -126,7 +126,7 @@ impl Settings {
 }
 
 /// Offsets are kept in 32 bits; decoded views need room beside the body.
-const MAX_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 32 << 20;
 
 fn unknown_detector(name: &str) -> String {
     let known: Vec<&str> = detectors::all().map(Detector::name).collect();

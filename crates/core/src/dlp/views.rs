@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::{
     Unscannable,
-    body::{Body, Kind, small},
+    body::{Body, Kind, Segment, small},
     joins::{self, Join, Piece},
     runs::{self, Encoded},
     settings::Limits,
@@ -90,7 +90,8 @@ impl Views {
                 None => return Vec::new(),
             }
         }
-        vec![Origin { segment, inside, is_cut: false }]
+        let is_read_otherwise = is_view(home);
+        vec![Origin { segment, inside, is_read_otherwise, is_cut: false }]
     }
 
     /// Adds the views of the segments from `first` to `end`.
@@ -170,8 +171,17 @@ pub(super) struct Origin {
     pub(super) segment: u32,
     /// Bytes of that segment.
     pub(super) inside: Range<usize>,
+    /// Whether it was found in a view, and so may have been found before.
+    pub(super) is_read_otherwise: bool,
     /// Whether it is one part of a match that neighbours share.
     pub(super) is_cut: bool,
+}
+
+fn is_view(segment: &Segment) -> bool {
+    match segment.kind {
+        Kind::View(_) => true,
+        Kind::Key | Kind::Text | Kind::Number => false,
+    }
 }
 
 /// The parts of a range of a join. None when it lies in one piece, where it was seen already.
@@ -182,7 +192,12 @@ fn pieces_of(pieces: &[Piece], inside: &Range<usize>) -> Vec<Origin> {
         let (from, to) = (inside.start.max(piece.at), inside.end.min(end));
         if from < to {
             let inside = piece.offset + from - piece.at..piece.offset + to - piece.at;
-            parts.push(Origin { segment: piece.segment, inside, is_cut: true });
+            parts.push(Origin {
+                segment: piece.segment,
+                inside,
+                is_read_otherwise: true,
+                is_cut: true,
+            });
         }
     }
     if parts.len() > 1 { parts } else { Vec::new() }
@@ -204,7 +219,9 @@ fn escaped_segments(body: &Body, first: usize, range: Range<usize>) -> Vec<u32> 
     }
     if !text.is_ascii() {
         let all = (small(first)..).zip(body.segments.iter().skip(first));
-        let foreign = all.filter(|(_, segment)| !body.slice(segment.range()).is_ascii());
+        let foreign = all
+            .take_while(|(_, segment)| segment.end as usize <= range.end)
+            .filter(|(_, segment)| !body.slice(segment.range()).is_ascii());
         found.extend(foreign.map(|(index, _)| index));
         found.sort_unstable();
         found.dedup();
