@@ -1,0 +1,10 @@
+//! The API as a caller meets it: the real binary on a real socket. Mirrors the URL table.
+
+mod health;
+
+use portcullis_testkit::Builder;
+
+/// The binary under test.
+fn gateway() -> Builder {
+    Builder::new(env!("CARGO_BIN_EXE_portcullis"))
+}

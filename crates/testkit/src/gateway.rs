@@ -1,0 +1,344 @@
+//! The real binary as a child process on a data folder of its own.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::Answer;
+
+/// The longest a test waits for anything.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Policies that permit every tool to everybody.
+const PERMIT_ALL: &str = "@id(\"permit-all\") permit (principal, action, resource);\n";
+
+/// What a gateway shall be like. Without anything it has no providers and permits everything.
+#[derive(Debug)]
+pub struct Builder {
+    binary: PathBuf,
+    config: String,
+    providers: String,
+    policies: Vec<(String, String)>,
+    environment: Vec<(String, String)>,
+}
+
+/// A user or service account with a token.
+#[derive(Debug, Clone)]
+pub struct Principal {
+    /// The org's id.
+    pub org: String,
+    /// The principal's id.
+    pub id: String,
+    /// The token's id.
+    pub token_id: String,
+    /// The token.
+    pub token: String,
+}
+
+impl Builder {
+    /// A gateway from `binary`: `env!("CARGO_BIN_EXE_portcullis")` in a test of the gateway.
+    #[must_use]
+    pub fn new(binary: impl Into<PathBuf>) -> Self {
+        Self {
+            binary: binary.into(),
+            config: String::new(),
+            providers: String::new(),
+            policies: vec![("permit-all.cedar".to_owned(), PERMIT_ALL.to_owned())],
+            environment: Vec::new(),
+        }
+    }
+
+    /// Adds TOML tables to the configuration, such as `[server]`.
+    #[must_use]
+    pub fn config(mut self, toml: &str) -> Self {
+        self.config.push_str(toml);
+        self.config.push('\n');
+        self
+    }
+
+    /// Adds a stdio provider.
+    #[must_use]
+    pub fn stdio(mut self, slug: &str, command: &[&str], more: &str) -> Self {
+        let command = json!(command);
+        let entry = format!("[[providers]]\nslug = \"{slug}\"\ncommand = {command}\n{more}\n");
+        self.providers.push_str(&entry);
+        self
+    }
+
+    /// Adds a streamable HTTP provider on a loopback address.
+    #[must_use]
+    pub fn http(mut self, slug: &str, url: &str, more: &str) -> Self {
+        let entry = format!(
+            "[[providers]]\nslug = \"{slug}\"\nurl = \"{url}\"\nallow_private = true\n{more}\n"
+        );
+        self.providers.push_str(&entry);
+        self
+    }
+
+    /// Adds the built-in sample server as provider `sample`.
+    #[must_use]
+    pub fn sample(self) -> Self {
+        let binary = self.binary.to_string_lossy().into_owned();
+        self.stdio("sample", &[&binary, "sample-mcp"], "")
+    }
+
+    /// Replaces all policies by one file.
+    #[must_use]
+    pub fn policies(mut self, cedar: &str) -> Self {
+        self.policies = vec![("test.cedar".to_owned(), cedar.to_owned())];
+        self
+    }
+
+    /// Sets an environment variable of the gateway.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Writes the data folder without starting anything.
+    #[must_use]
+    pub fn prepare(self) -> Gateway {
+        let folder =
+            tempfile::Builder::new().prefix("portcullis-test-").tempdir().expect("a folder");
+        fs::create_dir(folder.path().join("policies")).expect("a policy folder");
+        for (name, text) in &self.policies {
+            fs::write(folder.path().join("policies").join(name), text).expect("a policy file");
+        }
+        let config = format!("data_dir = \".\"\n{}\n{}", self.config, self.providers);
+        fs::write(folder.path().join("portcullis.toml"), config).expect("a configuration file");
+        let gateway = Gateway {
+            binary: self.binary,
+            environment: self.environment,
+            folder,
+            client: reqwest::Client::builder().no_proxy().build().expect("a client"),
+            running: None,
+        };
+        let key = gateway.folder().join("key");
+        gateway.run(&["key", "new", &key.to_string_lossy()]);
+        gateway
+    }
+
+    /// Prepares and starts it.
+    pub async fn start(self) -> Gateway {
+        let mut gateway = self.prepare();
+        gateway.start().await;
+        gateway
+    }
+}
+
+/// A gateway and its data folder. The process is killed and the folder removed when it is dropped.
+#[derive(Debug)]
+pub struct Gateway {
+    binary: PathBuf,
+    environment: Vec<(String, String)>,
+    folder: TempDir,
+    client: reqwest::Client,
+    running: Option<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    url: String,
+    log: mpsc::Receiver<String>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Gateway {
+    /// The data folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The configuration file.
+    #[must_use]
+    pub fn config_file(&self) -> PathBuf {
+        self.folder().join("portcullis.toml")
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.running.as_ref().expect("a running gateway").url
+    }
+
+    /// The id of its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.running.as_ref().expect("a running gateway").child.id()
+    }
+
+    /// A command of the binary, with the environment of this gateway.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs a command to its end and gives what it printed. Panics if it failed.
+    pub fn run(&self, arguments: &[&str]) -> String {
+        let output = self.command().args(arguments).output().expect("a command that starts");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "`{arguments:?}` failed: {error}");
+        String::from_utf8(output.stdout).expect("output in UTF-8")
+    }
+
+    /// Runs a command of this installation with `--json` and gives what it printed.
+    pub fn admin(&self, arguments: &[&str]) -> Value {
+        let config = self.config_file();
+        let mut all = arguments.to_vec();
+        let config = config.to_string_lossy();
+        all.extend(["--config", &*config, "--json"]);
+        serde_json::from_str(&self.run(&all)).expect("output in JSON")
+    }
+
+    /// Makes an org; `plan` is such as `&["--plan", "pro"]`.
+    pub fn org(&self, name: &str, plan: &[&str]) -> String {
+        let mut arguments = vec!["org", "create", name];
+        arguments.extend(plan);
+        text(&self.admin(&arguments), "id")
+    }
+
+    /// Makes a service account with these scopes and a token for it.
+    pub fn service(&self, org: &str, scopes: &str) -> Principal {
+        let name = format!("service for {scopes}");
+        let kind = ["--type", "service", "--scopes", scopes];
+        self.principal(org, &name, &kind, &["--scopes", scopes])
+    }
+
+    /// Makes a user of this role and a token with all the role's scopes.
+    pub fn user(&self, org: &str, role: &str, scopes: &str) -> Principal {
+        self.principal(org, role, &["--role", role], &["--scopes", scopes])
+    }
+
+    /// Makes a principal and a token for it.
+    pub fn principal(&self, org: &str, name: &str, kind: &[&str], token: &[&str]) -> Principal {
+        let mut create = vec!["principal", "create", name, "--org", org];
+        create.extend(kind);
+        let id = text(&self.admin(&create), "id");
+        let mut mint = vec!["token", "create", "--principal", &id];
+        mint.extend(token);
+        let made = self.admin(&mint);
+        Principal {
+            org: org.to_owned(),
+            token: text(&made, "token"),
+            token_id: text(&made, "id"),
+            id,
+        }
+    }
+
+    /// Starts it on a free port and waits until it listens.
+    pub async fn start(&mut self) {
+        let config = self.config_file();
+        let mut child = self
+            .command()
+            .args(["serve", "--port", "0", "--config"])
+            .arg(config)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a gateway that starts");
+        let stderr = child.stderr.take().expect("its log");
+        let (lines, log) = mpsc::channel();
+        thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                let _ = lines.send(line);
+            }
+        });
+        let mut running = Running { child, url: String::new(), log };
+        running.url = tokio::task::block_in_place(|| running.wait_for("listening on "));
+        self.running = Some(running);
+    }
+
+    /// The rest of the first log line from now on that contains `text`.
+    #[must_use]
+    pub fn wait_for_log(&self, text: &str) -> String {
+        let running = self.running.as_ref().expect("a running gateway");
+        tokio::task::block_in_place(|| running.wait_for(text))
+    }
+
+    /// Kills it at once (SIGKILL).
+    pub fn kill(&mut self) {
+        self.running = None;
+    }
+
+    /// Asks it to end (SIGTERM) and waits until it has; gives its exit code.
+    pub fn stop(&mut self) -> Option<i32> {
+        let mut running = self.running.take().expect("a running gateway");
+        let pid = rustix::process::Pid::from_child(&running.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
+        let status = tokio::task::block_in_place(|| running.child.wait());
+        status.expect("an exit status").code()
+    }
+
+    /// A request to a path, to be completed and sent with [`Gateway::send`].
+    #[must_use]
+    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.url())).timeout(PATIENCE)
+    }
+
+    /// Sends a request and reads the answer.
+    pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+        Answer::read(request.send().await.expect("an answer")).await
+    }
+
+    /// GET with a token.
+    pub async fn get(&self, who: &Principal, path: &str) -> Answer {
+        self.send(self.request(Method::GET, path).bearer_auth(&who.token)).await
+    }
+
+    /// Invokes a tool with this input.
+    pub async fn invoke(&self, who: &Principal, tool: &str, input: Value) -> Answer {
+        self.post(who, &format!("/v1/mcps/{tool}/invoke"), &json!({ "input": input }).to_string())
+            .await
+    }
+
+    /// POST of a body declared as JSON, with a token.
+    pub async fn post(&self, who: &Principal, path: &str, body: &str) -> Answer {
+        let request = self
+            .request(Method::POST, path)
+            .bearer_auth(&who.token)
+            .header("content-type", "application/json")
+            .body(body.to_owned());
+        self.send(request).await
+    }
+}
+
+impl Running {
+    fn wait_for(&self, text: &str) -> String {
+        let mut seen = String::new();
+        loop {
+            match self.log.recv_timeout(PATIENCE) {
+                Ok(line) => match line.split_once(text) {
+                    Some((_, rest)) => return rest.trim().to_owned(),
+                    None => seen.push_str(&(line + "\n")),
+                },
+                Err(_) => panic!("no log line with `{text}`; there were:\n{seen}"),
+            }
+        }
+    }
+}
+
+fn text(value: &Value, member: &str) -> String {
+    value[member].as_str().unwrap_or_else(|| panic!("no `{member}` in {value}")).to_owned()
+}
