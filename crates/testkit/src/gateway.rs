@@ -129,10 +129,10 @@ impl Builder {
         gateway
     }
 
-    /// Prepares and starts it.
-    pub async fn start(self) -> Gateway {
+    /// Prepares and starts it. For tests on a runtime of several threads.
+    pub fn start(self) -> Gateway {
         let mut gateway = self.prepare();
-        gateway.start().await;
+        gateway.start();
         gateway
     }
 }
@@ -247,7 +247,7 @@ impl Gateway {
     }
 
     /// Starts it on a free port and waits until it listens.
-    pub async fn start(&mut self) {
+    pub fn start(&mut self) {
         let config = self.config_file();
         let mut child = self
             .command()
@@ -292,7 +292,6 @@ impl Gateway {
     }
 
     /// A request to a path, to be completed and sent with [`Gateway::send`].
-    #[must_use]
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         self.client.request(method, format!("{}{path}", self.url())).timeout(PATIENCE)
     }
@@ -333,7 +332,7 @@ impl Running {
                     Some((_, rest)) => return rest.trim().to_owned(),
                     None => seen.push_str(&(line + "\n")),
                 },
-                Err(_) => panic!("no log line with `{text}`; there were:\n{seen}"),
+                Err(gone) => panic!("no log line with `{text}` ({gone}); there were:\n{seen}"),
             }
         }
     }

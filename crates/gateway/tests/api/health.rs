@@ -6,7 +6,7 @@ use crate::gateway;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_can_govern_is_ready() {
-    let gateway = gateway().start().await;
+    let gateway = gateway().start();
 
     for path in ["/healthz", "/readyz", "/openapi.json"] {
         let answer = gateway.send(gateway.request(Method::GET, path)).await;
