@@ -119,7 +119,7 @@ impl Server {
     }
 
     /// Ends sessions, connections and the child process with all it has started. Calls that come
-    /// later fail or, over HTTP, begin anew.
+    /// later fail.
     pub async fn shutdown(&self) {
         match &self.0.link {
             Link::Http { http, .. } => http.shutdown().await,
