@@ -7,6 +7,7 @@ pub mod clock;
 pub mod id;
 pub mod json;
 pub mod limits;
+pub mod policy;
 pub mod principal;
 pub mod random;
 pub mod refusal;

@@ -1,0 +1,261 @@
+//! The annotations of a policy, read strictly: an annotation that is not understood would be a
+//! control that silently does not exist.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use serde::Serialize;
+
+use super::{Direction, Effect, Phase, record::BUILTINS};
+
+/// Whether a policy counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It decides.
+    Active,
+    /// It is evaluated and reported, and changes nothing.
+    Shadow,
+    /// It is not evaluated.
+    Disabled,
+}
+
+impl Status {
+    /// `active`, `shadow` or `disabled`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Shadow => "shadow",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
+/// How much a policy matters to those who read reports; never changes a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// For information.
+    Info,
+    /// Low.
+    Low,
+    /// Medium; what a policy has that says nothing.
+    Medium,
+    /// High.
+    High,
+    /// Critical.
+    Critical,
+}
+
+/// Which detectors' findings are masked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Detectors {
+    /// All of them.
+    All,
+    /// These.
+    Named(BTreeSet<Arc<str>>),
+}
+
+/// The obligation of `@redact`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Redact {
+    pub(super) direction: Direction,
+    pub(super) detectors: Detectors,
+}
+
+/// What the annotations of one policy say.
+#[derive(Debug, Clone)]
+pub(super) struct Annotations {
+    pub(super) id: String,
+    pub(super) title: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) reason: Option<String>,
+    pub(super) severity: Severity,
+    pub(super) priority: i32,
+    pub(super) status: Status,
+    pub(super) phase: Phase,
+    pub(super) tags: Vec<String>,
+    pub(super) owner: Option<String>,
+    pub(super) redact: Option<Redact>,
+}
+
+/// What is wrong with an annotation.
+#[derive(Debug)]
+pub(super) struct Fault {
+    /// The annotation at fault, without `@`.
+    pub(super) key: String,
+    pub(super) code: &'static str,
+    pub(super) message: String,
+}
+
+fn fault(key: &str, code: &'static str, message: String) -> Fault {
+    Fault { key: key.to_owned(), code, message }
+}
+
+const LATER: [&str; 5] = ["require_approval", "rate_limit", "notify", "step_up", "log"];
+const MAX_TEXT: usize = 2_000;
+
+/// Reads the annotations of a policy with this effect; gives every fault at once.
+pub(super) fn read<'a>(
+    pairs: impl Iterator<Item = (&'a str, &'a str)>,
+    effect: Effect,
+    detectors: &[&str],
+) -> Result<Annotations, Vec<Fault>> {
+    let mut read = Annotations {
+        id: String::new(),
+        title: None,
+        description: None,
+        reason: None,
+        severity: Severity::Medium,
+        priority: 0,
+        status: Status::Active,
+        phase: Phase::Request,
+        tags: Vec::new(),
+        owner: None,
+        redact: None,
+    };
+    let mut faults = Vec::new();
+    for (key, value) in pairs {
+        if let Err(found) = read.set(key, value, detectors) {
+            faults.push(found);
+        }
+    }
+    if read.id.is_empty() && !faults.iter().any(|fault| fault.key == "id") {
+        faults.push(fault("id", "missing_id", "give the policy a name: `@id(\"…\")`".to_owned()));
+    }
+    faults.extend(read.contradiction(effect));
+    if faults.is_empty() { Ok(read) } else { Err(faults) }
+}
+
+impl Annotations {
+    fn set(&mut self, key: &str, value: &str, detectors: &[&str]) -> Result<(), Fault> {
+        match key {
+            "id" => self.id = id(value)?,
+            "title" => self.title = Some(text(key, value)?),
+            "description" => self.description = Some(text(key, value)?),
+            "reason" => self.reason = Some(text(key, value)?),
+            "owner" => self.owner = Some(text(key, value)?),
+            "tags" => self.tags = list(value).map(str::to_owned).collect(),
+            "severity" => {
+                self.severity = one_of(key, value, &SEVERITIES)?;
+            }
+            "mode" => self.status = one_of(key, value, &STATUSES)?,
+            "phase" => self.phase = one_of(key, value, &PHASES)?,
+            "priority" => {
+                let message = || fault(key, "invalid_annotation", "not a whole number".to_owned());
+                self.priority = value.parse().map_err(|_| message())?;
+            }
+            "redact" => self.redact = Some(redact(value, detectors)?),
+            later if LATER.contains(&later) => {
+                let message = format!("`@{later}` is not supported yet");
+                return Err(fault(key, "not_supported_yet", message));
+            }
+            unknown => {
+                let message = format!("`@{unknown}` is no annotation; check the spelling");
+                return Err(fault(key, "unknown_annotation", message));
+            }
+        }
+        Ok(())
+    }
+
+    /// What cannot be meant together.
+    fn contradiction(&self, effect: Effect) -> Option<Fault> {
+        let redacts_input =
+            self.redact.as_ref().is_some_and(|redact| redact.direction == Direction::Input);
+        match (effect, self.phase) {
+            (Effect::Permit, _) if self.redact.is_some() => Some(fault(
+                "redact",
+                "obligation_on_permit",
+                "an obligation stands on a `forbid`: forbidden unless it is fulfilled".to_owned(),
+            )),
+            (Effect::Permit, Phase::Response) => Some(fault(
+                "phase",
+                "permit_in_response",
+                "a result needs no permit; only a `forbid` can be in the response phase".to_owned(),
+            )),
+            (Effect::Forbid, Phase::Response) if redacts_input => Some(fault(
+                "redact",
+                "too_late",
+                "in the response phase the input is sent already; redact the output".to_owned(),
+            )),
+            (Effect::Permit | Effect::Forbid, Phase::Request | Phase::Response) => None,
+        }
+    }
+}
+
+const SEVERITIES: [(&str, Severity); 5] = [
+    ("info", Severity::Info),
+    ("low", Severity::Low),
+    ("medium", Severity::Medium),
+    ("high", Severity::High),
+    ("critical", Severity::Critical),
+];
+const STATUSES: [(&str, Status); 3] =
+    [("active", Status::Active), ("shadow", Status::Shadow), ("disabled", Status::Disabled)];
+const PHASES: [(&str, Phase); 2] = [("request", Phase::Request), ("response", Phase::Response)];
+
+fn one_of<T: Copy>(key: &str, value: &str, choices: &[(&str, T)]) -> Result<T, Fault> {
+    let found = choices.iter().find(|(name, _)| *name == value).map(|(_, choice)| *choice);
+    found.ok_or_else(|| {
+        let names: Vec<String> = choices.iter().map(|(name, _)| format!("`{name}`")).collect();
+        fault(key, "invalid_annotation", format!("`@{key}` is one of {}", names.join(", ")))
+    })
+}
+
+fn text(key: &str, value: &str) -> Result<String, Fault> {
+    let trimmed = value.trim();
+    if trimmed.is_empty() || trimmed.len() > MAX_TEXT {
+        let message = format!("`@{key}` is a text of 1 to {MAX_TEXT} bytes");
+        return Err(fault(key, "invalid_annotation", message));
+    }
+    Ok(trimmed.to_owned())
+}
+
+/// `[a-z0-9][a-z0-9._-]{0,127}`, and not a built-in's name.
+fn id(value: &str) -> Result<String, Fault> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let fits = (1..=128).contains(&value.len())
+        && value.bytes().all(|byte| plain(byte) || b"._-".contains(&byte))
+        && value.bytes().next().is_some_and(plain);
+    if !fits {
+        let message = "a policy name is 1 to 128 of a-z, 0-9, `.`, `_` and `-`, beginning with \
+                       a letter or digit";
+        return Err(fault("id", "invalid_id", message.to_owned()));
+    }
+    if BUILTINS.iter().any(|builtin| builtin.id == value) {
+        return Err(fault("id", "reserved_id", format!("`{value}` is the name of a built-in")));
+    }
+    Ok(value.to_owned())
+}
+
+fn list(value: &str) -> impl Iterator<Item = &str> {
+    value.split(',').map(str::trim).filter(|item| !item.is_empty())
+}
+
+/// `input: a, b` or `output: *`.
+fn redact(value: &str, detectors: &[&str]) -> Result<Redact, Fault> {
+    let wrong = |message: String| fault("redact", "invalid_annotation", message);
+    let form = "write `@redact(\"output: email, iban\")`, with `input` or `output`, and detector \
+                names or `*`";
+    let (direction, names) = value.split_once(':').ok_or_else(|| wrong(form.to_owned()))?;
+    let direction = match direction.trim() {
+        "input" => Direction::Input,
+        "output" => Direction::Output,
+        _ => return Err(wrong(form.to_owned())),
+    };
+    let names: BTreeSet<&str> = list(names).collect();
+    if names.is_empty() {
+        return Err(wrong(form.to_owned()));
+    }
+    if names.len() == 1 && names.contains("*") {
+        return Ok(Redact { direction, detectors: Detectors::All });
+    }
+    if let Some(unknown) = names.iter().find(|name| !detectors.contains(name)) {
+        let message = format!("`{unknown}` is no detector");
+        return Err(fault("redact", "unknown_detector", message));
+    }
+    Ok(Redact {
+        direction,
+        detectors: Detectors::Named(names.into_iter().map(Arc::from).collect()),
+    })
+}

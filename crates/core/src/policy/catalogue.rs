@@ -1,0 +1,168 @@
+//! Which tools are known, and the facts about one that policies can name.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use cedar_policy::{Entity, EntityUid, RestrictedExpression};
+
+use super::names::{EVERYTHING, HINTS, names, uid};
+use crate::tool::{ProviderSlug, Tool, ToolId};
+
+/// The providers there are, and the tools of those that have told them.
+#[derive(Debug, Clone, Default)]
+pub struct Catalogue {
+    providers: BTreeMap<String, Option<BTreeMap<String, Arc<Tool>>>>,
+}
+
+/// What the catalogue says about a name in a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    /// It is there.
+    Yes,
+    /// Its provider is configured but has not told its tools yet.
+    NotYet,
+    /// No such provider is configured.
+    NoProvider,
+    /// The provider has no such tool.
+    NoTool,
+    /// It is no tool id and no group.
+    NoName,
+}
+
+impl Catalogue {
+    /// A provider of this name would make its tools look like the groups `hint:…`: it is left
+    /// out, so that nothing permits its tools.
+    pub const RESERVED_PROVIDER: &str = "hint";
+
+    /// From each configured provider and its tools; `None` while they are not known yet.
+    #[must_use]
+    pub fn new(
+        providers: impl IntoIterator<Item = (ProviderSlug, Option<Vec<Arc<Tool>>>)>,
+    ) -> Self {
+        let by_id = |tools: Vec<Arc<Tool>>| {
+            tools.into_iter().map(|tool| (tool.id.as_str().to_owned(), tool)).collect()
+        };
+        let providers = providers
+            .into_iter()
+            .filter(|(slug, _)| slug.as_str() != Self::RESERVED_PROVIDER)
+            .map(|(slug, tools)| (slug.as_str().to_owned(), tools.map(by_id)))
+            .collect();
+        Self { providers }
+    }
+
+    /// Every tool that is known.
+    pub(super) fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.providers.values().flatten().flat_map(BTreeMap::values)
+    }
+
+    pub(super) fn provider(&self, slug: &str) -> Known {
+        if self.providers.contains_key(slug) { Known::Yes } else { Known::NoProvider }
+    }
+
+    pub(super) fn tool(&self, id: &str) -> Known {
+        let Ok(parsed) = id.parse::<ToolId>() else { return Known::NoName };
+        match self.providers.get(parsed.provider()) {
+            None => Known::NoProvider,
+            Some(None) => Known::NotYet,
+            Some(Some(tools)) if tools.contains_key(id) => Known::Yes,
+            Some(Some(_)) => Known::NoTool,
+        }
+    }
+
+    pub(super) fn action(&self, id: &str) -> Known {
+        if id == EVERYTHING || HINTS.contains(&id) {
+            return Known::Yes;
+        }
+        match id.strip_suffix(":*") {
+            Some(slug) if slug.parse::<ProviderSlug>().is_err() => Known::NoName,
+            Some(slug) => self.provider(slug),
+            None => self.tool(id),
+        }
+    }
+}
+
+/// Whether an action id names a group, not a tool.
+pub(super) fn is_group(action: &str) -> bool {
+    action.ends_with(":*") || HINTS.contains(&action)
+}
+
+/// What policies can name about one tool.
+pub(super) struct ToolFacts {
+    pub(super) id: String,
+    pub(super) provider_group: String,
+    pub(super) groups: Vec<String>,
+    pub(super) action: EntityUid,
+    pub(super) resource: EntityUid,
+    pub(super) provider: EntityUid,
+    hints: Hints,
+    name: String,
+}
+
+#[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent hints of the MCP spec")]
+struct Hints {
+    read_only: bool,
+    destructive: bool,
+    idempotent: bool,
+    open_world: bool,
+}
+
+impl Hints {
+    /// Defaults are the MCP spec's: silent tools may destroy and reach the open world.
+    fn of(tool: &Tool) -> Self {
+        let hint = |name, default| tool.definition.hint(name).unwrap_or(default);
+        let read_only = hint("readOnlyHint", false);
+        Self {
+            read_only,
+            destructive: !read_only && hint("destructiveHint", true),
+            idempotent: hint("idempotentHint", false),
+            open_world: hint("openWorldHint", true),
+        }
+    }
+
+    fn groups(self) -> impl Iterator<Item = &'static str> {
+        let flags = [self.read_only, self.destructive, self.open_world];
+        HINTS.into_iter().zip(flags).filter_map(|(group, set)| set.then_some(group))
+    }
+}
+
+impl ToolFacts {
+    pub(super) fn of(tool: &Tool) -> Self {
+        let hints = Hints::of(tool);
+        let provider_group = format!("{}:*", tool.id.provider());
+        let mut groups = vec![provider_group.clone(), EVERYTHING.to_owned()];
+        groups.extend(hints.groups().map(str::to_owned));
+        Self {
+            id: tool.id.as_str().to_owned(),
+            action: uid(&names().action, tool.id.as_str()),
+            resource: uid(&names().tool, tool.id.as_str()),
+            provider: uid(&names().provider, tool.id.provider()),
+            provider_group,
+            groups,
+            hints,
+            name: tool.id.name().to_owned(),
+        }
+    }
+
+    /// The action with its groups and the tool with its provider, as the evaluator needs them.
+    pub(super) fn entities(&self) -> Vec<Entity> {
+        let groups = self.groups.iter().map(|group| uid(&names().action, group)).collect();
+        let action = Entity::new_no_attrs(self.action.clone(), groups);
+        let text = |text: &str| RestrictedExpression::new_string(text.to_owned());
+        let flag = RestrictedExpression::new_bool;
+        let provider = self.provider.id().unescaped();
+        let attributes = [
+            ("provider", text(provider)),
+            ("name", text(&self.name)),
+            ("read_only", flag(self.hints.read_only)),
+            ("destructive", flag(self.hints.destructive)),
+            ("idempotent", flag(self.hints.idempotent)),
+            ("open_world", flag(self.hints.open_world)),
+        ];
+        let attributes = attributes.map(|(name, value)| (name.to_owned(), value));
+        let parents = [self.provider.clone()];
+        let tool = Entity::new_with_tags(self.resource.clone(), attributes, parents, []);
+        // Plain strings and booleans always evaluate; a tool without attributes fails closed.
+        let tool = tool.unwrap_or_else(|_| Entity::with_uid(self.resource.clone()));
+        vec![action, tool]
+    }
+}

@@ -1,0 +1,235 @@
+//! Whether policies fit the tools there are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cedar_policy::{
+    EntityUid, PolicySet, Schema, ValidationError, ValidationMode, ValidationWarning, Validator,
+};
+use miette::Diagnostic;
+
+use super::{
+    PolicyError,
+    catalogue::{Catalogue, Known, ToolFacts, is_group},
+    names::names,
+    schema::{self, Shapes},
+    scope::ActionScope,
+    source::{Compiled, label_offset},
+};
+
+/// Something that keeps a policy from being used.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Problem {
+    pub(super) offset: usize,
+    pub(super) code: &'static str,
+    pub(super) message: String,
+}
+
+impl Problem {
+    fn new(offset: usize, code: &'static str, message: String) -> Self {
+        Self { offset, code, message }
+    }
+}
+
+/// What the validator says about one policy and one tool.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Finding {
+    pub(super) problems: Vec<Problem>,
+    pub(super) warnings: Vec<String>,
+    /// It can never be true for this tool.
+    pub(super) impossible: bool,
+}
+
+/// What a policy's names say before any tool is looked at.
+#[derive(Debug, Clone, Default)]
+pub(super) struct NameCheck {
+    pub(super) problems: Vec<Problem>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Checks every entity that the policy names against the catalogue.
+pub(super) fn names_of(policy: &Compiled, catalogue: &Catalogue) -> NameCheck {
+    let mut check = NameCheck::default();
+    let literals: BTreeSet<String> = policy.literals.iter().map(ToString::to_string).collect();
+    for text in literals {
+        let Some(literal) = policy.literals.iter().find(|uid| uid.to_string() == text) else {
+            continue;
+        };
+        check_literal(policy, literal, catalogue, &mut check);
+    }
+    check_scope(policy, &mut check);
+    check
+}
+
+fn check_literal(
+    policy: &Compiled,
+    literal: &EntityUid,
+    catalogue: &Catalogue,
+    check: &mut NameCheck,
+) {
+    let (kind, id) = (literal.type_name(), literal.id().unescaped());
+    let offset = policy.offset_of(&format!("\"{}\"", literal.id().escaped()));
+    let (code, known) = if !names().knows(kind) {
+        let message = format!("there is no entity type `{kind}`");
+        check.problems.push(Problem::new(offset, "unknown_entity_type", message));
+        return;
+    } else if *kind == names().action {
+        ("unknown_action", catalogue.action(id))
+    } else if *kind == names().tool {
+        ("unknown_tool", catalogue.tool(id))
+    } else if *kind == names().provider {
+        ("unknown_provider", catalogue.provider(id))
+    } else {
+        check.warnings.extend(unknown_member(literal));
+        return;
+    };
+    let problem = match known {
+        Known::Yes => return,
+        Known::NotYet => {
+            let warning = format!("`{id}`: its provider has not told its tools yet");
+            check.warnings.push(warning);
+            return;
+        }
+        Known::NoProvider => format!("`{id}`: no such provider is configured"),
+        Known::NoTool => format!("`{id}`: the provider has no such tool"),
+        Known::NoName => format!("`{id}` is neither a tool nor a group of tools"),
+    };
+    check.problems.push(Problem::new(offset, code, problem));
+}
+
+/// Roles and scopes are a closed list; a name outside it matches nobody today.
+fn unknown_member(literal: &EntityUid) -> Option<String> {
+    use crate::principal::Scope;
+
+    let (kind, id) = (literal.type_name(), literal.id().unescaped());
+    let known = if *kind == names().role {
+        ["member", "auditor", "admin", "service"].contains(&id)
+    } else if *kind == names().scope {
+        id.parse::<Scope>().is_ok()
+    } else {
+        true
+    };
+    (!known).then(|| format!("`{literal}` is nobody's: check the spelling"))
+}
+
+fn check_scope(policy: &Compiled, check: &mut NameCheck) {
+    if let ActionScope::Eq(id) = &policy.scope.action
+        && is_group(id)
+    {
+        let offset = policy.offset_of(&format!("\"{id}\""));
+        let message = format!("`{id}` is a group: write `action in`, `==` matches no tool");
+        check.problems.push(Problem::new(offset, "group_compared", message));
+    }
+    let wanted = [
+        (policy.scope.principal.parts().1, [&names().user, &names().service]),
+        (policy.scope.resource.parts().1, [&names().tool, &names().tool]),
+    ];
+    for (kind, allowed) in wanted {
+        if let Some(kind) = kind.filter(|kind| !allowed.contains(kind)) {
+            let offset = policy.offset_of(&kind.to_string());
+            let message = format!("nothing that can stand here is a `{kind}`");
+            check.problems.push(Problem::new(offset, "unknown_entity_type", message));
+        }
+    }
+}
+
+/// Validates the policies strictly as far as they concern one tool; findings in their order.
+pub(super) fn against_tool(
+    policies: &[&Compiled],
+    tool: &ToolFacts,
+    shapes: &Shapes,
+) -> Vec<Finding> {
+    let mentioned = policies.iter().flat_map(|policy| &policy.literals);
+    let actions = mentioned.filter(|uid| *uid.type_name() == names().action);
+    let ids: BTreeSet<&str> = actions.map(|uid| uid.id().unescaped()).collect();
+    match schema::of_tool(tool, shapes, ids) {
+        Ok(schema) => validate(policies, schema),
+        Err(error) => {
+            let message = format!("the tool's schema cannot be used for policies: {error}");
+            let finding = |policy: &&Compiled| Finding {
+                problems: vec![Problem::new(policy.start, "tool_schema", message.clone())],
+                ..Finding::default()
+            };
+            policies.iter().map(finding).collect()
+        }
+    }
+}
+
+fn validate(policies: &[&Compiled], schema: Schema) -> Vec<Finding> {
+    let mut findings: BTreeMap<&str, Finding> = BTreeMap::new();
+    let mut set = PolicySet::new();
+    for policy in policies {
+        let mut finding = Finding::default();
+        if let Err(error) = set.add(policy.cedar.clone()) {
+            finding.problems.push(Problem::new(policy.start, "invalid_policy", error.to_string()));
+        }
+        findings.insert(&policy.id, finding);
+    }
+    let result = Validator::new(schema).validate(&set, ValidationMode::Strict);
+    for error in result.validation_errors() {
+        if let Some(finding) = findings.get_mut::<str>(error.policy_id().as_ref()) {
+            finding.problems.push(problem(error));
+        }
+    }
+    for warning in result.validation_warnings() {
+        if let Some(finding) = findings.get_mut::<str>(warning.policy_id().as_ref()) {
+            if matches!(warning, ValidationWarning::ImpossiblePolicy(_)) {
+                finding.impossible = true;
+            } else {
+                finding.warnings.push(plain(warning, warning.policy_id().as_ref()));
+            }
+        }
+    }
+    policies.iter().map(|policy| findings.remove(&*policy.id).unwrap_or_default()).collect()
+}
+
+/// The library's message and advice, without the policy's name, which stands beside it.
+fn plain(diagnostic: &dyn Diagnostic, policy: &str) -> String {
+    let text = match diagnostic.help() {
+        Some(help) => format!("{diagnostic}; {help}"),
+        None => diagnostic.to_string(),
+    };
+    text.replace(&format!("for policy `{policy}`, "), "")
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "the library may add kinds of errors")]
+fn problem(error: &ValidationError) -> Problem {
+    let code = match error {
+        ValidationError::UnsafeAttributeAccess(_) => "unknown_attribute",
+        ValidationError::UnsafeOptionalAttributeAccess(_) => "unguarded_attribute",
+        ValidationError::UnsafeTagAccess(_) => "unguarded_tag",
+        ValidationError::UnrecognizedEntityType(_) => "unknown_entity_type",
+        ValidationError::UnrecognizedActionId(_) => "unknown_action",
+        ValidationError::UnexpectedType(_) | ValidationError::IncompatibleTypes(_) => {
+            "type_mismatch"
+        }
+        _ => "invalid_policy",
+    };
+    let message = plain(error, error.policy_id().as_ref());
+    Problem::new(label_offset(error).unwrap_or(0), code, message)
+}
+
+/// One error for the same problem with many tools.
+pub(super) fn merge_errors<'a>(
+    found: impl IntoIterator<Item = (&'a Compiled, &'a Problem, &'a str)>,
+) -> Vec<PolicyError> {
+    let mut merged: BTreeMap<(&str, &Problem), (&Compiled, Vec<&str>)> = BTreeMap::new();
+    for (policy, problem, tool) in found {
+        merged.entry((&policy.id, problem)).or_insert_with(|| (policy, Vec::new())).1.push(tool);
+    }
+    let error = |((_, problem), (policy, tools)): ((&str, &Problem), (&Compiled, Vec<&str>))| {
+        let message = format!("{} (for {})", problem.message, some_of(&tools));
+        policy.error(problem.offset, problem.code, message)
+    };
+    merged.into_iter().map(error).collect()
+}
+
+/// The first tools by name, and how many there are beside.
+pub(super) fn some_of(tools: &[&str]) -> String {
+    const SHOWN: usize = 3;
+    let shown: Vec<String> = tools.iter().take(SHOWN).map(|tool| format!("`{tool}`")).collect();
+    let shown = shown.join(", ");
+    match tools.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

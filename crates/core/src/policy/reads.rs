@@ -1,0 +1,164 @@
+//! Which parts of the context a policy reads: only those are built for a decision.
+
+use std::collections::BTreeMap;
+
+use cedar_policy::pst::{BinaryOp, Clause, Expr, PatternElem, Var};
+
+/// A tree of context members.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Paths {
+    /// The value itself is read, with all it holds.
+    whole: bool,
+    members: BTreeMap<String, Paths>,
+}
+
+static WHOLE: Paths = Paths { whole: true, members: BTreeMap::new() };
+
+impl Paths {
+    /// Everything.
+    pub(super) fn whole() -> &'static Self {
+        &WHOLE
+    }
+
+    /// Whether everything below is read.
+    pub(super) fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// What is read of the member `name`; `None` when nothing is.
+    pub(super) fn member(&self, name: &str) -> Option<&Self> {
+        if self.whole { Some(&WHOLE) } else { self.members.get(name) }
+    }
+
+    /// The members that are read one by one.
+    pub(super) fn members(&self) -> impl Iterator<Item = (&String, &Self)> {
+        self.members.iter()
+    }
+
+    /// Adds what `other` reads.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.whole |= other.whole;
+        for (name, paths) in &other.members {
+            self.members.entry(name.clone()).or_default().merge(paths);
+        }
+    }
+
+    fn insert<'a>(&mut self, path: impl IntoIterator<Item = &'a str>, whole: bool) {
+        let mut at = self;
+        for name in path {
+            at = at.members.entry(name.to_owned()).or_default();
+        }
+        at.whole |= whole;
+    }
+
+    /// Each path as policies write it, such as `context.input.amount`.
+    pub(super) fn listing(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        self.list("context", &mut found);
+        found
+    }
+
+    fn list(&self, prefix: &str, found: &mut Vec<String>) {
+        for (name, paths) in &self.members {
+            let path = join(prefix, name);
+            if paths.whole || paths.members.is_empty() {
+                found.push(path);
+            } else {
+                paths.list(&path, found);
+            }
+        }
+        if self.whole && prefix == "context" {
+            found.push(prefix.to_owned());
+        }
+    }
+}
+
+/// `prefix.name`, or `prefix["na me"]` when the name is no identifier.
+pub(super) fn join(prefix: &str, name: &str) -> String {
+    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
+    if plain { format!("{prefix}.{name}") } else { format!("{prefix}[{name:?}]") }
+}
+
+/// What the conditions of a policy look at.
+#[derive(Debug, Default)]
+pub(super) struct Reads {
+    pub(super) paths: Paths,
+    /// A tag is matched with `like "*…*"`, which also matches inside other words.
+    pub(super) loose_tag: bool,
+}
+
+/// Walks the conditions. An explicit stack, because expressions nest as deep as a file is long.
+pub(super) fn of(clauses: &[Clause]) -> Reads {
+    let mut reads = Reads::default();
+    let mut open: Vec<&Expr> = clauses
+        .iter()
+        .map(|clause| match clause {
+            Clause::When(expr) | Clause::Unless(expr) => &**expr,
+        })
+        .collect();
+    while let Some(expr) = open.pop() {
+        if let Some(path) = context_path(expr) {
+            reads.paths.insert(path, true);
+        } else {
+            visit(expr, &mut open, &mut reads);
+        }
+    }
+    reads
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "the library may add kinds of expressions")]
+fn visit<'a>(expr: &'a Expr, open: &mut Vec<&'a Expr>, reads: &mut Reads) {
+    match expr {
+        Expr::UnaryOp { expr, .. } | Expr::GetAttr { expr, .. } => open.push(expr),
+        Expr::BinaryOp { left, right, .. } => open.extend([&**left, &**right]),
+        Expr::HasAttr { expr, attrs } => match context_path(expr) {
+            Some(mut path) => {
+                path.extend(attrs.iter().map(smol));
+                reads.paths.insert(path, false);
+            }
+            None => open.push(expr),
+        },
+        Expr::Like { expr, pattern } => {
+            let open_ended = |end: Option<&PatternElem>| end == Some(&PatternElem::Wildcard);
+            let loose = open_ended(pattern.first()) && open_ended(pattern.last());
+            reads.loose_tag |= loose && is_tag(expr);
+            open.push(expr);
+        }
+        Expr::Is { expr, in_expr, .. } => {
+            open.push(expr);
+            open.extend(in_expr.as_deref());
+        }
+        Expr::IfThenElse { cond, then_expr, else_expr } => {
+            open.extend([&**cond, &**then_expr, &**else_expr]);
+        }
+        Expr::Set(items) => open.extend(items.iter().map(|item| &**item)),
+        Expr::Record(members) => open.extend(members.values().map(|member| &**member)),
+        // `Unknown` and slots do not parse in a static policy; a new kind of expression may read
+        // anything.
+        Expr::Literal(_) | Expr::Var(_) => {}
+        _ => reads.paths.whole = true,
+    }
+}
+
+fn smol(text: &impl AsRef<str>) -> &str {
+    text.as_ref()
+}
+
+fn is_tag(expr: &Expr) -> bool {
+    matches!(expr, Expr::BinaryOp { op: BinaryOp::GetTag, .. })
+}
+
+/// `context.a.b` as `["a", "b"]`.
+fn context_path(mut expr: &Expr) -> Option<Vec<&str>> {
+    let mut path = Vec::new();
+    loop {
+        if let Expr::GetAttr { expr: inner, attr } = expr {
+            path.push(attr.as_str());
+            expr = inner;
+        } else {
+            path.reverse();
+            return matches!(expr, Expr::Var(Var::Context)).then_some(path);
+        }
+    }
+}

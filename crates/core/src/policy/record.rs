@@ -1,0 +1,239 @@
+//! Policies as the API shows them, the built-in ones included.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{
+    Direction, Effect, Phase,
+    annotations::{Detectors, Redact, Severity, Status},
+    source::Compiled,
+};
+use crate::clock::Timestamp;
+
+/// Denies what no policy permits.
+pub const DEFAULT_DENY: &str = "default-deny";
+/// Denies what could not be decided.
+pub const POLICY_ERROR: &str = "policy-error";
+/// Denies what a token's scopes do not cover.
+pub const TOKEN_SCOPES: &str = "token-scopes";
+/// Denies calls of tools whose definition changed.
+pub const TOOL_PINNING: &str = "tool-pinning";
+/// What DLP does when no policy says otherwise.
+pub const DLP_DEFAULT: &str = "dlp-default";
+
+/// A policy that is part of Portcullis.
+pub(super) struct Builtin {
+    pub(super) id: &'static str,
+    title: &'static str,
+    description: &'static str,
+    reason: &'static str,
+    severity: Severity,
+}
+
+/// Ordered by name.
+pub(super) const BUILTINS: [Builtin; 5] = [
+    Builtin {
+        id: DEFAULT_DENY,
+        title: "What no policy permits is denied",
+        description: "Decides when no active permit is true for a call.",
+        reason: "No policy permits this call",
+        severity: Severity::Medium,
+    },
+    Builtin {
+        id: DLP_DEFAULT,
+        title: "What DLP does by default",
+        description: "Blocks, masks or flags findings by category and direction, as configured, \
+                      where no policy says otherwise.",
+        reason: "Sensitive data must not pass",
+        severity: Severity::High,
+    },
+    Builtin {
+        id: POLICY_ERROR,
+        title: "What cannot be decided is denied",
+        description: "Decides when a call cannot be shown to the policies, or a forbid that may \
+                      apply no longer fits the tool.",
+        reason: "The policies could not be evaluated",
+        severity: Severity::High,
+    },
+    Builtin {
+        id: TOKEN_SCOPES,
+        title: "A token does only what its scopes cover",
+        description: "Decides when the token lacks the scope that an endpoint needs.",
+        reason: "The token lacks a scope",
+        severity: Severity::Medium,
+    },
+    Builtin {
+        id: TOOL_PINNING,
+        title: "A tool that changed waits for review",
+        description: "Decides when the upstream changed a tool's definition after it was accepted.",
+        reason: "The tool's definition changed and waits for review",
+        severity: Severity::High,
+    },
+];
+
+/// A policy as it is listed; [`PolicyRecord::full`] adds its source.
+#[derive(Debug, Clone, Serialize)]
+pub struct PolicyRecord {
+    /// The name.
+    pub id: Arc<str>,
+    name: Arc<str>,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Permit or forbid.
+    pub effect: Effect,
+    /// `rule`, `obligation` or `builtin`.
+    pub kind: &'static str,
+    /// Whether it counts.
+    pub status: Status,
+    /// Before the call or after it.
+    pub phase: Phase,
+    /// Orders which of several policies is reported; never changes a decision.
+    pub priority: i32,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What callers are told.
+    pub reason: Option<String>,
+    /// Labels for filters.
+    pub tags: Vec<String>,
+    /// Who looks after it.
+    pub owner: Option<String>,
+    scope: Value,
+    obligations: Vec<Value>,
+    /// The parts of the context that its conditions read.
+    pub reads: Vec<String>,
+    /// SHA-256 of its meaning; built-ins have none.
+    pub version: Option<Arc<str>>,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Whether it fits the tools there are.
+    pub validation: Validation,
+    /// Whether it is part of Portcullis.
+    pub builtin: bool,
+    /// Since when it is in this version.
+    pub updated_at: Timestamp,
+    #[serde(skip)]
+    source: Option<Arc<str>>,
+}
+
+/// A record with the policy's source.
+#[derive(Debug, Serialize)]
+pub struct FullRecord<'a> {
+    #[serde(flatten)]
+    record: &'a PolicyRecord,
+    source: Option<&'a str>,
+}
+
+/// Where a policy comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Origin {
+    /// A file of the policies folder.
+    File {
+        /// Its path, `policies/…`.
+        path: String,
+        /// The line on which the policy begins.
+        line: usize,
+    },
+    /// Portcullis itself.
+    Builtin,
+}
+
+/// Whether a policy fits the tools there are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Validation {
+    /// False when it no longer fits a tool that it may apply to.
+    pub valid: bool,
+    /// What is doubtful.
+    pub warnings: Vec<String>,
+    /// What no longer fits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
+}
+
+impl PolicyRecord {
+    /// The record with the policy's source.
+    #[must_use]
+    pub fn full(&self) -> FullRecord<'_> {
+        FullRecord { record: self, source: self.source.as_deref() }
+    }
+
+    /// The text of the policy as it stands in its file; built-ins have none.
+    #[must_use]
+    pub fn source(&self) -> Option<&str> {
+        self.source.as_deref()
+    }
+
+    pub(super) fn of(policy: &Compiled, validation: Validation, updated_at: Timestamp) -> Self {
+        let annotations = policy.annotations.clone();
+        let (line, _) = policy.file.place(policy.start);
+        Self {
+            id: Arc::clone(&policy.id),
+            name: Arc::clone(&policy.id),
+            title: annotations.title,
+            description: annotations.description,
+            effect: policy.effect,
+            kind: if annotations.redact.is_some() { "obligation" } else { "rule" },
+            status: annotations.status,
+            phase: annotations.phase,
+            priority: annotations.priority,
+            severity: annotations.severity,
+            reason: annotations.reason,
+            tags: annotations.tags,
+            owner: annotations.owner,
+            scope: policy.scope.to_json(),
+            obligations: annotations.redact.iter().map(obligation).collect(),
+            reads: policy.paths.listing(),
+            version: Some(Arc::clone(&policy.digest)),
+            origin: Origin::File { path: format!("policies/{}", policy.file.path()), line },
+            validation,
+            builtin: false,
+            updated_at,
+            source: Some(policy.source.as_str().into()),
+        }
+    }
+
+    pub(super) fn builtin(builtin: &Builtin, updated_at: Timestamp) -> Self {
+        let any = json!({ "op": "any" });
+        Self {
+            id: builtin.id.into(),
+            name: builtin.id.into(),
+            title: Some(builtin.title.to_owned()),
+            description: Some(builtin.description.to_owned()),
+            effect: Effect::Forbid,
+            kind: "builtin",
+            status: Status::Active,
+            phase: Phase::Request,
+            priority: 0,
+            severity: builtin.severity,
+            reason: Some(builtin.reason.to_owned()),
+            tags: Vec::new(),
+            owner: None,
+            scope: json!({ "principal": any, "action": any, "resource": any }),
+            obligations: Vec::new(),
+            reads: Vec::new(),
+            version: None,
+            origin: Origin::Builtin,
+            validation: Validation { valid: true, warnings: Vec::new(), errors: Vec::new() },
+            builtin: true,
+            updated_at,
+            source: None,
+        }
+    }
+}
+
+fn obligation(redact: &Redact) -> Value {
+    let direction = match redact.direction {
+        Direction::Input => "input",
+        Direction::Output => "output",
+    };
+    let detectors: Vec<&str> = match &redact.detectors {
+        Detectors::All => vec!["*"],
+        Detectors::Named(names) => names.iter().map(|name| &**name).collect(),
+    };
+    let properties = json!({ "direction": direction, "detectors": detectors });
+    json!({ "id": "o1", "type": "redact", "properties": properties })
+}

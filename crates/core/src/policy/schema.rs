@@ -1,0 +1,138 @@
+//! The policy schema of one tool, generated from its definition.
+//!
+//! Each tool has its own: validating a policy against a schema of all tools costs with their
+//! number, and says nothing more.
+
+use cedar_policy::{Schema, SchemaError};
+use serde_json::{Map, Value, json};
+
+use super::{
+    catalogue::ToolFacts,
+    names::{EVERYTHING, HINTS, NAMESPACE},
+    shape::{Members, record_json},
+};
+use crate::tool::Tool;
+
+/// What policies can read of a tool's input and of its structured answer.
+pub(super) struct Shapes {
+    pub(super) input: Members,
+    /// `None` when the tool declares no structured answer.
+    pub(super) output: Option<Members>,
+}
+
+impl Shapes {
+    pub(super) fn of(tool: &Tool) -> Self {
+        let output = tool.definition.output_schema.as_ref();
+        Self {
+            input: super::shape::of_object(&tool.definition.input_schema),
+            output: output.map(super::shape::of_object),
+        }
+    }
+}
+
+/// The schema in which policies that can apply to the tool are validated. `mentioned` are action
+/// ids that those policies name beside this tool's.
+pub(super) fn of_tool<'a>(
+    tool: &ToolFacts,
+    shapes: &Shapes,
+    mentioned: impl IntoIterator<Item = &'a str>,
+) -> Result<Schema, Box<SchemaError>> {
+    let mut actions = Map::new();
+    for id in mentioned {
+        actions.insert(id.to_owned(), json!({}));
+    }
+    for id in HINTS.into_iter().chain([EVERYTHING]) {
+        actions.insert(id.to_owned(), json!({}));
+    }
+    actions.insert(tool.provider_group.clone(), json!({ "memberOf": [{ "id": EVERYTHING }] }));
+    let groups: Vec<Value> = tool.groups.iter().map(|group| json!({ "id": group })).collect();
+    let applies_to = json!({
+        "principalTypes": ["User", "Service"],
+        "resourceTypes": ["Tool"],
+        "context": context(shapes),
+    });
+    actions.insert(tool.id.clone(), json!({ "memberOf": groups, "appliesTo": applies_to }));
+    let schema = json!({ NAMESPACE: { "entityTypes": entity_types(), "actions": actions } });
+    Schema::from_json_value(schema).map_err(Box::new)
+}
+
+fn entity_types() -> Value {
+    let principal = json!({
+        "memberOfTypes": ["Group", "Role", "Scope", "Org"],
+        "shape": record(&[("id", "String", true)]),
+        "tags": { "type": "Set", "element": { "type": "String" } },
+    });
+    let tool = json!({
+        "memberOfTypes": ["Provider", "Label"],
+        "shape": record(&[
+            ("provider", "String", true),
+            ("name", "String", true),
+            ("read_only", "Boolean", true),
+            ("destructive", "Boolean", true),
+            ("idempotent", "Boolean", true),
+            ("open_world", "Boolean", true),
+        ]),
+    });
+    json!({
+        "Org": {}, "Role": {}, "Scope": {}, "Provider": {}, "Label": {},
+        "Group": { "memberOfTypes": ["Group", "Org"] },
+        "User": principal, "Service": principal,
+        "Tool": tool,
+    })
+}
+
+fn record(members: &[(&str, &str, bool)]) -> Value {
+    let attribute = |(name, kind, required): &(&str, &str, bool)| {
+        let kind = match *kind {
+            "datetime" | "ipaddr" => json!({
+                "type": "Extension", "name": kind, "required": required,
+            }),
+            _ => json!({ "type": kind, "required": required }),
+        };
+        ((*name).to_owned(), kind)
+    };
+    let attributes: Map<String, Value> = members.iter().map(attribute).collect();
+    json!({ "type": "Record", "attributes": attributes })
+}
+
+fn dlp(required: bool) -> Value {
+    json!({
+        "type": "Record", "required": required,
+        "attributes": {
+            "findings": { "type": "Set", "element": { "type": "String" } },
+            "count": { "type": "Long" },
+            "max_severity": { "type": "Long" },
+        },
+    })
+}
+
+fn context(shapes: &Shapes) -> Value {
+    let request = record(&[
+        ("time", "datetime", true),
+        ("hour_utc", "Long", true),
+        ("weekday", "Long", true),
+        ("ip", "ipaddr", false),
+        ("mfa", "Boolean", true),
+        ("session", "String", false),
+        ("bytes", "Long", true),
+    ]);
+    let mut agent = record(&[("id", "String", true), ("kind", "String", true)]);
+    let optional = |kind: &mut Value| {
+        if let Value::Object(kind) = kind {
+            kind.insert("required".to_owned(), Value::Bool(false));
+        }
+    };
+    optional(&mut agent);
+    let mut attributes = Map::new();
+    attributes.insert("input".to_owned(), record_json(&shapes.input));
+    attributes.insert("dlp".to_owned(), dlp(true));
+    attributes.insert("request".to_owned(), request);
+    attributes.insert("agent".to_owned(), agent);
+    attributes.insert("dlp_output".to_owned(), dlp(false));
+    if let Some(output) = &shapes.output {
+        let mut output = record_json(output);
+        optional(&mut output);
+        attributes.insert("output".to_owned(), output);
+    }
+    json!({ "type": "Record", "attributes": attributes })
+}

@@ -1,0 +1,122 @@
+//! What the policy layer promises, as tables.
+
+mod binding;
+mod deciding;
+mod equivalence;
+mod hostile;
+mod loading;
+mod records;
+mod starter;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    id::{OrgId, PrincipalId, TokenId},
+    principal::{AuthMethod, Caller, Plan, Role, Scope, ScopeSet},
+    tool::{ProviderSlug, ToolDefinition, ToolId},
+};
+
+const ULID: &str = "01M754BKTKX1YB8Q05NMW9TP4G";
+const DETECTORS: [&str; 6] =
+    ["aws_access_key", "credit_card", "email", "github_token", "iban", "private_key"];
+
+/// A tool of `id` with these properties, all hints unsaid.
+fn tool(id: &str, properties: &Value) -> Arc<Tool> {
+    tool_with(id, properties, &json!({}), None)
+}
+
+fn tool_with(id: &str, properties: &Value, hints: &Value, output: Option<Value>) -> Arc<Tool> {
+    let id: ToolId = id.parse().unwrap();
+    let provider: ProviderSlug = id.provider().parse().unwrap();
+    let definition = ToolDefinition {
+        name: id.name().parse().unwrap(),
+        title: None,
+        description: None,
+        input_schema: json!({"type": "object", "properties": properties}),
+        output_schema: output,
+        annotations: hints.clone(),
+    };
+    Arc::new(Tool::new(&provider, definition, Timestamp::default()).unwrap())
+}
+
+/// A catalogue of these tools; their providers are the configured ones.
+fn catalogue(tools: &[Arc<Tool>]) -> Catalogue {
+    let mut providers: BTreeMap<ProviderSlug, Vec<Arc<Tool>>> = BTreeMap::new();
+    for tool in tools {
+        let provider = tool.id.provider().parse().unwrap();
+        providers.entry(provider).or_default().push(Arc::clone(tool));
+    }
+    Catalogue::new(providers.into_iter().map(|(slug, tools)| (slug, Some(tools))))
+}
+
+fn file(text: &str) -> PolicyFile {
+    PolicyFile { path: "test.cedar".to_owned(), text: text.to_owned() }
+}
+
+fn load(text: &str, tools: &[Arc<Tool>]) -> Result<PolicySet, Vec<PolicyError>> {
+    PolicySet::load(vec![file(text)], &catalogue(tools), &DETECTORS, Timestamp::default())
+}
+
+fn loaded(text: &str, tools: &[Arc<Tool>]) -> PolicySet {
+    load(text, tools).unwrap_or_else(|errors| panic!("{errors:#?}"))
+}
+
+fn caller(role: Role) -> Caller {
+    let kind = if role.name() == "service" { "sa" } else { "usr" };
+    Caller {
+        org_id: format!("org_{ULID}").parse::<OrgId>().unwrap(),
+        plan: Plan::Free,
+        principal_id: format!("{kind}_{ULID}").parse::<PrincipalId>().unwrap(),
+        principal_name: "somebody".to_owned(),
+        role,
+        via: None,
+        token_id: format!("tok_{ULID}").parse::<TokenId>().unwrap(),
+        label: None,
+        scopes: ScopeSet::EMPTY.with(Scope::McpsInvoke),
+        method: AuthMethod::Operator,
+        allowed_from: None,
+    }
+}
+
+const NOTHING: DlpFacts<'static> = DlpFacts { detectors: &[], count: 0, max_severity: 0 };
+
+/// A question about `tool`, in the request phase, with nothing special about it.
+fn question<'a>(caller: &'a Caller, tool: &'a Tool, input: &'a Value) -> Question<'a> {
+    Question {
+        caller,
+        groups: &[],
+        tool,
+        input,
+        phase: Phase::Request,
+        dlp: NOTHING,
+        output: None,
+        dlp_output: None,
+        // A Friday.
+        time: Timestamp::parse_rfc3339("2026-11-20T11:02:15.123Z").unwrap(),
+        source_ip: None,
+        bytes: 10,
+        mfa: false,
+    }
+}
+
+fn ask(set: &PolicySet, tool: &Tool, input: &Value) -> Decision {
+    set.decide(&question(&caller(Role::Member), tool, input))
+}
+
+/// `allow <policy>` or `deny <policy>`.
+fn said(decision: &Decision) -> String {
+    match &decision.verdict {
+        Verdict::Allow { policy, .. } => format!("allow {}", policy.id),
+        Verdict::Deny { policy, .. } => format!("deny {}", policy.id),
+    }
+}
+
+fn reason(decision: &Decision) -> String {
+    match &decision.verdict {
+        Verdict::Allow { .. } => String::new(),
+        Verdict::Deny { reason, .. } => reason.clone(),
+    }
+}
