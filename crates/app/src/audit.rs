@@ -128,7 +128,7 @@ pub struct EventQuery {
 #[derive(Debug)]
 pub struct Events {
     /// In the order asked for.
-    pub events: Vec<EventView>,
+    pub items: Vec<EventView>,
     /// Whether there are more.
     pub more: bool,
     /// Place of the last one.
@@ -273,9 +273,11 @@ impl App {
     /// Gives every unsealed event of the org its place in the log.
     pub(crate) async fn seal(&self, org: OrgId) -> Result<u64, StoreError> {
         let leaf = |event: &UnsealedEvent, sequence: i64, recorded_at: Timestamp| {
-            leaf_bytes(&event.core, sequence, recorded_at)
-                .map(|leaf| leaf_hash(leaf.as_bytes()))
-                .unwrap_or_else(|_| leaf_hash(event.core.as_bytes()))
+            match leaf_bytes(&event.core, sequence, recorded_at) {
+                Ok(leaf) => leaf_hash(leaf.as_bytes()),
+                // Not ours: sealed as it is, so that a reader finds what was stored.
+                Err(_) => leaf_hash(event.core.as_bytes()),
+            }
         };
         self.store.seal(org, leaf).await
     }
@@ -302,7 +304,7 @@ impl App {
             self.store.list_events(org, visibility(ctx), &filter, order, query.after, limit).await;
         let page = listed.map_err(|error| store_failed(&error))?;
         let shown = page.events.iter().map(|record| self.event_view(org, record));
-        Ok(Events { events: shown.collect::<Result<_, _>>()?, more: page.more, last: page.reached })
+        Ok(Events { items: shown.collect::<Result<_, _>>()?, more: page.more, last: page.reached })
     }
 
     /// One event, if the caller may see it; also when it has no place in the log yet.
