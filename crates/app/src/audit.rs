@@ -24,7 +24,7 @@ use crate::{App, Ctx, store_failed};
 /// The row of an event.
 pub(crate) fn row_of(event: &Event) -> NewEvent {
     let governance = event.governance.as_ref();
-    let text = |member: &Map<String, Value>| serde_json::to_string(member).unwrap_or_default();
+    let detached = &event.detached;
     NewEvent {
         id: event.id,
         org_id: event.org_id,
@@ -40,8 +40,8 @@ pub(crate) fn row_of(event: &Event) -> NewEvent {
         outcome: Some(event.outcome.status.as_str().to_owned()),
         request_id: event.request.as_ref().map(|request| request.id),
         core: event.core_json(),
-        detached: Some(text(&event.detached.values)),
-        salts: Some(text(&event.detached.salts)),
+        detached: serde_json::to_string(detached.values()).ok(),
+        salts: serde_json::to_string(detached.salts()).ok(),
     }
 }
 
@@ -212,7 +212,7 @@ impl App {
             target: Some(target),
             governance: None,
             outcome: Outcome::success(Executed::Yes),
-            detached: Detached::default().seal(&*self.random),
+            detached: Detached::default(),
         }
     }
 
@@ -261,7 +261,7 @@ impl App {
                     target: Some(target.clone()),
                     governance: None,
                     outcome: Outcome::success(Executed::Yes),
-                    detached: Detached::default().seal(&*random),
+                    detached: Detached::default(),
                 };
                 if let Err(error) = writer.append(row_of(&event), patience()).await {
                     tracing::error!(%error, event = kind.as_str(), "an event could not be recorded");

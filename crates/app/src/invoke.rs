@@ -118,7 +118,7 @@ impl App {
         })?;
         let view = invocation.view?;
         let (input, bytes) = invocation.body?;
-        draft.input(&input);
+        draft.input(self, &input);
         let visible = self.visible(&ctx, &invocation.tool)?;
         draft.target(visible.target());
         self.take(&ctx, Resource::Invocations)?;
