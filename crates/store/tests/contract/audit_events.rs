@@ -1,3 +1,5 @@
+//! Reading the log: filters, pages, visibility.
+
 use portcullis_core::{clock::Timestamp, id::OrgId};
 use portcullis_store::{
     EventActor, EventFilter, EventOrder, EventTarget, NewEvent, Store, Visibility,

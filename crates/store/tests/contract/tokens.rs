@@ -1,3 +1,5 @@
+//! Tokens: looked up by hash, revoked with all that descends from them.
+
 use portcullis_core::{
     principal::{AuthMethod, Role, Scope, ScopeSet},
     token::TokenKind,

@@ -1,3 +1,5 @@
+//! Files that do not load: every error, with its place.
+
 use super::*;
 
 fn gh() -> Vec<Arc<Tool>> {
