@@ -1,6 +1,15 @@
 //! The API as a caller meets it: the real binary on a real socket. Mirrors the URL table.
 
+#![cfg(test)]
+
+mod given;
+
 mod health;
+mod http;
+mod limits;
+mod metrics;
+
+mod connections;
 
 use portcullis_testkit::Builder;
 
