@@ -8,6 +8,7 @@ mod health;
 mod http;
 mod limits;
 mod metrics;
+mod v1;
 
 mod connections;
 
