@@ -34,12 +34,15 @@ pub(crate) fn metrics() -> Result<PrometheusHandle, String> {
     PrometheusBuilder::new().install_recorder().map_err(|error| error.to_string())
 }
 
-/// Serves `/metrics` until the process ends.
+/// Serves `/metrics` until the process ends. Says no when the port cannot be had.
 pub(crate) async fn serve_metrics(
     address: SocketAddr,
     handle: PrometheusHandle,
-) -> std::io::Result<impl Future<Output = ()>> {
-    let listener = tokio::net::TcpListener::bind(address).await?;
+) -> Result<impl Future<Output = ()>, String> {
+    let failed = |error| format!("`server.metrics_listen`: cannot listen on {address}: {error}");
+    let listener = tokio::net::TcpListener::bind(address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    tracing::info!("metrics on http://{bound}/metrics");
     let render = move || {
         let text = handle.render();
         async move { ([("content-type", "text/plain; version=0.0.4; charset=utf-8")], text) }

@@ -11,8 +11,10 @@
 
 mod answer;
 mod gateway;
+mod mcp;
 
 pub use self::{
     answer::Answer,
     gateway::{Builder, Gateway, Principal},
+    mcp::{McpServer, tool},
 };

@@ -47,7 +47,6 @@ pub(super) async fn start(config: &Config) -> Result<(Node, Bound), Failure> {
         let address = config::address(listen, "server.metrics_listen")?;
         let serving = telemetry::serve_metrics(address, handle).await?;
         detach(serving);
-        tracing::info!("metrics on http://{address}/metrics");
     }
     let node = Node::assemble(config).await?;
     let closed = node.app.recover().await?;

@@ -1,6 +1,16 @@
 //! The API as a caller meets it: the real binary on a real socket. Mirrors the URL table.
 
+#![cfg(test)]
+
+mod given;
+
 mod health;
+mod http;
+mod limits;
+mod metrics;
+mod v1;
+
+mod connections;
 
 use portcullis_testkit::Builder;
 

@@ -1,0 +1,5 @@
+//! Version 1 of the API, one file a resource.
+
+mod auth;
+mod mcps;
+mod providers;
