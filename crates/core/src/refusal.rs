@@ -362,6 +362,7 @@ impl fmt::Display for Refusal {
             Self::InvalidInput { tool, violations } => {
                 write!(f, "Input does not match the schema of {tool}")?;
                 match violations.first() {
+                    Some(first) if first.path.is_empty() => write!(f, ": {}.", first.message),
                     Some(first) => write!(f, ": {} {}.", first.path, first.message),
                     None => f.write_str("."),
                 }

@@ -5,7 +5,7 @@ use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::mpsc,
+    sync::{Arc, Mutex, mpsc},
     thread,
     time::Duration,
 };
@@ -152,6 +152,7 @@ struct Running {
     child: Child,
     url: String,
     log: mpsc::Receiver<String>,
+    logged: Arc<Mutex<String>>,
 }
 
 impl Drop for Running {
@@ -260,12 +261,15 @@ impl Gateway {
             .expect("a gateway that starts");
         let stderr = child.stderr.take().expect("its log");
         let (lines, log) = mpsc::channel();
+        let logged: Arc<Mutex<String>> = Arc::default();
+        let all = Arc::clone(&logged);
         thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                all.lock().expect("the log").push_str(&format!("{line}\n"));
                 let _ = lines.send(line);
             }
         });
-        let mut running = Running { child, url: String::new(), log };
+        let mut running = Running { child, url: String::new(), log, logged };
         running.url = tokio::task::block_in_place(|| running.wait_for("listening on "));
         self.running = Some(running);
     }
@@ -275,6 +279,13 @@ impl Gateway {
     pub fn wait_for_log(&self, text: &str) -> String {
         let running = self.running.as_ref().expect("a running gateway");
         tokio::task::block_in_place(|| running.wait_for(text))
+    }
+
+    /// Everything it has logged since it was started.
+    #[must_use]
+    pub fn log(&self) -> String {
+        let running = self.running.as_ref().expect("a running gateway");
+        running.logged.lock().expect("the log").clone()
     }
 
     /// Kills it at once (SIGKILL).

@@ -13,8 +13,10 @@
 
 mod answer;
 mod gateway;
+mod hostile;
 
 pub use self::{
     answer::Answer,
     gateway::{Builder, Gateway, Principal},
+    hostile::{Hostile, HostileCall, HostileTool, Script},
 };

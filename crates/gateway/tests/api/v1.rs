@@ -1,0 +1,3 @@
+//! Everything under `/v1`.
+
+mod invoke;
