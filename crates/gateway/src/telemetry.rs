@@ -34,18 +34,19 @@ pub(crate) fn metrics() -> Result<PrometheusHandle, String> {
     PrometheusBuilder::new().install_recorder().map_err(|error| error.to_string())
 }
 
-/// Serves `/metrics` until the process ends.
+/// Serves `/metrics` until the process ends; gives the address it has.
 pub(crate) async fn serve_metrics(
     address: SocketAddr,
     handle: PrometheusHandle,
-) -> std::io::Result<impl Future<Output = ()>> {
+) -> std::io::Result<(SocketAddr, impl Future<Output = ()>)> {
     let listener = tokio::net::TcpListener::bind(address).await?;
+    let address = listener.local_addr()?;
     let render = move || {
         let text = handle.render();
         async move { ([("content-type", "text/plain; version=0.0.4; charset=utf-8")], text) }
     };
     let router = axum::Router::new().route("/metrics", axum::routing::get(render));
-    Ok(async move {
+    Ok((address, async move {
         crate::serve::plain(listener, router).await;
-    })
+    }))
 }
