@@ -12,11 +12,13 @@
 )]
 
 mod answer;
+mod disk;
 mod gateway;
 mod hostile;
 
 pub use self::{
     answer::Answer,
+    disk::unsignalled,
     gateway::{Builder, Gateway, Principal},
     hostile::{Hostile, HostileCall, HostileTool, Script},
 };
