@@ -265,7 +265,7 @@ impl Gateway {
         let all = Arc::clone(&logged);
         thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                all.lock().expect("the log").push_str(&format!("{line}\n"));
+                all.lock().expect("the log").extend([line.as_str(), "\n"]);
                 let _ = lines.send(line);
             }
         });

@@ -66,6 +66,7 @@ impl HostileTool {
     }
 
     /// The same tool with an input schema of its own.
+    #[must_use]
     pub fn taking(mut self, schema: Value) -> Self {
         self.schema = schema;
         self
@@ -255,8 +256,9 @@ async fn play(
             let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
                         connection: close\r\n\r\n";
             stream.write_all(head.as_bytes()).await?;
+            let piece = " ".repeat(65_536);
             loop {
-                stream.write_all(&[b' '; 65_536]).await?;
+                stream.write_all(piece.as_bytes()).await?;
             }
         }
     }
