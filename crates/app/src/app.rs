@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use aws_lc_rs::hmac;
 use portcullis_core::{
     clock::{Clock, Timestamp},
-    dlp::{Engine, FingerprintKey},
+    dlp::{Detector, Engine, FingerprintKey},
     id::{Ids, OrgId},
     policy::{Catalogue, PolicyError, PolicySet},
     random::Random,
@@ -100,7 +100,7 @@ impl App {
         let files = parts.policies.read().map_err(|error| {
             vec![PolicyError::unreadable(&parts.policies.path().to_string_lossy(), &error)]
         })?;
-        let detectors: Vec<&str> = parts.dlp.detectors().map(|detector| detector.name()).collect();
+        let detectors: Vec<&str> = Engine::known_detectors().map(Detector::name).collect();
         let set = PolicySet::load(files, &catalogue, &detectors, now)?;
         Ok(Arc::new(Self {
             policies: Policies::new(parts.policies, set, now),

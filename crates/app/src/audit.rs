@@ -24,7 +24,7 @@ use crate::{App, Ctx, store_failed};
 /// The row of an event.
 pub(crate) fn row_of(event: &Event) -> NewEvent {
     let governance = event.governance.as_ref();
-    let text = |member: &Map<String, Value>| serde_json::to_string(member).unwrap_or_default();
+    let detached = &event.detached;
     NewEvent {
         id: event.id,
         org_id: event.org_id,
@@ -40,8 +40,8 @@ pub(crate) fn row_of(event: &Event) -> NewEvent {
         outcome: Some(event.outcome.status.as_str().to_owned()),
         request_id: event.request.as_ref().map(|request| request.id),
         core: event.core_json(),
-        detached: Some(text(&event.detached.values)),
-        salts: Some(text(&event.detached.salts)),
+        detached: serde_json::to_string(detached.values()).ok(),
+        salts: serde_json::to_string(detached.salts()).ok(),
     }
 }
 
@@ -128,7 +128,7 @@ pub struct EventQuery {
 #[derive(Debug)]
 pub struct Events {
     /// In the order asked for.
-    pub events: Vec<EventView>,
+    pub items: Vec<EventView>,
     /// Whether there are more.
     pub more: bool,
     /// Place of the last one.
@@ -212,7 +212,7 @@ impl App {
             target: Some(target),
             governance: None,
             outcome: Outcome::success(Executed::Yes),
-            detached: Detached::default().seal(&*self.random),
+            detached: Detached::default(),
         }
     }
 
@@ -261,7 +261,7 @@ impl App {
                     target: Some(target.clone()),
                     governance: None,
                     outcome: Outcome::success(Executed::Yes),
-                    detached: Detached::default().seal(&*random),
+                    detached: Detached::default(),
                 };
                 if let Err(error) = writer.append(row_of(&event), patience()).await {
                     tracing::error!(%error, event = kind.as_str(), "an event could not be recorded");
@@ -273,9 +273,11 @@ impl App {
     /// Gives every unsealed event of the org its place in the log.
     pub(crate) async fn seal(&self, org: OrgId) -> Result<u64, StoreError> {
         let leaf = |event: &UnsealedEvent, sequence: i64, recorded_at: Timestamp| {
-            leaf_bytes(&event.core, sequence, recorded_at)
-                .map(|leaf| leaf_hash(leaf.as_bytes()))
-                .unwrap_or_else(|_| leaf_hash(event.core.as_bytes()))
+            match leaf_bytes(&event.core, sequence, recorded_at) {
+                Ok(leaf) => leaf_hash(leaf.as_bytes()),
+                // Not ours: sealed as it is, so that a reader finds what was stored.
+                Err(_) => leaf_hash(event.core.as_bytes()),
+            }
         };
         self.store.seal(org, leaf).await
     }
@@ -302,7 +304,7 @@ impl App {
             self.store.list_events(org, visibility(ctx), &filter, order, query.after, limit).await;
         let page = listed.map_err(|error| store_failed(&error))?;
         let shown = page.events.iter().map(|record| self.event_view(org, record));
-        Ok(Events { events: shown.collect::<Result<_, _>>()?, more: page.more, last: page.reached })
+        Ok(Events { items: shown.collect::<Result<_, _>>()?, more: page.more, last: page.reached })
     }
 
     /// One event, if the caller may see it; also when it has no place in the log yet.

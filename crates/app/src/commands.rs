@@ -254,9 +254,11 @@ impl Shell {
             }),
             governance: None,
             outcome: Outcome::success(Executed::Yes),
-            detached: Detached::default()
-                .keep("actor_name", self.os_user.as_deref())
-                .seal(&*self.random),
+            detached: Detached::default().keep(
+                "actor_name",
+                self.os_user.as_deref(),
+                &*self.random,
+            ),
         };
         Ok(self.writer.append(row_of(&event), patience()).await?)
     }

@@ -8,6 +8,7 @@ use portcullis_core::{
     clock::Timestamp,
     id::RequestId,
     principal::{Caller, Scope},
+    random::Random,
     refusal::Refusal,
 };
 
@@ -72,12 +73,12 @@ impl Ctx {
     }
 
     /// The personal part every event of this request commits to.
-    pub(crate) fn detached(&self) -> audit::Detached {
+    pub(crate) fn detached(&self, random: &dyn Random) -> audit::Detached {
         audit::Detached::default()
-            .keep("actor_name", Some(self.caller().principal_name.as_str()))
-            .keep("label", self.caller().label.as_deref())
-            .keep("source_ip", Some(self.origin.source_ip.to_string()))
-            .keep("user_agent", self.origin.user_agent.as_deref())
+            .keep("actor_name", Some(self.caller().principal_name.as_str()), random)
+            .keep("label", self.caller().label.as_deref(), random)
+            .keep("source_ip", Some(self.origin.source_ip.to_string()), random)
+            .keep("user_agent", self.origin.user_agent.as_deref(), random)
     }
 }
 

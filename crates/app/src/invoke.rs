@@ -14,7 +14,7 @@ use portcullis_core::{
     principal::Scope,
     refusal::{Executed, Refusal, TOKEN_SCOPES},
 };
-use portcullis_upstream::{CallAnswer, CallError, Dispatch};
+use portcullis_upstream::{CallAnswer, CallError, Trace};
 use serde_json::Value;
 
 pub use crate::answers::GovernanceView;
@@ -118,7 +118,7 @@ impl App {
         })?;
         let view = invocation.view?;
         let (input, bytes) = invocation.body?;
-        draft.input(&input);
+        draft.input(self, &input);
         let visible = self.visible(&ctx, &invocation.tool)?;
         draft.target(visible.target());
         self.take(&ctx, Resource::Invocations)?;
@@ -148,15 +148,13 @@ impl App {
     pub(crate) async fn perform(&self, ready: Ready) -> Done {
         let mut governance = allowed(ready.call.ruling(), ready.policies.version());
         let origin = &ready.ctx.origin;
-        let dispatch = Dispatch {
-            name: &ready.call.tool().definition.name,
-            arguments: ready.call.input(),
+        let trace = Trace {
             traceparent: origin.traceparent.as_deref(),
             tracestate: origin.tracestate.as_deref(),
         };
-        let answered = ready.visible.provider.server().call_tool(dispatch).await;
+        let answered = ready.visible.provider.server().call_tool(&ready.call, trace).await;
         match answered {
-            Err(error) => self.failed(&ready, governance, &error),
+            Err(error) => failed(&ready, governance, &error),
             Ok(answer) => match self.judge_answer(&ready, answer) {
                 Ok(answer) => {
                     add_answer(&mut governance, answer.ruling());
@@ -183,11 +181,11 @@ impl App {
         let scanned = answer.scan(&self.dlp, &key)?;
         scanned.decide(&ready.call, &ready.policies, asker)?.fulfil(&self.dlp)
     }
+}
 
-    fn failed(&self, ready: &Ready, governance: Governance, error: &CallError) -> Done {
-        let refusal = ready.visible.provider.refusal(error, ready.visible.provider_id);
-        Done::stopped(governance, refusal, error.executed)
-    }
+fn failed(ready: &Ready, governance: Governance, error: &CallError) -> Done {
+    let refusal = ready.visible.provider.refusal(error, ready.visible.provider_id);
+    Done::stopped(governance, refusal, error.executed)
 }
 
 /// The target of a call as far as its path names one: nothing that is not a tool id is recorded.

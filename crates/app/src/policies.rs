@@ -9,6 +9,7 @@ use std::{
 use arc_swap::ArcSwap;
 use portcullis_core::{
     clock::Timestamp,
+    dlp::{Detector, Engine},
     policy::{Catalogue, Effect, PolicyError, PolicyFile, PolicyRecord, PolicySet},
     principal::Scope,
     refusal::Refusal,
@@ -149,11 +150,12 @@ impl App {
         let policies = &self.policies;
         let _one_at_a_time = policies.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = loaded.map(|set| {
-            if set.version() != policies.current.load().version() {
+            let current = policies.current.load();
+            if set.version() != current.version() {
                 tracing::info!(version = set.version(), "another policy set is in force");
                 self.policy_set_changed(set.version());
             }
-            policies.current.store(Arc::new(set));
+            policies.current.store(Arc::new(set.after(&current)));
         });
         let errors = outcome.as_ref().err().cloned().unwrap_or_default();
         for error in &errors {
@@ -170,7 +172,7 @@ impl App {
         let files = self.policies.folder.read().map_err(|error| {
             vec![PolicyError::unreadable(&self.policies.folder.0.to_string_lossy(), &error)]
         })?;
-        let detectors: Vec<&str> = self.dlp.detectors().map(|detector| detector.name()).collect();
+        let detectors: Vec<&str> = Engine::known_detectors().map(Detector::name).collect();
         PolicySet::load(files, &self.catalogue(), &detectors, now)
     }
 

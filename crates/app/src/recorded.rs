@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use portcullis_core::{
-    audit::{Actor, Event, EventType, Governance, Outcome, OutcomeStatus, Target},
+    audit::{Actor, Detached, Event, EventType, Governance, Outcome, OutcomeStatus, Target},
     id::EventId,
     refusal::{Executed, Refusal, Unavailable},
 };
@@ -24,7 +24,7 @@ pub(crate) struct Draft {
     ctx: Ctx,
     target: Option<Target>,
     governance: Option<Governance>,
-    input: Option<Value>,
+    detached: Detached,
 }
 
 /// What the event says should the node die between intent and outcome.
@@ -63,7 +63,8 @@ impl Draft {
     /// Opens the event of a request. Nothing is durable yet.
     pub(crate) fn open(app: &App, ctx: &Ctx) -> Self {
         let id = EventId::new(app.ids());
-        Self { id, ctx: ctx.clone(), target: None, governance: None, input: None }
+        let detached = ctx.detached(&*app.random);
+        Self { id, ctx: ctx.clone(), target: None, governance: None, detached }
     }
 
     /// What the call is aimed at, as far as is known by now.
@@ -77,14 +78,11 @@ impl Draft {
     }
 
     /// The input as the caller sent it, to be committed to.
-    pub(crate) fn input(&mut self, input: &Value) {
-        self.input = Some(input.clone());
+    pub(crate) fn input(&mut self, app: &App, input: &Value) {
+        self.detached.commit("input", Some(input), &*app.random);
     }
 
-    fn event(&self, app: &App, outcome: Outcome, output: Option<&Value>) -> Event {
-        let detached = self.ctx.detached();
-        let detached =
-            detached.commit("input", self.input.clone()).commit("output", output.cloned());
+    fn event(&self, outcome: Outcome) -> Event {
         Event {
             id: self.id,
             org_id: self.ctx.caller().org_id,
@@ -95,7 +93,7 @@ impl Draft {
             target: self.target.clone(),
             governance: self.governance.clone(),
             outcome,
-            detached: detached.seal(&*app.random),
+            detached: self.detached.clone(),
         }
     }
 
@@ -127,7 +125,7 @@ impl App {
         refusal: Refusal,
         outcome: Outcome,
     ) -> Box<Stopped> {
-        let event = draft.event(self, outcome, None);
+        let event = draft.event(outcome);
         match self.writer.append(row_of(&event), patience()).await {
             Ok(()) => draft.stopped(refusal, outcome.executed, outcome.status),
             Err(error) => {
@@ -146,7 +144,7 @@ impl App {
         mut draft: Draft,
         ready: Ready,
     ) -> Result<Invoked, Box<Stopped>> {
-        let unfinished = draft.event(self, DIED, None);
+        let unfinished = draft.event(DIED);
         if let Err(error) = self.writer.intent(self.intent_of(&unfinished), patience()).await {
             tracing::error!(%error, event = %draft.id, "an intent could not be recorded");
             return Err(self.unrecorded(&draft, Executed::No));
@@ -160,7 +158,8 @@ impl App {
         let outcome = done.outcome();
         draft.governance = done.governance;
         let output = done.end.as_ref().ok().map(|(result, _)| result);
-        let event = draft.event(self, outcome, output);
+        draft.detached.commit("output", output, &*self.random);
+        let event = draft.event(outcome);
         if let Err(error) = self.writer.finish(row_of(&event), patience()).await {
             tracing::error!(%error, event = %draft.id, "an outcome could not be recorded");
             return Err(self.unrecorded(&draft, outcome.executed));

@@ -36,10 +36,8 @@ pub(crate) struct Sources {
 
 impl Sources {
     pub(crate) fn new() -> Self {
-        let known = Cache::builder()
-            .max_capacity(MAX_SOURCES)
-            .time_to_idle(Duration::from_secs(120))
-            .build();
+        let known =
+            Cache::builder().max_capacity(MAX_SOURCES).time_to_idle(Duration::from_mins(2)).build();
         Self { known }
     }
 

@@ -215,7 +215,7 @@ impl App {
             }),
             governance: None,
             outcome: Outcome::success(Executed::Yes),
-            detached: ctx.detached().seal(&*self.random),
+            detached: ctx.detached(&*self.random),
         }
     }
 }

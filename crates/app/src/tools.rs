@@ -144,14 +144,22 @@ impl App {
     }
 
     /// Asks a provider for its tools and puts them into the catalogue.
-    pub(crate) async fn refresh(&self, provider: &Arc<Provider>) -> Result<(), CallError> {
+    pub(crate) async fn refresh(
+        self: &Arc<Self>,
+        provider: &Arc<Provider>,
+    ) -> Result<(), CallError> {
         let slug = &provider.declared.slug;
         match provider.server().list_tools().await {
             Ok(list) => {
                 let tools = self.compiled(provider, list).await;
                 tracing::info!(provider = %slug, tools = tools.len(), "provider connected");
                 provider.connected(tools, self.clock.now());
-                self.catalogue_changed();
+                // Validating policies takes milliseconds: not on a thread that serves requests.
+                let app = Arc::clone(self);
+                let bound = tokio::task::spawn_blocking(move || app.catalogue_changed()).await;
+                if bound.is_err() {
+                    tracing::error!("binding the policies to the catalogue ended in a panic");
+                }
                 Ok(())
             }
             Err(error) => {
@@ -175,7 +183,7 @@ impl App {
             match Tool::new(slug, definition, updated_at) {
                 Ok(tool) => tools.push(Arc::new(tool)),
                 Err(error) => {
-                    tracing::warn!(provider = %slug, tool = %name, %error, "tool left out")
+                    tracing::warn!(provider = %slug, tool = %name, %error, "tool left out");
                 }
             }
         }

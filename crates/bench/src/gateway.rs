@@ -53,8 +53,20 @@ impl Installation {
         fs::write(policy_folder.join("bench.cedar"), policies).await?;
         fs::write(folder.path().join("portcullis.toml"), config(folder.path(), upstream)).await?;
         let mut installation = Self { folder, binary, token: String::new() };
+        installation.make_key().await?;
         installation.token = installation.mint().await?;
         Ok(installation)
+    }
+
+    async fn make_key(&self) -> Result<(), Failure> {
+        let data = self.folder.path().join("data");
+        fs::create_dir_all(&data).await?;
+        let made =
+            Command::new(&self.binary).args(["key", "new"]).arg(data.join("key")).output().await?;
+        if made.status.success() {
+            return Ok(());
+        }
+        Err(format!("`portcullis key` failed: {}", String::from_utf8_lossy(&made.stderr)).into())
     }
 
     async fn mint(&self) -> Result<String, Failure> {
@@ -178,6 +190,7 @@ name = "Bench"
 url = "http://{upstream}{path}"
 auth = "none"
 allow_private = true
+max_in_flight = 1024
 "#,
         data = quoted("data"),
         policies = quoted("policies"),

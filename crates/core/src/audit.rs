@@ -9,7 +9,7 @@ mod leaf;
 mod record;
 
 pub use self::{
-    commitment::{Detached, DetachedParts},
+    commitment::Detached,
     leaf::{LeafError, leaf_bytes, leaf_hash},
     record::{
         Actor, Auth, Credential, DlpFinding, DlpResult, Event, EventType, Governance, Outcome,

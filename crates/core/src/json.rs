@@ -3,7 +3,7 @@
 //! The parser refuses what two readers could read differently: duplicate members, too much depth,
 //! too many nodes, overlong numbers. Numbers keep their text, so nothing is rounded on the way.
 
-use std::{cell::Cell, fmt};
+use std::{cell::Cell, cmp::Ordering, fmt};
 
 use aws_lc_rs::digest;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
@@ -196,7 +196,7 @@ fn write_canonical(value: &Value, out: &mut String) {
         }
         Value::Object(members) => {
             let mut sorted: Vec<_> = members.iter().collect();
-            sorted.sort_unstable_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+            sorted.sort_unstable_by(|(a, _), (b, _)| by_utf16(a, b));
             out.push('{');
             for (index, (name, member)) in sorted.into_iter().enumerate() {
                 if index > 0 {
@@ -211,25 +211,40 @@ fn write_canonical(value: &Value, out: &mut String) {
     }
 }
 
+/// UTF-16 order; for ASCII, and so for nearly every name, that is the order of bytes.
+fn by_utf16(a: &str, b: &str) -> Ordering {
+    if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
+}
+
 fn write_string(text: &str, out: &mut String) {
     out.push('"');
-    for letter in text.chars() {
-        match letter {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{9}' => out.push_str("\\t"),
-            '\u{a}' => out.push_str("\\n"),
-            '\u{c}' => out.push_str("\\f"),
-            '\u{d}' => out.push_str("\\r"),
-            control if u32::from(control) < 0x20 => {
-                out.push_str("\\u00");
-                push_hex(u8::try_from(u32::from(control)).unwrap_or(0), out);
-            }
-            other => out.push(other),
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\')
+    {
+        let (clean, special) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        out.push_str(clean);
+        let mut letters = special.chars();
+        letters.next().into_iter().for_each(|letter| write_escaped(letter, out));
+        rest = letters.as_str();
+    }
+    out.push_str(rest);
+    out.push('"');
+}
+
+fn write_escaped(letter: char, out: &mut String) {
+    match letter {
+        '"' => out.push_str("\\\""),
+        '\\' => out.push_str("\\\\"),
+        '\u{8}' => out.push_str("\\b"),
+        '\u{9}' => out.push_str("\\t"),
+        '\u{a}' => out.push_str("\\n"),
+        '\u{c}' => out.push_str("\\f"),
+        '\u{d}' => out.push_str("\\r"),
+        other => {
+            out.push_str("\\u00");
+            push_hex(u8::try_from(u32::from(other)).unwrap_or(0), out);
         }
     }
-    out.push('"');
 }
 
 /// A SHA-256 written as `sha256:` and 64 hexadecimal digits.

@@ -12,6 +12,7 @@ mod catalogue;
 mod check;
 mod decide;
 mod names;
+mod nesting;
 mod question;
 mod reads;
 mod record;
@@ -156,6 +157,15 @@ impl PolicySet {
         detectors: &[&str],
         loaded_at: Timestamp,
     ) -> Result<Self, Vec<PolicyError>> {
+        with_stack(|| Self::build(files, catalogue, detectors, loaded_at))
+    }
+
+    fn build(
+        files: Vec<PolicyFile>,
+        catalogue: &Catalogue,
+        detectors: &[&str],
+        loaded_at: Timestamp,
+    ) -> Result<Self, Vec<PolicyError>> {
         let (compiled, mut errors) = source::parse(files, detectors);
         let policies = Arc::new(Policies::new(compiled));
         let slots = slots(&policies, catalogue, None);
@@ -182,7 +192,7 @@ impl PolicySet {
     #[must_use]
     pub fn rebind(&self, catalogue: &Catalogue) -> Self {
         let policies = Arc::clone(&self.policies);
-        let slots = slots(&policies, catalogue, Some(&self.slots));
+        let slots = with_stack(|| slots(&policies, catalogue, Some(&self.slots)));
         let checks = name_checks(&policies, catalogue);
         let since = |id: &str| self.find(id).map_or(self.loaded_at, |record| record.updated_at);
         let records = records(&policies, &slots, &checks, since);
@@ -249,7 +259,7 @@ impl PolicySet {
         let bound = self.slots.get(tool.id.as_str());
         match bound.filter(|slot| slot.tool_version == tool.version) {
             Some(slot) => Arc::clone(slot),
-            None => Arc::new(Slot::build(&self.policies, tool)),
+            None => with_stack(|| Arc::new(Slot::build(&self.policies, tool))),
         }
     }
 }
@@ -258,6 +268,13 @@ impl fmt::Debug for PolicySet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PolicySet").field("summary", &self.summary()).finish_non_exhaustive()
     }
+}
+
+/// Parsing and validating recurse as deep as a policy nests: [`nesting`] bounds the depth, and
+/// this gives it room, whatever is left of the thread's own stack.
+fn with_stack<T>(work: impl FnOnce() -> T) -> T {
+    const ROOM: usize = 32 << 20;
+    stacker::maybe_grow(ROOM, 2 * ROOM, work)
 }
 
 type Slots = HashMap<String, Arc<Slot>>;

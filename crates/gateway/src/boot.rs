@@ -36,11 +36,9 @@ impl Clock for SystemClock {
 struct SystemRandom;
 
 impl Random for SystemRandom {
-    #[expect(clippy::panic, reason = "without randomness there are no tokens: end, never go on")]
+    #[expect(clippy::expect_used, reason = "without randomness there are no tokens: never go on")]
     fn fill(&self, bytes: &mut [u8]) {
-        if rand::fill(bytes).is_err() {
-            panic!("the random source of the operating system failed");
-        }
+        rand::fill(bytes).expect("the random source of the operating system works");
     }
 }
 

@@ -18,11 +18,11 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Watches `folder` as long as the node lives. Says no if it cannot be watched.
 pub(crate) fn watch(folder: &Path, node: &Node) -> Result<(), Failure> {
-    let (changed, changes) = mpsc::channel(1);
+    let (bell, changes) = mpsc::channel(1);
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         // Reading the folder is no change of it; a full channel already holds the news.
         if event.is_ok_and(|event| !matches!(event.kind, EventKind::Access(_))) {
-            let _ = changed.try_send(());
+            let _ = bell.try_send(());
         }
     })?;
     watcher.watch(folder, RecursiveMode::Recursive)?;

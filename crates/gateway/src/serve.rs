@@ -58,9 +58,12 @@ impl Bound {
         let address = crate::config::address(&server.listen, "server.listen");
         let address = address.map_err(BindError::Address)?;
         let tls = server.tls.as_ref().map(TlsAcceptor::load).transpose().map_err(BindError::Tls)?;
-        let listener = TcpListener::bind(address).await.map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => BindError::Taken(address),
-            _ => BindError::Refused(address, error),
+        let listener = TcpListener::bind(address).await.map_err(|error| {
+            if error.kind() == io::ErrorKind::AddrInUse {
+                BindError::Taken(address)
+            } else {
+                BindError::Refused(address, error)
+            }
         })?;
         Ok(Self { listener, tls })
     }

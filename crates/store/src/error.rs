@@ -1,6 +1,6 @@
 //! How the store says that it could not do what was asked.
 
-use sqlx::error::ErrorKind;
+use sqlx::error::{DatabaseError, ErrorKind};
 
 /// Why the store did not do what was asked. No message carries a stored value or a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -11,9 +11,9 @@ pub enum StoreError {
     /// The answer to a commit did not arrive: the change may or may not have been made.
     #[error("the database may or may not have written: {0}")]
     OutcomeUnknown(String),
-    /// Something with that id or name exists already, or what it belongs to does not. Nothing was
-    /// changed.
-    #[error("the database refused a conflicting row in `{0}`")]
+    /// Something with that id or name exists already, what it belongs to does not, or a value is
+    /// one that the database cannot hold. Nothing was changed.
+    #[error("the database refused a row of `{0}`")]
     Conflict(String),
     /// What is stored cannot be read back as what it should be.
     #[error("the database holds an unreadable value in `{0}`")]
@@ -44,22 +44,22 @@ impl StoreError {
     }
 
     fn from_sqlx(error: &sqlx::Error) -> Self {
-        match error {
-            sqlx::Error::Database(database) => match database.kind() {
-                ErrorKind::UniqueViolation
-                | ErrorKind::ForeignKeyViolation
-                | ErrorKind::NotNullViolation
-                | ErrorKind::CheckViolation
-                | ErrorKind::ExclusionViolation => {
-                    Self::Conflict(database.table().unwrap_or("a table").to_owned())
-                }
-                _ if is_bad_value(database.code().as_deref()) => {
-                    Self::Conflict("a value it cannot hold".to_owned())
-                }
-                _ => Self::Unavailable(database.message().to_owned()),
-            },
-            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => Self::Corrupt("a column"),
-            other => Self::Unavailable(other.to_string()),
+        use sqlx::Error::{ColumnDecode, ColumnNotFound, Decode};
+        if let Some(error) = error.as_database_error() {
+            return Self::from_database(error);
+        }
+        if matches!(error, ColumnDecode { .. } | ColumnNotFound(_) | Decode(_)) {
+            return Self::Corrupt("a column");
+        }
+        Self::Unavailable(error.to_string())
+    }
+
+    fn from_database(error: &dyn DatabaseError) -> Self {
+        let constraint = !matches!(error.kind(), ErrorKind::Other);
+        if constraint || is_bad_value(error.code().as_deref()) {
+            Self::Conflict(error.table().unwrap_or("a table").to_owned())
+        } else {
+            Self::Unavailable(error.message().to_owned())
         }
     }
 }

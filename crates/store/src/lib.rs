@@ -2,8 +2,11 @@
 //!
 //! The only crate that knows SQL. One text of each statement runs on SQLite and on PostgreSQL;
 //! what must differ is in `db` behind named functions. **Invariant:** every function that reads or
-//! changes what belongs to a tenant takes its `OrgId` and puts it into the statement; the one
-//! exception, [`Store::find_token_by_hash`], finds out which tenant it is.
+//! changes what belongs to a tenant takes its `OrgId` and puts it into the statement. Those that
+//! stand above the tenants are few: [`Store::find_token_by_hash`] finds out which tenant it is,
+//! [`Store::touch_tokens`] follows it, and the operator's lists and the jobs at start-up and of
+//! sealing ([`Store::list_orgs`], [`Store::open_intents`], [`Store::orgs_with_unsealed`]) look for
+//! work in all of them.
 
 mod audit;
 mod db;

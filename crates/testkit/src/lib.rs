@@ -5,7 +5,6 @@
     clippy::expect_used,
     clippy::panic,
     clippy::missing_panics_doc,
-    clippy::indexing_slicing,
     clippy::must_use_candidate,
     reason = "test support fails by panicking"
 )]

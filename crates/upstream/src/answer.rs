@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     fn answer(result: Value) -> Result<CallAnswer, CallError> {
-        CallAnswer::from_result(result.as_object().unwrap().clone())
+        CallAnswer::from_result(serde_json::from_value(result).unwrap())
     }
 
     #[test]

@@ -115,7 +115,11 @@ impl Http {
         if let Some(session) = self.current() {
             return Ok(session);
         }
-        let session = Arc::new(Session::open(&self.wire, self.protocol).await?);
+        if self.wire.stop.is_cancelled() {
+            return Err(CallError::connect_failed());
+        }
+        let silence = self.call_timeout / 3;
+        let session = Arc::new(Session::open(&self.wire, self.protocol, silence).await?);
         let known = &mut *self.session.write().unwrap_or_else(PoisonError::into_inner);
         *known = Some(session.clone());
         Ok(session)

@@ -29,6 +29,6 @@ pub use answer::CallAnswer;
 pub use error::{CallError, CallErrorKind};
 pub use outbound::Outbound;
 pub use reach::{Endpoint, Reach};
-pub use server::{Dispatch, Server};
+pub use server::{Server, Trace};
 pub use settings::{Credential, Program, Protocol, ServerSettings, SettingsError, Transport};
 pub use tools::{SkipReason, Skipped, ToolList};

@@ -2,7 +2,10 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use portcullis_core::tool::{ProviderSlug, ToolName};
+use portcullis_core::{
+    call::{Cleared, ToolCall},
+    tool::ProviderSlug,
+};
 use serde_json::{Map, Value};
 use tokio::{
     sync::{Semaphore, SemaphorePermit, watch},
@@ -41,16 +44,12 @@ enum Link {
     Stdio(Stdio),
 }
 
-/// A call as it is to be sent.
-#[derive(Debug, Clone, Copy)]
-pub struct Dispatch<'a> {
-    /// The tool's name at this server.
-    pub name: &'a ToolName,
-    /// Its arguments, an object.
-    pub arguments: &'a Value,
-    /// W3C trace context, passed on in `_meta`.
+/// W3C trace context, passed on in `_meta`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Trace<'a> {
+    /// `traceparent`.
     pub traceparent: Option<&'a str>,
-    /// More trace context.
+    /// `tracestate`.
     pub tracestate: Option<&'a str>,
 }
 
@@ -98,16 +97,20 @@ impl Server {
 
     /// Calls a tool once and waits for its answer. On failure the error says whether the tool may
     /// have run. It is never sent twice.
-    pub async fn call_tool(&self, call: Dispatch<'_>) -> Result<CallAnswer, CallError> {
+    pub async fn call_tool(
+        &self,
+        call: &Cleared<ToolCall>,
+        trace: Trace<'_>,
+    ) -> Result<CallAnswer, CallError> {
         let deadline = Instant::now() + self.0.call_timeout;
         let _place = self.place().await?;
         let request = Outgoing {
             method: Method::CallTool,
-            name: Some(call.name),
-            arguments: Some(call.arguments),
+            name: Some(&call.tool().definition.name),
+            arguments: Some(call.input()),
             cursor: None,
-            traceparent: call.traceparent,
-            tracestate: call.tracestate,
+            traceparent: trace.traceparent,
+            tracestate: trace.tracestate,
         };
         CallAnswer::from_result(self.0.link.exchange(&request, deadline).await?)
     }
@@ -119,7 +122,7 @@ impl Server {
     }
 
     /// Ends sessions, connections and the child process with all it has started. Calls that come
-    /// later fail or, over HTTP, begin anew.
+    /// later fail.
     pub async fn shutdown(&self) {
         match &self.0.link {
             Link::Http { http, .. } => http.shutdown().await,

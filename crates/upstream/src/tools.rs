@@ -214,10 +214,10 @@ mod tests {
     use super::*;
 
     fn page(value: Value) -> Map<String, Value> {
-        value.as_object().unwrap().clone()
+        serde_json::from_value(value).unwrap()
     }
 
-    fn one_page(tools: Value) -> ToolList {
+    fn one_page(tools: &Value) -> ToolList {
         let mut collector = Collector::new(Headers::Mirrored);
         collector.add_page(page(json!({ "tools": tools }))).unwrap();
         collector.finish().0
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn unusable_tools_are_skipped_by_name_and_the_others_stay() {
-        let list = one_page(json!([
+        let list = one_page(&json!([
             {"name": "good", "inputSchema": {"type": "object"}},
             {"name": "good", "inputSchema": {"type": "object"}},
             {"name": "bad\u{200b} name\n", "inputSchema": {"type": "object"}},
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn titles_and_descriptions_are_cleaned_and_cut() {
         let long = "x".repeat(9000);
-        let list = one_page(json!([{
+        let list = one_page(&json!([{
             "name": "a", "title": "T\u{202e}", "description": long,
             "inputSchema": {"type": "object"}, "annotations": {"title": "\u{e0041}x"},
         }]));
@@ -271,7 +271,7 @@ mod tests {
         let many: Vec<_> = (0..=MAX_TOOLS).map(|n| tool(format!("t{n}"), "")).collect();
         let large: Vec<_> = (0..3).map(|n| tool(format!("t{n}"), &"x".repeat(1 << 20))).collect();
 
-        let (many, large) = (one_page(json!(many)), one_page(json!(large)));
+        let (many, large) = (one_page(&json!(many)), one_page(&json!(large)));
 
         assert_eq!((many.tools.len(), many.truncated), (MAX_TOOLS, true));
         assert_eq!((large.tools.len(), large.truncated), (1, true));

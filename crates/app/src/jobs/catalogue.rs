@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{App, providers::Provider};
 
 /// How long a list of tools is believed.
-const TTL: Duration = Duration::from_secs(300);
+const TTL: Duration = Duration::from_mins(5);
 const FIRST_RETRY: Duration = Duration::from_secs(1);
-const LONGEST_RETRY: Duration = Duration::from_secs(60);
+const LONGEST_RETRY: Duration = Duration::from_mins(1);
 
 pub(super) fn start(app: &Arc<App>, stop: &CancellationToken) {
     for provider in app.providers.values() {
@@ -32,8 +32,8 @@ impl App {
 }
 
 async fn keep(app: Arc<App>, provider: Arc<Provider>, stop: CancellationToken) {
-    let mut changes = provider.server().tools_changed();
-    changes.mark_unchanged();
+    let mut news = provider.server().tools_changed();
+    news.mark_unchanged();
     let mut retry = FIRST_RETRY;
     loop {
         let known = provider.state().last_error.is_none() && provider.state().tools.is_some();
@@ -41,13 +41,13 @@ async fn keep(app: Arc<App>, provider: Arc<Provider>, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => break,
             () = tokio::time::sleep(wait) => {}
-            changed = changes.changed() => if changed.is_err() { break },
+            changed = news.changed() => if changed.is_err() { break },
         }
         retry = match app.refresh(&provider).await {
             Ok(()) => FIRST_RETRY,
             Err(_) => LONGEST_RETRY.min(retry * 2),
         };
-        changes.mark_unchanged();
+        news.mark_unchanged();
     }
     provider.server().shutdown().await;
 }

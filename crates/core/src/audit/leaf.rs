@@ -57,10 +57,11 @@ mod tests {
     }
 
     fn event(reason: &str) -> Event {
-        let detached = Detached::default()
-            .keep("actor_name", Some("alice"))
-            .keep("label", None::<String>)
-            .commit("input", Some(json!({"limit": 10})));
+        let mut detached = Detached::default()
+            .keep("label", Some("alice's"), &Sevens)
+            .keep("actor_name", Some("alice"), &Sevens)
+            .keep("user_agent", None::<String>, &Sevens);
+        detached.commit("input", Some(&json!({"limit": 10})), &Sevens);
         Event {
             id: "evt_01M7W9Y2TKP17G0AVDQZTD2P3X".parse().unwrap(),
             org_id: "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap(),
@@ -98,7 +99,7 @@ mod tests {
                 shadow: Vec::new(),
             }),
             outcome: Outcome::success(Executed::Yes),
-            detached: detached.seal(&Sevens),
+            detached,
         }
     }
 
@@ -120,13 +121,15 @@ mod tests {
 
     #[test]
     fn a_commitment_opens_with_salt_and_value_and_only_kept_values_are_kept() {
-        let parts = event("x").detached;
+        let detached = event("x").detached;
 
         let expected = sha256(&[&[7; 32], b"\"alice\""]);
-        assert_eq!(parts.commitments["actor_name"], Value::String(expected));
-        assert_eq!(parts.values["actor_name"], json!("alice"));
-        assert_eq!(parts.values["input"], Value::Null);
-        assert!(!parts.commitments.contains_key("label"));
+        let commitments = json!(detached.commitments());
+        assert_eq!(commitments["actor_name"], Value::String(expected));
+        assert!(commitments.get("user_agent").is_none());
+        let values = json!({"actor_name": "alice", "input": null, "label": "alice's"});
+        assert_eq!(json!(detached.values()), values);
+        assert_eq!(json!(detached.salts())["input"].as_str().map(str::len), Some(44));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::{
-    audit::DetachedParts,
+    audit::Detached,
     clock::Timestamp,
     id::{EventId, OrgId, PrincipalId, ProviderId, RequestId, TokenId},
     principal::{AuthMethod, Caller},
@@ -329,13 +329,13 @@ pub struct Event {
     /// How it ended.
     pub outcome: Outcome,
     /// The erasable part and the commitments to it.
-    pub detached: DetachedParts,
+    pub detached: Detached,
 }
 
 #[derive(Serialize)]
-struct Core<'a> {
+struct Core<'a, C> {
     actor: &'a Actor,
-    commitments: &'a serde_json::Map<String, serde_json::Value>,
+    commitments: &'a C,
     governance: Option<&'a Governance>,
     id: EventId,
     occurred_at: Timestamp,
@@ -355,7 +355,7 @@ impl Event {
     pub fn core_json(&self) -> String {
         let core = Core {
             actor: &self.actor,
-            commitments: &self.detached.commitments,
+            commitments: self.detached.commitments(),
             governance: self.governance.as_ref(),
             id: self.id,
             occurred_at: self.occurred_at,

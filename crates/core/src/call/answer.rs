@@ -76,7 +76,7 @@ impl Scanned<Answer> {
         asker: Asker<'_>,
     ) -> Result<Permitted<Answer>, Denial> {
         let detectors = self.findings.detectors();
-        let sent = call.findings.detectors();
+        let input_detectors = call.findings.detectors();
         let decision = set.decide(&Question {
             caller: asker.caller,
             groups: &[],
@@ -84,7 +84,7 @@ impl Scanned<Answer> {
             input: call.input(),
             phase: Phase::Response,
             dlp: DlpFacts {
-                detectors: &sent,
+                detectors: &input_detectors,
                 count: count_of(&call.findings),
                 max_severity: call.findings.max_severity(),
             },

@@ -89,7 +89,7 @@ impl Ruling {
         direction: Direction,
         action: impl Fn(&Finding) -> Action,
     ) {
-        for finding in findings.iter() {
+        for finding in findings {
             let action = action(finding);
             self.dlp_result = self.dlp_result.max(match action {
                 Action::Flag => DlpResult::Flagged,

@@ -254,6 +254,8 @@ fn redact(value: &str, detectors: &[&str]) -> Result<Redact, Fault> {
         let message = format!("`{unknown}` is no detector");
         return Err(fault("redact", "unknown_detector", message));
     }
-    let named = names.into_iter().map(Arc::from).collect();
-    Ok(Redact { direction, detectors: Detectors::Named(named) })
+    Ok(Redact {
+        direction,
+        detectors: Detectors::Named(names.into_iter().map(Arc::from).collect()),
+    })
 }

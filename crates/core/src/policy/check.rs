@@ -184,12 +184,11 @@ fn validate(policies: &[&Compiled], schema: Schema) -> Vec<Finding> {
 
 /// The library's message and advice, without the policy's name, which stands beside it.
 fn plain(diagnostic: &dyn Diagnostic, policy: &str) -> String {
-    let text = diagnostic.to_string();
-    let text = text.strip_prefix(&format!("for policy `{policy}`, ")).unwrap_or(&text);
-    match diagnostic.help() {
-        Some(help) => format!("{text}; {help}"),
-        None => text.to_owned(),
-    }
+    let text = match diagnostic.help() {
+        Some(help) => format!("{diagnostic}; {help}"),
+        None => diagnostic.to_string(),
+    };
+    text.replace(&format!("for policy `{policy}`, "), "")
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the library may add kinds of errors")]

@@ -155,8 +155,11 @@ impl Named {
 
 /// Decides one question with the candidates of its tool.
 pub(super) fn decide(policies: &Policies, slot: &Slot, question: &Question<'_>) -> Decision {
-    let asker = Asker::new(question.caller, question.groups);
     let stage = slot.stage(question.phase);
+    if stage.has_nothing_to_say() {
+        return silence(question.phase);
+    }
+    let asker = Asker::new(question.caller, question.groups);
     let entities = slot.entities(&asker);
     let judge = Judge { policies, slot, stage, asker, question, entities };
     let mut decision = judge.active();
@@ -187,7 +190,7 @@ impl Judge<'_> {
             return unfit_denial(first, &unfit);
         }
         if self.stage.is_empty() {
-            return self.silence();
+            return silence(self.question.phase);
         }
         match self.hear() {
             Ok(heard) => self.weigh(&heard),
@@ -201,14 +204,6 @@ impl Judge<'_> {
             policy.scope.principal.fits_principal(self.asker.kind, &self.asker.entities)
         };
         self.ranked(self.stage.unfit.iter().copied()).into_iter().filter(fits).collect()
-    }
-
-    /// No active policy can apply.
-    fn silence(&self) -> Decision {
-        match self.question.phase {
-            Phase::Request => default_deny(Vec::new()),
-            Phase::Response => allow(Named::builtin(DLP_DEFAULT), Vec::new(), &[], Vec::new()),
-        }
     }
 
     fn hear(&self) -> Result<Heard, Unreadable> {
@@ -242,7 +237,9 @@ impl Judge<'_> {
             (Phase::Request | Phase::Response, Some(first)) => {
                 allow(Named::of(first), obligations, &determining, errors)
             }
-            (Phase::Request | Phase::Response, None) => Decision { errors, ..self.silence() },
+            (Phase::Request | Phase::Response, None) => {
+                Decision { errors, ..silence(self.question.phase) }
+            }
         }
     }
 
@@ -302,6 +299,14 @@ impl Judge<'_> {
         let permit = self.stage.shadow_permit.evaluate(policies, asker, &request, entities);
         let forbid = self.stage.shadow_forbid.evaluate(policies, asker, &request, entities);
         Ok((permit, forbid))
+    }
+}
+
+/// No active policy can apply.
+fn silence(phase: Phase) -> Decision {
+    match phase {
+        Phase::Request => default_deny(Vec::new()),
+        Phase::Response => allow(Named::builtin(DLP_DEFAULT), Vec::new(), &[], Vec::new()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cedar_policy::pst::{Clause, Expr, PatternElem, UnaryOp, Var};
+use cedar_policy::pst::{BinaryOp, Clause, Expr, PatternElem, Var};
 
 /// A tree of context members.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -107,11 +107,10 @@ pub(super) fn of(clauses: &[Clause]) -> Reads {
     reads
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "the library may add kinds of expressions")]
 fn visit<'a>(expr: &'a Expr, open: &mut Vec<&'a Expr>, reads: &mut Reads) {
     match expr {
-        Expr::UnaryOp { op: UnaryOp::Not, expr }
-        | Expr::UnaryOp { expr, .. }
-        | Expr::GetAttr { expr, .. } => open.push(expr),
+        Expr::UnaryOp { expr, .. } | Expr::GetAttr { expr, .. } => open.push(expr),
         Expr::BinaryOp { left, right, .. } => open.extend([&**left, &**right]),
         Expr::HasAttr { expr, attrs } => match context_path(expr) {
             Some(mut path) => {
@@ -147,7 +146,7 @@ fn smol(text: &impl AsRef<str>) -> &str {
 }
 
 fn is_tag(expr: &Expr) -> bool {
-    matches!(expr, Expr::BinaryOp { op: cedar_policy::pst::BinaryOp::GetTag, .. })
+    matches!(expr, Expr::BinaryOp { op: BinaryOp::GetTag, .. })
 }
 
 /// `context.a.b` as `["a", "b"]`.

@@ -270,7 +270,7 @@ fn kinds(kind: &Value) -> Option<BTreeSet<Kind>> {
     };
     let mut kinds = BTreeSet::new();
     for name in names {
-        let named: &[Kind] = match name {
+        let meant: &[Kind] = match name {
             "null" => &[Kind::Null],
             "string" => &[Kind::Text],
             "integer" => &[Kind::Integer],
@@ -280,7 +280,7 @@ fn kinds(kind: &Value) -> Option<BTreeSet<Kind>> {
             "object" => &[Kind::Object],
             _ => return None,
         };
-        kinds.extend(named);
+        kinds.extend(meant);
     }
     Some(kinds)
 }
@@ -289,12 +289,12 @@ fn kinds(kind: &Value) -> Option<BTreeSet<Kind>> {
 mod tests {
     use super::*;
 
-    fn shapes(properties: Value) -> Members {
+    fn shapes(properties: &Value) -> Members {
         of_object(&json!({ "type": "object", "properties": properties }))
     }
 
-    fn only(schema: Value) -> Option<Shape> {
-        shapes(json!({ "x": schema })).remove("x").map(|member| member.shape)
+    fn only(schema: &Value) -> Option<Shape> {
+        shapes(&json!({ "x": schema })).remove("x").map(|member| member.shape)
     }
 
     #[test]
@@ -329,7 +329,7 @@ mod tests {
             (json!({"$dynamicRef": "#x", "type": "string"}), None),
         ];
         for (schema, expected) in table {
-            assert_eq!(only(schema.clone()), expected, "{schema}");
+            assert_eq!(only(&schema), expected, "{schema}");
         }
     }
 
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn a_name_is_any_text() {
-        let members = shapes(json!({
+        let members = shapes(&json!({
             "": {"type": "string"}, "a b\"\n\u{202e}": {"type": "string"}, "__extn": {"type": "string"},
         }));
 

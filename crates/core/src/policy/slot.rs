@@ -200,6 +200,11 @@ impl Stage {
         self.permit.is_empty() && self.forbid.is_empty() && self.conditional.is_empty()
     }
 
+    /// Whether no policy, neither active nor shadow nor unfit, has to be looked at.
+    pub(super) fn has_nothing_to_say(&self) -> bool {
+        self.is_empty() && self.has_no_shadow() && self.unfit.is_empty()
+    }
+
     /// Whether no shadow policy has to be evaluated.
     pub(super) fn has_no_shadow(&self) -> bool {
         self.shadow_permit.is_empty() && self.shadow_forbid.is_empty()

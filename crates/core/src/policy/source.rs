@@ -8,6 +8,7 @@ use miette::Diagnostic;
 use super::{
     Effect, PolicyError, PolicyFile,
     annotations::{self, Annotations},
+    nesting,
     reads::{self, Paths},
     scope::{ActionScope, EntityScope, Scope},
 };
@@ -108,7 +109,7 @@ pub(super) fn parse(
     let mut policies = Vec::new();
     let mut errors = Vec::new();
     for file in files {
-        parse_file(Arc::new(SourceFile::new(file)), detectors, &mut policies, &mut errors);
+        parse_file(&Arc::new(SourceFile::new(file)), detectors, &mut policies, &mut errors);
     }
     errors.extend(duplicates(&policies));
     policies.sort_by(|a: &Compiled, b| a.id.cmp(&b.id));
@@ -117,7 +118,7 @@ pub(super) fn parse(
 }
 
 fn parse_file(
-    file: Arc<SourceFile>,
+    file: &Arc<SourceFile>,
     detectors: &[&str],
     policies: &mut Vec<Compiled>,
     errors: &mut Vec<PolicyError>,
@@ -127,20 +128,25 @@ fn parse_file(
         errors.push(file.error(0, "file_too_large", None, message));
         return;
     }
+    if let Some(offset) = nesting::too_deep(&file.text) {
+        let message = "the policy nests too deeply here; split it".to_owned();
+        errors.push(file.error(offset, "too_deep", None, message));
+        return;
+    }
     let set: cedar_policy::PolicySet = match file.text.parse() {
         Ok(set) => set,
         Err(found) => {
-            errors.extend(found.iter().map(|error| syntax_error(&file, error)));
+            errors.extend(found.iter().map(|error| syntax_error(file, error)));
             return;
         }
     };
     for template in set.templates() {
-        let start = template.as_ref().loc().map_or(0, |loc| loc.start());
+        let start = template.as_ref().loc().map_or(0, |loc| loc.span.offset());
         let message = "templates with `?principal` or `?resource` cannot be used".to_owned();
         errors.push(file.error(start, "template", None, message));
     }
     for policy in set.policies() {
-        match compile(policy, &file, detectors) {
+        match compile(policy, file, detectors) {
             Ok(compiled) => policies.push(compiled),
             Err(found) => errors.extend(found),
         }
@@ -165,7 +171,7 @@ fn compile(
     file: &Arc<SourceFile>,
     detectors: &[&str],
 ) -> Result<Compiled, Vec<PolicyError>> {
-    let start = policy.as_ref().loc().map_or(0, |loc| loc.start());
+    let start = policy.as_ref().loc().map_or(0, |loc| loc.span.offset());
     let source = policy.to_string();
     let effect = match policy.effect() {
         cedar_policy::Effect::Permit => Effect::Permit,

@@ -22,6 +22,7 @@ impl Output {
     }
 
     /// One line of text, or as many as it has.
+    #[expect(clippy::unused_self, reason = "whoever prints was told how, also for plain lines")]
     pub(super) fn line(self, text: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         writeln!(out, "{text}")?;

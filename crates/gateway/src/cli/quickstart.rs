@@ -131,12 +131,11 @@ async fn mint(shell: &Shell) -> Result<Secret, Failure> {
     ]
     .into_iter()
     .collect();
-    let agent = match known {
-        Some(agent) => agent,
-        None => {
-            let role = Role::Service(scopes);
-            shell.create_principal(org.id, AGENT, PrincipalKind::Service, role).await?
-        }
+    let agent = if let Some(agent) = known {
+        agent
+    } else {
+        let role = Role::Service(scopes);
+        shell.create_principal(org.id, AGENT, PrincipalKind::Service, role).await?
     };
     let request = TokenRequest {
         principal: agent.id,

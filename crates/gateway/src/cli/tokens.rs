@@ -29,7 +29,7 @@ pub(super) enum Tokens {
         /// Free text that is recorded in every event
         #[arg(long)]
         label: Option<String>,
-        /// Networks it may be used from, such as 10.0.0.0/8,2001:db8::/32
+        /// Networks it may be used from, such as `10.0.0.0/8,2001:db8::/32`
         #[arg(long, value_name = "CIDRS")]
         allowed_from: Option<CidrList>,
         #[command(flatten)]

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, env, fs, path::PathBuf, time::Duration};
 
 use portcullis_app::{AuthKind, Declared};
-use portcullis_core::{id::OrgId, secret::Secret, tool::ProviderSlug};
+use portcullis_core::{id::OrgId, policy::Catalogue, secret::Secret, tool::ProviderSlug};
 use portcullis_upstream as upstream;
 use serde::Deserialize;
 
@@ -106,6 +106,9 @@ impl Provider {
 
     fn declared(&self, outbound: &upstream::Outbound) -> Result<Declared, String> {
         let slug: ProviderSlug = self.slug.parse().map_err(text)?;
+        if self.slug == Catalogue::RESERVED_PROVIDER {
+            return Err("this slug is reserved for action groups; choose another".to_owned());
+        }
         let org: Option<OrgId> = self.org.as_deref().map(str::parse).transpose().map_err(text)?;
         let defaults = upstream::ServerSettings::new(slug.clone(), self.transport()?);
         let settings = upstream::ServerSettings {

@@ -1,6 +1,7 @@
 //! One request and its answer: who it is from, which limits it is shown, how it is framed.
 
 use std::{
+    fmt::Write,
     net::{IpAddr, SocketAddr},
     sync::{Arc, OnceLock},
 };
@@ -144,8 +145,9 @@ fn set_headers(
         let name = bucket.resource.as_str();
         let separator = if policy.is_empty() { "" } else { ", " };
         let left = (bucket.resets_at - now.as_seconds()).max(0);
-        policy.push_str(&format!("{separator}\"{name}\";q={};w=60", bucket.limit));
-        state.push_str(&format!("{separator}\"{name}\";r={};t={left}", bucket.remaining));
+        // Writing to a string cannot fail.
+        let _ = write!(policy, "{separator}\"{name}\";q={};w=60", bucket.limit);
+        let _ = write!(state, "{separator}\"{name}\";r={};t={left}", bucket.remaining);
     }
     insert(headers, "ratelimit-policy", &policy);
     insert(headers, "ratelimit", &state);

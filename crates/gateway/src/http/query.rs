@@ -64,13 +64,11 @@ impl Query {
     /// A comma-separated list of which each item has to be one of `allowed`.
     pub(crate) fn one_of(&self, name: &str, allowed: &[&str]) -> Result<Vec<String>, Refusal> {
         let items = self.list(name);
-        match items.iter().find(|item| !allowed.contains(&item.as_str())) {
-            None => Ok(items),
-            Some(_) => {
-                let message = format!("`{name}` takes {}.", allowed.join(", "));
-                Err(Refusal::bad_parameter(name, message))
-            }
+        if items.iter().all(|item| allowed.contains(&item.as_str())) {
+            return Ok(items);
         }
+        let message = format!("`{name}` takes {}.", allowed.join(", "));
+        Err(Refusal::bad_parameter(name, message))
     }
 
     /// A value that parses, if it was given; `form` says in words what would have been right.

@@ -101,6 +101,11 @@ CREATE TABLE audit_events (
     salts TEXT COLLATE "C"
 );
 CREATE INDEX audit_events_by_org ON audit_events (org_id, position);
+CREATE INDEX audit_events_by_actor ON audit_events (org_id, actor_id, position)
+    WHERE actor_id IS NOT NULL;
+CREATE INDEX audit_events_by_via ON audit_events (org_id, via, position) WHERE via IS NOT NULL;
+CREATE INDEX audit_events_by_request ON audit_events (org_id, request_id, position)
+    WHERE request_id IS NOT NULL;
 
 CREATE TABLE audit_seals (
     position BIGINT PRIMARY KEY REFERENCES audit_events (position),

@@ -41,7 +41,7 @@ impl Dialect for SqliteConnection {
     }
 
     async fn insert_intents(&mut self, node: &str, rows: &[&NewIntent]) -> Result<(), sqlx::Error> {
-        for rows in rows.chunks(MOST_ROWS) {
+        for rows in portions(rows) {
             let mut insert = sqlx::query(INTENTS.sql(rows.len()));
             for row in rows {
                 insert = insert
@@ -61,7 +61,7 @@ impl Dialect for SqliteConnection {
         committed_at: i64,
         rows: &[&NewEvent],
     ) -> Result<(), sqlx::Error> {
-        for rows in rows.chunks(MOST_ROWS) {
+        for rows in portions(rows) {
             let mut insert = sqlx::query(EVENTS.sql(rows.len()));
             for row in rows {
                 insert = bind_event(insert, committed_at, row);
@@ -94,9 +94,26 @@ impl Dialect for SqliteConnection {
     }
 }
 
+const MOST_ROWS: usize = 128;
+
 /// Measured: one statement of many rows costs a third of as many statements of one row, and half
-/// of `json_each` over the rows. Named placeholders would make binding quadratic.
-const MOST_ROWS: usize = 32;
+/// of `json_each` over the rows; named placeholders would make binding quadratic. Up to 32 rows
+/// every number has its own statement, beyond that only the powers of two, so that all of them
+/// stay prepared.
+fn portions<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
+    std::iter::from_fn(move || {
+        let size = match rows.len() {
+            0 => return None,
+            few @ 1..=32 => few,
+            33..=63 => 32,
+            64..=127 => 64,
+            _ => MOST_ROWS,
+        };
+        let (portion, rest) = rows.split_at_checked(size)?;
+        rows = rest;
+        Some(portion)
+    })
+}
 
 static INTENTS: Rows =
     Rows::new("INSERT INTO audit_intents (id, org_id, node, opened_at, record) VALUES ", 5);
@@ -157,4 +174,21 @@ fn bind_event<'q>(
         .bind(event.core.as_str())
         .bind(event.detached.as_deref())
         .bind(event.salts.as_deref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn portions_hold_every_row_once_in_order() {
+        for count in [0, 1, 32, 33, 64, 100, 127, 128, 300] {
+            let rows: Vec<_> = (0..count).collect();
+
+            let portions: Vec<_> = portions(&rows).collect();
+
+            assert_eq!(portions.concat(), rows);
+            assert!(portions.iter().all(|portion| (1..=MOST_ROWS).contains(&portion.len())));
+        }
+    }
 }

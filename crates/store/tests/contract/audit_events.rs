@@ -1,3 +1,5 @@
+//! Reading the log: filters, pages, visibility.
+
 use portcullis_core::{clock::Timestamp, id::OrgId};
 use portcullis_store::{
     EventActor, EventFilter, EventOrder, EventTarget, NewEvent, Store, Visibility,
@@ -219,6 +221,43 @@ on_both! {
                 .unwrap();
 
             assert_eq!((page.events.len(), page.more), (2, false), "{order:?}");
+        }
+    }
+
+    async fn ones_own_few_events_are_found_among_thousands(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let me = given::id("usr", 1);
+        let mut events: Vec<_> = (0..6_000).map(|n| event(org, n)).collect();
+        for event in &mut events {
+            event.actor_id = Some(given::id("usr", 2));
+        }
+        events[0].actor_id = Some(me);
+        events[3_000].via = Some(me);
+        events[5_999].actor_id = Some(me);
+        events[3_000].request_id = Some(given::id("req", 1));
+        append_all(&db.store, events).await;
+        db.store.seal(org, leaf).await.unwrap();
+        let none = EventFilter::default();
+        let mine = EventFilter { actor: Some(EventActor::Principal(me)), ..none.clone() };
+        let request = EventFilter { request_id: Some(given::id("req", 1)), ..none.clone() };
+
+        for order in [EventOrder::Ascending, EventOrder::Descending] {
+            for (visibility, filter, expected) in [
+                (Visibility::Own(me), &none, 3),
+                (Visibility::All, &mine, 2),
+                (Visibility::All, &request, 1),
+                (Visibility::Own(me), &request, 1),
+                (Visibility::Own(given::id("usr", 3)), &none, 0),
+            ] {
+                let page = db
+                    .store
+                    .list_events(org, visibility, filter, order, None, 10)
+                    .await
+                    .unwrap();
+
+                assert_eq!((page.events.len(), page.more), (expected, false), "{order:?}");
+                assert!(page.reached.is_some());
+            }
         }
     }
 }

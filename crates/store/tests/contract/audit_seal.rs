@@ -1,3 +1,5 @@
+//! Sealing: no gaps, no repeats, time that never runs backwards.
+
 use std::sync::{Arc, Mutex};
 
 use portcullis_core::{clock::Timestamp, id::OrgId};

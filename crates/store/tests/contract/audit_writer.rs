@@ -1,3 +1,5 @@
+//! The writer: group commits, intents and their ends, waiters that give up.
+
 use std::time::Duration;
 
 use portcullis_core::id::EventId;

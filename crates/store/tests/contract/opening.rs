@@ -1,3 +1,5 @@
+//! Opening a database: durability, schema versions, two processes on one file.
+
 use portcullis_store::{DatabaseSettings, DatabaseUrl, Store, StoreError, Sync};
 use tokio::task::JoinSet;
 

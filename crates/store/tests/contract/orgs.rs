@@ -1,3 +1,5 @@
+//! Orgs and their plans.
+
 use std::num::NonZeroU32;
 
 use portcullis_core::principal::Plan;

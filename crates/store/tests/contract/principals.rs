@@ -1,3 +1,5 @@
+//! Users and service accounts.
+
 use portcullis_core::principal::{Role, Scope, ScopeSet};
 use portcullis_store::StoreError;
 

@@ -1,3 +1,5 @@
+//! Connections and the ids they keep.
+
 use portcullis_core::id::{OrgId, ProviderId};
 use portcullis_store::{NewProvider, ProviderOwner, ProviderStatus, ProviderUpdate};
 

@@ -1,3 +1,5 @@
+//! No function shows or changes what belongs to another org.
+
 use portcullis_core::{id::OrgId, principal::Role};
 use portcullis_store::{
     EventFilter, EventOrder, ProviderOwner, ProviderStatus, ProviderUpdate, Store, StoreError,

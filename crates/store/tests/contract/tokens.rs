@@ -1,3 +1,5 @@
+//! Tokens: looked up by hash, revoked with all that descends from them.
+
 use portcullis_core::{
     principal::{AuthMethod, Role, Scope, ScopeSet},
     token::TokenKind,
@@ -123,10 +125,10 @@ on_both! {
         db.store.touch_tokens(&[(token_id(1), later), (token_id(2), NOW)]).await.unwrap();
         db.store.touch_tokens(&[(token_id(1), NOW), (token_id(9), NOW)]).await.unwrap();
 
-        let used = [
+        let last = [
             db.store.find_token(org, token_id(1)).await.unwrap().unwrap().last_used_at,
             db.store.find_token(org, token_id(2)).await.unwrap().unwrap().last_used_at,
         ];
-        assert_eq!(used, [Some(later), Some(NOW)]);
+        assert_eq!(last, [Some(later), Some(NOW)]);
     }
 }

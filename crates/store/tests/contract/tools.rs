@@ -1,3 +1,5 @@
+//! Since when each version of a tool is known.
+
 use portcullis_core::tool::ToolId;
 
 use crate::{

@@ -1,10 +1,11 @@
 //! Finding out what a server speaks, and opening a session where there is such a thing.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use portcullis_core::refusal::{Executed, UpstreamReason};
 use reqwest::Response;
+use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
 
 use super::{MCP_METHOD, listen, receive::Trouble, wire::Wire};
@@ -33,10 +34,20 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Asks the server what it speaks and agrees on it.
-    pub(super) async fn open(wire: &Arc<Wire>, protocol: Protocol) -> Result<Self, CallError> {
+    /// Asks the server what it speaks and agrees on it. After `silence` a server that may be of
+    /// the older era is taken to be.
+    pub(super) async fn open(
+        wire: &Arc<Wire>,
+        protocol: Protocol,
+        silence: Duration,
+    ) -> Result<Self, CallError> {
         if protocol.may_be_modern() {
-            match discover(wire).await? {
+            let discovered = if protocol.may_be_legacy() {
+                timeout(silence, discover(wire)).await.unwrap_or(Ok(Verdict::Legacy))
+            } else {
+                discover(wire).await
+            };
+            match discovered? {
                 Verdict::Modern { announces } => return Ok(Self::modern(wire, announces)),
                 Verdict::Legacy if protocol.may_be_legacy() => {}
                 Verdict::Legacy | Verdict::Stranger => {

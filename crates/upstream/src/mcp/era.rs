@@ -73,8 +73,8 @@ mod tests {
 
     use super::*;
 
-    fn result(value: Value) -> Outcome {
-        Ok(value.as_object().unwrap().clone())
+    fn result(value: Value) -> Map<String, Value> {
+        serde_json::from_value(value).unwrap()
     }
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
             Err(RpcError { code: UNSUPPORTED_VERSION, supported })
         };
 
-        assert_eq!(discovered(&modern), Verdict::Modern { announces: true });
+        assert_eq!(discovered(&Ok(modern)), Verdict::Modern { announces: true });
         assert_eq!(discovered(&refused(&["2026-07-28"])), Verdict::Modern { announces: false });
         assert_eq!(discovered(&refused(&["2025-11-25"])), Verdict::Legacy);
         assert_eq!(discovered(&refused(&["2099-01-01"])), Verdict::Stranger);
@@ -96,7 +96,7 @@ mod tests {
             let other = Err(RpcError { code, supported: Vec::new() });
             assert_eq!(discovered(&other), Verdict::Legacy, "{code}");
         }
-        assert_eq!(discovered(&result(json!({}))), Verdict::Legacy);
+        assert_eq!(discovered(&Ok(result(json!({})))), Verdict::Legacy);
     }
 
     #[test]

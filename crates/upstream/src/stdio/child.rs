@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
+    time::Instant,
 };
 
 use crate::{error::CallError, settings::Program, text};
@@ -20,8 +21,8 @@ use crate::{error::CallError, settings::Program, text};
 const INHERITED: [&str; 9] =
     ["PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "USER", "LOGNAME"];
 const MAX_LOG_LINE_BYTES: usize = 2048;
-/// Between two lines of a child's log; keeps a flood of them cheap.
-const BETWEEN_LOG_LINES: Duration = Duration::from_millis(2);
+/// A second.
+const MAX_LOG_LINES: u32 = 100;
 
 /// A process and the ends of its pipes.
 #[derive(Debug)]
@@ -118,10 +119,12 @@ impl Group {
 }
 
 /// Copies a child's error output to the log at debug level: one line each, cut, and without
-/// characters that a terminal obeys.
+/// characters that a terminal obeys. The output is always read, so that no child waits for the
+/// log; beyond 100 lines a second, lines are left out.
 pub(super) async fn log_errors<R: AsyncRead + Unpin>(slug: ProviderSlug, output: R) {
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
+    let mut budget = LogBudget { since: Instant::now(), lines: 0 };
     loop {
         let Ok(piece) = output.fill_buf().await else { return };
         if piece.is_empty() {
@@ -134,10 +137,29 @@ pub(super) async fn log_errors<R: AsyncRead + Unpin>(slug: ProviderSlug, output:
         let used = end.map_or(piece.len(), |end| end + 1);
         output.consume(used);
         if end.is_some() {
-            let shown = text::one_line(&String::from_utf8_lossy(&line), MAX_LOG_LINE_BYTES);
-            tracing::debug!(target: "portcullis::stdio", provider = %slug, "{shown}");
+            if tracing::enabled!(target: "portcullis::stdio", tracing::Level::DEBUG)
+                && budget.allows_one_more()
+            {
+                let shown = text::one_line(&String::from_utf8_lossy(&line), MAX_LOG_LINE_BYTES);
+                tracing::debug!(target: "portcullis::stdio", provider = %slug, "{shown}");
+            }
             line.clear();
-            tokio::time::sleep(BETWEEN_LOG_LINES).await;
         }
+    }
+}
+
+/// How many lines went to the log in the current second.
+struct LogBudget {
+    since: Instant,
+    lines: u32,
+}
+
+impl LogBudget {
+    fn allows_one_more(&mut self) -> bool {
+        if self.since.elapsed() > Duration::from_secs(1) {
+            *self = Self { since: Instant::now(), lines: 0 };
+        }
+        self.lines += 1;
+        self.lines <= MAX_LOG_LINES
     }
 }

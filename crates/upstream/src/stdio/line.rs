@@ -78,15 +78,15 @@ mod tests {
         }
     }
 
-    fn whole(text: &str) -> Option<Line> {
-        Some(Line::Whole(text.as_bytes().to_vec()))
+    fn whole(text: &str) -> Line {
+        Line::Whole(text.as_bytes().to_vec())
     }
 
     #[tokio::test]
     async fn lines_are_told_apart_and_an_unfinished_one_is_dropped() {
         let found = lines("a\n\nlonger line\nunfinished", 100).await;
 
-        assert_eq!(found, [whole("a"), whole(""), whole("longer line"), None]);
+        assert_eq!(found, [Some(whole("a")), Some(whole("")), Some(whole("longer line")), None]);
     }
 
     #[tokio::test]
@@ -96,7 +96,7 @@ mod tests {
 
         assert_eq!(
             found,
-            [Some(Line::TooLong(Some(42))), Some(Line::TooLong(None)), whole("ok"), None]
+            [Some(Line::TooLong(Some(42))), Some(Line::TooLong(None)), Some(whole("ok")), None]
         );
     }
 

@@ -50,8 +50,10 @@ async fn a_server_of_the_older_era_gets_a_session_that_is_used_and_ended() {
     let answer = call(&client, json!({})).await.unwrap();
     call(&client, json!({})).await.unwrap();
     client.shutdown().await;
+    let late = failure(&client).await;
 
     let seen = fake.seen();
+    assert_eq!(late, (upstream(UpstreamReason::ConnectFailed), Executed::No));
     assert_eq!(text(&answer), "old");
     assert_eq!(
         fake.methods(),
@@ -291,4 +293,49 @@ async fn requests_of_an_older_server_are_answered_while_the_call_waits() {
     let answer = call(&fake.client(), json!({})).await.unwrap();
 
     assert_eq!(text(&answer), "heard");
+}
+
+#[tokio::test]
+async fn a_server_that_is_silent_to_strange_questions_is_taken_for_an_older_one() {
+    let fake = Fake::start(|seen| match seen.method() {
+        "server/discover" => events(Vec::new(), stream::pending()),
+        "initialize" => success(&seen.id(), &json!({"protocolVersion": "2024-11-05"})),
+        "tools/call" => success(&seen.id(), &content("x")),
+        _ => StatusCode::ACCEPTED.into_response(),
+    })
+    .await;
+    let timeout = std::time::Duration::from_secs(3);
+    let client = server(ServerSettings { call_timeout: timeout, ..settings(fake.transport()) });
+
+    assert!(call(&client, json!({})).await.is_ok());
+}
+
+#[tokio::test]
+async fn an_older_server_announces_on_the_stream_of_its_session() {
+    let fake = Fake::start(|seen| match (&seen.verb, seen.method()) {
+        (&Method::GET, _) => {
+            let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+            events(vec![event(&changed.to_string())], stream::pending())
+        }
+        (_, "initialize") => {
+            let result = json!({
+                "protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": true}},
+            });
+            ([("mcp-session-id", "s")], success(&seen.id(), &result)).into_response()
+        }
+        (_, "tools/list") => success(&seen.id(), &json!({"tools": []})),
+        (_, "notifications/initialized") => StatusCode::ACCEPTED.into_response(),
+        _ => StatusCode::BAD_REQUEST.into_response(),
+    })
+    .await;
+    let client = fake.client();
+    let mut changed = client.tools_changed();
+
+    client.list_tools().await.unwrap();
+    changed.changed().await.unwrap();
+
+    let seen = fake.seen();
+    let listen = seen.iter().find(|seen| seen.verb == Method::GET).unwrap();
+    assert_eq!(listen.header("mcp-session-id"), Some("s"));
+    assert_eq!(listen.header("accept"), Some("text/event-stream"));
 }

@@ -3,11 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
+    call::{Asker, Cleared, ToolCall},
+    clock::Timestamp,
+    dlp::{Engine, FingerprintKey, Settings},
+    policy::{Catalogue, PolicyFile, PolicySet},
+    principal::{AuthMethod, Caller, Plan, Role, ScopeSet},
     random::Random,
     refusal::{Executed, UpstreamReason},
+    tool::{Tool, ToolDefinition},
 };
 use portcullis_upstream::{
-    CallAnswer, CallError, CallErrorKind, Dispatch, Outbound, Program, Server, ServerSettings,
+    CallAnswer, CallError, CallErrorKind, Outbound, Program, Server, ServerSettings, Trace,
     Transport,
 };
 use serde_json::{Value, json};
@@ -55,9 +61,47 @@ pub(crate) async fn call_tool(
     name: &str,
     arguments: Value,
 ) -> Result<CallAnswer, CallError> {
-    let name = name.parse().unwrap();
-    let call = Dispatch { name: &name, arguments: &arguments, traceparent: None, tracestate: None };
-    server.call_tool(call).await
+    server.call_tool(&cleared(name, arguments), Trace::default()).await
+}
+
+/// A call that went through DLP and a policy that permits everything.
+fn cleared(name: &str, arguments: Value) -> Cleared<ToolCall> {
+    let slug = "hostile".parse().unwrap();
+    let definition = ToolDefinition {
+        name: name.parse().unwrap(),
+        title: None,
+        description: None,
+        input_schema: json!({"type": "object"}),
+        output_schema: None,
+        annotations: Value::Null,
+    };
+    let tool = Arc::new(Tool::new(&slug, definition, Timestamp::default()).unwrap());
+    let catalogue = Catalogue::new([(slug, Some(vec![Arc::clone(&tool)]))]);
+    let text = "@id(\"all\") permit (principal, action, resource);".to_owned();
+    let file = PolicyFile { path: "all.cedar".to_owned(), text };
+    let set = PolicySet::load(vec![file], &catalogue, &[], Timestamp::default()).unwrap();
+    let engine = Engine::new(&Settings::default()).unwrap();
+    let asker = Asker { caller: &caller(), time: Timestamp::default(), source_ip: None };
+    let call = ToolCall::new(tool, arguments, 0).unwrap();
+    let scanned = call.scan(&engine, &FingerprintKey::new([7; 32])).unwrap();
+    scanned.decide(&set, &engine, asker).unwrap().fulfil(&engine).unwrap()
+}
+
+fn caller() -> Caller {
+    let id = "01M754BKTKX1YB8Q05NMW9TP4G";
+    Caller {
+        org_id: format!("org_{id}").parse().unwrap(),
+        plan: Plan::Free,
+        principal_id: format!("usr_{id}").parse().unwrap(),
+        principal_name: "tester".to_owned(),
+        role: Role::Admin,
+        via: None,
+        token_id: format!("tok_{id}").parse().unwrap(),
+        label: None,
+        scopes: ScopeSet::ALL,
+        method: AuthMethod::Operator,
+        allowed_from: None,
+    }
 }
 
 /// The text of an answer's only block.

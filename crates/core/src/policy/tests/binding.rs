@@ -1,3 +1,5 @@
+//! A set against a catalogue that changes: what stays, what becomes invalid, what is denied.
+
 use super::*;
 
 const RULES: &str = r#"

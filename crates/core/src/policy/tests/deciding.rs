@@ -1,3 +1,5 @@
+//! The order of a decision, the name it reports, and what policies can look at.
+
 use super::*;
 
 fn tools() -> Vec<Arc<Tool>> {

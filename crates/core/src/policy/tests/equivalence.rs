@@ -138,7 +138,7 @@ fn context(n: Option<i64>, s: Option<&str>, found: bool, mfa: bool) -> Context {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
     #[test]
     fn slots_decide_like_the_library_over_the_whole_set(
         rules in prop::collection::vec(rule(), 0..12),

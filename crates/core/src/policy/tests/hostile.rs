@@ -1,3 +1,5 @@
+//! Input and schemas made to mislead a policy.
+
 use super::*;
 
 fn pay() -> Arc<Tool> {

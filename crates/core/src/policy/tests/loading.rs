@@ -1,3 +1,5 @@
+//! Files that do not load: every error, with its place.
+
 use super::*;
 
 fn gh() -> Vec<Arc<Tool>> {
@@ -18,7 +20,7 @@ fn what_is_wrong_with_an_annotation_is_said_where_it_stands() {
     let forbid = "forbid (principal, action, resource);";
     let permit = "permit (principal, action, resource);";
     let table = [
-        (format!("{forbid}"), "1:1 missing_id"),
+        (forbid.to_owned(), "1:1 missing_id"),
         (format!("@id(\"\") {forbid}"), "1:1 invalid_id"),
         (format!("@id(\"Upper\") {forbid}"), "1:1 invalid_id"),
         (format!("@id(\"-a\") {forbid}"), "1:1 invalid_id"),
@@ -240,4 +242,57 @@ fn awkward_schemas_load_and_their_open_members_cannot_be_read() {
         let set = load(&policy(&format!("context.input.{name} == \"x\"")), &[Arc::clone(&awkward)]);
         assert_eq!(set.unwrap_err()[0].code, "unknown_attribute", "{name}");
     }
+}
+
+/// One condition of each shape that nests, `depth` deep.
+fn nested(depth: usize) -> Vec<String> {
+    let mfa = "context.request.mfa";
+    let condition = |text: String| {
+        format!("@id(\"a\") permit (principal, action, resource) when {{ {text} }};")
+    };
+    let lists = format!("{}1{}", "[".repeat(depth.min(60)), "]".repeat(depth.min(60)));
+    let shapes = vec![
+        format!("{}true{}", "(".repeat(depth.min(60)), ")".repeat(depth.min(60))),
+        format!("{lists} == {lists}"),
+        vec![mfa; depth].join(" && "),
+        vec![mfa; depth].join(" || "),
+        format!("1{} > 0", " + 1".repeat(depth)),
+        format!("{}{mfa}", "!".repeat(depth.min(4))),
+        format!("{}true", format!("if {mfa} then false else ").repeat(depth)),
+    ];
+    shapes.into_iter().map(condition).collect()
+}
+
+#[test]
+fn the_deepest_policies_that_are_parsed_can_be_parsed_and_evaluated() {
+    let tools = gh();
+    for text in nested(490) {
+        let set = load(&text, &tools);
+
+        let set = set.unwrap_or_else(|errors| panic!("{}: {errors:?}", &text[..80]));
+        // Any answer will do.
+        drop(ask(&set, &tools[0], &json!({})));
+    }
+}
+
+#[test]
+fn a_policy_nested_as_deep_as_a_file_is_long_is_refused() {
+    let texts = ["(", "[", "{", "!", "-", "if true then true else ", "true && ", "1 + ", "1 * "];
+    for text in texts {
+        let condition = text.repeat(20_000);
+        let policy = format!("@id(\"a\") permit (principal, action, resource) when {{ {condition}");
+
+        assert!(places(&policy)[0].ends_with("too_deep"), "{text}");
+    }
+}
+
+#[test]
+fn brackets_and_operators_in_texts_and_comments_do_not_nest() {
+    let noise = "([{!+-*&&||if".repeat(200);
+    let text = format!(
+        "// {noise}\n@id(\"a\") @reason(\"\\\"{}\") // {noise}\npermit (principal, action, resource);",
+        "([{!+-*".repeat(200)
+    );
+
+    assert!(load(&text, &gh()).is_ok(), "{:?}", load(&text, &gh()).err());
 }

@@ -1,3 +1,5 @@
+//! Policies as the API shows them, and the filters on them.
+
 use super::*;
 
 const RULES: &str = r#"

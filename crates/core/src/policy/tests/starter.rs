@@ -1,3 +1,5 @@
+//! The starter policies load without warnings and decide as they say.
+
 use super::*;
 
 const STARTER: &str = include_str!("../../../../gateway/assets/starter.cedar");

@@ -102,7 +102,7 @@ pub(crate) async fn list(
     let resume = if page.more || tail { page.last.or(wanted.after) } else { None };
     let position = resume.map(|sequence| sequence.to_string()).or(tail.then(|| "-1".to_owned()));
     let next_cursor = position.and_then(|at| gateway.cursors.seal(&list, &at, now));
-    let items: Vec<_> = page.events.iter().map(EventView::basic).collect();
+    let items: Vec<_> = page.items.iter().map(EventView::basic).collect();
     Ok(Answer::Page { data: json!({ "items": items }), limit, next_cursor })
 }
 

@@ -54,8 +54,8 @@ pub(crate) async fn list(
         limit,
     };
     let (tools, more) = gateway.app.tools(&ctx, &wanted)?;
-    let last = tools.last().filter(|_| more).map(|view| view.tool.id.as_str());
-    let next_cursor = last.and_then(|last| gateway.cursors.seal(&list, last, now));
+    let end = tools.last().filter(|_| more).map(|view| view.tool.id.as_str());
+    let next_cursor = end.and_then(|end| gateway.cursors.seal(&list, end, now));
     let items: Vec<Value> = tools.iter().map(|view| record(view, full)).collect();
     Ok(Answer::Page { data: json!({ "items": items }), limit, next_cursor })
 }

@@ -62,8 +62,8 @@ pub(crate) async fn list(
     };
     let (set, found, more) = gateway.app.policies(&ctx, &wanted)?;
     let records: Vec<_> = found.iter().filter_map(|index| set.records().get(*index)).collect();
-    let last = records.last().filter(|_| more).map(|record| &*record.id);
-    let next_cursor = last.and_then(|last| gateway.cursors.seal(&list, last, now));
+    let end = records.last().filter(|_| more).map(|record| &*record.id);
+    let next_cursor = end.and_then(|end| gateway.cursors.seal(&list, end, now));
     let items: Vec<Value> = records.iter().map(|record| json!(record)).collect();
     let data = json!({ "items": items, "policy_set": policy_set(&gateway, &set) });
     Ok(Answer::Page { data, limit, next_cursor })

@@ -57,8 +57,8 @@ pub(crate) async fn list(
         Some("me") => (Vec::new(), false),
         Some(_) => return Err(Refusal::bad_parameter("owner", "`owner` takes org or me.").into()),
     };
-    let last = found.last().filter(|_| more).map(|view| view.slug.as_str());
-    let next_cursor = last.and_then(|last| gateway.cursors.seal(&list, last, now));
+    let end = found.last().filter(|_| more).map(|view| view.slug.as_str());
+    let next_cursor = end.and_then(|end| gateway.cursors.seal(&list, end, now));
     let items: Vec<Value> = found.iter().map(record).collect();
     Ok(Answer::Page { data: json!({ "items": items }), limit, next_cursor })
 }

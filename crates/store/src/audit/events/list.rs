@@ -1,0 +1,330 @@
+//! Pages of the audit log.
+
+use portcullis_core::{clock::Timestamp, id::OrgId};
+use serde_json::json;
+
+use super::{
+    EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventRow, EventTarget, Visibility,
+    own,
+};
+use crate::{
+    Store,
+    db::{Db, read, text_list},
+    error::StoreError,
+};
+
+/// How much of the log one statement walks, and how many statements make a page at most. A page
+/// whose filters match little ends early rather than walk a log of millions.
+const STRIDE: i64 = 5_000;
+const STRIDES: usize = 10;
+
+/// Sequences from `low` up to, not including, `high`.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    low: i64,
+    high: i64,
+}
+
+impl Span {
+    /// Takes the next stride off the end that `order` begins with.
+    fn take_stride(&mut self, order: EventOrder) -> Self {
+        match order {
+            EventOrder::Ascending => {
+                let low = self.low;
+                self.low = self.high.min(low.saturating_add(STRIDE));
+                Self { low, high: self.low }
+            }
+            EventOrder::Descending => {
+                let high = self.high;
+                self.high = self.low.max(high.saturating_sub(STRIDE));
+                Self { low: self.high, high }
+            }
+        }
+    }
+
+    const fn is_empty(self) -> bool {
+        self.low >= self.high
+    }
+
+    const fn last(self, order: EventOrder) -> i64 {
+        match order {
+            EventOrder::Ascending => self.high - 1,
+            EventOrder::Descending => self.low,
+        }
+    }
+}
+
+impl Store {
+    /// A page of the org's sealed events that match, by sequence, going on after the sequence
+    /// `after`. Events that arrive meanwhile neither repeat nor hide any.
+    pub async fn list_events(
+        &self,
+        org: OrgId,
+        visibility: Visibility,
+        filter: &EventFilter,
+        order: EventOrder,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<EventPage, StoreError> {
+        let mut rest = self.span(org, filter, order, after).await?;
+        let mut page = EventPage { events: Vec::new(), reached: None, more: false };
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        for _ in 0..STRIDES {
+            if rest.is_empty() || page.events.len() >= limit {
+                break;
+            }
+            if !self.skip(org, visibility, filter, order, &mut rest).await? {
+                page.reached = Some(rest.last(order));
+                return Ok(page);
+            }
+            let stride = rest.take_stride(order);
+            let room = limit.saturating_sub(page.events.len());
+            let found = self.walk(org, visibility, filter, order, stride, room).await?;
+            page.reached = Some(stride.last(order));
+            let full = found.len() >= room;
+            page.events.extend(found);
+            if full {
+                let last = page.events.last().and_then(|event| event.seal);
+                page.reached = last.map(|seal| seal.sequence).or(page.reached);
+                page.more = page.reached != Some(stride.last(order));
+            }
+        }
+        page.more = page.more || !rest.is_empty();
+        Ok(page)
+    }
+
+    async fn span(
+        &self,
+        org: OrgId,
+        filter: &EventFilter,
+        order: EventOrder,
+        after: Option<i64>,
+    ) -> Result<Span, StoreError> {
+        let mut span = Span { low: 0, high: self.sealed_size(org).await? };
+        if let Some(from) = filter.from {
+            span.low = self.first_recorded(org, from).await?;
+        }
+        if let Some(to) = filter.to {
+            span.high = self.first_recorded(org, to).await?;
+        }
+        match (order, after) {
+            (EventOrder::Ascending, Some(after)) => {
+                span.low = span.low.max(after.saturating_add(1));
+            }
+            (EventOrder::Descending, Some(after)) => span.high = span.high.min(after),
+            (EventOrder::Ascending | EventOrder::Descending, None) => {}
+        }
+        Ok(span)
+    }
+
+    /// The first sequence recorded at `moment` or later; the size of the log if there is none.
+    async fn first_recorded(&self, org: OrgId, moment: Timestamp) -> Result<i64, StoreError> {
+        let first: Option<i64> = read!(self, |conn| {
+            sqlx::query_scalar(FIRST_RECORDED)
+                .bind(org.to_string())
+                .bind(moment.as_micros())
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        Ok(first.unwrap_or(0))
+    }
+
+    /// Moves the near end of `span` to the first event that an index knows to match so far;
+    /// `false` if there is none in it.
+    async fn skip(
+        &self,
+        org: OrgId,
+        visibility: Visibility,
+        filter: &EventFilter,
+        order: EventOrder,
+        span: &mut Span,
+    ) -> Result<bool, StoreError> {
+        let Some((sql, key)) = index_of(visibility, filter, order) else { return Ok(true) };
+        let mut found: Option<i64> = None;
+        for sql in sql {
+            let next: Option<i64> = read!(self, |conn| {
+                sqlx::query_scalar(*sql)
+                    .bind(org.to_string())
+                    .bind(&key)
+                    .bind(span.low)
+                    .bind(span.high)
+                    .fetch_optional(&mut *conn)
+                    .await?
+            });
+            found = match order {
+                EventOrder::Ascending => found.into_iter().chain(next).min(),
+                EventOrder::Descending => found.into_iter().chain(next).max(),
+            };
+        }
+        match (order, found) {
+            (EventOrder::Ascending, Some(next)) => span.low = next,
+            (EventOrder::Descending, Some(next)) => span.high = next + 1,
+            (EventOrder::Ascending | EventOrder::Descending, None) => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    async fn walk(
+        &self,
+        org: OrgId,
+        visibility: Visibility,
+        filter: &EventFilter,
+        order: EventOrder,
+        span: Span,
+        limit: usize,
+    ) -> Result<Vec<EventRecord>, StoreError> {
+        let sql = match (&self.db, order) {
+            (Db::Sqlite { .. }, EventOrder::Ascending) => list_sql!(sqlite, "ASC"),
+            (Db::Sqlite { .. }, EventOrder::Descending) => list_sql!(sqlite, "DESC"),
+            (Db::Postgres(_), EventOrder::Ascending) => list_sql!(postgres, "ASC"),
+            (Db::Postgres(_), EventOrder::Descending) => list_sql!(postgres, "DESC"),
+        };
+        let (principal, token) = match filter.actor {
+            None => (None, None),
+            Some(EventActor::Principal(id)) => (Some(id.to_string()), None),
+            Some(EventActor::Token(id)) => (None, Some(id.to_string())),
+        };
+        let (target, prefix) = match &filter.target {
+            None => (None, None),
+            Some(EventTarget::Is(target)) => (Some(target), None),
+            Some(EventTarget::StartsWith(prefix)) => (None, Some(prefix)),
+        };
+        let rows: Vec<EventRow> = read!(self, |conn| {
+            sqlx::query_as(sql)
+                .bind(org.to_string())
+                .bind(span.low)
+                .bind(span.high)
+                .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+                .bind(own(visibility))
+                .bind(principal)
+                .bind(token)
+                .bind(target)
+                .bind(prefix)
+                .bind(list(&filter.kinds))
+                .bind(list(&filter.decisions))
+                .bind(list(&filter.policies))
+                .bind(list(&filter.dlp_results))
+                .bind(list(&filter.outcomes))
+                .bind(filter.request_id.map(|id| id.to_string()))
+                .fetch_all(&mut *conn)
+                .await?
+        });
+        rows.into_iter().map(EventRow::read).collect()
+    }
+}
+
+/// A JSON array, or nothing for no filter at all.
+fn list(values: &[String]) -> Option<String> {
+    (!values.is_empty()).then(|| json!(values).to_string())
+}
+
+/// The statements that look ahead in the index of the narrowest filter, and what they look for.
+fn index_of(
+    visibility: Visibility,
+    filter: &EventFilter,
+    order: EventOrder,
+) -> Option<(&'static [&'static str], String)> {
+    let ascending = order == EventOrder::Ascending;
+    if let Some(id) = filter.request_id {
+        let sql: &[_] = if ascending {
+            &[next_sql!(ascending "request_id")]
+        } else {
+            &[next_sql!(descending "request_id")]
+        };
+        return Some((sql, id.to_string()));
+    }
+    if let Some(EventActor::Principal(id)) = filter.actor {
+        let sql: &[_] = if ascending {
+            &[next_sql!(ascending "actor_id")]
+        } else {
+            &[next_sql!(descending "actor_id")]
+        };
+        return Some((sql, id.to_string()));
+    }
+    let sql: &[_] = if ascending {
+        &[next_sql!(ascending "actor_id"), next_sql!(ascending "via")]
+    } else {
+        &[next_sql!(descending "actor_id"), next_sql!(descending "via")]
+    };
+    own(visibility).map(|id| (sql, id))
+}
+
+/// Positions ascend with sequences, so an index that ends in the position finds the next sequence
+/// of those from `$3` up to, not including, `$4`.
+macro_rules! next_sql {
+    (ascending $column:literal) => {
+        concat!(
+            "
+SELECT s.sequence FROM audit_events e JOIN audit_seals s ON s.position = e.position
+WHERE e.org_id = $1 AND s.sequence >= $3 AND s.sequence < $4
+    AND e.position >= (SELECT position FROM audit_seals WHERE org_id = $1 AND sequence = $3)
+    AND e.",
+            $column,
+            " = $2 ORDER BY e.position LIMIT 1"
+        )
+    };
+    (descending $column:literal) => {
+        concat!(
+            "
+SELECT s.sequence FROM audit_events e JOIN audit_seals s ON s.position = e.position
+WHERE e.org_id = $1 AND s.sequence >= $3 AND s.sequence < $4
+    AND e.position <= (SELECT position FROM audit_seals WHERE org_id = $1 AND sequence = $4 - 1)
+    AND e.",
+            $column,
+            " = $2 ORDER BY e.position DESC LIMIT 1"
+        )
+    };
+}
+use next_sql;
+
+macro_rules! list_sql {
+    ($dialect:ident, $order:literal) => {
+        concat!(
+            "
+SELECT e.id, e.type AS kind, e.occurred_at, e.core, e.detached, e.salts,
+    s.sequence, s.recorded_at, s.leaf_hash
+FROM audit_seals s
+JOIN audit_events e ON e.position = s.position AND e.org_id = s.org_id
+WHERE s.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3
+    AND ($5 IS NULL OR e.actor_id = $5 OR e.via = $5)
+    AND ($6 IS NULL OR e.actor_id = $6)
+    AND ($7 IS NULL OR e.token_id = $7)
+    AND ($8 IS NULL OR e.target = $8)
+    AND ($9 IS NULL OR substr(e.target, 1, length($9)) = $9)
+    AND ($10 IS NULL OR e.type IN ",
+            text_list!($dialect, "$10"),
+            ")
+    AND ($11 IS NULL OR e.decision IN ",
+            text_list!($dialect, "$11"),
+            ")
+    AND ($12 IS NULL OR e.policy IN ",
+            text_list!($dialect, "$12"),
+            ")
+    AND ($13 IS NULL OR e.dlp_result IN ",
+            text_list!($dialect, "$13"),
+            ")
+    AND ($14 IS NULL OR e.outcome IN ",
+            text_list!($dialect, "$14"),
+            ")
+    AND ($15 IS NULL OR e.request_id = $15)
+ORDER BY s.sequence ",
+            $order,
+            " LIMIT $4"
+        )
+    };
+}
+use list_sql;
+
+/// Times of recording never run backwards along the sequence, and sequences have no gaps: a
+/// binary search needs no index of its own.
+const FIRST_RECORDED: &str = "
+WITH RECURSIVE search (low, high) AS (
+    SELECT CAST(0 AS BIGINT), size FROM audit_heads WHERE org_id = $1
+    UNION ALL
+    SELECT CASE WHEN s.recorded_at < $2 THEN s.sequence + 1 ELSE search.low END,
+        CASE WHEN s.recorded_at < $2 THEN search.high ELSE s.sequence END
+    FROM search
+    JOIN audit_seals s ON s.org_id = $1 AND s.sequence = (search.low + search.high) / 2
+    WHERE search.low < search.high
+)
+SELECT low FROM search WHERE low >= high";
