@@ -19,7 +19,7 @@ use portcullis_store::{AuditWriter, Store};
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    jobs::UsedTokens,
+    jobs::{LateEvents, UsedTokens},
     policies::{Policies, PolicyFolder},
     providers::{Declared, Provider},
     sources::Sources,
@@ -71,6 +71,7 @@ pub struct App {
     pub(crate) sources: Sources,
     pub(crate) sessions: Sessions,
     pub(crate) used_tokens: UsedTokens,
+    pub(crate) late_events: LateEvents,
     pub(crate) log_host: String,
     pub(crate) tasks: TaskTracker,
     last_probe: tokio::sync::Mutex<(Timestamp, bool)>,
@@ -116,6 +117,7 @@ impl App {
             sources: Sources::new(),
             sessions: Sessions::new(),
             used_tokens: UsedTokens::default(),
+            late_events: LateEvents::default(),
             log_host: parts.log_host,
             tasks: parts.tasks,
             last_probe: tokio::sync::Mutex::new((Timestamp::default(), false)),

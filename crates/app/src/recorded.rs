@@ -108,14 +108,16 @@ impl Draft {
     }
 }
 
-/// The answer when the log cannot be written: nothing of the decision is told, for no event
-/// stands behind it.
-fn unrecorded(executed: Executed) -> Box<Stopped> {
-    let refusal = Refusal::Unavailable { reason: Unavailable::Audit };
-    Box::new(Stopped { refusal, executed, governance: None, outcome: None })
-}
-
 impl App {
+    /// The answer when the log cannot be written: nothing of the decision is told, for no event
+    /// stands behind it yet. The event that says so is recorded as soon as the log takes it.
+    fn unrecorded(&self, draft: &Draft, executed: Executed) -> Box<Stopped> {
+        let refusal = Refusal::Unavailable { reason: Unavailable::Audit };
+        let event = draft.event(outcome_of(&refusal, executed));
+        self.late_events.keep(row_of(&event));
+        Box::new(Stopped { refusal, executed, governance: None, outcome: None })
+    }
+
     /// Records a call that ended before anything was sent, then refuses it.
     pub(crate) async fn refused(
         &self,
@@ -128,7 +130,7 @@ impl App {
             Ok(()) => draft.stopped(refusal, outcome.executed, outcome.status),
             Err(error) => {
                 tracing::error!(%error, event = %draft.id, "a refusal could not be recorded");
-                unrecorded(outcome.executed)
+                self.unrecorded(&draft, outcome.executed)
             }
         }
     }
@@ -145,7 +147,7 @@ impl App {
         let unfinished = draft.event(DIED);
         if let Err(error) = self.writer.intent(self.intent_of(&unfinished), patience()).await {
             tracing::error!(%error, event = %draft.id, "an intent could not be recorded");
-            return Err(unrecorded(Executed::No));
+            return Err(self.unrecorded(&draft, Executed::No));
         }
         // A panic ends the call, not its record.
         let done = AssertUnwindSafe(self.perform(ready)).catch_unwind().await;
@@ -160,13 +162,13 @@ impl App {
         let event = draft.event(outcome);
         if let Err(error) = self.writer.finish(row_of(&event), patience()).await {
             tracing::error!(%error, event = %draft.id, "an outcome could not be recorded");
-            return Err(unrecorded(outcome.executed));
+            return Err(self.unrecorded(&draft, outcome.executed));
         }
         match done.end {
             Err((refusal, executed)) => Err(draft.stopped(refusal, executed, outcome.status)),
             Ok((result, status)) => match GovernanceView::of(draft.governance.as_ref(), draft.id) {
                 Some(governance) => Ok(Invoked { result, governance, outcome: status }),
-                None => Err(unrecorded(outcome.executed)),
+                None => Err(self.unrecorded(&draft, outcome.executed)),
             },
         }
     }

@@ -10,7 +10,7 @@ mod sqlite;
 
 use portcullis_core::clock::Timestamp;
 use sqlx::{
-    PgPool, SqlitePool,
+    Connection, PgPool, SqliteConnection, SqlitePool,
     postgres::PgPoolOptions,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
@@ -140,11 +140,23 @@ async fn open_sqlite(
             .idle_timeout(None)
             .max_lifetime(None)
     };
-    let writer = pool(1).connect_with(options.clone()).await?;
+    let writer = pool(1).before_acquire(|connection, _| Box::pin(is_clean(connection)));
+    let writer = writer.connect_with(options.clone()).await?;
     schema::migrate_sqlite(&writer).await?;
     let readers =
         pool(settings.connections.max(1)).connect_with(options.pragma("query_only", "on")).await?;
     Ok(Db::Sqlite { writer, readers })
+}
+
+/// Whether the writing connection can begin a transaction. After a commit that failed SQLite has
+/// rolled back by itself, which the driver does not notice: it would take the connection for busy
+/// for ever. Such a connection is replaced.
+async fn is_clean(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    if connection.is_in_transaction() {
+        // A rollback may be under way; this waits for it.
+        connection.ping().await?;
+    }
+    Ok(!connection.is_in_transaction())
 }
 
 /// What the two databases do differently.

@@ -5,7 +5,7 @@ use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::mpsc,
+    sync::{Arc, Mutex, mpsc},
     thread,
     time::Duration,
 };
@@ -154,6 +154,7 @@ struct Running {
     log: mpsc::Receiver<String>,
     /// What it logged before it listened.
     starting: String,
+    logged: Arc<Mutex<String>>,
 }
 
 impl Drop for Running {
@@ -262,12 +263,16 @@ impl Gateway {
             .expect("a gateway that starts");
         let stderr = child.stderr.take().expect("its log");
         let (lines, log) = mpsc::channel();
+        let logged: Arc<Mutex<String>> = Arc::default();
+        let all = Arc::clone(&logged);
         thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                all.lock().expect("the log").extend([line.as_str(), "\n"]);
                 let _ = lines.send(line);
             }
         });
-        let mut running = Running { child, url: String::new(), log, starting: String::new() };
+        let starting = String::new();
+        let mut running = Running { child, url: String::new(), log, starting, logged };
         (running.url, running.starting) =
             tokio::task::block_in_place(|| running.wait_for("listening on "));
         self.running = Some(running);
@@ -284,6 +289,13 @@ impl Gateway {
     #[must_use]
     pub fn starting_log(&self) -> &str {
         &self.running.as_ref().expect("a running gateway").starting
+    }
+
+    /// Everything it has logged since it was started.
+    #[must_use]
+    pub fn log(&self) -> String {
+        let running = self.running.as_ref().expect("a running gateway");
+        running.logged.lock().expect("the log").clone()
     }
 
     /// Kills it at once (SIGKILL).

@@ -4,17 +4,22 @@
 #![expect(
     clippy::expect_used,
     clippy::panic,
+    clippy::indexing_slicing,
     clippy::missing_panics_doc,
     clippy::must_use_candidate,
     reason = "test support fails by panicking"
 )]
 
 mod answer;
+mod disk;
 mod gateway;
+mod hostile;
 mod mcp;
 
 pub use self::{
     answer::Answer,
+    disk::unsignalled,
     gateway::{Builder, Gateway, Principal},
+    hostile::{Hostile, HostileCall, HostileTool, Script},
     mcp::{McpServer, tool},
 };

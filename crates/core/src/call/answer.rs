@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Cleared, Permitted, Scanned, ToolCall, count_of,
-    ruling::{Asker, DLP_DEFAULT, Denial, Ruling, action, block_reason},
+    ruling::{Asker, Denial, Ruling, action, block_reason},
 };
 use crate::{
     dlp::{Action, Direction, Engine, FingerprintKey},
@@ -129,7 +129,7 @@ impl Permitted<Answer> {
         ruling.note(&findings, Direction::Output, chosen);
         if findings.iter().any(|finding| chosen(finding) == Action::Block) {
             let reason = block_reason(&findings, Direction::Output, chosen);
-            ruling.decided_by(DLP_DEFAULT);
+            ruling.decided_by_default();
             return Err(Denial::new(ruling, reason).because_of_dlp(Direction::Output));
         }
         if findings.iter().any(|finding| chosen(finding) == Action::Redact) {

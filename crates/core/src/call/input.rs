@@ -9,8 +9,8 @@ use super::{
     ruling::{Asker, Denial, Ruling, action, block_reason},
 };
 use crate::{
-    dlp::{Action, Direction, Engine, FingerprintKey},
-    policy::{DlpFacts, Phase, PolicySet, Question, Verdict},
+    dlp::{Action, Direction, Engine, Finding, FingerprintKey},
+    policy::{DlpFacts, Obligation, Phase, PolicySet, Question, Verdict},
     refusal::{Refusal, Violation},
     tool::Tool,
 };
@@ -103,7 +103,7 @@ impl Permitted<ToolCall> {
         ruling.note(&findings, Direction::Input, chosen);
         if findings.iter().any(|finding| chosen(finding) == Action::Block) {
             let reason = block_reason(&findings, Direction::Input, chosen);
-            ruling.decided_by(super::ruling::DLP_DEFAULT);
+            ruling.decided_by_default();
             return Err(Denial::new(ruling, reason).because_of_dlp(Direction::Input));
         }
         let masked = findings.iter().any(|finding| chosen(finding) == Action::Redact);
@@ -117,13 +117,26 @@ impl Permitted<ToolCall> {
         if violations.is_empty() {
             Ok(Cleared { inner: call, findings, obligations, ruling })
         } else {
-            Err(no_longer_fits(ruling, &violations))
+            let owed = obligations.iter().find(|obligation| {
+                let masks = |f: &Finding| obligation.redacts(Direction::Input, f.detector());
+                findings.iter().any(masks)
+            });
+            Err(no_longer_fits(ruling, owed, &violations))
         }
     }
 }
 
-fn no_longer_fits(mut ruling: Ruling, violations: &[Violation]) -> Denial {
-    ruling.decided_by(super::ruling::DLP_DEFAULT);
+/// The denial when the masked input breaks the schema: by the policy that asked for the masking,
+/// or by `dlp-default` when none did.
+fn no_longer_fits(
+    mut ruling: Ruling,
+    owed: Option<&Obligation>,
+    violations: &[Violation],
+) -> Denial {
+    match owed {
+        Some(obligation) => ruling.decided_by_obligation(obligation),
+        None => ruling.decided_by_default(),
+    }
     let places: Vec<&str> = violations.iter().map(|violation| violation.path.as_str()).collect();
     let reason = format!(
         "once redacted, the input no longer fits the tool's schema at {}",

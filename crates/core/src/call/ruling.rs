@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Name of the built-in policy behind the configured DLP defaults.
-pub(super) const DLP_DEFAULT: &str = "dlp-default";
+const DLP_DEFAULT: &str = "dlp-default";
 
 /// The most findings of one side that are told and recorded; the worst action counts them all.
 const MAX_RECORDED: usize = 20;
@@ -115,10 +115,20 @@ impl Ruling {
         }
     }
 
-    /// A built-in took the decision over.
-    pub(super) fn decided_by(&mut self, policy: &str) {
+    /// The built-in DLP policy took the decision over.
+    pub(super) fn decided_by_default(&mut self) {
+        self.decided_by(DLP_DEFAULT, None);
+    }
+
+    /// The policy whose obligation cannot be fulfilled took the decision over.
+    pub(super) fn decided_by_obligation(&mut self, obligation: &Obligation) {
+        let Named { id, version } = obligation.policy();
+        self.decided_by(id, version.as_deref().map(str::to_owned));
+    }
+
+    fn decided_by(&mut self, policy: &str, version: Option<String>) {
         policy.clone_into(&mut self.policy);
-        self.policy_version = None;
+        self.policy_version = version;
         self.determining = vec![policy.to_owned()];
     }
 }

@@ -83,7 +83,7 @@ pub enum Obligation {
     /// Mask what these detectors find.
     Redact {
         /// The policy that asks for it.
-        policy: Arc<str>,
+        policy: Named,
         /// In the arguments or in the result.
         direction: Direction,
         /// Whose findings.
@@ -92,6 +92,13 @@ pub enum Obligation {
 }
 
 impl Obligation {
+    /// The policy that asks for it.
+    #[must_use]
+    pub const fn policy(&self) -> &Named {
+        let Self::Redact { policy, .. } = self;
+        policy
+    }
+
     /// Whether findings of `detector` have to be masked in this direction.
     #[must_use]
     pub fn redacts(&self, direction: Direction, detector: &str) -> bool {
@@ -324,7 +331,7 @@ fn flips(would: Would, verdict: &Verdict) -> bool {
 fn obligation(policy: &Compiled) -> Option<Obligation> {
     let redact = policy.annotations.redact.as_ref()?;
     Some(Obligation::Redact {
-        policy: Arc::clone(&policy.id),
+        policy: Named::of(policy),
         direction: redact.direction,
         detectors: redact.detectors.clone(),
     })

@@ -97,16 +97,21 @@ impl Answer {
         }
     }
 
-    fn executed(&self) -> Option<Executed> {
+    /// Whether the upstream did it, for invocations. What is refused before the call was looked at
+    /// was not done; what ended in a bug may have been.
+    fn executed(&self, invocation: bool) -> Option<Executed> {
         match self {
             Self::Stopped(stopped) => Some(stopped.executed),
+            Self::Refused(Refusal::Internal) if invocation => Some(Executed::Unknown),
+            Self::Refused(_) if invocation => Some(Executed::No),
             Self::Data(_) | Self::Page { .. } | Self::Invoked(_) | Self::Refused(_) => None,
         }
     }
 
     /// Writes status, body and the headers that depend on them.
     pub(crate) fn write(&self, gateway: &Gateway, exchange: &Exchange, response: &mut Response) {
-        let error = self.refusal().map(|refusal| self.error(refusal));
+        let executed = self.executed(exchange.is_invocation());
+        let error = self.refusal().map(|refusal| error(refusal, executed));
         let (data, result, governance, outcome, pagination) = match self {
             Self::Data(data) => (Some(data), None, None, None, None),
             Self::Page { data, limit, next_cursor } => {
@@ -139,14 +144,14 @@ impl Answer {
                 .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         }
     }
+}
 
-    fn error(&self, refusal: &Refusal) -> ErrorBody {
-        let mut details = refusal.details();
-        if let Some(executed) = self.executed() {
-            details.insert("executed".to_owned(), Value::from(executed.as_str()));
-        }
-        ErrorBody { code: refusal.code(), message: refusal.to_string(), details }
+fn error(refusal: &Refusal, executed: Option<Executed>) -> ErrorBody {
+    let mut details = refusal.details();
+    if let Some(executed) = executed {
+        details.insert("executed".to_owned(), Value::from(executed.as_str()));
     }
+    ErrorBody { code: refusal.code(), message: refusal.to_string(), details }
 }
 
 /// Seconds to wait before a gateway that cannot record is asked again.

@@ -49,6 +49,11 @@ impl Exchange {
         }
     }
 
+    /// Whether it asks for a call of a tool.
+    pub(crate) fn is_invocation(&self) -> bool {
+        self.resource == Resource::Invocations
+    }
+
     /// From here on the caller is known.
     pub(crate) fn known(&self, session: &Arc<Session>) {
         let _ = self.session.set(Arc::clone(session));

@@ -3,14 +3,18 @@
 #![cfg(test)]
 
 mod given;
+mod scene;
 
+mod connections;
+mod dlp;
+mod durability;
 mod health;
 mod http;
 mod limits;
 mod metrics;
+mod quickstart;
+mod real_servers;
 mod v1;
-
-mod connections;
 
 use portcullis_testkit::Builder;
 

@@ -1,5 +1,6 @@
 //! Version 1 of the API, one file a resource.
 
 mod auth;
+mod invoke;
 mod mcps;
 mod providers;

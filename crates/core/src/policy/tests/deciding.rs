@@ -296,22 +296,25 @@ fn obligations_say_what_to_mask() {
 
     let Verdict::Allow { policy, obligations } = decision.verdict else { panic!("denied") };
     assert_eq!(&*policy.id, "base");
+    let asking: Vec<_> = obligations.iter().map(|owed| owed.policy().clone()).collect();
+    assert!(asking.iter().all(|policy| policy.version.is_some()), "{asking:?}");
     let named = Detectors::Named(["email", "iban"].map(Arc::from).into());
     assert_eq!(
         obligations,
         [
             Obligation::Redact {
-                policy: "i".into(),
+                policy: asking[0].clone(),
                 direction: Direction::Input,
                 detectors: named
             },
             Obligation::Redact {
-                policy: "o".into(),
+                policy: asking[1].clone(),
                 direction: Direction::Output,
                 detectors: Detectors::All
             },
         ]
     );
+    assert_eq!(asking.iter().map(|policy| &*policy.id).collect::<Vec<_>>(), ["i", "o"]);
 }
 
 #[test]

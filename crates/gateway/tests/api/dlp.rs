@@ -1,0 +1,328 @@
+//! What DLP finds on the way in and on the way out, what is done about it, and that no found
+//! value stays anywhere.
+
+use std::{fs, path::Path};
+
+use portcullis_testkit::{Answer, Script};
+use serde_json::{Value, json};
+
+use crate::scene::{Ending, SUCCESS, Scene, giving, scene, scene_with, tool};
+
+/// A made-up token of GitHub's shape, in two pieces so that no scanner takes it for a real one.
+const TOKEN: &str = concat!("ghp_", "F4k3F4k3abcdefghijklmnopqrst01234567");
+const EMAIL: &str = "canary.person@example.org";
+const CARD: &str = "4111 1111 1111 1111";
+
+const BLOCKED: Ending = Ending {
+    status: 403,
+    code: "policy_denied",
+    executed: "no",
+    decision: "deny",
+    outcome: "denied",
+};
+const WITHHELD: Ending = Ending { executed: "yes", ..BLOCKED };
+
+const MASK_EMAIL: &str = r#"
+@id("all") permit (principal, action, resource);
+@id("mask-in") @reason("addresses stay inside") @redact("input: email")
+forbid (principal, action in Mcp::Action::"*:*", resource)
+when { context.dlp.findings.contains("email") };
+@id("mask-out") @reason("addresses stay inside") @phase("response") @redact("output: email")
+forbid (principal, action in Mcp::Action::"*:*", resource)
+when { context has dlp_output && context.dlp_output.findings.contains("email") };
+"#;
+
+/// Detector, path and action of every finding of a stage, as the event has them.
+fn findings(event: &Value, stage: &str) -> Vec<(String, String, String)> {
+    let all = event["governance"]["dlp_findings"].as_array().expect("findings");
+    let of_stage = all.iter().filter(|finding| finding["stage"] == stage);
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    of_stage
+        .map(|finding| {
+            (text(&finding["detector"]), text(&finding["path"]), text(&finding["action"]))
+        })
+        .collect()
+}
+
+fn found(detector: &str, path: &str, action: &str) -> (String, String, String) {
+    (detector.to_owned(), path.to_owned(), action.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_on_its_way_in_is_blocked_wherever_it_hides() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    let cases = [
+        (json!({"notes": ["x", {"deep": format!("use {TOKEN} now")}]}), "/notes/1/deep"),
+        (json!({"a/b~c": TOKEN}), "/a~1b~0c"),
+        (json!({TOKEN: 1}), "/[REDACTED:github_token]"),
+        (json!({"encoded": base64(TOKEN)}), "/encoded"),
+        (json!({"escaped": TOKEN.replace('_', "%5F")}), "/escaped"),
+    ];
+
+    for (input, path) in cases {
+        let answer = scene.invoke("echo", input).await;
+
+        let event = scene.check(&answer, BLOCKED).await;
+        assert_eq!(answer.at("/governance/policy"), "dlp-default");
+        assert_eq!(answer.at("/governance/dlp_result"), "blocked");
+        assert_eq!(answer.at("/error/details/policy"), "dlp-default");
+        let told = json!({
+            "stage": "input",
+            "findings": [
+                {"detector": "github_token", "path": path, "count": 1, "action": "block"},
+            ],
+        });
+        assert_eq!(answer.at("/error/details/dlp"), &told, "{}", answer.text);
+        assert_eq!(findings(&event, "input"), [found("github_token", path, "block")]);
+        assert!(!answer.text.contains(TOKEN), "{}", answer.text);
+    }
+    assert!(scene.upstream.calls().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_that_reads_findings_blocks_in_its_own_name() {
+    let policies = r#"
+        @id("all") permit (principal, action, resource);
+        @id("no-cards") @reason("no card numbers, please")
+        forbid (principal, action in Mcp::Action::"*:*", resource)
+        when { context.dlp.findings.contains("credit_card") };
+        @id("no-addresses-out") @reason("addresses do not leave") @phase("response")
+        forbid (principal, action in Mcp::Action::"*:*", resource)
+        when { context has dlp_output && context.dlp_output.findings.contains("email") };
+    "#;
+    let tools = vec![tool("echo", Script::Echo)];
+    let scene = scene_with(tools, "", |builder| builder.policies(policies)).await;
+
+    let blocked = scene.invoke("echo", json!({"card": CARD})).await;
+    let withheld = scene.invoke("echo", json!({"to": EMAIL})).await;
+
+    scene.check(&blocked, BLOCKED).await;
+    assert_eq!(blocked.at("/governance/policy"), "no-cards");
+    assert_eq!(blocked.at("/governance/dlp_result"), "blocked");
+    assert_eq!(blocked.at("/error/details/dlp/findings/0/path"), "/card");
+    let event = scene.check(&withheld, WITHHELD).await;
+    assert_eq!(withheld.at("/governance/policy"), "no-addresses-out");
+    assert_eq!(withheld.at("/governance/dlp_result"), "blocked");
+    assert_eq!(withheld.at("/error/details/reason"), "addresses do not leave");
+    assert_eq!(withheld.at("/error/details/dlp/stage"), "output");
+    assert_eq!(findings(&event, "input"), [found("email", "/to", "flag")]);
+    assert_eq!(findings(&event, "output"), [found("email", "/to", "block")]);
+    assert!(!withheld.text.contains(EMAIL), "{}", withheld.text);
+    assert_eq!(scene.upstream.calls().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn redacted_input_goes_up_masked_if_it_still_fits() {
+    let text = json!({"type": "string", "maxLength": 40});
+    let narrow =
+        json!({"type": "object", "properties": {"to": {"type": "string", "pattern": "@"}}});
+    let tools = vec![
+        tool("wide", Script::Echo)
+            .taking(json!({"type": "object", "properties": {"to": text, "note": text}})),
+        tool("narrow", Script::Echo).taking(narrow),
+    ];
+    let scene = scene_with(tools, "", |builder| builder.policies(MASK_EMAIL)).await;
+
+    let sent = scene.invoke("wide", json!({"to": EMAIL, "note": "kept"})).await;
+    let stopped = scene.invoke("narrow", json!({"to": EMAIL})).await;
+
+    let event = scene.check(&sent, SUCCESS).await;
+    assert_eq!(sent.at("/governance/dlp_result"), "redacted");
+    assert_eq!(sent.at("/governance/policy"), "all");
+    assert_eq!(findings(&event, "input"), [found("email", "/to", "redact")]);
+    let calls = scene.upstream.calls();
+    assert_eq!(calls.len(), 1, "what no longer fits is not sent");
+    assert_eq!(calls[0].arguments(), r#"{"to":"[REDACTED:email]","note":"kept"}"#);
+    assert!(!calls[0].body.contains(EMAIL), "{}", calls[0].body);
+    scene.check(&stopped, BLOCKED).await;
+    assert_eq!(stopped.at("/governance/policy"), "mask-in", "{}", stopped.text);
+    assert_eq!(stopped.at("/governance/dlp_result"), "blocked");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_only_flagged_passes_unchanged() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+
+    let flagged = scene.invoke("echo", json!({"to": EMAIL})).await;
+    let clean = scene.invoke("echo", json!({"to": "nobody"})).await;
+
+    let event = scene.check(&flagged, SUCCESS).await;
+    assert_eq!(flagged.at("/governance/dlp_result"), "flagged");
+    assert_eq!(flagged.at("/result/to"), EMAIL);
+    assert_eq!(findings(&event, "input"), [found("email", "/to", "flag")]);
+    assert_eq!(findings(&event, "output"), [found("email", "/to", "flag")]);
+    let event = scene.check(&clean, SUCCESS).await;
+    assert_eq!(clean.at("/governance/dlp_result"), "passed");
+    assert_eq!(event["governance"]["dlp_findings"], json!([]));
+}
+
+/// Results with something to mask in every place a result has.
+fn leaky() -> [(&'static str, Value, Value); 4] {
+    let block = |text: &str| json!({"type": "text", "text": text});
+    let resource = |text: &str| json!({"type": "resource", "resource": {"uri": "file:///a", "mimeType": "text/plain", "text": text}});
+    [
+        (
+            "structured",
+            json!({"structuredContent": {
+                "rows": [{"note": format!("paid with {CARD}")}, {"card": 4_111_111_111_111_111_u64}],
+                TOKEN: "in a key",
+                "to": EMAIL,
+            }}),
+            json!({
+                "rows": [{"note": "paid with [REDACTED:credit_card]"}, {"card": "[REDACTED:credit_card]"}],
+                "[REDACTED:github_token]": "in a key",
+                "to": "[REDACTED:email]",
+            }),
+        ),
+        (
+            "block",
+            json!({"content": [block(&format!("token {TOKEN}, mail {EMAIL}")), block("clean")]}),
+            json!({"content": [
+                block("token [REDACTED:github_token], mail [REDACTED:email]"), block("clean"),
+            ]}),
+        ),
+        (
+            "resource",
+            json!({"content": [resource(&format!("card: {CARD}"))], "structuredContent": [EMAIL]}),
+            json!({
+                "content": [resource("card: [REDACTED:credit_card]")],
+                "structuredContent": ["[REDACTED:email]"],
+            }),
+        ),
+        (
+            "error",
+            json!({"content": [block(&format!("{EMAIL} is unknown"))], "isError": true}),
+            json!({"content": [block("[REDACTED:email] is unknown")], "isError": true}),
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_are_masked_in_every_place() {
+    let tools = leaky().iter().map(|(name, result, _)| giving(name, result)).collect();
+    let scene = scene_with(tools, "", |builder| builder.policies(MASK_EMAIL)).await;
+
+    for (name, _, expected) in leaky() {
+        let answer = scene.invoke(name, json!({})).await;
+
+        let outcome = if name == "error" { "tool_error" } else { "success" };
+        let event = scene.check(&answer, Ending { outcome, ..SUCCESS }).await;
+        assert_eq!(answer.at("/result"), &expected, "{name}");
+        assert_eq!(answer.at("/governance/dlp_result"), "redacted", "{name}");
+        let found = findings(&event, "output");
+        assert!(!found.is_empty() && found.iter().all(|(_, _, action)| action == "redact"));
+        assert_clean(&answer, name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_must_not_leave_is_withheld() {
+    let result = json!({"structuredContent": {"rows": [{"note": TOKEN}]}});
+    let tools = vec![giving("leak", &result)];
+    let scene =
+        scene_with(tools, "", |builder| builder.config("[dlp.actions.output]\nsecret = \"block\""))
+            .await;
+
+    let answer = scene.invoke("leak", json!({})).await;
+
+    let event = scene.check(&answer, WITHHELD).await;
+    assert_eq!(answer.at("/governance/policy"), "dlp-default");
+    assert_eq!(answer.at("/governance/dlp_result"), "blocked");
+    let told = json!({
+        "stage": "output",
+        "findings": [
+            {"detector": "github_token", "path": "/rows/0/note", "count": 1, "action": "block"},
+        ],
+    });
+    assert_eq!(answer.at("/error/details/dlp"), &told);
+    assert_eq!(findings(&event, "output"), [found("github_token", "/rows/0/note", "block")]);
+    assert_clean(&answer, "leak");
+}
+
+/// Whatever is found stays nowhere: not in files, logs, metrics or answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_found_value_stays_anywhere() {
+    let mut tools: Vec<_> = leaky().iter().map(|(name, result, _)| giving(name, result)).collect();
+    tools.push(tool("echo", Script::Echo));
+    tools.push(tool("errs", Script::Rpc(-32603)));
+    let scene = scene_with(tools, "", |builder| {
+        let log = "[log]\nlevel = \"trace\"\n[server]\nmetrics_listen = \"127.0.0.1:0\"";
+        builder.policies(MASK_EMAIL).config(log)
+    })
+    .await;
+    let started = scene.gateway.log();
+    let metrics = started.split("metrics on ").nth(1).expect("the address of the metrics");
+    let metrics = metrics.lines().next().expect("a line").trim().to_owned();
+
+    let mut answers = Vec::new();
+    for (name, ..) in leaky() {
+        answers.push(scene.invoke(name, json!({})).await);
+    }
+    for input in [
+        json!({"secret": TOKEN}),
+        json!({TOKEN: CARD, EMAIL: [CARD]}),
+        json!({"to": EMAIL, "token": {"of": {"depth": base64(TOKEN)}}}),
+    ] {
+        answers.push(scene.invoke("echo", input.clone()).await);
+        answers.push(scene.invoke("errs", input).await);
+    }
+    answers.push(scene.post("echo", &format!("{{\"input\":{{\"a\":\"{TOKEN}\"")).await);
+    answers.push(scene.post("echo", &format!("{{\"input\":\"{TOKEN}\"}}")).await);
+    answers.push(scene.invoke("errs", json!({"to": EMAIL})).await);
+
+    for answer in &answers {
+        assert_clean(answer, "an answer");
+        let request = answer.at("/meta/request_id").as_str().expect("an id");
+        let path = format!("/v1/audit/events?request_id={request}");
+        assert_clean(&scene.gateway.get(&scene.who, &path).await, "an event");
+    }
+    let counted = get(&metrics).await;
+    assert!(counted.contains("portcullis_http_requests_total"), "{counted}");
+    assert_absent("the metrics", &counted);
+    assert_absent("the log", &scene.gateway.log());
+    assert_files_clean(&scene);
+}
+
+fn assert_files_clean(scene: &Scene) {
+    let mut files = Vec::new();
+    collect(scene.gateway.folder(), &mut files);
+    let name = |file: &Path| file.file_name().expect("a name").to_string_lossy().into_owned();
+    assert!(files.iter().any(|file| name(file).ends_with("-wal")), "{files:?}");
+    for file in files {
+        let bytes = fs::read(&file).expect("a readable file");
+        assert_absent(&name(&file), &String::from_utf8_lossy(&bytes));
+    }
+}
+
+fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() { collect(&path, files) } else { files.push(path) }
+    }
+}
+
+fn assert_clean(answer: &Answer, what: &str) {
+    assert_absent(what, &answer.text);
+    assert_absent(what, &format!("{:?}", answer.headers));
+}
+
+fn assert_absent(what: &str, text: &str) {
+    let digits = CARD.replace(' ', "");
+    let encoded = base64(TOKEN);
+    for canary in [TOKEN, EMAIL, CARD, &digits, &encoded, "canary", "hunter2"] {
+        if let Some(at) = text.find(canary) {
+            let start = text[..at].char_indices().rev().nth(200).map_or(0, |(index, _)| index);
+            panic!("{what} holds {canary}: …{}…", &text[start..at]);
+        }
+    }
+}
+
+fn base64(text: &str) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.encode(text)
+}
+
+async fn get(url: &str) -> String {
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    client.get(url).send().await.expect("an answer").text().await.expect("a text")
+}

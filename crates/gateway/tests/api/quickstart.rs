@@ -1,0 +1,198 @@
+//! `portcullis quickstart`: what a person meets first.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    net::TcpListener,
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// A quickstart that serves; it is killed when it is dropped.
+struct Quickstart {
+    child: Child,
+    output: BufReader<std::process::ChildStdout>,
+    said: String,
+}
+
+impl Drop for Quickstart {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn command(folder: &Path, port: u16) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_portcullis"));
+    command.args(["quickstart", "--port", &port.to_string(), "--data-dir"]).arg(folder);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+impl Quickstart {
+    /// Runs it on a free port until it has shown everything.
+    fn run(folder: &Path) -> Self {
+        let mut child = command(folder, 0).spawn().expect("a quickstart");
+        let output = BufReader::new(child.stdout.take().expect("its output"));
+        let mut quickstart = Self { child, output, said: String::new() };
+        while !quickstart.said.contains("until Ctrl-C") {
+            let read = quickstart.output.read_line(&mut quickstart.said).expect("a line");
+            if read == 0 {
+                let errors = quickstart.errors();
+                panic!("it ended: {}{errors}", quickstart.said);
+            }
+        }
+        quickstart
+    }
+
+    fn errors(&mut self) -> String {
+        let mut errors = String::new();
+        if let Some(stderr) = &mut self.child.stderr {
+            stderr.read_to_string(&mut errors).expect("its log");
+        }
+        errors
+    }
+
+    /// The answers it printed, with their statuses.
+    fn answers(&self) -> Vec<(String, Value)> {
+        let mut pieces = self.said.split("\n  HTTP ");
+        pieces.next();
+        pieces
+            .map(|piece| {
+                let (status, rest) = piece.split_once('\n').expect("a status line");
+                let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+                (status.to_owned(), values.next().expect("an answer").expect("JSON"))
+            })
+            .collect()
+    }
+
+    /// The commands it printed, each on one line.
+    fn commands(&self) -> Vec<String> {
+        let joined = self.said.replace("\\\n", " ");
+        joined
+            .lines()
+            .map(str::trim)
+            .filter(|line| line.starts_with("curl "))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn token(&self) -> &str {
+        let line = self.said.lines().find_map(|line| line.trim().strip_prefix("export TOKEN="));
+        line.expect("a token")
+    }
+
+    /// Ctrl-C; gives the exit code.
+    fn interrupt(mut self) -> Option<i32> {
+        kill_process(Pid::from_child(&self.child), Signal::INT).expect("a signal");
+        self.child.wait().expect("an end").code()
+    }
+}
+
+fn curl(command: &str, token: &str) -> Value {
+    let output = Command::new("bash").args(["-c", command]).env("TOKEN", token).output();
+    let output = output.expect("curl");
+    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn it_shows_an_allowed_a_denied_and_a_redacted_call() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+
+    let quickstart = Quickstart::run(&data);
+
+    let answers = quickstart.answers();
+    let [(allowed, first), (denied, second), (redacted, third)] = answers.as_slice() else {
+        panic!("three calls: {}", quickstart.said)
+    };
+    assert!(allowed.starts_with("200"), "{allowed}");
+    assert_eq!(first["governance"]["decision"], "allow");
+    assert_eq!(first["result"]["items"].as_array().map(Vec::len), Some(2), "{first}");
+    assert!(denied.starts_with("403"), "{denied}");
+    assert_eq!(second["error"]["code"], "policy_denied");
+    assert_eq!(second["governance"]["policy"], "no-bulk-listing");
+    assert!(redacted.starts_with("200"), "{redacted}");
+    assert_eq!(third["governance"]["dlp_result"], "redacted");
+    assert_eq!(third["result"]["email"], "[REDACTED:email]", "{third}");
+    assert_eq!(third["result"]["card_number"], "[REDACTED:credit_card]", "{third}");
+    assert_eq!(quickstart.interrupt(), Some(0));
+}
+
+#[test]
+fn its_commands_work_when_copied() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let quickstart = Quickstart::run(folder.path());
+    let commands = quickstart.commands();
+    assert_eq!(commands.len(), 4, "{commands:#?}");
+
+    let answers: Vec<Value> =
+        commands.iter().map(|command| curl(command, quickstart.token())).collect();
+
+    for (copied, (_, shown)) in answers.iter().zip(quickstart.answers()) {
+        assert_eq!(copied["result"], shown["result"]);
+        assert_eq!(copied["error"], shown["error"]);
+        assert_eq!(copied["governance"]["policy"], shown["governance"]["policy"]);
+    }
+    // The last one lists the events of the three before.
+    let events = answers[3]["data"]["items"].as_array().expect("events");
+    assert_eq!(events.len(), 3);
+    for (event, answer) in events.iter().rev().zip(&answers) {
+        assert_eq!(event["id"], answer["governance"]["audit_event_id"]);
+    }
+    assert_eq!(quickstart.interrupt(), Some(0));
+}
+
+#[test]
+fn a_second_run_uses_the_folder_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let org = |quickstart: &Quickstart| {
+        let commands = quickstart.commands();
+        let answer = curl(commands.last().expect("a command"), quickstart.token());
+        answer["data"]["items"][0]["org_id"].clone()
+    };
+    let contents = || {
+        let mut names: Vec<_> = ["", "policies"]
+            .iter()
+            .flat_map(|sub| fs::read_dir(data.join(sub)).expect("a folder"))
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
+            .collect();
+        names.sort();
+        names
+    };
+    let first = Quickstart::run(&data);
+    let (first_org, made) = (org(&first), first.said.contains("made "));
+    assert_eq!(first.interrupt(), Some(0));
+    let before = contents();
+    let policy = data.join("policies/starter.cedar");
+    let edited = fs::read_to_string(&policy).expect("a policy").replace("> 100", "> 1");
+    fs::write(&policy, edited).expect("an edited policy");
+
+    let second = Quickstart::run(&data);
+
+    assert!(made && second.said.contains("using again"), "{}", second.said);
+    assert_eq!(org(&second), first_org);
+    let (status, answer) = &second.answers()[0];
+    assert!(status.starts_with("403"), "the edited policy holds: {answer}");
+    assert_eq!(second.interrupt(), Some(0));
+    assert_eq!(contents(), before);
+}
+
+#[test]
+fn a_taken_port_is_told_with_what_to_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("its address").port();
+
+    let output = command(folder.path(), port).output().expect("a quickstart that ends");
+
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains(&port.to_string()) && errors.contains("--port 0"), "{errors}");
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+}

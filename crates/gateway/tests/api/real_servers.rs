@@ -1,0 +1,230 @@
+//! Real MCP servers from npm and PyPI, driven through the API.
+
+use std::{
+    env, fs,
+    io::{BufRead, BufReader},
+    net::TcpListener,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+};
+
+use portcullis_testkit::{Answer, Builder, Gateway, Principal};
+use serde_json::{Value, json};
+
+use crate::{
+    gateway,
+    scene::{AMPLE, Ending, SUCCESS, check},
+};
+
+const TOOL_ERROR: Ending = Ending { outcome: "tool_error", ..SUCCESS };
+
+/// Where `./test setup` put the servers.
+fn servers() -> PathBuf {
+    let folder = env::var_os("PORTCULLIS_TEST_SERVERS");
+    let folder = PathBuf::from(folder.expect(
+        "PORTCULLIS_TEST_SERVERS is not set: run the tests with `./test -- cargo test …`, which \
+         installs the MCP servers they need",
+    ));
+    assert!(folder.join("node_modules").is_dir(), "no servers in {}", folder.display());
+    folder
+}
+
+/// The entry point of an npm server.
+fn npm(server: &str) -> String {
+    let path = format!("node_modules/@modelcontextprotocol/{server}/dist/index.js");
+    servers().join(path).to_string_lossy().into_owned()
+}
+
+fn python(program: &str) -> String {
+    servers().join("venv/bin").join(program).to_string_lossy().into_owned()
+}
+
+/// A gateway that waits long enough for servers that start slowly, and a caller.
+fn start(builder: Builder) -> (Gateway, Principal) {
+    let gateway = builder.config("[server]\nprovider_patience_seconds = 60").start();
+    let org = gateway.org("acme", &AMPLE);
+    let who = gateway.service(&org, "mcps:read mcps:invoke");
+    (gateway, who)
+}
+
+/// A server that listens on a port; it ends when it is dropped.
+struct Listening(Child);
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn text(answer: &Answer) -> &str {
+    answer.at("/result/content/0/text").as_str().expect("a text block")
+}
+
+/// What `server-everything` does, whatever it is reached by.
+async fn everything(gateway: &Gateway, who: &Principal) {
+    let echo = gateway.invoke(who, "everything:echo", json!({"message": "hällo"})).await;
+    let input = json!({"location": "Chicago"});
+    let structured = gateway.invoke(who, "everything:get-structured-content", input).await;
+    let wrong = gateway.invoke(who, "everything:get-structured-content", json!({})).await;
+    let image = gateway.invoke(who, "everything:get-tiny-image", json!({})).await;
+    let failing = gateway
+        .invoke(
+            who,
+            "everything:get-resource-reference",
+            json!({"resourceType": "Text", "resourceId": -1}),
+        )
+        .await;
+
+    check(gateway, who, &echo, SUCCESS).await;
+    assert_eq!(text(&echo), "Echo: hällo");
+    check(gateway, who, &structured, SUCCESS).await;
+    assert_eq!(structured.at("/result/temperature"), 36);
+    assert_eq!(wrong.code(), "invalid_input", "{}", wrong.text);
+    check(gateway, who, &image, SUCCESS).await;
+    assert_eq!(image.at("/result/content/1/type"), "image", "{}", image.text);
+    check(gateway, who, &failing, TOOL_ERROR).await;
+    assert_eq!(failing.at("/result/isError"), true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_over_stdio() {
+    let server = npm("server-everything");
+    let slow = "timeout_seconds = 2";
+    let (gateway, who) =
+        start(gateway().stdio("everything", &["node", &server, "stdio"], "").stdio(
+            "impatient",
+            &["node", &server, "stdio"],
+            slow,
+        ));
+    let late = Ending {
+        status: 504,
+        code: "upstream_timeout",
+        executed: "unknown",
+        decision: "allow",
+        outcome: "upstream_timeout",
+    };
+
+    everything(&gateway, &who).await;
+    let long = |seconds: u32| json!({"duration": seconds, "steps": 2});
+    let tool = "trigger-long-running-operation";
+    let done = gateway.invoke(&who, &format!("everything:{tool}"), long(1)).await;
+    let given_up = gateway.invoke(&who, &format!("impatient:{tool}"), long(30)).await;
+    let after = gateway.invoke(&who, "impatient:echo", json!({"message": "still here"})).await;
+
+    check(&gateway, &who, &done, SUCCESS).await;
+    check(&gateway, &who, &given_up, late).await;
+    assert_eq!(given_up.at("/error/details/timeout_ms"), 2000);
+    check(&gateway, &who, &after, SUCCESS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_over_streamable_http() {
+    // It can be told a port but not tell one.
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+    let port = port.expect("a free port").port();
+    let mut server = Command::new("node")
+        .args([&npm("server-everything"), "streamableHttp"])
+        .env("PORT", port.to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("node");
+    let log = BufReader::new(server.stderr.take().expect("its log"));
+    let _server = Listening(server);
+    let mut lines = log.lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("listening on port")), "it does not listen");
+    let _drained = std::thread::spawn(move || lines.count());
+    let url = format!("http://127.0.0.1:{port}/mcp");
+
+    let (gateway, who) = start(gateway().http("everything", &url, ""));
+
+    everything(&gateway, &who).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_stay_within_their_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().canonicalize().expect("its path");
+    fs::write(root.join("note.txt"), "hello from a file").expect("a file");
+    let (server, root) = (npm("server-filesystem"), root.to_string_lossy().into_owned());
+    let (gateway, who) = start(gateway().stdio("files", &["node", &server, &root], ""));
+    let file = |path: String| json!({ "path": path });
+
+    let list = gateway.invoke(&who, "files:list_directory", file(root.clone())).await;
+    let inside =
+        gateway.invoke(&who, "files:read_text_file", file(format!("{root}/note.txt"))).await;
+    let outside =
+        gateway.invoke(&who, "files:read_text_file", file("/etc/passwd".to_owned())).await;
+    let escape = file(format!("{root}/../../etc/passwd"));
+    let escaping = gateway.invoke(&who, "files:read_text_file", escape).await;
+
+    check(&gateway, &who, &list, SUCCESS).await;
+    assert!(list.text.contains("note.txt"), "{}", list.text);
+    check(&gateway, &who, &inside, SUCCESS).await;
+    assert!(inside.text.contains("hello from a file"), "{}", inside.text);
+    for refused in [outside, escaping] {
+        check(&gateway, &who, &refused, TOOL_ERROR).await;
+        assert!(!refused.text.contains("root:"), "{}", refused.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_python_server_over_stdio() {
+    let server = python("mcp-server-time");
+    let (gateway, who) = start(gateway().stdio("time", &[&server, "--local-timezone=UTC"], ""));
+
+    let input = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
+    let converted = gateway.invoke(&who, "time:convert_time", input).await;
+    let nowhere =
+        gateway.invoke(&who, "time:get_current_time", json!({"timezone": "Mars/Olympus"})).await;
+
+    check(&gateway, &who, &converted, SUCCESS).await;
+    assert!(converted.text.contains("21:00"), "{}", converted.text);
+    check(&gateway, &who, &nowhere, TOOL_ERROR).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fastmcp_server_over_streamable_http() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/servers/weather.py");
+    let mut server = Command::new(python("python"))
+        .arg(script)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python");
+    let mut port = String::new();
+    let mut told = BufReader::new(server.stdout.take().expect("its output"));
+    let _server = Listening(server);
+    told.read_line(&mut port).expect("a port");
+    let url = format!("http://127.0.0.1:{}/mcp", port.trim());
+
+    let policies = r#"
+        @id("all") permit (principal, action, resource);
+        @id("mask") @phase("response") @redact("output: email")
+        forbid (principal, action in Mcp::Action::"*:*", resource)
+        when { context has dlp_output && context.dlp_output.findings.contains("email") };
+    "#;
+    let (gateway, who) = start(gateway().policies(policies).http("weather", &url, ""));
+
+    let forecast =
+        gateway.invoke(&who, "weather:forecast", json!({"city": "Oslo", "days": 2})).await;
+    let contact = gateway.invoke(&who, "weather:contact", json!({"name": "ada"})).await;
+    let storm = gateway.invoke(&who, "weather:storm", json!({})).await;
+    let headers = gateway.invoke(&who, "weather:headers", json!({})).await;
+    let wrong = gateway.invoke(&who, "weather:forecast", json!({"city": 7})).await;
+
+    check(&gateway, &who, &forecast, SUCCESS).await;
+    assert_eq!(forecast.at("/result/days/1/sky"), "clear", "{}", forecast.text);
+    check(&gateway, &who, &contact, SUCCESS).await;
+    assert!(!contact.text.contains("ada@"), "{}", contact.text);
+    assert!(contact.text.contains("[REDACTED:email]"), "{}", contact.text);
+    check(&gateway, &who, &storm, TOOL_ERROR).await;
+    check(&gateway, &who, &headers, SUCCESS).await;
+    let names = headers.at("/result").to_string();
+    assert!(names.contains("mcp-protocol-version"), "{names}");
+    assert!(!names.contains("authorization"), "{names}");
+    assert_eq!(wrong.code(), "invalid_input");
+    assert_ne!(wrong.at("/error/details/violations"), &Value::Null);
+}

@@ -1,0 +1,153 @@
+//! A gateway, an upstream that does as it is told, and a caller; and what every answer of an
+//! invocation has to be like.
+
+use portcullis_testkit::{Answer, Builder, Gateway, Hostile, HostileTool, Principal, Script};
+use serde_json::Value;
+
+use crate::gateway;
+
+/// More than any test spends.
+pub(crate) const AMPLE: [&str; 6] = [
+    "--plan",
+    "enterprise",
+    "--requests-per-minute",
+    "100000",
+    "--invocations-per-minute",
+    "100000",
+];
+
+/// Who plays.
+pub(crate) struct Scene {
+    pub(crate) gateway: Gateway,
+    pub(crate) upstream: Hostile,
+    pub(crate) who: Principal,
+}
+
+/// How an invocation has to end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ending {
+    /// The status of the answer.
+    pub(crate) status: u16,
+    /// `error.code`; empty for success.
+    pub(crate) code: &'static str,
+    /// Whether the upstream did it.
+    pub(crate) executed: &'static str,
+    /// `governance.decision`; empty when no decision was reached.
+    pub(crate) decision: &'static str,
+    /// `meta.outcome`.
+    pub(crate) outcome: &'static str,
+}
+
+/// The ending of a call that went well.
+pub(crate) const SUCCESS: Ending =
+    Ending { status: 200, code: "", executed: "yes", decision: "allow", outcome: "success" };
+
+/// A tool of the scripted upstream.
+pub(crate) fn tool(name: &str, script: Script) -> HostileTool {
+    HostileTool::new(name, script)
+}
+
+/// A tool whose calls have this result.
+pub(crate) fn giving(name: &str, result: &Value) -> HostileTool {
+    tool(name, Script::Result(result.to_string()))
+}
+
+/// A scene in which everything is permitted.
+pub(crate) async fn scene(tools: Vec<HostileTool>) -> Scene {
+    scene_with(tools, "", |builder| builder).await
+}
+
+/// A scene whose provider `up` is declared with `more` and whose gateway is what `change` makes
+/// of it.
+pub(crate) async fn scene_with(
+    tools: Vec<HostileTool>,
+    more: &str,
+    change: impl FnOnce(Builder) -> Builder,
+) -> Scene {
+    let upstream = Hostile::start(tools).await;
+    let gateway = change(gateway().http("up", &upstream.url(), more)).start();
+    let org = gateway.org("acme", &AMPLE);
+    let who = gateway.service(&org, "mcps:read mcps:invoke");
+    Scene { gateway, upstream, who }
+}
+
+impl Scene {
+    /// Invokes a tool of the scripted upstream.
+    pub(crate) async fn invoke(&self, tool: &str, input: Value) -> Answer {
+        self.gateway.invoke(&self.who, &format!("up:{tool}"), input).await
+    }
+
+    /// Sends this body to a tool of the scripted upstream.
+    pub(crate) async fn post(&self, tool: &str, body: &str) -> Answer {
+        self.gateway.post(&self.who, &format!("/v1/mcps/up:{tool}/invoke"), body).await
+    }
+
+    /// Checks all that has to hold of an answer with this ending, and of its one event, which it
+    /// gives.
+    pub(crate) async fn check(&self, answer: &Answer, ending: Ending) -> Value {
+        check(&self.gateway, &self.who, answer, ending).await
+    }
+}
+
+/// Checks all that has to hold of an answer with this ending, and of its one event, which it gives.
+pub(crate) async fn check(
+    gateway: &Gateway,
+    who: &Principal,
+    answer: &Answer,
+    ending: Ending,
+) -> Value {
+    let context = format!("{ending:?}\n{}", answer.text);
+    let Ending { status, code, executed, decision, outcome } = ending;
+    assert_eq!(answer.status.as_u16(), status, "{context}");
+    assert_eq!(answer.code(), code, "{context}");
+    assert_eq!(answer.at("/meta/outcome"), outcome, "{context}");
+    assert_eq!(answer.header("x-request-id"), answer.at("/meta/request_id"), "{context}");
+    assert_eq!(answer.at("/governance").is_object(), !decision.is_empty(), "{context}");
+    let told = answer.at("/error/details/executed").as_str().unwrap_or_default();
+    assert_eq!(told, if status == 200 { "" } else { executed }, "{context}");
+    assert_eq!(answer.at("/result").is_object(), status == 200, "{context}");
+
+    let mut events = events(gateway, who, &request_id(answer)).await;
+    assert_eq!(events.len(), 1, "{context}\n{events:#?}");
+    let event = events.remove(0);
+    let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    assert_eq!(text("/outcome/status"), outcome, "{context}");
+    assert_eq!(text("/outcome/executed"), executed, "{context}");
+    assert_eq!(text("/outcome/error_code"), code, "{context}");
+    assert_eq!(event["outcome"]["http_status"], status, "{context}");
+    assert_eq!(text("/governance/decision"), decision, "{context}");
+    if !decision.is_empty() {
+        assert_eq!(answer.event_id(), text("/id"), "{context}");
+        for member in ["decision", "policy", "dlp_result"] {
+            let told = &answer.at("/governance")[member];
+            assert_eq!(told, &event["governance"][member], "{member}: {context}");
+        }
+    }
+    event
+}
+
+/// `meta.request_id`.
+pub(crate) fn request_id(answer: &Answer) -> String {
+    answer.at("/meta/request_id").as_str().expect("a request id").to_owned()
+}
+
+/// Every invocation event of a request.
+pub(crate) async fn events(gateway: &Gateway, who: &Principal, request: &str) -> Vec<Value> {
+    list(gateway, who, &format!("request_id={request}")).await
+}
+
+/// Every invocation event that this filter selects, whole, in the order of the log.
+pub(crate) async fn list(gateway: &Gateway, who: &Principal, filter: &str) -> Vec<Value> {
+    let path = format!("/v1/audit/events?type=mcp.invocation&order=asc&limit=200&{filter}");
+    let page = gateway.get(who, path.trim_end_matches('&')).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    assert!(page.at("/meta/pagination/next_cursor").is_null(), "more than one page");
+    let mut events = Vec::new();
+    for listed in page.at("/data/items").as_array().expect("a list") {
+        let id = listed["id"].as_str().expect("an id");
+        let event = gateway.get(who, &format!("/v1/audit/events/{id}")).await;
+        assert_eq!(event.status, 200, "{}", event.text);
+        events.push(event.at("/data").clone());
+    }
+    events
+}

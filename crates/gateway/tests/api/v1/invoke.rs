@@ -1,0 +1,9 @@
+//! `POST /v1/mcps/{id}/invoke`: every way a call can end, in the order of its steps.
+
+mod before;
+mod decided;
+mod hangups;
+mod isolation;
+mod results;
+mod upstream;
+mod values;

@@ -1,0 +1,253 @@
+//! Endings before any decision: nothing reaches the upstream, `governance` is absent, and there
+//! is one event all the same.
+
+use portcullis_testkit::Script;
+use reqwest::Method;
+use serde_json::json;
+
+use crate::scene::{Ending, SUCCESS, Scene, check, scene, scene_with, tool};
+
+const INVALID: Ending = Ending {
+    status: 400,
+    code: "invalid_request",
+    executed: "no",
+    decision: "",
+    outcome: "invalid",
+};
+
+async fn echoing() -> Scene {
+    scene(vec![tool("echo", Script::Echo)]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_without_the_scope_is_denied_by_token_scopes() {
+    let scene = echoing().await;
+    let reader = scene.gateway.service(&scene.who.org, "mcps:read");
+    let ending = Ending {
+        status: 403,
+        code: "insufficient_scope",
+        executed: "no",
+        decision: "deny",
+        outcome: "denied",
+    };
+
+    // The scope is judged before the body and before the tool.
+    for (path, body) in [
+        ("/v1/mcps/up:echo/invoke", r#"{"input":{}}"#),
+        ("/v1/mcps/up:echo/invoke", "no JSON"),
+        ("/v1/mcps/up:nothing/invoke", r#"{"input":{}}"#),
+    ] {
+        let answer = scene.gateway.post(&reader, path, body).await;
+
+        let event = check(&scene.gateway, &reader, &answer, ending).await;
+        assert_eq!(answer.at("/governance/policy"), "token-scopes");
+        assert_eq!(answer.at("/governance/dlp_result"), "skipped");
+        assert_eq!(answer.at("/error/details/policy"), "token-scopes");
+        assert_eq!(answer.at("/error/details/required_scope"), "mcps:invoke");
+        assert!(answer.header("www-authenticate").contains("insufficient_scope"));
+        assert_eq!(event["actor"]["id"], reader.id.as_str());
+        assert_eq!(event["actor"]["token_id"], reader.token_id.as_str());
+    }
+    assert!(scene.upstream.calls().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_is_no_invocation_is_refused_and_recorded() {
+    let scene = echoing().await;
+
+    for body in [
+        "",
+        "{",
+        "[]",
+        "null",
+        "\"text\"",
+        "{}",
+        r#"{"input":null}"#,
+        r#"{"input":[]}"#,
+        r#"{"input":"{}"}"#,
+        r#"{"input":{},"inputs":{}}"#,
+        r#"{"Input":{}}"#,
+        r#"{"input":{}} {}"#,
+        r#"{"input":{"a":1,"a":2}}"#,
+        r#"{"input":{},"input":{}}"#,
+        r#"{"input":{"a":[{"b":1,"\u0062":2}]}}"#,
+        r#"{"input":{"a":NaN}}"#,
+        r#"{"input":{"a":"\ud800"}}"#,
+        r#"{"input":{"a":01}}"#,
+        "\u{feff}{\"input\":{}}",
+        &format!("{{\"input\":{}{}}}", "{\"a\":".repeat(70), format!("1{}", "}".repeat(70))),
+    ] {
+        let answer = scene.post("echo", body).await;
+
+        scene.check(&answer, INVALID).await;
+    }
+    assert!(scene.upstream.calls().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_or_header_that_is_not_understood_is_refused_and_recorded() {
+    let scene = echoing().await;
+    let path = "/v1/mcps/up:echo/invoke";
+
+    for (path, parameter) in [
+        (format!("{path}?view=raw"), "view"),
+        (format!("{path}?view=mcp&view=mcp"), "view"),
+        (format!("{path}?verbose=1"), "verbose"),
+    ] {
+        let answer = scene.gateway.post(&scene.who, &path, r#"{"input":{}}"#).await;
+
+        scene.check(&answer, INVALID).await;
+        assert_eq!(answer.at("/error/details/parameter"), parameter);
+    }
+    let keyed = scene.gateway.request(Method::POST, path).bearer_auth(&scene.who.token);
+    let keyed = keyed.header("idempotency-key", "once").body(r#"{"input":{}}"#);
+
+    let answer = scene.gateway.send(keyed).await;
+
+    scene.check(&answer, INVALID).await;
+    assert_eq!(answer.at("/error/details/parameter"), "Idempotency-Key");
+    assert!(scene.upstream.calls().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_over_the_limit_or_of_another_type_is_refused_and_recorded() {
+    let scene = echoing().await;
+    let too_large = Ending { status: 413, code: "payload_too_large", ..INVALID };
+    let not_json = Ending { status: 415, code: "unsupported_media_type", ..INVALID };
+    let path = "/v1/mcps/up:echo/invoke";
+    let body = json!({"input": {"text": "x".repeat(1 << 20)}}).to_string();
+
+    let answer = scene.post("echo", &body).await;
+
+    scene.check(&answer, too_large).await;
+    assert_eq!(answer.at("/error/details/limit_bytes"), 1 << 20);
+    for kind in
+        ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-16"]
+    {
+        let request = scene.gateway.request(Method::POST, path).bearer_auth(&scene.who.token);
+        let request = request.header("content-type", kind).body(r#"{"input":{}}"#);
+
+        let answer = scene.gateway.send(request).await;
+
+        scene.check(&answer, not_json).await;
+    }
+    let untyped = scene.gateway.request(Method::POST, path).bearer_auth(&scene.who.token);
+    let answer = scene.gateway.send(untyped.body(r#"{"input":{}}"#)).await;
+    scene.check(&answer, SUCCESS).await;
+    assert_eq!(scene.upstream.calls().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_names_no_visible_tool_is_not_found_and_recorded() {
+    let scene = scene_with(vec![tool("echo", Script::Echo)], "", |builder| {
+        builder.http(
+            "elsewhere",
+            "http://127.0.0.1:9/mcp",
+            "org = \"org_01M754BKTKX1YB8Q05NMW9TP4G\"",
+        )
+    })
+    .await;
+    let ending = Ending {
+        status: 404,
+        code: "not_found",
+        executed: "no",
+        decision: "",
+        outcome: "not_found",
+    };
+
+    for id in [
+        "up:nothing",
+        "nobody:echo",
+        "elsewhere:echo",
+        "up",
+        "UP:echo",
+        "up:",
+        ":echo",
+        "up:echo:echo",
+        "up%253Aecho",
+        "up:ec%2Fho",
+        "up:%00",
+        "up:%ff",
+    ] {
+        let path = format!("/v1/mcps/{id}/invoke");
+        let answer = scene.gateway.post(&scene.who, &path, r#"{"input":{}}"#).await;
+
+        let event = scene.check(&answer, ending).await;
+        assert_eq!(answer.at("/error/details/resource"), "mcp", "{id}");
+        assert!(event["target"]["provider_id"].is_null(), "{id}: {event}");
+    }
+    let encoded = scene.gateway.post(&scene.who, "/v1/mcps/up%3Aecho/invoke", r#"{"input":{}}"#);
+    scene.check(&encoded.await, SUCCESS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_eleventh_invocation_of_a_free_org_is_limited_and_recorded() {
+    let scene = echoing().await;
+    let org = scene.gateway.org("small", &["--plan", "free"]);
+    let who = scene.gateway.service(&org, "mcps:invoke");
+    let ending = Ending {
+        status: 429,
+        code: "rate_limited",
+        executed: "no",
+        decision: "",
+        outcome: "rate_limited",
+    };
+    let invoke = || scene.gateway.invoke(&who, "up:echo", json!({}));
+
+    // A window may end in between: then the count starts anew.
+    let mut answers = Vec::new();
+    for _ in 0..22 {
+        answers.push(invoke().await);
+    }
+    let limited = answers.iter().find(|answer| answer.status == 429).expect("a limit");
+
+    check(&scene.gateway, &who, limited, ending).await;
+    assert_eq!(limited.at("/error/details/resource"), "invocations");
+    assert_eq!(limited.at("/error/details/limit"), 10);
+    assert_eq!(limited.header("x-ratelimit-resource"), "invocations");
+    let passed = answers.iter().filter(|answer| answer.status == 200).count();
+    assert_eq!(scene.upstream.calls().len(), passed);
+    // What is malformed or not visible costs no invocation and is told apart from the limit.
+    let answer = scene.gateway.invoke(&who, "up:nothing", json!({})).await;
+    assert_eq!(answer.status, 404, "{}", answer.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn input_that_breaks_the_schema_is_refused_without_an_echo_of_it() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "limit": {"type": "integer", "maximum": 100},
+            "kind": {"enum": ["a", "b"]},
+            "many": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["limit"],
+        "additionalProperties": false,
+    });
+    let scene = scene(vec![tool("strict", Script::Echo).taking(schema)]).await;
+    let ending = Ending { code: "invalid_input", ..INVALID };
+    let many: Vec<u32> = (0..30).collect();
+
+    for (input, path) in [
+        (json!({}), ""),
+        (json!({"limit": 77_345_101}), "/limit"),
+        (json!({"limit": "canary-77345101"}), "/limit"),
+        (json!({"limit": 1, "kind": "canary-77345101"}), "/kind"),
+        (json!({"limit": 1, "more": "canary-77345101"}), ""),
+        (json!({"limit": 1, "many": many}), "/many/0"),
+    ] {
+        let answer = scene.invoke("strict", input.clone()).await;
+
+        let event = scene.check(&answer, ending).await;
+        let violations = answer.at("/error/details/violations").as_array().expect("violations");
+        assert!((1..=20).contains(&violations.len()), "{}", answer.text);
+        assert_eq!(violations[0]["path"], path, "{}", answer.text);
+        assert!(violations[0]["keyword"].is_string(), "{}", answer.text);
+        assert!(!answer.text.contains("77345101"), "{}", answer.text);
+        assert!(!answer.text.contains(":  "), "{}", answer.text);
+        assert_eq!(event["target"]["id"], "up:strict");
+    }
+    let answer = scene.invoke("strict", json!({"limit": 100})).await;
+    scene.check(&answer, SUCCESS).await;
+    assert_eq!(scene.upstream.calls().len(), 1);
+}

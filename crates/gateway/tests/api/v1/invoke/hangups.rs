@@ -1,0 +1,86 @@
+//! Callers who do not wait for the answer: the call ends all the same, and so does its event.
+
+use portcullis_testkit::Script;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use crate::scene::{Scene, list, scene, scene_with, tool};
+
+/// Sends an invocation over a connection of its own, which it gives.
+async fn send(scene: &Scene, tool: &str, input: &Value) -> TcpStream {
+    let address = scene.gateway.url().trim_start_matches("http://").to_owned();
+    let mut stream = TcpStream::connect(&address).await.expect("a connection");
+    let body = json!({ "input": input }).to_string();
+    let head = format!(
+        "POST /v1/mcps/up:{tool}/invoke HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        scene.who.token,
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.expect("a request sent");
+    stream
+}
+
+/// The invocation events of the caller, once there are as many as `wanted`.
+async fn events(scene: &Scene, wanted: usize) -> Vec<Value> {
+    let found = async {
+        loop {
+            let events = list(&scene.gateway, &scene.who, "").await;
+            if events.len() >= wanted {
+                return events;
+            }
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), found).await.expect("events in time")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_who_hangs_up_in_the_middle_stops_nothing() {
+    let result = json!({"content": []}).to_string();
+    let scene = scene(vec![tool("slow", Script::Held(result)), tool("echo", Script::Echo)]).await;
+    let connection = send(&scene, "slow", &json!({})).await;
+    scene.upstream.wait_for(1).await;
+
+    drop(connection);
+    // An answer to somebody else: the gateway has seen the end of the connection by now or will
+    // see it while the call is still running.
+    scene.invoke("echo", json!({})).await;
+    scene.upstream.release();
+
+    let events = events(&scene, 2).await;
+    assert_eq!(events.len(), 2, "{events:#?}");
+    let slow = events.iter().find(|event| event["target"]["id"] == "up:slow").expect("its event");
+    assert_eq!(slow["outcome"]["status"], "success", "{slow}");
+    assert_eq!(slow["outcome"]["executed"], "yes", "{slow}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_who_hangs_up_before_a_denial_leaves_one_event() {
+    let none = "@id(\"none\") forbid (principal, action, resource);";
+    let tools = vec![tool("echo", Script::Echo)];
+    let scene = scene_with(tools, "", |builder| builder.policies(none)).await;
+
+    for _ in 0..20 {
+        drop(send(&scene, "echo", &json!({})).await);
+    }
+    let mut last = send(&scene, "echo", &json!({})).await;
+    let mut answer = [0; 12];
+    last.read_exact(&mut answer).await.expect("an answer");
+
+    assert_eq!(&answer, b"HTTP/1.1 403");
+    let events = list(&scene.gateway, &scene.who, "").await;
+    // A connection that ends before its request was read leaves nothing; none leaves two.
+    let mut requests: Vec<_> =
+        events.iter().map(|event| event["request"]["id"].to_string()).collect();
+    requests.sort();
+    requests.dedup();
+    assert_eq!(requests.len(), events.len());
+    assert!((1..=21).contains(&events.len()), "{}", events.len());
+    for event in &events {
+        assert_eq!(event["outcome"]["status"], "denied", "{event}");
+    }
+    assert!(scene.upstream.calls().is_empty());
+}

@@ -1,0 +1,119 @@
+//! One provider's misery is not another's, and no call gets another's answer.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use portcullis_testkit::Script;
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::{
+    gateway,
+    scene::{AMPLE, Ending, SUCCESS, check, scene_with, tool},
+};
+
+/// A child that meets every call as `$1` says. It speaks the era of the handshake.
+const CHILD: &str = r#"
+while read -r line; do
+  [[ $line =~ \"id\":([0-9]+) ]] || continue
+  id=${BASH_REMATCH[1]}
+  case $line in
+    *'"method":"initialize"'*)
+      result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"c","version":"0"}}' ;;
+    *'"method":"tools/list"'*)
+      result='{"tools":[{"name":"act","inputSchema":{"type":"object"}}]}' ;;
+    *'"method":"tools/call"'*)
+      case $0 in
+        dies) exit 7 ;;
+        hangs) continue ;;
+        floods) while :; do echo '{"jsonrpc":"2.0","method":"notifications/message"}'; done ;;
+        chatters) while :; do printf 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'; done ;;
+      esac ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+const FAILED: Ending = Ending {
+    status: 502,
+    code: "upstream_error",
+    executed: "unknown",
+    decision: "allow",
+    outcome: "upstream_error",
+};
+const LATE: Ending =
+    Ending { status: 504, code: "upstream_timeout", outcome: "upstream_timeout", ..FAILED };
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_in_misery_takes_no_other_down() {
+    let children = ["dies", "hangs", "floods", "chatters"];
+    let more = "protocol = \"legacy\"\ntimeout_seconds = 3";
+    let scene = scene_with(vec![tool("echo", Script::Echo)], "", |builder| {
+        children.iter().fold(builder.sample(), |builder, behaviour| {
+            builder.stdio(behaviour, &["bash", "-c", CHILD, behaviour], more)
+        })
+    })
+    .await;
+    let (gateway, who) = (&scene.gateway, &scene.who);
+    let wretched = children.map(|child| {
+        gateway.invoke(
+            who,
+            match child {
+                "dies" => "dies:act",
+                "hangs" => "hangs:act",
+                "floods" => "floods:act",
+                _ => "chatters:act",
+            },
+            json!({}),
+        )
+    });
+    let started = Instant::now();
+    let healthy = async {
+        let mut slowest = Duration::ZERO;
+        while started.elapsed() < Duration::from_secs(2) {
+            for (tool, input) in
+                [("up:echo", json!({"a": 1})), ("sample:list_items", json!({"limit": 1}))]
+            {
+                let begun = Instant::now();
+                let answer = gateway.invoke(who, tool, input).await;
+                assert_eq!(answer.status, 200, "{}", answer.text);
+                slowest = slowest.max(begun.elapsed());
+            }
+        }
+        slowest
+    };
+
+    let (wretched, slowest) = tokio::join!(join_all(wretched), healthy);
+
+    assert!(slowest < Duration::from_secs(2), "the slowest healthy call took {slowest:?}");
+    for (child, answer) in children.iter().zip(&wretched) {
+        let ending = if *child == "dies" || answer.status == 502 { FAILED } else { LATE };
+        let executed = match answer.at("/error/details/reason").as_str() {
+            Some("response_too_large") => "yes",
+            _ => "unknown",
+        };
+        check(gateway, who, answer, Ending { executed, ..ending }).await;
+    }
+    // A child that died is started again for the next call.
+    let answer = gateway.invoke(who, "dies:act", json!({})).await;
+    assert_eq!(answer.status, 502, "{}", answer.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_calls_over_one_child_get_their_own_answers() {
+    let gateway = gateway().sample().start();
+    let org = gateway.org("acme", &AMPLE);
+    let who = gateway.service(&org, "mcps:invoke");
+    let calls = (0..64).map(|number: u32| {
+        let seconds = f64::from((63 - number) % 8) / 50.0;
+        let input = json!({"seconds": seconds, "text": format!("call {number}")});
+        gateway.invoke(&who, "sample:slow_echo", input)
+    });
+
+    let answers = join_all(calls).await;
+
+    for (number, answer) in answers.iter().enumerate() {
+        assert_eq!(answer.at("/result/text"), &json!(format!("call {number}")), "{}", answer.text);
+    }
+    check(&gateway, &who, &answers[63], SUCCESS).await;
+}

@@ -1,0 +1,89 @@
+//! Endings after the upstream was asked: what it did wrong is told in our words, and whether the
+//! tool may have run.
+
+use portcullis_testkit::Script;
+use serde_json::json;
+
+use crate::scene::{Ending, giving, scene, scene_with, tool};
+
+const FAILED: Ending = Ending {
+    status: 502,
+    code: "upstream_error",
+    executed: "unknown",
+    decision: "allow",
+    outcome: "upstream_error",
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_failure_of_an_upstream_has_its_reason() {
+    let conversation = json!({"resultType": "input_required", "inputRequests": {}});
+    let tools = vec![
+        tool("closes", Script::CloseAtOnce),
+        tool("breaks_off", Script::CloseInBody),
+        tool("garbles", Script::Body("no JSON".to_owned())),
+        tool("doubles", Script::Result(r#"{"content":[],"content":[]}"#.to_owned())),
+        tool("mistypes", Script::Result(r#"{"content":"text"}"#.to_owned())),
+        tool(
+            "answers_another",
+            Script::Body(r#"{"jsonrpc":"2.0","id":0,"result":{"content":[]}}"#.to_owned()),
+        ),
+        giving("asks_back", &conversation),
+        tool("too_large", Script::Large((4 << 20) + 1)),
+        tool("endless", Script::Endless),
+        tool("fails", Script::Status(500)),
+        tool("is_busy", Script::Status(503)),
+        tool("errs", Script::Rpc(-32603)),
+    ];
+    let scene = scene(tools).await;
+    let cases = [
+        ("closes", "connection_reset", "unknown"),
+        ("breaks_off", "connection_reset", "unknown"),
+        ("garbles", "protocol_error", "unknown"),
+        ("doubles", "protocol_error", "unknown"),
+        ("mistypes", "protocol_error", "unknown"),
+        ("answers_another", "protocol_error", "unknown"),
+        ("asks_back", "interaction_required", "unknown"),
+        ("too_large", "response_too_large", "yes"),
+        ("endless", "response_too_large", "yes"),
+        ("fails", "http_5xx", "unknown"),
+        ("is_busy", "http_5xx", "unknown"),
+        ("errs", "jsonrpc_error", "unknown"),
+    ];
+
+    for (tool, reason, executed) in cases {
+        let answer = scene.invoke(tool, json!({"tool": tool})).await;
+
+        let event = scene.check(&answer, Ending { executed, ..FAILED }).await;
+        assert_eq!(answer.at("/error/details/reason"), reason, "{tool}: {}", answer.text);
+        assert_eq!(answer.at("/error/details/provider"), "up");
+        assert!(!answer.text.contains("hunter2"), "{tool}: {}", answer.text);
+        assert_eq!(scene.upstream.count(tool), 1, "{tool} was called once, never again");
+        assert!(event["detached"]["output"].is_null(), "{event}");
+    }
+    assert!(!scene.gateway.log().contains("hunter2"), "{}", scene.gateway.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upstream_that_is_gone_cannot_have_run_anything() {
+    let mut scene = scene(vec![tool("echo", Script::Echo)]).await;
+    scene.upstream.stop();
+
+    let answer = scene.invoke("echo", json!({})).await;
+
+    scene.check(&answer, Ending { executed: "no", ..FAILED }).await;
+    assert_eq!(answer.at("/error/details/reason"), "connect_failed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upstream_that_is_silent_may_have_run_it() {
+    let tools = vec![tool("silent", Script::Silence)];
+    let scene = scene_with(tools, "timeout_seconds = 1", |builder| builder).await;
+    let ending =
+        Ending { status: 504, code: "upstream_timeout", outcome: "upstream_timeout", ..FAILED };
+
+    let answer = scene.invoke("silent", json!({})).await;
+
+    scene.check(&answer, ending).await;
+    assert_eq!(answer.at("/error/details/timeout_ms"), 1000);
+    assert_eq!(scene.upstream.count("silent"), 1);
+}

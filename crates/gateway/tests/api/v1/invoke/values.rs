@@ -1,0 +1,56 @@
+//! What is evaluated is what is sent: values reach the upstream and come back unchanged, and
+//! nothing else goes with them.
+
+use portcullis_testkit::Script;
+use reqwest::Method;
+use serde_json::json;
+
+use crate::scene::{SUCCESS, scene, tool};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_survive_to_the_upstream_and_back() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    let input = concat!(
+        r#"{"z":12345678901234567890123,"price":1.10,"tiny":1E-400,"neg":-0.0,"#,
+        r#""a":{"__proto__":1,"$serde_json::private::Number":"7"},"list":[0,1.0,1e5],"#,
+        r#""text":"é\u0000\u2028😀","empty":{},"null":null}"#
+    );
+
+    let answer = scene.post("echo", &format!(r#"{{ "input" : {input} }}"#)).await;
+
+    scene.check(&answer, SUCCESS).await;
+    let sent = &scene.upstream.calls()[0].body;
+    for kept in ["12345678901234567890123", "1.10", "-0.0", "[0,1.0,1e", "__proto__"] {
+        assert!(sent.contains(kept), "{kept}: {sent}");
+        assert!(answer.text.contains(kept), "{kept}: {}", answer.text);
+    }
+    let expected: serde_json::Value = serde_json::from_str(input).expect("JSON");
+    assert_eq!(answer.at("/result"), &expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_callers_token_stays_and_its_trace_goes_up() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let request = scene
+        .gateway
+        .request(Method::POST, "/v1/mcps/up:echo/invoke")
+        .bearer_auth(&scene.who.token)
+        .header("traceparent", trace)
+        .header("tracestate", "acme=1")
+        .header("cookie", "session=canary-cookie")
+        .header("x-api-key", "canary-key")
+        .body(json!({"input": {}}).to_string());
+
+    let answer = scene.gateway.send(request).await;
+
+    let event = scene.check(&answer, SUCCESS).await;
+    let call = &scene.upstream.calls()[0];
+    assert_eq!(call.message["params"]["_meta"]["traceparent"], trace);
+    assert_eq!(call.message["params"]["_meta"]["tracestate"], "acme=1");
+    assert_eq!(event["request"]["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
+    let all = format!("{:?} {}", call.headers, call.body);
+    for secret in [scene.who.token.as_str(), "svc_live_", "canary", "authorization"] {
+        assert!(!all.contains(secret), "{secret}: {all}");
+    }
+}

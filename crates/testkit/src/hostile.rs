@@ -1,0 +1,304 @@
+//! An MCP server over streamable HTTP that meets each of its tools' calls as a script says:
+//! answers, fails, floods, hangs or hangs up. It speaks the present era of MCP and closes every
+//! connection after one answer.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    sync::watch,
+};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+
+/// The longest a test waits for a call to arrive.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a call of a tool meets.
+#[derive(Debug, Clone)]
+pub enum Script {
+    /// The arguments come back as structured content and as the text of a block.
+    Echo,
+    /// This result, as JSON text.
+    Result(String),
+    /// This result, but only after [`Hostile::release`].
+    Held(String),
+    /// A JSON-RPC error with this code and a message that must not be passed on.
+    Rpc(i64),
+    /// This HTTP status with a body that must not be passed on.
+    Status(u16),
+    /// A body that is declared as JSON, whatever it is.
+    Body(String),
+    /// The connection is closed before any byte of an answer.
+    CloseAtOnce,
+    /// The connection is closed within the body.
+    CloseInBody,
+    /// No answer, ever.
+    Silence,
+    /// A result of at least so many bytes.
+    Large(usize),
+    /// A body that goes on for ever.
+    Endless,
+}
+
+/// A tool of the server.
+#[derive(Debug, Clone)]
+pub struct HostileTool {
+    name: String,
+    schema: Value,
+    script: Script,
+}
+
+impl HostileTool {
+    /// A tool that takes any object.
+    pub fn new(name: &str, script: Script) -> Self {
+        Self { name: name.to_owned(), schema: json!({"type": "object"}), script }
+    }
+
+    /// The same tool with an input schema of its own.
+    #[must_use]
+    pub fn taking(mut self, schema: Value) -> Self {
+        self.schema = schema;
+        self
+    }
+}
+
+/// A `tools/call` as the server saw it.
+#[derive(Debug, Clone)]
+pub struct HostileCall {
+    /// The tool.
+    pub tool: String,
+    /// The headers, names in lower case.
+    pub headers: BTreeMap<String, String>,
+    /// The message as it came.
+    pub body: String,
+    /// The message parsed.
+    pub message: Value,
+}
+
+impl HostileCall {
+    /// The arguments as JSON text.
+    pub fn arguments(&self) -> String {
+        self.message["params"]["arguments"].to_string()
+    }
+}
+
+/// The server; it ends when it is dropped.
+#[derive(Debug)]
+pub struct Hostile {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    stop: Option<DropGuard>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    tools: Vec<HostileTool>,
+    calls: Mutex<Vec<HostileCall>>,
+    count: watch::Sender<usize>,
+    released: watch::Sender<bool>,
+}
+
+impl Hostile {
+    /// A server with these tools on a free port.
+    pub async fn start(tools: Vec<HostileTool>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("its address");
+        let shared = Arc::new(Shared {
+            tools,
+            calls: Mutex::default(),
+            count: watch::Sender::new(0),
+            released: watch::Sender::new(false),
+        });
+        let stop = CancellationToken::new();
+        let serving = serve(listener, Arc::clone(&shared), stop.clone());
+        TaskTracker::new().spawn(serving);
+        Self { address, shared, stop: Some(stop.drop_guard()) }
+    }
+
+    /// Where its endpoint is.
+    pub fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// The calls it has seen so far.
+    pub fn calls(&self) -> Vec<HostileCall> {
+        self.shared.calls.lock().expect("the calls").clone()
+    }
+
+    /// How many calls of this tool it has seen.
+    pub fn count(&self, tool: &str) -> usize {
+        self.calls().iter().filter(|call| call.tool == tool).count()
+    }
+
+    /// Waits until it has seen so many calls in all.
+    pub async fn wait_for(&self, calls: usize) {
+        let mut count = self.shared.count.subscribe();
+        let seen = count.wait_for(|seen| *seen >= calls);
+        tokio::time::timeout(PATIENCE, seen).await.expect("a call in time").expect("a server");
+    }
+
+    /// Lets the calls of [`Script::Held`] end, those to come as well.
+    pub fn release(&self) {
+        self.shared.released.send_replace(true);
+    }
+
+    /// Closes its port: nobody can connect any more.
+    pub fn stop(&mut self) {
+        self.stop = None;
+    }
+}
+
+async fn serve(listener: TcpListener, shared: Arc<Shared>, stop: CancellationToken) {
+    let connections = TaskTracker::new();
+    loop {
+        let accepted = tokio::select! {
+            () = stop.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        let Ok((stream, _)) = accepted else { continue };
+        let (shared, stop) = (Arc::clone(&shared), stop.clone());
+        connections.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                // A client that goes away is none of the server's worries.
+                _ = answer(stream, &shared) => {}
+            }
+        });
+    }
+}
+
+async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    let (headers, body) = read(&mut stream).await?;
+    let message: Value = serde_json::from_str(&body).unwrap_or_default();
+    let id = message["id"].clone();
+    match message["method"].as_str().unwrap_or_default() {
+        "server/discover" => {
+            let result = json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {}},
+            });
+            send(&mut stream, 200, &success(&id, &result.to_string())).await
+        }
+        "tools/list" => {
+            let tools: Vec<Value> = shared.tools.iter().map(define).collect();
+            let result = json!({"resultType": "complete", "tools": tools});
+            send(&mut stream, 200, &success(&id, &result.to_string())).await
+        }
+        "tools/call" => {
+            let tool = message["params"]["name"].as_str().unwrap_or_default().to_owned();
+            let script = shared.tools.iter().find(|known| known.name == tool);
+            let script = script.map_or(Script::Rpc(-32602), |known| known.script.clone());
+            let call = HostileCall { tool, headers, body, message };
+            shared.saw(call.clone());
+            play(&mut stream, &script, &call, shared).await
+        }
+        _ => send(&mut stream, 404, &failure(&id, -32601)).await,
+    }
+}
+
+impl Shared {
+    fn saw(&self, call: HostileCall) {
+        self.calls.lock().expect("the calls").push(call);
+        self.count.send_modify(|count| *count += 1);
+    }
+}
+
+fn define(tool: &HostileTool) -> Value {
+    json!({"name": tool.name, "inputSchema": tool.schema})
+}
+
+async fn play(
+    stream: &mut BufReader<TcpStream>,
+    script: &Script,
+    call: &HostileCall,
+    shared: &Shared,
+) -> io::Result<()> {
+    let id = &call.message["id"];
+    match script {
+        Script::Echo => {
+            let arguments = call.arguments();
+            let block = json!({"type": "text", "text": arguments});
+            let result = format!(r#"{{"content":[{block}],"structuredContent":{arguments}}}"#);
+            send(stream, 200, &success(id, &result)).await
+        }
+        Script::Result(result) => send(stream, 200, &success(id, result)).await,
+        Script::Held(result) => {
+            let mut released = shared.released.subscribe();
+            let _ = released.wait_for(|released| *released).await;
+            send(stream, 200, &success(id, result)).await
+        }
+        Script::Rpc(code) => send(stream, 200, &failure(id, *code)).await,
+        Script::Status(status) => send(stream, *status, "the password is hunter2").await,
+        Script::Body(body) => send(stream, 200, body).await,
+        Script::CloseAtOnce => Ok(()),
+        Script::CloseInBody => {
+            stream.write_all(head(200, 1000).as_bytes()).await?;
+            stream.write_all(b"{\"jsonrpc\"").await
+        }
+        Script::Silence => std::future::pending().await,
+        Script::Large(bytes) => {
+            let block = json!({"type": "text", "text": "x".repeat(*bytes)});
+            send(stream, 200, &success(id, &json!({"content": [block]}).to_string())).await
+        }
+        Script::Endless => {
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
+                        connection: close\r\n\r\n";
+            stream.write_all(head.as_bytes()).await?;
+            let piece = " ".repeat(65_536);
+            loop {
+                stream.write_all(piece.as_bytes()).await?;
+            }
+        }
+    }
+}
+
+fn success(id: &Value, result: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+}
+
+fn failure(id: &Value, code: i64) -> String {
+    let error = json!({"code": code, "message": "the password is hunter2"});
+    json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string()
+}
+
+fn head(status: u16, length: usize) -> String {
+    format!(
+        "HTTP/1.1 {status} As scripted\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\nconnection: close\r\n\r\n"
+    )
+}
+
+async fn send(stream: &mut BufReader<TcpStream>, status: u16, body: &str) -> io::Result<()> {
+    stream.write_all(head(status, body.len()).as_bytes()).await?;
+    stream.write_all(body.as_bytes()).await?;
+    stream.shutdown().await
+}
+
+/// Headers and body of one request.
+async fn read(stream: &mut BufReader<TcpStream>) -> io::Result<(BTreeMap<String, String>, String)> {
+    let mut headers = BTreeMap::new();
+    let mut line = String::new();
+    stream.read_line(&mut line).await?;
+    loop {
+        line.clear();
+        stream.read_line(&mut line).await?;
+        let Some((name, value)) = line.split_once(':') else { break };
+        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+    }
+    let length = headers.get("content-length").and_then(|length| length.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    stream.read_exact(&mut body).await?;
+    Ok((headers, String::from_utf8_lossy(&body).into_owned()))
+}
