@@ -113,7 +113,7 @@ impl App {
     /// stands behind it yet. The event that says so is recorded as soon as the log takes it.
     fn unrecorded(&self, draft: &Draft, executed: Executed) -> Box<Stopped> {
         let refusal = Refusal::Unavailable { reason: Unavailable::Audit };
-        let event = draft.event(self, outcome_of(&refusal, executed), None);
+        let event = draft.event(outcome_of(&refusal, executed));
         self.late_events.keep(row_of(&event));
         Box::new(Stopped { refusal, executed, governance: None, outcome: None })
     }
