@@ -53,10 +53,11 @@ impl PolicyFolder {
             let path = entry?.path();
             let hidden =
                 path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-            let kind = fs::metadata(&path)?;
+            // Before anything else: an editor's lock file is a link that leads nowhere.
             if hidden {
                 continue;
             }
+            let kind = fs::metadata(&path)?;
             if kind.is_dir() && depth > 0 {
                 self.collect(&path, depth - 1, files)?;
             } else if path.extension().is_some_and(|extension| extension == "cedar") {

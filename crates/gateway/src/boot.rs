@@ -1,6 +1,11 @@
 //! Puts a node together: the only place that makes a real clock and a real random source.
 
-use std::{fs, io, path::Path, sync::Arc, time::SystemTime};
+use std::{
+    fs, io,
+    path::Path,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use aws_lc_rs::{hmac, rand};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -188,7 +193,9 @@ impl Node {
             .map_err(|_| BootError::Other("the cursor key cannot be used".to_owned()))?;
         let proxies = Proxies::new(config.server.proxies().map_err(BootError::Other)?);
         let draining = std::sync::atomic::AtomicBool::new(false);
-        let gateway = Arc::new(Gateway { app: Arc::clone(&app), cursors, proxies, draining });
+        let body_time = Duration::from_secs(config.server.body_timeout_seconds);
+        let gateway =
+            Arc::new(Gateway { app: Arc::clone(&app), cursors, proxies, draining, body_time });
         Ok(Self { app, gateway, store, tasks, outbound })
     }
 }

@@ -89,7 +89,7 @@ async fn run(command: Command) -> Result<(), Failure> {
         Command::Principal(principals) => principals.run().await,
         Command::Token(tokens) => tokens.run().await,
         Command::Key(keys) => keys.run(),
-        Command::Openapi => Output::new(false).line(&crate::http::openapi()),
+        Command::Openapi => Output::new(false).line(crate::http::openapi()),
         Command::SampleMcp => {
             portcullis_upstream::sample::serve_stdio(tokio::io::stdin(), tokio::io::stdout())
                 .await?;

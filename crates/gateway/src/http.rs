@@ -8,6 +8,7 @@ mod body;
 mod caller;
 mod exchange;
 mod health;
+mod leftover;
 mod metrics;
 mod page;
 mod proxies;
@@ -15,7 +16,10 @@ mod query;
 mod routes;
 mod v1;
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 use portcullis_app::App;
 
@@ -32,4 +36,6 @@ pub(crate) struct Gateway {
     pub(crate) cursors: Cursors,
     pub(crate) proxies: Proxies,
     pub(crate) draining: AtomicBool,
+    /// How long a client may take to send its body.
+    pub(crate) body_time: Duration,
 }

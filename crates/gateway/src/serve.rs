@@ -5,7 +5,11 @@
 use std::{
     io,
     net::SocketAddr,
-    sync::{Arc, atomic::Ordering},
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -13,11 +17,11 @@ use axum::{Router, extract::Request};
 use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto, graceful::GracefulShutdown},
+    server::conn::auto,
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     sync::Semaphore,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -29,6 +33,9 @@ use crate::{
     http::router,
     tls::TlsAcceptor,
 };
+
+/// Connections at once on a listener for a few trusted clients.
+const PLAIN_CONNECTIONS: usize = 100;
 
 /// A bound port.
 pub(crate) struct Bound {
@@ -82,14 +89,15 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
     let jobs = CancellationToken::new();
     node.app.start_jobs(&jobs);
     node.app.started();
+    let speech = Speech::new(&config.server, router);
     let connections = TaskTracker::new();
-    let graceful = GracefulShutdown::new();
-    accept(&bound, &router, &config.server, &graceful, &connections, &stop).await;
+    accept(&bound, config.server.max_connections, &speech, &connections, &stop).await;
     drop(bound);
     node.gateway.draining.store(true, Ordering::Release);
     tracing::info!("shutting down: no new calls, those in flight end");
     let drain = Duration::from_secs(config.server.drain_seconds);
-    if tokio::time::timeout(drain, graceful.shutdown()).await.is_err() {
+    connections.close();
+    if tokio::time::timeout(drain, connections.wait()).await.is_err() {
         tracing::warn!("some connections did not end in time and are cut");
     }
     jobs.cancel();
@@ -101,16 +109,22 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
     node.store.close().await;
 }
 
+/// Serves a plain router to a few trusted clients, such as a metrics scraper.
+pub(crate) async fn plain(listener: TcpListener, router: Router) {
+    let bound = Bound { listener, tls: None };
+    let speech = Speech::new(&Server::default(), router);
+    accept(&bound, PLAIN_CONNECTIONS, &speech, &TaskTracker::new(), &CancellationToken::new())
+        .await;
+}
+
 async fn accept(
     bound: &Bound,
-    router: &Router,
-    server: &Server,
-    graceful: &GracefulShutdown,
+    max_connections: usize,
+    speech: &Speech,
     connections: &TaskTracker,
     stop: &CancellationToken,
 ) {
-    let room = Arc::new(Semaphore::new(server.max_connections));
-    let http = Arc::new(protocol(Duration::from_secs(server.header_timeout_seconds)));
+    let room = Arc::new(Semaphore::new(max_connections));
     loop {
         let permit = tokio::select! {
             () = stop.cancelled() => return,
@@ -130,19 +144,110 @@ async fn accept(
             }
         };
         let _ = stream.set_nodelay(true);
-        let (router, http, tls) = (router.clone(), Arc::clone(&http), bound.tls.clone());
-        let watcher = graceful.watcher();
+        let (speech, tls, stop) = (speech.clone(), bound.tls.clone(), stop.clone());
         connections.spawn(async move {
             let _permit = permit;
             match tls {
-                None => speak(stream, peer, router, &http, watcher).await,
+                None => speech.hold(stream, peer, &stop).await,
                 Some(tls) => {
                     if let Some(stream) = tls.accept(stream).await {
-                        speak(stream, peer, router, &http, watcher).await;
+                        speech.hold(stream, peer, &stop).await;
                     }
                 }
             }
         });
+    }
+}
+
+/// How a connection is spoken to, and when it is over.
+#[derive(Clone)]
+struct Speech {
+    http: Arc<auto::Builder<TokioExecutor>>,
+    router: Router,
+    patience: Duration,
+}
+
+impl Speech {
+    fn new(server: &Server, router: Router) -> Self {
+        let patience = Duration::from_secs(server.header_timeout_seconds);
+        Self { http: Arc::new(protocol(patience)), router, patience }
+    }
+
+    /// Answers what comes over `stream` until it ends, falls silent, or `stop` says so; requests
+    /// in flight are answered first.
+    async fn hold<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        self,
+        stream: S,
+        peer: SocketAddr,
+        stop: &CancellationToken,
+    ) {
+        let requests = Arc::new(Requests::default());
+        let (router, begun) = (self.router, Arc::clone(&requests));
+        let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+            let in_flight = InFlight::begin(&begun);
+            let mut request = request.map(axum::body::Body::new);
+            request.extensions_mut().insert(peer);
+            let answer = router.clone().oneshot(request);
+            async move {
+                let answer = answer.await;
+                drop(in_flight);
+                answer
+            }
+        });
+        let mut connection = pin!(self.http.serve_connection(TokioIo::new(stream), service));
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+            () = requests.silence(self.patience) => {
+                connection.as_mut().graceful_shutdown();
+                // A peer that does not even take its leave is cut off.
+                tokio::time::timeout(self.patience, connection).await.unwrap_or(Ok(()))
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%peer, %error, "a connection ended early");
+        }
+    }
+}
+
+/// The requests of one connection. HTTP/1 has its own timeout for a header; a client that never
+/// says which protocol it speaks, and one of HTTP/2 that only answers pings, is found here.
+#[derive(Debug, Default)]
+struct Requests {
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+impl Requests {
+    /// Ends when no request was begun or in flight for `patience`, at twice that at the latest.
+    async fn silence(&self, patience: Duration) {
+        loop {
+            let begun = self.begun.load(Ordering::Acquire);
+            tokio::time::sleep(patience).await;
+            let ended = self.ended.load(Ordering::Acquire);
+            if self.begun.load(Ordering::Acquire) == begun && ended == begun {
+                return;
+            }
+        }
+    }
+}
+
+/// A request until it is answered or its client is gone.
+struct InFlight(Arc<Requests>);
+
+impl InFlight {
+    fn begin(requests: &Arc<Requests>) -> Self {
+        requests.begun.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(requests))
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::AcqRel);
     }
 }
 
@@ -162,37 +267,4 @@ fn protocol(header_timeout: Duration) -> auto::Builder<TokioExecutor> {
         .keep_alive_interval(Duration::from_secs(30))
         .keep_alive_timeout(Duration::from_secs(10));
     builder
-}
-
-async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-    stream: S,
-    peer: SocketAddr,
-    router: Router,
-    http: &auto::Builder<TokioExecutor>,
-    watcher: hyper_util::server::graceful::Watcher,
-) {
-    let service = hyper::service::service_fn(move |request: Request<Incoming>| {
-        let mut request = request.map(axum::body::Body::new);
-        request.extensions_mut().insert(peer);
-        router.clone().oneshot(request)
-    });
-    let connection = http.serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = watcher.watch(connection.into_owned()).await {
-        tracing::debug!(%peer, %error, "a connection ended early");
-    }
-}
-
-/// Serves a plain router to a few trusted clients, such as a metrics scraper.
-pub(crate) async fn plain(listener: TcpListener, router: Router) {
-    let graceful = GracefulShutdown::new();
-    let http = protocol(Duration::from_secs(10));
-    let connections = TaskTracker::new();
-    let http = Arc::new(http);
-    while let Ok((stream, peer)) = listener.accept().await {
-        let (router, http, watcher) = (router.clone(), Arc::clone(&http), graceful.watcher());
-        connections.spawn(async move {
-            let stream: TcpStream = stream;
-            speak(stream, peer, router, &http, watcher).await;
-        });
-    }
 }

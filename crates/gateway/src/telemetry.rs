@@ -34,19 +34,21 @@ pub(crate) fn metrics() -> Result<PrometheusHandle, String> {
     PrometheusBuilder::new().install_recorder().map_err(|error| error.to_string())
 }
 
-/// Serves `/metrics` until the process ends; gives the address it has.
+/// Serves `/metrics` until the process ends. Says no when the port cannot be had.
 pub(crate) async fn serve_metrics(
     address: SocketAddr,
     handle: PrometheusHandle,
-) -> std::io::Result<(SocketAddr, impl Future<Output = ()>)> {
-    let listener = tokio::net::TcpListener::bind(address).await?;
-    let address = listener.local_addr()?;
+) -> Result<impl Future<Output = ()>, String> {
+    let failed = |error| format!("`server.metrics_listen`: cannot listen on {address}: {error}");
+    let listener = tokio::net::TcpListener::bind(address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    tracing::info!("metrics on http://{bound}/metrics");
     let render = move || {
         let text = handle.render();
         async move { ([("content-type", "text/plain; version=0.0.4; charset=utf-8")], text) }
     };
     let router = axum::Router::new().route("/metrics", axum::routing::get(render));
-    Ok((address, async move {
+    Ok(async move {
         crate::serve::plain(listener, router).await;
-    }))
+    })
 }

@@ -153,6 +153,8 @@ struct Running {
     url: String,
     log: mpsc::Receiver<String>,
     logged: Arc<Mutex<String>>,
+    /// What it logged before it listened.
+    starting: String,
 }
 
 impl Drop for Running {
@@ -269,8 +271,10 @@ impl Gateway {
                 let _ = lines.send(line);
             }
         });
-        let mut running = Running { child, url: String::new(), log, logged };
-        running.url = tokio::task::block_in_place(|| running.wait_for("listening on "));
+        let starting = String::new();
+        let mut running = Running { child, url: String::new(), log, logged, starting };
+        (running.url, running.starting) =
+            tokio::task::block_in_place(|| running.wait_for("listening on "));
         self.running = Some(running);
     }
 
@@ -278,7 +282,13 @@ impl Gateway {
     #[must_use]
     pub fn wait_for_log(&self, text: &str) -> String {
         let running = self.running.as_ref().expect("a running gateway");
-        tokio::task::block_in_place(|| running.wait_for(text))
+        tokio::task::block_in_place(|| running.wait_for(text)).0
+    }
+
+    /// What it logged before it listened.
+    #[must_use]
+    pub fn starting_log(&self) -> &str {
+        &self.running.as_ref().expect("a running gateway").starting
     }
 
     /// Everything it has logged since it was started.
@@ -335,12 +345,13 @@ impl Gateway {
 }
 
 impl Running {
-    fn wait_for(&self, text: &str) -> String {
+    /// The rest of the first line that contains `text`, and all lines before it.
+    fn wait_for(&self, text: &str) -> (String, String) {
         let mut seen = String::new();
         loop {
             match self.log.recv_timeout(PATIENCE) {
                 Ok(line) => match line.split_once(text) {
-                    Some((_, rest)) => return rest.trim().to_owned(),
+                    Some((_, rest)) => return (rest.trim().to_owned(), seen),
                     None => seen.push_str(&(line + "\n")),
                 },
                 Err(gone) => panic!("no log line with `{text}` ({gone}); there were:\n{seen}"),

@@ -13,10 +13,12 @@ mod answer;
 mod disk;
 mod gateway;
 mod hostile;
+mod mcp;
 
 pub use self::{
     answer::Answer,
     disk::unsignalled,
     gateway::{Builder, Gateway, Principal},
     hostile::{Hostile, HostileCall, HostileTool, Script},
+    mcp::{McpServer, tool},
 };

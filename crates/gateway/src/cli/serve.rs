@@ -45,9 +45,8 @@ pub(super) async fn start(config: &Config) -> Result<(Node, Bound), Failure> {
     if let Some(listen) = &config.server.metrics_listen {
         let handle = telemetry::metrics()?;
         let address = config::address(listen, "server.metrics_listen")?;
-        let (address, serving) = telemetry::serve_metrics(address, handle).await?;
+        let serving = telemetry::serve_metrics(address, handle).await?;
         detach(serving);
-        tracing::info!("metrics on http://{address}/metrics");
     }
     let node = Node::assemble(config).await?;
     let closed = node.app.recover().await?;

@@ -25,6 +25,8 @@ pub(crate) struct Server {
     pub(crate) max_connections: usize,
     /// Seconds a client may take to send the head of a request, idle time before it included.
     pub(crate) header_timeout_seconds: u64,
+    /// Seconds a client may take to send the body of a request.
+    pub(crate) body_timeout_seconds: u64,
     /// Seconds that calls in flight get to end at shutdown.
     pub(crate) drain_seconds: u64,
     /// Seconds that providers get to tell their tools before the port is bound.
@@ -52,6 +54,7 @@ impl Default for Server {
             trusted_proxies: Vec::new(),
             max_connections: 10_000,
             header_timeout_seconds: 30,
+            body_timeout_seconds: 30,
             drain_seconds: 30,
             provider_patience_seconds: 5,
         }

@@ -16,16 +16,20 @@ use serde_json::{Map, Value};
 
 /// The largest body of an invocation in bytes.
 pub(crate) const INVOKE_LIMIT: usize = 1 << 20;
-/// How long a client may take to send its body.
-const DEADLINE: Duration = Duration::from_secs(30);
+/// How large a body may be and how long it may take to arrive.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allowance {
+    pub(crate) bytes: usize,
+    pub(crate) time: Duration,
+}
 
-/// Reads a JSON object of at most `limit` bytes; gives it with its size.
+/// Reads a JSON object within `allowance`; gives it with its size.
 pub(crate) async fn object(
     headers: &HeaderMap,
     body: Body,
-    limit: usize,
+    allowance: Allowance,
 ) -> Result<(Map<String, Value>, u64), Refusal> {
-    let bytes = read(headers, body, limit).await?;
+    let bytes = read(headers, body, allowance).await?;
     let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let parsed = json::parse(&bytes, Bounds::REQUEST);
     match parsed.map_err(|error| Refusal::bad_request(format!("The body is refused: {error}.")))? {
@@ -57,16 +61,23 @@ pub(crate) fn only(members: &Map<String, Value>, known: &[&str]) -> Result<(), R
     Err(Refusal::InvalidRequest { message, parameter: None, violations })
 }
 
-async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, Refusal> {
+async fn read(
+    headers: &HeaderMap,
+    body: Body,
+    Allowance { bytes: limit, time }: Allowance,
+) -> Result<Bytes, Refusal> {
     let too_large = Refusal::PayloadTooLarge { limit_bytes: limit };
     is_json(headers)?;
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     if declared.and_then(|text| text.parse().ok()).is_some_and(|length: usize| length > limit) {
         return Err(too_large);
     }
-    let collected = tokio::time::timeout(DEADLINE, Limited::new(body, limit).collect()).await;
+    let collected = tokio::time::timeout(time, Limited::new(body, limit).collect()).await;
     match collected {
-        Err(_) => Err(Refusal::bad_request("The body did not arrive within 30 seconds.")),
+        Err(_) => {
+            let message = format!("The body did not arrive within {} seconds.", time.as_secs());
+            Err(Refusal::bad_request(message))
+        }
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large),
         Ok(Err(_)) => Err(Refusal::bad_request("The body did not arrive whole.")),

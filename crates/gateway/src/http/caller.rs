@@ -21,15 +21,27 @@ impl FromRequestParts<Arc<Gateway>> for Known {
     type Rejection = Answer;
 
     async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Answer> {
-        let exchange = parts.extensions.get::<Arc<Exchange>>().ok_or(Refusal::Internal)?;
-        let bearer = bearer(&parts.headers);
-        let authenticated = gateway.app.authenticate(bearer, &exchange.origin).await;
-        let session = authenticated.map_err(|refused| Answer::Refused(refused.refusal))?;
-        exchange.known(&session);
-        let ctx = Ctx { origin: exchange.origin.clone(), session };
+        let ctx = authenticated(parts, gateway).await?;
         gateway.app.admit_request(&ctx)?;
         Ok(Self(ctx))
     }
+}
+
+/// A caller with a live token on a path that is no endpoint: it costs a request like any other,
+/// but is told so even when the plan is used up.
+pub(super) async fn lost(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<(), Answer> {
+    let ctx = authenticated(parts, gateway).await?;
+    let _ = gateway.app.admit_request(&ctx);
+    Ok(())
+}
+
+async fn authenticated(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Ctx, Answer> {
+    let exchange = parts.extensions.get::<Arc<Exchange>>().ok_or(Refusal::Internal)?;
+    let bearer = bearer(&parts.headers);
+    let authenticated = gateway.app.authenticate(bearer, &exchange.origin).await;
+    let session = authenticated.map_err(|refused| Answer::Refused(refused.refusal))?;
+    exchange.known(&session);
+    Ok(Ctx { origin: exchange.origin.clone(), session })
 }
 
 /// The Bearer, if there is exactly one `Authorization` header and it holds one (RFC 6750 §2.1).

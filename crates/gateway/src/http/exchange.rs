@@ -19,7 +19,7 @@ use portcullis_core::{
     refusal::Refusal,
 };
 
-use super::{Gateway, answer::Answer};
+use super::{Gateway, answer::Answer, leftover::Leftover};
 
 /// What is known of a request while it is handled; shared by the frame and the handler.
 #[derive(Debug)]
@@ -110,13 +110,15 @@ fn is_traceparent(value: &str) -> bool {
 /// The outermost layer: every answer leaves through here, with envelope and headers.
 pub(crate) async fn frame(
     State(gateway): State<Arc<Gateway>>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response {
+    let (mut request, leftover) = Leftover::of(request);
     let exchange = Arc::new(Exchange::begin(&gateway, &request));
     let route = super::metrics::Route::of(&request);
     request.extensions_mut().insert(Arc::clone(&exchange));
     let mut response = next.run(request).await;
+    leftover.read().await;
     let answer = response.extensions_mut().remove::<Arc<Answer>>();
     let refusal = answer.as_deref().and_then(Answer::refusal);
     set_headers(&gateway, &exchange, refusal, response.headers_mut());

@@ -14,7 +14,8 @@ const LONGEST: usize = 8 * 1024;
 pub(crate) struct Query(BTreeMap<String, String>);
 
 impl Query {
-    /// Reads `raw`; says no to parameters outside `known`, repeated ones and broken encodings.
+    /// Reads `raw`; says no to parameters outside `known`, repeated or empty ones and broken
+    /// encodings.
     pub(crate) fn parse(raw: Option<&str>, known: &[&str]) -> Result<Self, Refusal> {
         let raw = raw.unwrap_or_default();
         if raw.len() > LONGEST {
@@ -32,6 +33,11 @@ impl Query {
             let value = value.ok_or_else(|| {
                 Refusal::bad_parameter(&name, format!("`{name}` is not valid UTF-8 text."))
             })?;
+            // A filter that came out empty by mistake must not select everything.
+            if value.trim_matches([',', ' ']).is_empty() {
+                let message = format!("`{name}` is empty; give it a value or leave it out.");
+                return Err(Refusal::bad_parameter(&name, message));
+            }
             if parameters.insert(name.clone(), value).is_some() {
                 return Err(Refusal::bad_parameter(&name, format!("`{name}` is given twice.")));
             }
@@ -39,9 +45,9 @@ impl Query {
         Ok(Self(parameters))
     }
 
-    /// The parameter's text, if it was given and is not empty.
+    /// The parameter's text, if it was given.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str).filter(|text| !text.is_empty())
+        self.0.get(name).map(String::as_str)
     }
 
     /// Text of at most `longest` characters.
@@ -61,14 +67,22 @@ impl Query {
         items.filter(|item| !item.is_empty()).map(str::to_owned).collect()
     }
 
+    /// One of `allowed`, if it was given.
+    pub(crate) fn choice(&self, name: &str, allowed: &[&str]) -> Result<Option<&str>, Refusal> {
+        match self.text(name) {
+            Some(text) if !allowed.contains(&text) => Err(not_among(name, allowed)),
+            text => Ok(text),
+        }
+    }
+
     /// A comma-separated list of which each item has to be one of `allowed`.
-    pub(crate) fn one_of(&self, name: &str, allowed: &[&str]) -> Result<Vec<String>, Refusal> {
+    pub(crate) fn any_of(&self, name: &str, allowed: &[&str]) -> Result<Vec<String>, Refusal> {
         let items = self.list(name);
         if items.iter().all(|item| allowed.contains(&item.as_str())) {
-            return Ok(items);
+            Ok(items)
+        } else {
+            Err(not_among(name, allowed))
         }
-        let message = format!("`{name}` takes {}.", allowed.join(", "));
-        Err(Refusal::bad_parameter(name, message))
     }
 
     /// A value that parses, if it was given; `form` says in words what would have been right.
@@ -84,6 +98,10 @@ impl Query {
         let message = format!("`{name}` has to be an RFC 3339 time such as 2026-11-20T11:02:15Z.");
         parsed.map(Some).ok_or_else(|| Refusal::bad_parameter(name, message))
     }
+}
+
+fn not_among(name: &str, allowed: &[&str]) -> Refusal {
+    Refusal::bad_parameter(name, format!("`{name}` takes {}.", allowed.join(", ")))
 }
 
 fn unknown(name: &str, known: &[&str]) -> Refusal {
@@ -109,7 +127,7 @@ mod tests {
 
     #[test]
     fn known_parameters_are_decoded_once() {
-        let query = Query::parse(Some("q=a%20b&type=x,y,&from="), &["q", "type", "from"]).unwrap();
+        let query = Query::parse(Some("q=a%20b&type=x,y,"), &["q", "type", "from"]).unwrap();
 
         assert_eq!(query.text("q"), Some("a b"));
         assert_eq!(query.list("type"), ["x", "y"]);
@@ -118,7 +136,9 @@ mod tests {
 
     #[test]
     fn unknown_repeated_and_broken_parameters_are_refused() {
-        for raw in ["x=1", "q=1&q=2", "q=%ff", "q=%00", "access_token=abc", "%71q=1"] {
+        for raw in
+            ["x=1", "q=1&q=2", "q=%ff", "q=%00", "access_token=abc", "%71q=1", "q=", "q", "q=,+"]
+        {
             assert!(Query::parse(Some(raw), &["q"]).is_err(), "{raw}");
         }
     }

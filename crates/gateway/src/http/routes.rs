@@ -1,10 +1,13 @@
 //! The route table, the fallbacks, and the OpenAPI document that is made from both.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use axum::{
     Router,
-    extract::{FromRequestParts, Request, State},
+    extract::{Request, State},
     http::{Method, header},
     middleware,
     response::{IntoResponse, Response},
@@ -20,7 +23,7 @@ use utoipa::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Gateway, answer::Answer, caller::Known, exchange, health, v1};
+use super::{Gateway, answer::Answer, caller, exchange, health, v1};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -65,22 +68,30 @@ fn table() -> OpenApiRouter<Arc<Gateway>> {
         .routes(routes!(health::document))
 }
 
-/// The OpenAPI 3.1 document as JSON.
-pub(crate) fn openapi() -> String {
-    let (_, document) = table().split_for_parts();
-    document.to_pretty_json().unwrap_or_default()
+/// The OpenAPI 3.1 document as JSON; written once, for anybody may ask for it.
+pub(crate) fn openapi() -> &'static str {
+    static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
+        let (_, document) = table().split_for_parts();
+        document.to_pretty_json().unwrap_or_default()
+    });
+    &DOCUMENT
 }
 
 /// Everything Portcullis answers, framed.
 pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
     let (router, document) = table().split_for_parts();
     let methods = Methods(Arc::new(methods(&document)));
-    router
-        .fallback(no_such_path)
-        .method_not_allowed_fallback(move |state, request| {
+    let router =
+        router.fallback(no_such_path).method_not_allowed_fallback(move |state, request| {
             let methods = methods.clone();
             wrong_method(methods, state, request)
-        })
+        });
+    framed(router, gateway)
+}
+
+/// Puts the frame around every answer of `router`, also around that of a handler that panics.
+fn framed(router: Router<Arc<Gateway>>, gateway: Arc<Gateway>) -> Router {
+    router
         .layer(CatchPanicLayer::custom(|_| Answer::Refused(Refusal::Internal).into_response()))
         .layer(middleware::from_fn_with_state(Arc::clone(&gateway), exchange::frame))
         .with_state(gateway)
@@ -90,7 +101,7 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
 async fn admitted(gateway: &Arc<Gateway>, request: Request) -> Result<Request, Answer> {
     let (mut parts, body) = request.into_parts();
     if parts.uri.path() == "/v1" || parts.uri.path().starts_with("/v1/") {
-        Known::from_request_parts(&mut parts, gateway).await?;
+        caller::lost(&mut parts, gateway).await?;
     }
     Ok(Request::from_parts(parts, body))
 }
@@ -139,4 +150,47 @@ async fn wrong_method(
     let mut response = refused.into_response();
     response.headers_mut().remove(header::ALLOW);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{body::Body, http::StatusCode, routing::get};
+    use http_body_util::BodyExt;
+    use portcullis_core::secret::Secret;
+    use serde_json::Value;
+    use tower::ServiceExt;
+
+    use super::*;
+    use crate::{boot, config::Config};
+
+    async fn gateway(folder: &std::path::Path) -> Arc<Gateway> {
+        let config = Config { data_dir: folder.to_owned(), ..Config::default() };
+        std::fs::create_dir(folder.join("policies")).unwrap();
+        boot::new_key(&folder.join("key")).unwrap();
+        boot::Node::assemble(&config).await.unwrap().gateway
+    }
+
+    async fn boom() -> StatusCode {
+        panic!("{}", Secret::new("hunter2".to_owned()).expose())
+    }
+
+    #[tokio::test]
+    async fn a_handler_that_panics_is_answered_like_any_failure_and_tells_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let router = Router::new().route("/boom", get(boom));
+        let router = framed(router, gateway(folder.path()).await);
+
+        let request = Request::get("/boom").body(Body::empty()).unwrap();
+        let response = router.oneshot(request).await.unwrap();
+
+        assert_eq!(response.status(), 500);
+        for name in ["x-ratelimit-limit", "x-ratelimit-reset", "x-request-id", "cache-control"] {
+            assert!(response.headers().contains_key(name), "{name}");
+        }
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert!(!String::from_utf8_lossy(&body).contains("hunter2"));
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["error"]["code"], "internal_error");
+        assert!(body["meta"]["request_id"].as_str().unwrap().starts_with("req_"));
+    }
 }

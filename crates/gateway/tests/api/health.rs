@@ -1,17 +1,48 @@
 //! `GET /healthz`, `GET /readyz`, `GET /openapi.json`: no token needed.
 
+use portcullis_core::json::{self, Bounds};
 use reqwest::Method;
 
-use crate::gateway;
+use crate::{
+    gateway,
+    given::{assert_enveloped, assert_framed},
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_can_govern_is_ready() {
     let gateway = gateway().start();
 
-    for path in ["/healthz", "/readyz", "/openapi.json"] {
+    for (path, status) in [("/healthz", "ok"), ("/readyz", "ready")] {
         let answer = gateway.send(gateway.request(Method::GET, path)).await;
 
         assert_eq!(answer.status, 200, "{path}: {}", answer.text);
+        assert_eq!(answer.at("/data/status"), status, "{path}");
         assert_eq!(answer.header("x-ratelimit-resource"), "unauthenticated", "{path}");
+        assert_framed(&answer, path);
+        assert_enveloped(&answer, path);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_openapi_document_is_served_to_anybody_as_it_is_in_the_repository() {
+    let gateway = gateway().start();
+
+    let answer = gateway.send(gateway.request(Method::GET, "/openapi.json")).await;
+
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert_eq!(answer.header("content-type"), "application/json");
+    assert_framed(&answer, "/openapi.json");
+    assert_eq!(answer.text.trim(), DOCUMENT.trim(), "{STALE}");
+}
+
+const DOCUMENT: &str = include_str!("../../../../docs/openapi.json");
+const STALE: &str = "docs/openapi.json is stale: run `cargo run -- openapi > docs/openapi.json`";
+
+#[test]
+fn the_openapi_document_in_the_repository_is_the_one_that_the_binary_prints() {
+    let printed = gateway().prepare().run(&["openapi"]);
+
+    assert_eq!(printed.trim(), DOCUMENT.trim(), "{STALE}");
+    let document = json::parse(printed.as_bytes(), Bounds::UPSTREAM).unwrap();
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
 }

@@ -1,12 +1,21 @@
 //! The API as a caller meets it: the real binary on a real socket. Mirrors the URL table.
 
+#![cfg(test)]
+
+mod given;
+mod scene;
+
+mod health;
+mod http;
+mod limits;
+mod metrics;
+mod v1;
+
+mod connections;
 mod dlp;
 mod durability;
-mod health;
 mod quickstart;
 mod real_servers;
-mod scene;
-mod v1;
 
 use portcullis_testkit::Builder;
 

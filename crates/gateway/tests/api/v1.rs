@@ -1,3 +1,6 @@
-//! Everything under `/v1`.
+//! Version 1 of the API, one file a resource.
 
+mod auth;
 mod invoke;
+mod mcps;
+mod providers;

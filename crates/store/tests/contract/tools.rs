@@ -15,12 +15,15 @@ on_both! {
         let new = (tool, "sha256:b".to_owned());
         let later = NOW.plus_seconds(60);
 
-        let first = db.store.tool_seen(org, std::slice::from_ref(&old), NOW).await.unwrap();
-        let second = db.store.tool_seen(org, &[new.clone(), old.clone()], later).await.unwrap();
-        let third = db.store.tool_seen(org, &[old, new], later.plus_seconds(60)).await.unwrap();
+        let kept = Some(org);
+        let first = db.store.tool_seen(kept, std::slice::from_ref(&old), NOW).await.unwrap();
+        let second = db.store.tool_seen(kept, &[new.clone(), old.clone()], later).await.unwrap();
+        let shared = db.store.tool_seen(None, std::slice::from_ref(&old), later).await.unwrap();
+        let third = db.store.tool_seen(kept, &[old, new], later.plus_seconds(60)).await.unwrap();
 
         assert_eq!(first, [NOW]);
         assert_eq!(second, [later, NOW]);
+        assert_eq!(shared, [later], "what all orgs share is remembered apart");
         assert_eq!(third, [NOW, later]);
     }
 }

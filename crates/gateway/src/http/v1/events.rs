@@ -113,19 +113,19 @@ fn wanted(query: &Query, after: Option<&str>, limit: usize) -> Result<EventQuery
     {
         return Err(Refusal::bad_parameter("to", "`to` has to be later than `from`."));
     }
-    let order = query.one_of("order", &["desc", "asc"])?;
+    let order = query.choice("order", &["desc", "asc"])?;
     Ok(EventQuery {
         from,
         to,
         types: query.list("type"),
         actor: actor(query)?,
         target: target(query)?,
-        decisions: query.one_of("decision", &["allow", "deny"])?,
+        decisions: query.any_of("decision", &["allow", "deny"])?,
         policies: query.list("policy"),
-        dlp_results: query.one_of("dlp_result", &DLP_RESULTS)?,
-        outcomes: query.one_of("outcome", &OUTCOMES)?,
+        dlp_results: query.any_of("dlp_result", &DLP_RESULTS)?,
+        outcomes: query.any_of("outcome", &OUTCOMES)?,
         request_id: query.parsed::<RequestId>("request_id", "a `req_…` id")?,
-        ascending: order.first().is_some_and(|order| order == "asc"),
+        ascending: order == Some("asc"),
         after: after.and_then(|text| text.parse().ok()),
         limit,
     })

@@ -1,6 +1,6 @@
 //! `POST /v1/mcps/{id}/invoke`: the governed call.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
@@ -18,7 +18,7 @@ use super::{
 use crate::http::{
     Gateway,
     answer::Answer,
-    body::{self, INVOKE_LIMIT},
+    body::{self, Allowance, INVOKE_LIMIT},
     caller::Known,
     query::Query,
 };
@@ -57,7 +57,7 @@ pub(crate) async fn invoke(
     let invocation = Invocation {
         tool: segment(path),
         view: view(raw.as_deref(), &headers),
-        body: input(&headers, body).await,
+        body: input(&headers, body, gateway.body_time).await,
     };
     match gateway.app.invoke(ctx, invocation).await {
         Ok(invoked) => Answer::Invoked(invoked),
@@ -71,16 +71,15 @@ fn view(raw: Option<&str>, headers: &HeaderMap) -> Result<View, Refusal> {
         let message = "Idempotency keys are not supported yet; send the call without one.";
         return Err(Refusal::bad_parameter("Idempotency-Key", message));
     }
-    match Query::parse(raw, &["view"])?.text("view") {
-        None | Some("structured") => Ok(View::Structured),
-        Some("mcp") => Ok(View::Mcp),
-        Some(_) => Err(Refusal::bad_parameter("view", "`view` takes structured or mcp.")),
-    }
+    let query = Query::parse(raw, &["view"])?;
+    let mcp = query.choice("view", &["structured", "mcp"])? == Some("mcp");
+    Ok(if mcp { View::Mcp } else { View::Structured })
 }
 
 /// `{"input": {…}}` and nothing else.
-async fn input(headers: &HeaderMap, body: Body) -> Result<(Value, u64), Refusal> {
-    let (mut members, size) = body::object(headers, body, INVOKE_LIMIT).await?;
+async fn input(headers: &HeaderMap, body: Body, time: Duration) -> Result<(Value, u64), Refusal> {
+    let allowance = Allowance { bytes: INVOKE_LIMIT, time };
+    let (mut members, size) = body::object(headers, body, allowance).await?;
     body::only(&members, &["input"])?;
     match members.remove("input") {
         Some(input @ Value::Object(_)) => Ok((input, size)),

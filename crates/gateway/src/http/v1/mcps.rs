@@ -44,8 +44,8 @@ pub(crate) async fn list(
     let list = List { org: ctx.caller().org_id, name: "mcps", filters: &filters };
     let now = gateway.app.now();
     let (limit, after) = gateway.cursors.page(&list, &query, now)?;
-    let full = query.one_of("view", &["basic", "full"])?.contains(&"full".to_owned());
-    let access = query.one_of("access", &["allow", "deny", "conditional"])?;
+    let full = query.choice("view", &["basic", "full"])? == Some("full");
+    let access = query.any_of("access", &["allow", "deny", "conditional"])?;
     let wanted = ToolQuery {
         providers: query.list("provider"),
         text: query.short("q", 100)?,

@@ -49,9 +49,9 @@ pub(crate) async fn list(
     let list = List { org: ctx.caller().org_id, name: "policies", filters: &filters };
     let now = gateway.app.now();
     let (limit, after) = gateway.cursors.page(&list, &query, now)?;
-    let effects = query.one_of("effect", &["permit", "forbid"])?;
+    let effects = query.any_of("effect", &["permit", "forbid"])?;
     let wanted = PolicyQuery {
-        statuses: query.one_of("status", &["active", "shadow", "disabled"])?,
+        statuses: query.any_of("status", &["active", "shadow", "disabled"])?,
         effect: effects.first().filter(|_| effects.len() == 1).cloned(),
         tool: query.short("tool", 200)?,
         principal: query.short("principal", 200)?,

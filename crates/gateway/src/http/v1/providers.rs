@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
 use portcullis_app::{ProviderQuery, ProviderView};
-use portcullis_core::{principal::Scope, refusal::Refusal};
+use portcullis_core::principal::Scope;
 use serde_json::{Value, json};
 
 use super::{
@@ -44,7 +44,7 @@ pub(crate) async fn list(
     let list = List { org: ctx.caller().org_id, name: "providers", filters: &filters };
     let now = gateway.app.now();
     let (limit, after) = gateway.cursors.page(&list, &query, now)?;
-    let statuses = query.one_of("status", &STATUSES)?;
+    let statuses = query.any_of("status", &STATUSES)?;
     let wanted = ProviderQuery {
         slugs: query.list("slug"),
         statuses: (!statuses.is_empty()).then_some(statuses),
@@ -52,10 +52,9 @@ pub(crate) async fn list(
         limit,
     };
     // Connections declared in the configuration belong to the org; nobody has one of their own.
-    let (found, more) = match query.text("owner") {
+    let (found, more) = match query.choice("owner", &["org", "me"])? {
         None | Some("org") => gateway.app.providers(&ctx, &wanted).await?,
-        Some("me") => (Vec::new(), false),
-        Some(_) => return Err(Refusal::bad_parameter("owner", "`owner` takes org or me.").into()),
+        Some(_) => (Vec::new(), false),
     };
     let end = found.last().filter(|_| more).map(|view| view.slug.as_str());
     let next_cursor = end.and_then(|end| gateway.cursors.seal(&list, end, now));

@@ -1,0 +1,212 @@
+//! Clients that are slow, silent, many, or speak HTTP/2.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use portcullis_testkit::Principal;
+use reqwest::Method;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    time::{Instant, timeout},
+};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, connect, exchange, rest},
+};
+
+/// A gateway that waits for a client no longer than a second.
+const IMPATIENT: &str = "[server]\nheader_timeout_seconds = 1\nbody_timeout_seconds = 1";
+
+fn head(who: &Principal, more: &str) -> String {
+    format!(
+        "POST /v1/mcps/sample:create_note/invoke HTTP/1.1\r\nhost: x\r\n\
+         authorization: Bearer {}\r\n{more}\r\n",
+        who.token
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_get_to_its_request_is_cut_off() {
+    let gateway = gateway().config(IMPATIENT).start();
+    let begun = Instant::now();
+    let slow: [&[u8]; 5] = [
+        b"",
+        b"G",
+        b"PRI * HTTP/2.0\r\n",
+        b"GET /healthz HTTP/1.1\r\nhost: x\r\n",
+        b"GET /healthz HTTP/1.1\r\nhost: x\r\nx: ",
+    ];
+
+    let cut = join_all(slow.map(|bytes| exchange(&gateway, bytes))).await;
+
+    for (bytes, answer) in slow.iter().zip(cut) {
+        assert!(!answer.contains(" 200 "), "{bytes:?}: {answer}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_header_that_drips_is_cut_off_although_it_never_pauses() {
+    let gateway = gateway().config(IMPATIENT).start();
+    let (mut reader, mut writer) = connect(&gateway).await.into_split();
+    let dripping = async {
+        writer.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nx: ").await?;
+        loop {
+            writer.write_all(b"a").await?;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let ended = async {
+        let mut answer = Vec::new();
+        let _ = reader.read_to_end(&mut answer).await;
+        answer
+    };
+
+    let cut = async {
+        tokio::select! {
+            answer = ended => answer,
+            failed = dripping => { let _: std::io::Result<()> = failed; Vec::new() }
+        }
+    };
+    let answer = timeout(Duration::from_secs(5), cut).await.expect("a connection that ends");
+
+    assert!(!String::from_utf8_lossy(&answer).contains(" 200 "));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kept_connection_that_falls_silent_ends() {
+    let gateway = gateway().config(IMPATIENT).start();
+    let mut stream = connect(&gateway).await;
+    for _ in 0..2 {
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        let mut some = [0; 4096];
+        let read = stream.read(&mut some).await.unwrap();
+        assert!(String::from_utf8_lossy(&some[..read]).contains(" 200 "), "it is kept");
+    }
+    let begun = Instant::now();
+
+    let more = rest(&mut stream).await;
+
+    assert_eq!(more, "");
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_http2_connection_ends() {
+    let gateway = gateway().config(IMPATIENT).start();
+    let mut stream = connect(&gateway).await;
+    // The preface and empty settings; whatever the server says is not answered.
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    let begun = Instant::now();
+
+    rest(&mut stream).await;
+
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_stalls_is_answered_and_the_connection_ends() {
+    let gateway = gateway().config(IMPATIENT).sample().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+
+    for more in ["content-length: 100\r\n", "transfer-encoding: chunked\r\n"] {
+        let begun = Instant::now();
+        let answer = exchange(&gateway, head(&who, more).as_bytes()).await;
+
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{more}: {answer}");
+        assert!(answer.contains("did not arrive within 1 seconds"), "{more}: {answer}");
+        assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_is_cut_off_is_no_call() {
+    let gateway = gateway().sample().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let mut stream = connect(&gateway).await;
+    let sent = head(&who, "content-length: 1000\r\n") + "{\"input\":{";
+    stream.write_all(sent.as_bytes()).await.unwrap();
+    stream.shutdown().await.unwrap();
+
+    let answer = rest(&mut stream).await;
+
+    assert!(!answer.contains(" 200 "), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_over_the_limit_is_refused_whether_its_length_is_told_or_not() {
+    let gateway = gateway().sample().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let size = 3 << 20;
+    let told = || reqwest::Body::from(vec![b' '; size]);
+    let chunked = || {
+        let pieces = vec![Ok::<_, std::convert::Infallible>(vec![b' '; 1 << 16]); size >> 16];
+        reqwest::Body::wrap_stream(futures_util::stream::iter(pieces))
+    };
+    for body in [told(), chunked(), told(), chunked(), told(), chunked()] {
+        let request = gateway.request(Method::POST, "/v1/mcps/sample:create_note/invoke");
+        let answer = gateway.send(request.bearer_auth(&who.token).body(body)).await;
+
+        assert_eq!((answer.status.as_u16(), answer.code()), (413, "payload_too_large"));
+        assert_eq!(answer.at("/error/details/limit_bytes").to_string(), "1048576");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_client_sees_the_answer_although_its_body_was_not_read() {
+    let gateway = gateway().sample().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let path = "/v1/mcps/sample:create_note/invoke";
+
+    for _ in 0..5 {
+        let request = gateway.request(Method::POST, path).bearer_auth("mcp_live_no");
+        let stranger = gateway.send(request.body(vec![b' '; 3 << 20])).await;
+        let request = gateway.request(Method::PUT, path).bearer_auth(&who.token);
+        let lost = gateway.send(request.body(vec![b' '; 3 << 20])).await;
+
+        assert_eq!((stranger.status.as_u16(), lost.status.as_u16()), (401, 405));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http2_without_tls_and_without_upgrade_is_spoken() {
+    let gateway = gateway().sample().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let client = reqwest::Client::builder().http2_prior_knowledge().no_proxy().build().unwrap();
+    let url = format!("{}/v1/mcps/sample:create_note/invoke", gateway.url());
+
+    let calls = (0..50).map(|_| {
+        let body = r#"{"input":{"title":"a","text":"b"}}"#;
+        client.post(&url).bearer_auth(&who.token).body(body).send()
+    });
+    let answers = join_all(calls).await;
+
+    for answer in answers {
+        let answer = answer.unwrap();
+        assert_eq!((answer.status().as_u16(), answer.version()), (200, http::Version::HTTP_2));
+        assert!(answer.headers().contains_key("x-ratelimit-limit"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_idle_connections_leave_room_for_a_call() {
+    let gateway = gateway().sample().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let idle = join_all((0..400).map(|_| connect(&gateway))).await;
+
+    let answer = gateway.get(&who, "/v1/mcps").await;
+
+    assert_eq!((answer.status.as_u16(), idle.len()), (200, 400));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_over_the_limit_wait_and_get_in_when_there_is_room() {
+    let limit = "max_connections = 2";
+    let gateway = gateway().config(&format!("{IMPATIENT}\n{limit}")).start();
+    let silent = [connect(&gateway).await, connect(&gateway).await];
+
+    let answer = gateway.send(gateway.request(Method::GET, "/healthz")).await;
+
+    assert_eq!((answer.status.as_u16(), silent.len()), (200, 2));
+}

@@ -1,0 +1,165 @@
+//! What many tests begin with or look at.
+
+use std::time::Duration;
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::OrgId,
+    limits::{Window, window_offset},
+};
+use portcullis_store::{DatabaseSettings, DatabaseUrl, Store};
+use portcullis_testkit::{Answer, Gateway};
+use reqwest::Method;
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+
+/// The longest a test waits for anything.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Every scope a service account can have.
+pub(crate) const ALL_SCOPES: &str = "mcps:read mcps:invoke providers:read providers:write \
+                                     policies:read audit:read audit:export admin";
+
+/// An enterprise plan so large that no test meets its limits.
+pub(crate) const ENOUGH: [&str; 6] = [
+    "--plan",
+    "enterprise",
+    "--requests-per-minute",
+    "1000000",
+    "--invocations-per-minute",
+    "1000000",
+];
+
+/// The gateway's clock.
+pub(crate) async fn now(gateway: &Gateway) -> Timestamp {
+    let answer = gateway.send(gateway.request(Method::GET, "/healthz")).await;
+    Timestamp::parse_rfc3339(answer.at("/meta/timestamp").as_str().unwrap()).unwrap()
+}
+
+/// An org whose minute lasts for at least half of it yet, so that counts do not begin anew in the
+/// middle of a test.
+pub(crate) async fn org_with_time_left(gateway: &Gateway, plan: &[&str]) -> String {
+    for number in 0.. {
+        let org = gateway.org(&format!("org {number}"), plan);
+        let id: OrgId = org.parse().unwrap();
+        if Window::at(now(gateway).await, window_offset(id)).seconds_left(now(gateway).await) > 30 {
+            return org;
+        }
+    }
+    unreachable!("one of all orgs has time left")
+}
+
+/// Asks until the answer is as wanted; the time it took is bounded by [`PATIENCE`].
+pub(crate) async fn until<F: Future<Output = Answer>>(
+    ask: impl Fn() -> F,
+    wanted: impl Fn(&Answer) -> bool,
+) -> Answer {
+    let mut last = None;
+    let asking = async {
+        loop {
+            let answer = ask().await;
+            if wanted(&answer) {
+                return answer;
+            }
+            last = Some(answer);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    match timeout(PATIENCE, asking).await {
+        Ok(answer) => answer,
+        Err(_) => panic!("it never became so; last: {last:?}"),
+    }
+}
+
+/// Fails unless the answer has all that every answer has to have.
+pub(crate) fn assert_framed(answer: &Answer, what: &str) {
+    let number = |name: &str| -> i64 {
+        answer.header(name).parse().unwrap_or_else(|_| panic!("{what}: `{name}` of {answer:?}"))
+    };
+    let (limit, remaining) = (number("x-ratelimit-limit"), number("x-ratelimit-remaining"));
+    assert!((0..=limit).contains(&remaining), "{what}: {remaining} of {limit}");
+    assert!(number("x-ratelimit-reset") > 1_700_000_000, "{what}");
+    let resource = answer.header("x-ratelimit-resource");
+    assert!(["requests", "invocations", "unauthenticated"].contains(&resource), "{what}");
+    let (policy, state) = (answer.header("ratelimit-policy"), answer.header("ratelimit"));
+    assert!(policy.contains(&format!("\"{resource}\";q={limit};w=60")), "{what}: {policy}");
+    assert!(state.contains(&format!("\"{resource}\";r={remaining};t=")), "{what}: {state}");
+    assert_eq!(answer.header("cache-control"), "no-store", "{what}");
+    assert_eq!(answer.header("x-content-type-options"), "nosniff", "{what}");
+    assert!(is_id(answer.header("x-request-id"), "req_"), "{what}");
+    let status = answer.status.as_u16();
+    assert_eq!(answer.headers.contains_key("retry-after"), [429, 503].contains(&status), "{what}");
+    let challenged = status == 401 || answer.code() == "insufficient_scope";
+    if !answer.text.is_empty() {
+        assert_eq!(answer.headers.contains_key("www-authenticate"), challenged, "{what}");
+    }
+}
+
+/// Fails unless the body is an envelope that belongs to its headers.
+pub(crate) fn assert_enveloped(answer: &Answer, what: &str) {
+    assert_eq!(answer.header("content-type"), "application/json", "{what}");
+    assert_eq!(answer.at("/meta/request_id"), answer.header("x-request-id"), "{what}");
+    let timestamp = answer.at("/meta/timestamp").as_str().unwrap();
+    assert!(Timestamp::parse_rfc3339(timestamp).is_some(), "{what}: {timestamp}");
+    assert_eq!(timestamp.len(), "2026-11-20T11:02:15.123Z".len(), "{what}: {timestamp}");
+    assert!(timestamp.ends_with('Z'), "{what}: {timestamp}");
+    let members: Vec<&String> = answer.json.as_object().unwrap().keys().collect();
+    if answer.status.is_success() {
+        assert!(!members.iter().any(|name| *name == "error"), "{what}: {members:?}");
+    } else {
+        assert!(!members.iter().any(|name| *name == "data"), "{what}: {members:?}");
+        assert!(answer.at("/error/message").as_str().is_some_and(|text| text.ends_with('.')));
+        assert!(answer.at("/error/details").is_object(), "{what}: {answer:?}");
+        assert!(!answer.code().is_empty(), "{what}: {answer:?}");
+    }
+}
+
+/// Whether `text` is this prefix and a ULID.
+pub(crate) fn is_id(text: &str, prefix: &str) -> bool {
+    let ulid = text.strip_prefix(prefix).unwrap_or_default();
+    let crockford = |c: char| c.is_ascii_digit() || (c.is_ascii_uppercase() && !"ILOU".contains(c));
+    ulid.len() == 26 && ulid.chars().all(crockford)
+}
+
+/// `data.items` of a page.
+pub(crate) fn items(answer: &Answer) -> &Vec<Value> {
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    answer.at("/data/items").as_array().unwrap()
+}
+
+/// This member of every item.
+pub(crate) fn members<'a>(answer: &'a Answer, name: &str) -> Vec<&'a str> {
+    items(answer).iter().map(|item| item[name].as_str().unwrap_or("null")).collect()
+}
+
+/// A connection to the gateway's port.
+pub(crate) async fn connect(gateway: &Gateway) -> TcpStream {
+    let address = gateway.url().split_once("://").unwrap().1;
+    TcpStream::connect(address).await.unwrap()
+}
+
+/// Sends these bytes as they are and reads until the gateway ends the connection.
+pub(crate) async fn exchange(gateway: &Gateway, bytes: &[u8]) -> String {
+    let mut stream = connect(gateway).await;
+    stream.write_all(bytes).await.unwrap();
+    rest(&mut stream).await
+}
+
+/// What still comes until the gateway ends the connection.
+pub(crate) async fn rest(stream: &mut TcpStream) -> String {
+    let mut answer = Vec::new();
+    let read = timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
+    // A reset ends a connection as well.
+    let _ = read.expect("the gateway ends the connection");
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// The store of a gateway, for what no command does.
+pub(crate) async fn store(gateway: &Gateway) -> Store {
+    let url = DatabaseUrl::sqlite(gateway.folder().join("portcullis.db"));
+    Store::open(&DatabaseSettings::new(url)).await.unwrap()
+}

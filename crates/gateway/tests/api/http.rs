@@ -1,0 +1,395 @@
+//! What holds for every answer, whatever the route: envelope, headers, paths, methods, bodies, and
+//! which refusal comes first.
+
+use portcullis_testkit::{Answer, Gateway, Principal};
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, exchange, items},
+};
+
+const INVOKE: &str = "/v1/mcps/sample:create_note/invoke";
+
+fn everybody(gateway: &Gateway) -> Principal {
+    gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES)
+}
+
+fn post(
+    gateway: &Gateway,
+    who: &Principal,
+    path: &str,
+    body: impl Into<Vec<u8>>,
+) -> RequestBuilder {
+    gateway.request(Method::POST, path).bearer_auth(&who.token).body(body.into())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_has_its_headers_and_its_envelope() {
+    let gateway = gateway().sample().start();
+    let who = everybody(&gateway);
+    let reader = gateway.service(&who.org, "providers:read");
+    let with = |method, path: &str| gateway.request(method, path).bearer_auth(&who.token);
+    let json = "application/json";
+    let cases = [
+        (200, "data", with(Method::GET, "/v1/mcps/sample:create_note")),
+        (200, "data", with(Method::GET, "/v1/mcps")),
+        (401, "missing_token", gateway.request(Method::GET, "/v1/mcps")),
+        (401, "missing_token", gateway.request(Method::GET, "/v1/nothing")),
+        (401, "missing_token", gateway.request(Method::PATCH, "/v1/mcps")),
+        (401, "missing_token", gateway.request(Method::GET, "/v1")),
+        (
+            403,
+            "insufficient_scope",
+            gateway.request(Method::GET, "/v1/mcps").bearer_auth(&reader.token),
+        ),
+        (404, "not_found", with(Method::GET, "/v1/nothing")),
+        (404, "not_found", with(Method::GET, "/v1/mcps/")),
+        (404, "not_found", with(Method::GET, "/v1/mcps/sample:create_note/")),
+        (404, "not_found", with(Method::GET, "/nothing")),
+        (404, "not_found", gateway.request(Method::GET, "/")),
+        (405, "method_not_allowed", with(Method::PUT, "/v1/mcps")),
+        (405, "method_not_allowed", with(Method::OPTIONS, "/v1/mcps")),
+        (405, "method_not_allowed", gateway.request(Method::POST, "/healthz")),
+        (400, "invalid_request", with(Method::GET, "/v1/mcps?limit=0")),
+        (400, "invalid_request", post(&gateway, &who, INVOKE, "{")),
+        (413, "payload_too_large", post(&gateway, &who, INVOKE, vec![b' '; (1 << 20) + 1])),
+        (
+            415,
+            "unsupported_media_type",
+            with(Method::POST, INVOKE).header("content-type", "text/plain"),
+        ),
+        (
+            415,
+            "unsupported_media_type",
+            post(&gateway, &who, INVOKE, "{}")
+                .header("content-type", json)
+                .header("content-encoding", "gzip"),
+        ),
+    ];
+    for (place, (status, code, request)) in cases.into_iter().enumerate() {
+        let what = format!("case {place}, {status} {code}");
+        let answer = gateway.send(request).await;
+
+        assert_eq!(answer.status, status, "{what}: {}", answer.text);
+        assert_framed(&answer, &what);
+        assert_enveloped(&answer, &what);
+        assert_eq!(if status == 200 { "data" } else { answer.code() }, code, "{what}");
+        if status == 405 {
+            let allow: Vec<&str> = answer.header("allow").split(", ").collect();
+            assert_eq!(answer.at("/error/details/allow"), &json!(allow), "{what}");
+            assert_eq!(allow, ["GET", "HEAD"], "{what}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_request_is_a_get_without_its_body() {
+    let gateway = gateway().sample().start();
+    let who = everybody(&gateway);
+
+    for path in ["/v1/mcps", "/v1/mcps/sample:create_note", "/v1/audit/events", "/healthz"] {
+        let request = gateway.request(Method::HEAD, path).bearer_auth(&who.token);
+        let answer = gateway.send(request).await;
+
+        assert_eq!((answer.status.as_u16(), answer.text.as_str()), (200, ""), "{path}");
+        assert_framed(&answer, path);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_id_in_a_path_is_decoded_once_and_nothing_else_names_a_tool() {
+    let gateway = gateway().sample().start();
+    let who = everybody(&gateway);
+
+    for id in [
+        "sample:create_note",
+        "sample%3Acreate_note",
+        "sample%3acreate_note",
+        "%73ample:create_note",
+    ] {
+        let answer = gateway.get(&who, &format!("/v1/mcps/{id}")).await;
+
+        assert_eq!(answer.at("/data/id"), "sample:create_note", "{id}: {}", answer.text);
+    }
+    for id in [
+        "sample%253Acreate_note",
+        "sample%2Fcreate_note",
+        "sample:create_note%2F",
+        "sample:create_note%00",
+        "sample%EF%BC%9Acreate_note",
+        "sample:%ff",
+        "%ff",
+        "SAMPLE:create_note",
+        "sample:create_note%20",
+        ":create_note",
+        "sample:",
+        "sample",
+    ] {
+        let answer = gateway.get(&who, &format!("/v1/mcps/{id}")).await;
+        let call = gateway.invoke(&who, id, json!({"title": "a", "text": "b"})).await;
+
+        assert_eq!((answer.status.as_u16(), answer.code()), (404, "not_found"), "{id}");
+        assert_eq!(answer.at("/error/details/resource"), "mcp", "{id}");
+        assert_eq!((call.status.as_u16(), call.code()), (404, "not_found"), "{id}");
+        assert_framed(&call, id);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_that_are_no_request_are_refused_without_harm() {
+    let gateway = gateway().start();
+    let long = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(100_000));
+    let many = format!("GET / HTTP/1.1\r\nhost: x\r\n{}\r\n", "a: b\r\n".repeat(1_000));
+    let cases: [&[u8]; 7] = [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: x\r\nbad header\r\n\r\n",
+        b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+        b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n",
+        long.as_bytes(),
+        many.as_bytes(),
+    ];
+    for case in cases {
+        let answer = exchange(&gateway, case).await;
+
+        let shown = String::from_utf8_lossy(case).chars().take(60).collect::<String>();
+        assert!(!answer.contains(" 200 ") && !answer.contains(" 500 "), "{shown:?}: {answer}");
+    }
+
+    let answer = gateway.send(gateway.request(Method::GET, "/healthz")).await;
+
+    assert_eq!(answer.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_whose_length_is_told_twice_is_not_two_requests() {
+    let gateway = gateway().start();
+
+    let smuggled = "POST /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\
+                    transfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n\
+                    host: x\r\nconnection: close\r\n\r\n";
+    let answer = exchange(&gateway, smuggled.as_bytes()).await;
+
+    // Chunked wins and the connection ends there, or the whole is refused (RFC 9112 §6.3).
+    assert!(!answer.contains("/smuggled"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_one_bearer_in_one_header_is_a_credential() {
+    let gateway = gateway().sample().start();
+    let who = everybody(&gateway);
+    let get = || gateway.request(Method::GET, "/v1/mcps");
+    let twice =
+        get().bearer_auth(&who.token).header("authorization", format!("Bearer {}", who.token));
+    let cases = [
+        ("two headers", "invalid_token", twice),
+        ("basic", "invalid_token", get().basic_auth(&who.token, Some(&who.token))),
+        ("no scheme", "invalid_token", get().header("authorization", &who.token)),
+        ("two tokens", "invalid_token", get().bearer_auth(format!("{0} {0}", who.token))),
+        ("a comma", "invalid_token", get().bearer_auth(format!("{0},{0}", who.token))),
+        (
+            "in the query",
+            "missing_token",
+            gateway.request(Method::GET, &format!("/v1/mcps?access_token={}", who.token)),
+        ),
+        ("in a cookie", "missing_token", get().header("cookie", format!("token={}", who.token))),
+        ("another header", "missing_token", get().header("x-api-key", &who.token)),
+    ];
+    for (what, code, request) in cases {
+        let answer = gateway.send(request).await;
+
+        assert_eq!((answer.status.as_u16(), answer.code()), (401, code), "{what}: {}", answer.text);
+        let challenge = answer.header("www-authenticate");
+        assert!(challenge.starts_with("Bearer realm=\"portcullis\""), "{what}");
+        assert_eq!(
+            challenge.contains("error=\"invalid_token\""),
+            code == "invalid_token",
+            "{what}"
+        );
+    }
+
+    let lower = get().header("authorization", format!("bearer {}", who.token));
+    assert_eq!(gateway.send(lower).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_in_a_url_is_refused_also_when_it_is_not_needed() {
+    let gateway = gateway().sample().start();
+    let who = everybody(&gateway);
+
+    for name in ["access_token", "token", "bearer_token"] {
+        let answer = gateway.get(&who, &format!("/v1/mcps?{name}={}", who.token)).await;
+
+        assert_eq!((answer.status.as_u16(), answer.code()), (400, "invalid_request"), "{name}");
+        assert_eq!(answer.at("/error/details/parameter"), name);
+        assert!(!answer.text.contains(&who.token), "{name}: {}", answer.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_is_judged_first_then_the_path_the_limit_the_scope_the_request_and_the_resource() {
+    let gateway = gateway().sample().start();
+    let tight =
+        ["--plan", "enterprise", "--requests-per-minute", "1", "--invocations-per-minute", "1"];
+    let org = crate::given::org_with_time_left(&gateway, &tight).await;
+    let poor = gateway.service(&org, "providers:read");
+    let weak = gateway.service(&gateway.org("other", &ENOUGH), "providers:read");
+    let strong = everybody(&gateway);
+    let bad = |who: &Principal, method, path: &str| {
+        gateway.request(method, path).bearer_auth(&who.token).header("content-type", "text/plain")
+    };
+    let unknown = "/v1/mcps/sample:nothing?limit=x";
+
+    assert_eq!(gateway.get(&poor, "/v1/providers").await.status, 200);
+    let mut unauthenticated = gateway.request(Method::PUT, "/v1/nothing?x=y");
+    unauthenticated = unauthenticated.bearer_auth("mcp_live_no");
+    let cases = [
+        (401, unauthenticated),
+        (404, bad(&poor, Method::GET, "/v1/nothing")),
+        (405, bad(&poor, Method::PUT, unknown)),
+        (429, bad(&poor, Method::GET, unknown)),
+        (403, bad(&weak, Method::GET, unknown)),
+        (403, bad(&weak, Method::POST, "/v1/mcps/sample:nothing/invoke?x=y")),
+        (400, bad(&strong, Method::GET, unknown)),
+        (400, bad(&strong, Method::POST, "/v1/mcps/sample:nothing/invoke?x=y")),
+        (415, bad(&strong, Method::POST, "/v1/mcps/sample:nothing/invoke").body("{")),
+        (404, bad(&strong, Method::GET, "/v1/mcps/sample:nothing")),
+    ];
+    for (place, (status, request)) in cases.into_iter().enumerate() {
+        let answer = gateway.send(request).await;
+
+        assert_eq!(answer.status, status, "case {place}: {}", answer.text);
+        assert_framed(&answer, &format!("case {place}"));
+    }
+}
+
+async fn refused(gateway: &Gateway, who: &Principal, body: impl Into<Vec<u8>>) -> Answer {
+    let request = post(gateway, who, INVOKE, body).header("content-type", "application/json");
+    gateway.send(request).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_is_one_json_object_without_doubts() {
+    let gateway = gateway().sample().start();
+    let who = everybody(&gateway);
+    let deep = |depth: usize| {
+        let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+        format!("{{\"input\":{{\"title\":\"a\",\"text\":\"b\",\"x\":{open}{close}}}}}")
+    };
+    let cases: Vec<(&str, Vec<u8>)> = vec![
+        ("empty", b"".to_vec()),
+        ("white space", b" \n".to_vec()),
+        ("an array", b"[]".to_vec()),
+        ("a text", b"\"input\"".to_vec()),
+        ("null", b"null".to_vec()),
+        ("no input", b"{}".to_vec()),
+        ("input null", b"{\"input\":null}".to_vec()),
+        ("input an array", b"{\"input\":[]}".to_vec()),
+        ("input a text", b"{\"input\":\"{}\"}".to_vec()),
+        ("an unknown member", b"{\"input\":{},\"inputs\":{}}".to_vec()),
+        ("a duplicate", b"{\"input\":{},\"input\":{}}".to_vec()),
+        (
+            "a duplicate inside",
+            b"{\"input\":{\"title\":\"a\",\"text\":\"b\",\"title\":\"c\"}}".to_vec(),
+        ),
+        (
+            "an escaped duplicate",
+            b"{\"input\":{\"title\":\"a\",\"text\":\"b\",\"t\\u0069tle\":\"c\"}}".to_vec(),
+        ),
+        ("something behind", b"{\"input\":{}} {}".to_vec()),
+        ("a comma too many", b"{\"input\":{},}".to_vec()),
+        ("a comment", b"{\"input\":{}/**/}".to_vec()),
+        ("not a number", b"{\"input\":{\"a\":NaN}}".to_vec()),
+        ("a byte order mark", b"\xef\xbb\xbf{\"input\":{}}".to_vec()),
+        ("no UTF-8", b"{\"input\":{\"a\":\"\xff\"}}".to_vec()),
+        ("UTF-16", b"{\0\"\0}\0".to_vec()),
+        ("half a surrogate", b"{\"input\":{\"a\":\"\\ud800\"}}".to_vec()),
+        ("cut off", b"{\"input\":{\"a\":".to_vec()),
+        ("65 levels", deep(63).into_bytes()),
+    ];
+    for (what, body) in cases {
+        let answer = refused(&gateway, &who, body).await;
+
+        assert_eq!(
+            (answer.status.as_u16(), answer.code()),
+            (400, "invalid_request"),
+            "{what}: {}",
+            answer.text
+        );
+        assert_eq!(answer.at("/error/details/executed"), "no", "{what}");
+        assert_eq!(answer.at("/meta/outcome"), "invalid", "{what}");
+        assert_framed(&answer, what);
+    }
+    // 64 levels are JSON to us; the schema is what does not want them.
+    assert_eq!(refused(&gateway, &who, deep(62)).await.code(), "invalid_input");
+    let events = gateway.get(&who, "/v1/audit/events?type=mcp.invocation&limit=200").await;
+    assert_eq!(items(&events).len(), 24, "every attempt is recorded");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_or_misplaced_parameter_is_named() {
+    let gateway = gateway().sample().start();
+    let who = everybody(&gateway);
+
+    for (path, parameter) in [
+        ("/v1/mcps?provder=x", "provder"),
+        ("/v1/mcps?q=a&q=b", "q"),
+        ("/v1/mcps?q=", "q"),
+        ("/v1/mcps?provider=,", "provider"),
+        ("/v1/mcps?view=fully", "view"),
+        ("/v1/mcps?view=basic,full", "view"),
+        ("/v1/mcps?access=maybe", "access"),
+        ("/v1/mcps?limit=201", "limit"),
+        ("/v1/mcps?cursor=c1.AAAA", "cursor"),
+        ("/v1/mcps/sample:create_note?view=full", "view"),
+        ("/v1/providers?status=fine", "status"),
+        ("/v1/providers?owner=you", "owner"),
+        ("/v1/policies?effect=allow", "effect"),
+        ("/v1/policies/permit-all?vrsion=1", "vrsion"),
+        ("/v1/audit/events?actr=x", "actr"),
+        ("/v1/audit/events?actor=alice", "actor"),
+        ("/v1/audit/events?actor=", "actor"),
+        ("/v1/audit/events?from=yesterday", "from"),
+        ("/v1/audit/events?from=2026-11-20T11:02:15", "from"),
+        ("/v1/audit/events?from=2026-11-20T11:02:15Z&to=2026-11-20T11:02:15Z", "to"),
+        ("/v1/audit/events?order=up", "order"),
+        ("/v1/audit/events?order=asc,desc", "order"),
+        ("/v1/audit/events?tail=true", "tail"),
+        ("/v1/audit/events?decision=maybe", "decision"),
+        ("/v1/audit/events?outcome=bad", "outcome"),
+        ("/v1/audit/events?dlp_result=none", "dlp_result"),
+        ("/v1/audit/events?request_id=1", "request_id"),
+    ] {
+        let answer = gateway.get(&who, path).await;
+
+        assert_eq!(
+            (answer.status.as_u16(), answer.code()),
+            (400, "invalid_request"),
+            "{path}: {}",
+            answer.text
+        );
+        assert_eq!(answer.at("/error/details/parameter"), parameter, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trace_is_recorded_when_it_is_well_formed_and_the_request_id_is_always_ours() {
+    let gateway = gateway().sample().start();
+    let who = everybody(&gateway);
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let given = format!("00-{trace}-00f067aa0ba902b7-01");
+
+    for (sent, recorded) in [(given.as_str(), json!(trace)), ("00-nonsense", Value::Null)] {
+        let body = r#"{"input":{"title":"a","text":"b"}}"#;
+        let request = post(&gateway, &who, INVOKE, body);
+        let request = request.header("traceparent", sent).header("x-request-id", "req_mine");
+        let answer = gateway.send(request).await;
+        let event = gateway.get(&who, &format!("/v1/audit/events/{}", answer.event_id())).await;
+
+        assert_ne!(answer.header("x-request-id"), "req_mine");
+        assert_eq!(event.at("/data/request/trace_id"), &recorded, "{}", event.text);
+        assert_eq!(event.at("/data/request/id"), answer.at("/meta/request_id"));
+    }
+}

@@ -1,0 +1,225 @@
+//! Rate limits: exact under concurrency, shown on every answer, and whose they are.
+
+use futures_util::future::join_all;
+use portcullis_testkit::{Answer, Gateway};
+use reqwest::Method;
+use serde_json::json;
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, assert_enveloped, assert_framed, now, org_with_time_left, until},
+};
+
+/// Three requests and two invocations a minute, or whatever is asked for.
+fn plan<'a>(requests: &'a str, invocations: &'a str) -> [&'a str; 6] {
+    [
+        "--plan",
+        "enterprise",
+        "--requests-per-minute",
+        requests,
+        "--invocations-per-minute",
+        invocations,
+    ]
+}
+
+fn count(answers: &[Answer], status: u16) -> usize {
+    answers.iter().filter(|answer| answer.status == status).count()
+}
+
+fn note() -> serde_json::Value {
+    json!({"title": "a", "text": "b"})
+}
+
+/// The three numbers and the name.
+fn shown(answer: &Answer) -> (i64, i64, String) {
+    let number = |name| answer.header(name).parse().unwrap();
+    let resource = answer.header("x-ratelimit-resource").to_owned();
+    (number("x-ratelimit-limit"), number("x-ratelimit-remaining"), resource)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_sixty_requests_at_once_exactly_as_many_pass_as_the_plan_allows() {
+    let gateway = gateway().sample().start();
+    let org = org_with_time_left(&gateway, &plan("20", "5")).await;
+    let both = [gateway.service(&org, ALL_SCOPES), gateway.user(&org, "member", "mcps:read")];
+
+    let calls = (0..60).map(|n| gateway.get(&both[n % 2], "/v1/mcps"));
+    let answers = join_all(calls).await;
+
+    assert_eq!((count(&answers, 200), count(&answers, 429)), (20, 40));
+    let mut left: Vec<i64> = answers
+        .iter()
+        .filter(|answer| answer.status == 200)
+        .map(|answer| shown(answer).1)
+        .collect();
+    left.sort_unstable();
+    assert!(left.iter().all(|left| (0..20).contains(left)), "{left:?}");
+    for answer in answers {
+        assert_framed(&answer, "one of sixty");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_forty_invocations_at_once_exactly_as_many_pass_as_the_plan_allows() {
+    let gateway = gateway().sample().start();
+    let org = org_with_time_left(&gateway, &plan("1000", "10")).await;
+    let who = gateway.service(&org, ALL_SCOPES);
+
+    let calls = (0..40).map(|_| gateway.invoke(&who, "sample:create_note", note()));
+    let answers = join_all(calls).await;
+
+    assert_eq!((count(&answers, 200), count(&answers, 429)), (10, 30));
+    let events = gateway.get(&who, "/v1/audit/events?type=mcp.invocation&outcome=rate_limited");
+    let limited = crate::given::items(&events.await).len();
+    assert_eq!(limited, 30, "every attempt is recorded");
+    assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200, "only invocations are used up");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_429_tells_when_to_come_back_and_costs_nothing() {
+    let gateway = gateway().sample().start();
+    let org = org_with_time_left(&gateway, &plan("3", "1")).await;
+    let who = gateway.service(&org, ALL_SCOPES);
+    assert_eq!(gateway.invoke(&who, "sample:create_note", note()).await.status, 200);
+
+    let invocations = gateway.invoke(&who, "sample:create_note", note()).await;
+    let last = gateway.get(&who, "/v1/mcps").await;
+    let requests = gateway.get(&who, "/v1/mcps").await;
+    let again = gateway.invoke(&who, "sample:create_note", note()).await;
+
+    assert_eq!(shown(&invocations), (1, 0, "invocations".to_owned()));
+    assert_eq!((last.status.as_u16(), shown(&last)), (200, (3, 0, "requests".to_owned())));
+    for (answer, resource, limit) in
+        [(&invocations, "invocations", 1), (&requests, "requests", 3), (&again, "requests", 3)]
+    {
+        assert_eq!((answer.status.as_u16(), answer.code()), (429, "rate_limited"));
+        assert_framed(answer, resource);
+        assert_enveloped(answer, resource);
+        let details = answer.at("/error/details");
+        assert_eq!((&details["resource"], &details["limit"]), (&json!(resource), &json!(limit)));
+        assert_eq!(shown(answer), (limit, 0, resource.to_owned()));
+        let wait: i64 = answer.header("retry-after").parse().unwrap();
+        let reset: i64 = answer.header("x-ratelimit-reset").parse().unwrap();
+        assert_eq!(details["retry_after"].to_string(), wait.to_string());
+        assert!((1..=60).contains(&wait), "{wait}");
+        let waited = now(&gateway).await.as_seconds() + wait;
+        assert!((reset..=reset + 3).contains(&waited), "{waited} for {reset}");
+        let reset_at = portcullis_core::clock::Timestamp::from_micros(reset * 1_000_000);
+        assert_eq!(details["reset_at"], json!(reset_at));
+    }
+    assert_eq!(invocations.at("/error/details/executed"), "no");
+    assert_eq!(again.at("/meta/outcome"), &serde_json::Value::Null, "it was no attempt");
+    let head = gateway.request(Method::HEAD, "/v1/mcps").bearer_auth(&who.token);
+    assert_eq!(gateway.send(head).await.status, 429);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_denied_call_costs_an_invocation_and_one_that_names_no_tool_does_not() {
+    let policies = "@id(\"never\") forbid (principal, action, resource);";
+    let gateway = gateway().sample().policies(policies).start();
+    let org = org_with_time_left(&gateway, &plan("100", "50")).await;
+    let (who, reader) = (gateway.service(&org, ALL_SCOPES), gateway.service(&org, "mcps:read"));
+    let remaining = |answer: &Answer| {
+        assert_eq!(answer.header("x-ratelimit-resource"), "invocations");
+        shown(answer).1
+    };
+
+    let denied = gateway.invoke(&who, "sample:create_note", note()).await;
+    let unknown = gateway.invoke(&who, "sample:nothing", note()).await;
+    let unreadable = gateway.post(&who, "/v1/mcps/sample:create_note/invoke", "{").await;
+    let unscoped = gateway.invoke(&reader, "sample:create_note", note()).await;
+    let misfit = gateway.invoke(&who, "sample:create_note", json!({})).await;
+
+    assert_eq!((denied.status.as_u16(), remaining(&denied)), (403, 49));
+    assert_eq!((unknown.status.as_u16(), remaining(&unknown)), (404, 49));
+    assert_eq!((unreadable.status.as_u16(), remaining(&unreadable)), (400, 49));
+    assert_eq!((unscoped.status.as_u16(), remaining(&unscoped)), (403, 49));
+    assert_eq!((misfit.status.as_u16(), remaining(&misfit)), (400, 48));
+    let both = misfit.header("ratelimit-policy");
+    assert_eq!(both, "\"requests\";q=100;w=60, \"invocations\";q=50;w=60");
+    assert!(misfit.header("ratelimit").starts_with("\"requests\";r=95;t="), "{misfit:?}");
+    assert_framed(&misfit, "misfit");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_plans_are_those_that_were_promised_and_a_change_is_seen() {
+    let gateway = gateway().start();
+    let org = org_with_time_left(&gateway, &[]).await;
+    let who = gateway.user(&org, "auditor", "mcps:read");
+    let limit = async || gateway.get(&who, "/v1/mcps").await.header("x-ratelimit-limit").to_owned();
+    assert_eq!(limit().await, "60");
+
+    for (change, wanted) in [
+        (["--plan", "pro"].as_slice(), "\"requests\";q=600;w=60, \"invocations\";q=100;w=60"),
+        (&["--plan", "free"], "\"requests\";q=60;w=60, \"invocations\";q=10;w=60"),
+        (&plan("7", "2"), "\"requests\";q=7;w=60, \"invocations\";q=2;w=60"),
+    ] {
+        let mut command = vec!["org", "set-plan", &org];
+        command.extend(change);
+        gateway.admin(&command);
+        // The head of an unknown path costs a request like any other, so few are asked.
+        until(
+            || gateway.get(&who, "/v1/nothing"),
+            |answer| answer.header("ratelimit-policy") == wanted,
+        )
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orgs_do_not_share_their_limits_and_a_restart_begins_anew() {
+    let mut gateway = gateway().start();
+    let org = org_with_time_left(&gateway, &plan("1", "1")).await;
+    let who = gateway.user(&org, "admin", "mcps:read");
+    let other = gateway.user(&gateway.org("other", &plan("1", "1")), "admin", "mcps:read");
+    assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
+    assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 429);
+    assert_eq!(gateway.get(&other, "/v1/mcps").await.status, 200);
+
+    gateway.stop();
+    gateway.start();
+
+    assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
+}
+
+/// Sends a request without a valid token as if from this address.
+async fn stranger(gateway: &Gateway, from: &str, bearer: Option<&str>) -> Answer {
+    let mut request = gateway.request(Method::GET, "/v1/mcps").header("x-forwarded-for", from);
+    if let Some(bearer) = bearer {
+        request = request.bearer_auth(bearer);
+    }
+    gateway.send(request).await
+}
+
+/// The buckets of sources begin anew with each minute: waits for one that has time left.
+async fn minute_with_time_left(gateway: &Gateway) {
+    while now(gateway).await.as_seconds() % 60 > 45 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_gets_sixty_refusals_a_minute_and_its_valid_tokens_pass_all_the_same() {
+    let gateway = gateway().config("[server]\ntrusted_proxies = [\"127.0.0.0/8\"]").start();
+    let who = gateway.user(&gateway.org("acme", &[]), "admin", "mcps:read");
+    let fresh = gateway.user(&who.org, "auditor", "mcps:read");
+    minute_with_time_left(&gateway).await;
+    let bad = "203.0.113.7";
+    assert_eq!(stranger(&gateway, bad, Some(&who.token)).await.status, 200);
+
+    let garbage = "mcp_live_000000000000000000000000000000000000";
+    let answers =
+        join_all((0..100).map(|n| stranger(&gateway, bad, (n % 2 == 0).then_some(garbage)))).await;
+
+    assert_eq!((count(&answers, 401), count(&answers, 429)), (60, 40));
+    for answer in &answers {
+        assert_framed(answer, "a stranger");
+        assert_eq!((shown(answer).0, shown(answer).2.as_str()), (60, "unauthenticated"));
+        if answer.status == 429 {
+            assert_eq!(answer.at("/error/details/resource"), "unauthenticated");
+        }
+    }
+    assert_eq!(stranger(&gateway, bad, Some(&who.token)).await.status, 200, "a known token");
+    assert_eq!(stranger(&gateway, bad, Some(&fresh.token)).await.status, 200, "a new one");
+    assert_eq!(stranger(&gateway, "203.0.113.8", None).await.status, 401, "another source");
+}

@@ -1,0 +1,363 @@
+//! `DELETE /v1/auth/token`, and who every other route lets in.
+
+use std::fmt::Write as _;
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{GrantId, OrgId, PrincipalId, TokenId},
+    principal::{AuthMethod, Role, ScopeSet},
+    random::Random,
+    token::{Token, TokenKind},
+};
+use portcullis_store::TokenRecord;
+use portcullis_testkit::{Answer, Gateway, Principal};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, assert_framed, items, members, now, store, until},
+};
+
+#[derive(Debug)]
+struct Filled(u8);
+
+impl Random for Filled {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(self.0);
+    }
+}
+
+/// Stores a token that no command would make.
+async fn plant(
+    gateway: &Gateway,
+    whose: &Principal,
+    number: u8,
+    change: impl FnOnce(&mut TokenRecord),
+) -> Principal {
+    let kind = if whose.id.starts_with("sa_") { TokenKind::Service } else { TokenKind::User };
+    let mut id = String::from("01M7W9Y2TK00000000000000");
+    write!(id, "{number:02}").unwrap();
+    let issued_at = now(gateway).await;
+    let mut record = TokenRecord {
+        id: format!("tok_{id}").parse().unwrap(),
+        kind,
+        org_id: whose.org.parse().unwrap(),
+        principal_id: whose.id.parse().unwrap(),
+        via: None,
+        grant_id: format!("grn_{id}").parse::<GrantId>().unwrap(),
+        parent_id: None,
+        scopes: "mcps:read".parse::<ScopeSet>().unwrap(),
+        label: None,
+        method: AuthMethod::Operator,
+        issued_at,
+        expires_at: issued_at.plus_seconds(3600),
+        revoked_at: None,
+        last_used_at: None,
+        allowed_cidrs: None,
+    };
+    change(&mut record);
+    let token = Token::generate(record.kind, &Filled(number));
+    store(gateway).await.insert_token(&record, &token.hash()).await.unwrap();
+    let token_id = record.id.to_string();
+    Principal { token: token.secret().expose().to_owned(), token_id, ..whose.clone() }
+}
+
+async fn revoke(gateway: &Gateway, who: &Principal, token_id: Option<&str>) -> Answer {
+    let path = token_id.map_or_else(
+        || "/v1/auth/token".to_owned(),
+        |token_id| format!("/v1/auth/token?token_id={token_id}"),
+    );
+    gateway.send(gateway.request(Method::DELETE, &path).bearer_auth(&who.token)).await
+}
+
+/// Another token of the same principal.
+fn second(gateway: &Gateway, who: &Principal, more: &[&str]) -> Principal {
+    let mut command = vec!["token", "create", "--principal", &who.id];
+    command.extend(more);
+    let made = gateway.admin(&command);
+    let member = |name: &str| made[name].as_str().unwrap().to_owned();
+    Principal { token: member("token"), token_id: member("id"), ..who.clone() }
+}
+
+fn status(answer: &Answer) -> (u16, &str) {
+    (answer.status.as_u16(), answer.code())
+}
+
+/// Every route that needs a token, with the scope it asks for.
+fn routes() -> Vec<(Method, String, Option<&'static str>)> {
+    let document: Value = serde_json::from_str(&gateway().prepare().run(&["openapi"])).unwrap();
+    let mut found = Vec::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            let method: Method = method.to_uppercase().parse().unwrap();
+            let scope = match (method.as_str(), path.as_str()) {
+                ("GET", "/healthz" | "/readyz" | "/openapi.json") => {
+                    assert_eq!(operation["security"], json!([{}]), "{path}");
+                    continue;
+                }
+                ("GET", "/v1/mcps" | "/v1/mcps/{id}") => Some("mcps:read"),
+                ("POST", "/v1/mcps/{id}/invoke") => Some("mcps:invoke"),
+                ("GET", "/v1/providers" | "/v1/providers/{id}") => Some("providers:read"),
+                ("GET", "/v1/policies" | "/v1/policies/{id}") => Some("policies:read"),
+                ("GET", "/v1/audit/events" | "/v1/audit/events/{id}")
+                | ("DELETE", "/v1/auth/token") => None,
+                other => panic!("say which scope {other:?} needs"),
+            };
+            found.push((method, path.replace("{id}", "sample:create_note"), scope));
+        }
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_route_lets_a_stranger_in() {
+    let gateway =
+        gateway().config("[server]\ntrusted_proxies = [\"127.0.0.0/8\"]").sample().start();
+    let org = gateway.org("acme", &ENOUGH);
+    let who = gateway.user(&org, "admin", ALL_SCOPES);
+    let moment = now(&gateway).await;
+    let expired = plant(&gateway, &who, 1, |token| token.expires_at = moment).await;
+    let refresh = plant(&gateway, &who, 2, |token| token.kind = TokenKind::Refresh).await;
+    let revoked = plant(&gateway, &who, 3, |token| token.revoked_at = Some(moment)).await;
+    let unknown = Token::generate(TokenKind::User, &Filled(9));
+    let elsewhere = second(&gateway, &who, &["--allowed-from", "203.0.113.0/24,2001:db8::/32"]);
+    let wrong_prefix = who.token.replace("mcp_live_", "svc_live_");
+    let mut wrong_checksum = who.token.clone();
+    let last = wrong_checksum.pop().unwrap();
+    wrong_checksum.push(if last == 'a' { 'b' } else { 'a' });
+    let cases = [
+        ("missing_token", None),
+        ("invalid_token", Some("")),
+        ("invalid_token", Some("nonsense")),
+        ("invalid_token", Some("mcp_live_")),
+        ("invalid_token", Some(wrong_checksum.as_str())),
+        ("invalid_token", Some(&wrong_prefix)),
+        ("invalid_token", Some(unknown.secret().expose())),
+        ("invalid_token", Some(&refresh.token)),
+        ("invalid_token", Some(&elsewhere.token)),
+        ("token_expired", Some(&expired.token)),
+        ("token_revoked", Some(&revoked.token)),
+    ];
+    for (method, path, _) in routes() {
+        for (number, (code, bearer)) in cases.iter().enumerate() {
+            // Each from a source of its own, lest the source's limit be what says no.
+            let source = format!("198.51.100.{number}");
+            let mut request = gateway.request(method.clone(), &path);
+            request = request.header("x-forwarded-for", source);
+            if let Some(bearer) = bearer {
+                request = request.bearer_auth(bearer);
+            }
+            let answer = gateway.send(request).await;
+            let what = format!("{method} {path}, case {number}");
+            assert_eq!(status(&answer), (401, *code), "{what}");
+            assert_framed(&answer, &what);
+            assert!(!answer.text.contains("sample"), "{what}: {}", answer.text);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_route_asks_for_its_scope_and_for_no_other() {
+    let gateway = gateway().sample().start();
+    let org = gateway.org("acme", &ENOUGH);
+    let all: Vec<&str> = ALL_SCOPES.split(' ').collect();
+
+    for scope in &all {
+        let others: Vec<&str> = all.iter().filter(|other| *other != scope).copied().collect();
+        let weak = gateway.service(&org, &others.join(" "));
+        for (method, path, needs) in routes() {
+            if needs != Some(scope) {
+                continue;
+            }
+            let request = gateway.request(method.clone(), &path).bearer_auth(&weak.token);
+            let answer = gateway.send(request).await;
+
+            assert_eq!(status(&answer), (403, "insufficient_scope"), "{method} {path}");
+            assert_eq!(answer.at("/error/details/required_scope"), scope);
+            assert_eq!(answer.at("/error/details/policy"), "token-scopes");
+            assert!(answer.at("/error/details/reason").as_str().unwrap().contains(scope));
+            assert!(answer.header("www-authenticate").contains("error=\"insufficient_scope\""));
+            assert!(answer.header("www-authenticate").contains(&format!("scope=\"{scope}\"")));
+            assert_framed(&answer, &path);
+        }
+    }
+    let (none, one) =
+        (gateway.service(&org, "providers:write"), gateway.service(&org, "mcps:read"));
+    assert_eq!(gateway.get(&none, "/v1/audit/events").await.status, 200);
+    assert_eq!(gateway.get(&one, "/v1/mcps/sample:create_note").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_token_is_refused_at_once_by_the_node_that_revoked_it() {
+    let gateway = gateway().start();
+    let org = gateway.org("acme", &ENOUGH);
+    let who = gateway.user(&org, "admin", ALL_SCOPES);
+    let other = second(&gateway, &who, &["--scopes", "mcps:read"]);
+    for token in [&who, &other] {
+        assert_eq!(gateway.get(token, "/v1/mcps").await.status, 200, "it is known by now");
+    }
+
+    let revoked = revoke(&gateway, &other, None).await;
+
+    assert_eq!(revoked.status, 200, "{}", revoked.text);
+    let data = json!({"revoked": true, "token_id": other.token_id, "descendants_revoked": 0});
+    assert_eq!(revoked.at("/data"), &data);
+    assert_eq!(status(&gateway.get(&other, "/v1/mcps").await), (401, "token_revoked"));
+    assert_eq!(status(&revoke(&gateway, &other, None).await), (401, "token_revoked"));
+    assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200, "it is another grant");
+    let events = gateway.get(&who, "/v1/audit/events?type=token.revoked").await;
+    assert_eq!(members(&events, "type"), ["token.revoked"]);
+    let event = &items(&events)[0];
+    assert_eq!(
+        (&event["target"]["id"], &event["actor"]["id"]),
+        (&json!(other.token_id), &json!(who.id))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_may_revoke_ones_own_tokens_and_an_admin_any_of_the_org() {
+    let gateway = gateway().start();
+    let org = gateway.org("acme", &ENOUGH);
+    let admin = gateway.user(&org, "admin", ALL_SCOPES);
+    let plain = second(&gateway, &admin, &[]);
+    let member = gateway.user(&org, "member", "mcps:read");
+    let own = second(&gateway, &member, &[]);
+    let stranger = gateway.user(&gateway.org("other", &ENOUGH), "admin", ALL_SCOPES);
+    let unknown = "tok_01M7W9Y2TK0000000000000000";
+
+    for (who, token_id) in [
+        (&member, admin.token_id.as_str()),
+        (&plain, &member.token_id),
+        (&stranger, &member.token_id),
+        (&stranger, &admin.token_id),
+        (&admin, &stranger.token_id),
+        (&admin, unknown),
+        (&admin, "tok_x"),
+        (&admin, &member.id),
+    ] {
+        let answer = revoke(&gateway, who, Some(token_id)).await;
+
+        assert_eq!(status(&answer), (404, "not_found"), "{token_id}: {}", answer.text);
+        assert_eq!(answer.at("/error/details"), &json!({"resource": "token", "id": token_id}));
+    }
+    assert_eq!(status(&revoke(&gateway, &admin, Some("")).await), (400, "invalid_request"));
+    for (who, token_id) in
+        [(&member, &own.token_id), (&member, &own.token_id), (&admin, &member.token_id)]
+    {
+        assert_eq!(revoke(&gateway, who, Some(token_id)).await.status, 200, "{token_id}");
+    }
+    for gone in [&own, &member] {
+        assert_eq!(status(&gateway.get(gone, "/v1/mcps").await), (401, "token_revoked"));
+    }
+    for live in [&admin, &plain, &stranger] {
+        assert_eq!(gateway.get(live, "/v1/mcps").await.status, 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_descends_from_a_token_falls_with_it() {
+    let gateway = gateway().start();
+    let root = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let root_id: TokenId = root.token_id.parse().unwrap();
+    let child = plant(&gateway, &root, 1, |token| token.parent_id = Some(root_id)).await;
+    let child_id: TokenId = child.token_id.parse().unwrap();
+    let grandchild = plant(&gateway, &root, 2, |token| token.parent_id = Some(child_id)).await;
+    let sibling = plant(&gateway, &root, 3, |_| {}).await;
+    for who in [&root, &child, &grandchild, &sibling] {
+        assert_eq!(gateway.get(who, "/v1/mcps").await.status, 200);
+    }
+
+    let answer = revoke(&gateway, &sibling, Some(&root.token_id)).await;
+
+    assert_eq!(answer.at("/data/descendants_revoked"), 2, "{}", answer.text);
+    for who in [&root, &child, &grandchild] {
+        assert_eq!(status(&gateway.get(who, "/v1/mcps").await), (401, "token_revoked"));
+    }
+    assert_eq!(gateway.get(&sibling, "/v1/mcps").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_shell_revokes_a_running_node_refuses_within_seconds() {
+    let gateway = gateway().start();
+    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", "mcps:read");
+    assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
+
+    let told = gateway.admin(&["token", "revoke", &who.token_id]);
+    let begun = tokio::time::Instant::now();
+    let refused = until(|| gateway.get(&who, "/v1/mcps"), |answer| answer.status == 401).await;
+
+    assert_eq!(told["revoked"], who.token_id.as_str());
+    assert_eq!(refused.code(), "token_revoked");
+    assert!(begun.elapsed().as_secs_f64() < 6.0, "{:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_runs_out_while_it_is_known_is_refused() {
+    let gateway = gateway().start();
+    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", "mcps:read");
+    let soon = now(&gateway).await.plus_seconds(2);
+    let brief = plant(&gateway, &who, 1, |token| token.expires_at = soon).await;
+    assert_eq!(gateway.get(&brief, "/v1/mcps").await.status, 200);
+
+    let refused = until(|| gateway.get(&brief, "/v1/mcps"), |answer| answer.status == 401).await;
+
+    assert_eq!(refused.code(), "token_expired");
+    assert_eq!(refused.at("/error/details/expired_at"), &json!(soon));
+    let told = refused.at("/meta/timestamp").as_str().unwrap();
+    assert!(Timestamp::parse_rfc3339(told).unwrap() >= soon, "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_role_cuts_existing_tokens_down_and_a_disabled_principal_has_none() {
+    let gateway = gateway().start();
+    let who = gateway.user(&gateway.org("acme", &ENOUGH), "admin", ALL_SCOPES);
+    let (org, id): (OrgId, PrincipalId) = (who.org.parse().unwrap(), who.id.parse().unwrap());
+    let store = store(&gateway).await;
+    assert_eq!(gateway.get(&who, "/v1/policies").await.status, 200);
+
+    store.set_role(org, id, Role::Member).await.unwrap();
+    let cut = until(|| gateway.get(&who, "/v1/policies"), |answer| answer.status == 403).await;
+    assert_eq!(cut.code(), "insufficient_scope");
+    assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
+
+    store.disable_principal(org, id, now(&gateway).await).await.unwrap();
+    let gone = until(|| gateway.get(&who, "/v1/mcps"), |answer| answer.status == 401).await;
+    assert_eq!(gone.code(), "token_revoked");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disabled_org_lets_nobody_in() {
+    let gateway = gateway().start();
+    let who = gateway.user(&gateway.org("acme", &ENOUGH), "admin", ALL_SCOPES);
+    let other = gateway.user(&gateway.org("other", &ENOUGH), "admin", ALL_SCOPES);
+    assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
+
+    let org: OrgId = who.org.parse().unwrap();
+    store(&gateway).await.disable_org(org, now(&gateway).await).await.unwrap();
+    until(|| gateway.get(&who, "/v1/mcps"), |answer| answer.status == 401).await;
+
+    assert_eq!(gateway.get(&other, "/v1/mcps").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_bound_to_networks_works_from_there_only() {
+    let gateway = gateway().config("[server]\ntrusted_proxies = [\"127.0.0.0/8\"]").start();
+    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", "mcps:read");
+    let bound = second(&gateway, &who, &["--allowed-from", "203.0.113.0/24,2001:db8::/32"]);
+
+    for (from, wanted) in [
+        ("203.0.113.7", 200),
+        ("2001:db8::7", 200),
+        ("::ffff:203.0.113.7", 200),
+        ("203.0.114.7", 401),
+        ("203.0.113.7, 198.51.100.1", 401),
+        ("203.0.113.7", 200),
+    ] {
+        let request = gateway.request(Method::GET, "/v1/mcps").bearer_auth(&bound.token);
+        let answer = gateway.send(request.header("x-forwarded-for", from)).await;
+
+        assert_eq!(answer.status, wanted, "{from}: {}", answer.text);
+    }
+    assert_eq!(status(&gateway.get(&bound, "/v1/mcps").await), (401, "invalid_token"));
+}

@@ -1,0 +1,214 @@
+//! `GET /v1/mcps`, `GET /v1/mcps/{id}`: the catalogue as a caller sees it.
+
+use portcullis_testkit::{Gateway, McpServer, Principal, tool};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items, members, until},
+};
+
+fn everybody(gateway: &Gateway) -> Principal {
+    gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES)
+}
+
+const SAMPLE: [&str; 5] = [
+    "sample:always_fails",
+    "sample:create_note",
+    "sample:get_customer",
+    "sample:list_items",
+    "sample:slow_echo",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_catalogue_is_listed_by_id_and_filtered() {
+    let server = McpServer::start(vec![tool("b"), tool("C"), tool("a"), tool("d.e-f_1")]).await;
+    let gateway = gateway().sample().http("other", &server.url(), "protocol = \"legacy\"").start();
+    let who = everybody(&gateway);
+    let other = ["other:C", "other:a", "other:b", "other:d.e-f_1"];
+    let all: Vec<&str> = other.into_iter().chain(SAMPLE).collect();
+
+    for (query, wanted) in [
+        ("", all.as_slice()),
+        ("?provider=other", &other),
+        ("?provider=other,sample", &all),
+        ("?provider=nothing", &[]),
+        ("?q=CUSTOMER", &["sample:get_customer"]),
+        ("?q=d.E-f", &["other:d.e-f_1"]),
+        ("?q=gives%20back&provider=other", &other),
+        ("?q=echo+slowly", &["sample:slow_echo"]),
+        ("?access=allow&provider=sample", &SAMPLE),
+        ("?access=deny", &[]),
+        ("?limit=200", &all),
+    ] {
+        let answer = gateway.get(&who, &format!("/v1/mcps{query}")).await;
+
+        assert_eq!(members(&answer, "id"), wanted, "{query}");
+        assert_eq!(answer.at("/meta/pagination/next_cursor"), &Value::Null, "{query}");
+        assert_enveloped(&answer, query);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_is_shown_with_its_claims_and_in_full_with_its_schemas() {
+    let gateway = gateway().sample().start();
+    let who = everybody(&gateway);
+
+    let basic = gateway.get(&who, "/v1/mcps?q=sample:list_items").await;
+    let full = gateway.get(&who, "/v1/mcps?q=sample:list_items&view=full").await;
+    let one = gateway.get(&who, "/v1/mcps/sample:list_items").await;
+
+    let basic = items(&basic)[0].as_object().unwrap();
+    let names: Vec<&str> = basic.keys().map(String::as_str).collect();
+    let wanted = [
+        "id",
+        "provider",
+        "name",
+        "title",
+        "description",
+        "access",
+        "status",
+        "version",
+        "annotations",
+        "updated_at",
+    ];
+    assert_eq!(names, wanted);
+    assert_eq!((&basic["provider"], &basic["name"]), (&json!("sample"), &json!("list_items")));
+    assert_eq!((&basic["access"], &basic["status"]), (&json!("allow"), &json!("available")));
+    assert!(basic["version"].as_str().unwrap().starts_with("sha256:"));
+    assert_eq!(basic["annotations"]["readOnlyHint"], true);
+    assert_eq!(&items(&full)[0], one.at("/data"));
+    assert_eq!(one.at("/data/input_schema/properties/limit/maximum").to_string(), "1000");
+    assert_eq!(one.at("/data/output_schema/type"), "object");
+    let provider = gateway.get(&who, "/v1/providers").await;
+    assert_eq!(one.at("/data/provider_id"), &items(&provider)[0]["id"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn access_is_what_policy_would_say_to_this_caller() {
+    let policies = r#"
+        @id("members") permit (principal in Mcp::Role::"member", action, resource);
+        @id("no-notes") forbid (principal, action == Mcp::Action::"sample:create_note", resource);
+        @id("short-lists") forbid (principal, action == Mcp::Action::"sample:list_items", resource)
+            when { context has input && context.input has limit && context.input.limit > 100 };
+    "#;
+    let gateway = gateway().sample().policies(policies).start();
+    let org = gateway.org("acme", &ENOUGH);
+    let member = gateway.user(&org, "member", "mcps:read");
+    let service = gateway.service(&org, "mcps:read");
+
+    let ids = async |who, access: &str| {
+        let answer = gateway.get(who, &format!("/v1/mcps?access={access}")).await;
+        members(&answer, "id").join(" ")
+    };
+
+    assert_eq!(ids(&member, "deny").await, "sample:create_note");
+    assert_eq!(ids(&member, "conditional").await, "sample:list_items");
+    assert_eq!(
+        ids(&member, "allow").await,
+        "sample:always_fails sample:get_customer sample:slow_echo"
+    );
+    assert_eq!(ids(&member, "deny,conditional").await, "sample:create_note sample:list_items");
+    assert_eq!(ids(&service, "deny").await, SAMPLE.join(" "));
+    let one = gateway.get(&service, "/v1/mcps/sample:slow_echo").await;
+    assert_eq!(one.at("/data/access"), "deny");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_join_without_gaps_and_a_cursor_opens_its_own_list_only() {
+    let gateway = gateway().sample().start();
+    let who = everybody(&gateway);
+    let other = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
+    let (mut seen, mut query) = (Vec::new(), "?limit=2".to_owned());
+    loop {
+        let page = gateway.get(&who, &format!("/v1/mcps{query}")).await;
+        seen.extend(members(&page, "id").into_iter().map(str::to_owned));
+        let Some(cursor) = page.at("/meta/pagination/next_cursor").as_str() else { break };
+        assert!(!cursor.contains("sample"), "{cursor}");
+        query = format!("?limit=1&cursor={cursor}");
+    }
+    assert_eq!(seen, SAMPLE);
+
+    let page = gateway.get(&who, "/v1/mcps?limit=1").await;
+    let cursor = page.at("/meta/pagination/next_cursor").as_str().unwrap();
+    assert_eq!(page.at("/meta/pagination/limit"), 1);
+    let mut changed = cursor.to_owned();
+    let last = changed.pop().unwrap();
+    changed.push(if last == 'A' { 'Q' } else { 'A' });
+    for (who, path) in [
+        (&who, format!("/v1/mcps?q=note&cursor={cursor}")),
+        (&who, format!("/v1/mcps?view=full&cursor={cursor}")),
+        (&who, format!("/v1/mcps?cursor={changed}")),
+        (&who, format!("/v1/mcps?cursor={}", cursor.trim_start_matches("c1."))),
+        (&who, format!("/v1/mcps?cursor={}", "A".repeat(4000))),
+        (&who, format!("/v1/policies?cursor={cursor}")),
+        (&who, format!("/v1/audit/events?cursor={cursor}")),
+        (&other, format!("/v1/mcps?cursor={cursor}")),
+    ] {
+        let answer = gateway.get(who, &path).await;
+
+        assert_eq!((answer.status.as_u16(), answer.code()), (400, "invalid_request"), "{path}");
+        assert_eq!(answer.at("/error/details/parameter"), "cursor", "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_a_server_announces_is_picked_up() {
+    let server = McpServer::start(vec![tool("a"), tool("b"), tool("c")]).await;
+    let gateway = gateway().http("other", &server.url(), "protocol = \"legacy\"").start();
+    let who = everybody(&gateway);
+    let before = gateway.get(&who, "/v1/mcps/other:a").await;
+    let gone = gateway.get(&who, "/v1/mcps/other:b").await;
+    assert_eq!((before.status.as_u16(), gone.status.as_u16()), (200, 200));
+
+    let mut changed = tool("a");
+    changed["description"] = json!("Now something else.");
+    server.change_tools(vec![changed, tool("d")]);
+    let ids = |answer: &portcullis_testkit::Answer| members(answer, "id").join(" ");
+    until(|| gateway.get(&who, "/v1/mcps"), |answer| ids(answer) == "other:a other:d").await;
+
+    let after = gateway.get(&who, "/v1/mcps/other:a").await;
+    assert_eq!(after.at("/data/description"), "Now something else.");
+    assert_ne!(after.at("/data/version"), before.at("/data/version"));
+    assert_ne!(after.at("/data/updated_at"), before.at("/data/updated_at"));
+    let call = gateway.invoke(&who, "other:b", json!({})).await;
+    assert_eq!(call.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_that_cannot_be_governed_stay_out_and_the_others_stay_in() {
+    let mut remote = tool("remote");
+    remote["inputSchema"] = json!({"$ref": "https://example.com/schema.json"});
+    let mut broken = tool("broken");
+    broken["inputSchema"] = json!({"type": 7});
+    let odd = ["", "a b", "a:b", "a/b", "ä", &"x".repeat(129)].map(tool);
+    let tools = odd.into_iter().chain([remote, broken, tool("good"), tool("good")]).collect();
+    let server = McpServer::start(tools).await;
+    let gateway = gateway().http("other", &server.url(), "protocol = \"legacy\"").start();
+    let who = everybody(&gateway);
+
+    let answer = gateway.get(&who, "/v1/mcps").await;
+
+    let ids = members(&answer, "id");
+    assert!(ids.is_empty() || ids == ["other:good"], "{ids:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_goes_down_keeps_its_tools_marked_unavailable_until_it_is_back() {
+    let server = McpServer::start(vec![tool("a")]).await;
+    let gateway = gateway().sample().http("other", &server.url(), "protocol = \"legacy\"").start();
+    let who = everybody(&gateway);
+
+    server.fail(Some(StatusCode::INTERNAL_SERVER_ERROR));
+    let path = "/v1/mcps/other:a";
+    until(|| gateway.get(&who, path), |it| it.at("/data/status") == "unavailable").await;
+    let provider = gateway.get(&who, "/v1/providers?slug=other").await;
+    assert_eq!(items(&provider)[0]["status"], "error");
+    assert!(items(&provider)[0]["last_error"].is_string());
+    let sample = gateway.get(&who, "/v1/mcps/sample:list_items").await;
+    assert_eq!(sample.at("/data/status"), "available");
+
+    server.fail(None);
+    until(|| gateway.get(&who, path), |it| it.at("/data/status") == "available").await;
+}

@@ -1,0 +1,153 @@
+//! `GET /v1/providers`, `GET /v1/providers/{id}`: the connections a caller may use.
+
+use portcullis_testkit::{McpServer, tool};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, is_id, items, members, until},
+};
+
+/// Nobody listens there.
+const NOWHERE: &str = "http://127.0.0.1:9/mcp";
+const LEGACY: &str = "protocol = \"legacy\"";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_are_listed_by_slug_with_their_state() {
+    let server = McpServer::start(vec![tool("a"), tool("b"), tool("c")]).await;
+    let gateway = gateway()
+        .http("up", &server.url(), "protocol = \"legacy\"\nname = \"Up and running\"")
+        .http("down", NOWHERE, LEGACY)
+        .start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+
+    let all = gateway.get(&who, "/v1/providers").await;
+
+    assert_eq!(
+        (members(&all, "slug"), members(&all, "status")),
+        (vec!["down", "up"], vec!["error", "connected"])
+    );
+    assert_enveloped(&all, "providers");
+    let up = &items(&all)[1];
+    assert!(is_id(up["id"].as_str().unwrap(), "prv_"), "{up}");
+    assert_eq!((&up["name"], &up["tools"]), (&json!("Up and running"), &json!(3)));
+    assert_eq!(up["owner"], json!({"type": "org", "id": who.org}));
+    assert_eq!((&up["auth"]["type"], &up["last_error"]), (&json!("none"), &Value::Null));
+    let down = &items(&all)[0];
+    assert!(
+        down["last_error"].is_string() && !down["last_error"].to_string().contains("127.0.0.1"),
+        "{down}"
+    );
+    let one = gateway.get(&who, &format!("/v1/providers/{}", up["id"].as_str().unwrap())).await;
+    assert_eq!(one.at("/data"), up);
+    for (query, wanted) in [
+        ("?status=connected", "up"),
+        ("?status=error,needs_auth", "down"),
+        ("?status=pending", ""),
+        ("?slug=up,other", "up"),
+        ("?owner=org", "down up"),
+        ("?owner=me", ""),
+    ] {
+        let answer = gateway.get(&who, &format!("/v1/providers{query}")).await;
+        assert_eq!(members(&answer, "slug").join(" "), wanted, "{query}");
+    }
+    let page = gateway.get(&who, "/v1/providers?limit=1").await;
+    let cursor = page.at("/meta/pagination/next_cursor").as_str().unwrap();
+    let rest = gateway.get(&who, &format!("/v1/providers?limit=1&cursor={cursor}")).await;
+    assert_eq!((members(&page, "slug"), members(&rest, "slug")), (vec!["down"], vec!["up"]));
+    assert_eq!(rest.at("/meta/pagination/next_cursor"), &Value::Null);
+    for id in ["prv_01M754BKTK9TG1TCT7SPYHDJTD", "up", "prv_", "%00"] {
+        assert_eq!(gateway.get(&who, &format!("/v1/providers/{id}")).await.status, 404, "{id}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_of_one_org_does_not_exist_for_another() {
+    let server = McpServer::start(vec![tool("a")]).await;
+    let mut gateway = gateway().sample().start();
+    let owner = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let other = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
+    gateway.stop();
+    let more = format!(
+        "[[providers]]\nslug = \"private\"\nurl = \"{}\"\nallow_private = true\n{LEGACY}\norg = \"{}\"\n",
+        server.url(),
+        owner.org
+    );
+    let config = std::fs::read_to_string(gateway.config_file()).unwrap();
+    std::fs::write(gateway.config_file(), config + &more).unwrap();
+    gateway.start();
+
+    let mine = gateway.get(&owner, "/v1/providers").await;
+    let theirs = gateway.get(&other, "/v1/providers").await;
+
+    assert_eq!(
+        (members(&mine, "slug"), members(&theirs, "slug")),
+        (vec!["private", "sample"], vec!["sample"])
+    );
+    assert_ne!(items(&mine)[1]["id"], items(&theirs)[0]["id"], "each org has its own connection");
+    let id = items(&mine)[0]["id"].as_str().unwrap();
+    for path in [format!("/v1/providers/{id}"), "/v1/mcps/private:a".to_owned()] {
+        assert_eq!(gateway.get(&owner, &path).await.status, 200, "{path}");
+        let foreign = gateway.get(&other, &path).await;
+        assert_eq!((foreign.status.as_u16(), foreign.code()), (404, "not_found"), "{path}");
+    }
+    assert_eq!(members(&gateway.get(&other, "/v1/mcps?provider=private").await, "id").len(), 0);
+    let call = gateway.invoke(&other, "private:a", json!({"x": 1})).await;
+    let unknown = gateway.invoke(&other, "private:b", json!({"x": 1})).await;
+    assert_eq!((call.status.as_u16(), unknown.status.as_u16()), (404, 404));
+    let (told, untold) =
+        (call.at("/error/message").to_string(), unknown.at("/error/message").to_string());
+    assert_eq!(told.replace("private:a", "private:b"), untold);
+    assert_eq!(gateway.invoke(&owner, "private:a", json!({"x": 1})).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_key_goes_to_its_provider_and_nowhere_else() {
+    let key = "sk-the-provider-key-0123456789";
+    let server = McpServer::start(vec![tool("a")]).await;
+    let with_key = |more: &str| {
+        format!("{LEGACY}\nauth = \"api_key\"\napi_key = {{ env = \"THE_KEY\" }}\n{more}")
+    };
+    let gateway = gateway()
+        .env("THE_KEY", key)
+        .config("[log]\nlevel = \"trace\"")
+        .http("bearer", &server.url(), &with_key(""))
+        .http("header", &server.url(), &with_key("api_key_header = \"X-Api-Key\""))
+        .start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+
+    let mut told = vec![gateway.starting_log().to_owned()];
+    for tool in ["bearer:a", "header:a"] {
+        let call = gateway.invoke(&who, tool, json!({"x": 1})).await;
+        assert_eq!(call.status, 200, "{}", call.text);
+        told.push(call.text);
+    }
+    server.fail(Some(StatusCode::UNAUTHORIZED));
+    let refused = gateway.invoke(&who, "bearer:a", json!({"x": 1})).await;
+    assert_eq!((refused.status.as_u16(), refused.code()), (409, "provider_auth_required"));
+    told.push(refused.text);
+    until(
+        || gateway.get(&who, "/v1/providers?slug=bearer"),
+        |answer| members(answer, "status") == ["needs_auth"],
+    )
+    .await;
+
+    let seen = server.seen();
+    let calls: Vec<_> =
+        seen.iter().filter(|(_, message)| message["method"] == "tools/call").collect();
+    assert_eq!(calls[0].0["authorization"], format!("Bearer {key}"));
+    assert_eq!(calls[1].0["x-api-key"], key);
+    assert!(!calls[1].0.contains_key("authorization"));
+    for (headers, message) in &seen {
+        assert!(!format!("{headers:?}{message}").contains(&who.token), "the caller's token left");
+    }
+    for path in ["/v1/providers", "/v1/mcps?view=full", "/v1/audit/events?limit=200"] {
+        let answer = gateway.get(&who, path).await;
+        assert_eq!(answer.status, 200, "{path}");
+        told.push(answer.text);
+    }
+    for text in told {
+        assert!(!text.contains(key), "the key is told: {text}");
+    }
+}

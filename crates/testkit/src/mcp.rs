@@ -1,0 +1,155 @@
+//! A real MCP server on a real socket: streamable HTTP of the era with sessions.
+
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderMap, Method, StatusCode};
+use serde_json::{Value, json};
+use tokio::sync::broadcast;
+
+/// Tools on one page of `tools/list`.
+const PAGE: usize = 2;
+
+/// An MCP server whose tools give back their arguments.
+#[derive(Debug)]
+pub struct McpServer {
+    address: SocketAddr,
+    state: Arc<Shared>,
+    serving: tokio::task::JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    tools: Mutex<Vec<Value>>,
+    fails: Mutex<Option<StatusCode>>,
+    seen: Mutex<Vec<(HeaderMap, Value)>>,
+    changed: broadcast::Sender<()>,
+}
+
+/// A tool of this name that takes any object.
+pub fn tool(name: &str) -> Value {
+    json!({
+        "name": name,
+        "title": format!("The tool {name}"),
+        "description": format!("Gives back what {name} was given."),
+        "inputSchema": {"type": "object"},
+        "annotations": {"readOnlyHint": true},
+    })
+}
+
+impl McpServer {
+    /// Starts it with these tools on a free port.
+    pub async fn start(tools: Vec<Value>) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let state = Arc::new(Shared {
+            tools: Mutex::new(tools),
+            fails: Mutex::default(),
+            seen: Mutex::default(),
+            changed: broadcast::channel(16).0,
+        });
+        let router = Router::new().fallback(answer).with_state(Arc::clone(&state));
+        #[expect(clippy::disallowed_methods, reason = "it ends with the test")]
+        let serving = tokio::spawn(async move {
+            let _ = axum::serve(listener, router).await;
+        });
+        Self { address, state, serving }
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// Has other tools from now on and announces it.
+    pub fn change_tools(&self, tools: Vec<Value>) {
+        *self.state.tools.lock().expect("tools") = tools;
+        let _ = self.state.changed.send(());
+    }
+
+    /// Answers everything with this status from now on; `None` ends that.
+    pub fn fail(&self, status: Option<StatusCode>) {
+        *self.state.fails.lock().expect("a status") = status;
+        let _ = self.state.changed.send(());
+    }
+
+    /// Headers and message of every request so far.
+    pub fn seen(&self) -> Vec<(HeaderMap, Value)> {
+        self.state.seen.lock().expect("requests").clone()
+    }
+}
+
+impl Drop for McpServer {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+async fn answer(State(state): State<Arc<Shared>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, 4 << 20).await.expect("a body");
+    let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+    state.seen.lock().expect("requests").push((parts.headers, message.clone()));
+    if let Some(status) = *state.fails.lock().expect("a status") {
+        return status.into_response();
+    }
+    if parts.method == Method::GET {
+        return announcements(&state);
+    }
+    let result = match message.pointer("/method").and_then(Value::as_str) {
+        Some("initialize") => initialized(&message),
+        Some("tools/list") => page(&state, &message),
+        Some("tools/call") => {
+            let arguments = message.pointer("/params/arguments").cloned().unwrap_or_default();
+            let text = arguments.to_string();
+            json!({"content": [{"type": "text", "text": text}], "structuredContent": arguments})
+        }
+        Some("ping") => json!({}),
+        Some(_) | None => return StatusCode::ACCEPTED.into_response(),
+    };
+    let id = message.pointer("/id").cloned();
+    let text = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
+    ([("content-type", "application/json"), ("mcp-session-id", "session-1")], text).into_response()
+}
+
+fn initialized(message: &Value) -> Value {
+    json!({
+        "protocolVersion": message.pointer("/params/protocolVersion"),
+        "capabilities": {"tools": {"listChanged": true}},
+        "serverInfo": {"name": "testkit", "version": "1"},
+    })
+}
+
+fn page(state: &Shared, message: &Value) -> Value {
+    let cursor = message.pointer("/params/cursor").and_then(Value::as_str);
+    let from: usize = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
+    let tools = state.tools.lock().expect("tools");
+    let some: Vec<&Value> = tools.iter().skip(from).take(PAGE).collect();
+    if from + PAGE < tools.len() {
+        json!({"tools": some, "nextCursor": (from + PAGE).to_string()})
+    } else {
+        json!({"tools": some})
+    }
+}
+
+fn announcements(state: &Shared) -> Response {
+    let changed = state.changed.subscribe();
+    let events = stream::unfold(changed, |mut changed| async {
+        changed.recv().await.ok()?;
+        let news = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+        let event = Bytes::from(format!("event: message\ndata: {news}\n\n"));
+        Some((Ok::<_, Infallible>(event), changed))
+    });
+    ([("content-type", "text/event-stream")], Body::from_stream(events)).into_response()
+}
