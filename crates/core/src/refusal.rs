@@ -405,17 +405,12 @@ impl fmt::Display for Refusal {
                 write!(f, "{what} of {limit} per minute exceeded. Retry in {retry_after} seconds.")
             }
             Self::Internal => f.write_str("Something went wrong inside the gateway."),
-            Self::UpstreamError { provider, reason } => match reason {
-                UpstreamReason::ConnectFailed => write!(f, "Provider '{provider}' is unreachable."),
-                UpstreamReason::ConnectionReset
-                | UpstreamReason::ProtocolError
-                | UpstreamReason::InteractionRequired
-                | UpstreamReason::ResponseTooLarge
-                | UpstreamReason::Http5xx
-                | UpstreamReason::JsonrpcError => {
-                    write!(f, "Provider '{provider}' failed while executing the call.")
-                }
-            },
+            Self::UpstreamError { provider, reason: UpstreamReason::ConnectFailed } => {
+                write!(f, "Provider '{provider}' is unreachable.")
+            }
+            Self::UpstreamError { provider, .. } => {
+                write!(f, "Provider '{provider}' failed while executing the call.")
+            }
             Self::Unavailable { reason } => f.write_str(match reason {
                 Unavailable::Audit => "The audit log cannot be written, so nothing is invoked.",
                 Unavailable::Store => "The store cannot be read.",

@@ -152,9 +152,9 @@ struct Running {
     child: Child,
     url: String,
     log: mpsc::Receiver<String>,
-    logged: Arc<Mutex<String>>,
     /// What it logged before it listened.
     starting: String,
+    logged: Arc<Mutex<String>>,
 }
 
 impl Drop for Running {
@@ -272,7 +272,7 @@ impl Gateway {
             }
         });
         let starting = String::new();
-        let mut running = Running { child, url: String::new(), log, logged, starting };
+        let mut running = Running { child, url: String::new(), log, starting, logged };
         (running.url, running.starting) =
             tokio::task::block_in_place(|| running.wait_for("listening on "));
         self.running = Some(running);

@@ -5,17 +5,16 @@
 mod given;
 mod scene;
 
+mod connections;
+mod dlp;
+mod durability;
 mod health;
 mod http;
 mod limits;
 mod metrics;
-mod v1;
-
-mod connections;
-mod dlp;
-mod durability;
 mod quickstart;
 mod real_servers;
+mod v1;
 
 use portcullis_testkit::Builder;
 

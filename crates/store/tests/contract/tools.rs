@@ -13,17 +13,17 @@ on_both! {
         let tool: ToolId = "sample:list_items".parse().unwrap();
         let old = (tool.clone(), "sha256:a".to_owned());
         let new = (tool, "sha256:b".to_owned());
+        let shared = old.clone();
         let later = NOW.plus_seconds(60);
 
-        let kept = Some(org);
-        let first = db.store.tool_seen(kept, std::slice::from_ref(&old), NOW).await.unwrap();
-        let second = db.store.tool_seen(kept, &[new.clone(), old.clone()], later).await.unwrap();
-        let shared = db.store.tool_seen(None, std::slice::from_ref(&old), later).await.unwrap();
-        let third = db.store.tool_seen(kept, &[old, new], later.plus_seconds(60)).await.unwrap();
+        let first = db.store.tool_seen(Some(org), std::slice::from_ref(&old), NOW).await.unwrap();
+        let second = db.store.tool_seen(Some(org), &[new.clone(), old.clone()], later).await.unwrap();
+        let third = db.store.tool_seen(Some(org), &[old, new], later.plus_seconds(60)).await.unwrap();
 
         assert_eq!(first, [NOW]);
         assert_eq!(second, [later, NOW]);
-        assert_eq!(shared, [later], "what all orgs share is remembered apart");
         assert_eq!(third, [NOW, later]);
+        let shared = db.store.tool_seen(None, std::slice::from_ref(&shared), later).await.unwrap();
+        assert_eq!(shared, [later], "a provider of all orgs is another than that of one");
     }
 }
