@@ -11,14 +11,18 @@ use crate::scene::{Scene, list, scene, scene_with, tool};
 
 /// Sends an invocation over a connection of its own, which it gives.
 async fn send(scene: &Scene, tool: &str, input: &Value) -> TcpStream {
+    let body = json!({ "input": input }).to_string();
+    begin(scene, tool, &body, body.len()).await
+}
+
+/// Sends an invocation whose body is this, but is declared to have this length.
+async fn begin(scene: &Scene, tool: &str, body: &str, length: usize) -> TcpStream {
     let address = scene.gateway.url().trim_start_matches("http://").to_owned();
     let mut stream = TcpStream::connect(&address).await.expect("a connection");
-    let body = json!({ "input": input }).to_string();
     let head = format!(
         "POST /v1/mcps/up:{tool}/invoke HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {}\r\n\
-         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        scene.who.token,
-        body.len()
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}",
+        scene.who.token
     );
     stream.write_all(head.as_bytes()).await.expect("a request sent");
     stream
@@ -55,6 +59,25 @@ async fn a_caller_who_hangs_up_in_the_middle_stops_nothing() {
     let slow = events.iter().find(|event| event["target"]["id"] == "up:slow").expect("its event");
     assert_eq!(slow["outcome"]["status"], "success", "{slow}");
     assert_eq!(slow["outcome"]["executed"], "yes", "{slow}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_who_hangs_up_within_the_body_leaves_one_event() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    scene.invoke("echo", json!({})).await;
+
+    drop(begin(&scene, "echo", r#"{"input":"#, 1000).await);
+    let reset = begin(&scene, "echo", r#"{"input":"#, 1000).await;
+    reset.set_zero_linger().expect("a connection to be reset");
+    drop(reset);
+
+    let events = events(&scene, 3).await;
+    assert_eq!(events.len(), 3, "{events:#?}");
+    for event in &events[1..] {
+        assert_eq!(event["outcome"]["status"], "invalid", "{event}");
+        assert_eq!(event["outcome"]["http_status"], 400, "{event}");
+    }
+    assert_eq!(scene.upstream.calls().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
