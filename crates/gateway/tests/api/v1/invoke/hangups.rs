@@ -1,5 +1,6 @@
 //! Callers who do not wait for the answer: the call ends all the same, and so does its event.
 
+use futures_util::{StreamExt, stream};
 use portcullis_testkit::Script;
 use serde_json::{Value, json};
 use tokio::{
@@ -78,6 +79,38 @@ async fn a_caller_who_hangs_up_within_the_body_leaves_one_event() {
         assert_eq!(event["outcome"]["http_status"], 400, "{event}");
     }
     assert_eq!(scene.upstream.calls().len(), 1);
+}
+
+/// Over HTTP/2 a caller can give up one request and keep the connection.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_who_gives_up_a_stream_within_the_body_leaves_one_event() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build();
+    let client = client.expect("a client");
+    let url = format!("{}/v1/mcps/up:echo/invoke", scene.gateway.url());
+    let request = || client.post(&url).bearer_auth(&scene.who.token);
+    let whole = request().body(r#"{"input":{}}"#).send().await.expect("an answer");
+    assert_eq!(whole.status(), 200);
+    let start = stream::once(async { Ok::<_, std::io::Error>(r#"{"input":"#) });
+    let endless = reqwest::Body::wrap_stream(start.chain(stream::pending()));
+
+    let mut given_up = Box::pin(request().body(endless).send());
+    let begun = async {
+        // The second request goes over the same connection: when it is answered, the first has
+        // begun.
+        tokio::task::yield_now().await;
+        request().body(r#"{"input":{}}"#).send().await.expect("an answer");
+    };
+    tokio::select! {
+        answer = &mut given_up => panic!("an answer to half a request: {answer:?}"),
+        () = begun => {}
+    }
+    drop(given_up);
+
+    let events = events(&scene, 3).await;
+    assert_eq!(events.len(), 3, "{events:#?}");
+    let invalid = events.iter().filter(|event| event["outcome"]["status"] == "invalid");
+    assert_eq!(invalid.count(), 1, "{events:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
