@@ -8,6 +8,7 @@ mod answers;
 mod app;
 mod audit;
 mod commands;
+pub mod counting;
 mod ctx;
 mod invoke;
 pub mod jobs;

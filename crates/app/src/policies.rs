@@ -163,7 +163,7 @@ impl App {
             tracing::error!(%error, "the policy folder cannot be loaded; the last good set stays");
         }
         if !errors.is_empty() {
-            metrics::counter!("portcullis_policy_reload_failures_total").increment(1);
+            crate::counting::reload_failed();
         }
         policies.last_reload.store(Arc::new(Reload { at: now, errors }));
         outcome

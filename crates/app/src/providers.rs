@@ -15,7 +15,7 @@ use portcullis_store::{NewProvider, ProviderOwner, ProviderStatus};
 use portcullis_upstream::{CallError, CallErrorKind, Server};
 use serde::Serialize;
 
-use crate::{App, Ctx, store_failed, tenants::Connections};
+use crate::{App, Ctx, counting, store_failed, tenants::Connections};
 
 /// How the gateway authenticates to a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -99,6 +99,7 @@ impl Provider {
 
     /// The provider told its tools.
     pub(crate) fn connected(&self, tools: Vec<Arc<Tool>>, now: Timestamp) {
+        counting::provider(self.declared.slug.as_str(), ProviderStatus::Connected);
         self.state.store(Arc::new(State {
             status: ProviderStatus::Connected,
             tools: Some(tools),
@@ -115,6 +116,7 @@ impl Provider {
             | CallErrorKind::Timeout { .. }
             | CallErrorKind::Overloaded => ProviderStatus::Error,
         };
+        counting::provider(self.declared.slug.as_str(), status);
         self.state.store(Arc::new(State {
             status,
             tools: self.state.load().tools.clone(),

@@ -15,6 +15,7 @@ use crate::{
     App, Ctx,
     answers::{GovernanceView, outcome_of},
     audit::{patience, row_of},
+    counting,
     invoke::{Invoked, Ready, Stopped},
 };
 
@@ -113,7 +114,9 @@ impl App {
     /// stands behind it yet. The event that says so is recorded as soon as the log takes it.
     fn unrecorded(&self, draft: &Draft, executed: Executed) -> Box<Stopped> {
         let refusal = Refusal::Unavailable { reason: Unavailable::Audit };
-        let event = draft.event(outcome_of(&refusal, executed));
+        let outcome = outcome_of(&refusal, executed);
+        counting::invocation(&outcome);
+        let event = draft.event(outcome);
         self.late_events.keep(row_of(&event));
         Box::new(Stopped { refusal, executed, governance: None, outcome: None })
     }
@@ -127,7 +130,10 @@ impl App {
     ) -> Box<Stopped> {
         let event = draft.event(outcome);
         match self.writer.append(row_of(&event), patience()).await {
-            Ok(()) => draft.stopped(refusal, outcome.executed, outcome.status),
+            Ok(()) => {
+                counting::invocation(&outcome);
+                draft.stopped(refusal, outcome.executed, outcome.status)
+            }
             Err(error) => {
                 tracing::error!(%error, event = %draft.id, "a refusal could not be recorded");
                 self.unrecorded(&draft, outcome.executed)
@@ -164,6 +170,7 @@ impl App {
             tracing::error!(%error, event = %draft.id, "an outcome could not be recorded");
             return Err(self.unrecorded(&draft, outcome.executed));
         }
+        counting::invocation(&outcome);
         match done.end {
             Err((refusal, executed)) => Err(draft.stopped(refusal, executed, outcome.status)),
             Ok((result, status)) => match GovernanceView::of(draft.governance.as_ref(), draft.id) {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use metrics::{Unit, describe_counter, describe_histogram};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
@@ -31,7 +32,11 @@ pub(crate) fn log(settings: &Log) -> Result<(), String> {
 
 /// Begins to count.
 pub(crate) fn metrics() -> Result<PrometheusHandle, String> {
-    PrometheusBuilder::new().install_recorder().map_err(|error| error.to_string())
+    let handle = PrometheusBuilder::new().install_recorder().map_err(|error| error.to_string())?;
+    describe_counter!("portcullis_http_requests_total", "Requests by method, route and status");
+    describe_histogram!("portcullis_http_request_seconds", Unit::Seconds, "Time to answer");
+    portcullis_app::counting::describe();
+    Ok(handle)
 }
 
 /// Serves `/metrics` until the process ends. Says no when the port cannot be had.

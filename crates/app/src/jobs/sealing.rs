@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::{App, store_failed};
+use crate::{App, counting, store_failed};
 
 const EVERY: Duration = Duration::from_millis(250);
 
@@ -15,7 +15,10 @@ pub(super) async fn run(app: Arc<App>, stop: CancellationToken) {
     loop {
         tokio::select! {
             () = stop.cancelled() => break,
-            _ = ticks.tick() => seal_all(&app).await,
+            _ = ticks.tick() => {
+                counting::audit(app.writer.progress());
+                seal_all(&app).await;
+            }
         }
     }
     seal_all(&app).await;

@@ -40,6 +40,8 @@ async fn requests_are_counted_by_route_method_and_status_and_by_nothing_a_caller
         "portcullis_http_requests_total{method=\"GET\",path=\"none\",status=\"404\"} 10",
         "portcullis_http_requests_total{method=\"other\",path=\"/v1/mcps\",status=\"405\"} 10",
         "portcullis_http_requests_total{method=\"POST\",path=\"/v1/mcps/{id}/invoke\",status=\"200\"} 1",
+        "portcullis_invocations_total{outcome=\"success\",executed=\"yes\"} 1",
+        "portcullis_provider_up{provider=\"sample\"} 1",
     ] {
         assert!(text.contains(counted), "{counted} in:\n{text}");
     }

@@ -1,0 +1,43 @@
+//! What is counted for operators. Labels come from our own closed sets and from the operator's
+//! configuration, never from a caller.
+
+use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
+use portcullis_core::audit::Outcome;
+use portcullis_store::{AuditProgress, ProviderStatus};
+
+const INVOCATIONS: &str = "portcullis_invocations_total";
+const PROVIDER_UP: &str = "portcullis_provider_up";
+const RELOAD_FAILURES: &str = "portcullis_policy_reload_failures_total";
+const AUDIT_COMMITS: &str = "portcullis_audit_commits_total";
+const AUDIT_RECORDS: &str = "portcullis_audit_records_total";
+const AUDIT_WAITING: &str = "portcullis_audit_waiting";
+
+/// Says what each figure means; called once, before anything is counted.
+pub fn describe() {
+    describe_counter!(INVOCATIONS, "Invocations by how they ended and whether the tool ran");
+    describe_gauge!(PROVIDER_UP, "1 while the provider can be used, 0 otherwise");
+    describe_counter!(RELOAD_FAILURES, "Policy folders that could not be loaded");
+    describe_counter!(AUDIT_COMMITS, "Transactions of the audit writer");
+    describe_counter!(AUDIT_RECORDS, "Intents and events in them");
+    describe_gauge!(AUDIT_WAITING, Unit::Count, "Intents and events that wait to be written");
+}
+
+pub(crate) fn invocation(outcome: &Outcome) {
+    let labels = [("outcome", outcome.status.as_str()), ("executed", outcome.executed.as_str())];
+    counter!(INVOCATIONS, &labels).increment(1);
+}
+
+pub(crate) fn provider(slug: &str, status: ProviderStatus) {
+    let up = if status == ProviderStatus::Connected { 1.0 } else { 0.0 };
+    gauge!(PROVIDER_UP, "provider" => slug.to_owned()).set(up);
+}
+
+pub(crate) fn reload_failed() {
+    counter!(RELOAD_FAILURES).increment(1);
+}
+
+pub(crate) fn audit(progress: AuditProgress) {
+    counter!(AUDIT_COMMITS).absolute(progress.commits);
+    counter!(AUDIT_RECORDS).absolute(progress.jobs);
+    gauge!(AUDIT_WAITING).set(f64::from(u32::try_from(progress.waiting).unwrap_or(u32::MAX)));
+}
