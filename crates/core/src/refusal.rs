@@ -352,6 +352,19 @@ impl Refusal {
     }
 }
 
+/// The first violation as the end of a sentence; nothing when there is none.
+struct First<'a>(&'a [Violation]);
+
+impl fmt::Display for First<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.first() {
+            None => Ok(()),
+            Some(first) if first.path.is_empty() => write!(f, ": {}", first.message),
+            Some(first) => write!(f, ": {} {}", first.path, first.message),
+        }
+    }
+}
+
 /// The built-in policy behind every missing scope.
 pub const TOKEN_SCOPES: &str = "token-scopes";
 
@@ -360,12 +373,7 @@ impl fmt::Display for Refusal {
         match self {
             Self::InvalidRequest { message, .. } => f.write_str(message),
             Self::InvalidInput { tool, violations } => {
-                write!(f, "Input does not match the schema of {tool}")?;
-                match violations.first() {
-                    Some(first) if first.path.is_empty() => write!(f, ": {}.", first.message),
-                    Some(first) => write!(f, ": {} {}.", first.path, first.message),
-                    None => f.write_str("."),
-                }
+                write!(f, "Input does not match the schema of {tool}{}.", First(violations))
             }
             Self::MissingToken => f.write_str("Send a token as `Authorization: Bearer <token>`."),
             Self::InvalidToken => f.write_str("The token is not valid here."),

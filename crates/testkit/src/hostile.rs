@@ -89,7 +89,7 @@ pub struct HostileCall {
 impl HostileCall {
     /// The arguments as JSON text.
     pub fn arguments(&self) -> String {
-        self.message["params"]["arguments"].to_string()
+        at(&self.message, "/params/arguments").to_string()
     }
 }
 
@@ -182,8 +182,8 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     let (headers, body) = read(&mut stream).await?;
     let message: Value = serde_json::from_str(&body).unwrap_or_default();
-    let id = message["id"].clone();
-    match message["method"].as_str().unwrap_or_default() {
+    let id = at(&message, "/id").clone();
+    match at(&message, "/method").as_str().unwrap_or_default() {
         "server/discover" => {
             let result = json!({
                 "resultType": "complete", "supportedVersions": ["2026-07-28"],
@@ -197,7 +197,7 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
             send(&mut stream, 200, &success(&id, &result.to_string())).await
         }
         "tools/call" => {
-            let tool = message["params"]["name"].as_str().unwrap_or_default().to_owned();
+            let tool = at(&message, "/params/name").as_str().unwrap_or_default().to_owned();
             let script = shared.tools.iter().find(|known| known.name == tool);
             let script = script.map_or(Script::Rpc(-32602), |known| known.script.clone());
             let call = HostileCall { tool, headers, body, message };
@@ -206,6 +206,10 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         }
         _ => send(&mut stream, 404, &failure(&id, -32601)).await,
     }
+}
+
+fn at<'a>(message: &'a Value, pointer: &str) -> &'a Value {
+    message.pointer(pointer).unwrap_or(&Value::Null)
 }
 
 impl Shared {
@@ -225,7 +229,7 @@ async fn play(
     call: &HostileCall,
     shared: &Shared,
 ) -> io::Result<()> {
-    let id = &call.message["id"];
+    let id = at(&call.message, "/id");
     match script {
         Script::Echo => {
             let arguments = call.arguments();

@@ -4,7 +4,6 @@
 #![expect(
     clippy::expect_used,
     clippy::panic,
-    clippy::indexing_slicing,
     clippy::missing_panics_doc,
     clippy::must_use_candidate,
     reason = "test support fails by panicking"

@@ -225,7 +225,7 @@ async fn what_was_answered_is_recorded_even_if_the_node_dies_at_once() {
         assert_eq!(event["integrity"]["sealed"], true);
         places.push(event["sequence"].clone());
     }
-    places.sort_by_key(|place| place.as_u64());
+    places.sort_by_key(Value::as_u64);
     places.dedup();
     assert_eq!(places.len(), answers.len());
 }

@@ -1,4 +1,4 @@
-//! Real MCP servers from npm and PyPI, driven through the API.
+//! Real MCP servers of other people, driven through the API.
 
 use std::{
     env, fs,

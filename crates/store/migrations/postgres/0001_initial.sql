@@ -64,7 +64,7 @@ CREATE TABLE providers (
 );
 
 CREATE TABLE tool_versions (
-    org_id TEXT COLLATE "C" NOT NULL REFERENCES orgs (id),
+    org_id TEXT COLLATE "C" NOT NULL,
     tool_id TEXT COLLATE "C" NOT NULL,
     version TEXT COLLATE "C" NOT NULL,
     seen_at BIGINT NOT NULL,

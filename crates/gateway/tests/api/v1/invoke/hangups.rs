@@ -1,5 +1,6 @@
 //! Callers who do not wait for the answer: the call ends all the same, and so does its event.
 
+use futures_util::{StreamExt, stream};
 use portcullis_testkit::Script;
 use serde_json::{Value, json};
 use tokio::{
@@ -11,14 +12,18 @@ use crate::scene::{Scene, list, scene, scene_with, tool};
 
 /// Sends an invocation over a connection of its own, which it gives.
 async fn send(scene: &Scene, tool: &str, input: &Value) -> TcpStream {
+    let body = json!({ "input": input }).to_string();
+    begin(scene, tool, &body, body.len()).await
+}
+
+/// Sends an invocation whose body is this, but is declared to have this length.
+async fn begin(scene: &Scene, tool: &str, body: &str, length: usize) -> TcpStream {
     let address = scene.gateway.url().trim_start_matches("http://").to_owned();
     let mut stream = TcpStream::connect(&address).await.expect("a connection");
-    let body = json!({ "input": input }).to_string();
     let head = format!(
         "POST /v1/mcps/up:{tool}/invoke HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {}\r\n\
-         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        scene.who.token,
-        body.len()
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}",
+        scene.who.token
     );
     stream.write_all(head.as_bytes()).await.expect("a request sent");
     stream
@@ -55,6 +60,57 @@ async fn a_caller_who_hangs_up_in_the_middle_stops_nothing() {
     let slow = events.iter().find(|event| event["target"]["id"] == "up:slow").expect("its event");
     assert_eq!(slow["outcome"]["status"], "success", "{slow}");
     assert_eq!(slow["outcome"]["executed"], "yes", "{slow}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_who_hangs_up_within_the_body_leaves_one_event() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    scene.invoke("echo", json!({})).await;
+
+    drop(begin(&scene, "echo", r#"{"input":"#, 1000).await);
+    let reset = begin(&scene, "echo", r#"{"input":"#, 1000).await;
+    reset.set_zero_linger().expect("a connection to be reset");
+    drop(reset);
+
+    let events = events(&scene, 3).await;
+    assert_eq!(events.len(), 3, "{events:#?}");
+    for event in &events[1..] {
+        assert_eq!(event["outcome"]["status"], "invalid", "{event}");
+        assert_eq!(event["outcome"]["http_status"], 400, "{event}");
+    }
+    assert_eq!(scene.upstream.calls().len(), 1);
+}
+
+/// Over HTTP/2 a caller can give up one request and keep the connection.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_who_gives_up_a_stream_within_the_body_leaves_one_event() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build();
+    let client = client.expect("a client");
+    let url = format!("{}/v1/mcps/up:echo/invoke", scene.gateway.url());
+    let request = || client.post(&url).bearer_auth(&scene.who.token);
+    let whole = request().body(r#"{"input":{}}"#).send().await.expect("an answer");
+    assert_eq!(whole.status(), 200);
+    let start = stream::once(async { Ok::<_, std::io::Error>(r#"{"input":"#) });
+    let endless = reqwest::Body::wrap_stream(start.chain(stream::pending()));
+
+    let mut given_up = Box::pin(request().body(endless).send());
+    let begun = async {
+        // The second request goes over the same connection: when it is answered, the first has
+        // begun.
+        tokio::task::yield_now().await;
+        request().body(r#"{"input":{}}"#).send().await.expect("an answer");
+    };
+    tokio::select! {
+        answer = &mut given_up => panic!("an answer to half a request: {answer:?}"),
+        () = begun => {}
+    }
+    drop(given_up);
+
+    let events = events(&scene, 3).await;
+    assert_eq!(events.len(), 3, "{events:#?}");
+    let invalid = events.iter().filter(|event| event["outcome"]["status"] == "invalid");
+    assert_eq!(invalid.count(), 1, "{events:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
