@@ -3,10 +3,8 @@
 //! Everything here panics when something goes wrong: it is used by tests only.
 #![expect(
     clippy::expect_used,
-    clippy::unwrap_used,
     clippy::panic,
     clippy::missing_panics_doc,
-    clippy::indexing_slicing,
     clippy::must_use_candidate,
     reason = "test support fails by panicking"
 )]

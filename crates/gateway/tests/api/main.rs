@@ -10,7 +10,10 @@ mod limits;
 mod metrics;
 mod v1;
 
+mod cli;
+mod config;
 mod connections;
+mod shutdown;
 
 use portcullis_testkit::Builder;
 

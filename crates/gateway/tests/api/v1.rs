@@ -1,5 +1,7 @@
 //! Version 1 of the API, one file a resource.
 
 mod auth;
+mod events;
 mod mcps;
+mod policies;
 mod providers;
