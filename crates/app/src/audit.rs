@@ -6,14 +6,14 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_core::{
     audit::{Actor, Detached, Event, EventType, Outcome, Target, leaf_bytes, leaf_hash},
     clock::Timestamp,
-    id::{EventId, OrgId, RequestId},
+    id::{EventId, OrgId},
     json::{self, Bounds},
     principal::Scope,
     refusal::{Executed, Refusal, Unavailable},
 };
 use portcullis_store::{
-    EventActor, EventFilter, EventOrder, EventRecord, EventTarget, NewEvent, NewIntent, OpenIntent,
-    Seal, StoreError, UnsealedEvent, Visibility,
+    EventFilter, EventOrder, EventRecord, NewEvent, NewIntent, OpenIntent, Seal, StoreError,
+    UnsealedEvent, Visibility,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
@@ -93,31 +93,13 @@ pub(crate) fn recovered(intent: &OpenIntent) -> Option<NewEvent> {
     })
 }
 
-/// Which events to list; all conditions hold at once.
-#[derive(Debug, Clone, Default)]
+/// Which events to list, and how.
+#[derive(Debug, Clone)]
 pub struct EventQuery {
-    /// Recorded at or after.
-    pub from: Option<Timestamp>,
-    /// Recorded before.
-    pub to: Option<Timestamp>,
-    /// Of these types; empty means any. Likewise below.
-    pub types: Vec<String>,
-    /// By this principal or token.
-    pub actor: Option<EventActor>,
-    /// On this target.
-    pub target: Option<EventTarget>,
-    /// With these decisions.
-    pub decisions: Vec<String>,
-    /// Decided by these policies.
-    pub policies: Vec<String>,
-    /// With these DLP outcomes.
-    pub dlp_results: Vec<String>,
-    /// With these outcomes.
-    pub outcomes: Vec<String>,
-    /// Of this request.
-    pub request_id: Option<RequestId>,
-    /// Oldest first.
-    pub ascending: bool,
+    /// Which.
+    pub filter: EventFilter,
+    /// In which order.
+    pub order: EventOrder,
     /// Only beyond this place in the log.
     pub after: Option<i64>,
     /// At most so many.
@@ -286,22 +268,11 @@ impl App {
     pub async fn events(&self, ctx: &Ctx, query: &EventQuery) -> Result<Events, Refusal> {
         let org = ctx.caller().org_id;
         self.seal(org).await.map_err(|error| store_failed(&error))?;
-        let filter = EventFilter {
-            from: query.from,
-            to: query.to,
-            kinds: query.types.clone(),
-            actor: query.actor,
-            target: query.target.clone(),
-            decisions: query.decisions.clone(),
-            policies: query.policies.clone(),
-            dlp_results: query.dlp_results.clone(),
-            outcomes: query.outcomes.clone(),
-            request_id: query.request_id,
-        };
-        let order = if query.ascending { EventOrder::Ascending } else { EventOrder::Descending };
         let limit = u32::try_from(query.limit).unwrap_or(u32::MAX);
-        let listed =
-            self.store.list_events(org, visibility(ctx), &filter, order, query.after, limit).await;
+        let listed = self
+            .store
+            .list_events(org, visibility(ctx), &query.filter, query.order, query.after, limit)
+            .await;
         let page = listed.map_err(|error| store_failed(&error))?;
         let shown = page.events.iter().map(|record| self.event_view(org, record));
         Ok(Events { items: shown.collect::<Result<_, _>>()?, more: page.more, last: page.reached })

@@ -5,9 +5,11 @@ use aws_lc_rs::{
     digest,
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use portcullis_app::Ctx;
 use portcullis_core::{clock::Timestamp, id::OrgId, refusal::Refusal};
+use serde_json::Value;
 
-use super::query::Query;
+use super::{Gateway, answer::Answer, query::Query};
 
 const DEFAULT_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 200;
@@ -25,10 +27,10 @@ impl std::fmt::Debug for Cursors {
 
 /// What a cursor belongs to: it opens nowhere else.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct List<'a> {
-    pub(crate) org: OrgId,
-    pub(crate) name: &'static str,
-    pub(crate) filters: &'a [(&'static str, Option<&'a str>)],
+struct List<'a> {
+    org: OrgId,
+    name: &'static str,
+    filters: &'a [(&'static str, Option<&'a str>)],
 }
 
 impl List<'_> {
@@ -55,7 +57,7 @@ impl Cursors {
     }
 
     /// A cursor that resumes `list` after `position`.
-    pub(crate) fn seal(&self, list: &List<'_>, position: &str, now: Timestamp) -> Option<String> {
+    fn seal(&self, list: &List<'_>, position: &str, now: Timestamp) -> Option<String> {
         let mut sealed = format!("{}|{position}", now.as_seconds()).into_bytes();
         let aad = Aad::from(list.binding());
         let nonce = self.0.seal_in_place_append_tag(aad, &mut sealed).ok()?;
@@ -65,12 +67,7 @@ impl Cursors {
     }
 
     /// The position inside a cursor. Says no to a foreign, changed or old one.
-    pub(crate) fn open(
-        &self,
-        list: &List<'_>,
-        cursor: &str,
-        now: Timestamp,
-    ) -> Result<String, Refusal> {
+    fn open(&self, list: &List<'_>, cursor: &str, now: Timestamp) -> Result<String, Refusal> {
         self.opened(list, cursor, now).ok_or_else(|| {
             let message = "The cursor is not valid for this list and these filters, or older than \
                            24 hours; begin again without it.";
@@ -90,7 +87,7 @@ impl Cursors {
     }
 
     /// `limit` and the position of `cursor` from a query.
-    pub(crate) fn page(
+    fn page(
         &self,
         list: &List<'_>,
         query: &Query,
@@ -104,6 +101,55 @@ impl Cursors {
         }
         let after = query.text("cursor").map(|cursor| self.open(list, cursor, now)).transpose()?;
         Ok((limit, after))
+    }
+}
+
+/// A list as one request asks for it: its filters, its page, and where it goes on.
+pub(crate) struct Listing<'a> {
+    gateway: &'a Gateway,
+    org: OrgId,
+    name: &'static str,
+    filters: &'static [&'static str],
+    /// The parameters of the request.
+    pub(crate) query: Query,
+    /// How many records a page has at most.
+    pub(crate) limit: usize,
+    /// The record after which the page begins.
+    pub(crate) after: Option<String>,
+}
+
+impl<'a> Listing<'a> {
+    /// Reads the query of a list that knows `filters`. Says no to other parameters, and to a
+    /// cursor of another org, list or filter.
+    pub(crate) fn read(
+        gateway: &'a Gateway,
+        ctx: &Ctx,
+        name: &'static str,
+        filters: &'static [&'static str],
+        raw: Option<&str>,
+    ) -> Result<Self, Refusal> {
+        let query = Query::parse(raw, &[filters, &["limit", "cursor"]].concat())?;
+        let org = ctx.caller().org_id;
+        let mut listing =
+            Self { gateway, org, name, filters, query, limit: DEFAULT_LIMIT, after: None };
+        let (limit, after) =
+            listing.bound(|list| gateway.cursors.page(list, &listing.query, gateway.app.now()))?;
+        (listing.limit, listing.after) = (limit, after);
+        Ok(listing)
+    }
+
+    /// The page with `data`; it goes on after the record `end`, if there is one.
+    pub(crate) fn answer(self, data: Value, end: Option<&str>) -> Answer {
+        let now = self.gateway.app.now();
+        let next_cursor =
+            end.and_then(|end| self.bound(|list| self.gateway.cursors.seal(list, end, now)));
+        Answer::Page { data, limit: self.limit, next_cursor }
+    }
+
+    fn bound<T>(&self, then: impl FnOnce(&List<'_>) -> T) -> T {
+        let given = self.filters.iter().map(|name| (*name, self.query.text(name)));
+        let filters: Vec<_> = given.collect();
+        then(&List { org: self.org, name: self.name, filters: &filters })
     }
 }
 

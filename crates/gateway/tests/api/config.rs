@@ -124,7 +124,10 @@ async fn check_tells_what_serve_would_find_and_fails_when_something_is_amiss() {
     assert!(text.contains("sample: connected, 5 tools"), "{text}");
     assert!(text.contains("survives a power loss"), "{text}");
     let shown = good.admin(&["check"]);
-    assert_eq!(shown["providers"][0], json!({"slug": "sample", "status": "connected", "tools": 5}));
+    assert_eq!(
+        shown["providers"][0],
+        json!({"slug": "sample", "status": "connected", "tools": 5, "last_error": null})
+    );
     assert_eq!(shown["policy_errors"], json!([]));
     let told = run(&bad, &["check"]).await;
     assert_eq!(told.status.code(), Some(1));

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use axum::extract::{RawQuery, State};
 use portcullis_app::{EventQuery, EventView};
 use portcullis_core::{id::RequestId, refusal::Refusal};
-use portcullis_store::{EventActor, EventTarget};
+use portcullis_store::{EventActor, EventFilter, EventOrder, EventTarget};
 use serde_json::json;
 
 use super::{
     Segment, segment,
     shapes::{ErrorAnswer, Many, One},
 };
-use crate::http::{Gateway, answer::Answer, caller::Known, page::List, query::Query};
+use crate::http::{Gateway, answer::Answer, caller::Known, page::Listing, query::Query};
 
 const FILTERS: [&str; 12] = [
     "from",
@@ -27,22 +27,6 @@ const FILTERS: [&str; 12] = [
     "request_id",
     "order",
     "tail",
-];
-const PARAMETERS: [&str; 14] = [
-    "from",
-    "to",
-    "type",
-    "actor",
-    "target",
-    "decision",
-    "policy",
-    "dlp_result",
-    "outcome",
-    "request_id",
-    "order",
-    "tail",
-    "limit",
-    "cursor",
 ];
 const DLP_RESULTS: [&str; 5] = ["passed", "flagged", "redacted", "blocked", "skipped"];
 const OUTCOMES: [&str; 10] = [
@@ -88,36 +72,35 @@ pub(crate) async fn list(
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
 ) -> Result<Answer, Answer> {
-    let query = Query::parse(raw.as_deref(), &PARAMETERS)?;
-    let filters = FILTERS.map(|name| (name, query.text(name)));
-    let list = List { org: ctx.caller().org_id, name: "audit/events", filters: &filters };
-    let now = gateway.app.now();
-    let (limit, after) = gateway.cursors.page(&list, &query, now)?;
-    let wanted = wanted(&query, after.as_deref(), limit)?;
-    let tail = query.parsed::<bool>("tail", "true or false")?.unwrap_or(false);
-    if tail && !wanted.ascending {
+    let list = Listing::read(&gateway, &ctx, "audit/events", &FILTERS, raw.as_deref())?;
+    let wanted = wanted(&list)?;
+    let tail = list.query.parsed::<bool>("tail", "true or false")?.unwrap_or(false);
+    if tail && wanted.order == EventOrder::Descending {
         return Err(Refusal::bad_parameter("tail", "`tail` needs `order=asc`.").into());
     }
     let page = gateway.app.events(&ctx, &wanted).await?;
     let resume = if page.more || tail { page.last.or(wanted.after) } else { None };
     let position = resume.map(|sequence| sequence.to_string()).or(tail.then(|| "-1".to_owned()));
-    let next_cursor = position.and_then(|at| gateway.cursors.seal(&list, &at, now));
     let items: Vec<_> = page.items.iter().map(EventView::basic).collect();
-    Ok(Answer::Page { data: json!({ "items": items }), limit, next_cursor })
+    Ok(list.answer(json!({ "items": items }), position.as_deref()))
 }
 
-fn wanted(query: &Query, after: Option<&str>, limit: usize) -> Result<EventQuery, Refusal> {
+fn wanted(list: &Listing<'_>) -> Result<EventQuery, Refusal> {
+    let query = &list.query;
     let (from, to) = (query.time("from")?, query.time("to")?);
     if let (Some(from), Some(to)) = (from, to)
         && from >= to
     {
         return Err(Refusal::bad_parameter("to", "`to` has to be later than `from`."));
     }
-    let order = query.choice("order", &["desc", "asc"])?;
-    Ok(EventQuery {
+    let order = match query.choice("order", &["desc", "asc"])? {
+        Some("asc") => EventOrder::Ascending,
+        Some(_) | None => EventOrder::Descending,
+    };
+    let filter = EventFilter {
         from,
         to,
-        types: query.list("type"),
+        kinds: query.list("type"),
         actor: actor(query)?,
         target: target(query)?,
         decisions: query.any_of("decision", &["allow", "deny"])?,
@@ -125,10 +108,9 @@ fn wanted(query: &Query, after: Option<&str>, limit: usize) -> Result<EventQuery
         dlp_results: query.any_of("dlp_result", &DLP_RESULTS)?,
         outcomes: query.any_of("outcome", &OUTCOMES)?,
         request_id: query.parsed::<RequestId>("request_id", "a `req_…` id")?,
-        ascending: order == Some("asc"),
-        after: after.and_then(|text| text.parse().ok()),
-        limit,
-    })
+    };
+    let after = list.after.as_deref().and_then(|text| text.parse().ok());
+    Ok(EventQuery { filter, order, after, limit: list.limit })
 }
 
 fn actor(query: &Query) -> Result<Option<EventActor>, Refusal> {

@@ -11,9 +11,9 @@ use super::{
     Segment, segment,
     shapes::{ErrorAnswer, Many, One},
 };
-use crate::http::{Gateway, answer::Answer, caller::Known, page::List, query::Query};
+use crate::http::{Gateway, answer::Answer, caller::Known, page::Listing, query::Query};
 
-const PARAMETERS: [&str; 6] = ["provider", "q", "access", "view", "limit", "cursor"];
+const FILTERS: [&str; 4] = ["provider", "q", "access", "view"];
 
 /// Lists the tools the caller can see, by id.
 #[utoipa::path(
@@ -39,25 +39,21 @@ pub(crate) async fn list(
     RawQuery(raw): RawQuery,
 ) -> Result<Answer, Answer> {
     ctx.require(portcullis_core::principal::Scope::McpsRead)?;
-    let query = Query::parse(raw.as_deref(), &PARAMETERS)?;
-    let filters = ["provider", "q", "access", "view"].map(|name| (name, query.text(name)));
-    let list = List { org: ctx.caller().org_id, name: "mcps", filters: &filters };
-    let now = gateway.app.now();
-    let (limit, after) = gateway.cursors.page(&list, &query, now)?;
+    let list = Listing::read(&gateway, &ctx, "mcps", &FILTERS, raw.as_deref())?;
+    let query = &list.query;
     let full = query.choice("view", &["basic", "full"])? == Some("full");
     let access = query.any_of("access", &["allow", "deny", "conditional"])?;
     let wanted = ToolQuery {
         providers: query.list("provider"),
         text: query.short("q", 100)?,
         access: access.iter().filter_map(|name| access_named(name)).collect(),
-        after,
-        limit,
+        after: list.after.clone(),
+        limit: list.limit,
     };
     let (tools, more) = gateway.app.tools(&ctx, &wanted)?;
     let end = tools.last().filter(|_| more).map(|view| view.tool.id.as_str());
-    let next_cursor = end.and_then(|end| gateway.cursors.seal(&list, end, now));
     let items: Vec<Value> = tools.iter().map(|view| record(view, full)).collect();
-    Ok(Answer::Page { data: json!({ "items": items }), limit, next_cursor })
+    Ok(list.answer(json!({ "items": items }), end))
 }
 
 /// One tool with its schemas.

@@ -11,11 +11,9 @@ use super::{
     Segment, segment,
     shapes::{ErrorAnswer, Many, One},
 };
-use crate::http::{Gateway, answer::Answer, caller::Known, page::List, query::Query};
+use crate::http::{Gateway, answer::Answer, caller::Known, page::Listing, query::Query};
 
 const FILTERS: [&str; 6] = ["status", "effect", "tool", "principal", "tag", "q"];
-const PARAMETERS: [&str; 8] =
-    ["status", "effect", "tool", "principal", "tag", "q", "limit", "cursor"];
 
 /// Lists policies by id, with the state of the whole set beside them.
 #[utoipa::path(
@@ -44,11 +42,8 @@ pub(crate) async fn list(
     RawQuery(raw): RawQuery,
 ) -> Result<Answer, Answer> {
     ctx.require(Scope::PoliciesRead)?;
-    let query = Query::parse(raw.as_deref(), &PARAMETERS)?;
-    let filters = FILTERS.map(|name| (name, query.text(name)));
-    let list = List { org: ctx.caller().org_id, name: "policies", filters: &filters };
-    let now = gateway.app.now();
-    let (limit, after) = gateway.cursors.page(&list, &query, now)?;
+    let list = Listing::read(&gateway, &ctx, "policies", &FILTERS, raw.as_deref())?;
+    let query = &list.query;
     let effects = query.any_of("effect", &["permit", "forbid"])?;
     let wanted = PolicyQuery {
         statuses: query.any_of("status", &["active", "shadow", "disabled"])?,
@@ -57,16 +52,15 @@ pub(crate) async fn list(
         principal: query.short("principal", 200)?,
         tag: query.short("tag", 100)?,
         text: query.short("q", 100)?,
-        after,
-        limit,
+        after: list.after.clone(),
+        limit: list.limit,
     };
     let (set, found, more) = gateway.app.policies(&ctx, &wanted)?;
     let records: Vec<_> = found.iter().filter_map(|index| set.records().get(*index)).collect();
     let end = records.last().filter(|_| more).map(|record| &*record.id);
-    let next_cursor = end.and_then(|end| gateway.cursors.seal(&list, end, now));
     let items: Vec<Value> = records.iter().map(|record| json!(record)).collect();
     let data = json!({ "items": items, "policy_set": policy_set(&gateway, &set) });
-    Ok(Answer::Page { data, limit, next_cursor })
+    Ok(list.answer(data, end))
 }
 
 /// One policy with its source.

@@ -11,9 +11,9 @@ use super::{
     Segment, segment,
     shapes::{ErrorAnswer, Many, One},
 };
-use crate::http::{Gateway, answer::Answer, caller::Known, page::List, query::Query};
+use crate::http::{Gateway, answer::Answer, caller::Known, page::Listing, query::Query};
 
-const PARAMETERS: [&str; 5] = ["slug", "status", "owner", "limit", "cursor"];
+const FILTERS: [&str; 3] = ["slug", "status", "owner"];
 const STATUSES: [&str; 4] = ["pending", "connected", "needs_auth", "error"];
 
 /// Lists connections by slug.
@@ -39,17 +39,14 @@ pub(crate) async fn list(
     RawQuery(raw): RawQuery,
 ) -> Result<Answer, Answer> {
     ctx.require(Scope::ProvidersRead)?;
-    let query = Query::parse(raw.as_deref(), &PARAMETERS)?;
-    let filters = ["slug", "status", "owner"].map(|name| (name, query.text(name)));
-    let list = List { org: ctx.caller().org_id, name: "providers", filters: &filters };
-    let now = gateway.app.now();
-    let (limit, after) = gateway.cursors.page(&list, &query, now)?;
+    let list = Listing::read(&gateway, &ctx, "providers", &FILTERS, raw.as_deref())?;
+    let query = &list.query;
     let statuses = query.any_of("status", &STATUSES)?;
     let wanted = ProviderQuery {
         slugs: query.list("slug"),
         statuses: (!statuses.is_empty()).then_some(statuses),
-        after,
-        limit,
+        after: list.after.clone(),
+        limit: list.limit,
     };
     // Connections declared in the configuration belong to the org; nobody has one of their own.
     let (found, more) = match query.choice("owner", &["org", "me"])? {
@@ -57,9 +54,8 @@ pub(crate) async fn list(
         Some(_) => (Vec::new(), false),
     };
     let end = found.last().filter(|_| more).map(|view| view.slug.as_str());
-    let next_cursor = end.and_then(|end| gateway.cursors.seal(&list, end, now));
     let items: Vec<Value> = found.iter().map(record).collect();
-    Ok(Answer::Page { data: json!({ "items": items }), limit, next_cursor })
+    Ok(list.answer(json!({ "items": items }), end))
 }
 
 /// One connection.
