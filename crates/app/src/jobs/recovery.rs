@@ -24,8 +24,12 @@ impl App {
             }
             for intent in &open {
                 let event = recovered(intent).ok_or(StoreError::Corrupt("audit_intents.record"))?;
-                self.writer.finish(event, patience()).await?;
-                closed += 1;
+                match self.writer.finish(event, patience()).await {
+                    Ok(()) => closed += 1,
+                    // Its event stands already: only the intent is left over.
+                    Err(StoreError::Conflict(_)) => self.store.drop_intent(intent.id).await?,
+                    Err(error) => return Err(error),
+                }
             }
         }
     }

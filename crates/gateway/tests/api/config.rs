@@ -4,7 +4,7 @@ use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt};
 
 use portcullis_testkit::{Builder, Gateway};
 use reqwest::{Certificate, Method};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     gateway,
@@ -124,10 +124,9 @@ async fn check_tells_what_serve_would_find_and_fails_when_something_is_amiss() {
     assert!(text.contains("sample: connected, 5 tools"), "{text}");
     assert!(text.contains("survives a power loss"), "{text}");
     let shown = good.admin(&["check"]);
-    assert_eq!(
-        shown["providers"][0],
-        json!({"slug": "sample", "status": "connected", "tools": 5, "last_error": null})
-    );
+    let sample = &shown["providers"][0];
+    assert_eq!((&sample["slug"], &sample["status"]), (&json!("sample"), &json!("connected")));
+    assert_eq!((sample["tools"].as_u64(), &sample["last_error"]), (Some(5), &Value::Null));
     assert_eq!(shown["policy_errors"], json!([]));
     let told = run(&bad, &["check"]).await;
     assert_eq!(told.status.code(), Some(1));

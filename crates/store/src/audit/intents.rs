@@ -7,7 +7,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{Db, parse, read, row},
+    db::{Db, change, parse, read, row},
     error::StoreError,
 };
 
@@ -65,5 +65,16 @@ impl Store {
             .await?
         });
         rows.into_iter().map(IntentRow::read).collect()
+    }
+
+    /// Removes an intent whose event stands already.
+    pub async fn drop_intent(&self, id: EventId) -> Result<(), StoreError> {
+        change!(self, |tx| {
+            sqlx::query("DELETE FROM audit_intents WHERE id = $1")
+                .bind(id.to_string())
+                .execute(&mut *tx)
+                .await?;
+        });
+        Ok(())
     }
 }
