@@ -8,30 +8,34 @@ mod token_use;
 
 pub(crate) use self::{late::LateEvents, token_use::UsedTokens};
 
-use std::sync::Arc;
+use std::{pin::Pin, sync::Arc, time::Duration};
 
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::App;
 
+/// One round of a job.
+type Round = for<'a> fn(&'a App) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
 impl App {
-    /// Starts the jobs; they end when `stop` is cancelled.
+    /// Starts the jobs; they end when `stop` is cancelled, each after a last round.
     pub fn start_jobs(self: &Arc<Self>, stop: &CancellationToken) {
-        let jobs: [(&'static str, _); 3] = [
-            (
-                "sealing",
-                Box::pin(sealing::run(Arc::clone(self), stop.clone()))
-                    as std::pin::Pin<Box<dyn Future<Output = ()> + Send>>,
-            ),
-            ("late events", Box::pin(late::run(Arc::clone(self), stop.clone()))),
-            ("token use", Box::pin(token_use::run(Arc::clone(self), stop.clone()))),
-        ];
-        for (name, job) in jobs {
-            self.tasks.spawn(async move {
-                job.await;
-                tracing::debug!(job = name, "job ended");
-            });
-        }
+        self.repeat(sealing::EVERY, |app| Box::pin(sealing::seal_all(app)), stop);
+        self.repeat(late::EVERY, |app| Box::pin(late::write(app)), stop);
+        self.repeat(token_use::EVERY, |app| Box::pin(token_use::write(app)), stop);
         catalogue::start(self, stop);
+    }
+
+    fn repeat(self: &Arc<Self>, every: Duration, round: Round, stop: &CancellationToken) {
+        let (app, stop) = (Arc::clone(self), stop.clone());
+        self.tasks.spawn(async move {
+            let mut ticks = tokio::time::interval(every);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            while stop.run_until_cancelled(ticks.tick()).await.is_some() {
+                round(&app).await;
+            }
+            round(&app).await;
+        });
     }
 }

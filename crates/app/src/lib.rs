@@ -27,7 +27,7 @@ pub use self::{
     ctx::{Ctx, Origin},
     invoke::{GovernanceView, Invocation, Invoked, Stopped, View},
     policies::{PolicyFolder, PolicyQuery, Reload},
-    providers::{AuthKind, Declared, ProviderQuery, ProviderView},
+    providers::{AuthKind, Declared, ProviderQuery, ProviderState, ProviderView},
     tenants::Tenant,
     tokens::{Refused, Session},
     tools::{ToolQuery, ToolView},

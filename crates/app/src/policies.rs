@@ -147,9 +147,10 @@ impl App {
     /// shown.
     pub fn reload_policies(&self) -> Result<(), Vec<PolicyError>> {
         let now = self.clock.now();
-        let loaded = self.load_policies(now);
         let policies = &self.policies;
+        // Held while loading: a catalogue that changes meanwhile is bound after this, not lost.
         let _one_at_a_time = policies.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let loaded = self.load_policies(now);
         let outcome = loaded.map(|set| {
             let current = policies.current.load();
             if set.version() != current.version() {

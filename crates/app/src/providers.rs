@@ -165,6 +165,19 @@ pub struct ProviderView {
     pub updated_at: Timestamp,
 }
 
+/// How a declared provider is, for the operator.
+#[derive(Debug, Clone)]
+pub struct ProviderState {
+    /// Its short name.
+    pub slug: String,
+    /// Whether it can be used.
+    pub status: ProviderStatus,
+    /// How many tools it offers.
+    pub tools: usize,
+    /// What went wrong last, in our words.
+    pub last_error: Option<String>,
+}
+
 /// Which connections to list.
 #[derive(Debug, Clone, Default)]
 pub struct ProviderQuery {
@@ -266,12 +279,17 @@ impl App {
         self.system_event(org, EventType::ProviderConnected, target)
     }
 
-    /// Slug, status and number of tools of every declared provider.
+    /// How every declared provider is.
     #[must_use]
-    pub fn provider_states(&self) -> Vec<(String, &'static str, usize)> {
+    pub fn provider_states(&self) -> Vec<ProviderState> {
         let states = self.providers.iter().map(|(slug, provider)| {
             let state = provider.state();
-            (slug.clone(), state.status.as_str(), state.tools.as_ref().map_or(0, Vec::len))
+            ProviderState {
+                slug: slug.clone(),
+                status: state.status,
+                tools: state.tools.as_ref().map_or(0, Vec::len),
+                last_error: state.last_error.clone(),
+            }
         });
         states.collect()
     }

@@ -33,7 +33,7 @@ enum Command {
     Quickstart(quickstart::Quickstart),
     /// Serve the API as the configuration says, until SIGTERM or Ctrl-C
     Serve(serve::Serve),
-    /// Check configuration, key, database, policies and providers; change nothing
+    /// Check configuration, key, database, policies and providers, as `serve` would, and stop
     Check(check::Check),
     /// Make, list and change orgs, the tenants of an installation
     #[command(subcommand)]

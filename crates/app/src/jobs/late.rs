@@ -6,17 +6,15 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use portcullis_store::{NewEvent, StoreError};
-use tokio::time::MissedTickBehavior;
-use tokio_util::sync::CancellationToken;
 
 use crate::{App, audit::patience};
 
-const EVERY: Duration = Duration::from_secs(1);
+pub(super) const EVERY: Duration = Duration::from_secs(1);
 
 /// The most events that wait; beyond them the oldest goes.
 const MOST: usize = 10_000;
@@ -45,20 +43,8 @@ impl LateEvents {
     }
 }
 
-pub(super) async fn run(app: Arc<App>, stop: CancellationToken) {
-    let mut ticks = tokio::time::interval(EVERY);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => break,
-            _ = ticks.tick() => write(&app).await,
-        }
-    }
-    write(&app).await;
-}
-
 /// Records what waits, oldest first, until the store says no.
-async fn write(app: &App) {
+pub(super) async fn write(app: &App) {
     let mut recorded = 0_u32;
     while let Some(event) = app.late_events.next() {
         match app.writer.finish(event.clone(), patience()).await {

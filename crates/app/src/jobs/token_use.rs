@@ -2,16 +2,15 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use portcullis_core::{clock::Timestamp, id::TokenId};
-use tokio_util::sync::CancellationToken;
 
 use crate::{App, store_failed};
 
-const EVERY: Duration = Duration::from_secs(10);
+pub(super) const EVERY: Duration = Duration::from_secs(10);
 
 /// Tokens used since the last write. Touched once a minute and token, so it is never contended.
 #[derive(Debug, Default)]
@@ -27,18 +26,7 @@ impl UsedTokens {
     }
 }
 
-pub(super) async fn run(app: Arc<App>, stop: CancellationToken) {
-    let mut ticks = tokio::time::interval(EVERY);
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => break,
-            _ = ticks.tick() => write(&app).await,
-        }
-    }
-    write(&app).await;
-}
-
-async fn write(app: &App) {
+pub(super) async fn write(app: &App) {
     let used = app.used_tokens.take();
     if used.is_empty() {
         return;

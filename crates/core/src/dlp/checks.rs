@@ -3,6 +3,8 @@
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::Value;
 
+use crate::token;
+
 /// Whether the last digit is the Luhn check digit of those before it (ISO/IEC 7812-1).
 pub(super) fn luhn(digits: &[u8]) -> bool {
     let sum: u32 = digits
@@ -33,17 +35,11 @@ pub(super) fn mod_97(text: &[u8]) -> bool {
 
 /// Whether the last six characters are the base62 CRC-32 of what stands between `from` and them.
 pub(super) fn crc_base62(token: &[u8], from: usize) -> bool {
-    const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let Some((rest, sum)) = token.split_last_chunk::<6>() else {
         return false;
     };
-    let mut crc = crc32fast::hash(rest.get(from..).unwrap_or_default()) as usize;
-    let mut expected = [b'0'; 6];
-    for place in expected.iter_mut().rev() {
-        *place = ALPHABET.get(crc % 62).copied().unwrap_or(b'0');
-        crc /= 62;
-    }
-    expected == *sum
+    let expected = token::crc_base62(rest.get(from..).unwrap_or_default());
+    expected.map(u32::from) == sum.map(u32::from)
 }
 
 /// Whether text is base64url of a JSON object that has one of the members.

@@ -3,6 +3,8 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
+use portcullis_app::ProviderState;
+use portcullis_store::ProviderStatus;
 use serde_json::json;
 
 use super::{Failure, Installation, output::Output};
@@ -47,7 +49,12 @@ impl Check {
             "policy_errors": errors,
             "providers": providers
                 .iter()
-                .map(|(slug, status, tools)| json!({"slug": slug, "status": status, "tools": tools}))
+                .map(|provider| json!({
+                    "slug": provider.slug,
+                    "status": provider.status.as_str(),
+                    "tools": provider.tools,
+                    "last_error": provider.last_error,
+                }))
                 .collect::<Vec<_>>(),
         });
         let mut text = vec![format!(
@@ -63,12 +70,17 @@ impl Check {
         )];
         text.push(format!("policies    {} records, {}", set.records().len(), set.version()));
         text.extend(errors.iter().map(|error| format!("            {error}")));
-        for (slug, status, tools) in &providers {
-            text.push(format!("provider    {slug}: {status}, {tools} tools"));
+        if set.summary().active == 0 {
+            text.push("            no active policy: every call would be denied".to_owned());
+        }
+        for provider in &providers {
+            let ProviderState { slug, status, tools, last_error } = provider;
+            let why = last_error.as_ref().map(|error| format!(" ({error})")).unwrap_or_default();
+            text.push(format!("provider    {slug}: {}, {tools} tools{why}", status.as_str()));
         }
         self.installation.output().record(&shown, &text.join("\n"))?;
         node.store.close().await;
-        let unusable = providers.iter().any(|(_, status, _)| *status != "connected");
+        let unusable = providers.iter().any(|it| it.status != ProviderStatus::Connected);
         match (errors.is_empty(), unusable) {
             (true, false) => Ok(()),
             (false, _) => Err("the policies have errors".into()),

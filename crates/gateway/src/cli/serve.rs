@@ -56,12 +56,13 @@ pub(super) async fn start(config: &Config) -> Result<(Node, Bound), Failure> {
     let bound = Bound::bind(&config.server).await?;
     let patience = Duration::from_secs(config.server.provider_patience_seconds);
     node.app.connect_providers(patience).await;
-    watch_policies(&node, config)?;
+    let (policies, _) = node.app.policy_set();
+    if policies.summary().active == 0 {
+        let folder = config.policy_folder();
+        tracing::warn!("no active policy in {}: every call is denied", folder.display());
+    }
+    crate::policy_watch::watch(&config.policy_folder(), &node)?;
     Ok((node, bound))
-}
-
-fn watch_policies(node: &Node, config: &Config) -> Result<(), Failure> {
-    crate::policy_watch::watch(&config.policy_folder(), node)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the metrics listener lives as long as the process")]
