@@ -21,10 +21,18 @@ const DEFAULT_DAYS: i64 = 90;
 /// Days a token may live at most.
 const MAX_DAYS: i64 = 365;
 const DAY: i64 = 24 * 60 * 60;
+/// Characters of a name at most.
+const MAX_NAME: usize = 200;
 
 /// Why a command was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum ShellError {
+    /// The name cannot be one.
+    #[error("a name has 1 to {MAX_NAME} characters, none of them a control character")]
+    Name,
+    /// There is an org of that name already.
+    #[error("there is an org `{0}` already; names are unique in an installation")]
+    Taken(String),
     /// There is no such org.
     #[error("there is no org `{0}`; `portcullis org list` shows those there are")]
     NoOrg(String),
@@ -101,6 +109,7 @@ impl Shell {
 
     /// Makes an org.
     pub async fn create_org(&self, name: &str, plan: Plan) -> Result<Org, ShellError> {
+        named(name)?;
         let org = Org {
             id: OrgId::new(self.ids()),
             name: name.to_owned(),
@@ -108,8 +117,11 @@ impl Shell {
             created_at: self.clock.now(),
             disabled_at: None,
         };
-        self.store.create_org(&org).await?;
-        Ok(org)
+        match self.store.create_org(&org).await {
+            Ok(()) => Ok(org),
+            Err(StoreError::Conflict(_)) => Err(ShellError::Taken(name.to_owned())),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Every org.
@@ -140,6 +152,7 @@ impl Shell {
         kind: PrincipalKind,
         role: Role,
     ) -> Result<Principal, ShellError> {
+        named(name)?;
         let service = matches!(role, Role::Service(_));
         if service != (kind == PrincipalKind::Service) {
             return Err(ShellError::RoleMismatch);
@@ -261,5 +274,15 @@ impl Shell {
             ),
         };
         Ok(self.writer.append(row_of(&event), patience()).await?)
+    }
+}
+
+/// Names are shown to people and recorded in events.
+fn named(name: &str) -> Result<(), ShellError> {
+    let length = name.trim().chars().count();
+    if (1..=MAX_NAME).contains(&length) && !name.chars().any(char::is_control) {
+        Ok(())
+    } else {
+        Err(ShellError::Name)
     }
 }

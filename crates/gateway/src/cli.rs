@@ -12,6 +12,7 @@ mod tokens;
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand};
+use portcullis_core::principal::{ScopeError, ScopeSet};
 
 use self::output::Output;
 use crate::{boot::Office, config::Config};
@@ -96,6 +97,15 @@ async fn run(command: Command) -> Result<(), Failure> {
             Ok(())
         }
     }
+}
+
+/// A list of scopes; an empty one is a variable that was not set rather than a wish.
+fn scopes(text: &str) -> Result<ScopeSet, String> {
+    let scopes: ScopeSet = text.parse().map_err(|error: ScopeError| error.to_string())?;
+    if scopes.iter().next().is_none() {
+        return Err("there is no scope in it; name at least one".to_owned());
+    }
+    Ok(scopes)
 }
 
 impl Installation {

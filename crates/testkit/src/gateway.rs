@@ -11,6 +11,7 @@ use std::{
 };
 
 use reqwest::Method;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -305,9 +306,28 @@ impl Gateway {
 
     /// Asks it to end (SIGTERM) and waits until it has; gives its exit code.
     pub fn stop(&mut self) -> Option<i32> {
+        self.terminate();
+        self.ended()
+    }
+
+    /// Asks it to end (SIGTERM).
+    pub fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Asks it to load its policies anew (SIGHUP).
+    pub fn hang_up(&self) {
+        self.signal(Signal::HUP);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let running = self.running.as_ref().expect("a running gateway");
+        kill_process(Pid::from_child(&running.child), signal).expect("a signal");
+    }
+
+    /// Waits until it has ended; gives its exit code.
+    pub fn ended(&mut self) -> Option<i32> {
         let mut running = self.running.take().expect("a running gateway");
-        let pid = rustix::process::Pid::from_child(&running.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
         let status = tokio::task::block_in_place(|| running.child.wait());
         status.expect("an exit status").code()
     }

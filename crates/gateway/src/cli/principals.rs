@@ -26,7 +26,7 @@ pub(super) enum Principals {
         #[arg(long, value_enum, default_value_t = RoleName::Member)]
         role: RoleName,
         /// What a service account may do, such as "mcps:read mcps:invoke"
-        #[arg(long, value_name = "SCOPES")]
+        #[arg(long, value_name = "SCOPES", value_parser = super::scopes)]
         scopes: Option<ScopeSet>,
         #[command(flatten)]
         installation: Installation,

@@ -21,7 +21,7 @@ pub(super) enum Tokens {
         principal: PrincipalId,
         /// What it may do, such as "mcps:read mcps:invoke"; all but `admin` and `audit:export`
         /// of what the principal may when absent
-        #[arg(long, value_name = "SCOPES")]
+        #[arg(long, value_name = "SCOPES", value_parser = super::scopes)]
         scopes: Option<ScopeSet>,
         /// How long it lives, such as 15m, 12h or 90d (the default); 365d at most
         #[arg(long, value_name = "TIME", value_parser = seconds)]

@@ -1,6 +1,6 @@
 //! What many tests begin with or look at.
 
-use std::time::Duration;
+use std::{process::Output, time::Duration};
 
 use portcullis_core::{
     clock::Timestamp,
@@ -69,10 +69,10 @@ pub(crate) async fn until<F: Future<Output = Answer>>(
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    match timeout(PATIENCE, asking).await {
-        Ok(answer) => answer,
-        Err(_) => panic!("it never became so; last: {last:?}"),
-    }
+    let Ok(answer) = timeout(PATIENCE, asking).await else {
+        panic!("it never became so; last: {last:?}")
+    };
+    answer
 }
 
 /// Fails unless the answer has all that every answer has to have.
@@ -162,4 +162,19 @@ pub(crate) async fn rest(stream: &mut TcpStream) -> String {
 pub(crate) async fn store(gateway: &Gateway) -> Store {
     let url = DatabaseUrl::sqlite(gateway.folder().join("portcullis.db"));
     Store::open(&DatabaseSettings::new(url)).await.unwrap()
+}
+
+/// Runs a command that ends by itself, whether it succeeds or not.
+pub(crate) async fn run(gateway: &Gateway, command: &[&str]) -> Output {
+    let mut process = tokio::process::Command::from(gateway.command());
+    process.args(command).arg("--config").arg(gateway.config_file()).kill_on_drop(true);
+    timeout(PATIENCE, process.output()).await.expect("a command that ends").unwrap()
+}
+
+/// What a command that does not succeed tells, with its exit code.
+pub(crate) async fn failure(gateway: &Gateway, command: &[&str]) -> (i32, String) {
+    let output = run(gateway, command).await;
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && !told.contains("panicked"), "{command:?}: {told}");
+    (output.status.code().unwrap(), told)
 }

@@ -5,6 +5,8 @@
 mod given;
 mod scene;
 
+mod cli;
+mod config;
 mod connections;
 mod dlp;
 mod durability;
@@ -14,6 +16,7 @@ mod limits;
 mod metrics;
 mod quickstart;
 mod real_servers;
+mod shutdown;
 mod v1;
 
 use portcullis_testkit::Builder;

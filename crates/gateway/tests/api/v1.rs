@@ -1,6 +1,8 @@
 //! Version 1 of the API, one file a resource.
 
 mod auth;
+mod events;
 mod invoke;
 mod mcps;
+mod policies;
 mod providers;

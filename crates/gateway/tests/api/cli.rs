@@ -1,0 +1,226 @@
+//! The operator's commands: orgs, principals, tokens.
+
+use portcullis_testkit::{Gateway, Principal};
+use serde_json::{Value, json};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, failure, items, members},
+};
+
+#[tokio::test]
+async fn orgs_are_made_listed_and_given_plans() {
+    let gateway = gateway().prepare();
+    let free = gateway.org("free", &[]);
+    let large =
+        ["--plan", "enterprise", "--requests-per-minute", "5", "--invocations-per-minute", "4"];
+    gateway.org("large", &large);
+    gateway.admin(&["org", "set-plan", &free, "--plan", "pro"]);
+
+    let listed = gateway.admin(&["org", "list"]);
+
+    let plans: Vec<Value> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|org| {
+            json!([
+                org["name"],
+                org["plan"],
+                org["requests_per_minute"],
+                org["invocations_per_minute"]
+            ])
+        })
+        .collect();
+    assert_eq!(
+        Value::from(plans).to_string(),
+        r#"[["free","pro",600,100],["large","enterprise",5,4]]"#
+    );
+    for (command, code, wanted) in [
+        (&["org", "create", "free"][..], 1, "free"),
+        (&["org", "create", ""], 1, "name"),
+        (&["org", "create", "x", "--plan", "enterprise"], 2, "requests-per-minute"),
+        (&["org", "create", "x", "--plan", "free", "--requests-per-minute", "5"], 1, "enterprise"),
+        (&["org", "create", "x", "--plan", "gold"], 2, "gold"),
+        (
+            &[
+                "org",
+                "create",
+                "x",
+                "--plan",
+                "enterprise",
+                "--requests-per-minute",
+                "0",
+                "--invocations-per-minute",
+                "1",
+            ],
+            2,
+            "0",
+        ),
+        (&["org", "set-plan", "nobody", "--plan", "pro"], 1, "nobody"),
+        (&["org", "create", "x", "y"], 2, "y"),
+    ] {
+        let (status, told) = failure(&gateway, command).await;
+        assert_eq!(status, code, "{command:?}: {told}");
+        assert!(told.contains(wanted), "{command:?}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn principals_are_made_with_a_role_or_with_scopes() {
+    let gateway = gateway().prepare();
+    let org = gateway.org("acme", &[]);
+    let who = gateway.service(&org, "mcps:invoke mcps:read");
+    let made = gateway.admin(&["principal", "create", "ada", "--org", "acme", "--role", "auditor"]);
+
+    assert!(who.id.starts_with("sa_") && made["id"].as_str().unwrap().starts_with("usr_"));
+    let scopes = "audit:export audit:read mcps:read policies:read providers:read";
+    let mut listed: Vec<&str> = made["scopes"].as_str().unwrap().split(' ').collect();
+    listed.sort_unstable();
+    assert_eq!(listed.join(" "), scopes);
+    assert_eq!(gateway.admin(&["principal", "list", "--org", &org]).as_array().unwrap().len(), 2);
+    for (command, code, wanted) in [
+        (&["principal", "create", "x", "--org", "nobody"][..], 1, "nobody"),
+        (&["principal", "create", "x", "--org", "acme", "--type", "service"], 1, "--scopes"),
+        (&["principal", "create", "x", "--org", "acme", "--scopes", "mcps:read"], 1, "--role"),
+        (
+            &[
+                "principal",
+                "create",
+                "x",
+                "--org",
+                "acme",
+                "--type",
+                "service",
+                "--scopes",
+                "mcps:all",
+            ],
+            2,
+            "mcps:all",
+        ),
+        (&["principal", "create", "x", "--org", "acme", "--role", "root"], 2, "root"),
+        (&["principal", "create", "", "--org", "acme"], 1, "name"),
+    ] {
+        let (status, told) = failure(&gateway, command).await;
+        assert_eq!(status, code, "{command:?}: {told}");
+        assert!(told.contains(wanted), "{command:?}: {told}");
+    }
+}
+
+fn create(gateway: &Gateway, who: &Principal, more: &[&str]) -> Value {
+    let mut command = vec!["token", "create", "--principal", &who.id];
+    command.extend(more);
+    gateway.admin(&command)
+}
+
+#[tokio::test]
+async fn a_token_is_printed_once_and_can_do_no_more_than_its_principal() {
+    let gateway = gateway().prepare();
+    let org = gateway.org("acme", &[]);
+    let admin = gateway.user(&org, "admin", "mcps:read");
+    let service = gateway.service(&org, "mcps:read mcps:invoke");
+
+    let plain = create(&gateway, &admin, &[]);
+    assert!(plain["token"].as_str().unwrap().starts_with("mcp_live_"), "{plain}");
+    let scopes = plain["scopes"].as_str().unwrap();
+    assert!(scopes.contains("audit:read"), "{scopes}");
+    assert!(!scopes.contains("admin") && !scopes.contains("audit:export"), "{scopes}");
+    assert!(create(&gateway, &service, &[])["token"].as_str().unwrap().starts_with("svc_live_"));
+    assert_eq!(create(&gateway, &admin, &["--scopes", "admin"])["scopes"], "admin");
+    for (more, code, wanted) in [
+        (&["--scopes", "mcps:read audit:read"][..], 1, "more than"),
+        (&["--scopes", "everything"], 2, "everything"),
+        (&["--scopes", ""], 2, "scopes"),
+        (&["--expires-in", "59s"], 1, "60 seconds"),
+        (&["--expires-in", "366d"], 1, "365 days"),
+        (&["--expires-in", "forever"], 2, "forever"),
+        (&["--expires-in=-5m"], 2, "-5m"),
+        (&["--allowed-from", "10.0.0.0/33"], 2, "10.0.0.0/33"),
+        (&["--allowed-from", ""], 2, "allowed-from"),
+    ] {
+        let mut command = vec!["token", "create", "--principal", &service.id];
+        command.extend(more);
+        let (status, told) = failure(&gateway, &command).await;
+        assert_eq!(status, code, "{more:?}: {told}");
+        assert!(told.contains(wanted), "{more:?}: {told}");
+    }
+    let unknown = ["token", "create", "--principal", "sa_01M754BKTK9KV856N96WMEHWY9"];
+    assert_eq!(failure(&gateway, &unknown).await.0, 1);
+    let listed = gateway.admin(&["token", "list", "--org", &org]);
+    assert_eq!(listed.as_array().unwrap().len(), 5);
+    assert!(!listed.to_string().contains("_live_"), "{listed}");
+    let text = gateway.run(&[
+        "token",
+        "list",
+        "--org",
+        &org,
+        "--config",
+        &gateway.config_file().to_string_lossy(),
+    ]);
+    assert!(text.starts_with("ID") && !text.contains("_live_"), "{text}");
+    let database = std::fs::read(gateway.folder().join("portcullis.db")).unwrap();
+    let secret = plain["token"].as_str().unwrap().as_bytes();
+    assert!(
+        !database.windows(secret.len()).any(|window| window == secret),
+        "only a hash is stored"
+    );
+}
+
+#[tokio::test]
+async fn a_token_lives_as_long_as_it_was_given() {
+    let gateway = gateway().prepare();
+    let who = gateway.service(&gateway.org("acme", &[]), "mcps:read");
+    let time = |token: &Value, name: &str| {
+        let text = token[name].as_str().unwrap();
+        portcullis_core::clock::Timestamp::parse_rfc3339(text).unwrap().as_seconds()
+    };
+
+    for (more, seconds) in [
+        (&[][..], 90 * 86_400),
+        (&["--expires-in", "60"], 60),
+        (&["--expires-in", "15m"], 900),
+        (&["--expires-in", "365d"], 365 * 86_400),
+    ] {
+        let token = create(&gateway, &who, more);
+        assert_eq!(time(&token, "expires_at") - time(&token, "issued_at"), seconds, "{more:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_operator_does_is_in_the_log_of_the_org() {
+    let gateway = gateway().env("USER", "olga").start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let brief = create(&gateway, &who, &["--label", "nightly", "--scopes", "mcps:read"]);
+    let id = brief["id"].as_str().unwrap();
+    assert_eq!(gateway.admin(&["token", "revoke", id])["descendants_revoked"].to_string(), "0");
+    assert_eq!(
+        failure(&gateway, &["token", "revoke", "tok_01M754BKTKGT8C7BR1BSH99ZV7"]).await.0,
+        1
+    );
+
+    let events =
+        gateway.get(&who, "/v1/audit/events?type=token.issued,token.revoked&order=asc").await;
+
+    assert_eq!(members(&events, "type"), ["token.issued", "token.issued", "token.revoked"]);
+    for (event, target) in items(&events).iter().zip([&who.token_id, id, id]) {
+        assert_eq!(event["target"]["id"], *target);
+        assert_eq!(
+            (&event["actor"]["type"], &event["actor"]["id"]),
+            (&json!("system"), &Value::Null)
+        );
+        assert_eq!(event["detached"]["actor_name"], "olga");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_label_is_recorded_with_what_its_token_does() {
+    let gateway = gateway().sample().start();
+    let mut who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:invoke");
+    let labelled = create(&gateway, &who, &["--label", "nightly-deploy"]);
+    who.token = labelled["token"].as_str().unwrap().to_owned();
+
+    let call = gateway.invoke(&who, "sample:list_items", json!({"limit": 1})).await;
+
+    let event = gateway.get(&who, &format!("/v1/audit/events/{}", call.event_id())).await;
+    assert_eq!(event.at("/data/detached/label"), "nightly-deploy", "{}", event.text);
+}

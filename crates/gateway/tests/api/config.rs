@@ -1,0 +1,192 @@
+//! The configuration: what is refused and how that is told, TLS, proxies, the environment.
+
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt};
+
+use portcullis_testkit::{Builder, Gateway};
+use reqwest::{Certificate, Method};
+use serde_json::json;
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, failure, items, run},
+};
+
+/// What is told by a `serve` that does not start.
+async fn refusal(gateway: &Gateway) -> String {
+    let (code, told) = failure(gateway, &["serve"]).await;
+    assert_eq!(code, 1, "{told}");
+    assert!(!told.contains("listening on"), "{told}");
+    told
+}
+
+#[tokio::test]
+async fn a_configuration_that_is_wrong_is_refused_and_the_wrong_is_named() {
+    let with = |toml: &str| gateway().config(toml).prepare();
+    for (gateway, wanted) in [
+        (with("[server]\nlisten_on = \"127.0.0.1:1\""), "listen_on"),
+        (with("[sever]\nlisten = \"127.0.0.1:1\""), "sever"),
+        (with("[server]\nlisten = \"localhost:1\""), "server.listen"),
+        (with("[server]\nlisten = \"0.0.0.0:1\""), "no TLS"),
+        (with("[server]\nlisten = \"[::]:1\""), "no TLS"),
+        (with("[server]\nlisten = 1"), "listen"),
+        (with("[server]\nmetrics_listen = \"nowhere\""), "server.metrics_listen"),
+        (with("[server]\ntrusted_proxies = [\"10.0.0.0/33\"]"), "server.trusted_proxies"),
+        (
+            with("[server.tls]\ncertificate = \"/nowhere.crt\"\nkey = \"/nowhere.key\""),
+            "/nowhere.crt",
+        ),
+        (with("[database]\nurl = \"mysql://x\""), "database.url"),
+        (with("[keys]\nfile = \"/nowhere.key\""), "/nowhere.key"),
+        (with("[policies]\npath = \"/nowhere\""), "/nowhere"),
+        (with("[log]\nlevel = \"=,=\""), "log.level"),
+        (with("[dlp.actions.input]\nsecret = \"explode\""), "explode"),
+        (gateway().stdio("a", &[], "").prepare(), "`a`"),
+        (gateway().stdio("A B", &["x"], "").prepare(), "A B"),
+        (gateway().stdio("a", &["x"], "url = \"https://x\"").prepare(), "url"),
+        (gateway().stdio("a", &["x"], "auth = \"api_key\"").prepare(), "env"),
+        (gateway().stdio("a", &["x"], "").stdio("a", &["x"], "").prepare(), "twice"),
+        (gateway().stdio("a", &["x"], "org = \"acme\"").prepare(), "`a`"),
+        (gateway().http("a", "http://127.0.0.1:1", "auth = \"api_key\"").prepare(), "api_key"),
+        (gateway().http("a", "ftp://127.0.0.1", "").prepare(), "`a`"),
+        (
+            gateway()
+                .http(
+                    "a",
+                    "http://127.0.0.1:1",
+                    "api_key = { env = \"NOT_SET\" }\nauth = \"api_key\"",
+                )
+                .prepare(),
+            "NOT_SET",
+        ),
+        (gateway().env("PORTCULLIS_SERVER__LISTN", "x").prepare(), "listn"),
+    ] {
+        let told = refusal(&gateway).await;
+
+        assert!(told.starts_with("error: ") && told.contains(wanted), "{wanted}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_key_it_says_how_to_make_one() {
+    let gateway = gateway().prepare();
+    let key = gateway.folder().join("key");
+    let mode = fs::metadata(&key).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    fs::remove_file(&key).unwrap();
+
+    let told = refusal(&gateway).await;
+
+    assert!(told.contains("portcullis key new") && told.contains("key"), "{told}");
+    fs::write(&key, "c2hvcnQ=").unwrap();
+    assert!(refusal(&gateway).await.contains("32 bytes"), "a key of another size");
+    let again = gateway.command().args(["key", "new"]).arg(&key).output().unwrap();
+    assert!(!again.status.success(), "a key is never overwritten");
+    assert_eq!(fs::read_to_string(&key).unwrap(), "c2hvcnQ=");
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_told_with_what_to_do() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+
+    let api = gateway().config(&format!("[server]\nlisten = \"{address}\"")).prepare();
+    let metrics = format!("[server]\nlisten = \"127.0.0.1:0\"\nmetrics_listen = \"{address}\"");
+    let metrics = gateway().config(&metrics).prepare();
+
+    let told = refusal(&api).await;
+    assert!(told.contains(&address.port().to_string()) && told.contains("--port"), "{told}");
+    let told = refusal(&metrics).await;
+    assert!(told.contains("metrics_listen") && told.contains(&address.to_string()), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_environment_lies_over_the_file() {
+    let gateway = gateway()
+        .config("[server]\npublic_host = \"file.example\"")
+        .env("PORTCULLIS_SERVER__PUBLIC_HOST", "env.example")
+        .start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+
+    let events = gateway.get(&who, "/v1/audit/events").await;
+
+    let log = items(&events)[0]["integrity"]["log"].as_str().unwrap();
+    assert_eq!(log, format!("env.example/audit/{}", who.org));
+}
+
+#[tokio::test]
+async fn check_tells_what_serve_would_find_and_fails_when_something_is_amiss() {
+    let good = gateway().sample().prepare();
+    let bad = gateway().sample().stdio("gone", &["/nowhere/program"], "").prepare();
+
+    let told = run(&good, &["check"]).await;
+    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert_eq!(told.status.code(), Some(0), "{text}");
+    assert!(text.contains("sample: connected, 5 tools"), "{text}");
+    assert!(text.contains("survives a power loss"), "{text}");
+    let shown = good.admin(&["check"]);
+    assert_eq!(shown["providers"][0], json!({"slug": "sample", "status": "connected", "tools": 5}));
+    assert_eq!(shown["policy_errors"], json!([]));
+    let told = run(&bad, &["check"]).await;
+    assert_eq!(told.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&told.stdout).contains("gone: error, 0 tools"));
+    assert!(String::from_utf8_lossy(&told.stderr).contains("providers"));
+}
+
+/// A builder whose gateway speaks TLS as `localhost`, and the certificate to trust.
+fn with_tls(builder: Builder, folder: &std::path::Path) -> (Builder, Certificate) {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let (certificate, key) = (folder.join("tls.crt"), folder.join("tls.key"));
+    fs::write(&certificate, made.cert.pem()).unwrap();
+    fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let toml = format!("[server.tls]\ncertificate = {certificate:?}\nkey = {key:?}");
+    (builder.config(&toml), Certificate::from_pem(made.cert.pem().as_bytes()).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tls_is_spoken_and_nothing_but_tls() {
+    let folder = tempfile::tempdir().unwrap();
+    let (builder, certificate) = with_tls(gateway(), folder.path());
+    let gateway = builder.start();
+    let (scheme, address) = gateway.url().split_once("://").unwrap();
+    let url = format!("https://localhost:{}/healthz", address.rsplit_once(':').unwrap().1);
+    assert_eq!(scheme, "https");
+
+    for http1 in [false, true] {
+        let client = reqwest::Client::builder().no_proxy().tls_certs_only([certificate.clone()]);
+        let client = if http1 { client.http1_only() } else { client };
+        let answer = client.build().unwrap().get(&url).send().await.unwrap();
+        let version = if http1 { http::Version::HTTP_11 } else { http::Version::HTTP_2 };
+        assert_eq!((answer.status().as_u16(), answer.version()), (200, version));
+        assert!(answer.headers().contains_key("x-ratelimit-limit"));
+    }
+    let plain = crate::given::exchange(&gateway, b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    assert!(!plain.contains(" 200 "), "{plain}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_declared_proxies_tell_where_a_client_is() {
+    let trusting = gateway().config("[server]\ntrusted_proxies = [\"127.0.0.1/32\"]");
+    let cases = [
+        (gateway(), "203.0.113.7", "127.0.0.1"),
+        (
+            gateway().config("[server]\ntrusted_proxies = [\"10.0.0.0/8\"]"),
+            "203.0.113.7",
+            "127.0.0.1",
+        ),
+        (trusting, "6.6.6.6, 203.0.113.7", "203.0.113.7"),
+    ];
+    for (builder, forwarded, seen) in cases {
+        let gateway = builder.sample().start();
+        let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+        let call = gateway
+            .request(Method::POST, "/v1/mcps/sample:create_note/invoke")
+            .bearer_auth(&who.token)
+            .header("x-forwarded-for", forwarded)
+            .body(r#"{"input":{"title":"a","text":"b"}}"#);
+        let call = gateway.send(call).await;
+
+        let event = gateway.get(&who, &format!("/v1/audit/events/{}", call.event_id())).await;
+
+        assert_eq!(event.at("/data/detached/source_ip"), seen, "{}", event.text);
+    }
+}

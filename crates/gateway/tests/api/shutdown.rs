@@ -1,0 +1,104 @@
+//! The end of a gateway: calls in flight are answered and recorded, nothing new begins.
+
+use std::time::Duration;
+
+use portcullis_testkit::{Gateway, Principal};
+use reqwest::Method;
+use serde_json::Value;
+use tokio::{net::TcpStream, task::JoinSet, time::timeout};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, PATIENCE, connect, rest, store},
+};
+
+/// Begins a call that takes `seconds` and waits until it is under way.
+async fn slow_call(gateway: &Gateway, who: &Principal, seconds: u32) -> JoinSet<Value> {
+    let mut calls = JoinSet::new();
+    let request = gateway
+        .request(Method::POST, "/v1/mcps/sample:slow_echo/invoke")
+        .bearer_auth(&who.token)
+        .body(format!(r#"{{"input":{{"seconds":{seconds},"text":"done"}}}}"#));
+    calls.spawn(async move {
+        match request.send().await {
+            Ok(answer) => serde_json::from_str(&answer.text().await.unwrap()).unwrap(),
+            Err(_) => Value::Null,
+        }
+    });
+    let store = store(gateway).await;
+    let begun = async {
+        while store.open_intents("node-1", 1).await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, begun).await.expect("a call under way");
+    store.close().await;
+    calls
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_in_flight_is_answered_and_recorded_and_no_new_one_begins() {
+    let mut gateway = gateway().sample().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let mut idle = connect(&gateway).await;
+    let address = gateway.url().split_once("://").unwrap().1.to_owned();
+    let mut calls = slow_call(&gateway, &who, 2).await;
+
+    gateway.terminate();
+    let refused = async { while TcpStream::connect(&address).await.is_ok() {} };
+    timeout(PATIENCE, refused).await.expect("a port that is given up");
+
+    assert_eq!(rest(&mut idle).await, "", "an idle connection ends");
+    assert!(calls.try_join_next().is_none(), "the call goes on");
+    let answer = calls.join_next().await.unwrap().unwrap();
+    assert_eq!(answer["result"]["text"], "done", "{answer}");
+    assert_eq!(gateway.ended(), Some(0));
+    gateway.start();
+    let id = answer["governance"]["audit_event_id"].as_str().unwrap();
+    let event = gateway.get(&who, &format!("/v1/audit/events/{id}")).await;
+    assert_eq!(event.at("/data/outcome/status"), "success", "{}", event.text);
+    assert_eq!(event.at("/data/integrity/sealed"), true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_does_not_end_in_time_is_ended_and_recorded_as_perhaps_executed() {
+    let config = "[server]\ndrain_seconds = 1";
+    let mut gateway = gateway().config(config).sample().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let mut calls = slow_call(&gateway, &who, 25).await;
+    let begun = tokio::time::Instant::now();
+
+    assert_eq!(gateway.stop(), Some(0));
+
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    let answer = calls.join_next().await.unwrap().unwrap();
+    assert!(answer.get("result").is_none(), "{answer}");
+    gateway.start();
+    let events = gateway.get(&who, "/v1/audit/events?type=mcp.invocation").await;
+    assert_eq!(events.at("/data/items/0/outcome/executed"), "unknown", "{}", events.text);
+    assert_eq!(events.at("/data/items/1"), &Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_get_to_its_request_does_not_hold_up_the_end() {
+    let mut gateway = gateway().config("[server]\ndrain_seconds = 1").start();
+    let silent = connect(&gateway).await;
+    let begun = tokio::time::Instant::now();
+
+    assert_eq!(gateway.stop(), Some(0));
+
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    drop(silent);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_in_use_is_remembered_at_the_end() {
+    let mut gateway = gateway().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read");
+    assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
+
+    gateway.stop();
+
+    let listed = gateway.admin(&["token", "list", "--org", &who.org]);
+    assert!(listed[0]["last_used_at"].is_string(), "{listed}");
+}

@@ -1,0 +1,357 @@
+//! `GET /v1/audit/events`, `GET /v1/audit/events/{id}`: what happened, to whom it may be told.
+
+use std::fmt::Write as _;
+
+use aws_lc_rs::digest;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use portcullis_core::json::canonical;
+use portcullis_testkit::{Answer, Gateway, Principal};
+use reqwest::Method;
+use serde_json::{Map, Value, json};
+use tokio::task::JoinSet;
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, is_id, items, members},
+};
+
+const POLICIES: &str = r#"@id("base") permit (principal, action, resource);
+    @id("no-failing") @reason("It would only fail")
+    forbid (principal, action == Mcp::Action::"sample:always_fails", resource);"#;
+
+fn start() -> (Gateway, Principal) {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    (gateway, who)
+}
+
+async fn note(gateway: &Gateway, who: &Principal) -> Answer {
+    gateway.invoke(who, "sample:create_note", json!({"title": "a", "text": "b"})).await
+}
+
+async fn event(gateway: &Gateway, who: &Principal, id: &str) -> Answer {
+    gateway.get(who, &format!("/v1/audit/events/{id}")).await
+}
+
+fn sha256(parts: &[&[u8]]) -> Vec<u8> {
+    let mut context = digest::Context::new(&digest::SHA256);
+    for part in parts {
+        context.update(part);
+    }
+    context.finish().as_ref().to_vec()
+}
+
+fn commitment(salt: &Value, value: &Value) -> String {
+    let salt = STANDARD.decode(salt.as_str().unwrap()).unwrap();
+    assert_eq!(salt.len(), 32);
+    let mut text = "sha256:".to_owned();
+    for byte in sha256(&[&salt, canonical(value).as_bytes()]) {
+        write!(text, "{byte:02x}").unwrap();
+    }
+    text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_can_be_read_as_soon_as_its_answer_has_left() {
+    let (gateway, who) = start();
+    let mut calls = JoinSet::new();
+    for _ in 0..20 {
+        let request = gateway
+            .request(Method::POST, "/v1/mcps/sample:create_note/invoke")
+            .bearer_auth(&who.token)
+            .body(r#"{"input":{"title":"a","text":"b"}}"#);
+        calls.spawn(async move { request.send().await.unwrap().text().await.unwrap() });
+    }
+    while let Some(text) = calls.join_next().await {
+        let call: Value = serde_json::from_str(&text.unwrap()).unwrap();
+        let id = call["governance"]["audit_event_id"].as_str().unwrap();
+
+        let answer = event(&gateway, &who, id).await;
+
+        assert_eq!(answer.at("/data/id"), id, "{}", answer.text);
+        assert_eq!(answer.at("/data/outcome/status"), "success");
+        assert_enveloped(&answer, id);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_says_who_did_what_with_what_right_and_to_what_end() {
+    let (gateway, who) = start();
+    let request = gateway.request(Method::POST, "/v1/mcps/sample:create_note/invoke");
+    let request = request.bearer_auth(&who.token).header("user-agent", "tests/1.0");
+    let call = gateway.send(request.body(r#"{"input":{"title":"a","text":"b"}}"#)).await;
+    gateway.get(&who, "/v1/audit/events").await;
+
+    let answer = event(&gateway, &who, call.event_id()).await;
+
+    let record = answer.at("/data");
+    assert_eq!(
+        (record["type"].as_str(), record["schema"].to_string()),
+        (Some("mcp.invocation"), "1".into())
+    );
+    assert_eq!(record["org_id"], who.org.as_str());
+    let actor = &record["actor"];
+    assert_eq!((&actor["type"], &actor["id"]), (&json!("service"), &json!(who.id)));
+    assert_eq!((&actor["via"], &actor["token_id"]), (&Value::Null, &json!(who.token_id)));
+    assert_eq!(actor["auth"]["method"], "operator");
+    assert_eq!(&record["request"]["id"], call.at("/meta/request_id"));
+    let tool = gateway.get(&who, "/v1/mcps/sample:create_note").await;
+    let target = &record["target"];
+    assert_eq!((&target["type"], &target["id"]), (&json!("mcp"), &json!("sample:create_note")));
+    assert_eq!(
+        (&target["version"], &target["provider_id"]),
+        (tool.at("/data/version"), tool.at("/data/provider_id"))
+    );
+    assert_eq!(target["credential"], "org");
+    let governance = &record["governance"];
+    assert_eq!((&governance["decision"], &governance["policy"]), (&json!("allow"), &json!("base")));
+    assert_eq!(
+        (&governance["dlp_result"], &governance["reason"]),
+        (&json!("passed"), &Value::Null)
+    );
+    let outcome =
+        json!({"error_code": null, "executed": "yes", "http_status": 200, "status": "success"});
+    assert_eq!(record["outcome"].to_string(), outcome.to_string());
+    let detached = &record["detached"];
+    assert_eq!(
+        (&detached["source_ip"], &detached["user_agent"]),
+        (&json!("127.0.0.1"), &json!("tests/1.0"))
+    );
+    assert_eq!(
+        (&detached["input"], &detached["output"], &detached["label"]),
+        (&Value::Null, &Value::Null, &Value::Null)
+    );
+    assert!(record["occurred_at"].as_str() <= record["recorded_at"].as_str(), "{record}");
+    assert!(!answer.text.contains(&who.token), "{}", answer.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commitments_open_with_their_salts_and_the_leaf_is_the_hash_of_the_record() {
+    let (gateway, who) = start();
+    let input = json!({"text": "b", "title": "a"});
+    let call = gateway.invoke(&who, "sample:create_note", input.clone()).await;
+    gateway.get(&who, "/v1/audit/events").await;
+
+    let answer = event(&gateway, &who, call.event_id()).await;
+
+    let mut record: Map<String, Value> = answer.at("/data").as_object().unwrap().clone();
+    let (detached, integrity) =
+        (record.remove("detached").unwrap(), record.remove("integrity").unwrap());
+    let (commitments, salts) = (record["commitments"].clone(), &integrity["salts"]);
+    let originals = [
+        ("actor_name", &detached["actor_name"]),
+        ("source_ip", &detached["source_ip"]),
+        ("input", &input),
+        ("output", call.at("/result")),
+    ];
+    for (name, value) in originals {
+        assert_eq!(commitments[name], commitment(&salts[name], value), "{name}");
+        assert_ne!(commitments[name], commitment(&salts[name], &json!("else")), "{name}");
+    }
+    assert_eq!(commitments.as_object().unwrap().len(), salts.as_object().unwrap().len());
+    let leaf = canonical(&Value::Object(record));
+    let hash = STANDARD.encode(sha256(&[&[0], leaf.as_bytes()]));
+    assert_eq!(integrity["leaf_hash"], hash, "{leaf}");
+    assert_eq!(integrity["sealed"], true);
+    assert_eq!(integrity["log"], format!("localhost/audit/{}", who.org));
+    assert!(!leaf.contains("127.0.0.1"), "the hashed part holds nobody's address: {leaf}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_has_neither_payloads_nor_salts_and_its_events_follow_each_other() {
+    let (gateway, who) = start();
+    for _ in 0..3 {
+        note(&gateway, &who).await;
+    }
+
+    let list = gateway.get(&who, "/v1/audit/events?order=asc&limit=200").await;
+
+    for (place, event) in items(&list).iter().enumerate() {
+        assert_eq!(event["sequence"].to_string(), place.to_string(), "gapless from 0");
+        assert!(is_id(event["id"].as_str().unwrap(), "evt_"), "{event}");
+        let detached = event["detached"].as_object().unwrap();
+        assert!(!detached.contains_key("input") && !detached.contains_key("output"), "{event}");
+        assert!(event["integrity"].get("salts").is_none(), "{event}");
+        assert_eq!(event["integrity"]["sealed"], true);
+    }
+    let recorded = members(&list, "recorded_at");
+    assert!(recorded.is_sorted(), "{recorded:?}");
+    let mut types = members(&list, "type");
+    types.sort_unstable();
+    types.dedup();
+    assert_eq!(types, ["mcp.invocation", "provider.connected", "token.issued"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_sees_ones_own_events_and_with_audit_read_those_of_the_org() {
+    let (gateway, who) = start();
+    let plain = gateway.service(&who.org, "mcps:invoke");
+    let other = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
+    let calls =
+        [note(&gateway, &who).await, note(&gateway, &plain).await, note(&gateway, &other).await];
+    let ids = calls.each_ref().map(Answer::event_id);
+
+    for (reader, sees) in [
+        (&who, [true, true, false]),
+        (&plain, [false, true, false]),
+        (&other, [false, false, true]),
+    ] {
+        let list = gateway.get(reader, "/v1/audit/events?type=mcp.invocation").await;
+        let listed = members(&list, "id");
+        for (id, seen) in ids.iter().zip(sees) {
+            let answer = event(&gateway, reader, id).await;
+            assert_eq!(answer.status == 200, seen, "{}", answer.text);
+            assert_eq!(listed.contains(id), seen, "{listed:?}");
+            if !seen {
+                assert_eq!((answer.status.as_u16(), answer.code()), (404, "not_found"));
+                assert_eq!(answer.at("/error/details"), &json!({"resource": "event", "id": id}));
+            }
+        }
+    }
+    let issued = gateway.get(&plain, "/v1/audit/events?type=token.issued").await;
+    assert_eq!(items(&issued).len(), 0, "the operator's acts are not one's own");
+    for id in ["evt_01M7W9Y2TKP17G0AVDQZTD2P3X", "evt_", "x", "%00"] {
+        assert_eq!(event(&gateway, &who, id).await.status, 404, "{id}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_filter_selects_what_it_says() {
+    let (gateway, who) = start();
+    let other = gateway.service(&who.org, "mcps:invoke");
+    let call = async |who, tool: &str, input| {
+        let answer = gateway.invoke(who, &format!("sample:{tool}"), input).await;
+        (answer.header("x-request-id").to_owned(), answer)
+    };
+    let (note, _) = call(&who, "create_note", json!({"title": "a", "text": "b"})).await;
+    let (denied, _) = call(&who, "always_fails", json!({})).await;
+    let (masked, _) = call(&other, "get_customer", json!({"id": "cus_1001"})).await;
+    let (failed, _) = call(&other, "get_customer", json!({"id": "cus_none"})).await;
+    let (unknown, _) = call(&who, "nothing", json!({})).await;
+    let (misfit, _) = call(&who, "list_items", json!({"limit": 0})).await;
+    let all = format!("{note} {denied} {masked} {failed} {unknown} {misfit}");
+    let requests = async |query: &str| {
+        let path = format!("/v1/audit/events?type=mcp.invocation&order=asc&{query}");
+        let answer = gateway.get(&who, &path).await;
+        let requests = items(&answer).iter().map(|event| event["request"]["id"].as_str().unwrap());
+        requests.collect::<Vec<_>>().join(" ")
+    };
+
+    for (query, wanted) in [
+        ("limit=200".to_owned(), all.clone()),
+        (format!("actor={}", who.id), format!("{note} {denied} {unknown} {misfit}")),
+        (format!("actor={}", other.token_id), format!("{masked} {failed}")),
+        ("actor=sa_01M754BKTK9KV856N96WMEHWY9".to_owned(), String::new()),
+        ("target=sample:get_customer".to_owned(), format!("{masked} {failed}")),
+        ("target=sample:*".to_owned(), all.clone()),
+        ("target=sample:get*".to_owned(), format!("{masked} {failed}")),
+        ("target=sample:get".to_owned(), String::new()),
+        ("target=%25".to_owned(), String::new()),
+        ("target=sample_*".to_owned(), String::new()),
+        ("decision=deny".to_owned(), denied.clone()),
+        ("decision=allow".to_owned(), format!("{note} {masked} {failed}")),
+        ("decision=allow,deny".to_owned(), format!("{note} {denied} {masked} {failed}")),
+        ("policy=no-failing,none".to_owned(), denied.clone()),
+        ("policy=base".to_owned(), format!("{note} {masked} {failed}")),
+        ("dlp_result=redacted".to_owned(), masked.clone()),
+        ("dlp_result=redacted,blocked".to_owned(), masked.clone()),
+        ("outcome=denied".to_owned(), denied.clone()),
+        ("outcome=tool_error,not_found".to_owned(), format!("{failed} {unknown}")),
+        ("outcome=invalid".to_owned(), misfit.clone()),
+        (format!("request_id={failed}"), failed.clone()),
+        (format!("outcome=denied&actor={}", other.id), String::new()),
+    ] {
+        assert_eq!(requests(&query).await, wanted, "{query}");
+    }
+    let revoked = gateway.get(&who, "/v1/audit/events?type=token.revoked").await;
+    assert_eq!(items(&revoked).len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_range_is_half_open_on_the_time_of_recording() {
+    let (gateway, who) = start();
+    for _ in 0..5 {
+        note(&gateway, &who).await;
+        // Asking seals, so that each event has a time of its own.
+        gateway.get(&who, "/v1/audit/events").await;
+    }
+    let all = gateway.get(&who, "/v1/audit/events?type=mcp.invocation&order=asc").await;
+    let times = members(&all, "recorded_at");
+
+    let path =
+        format!("/v1/audit/events?type=mcp.invocation&order=asc&from={}&to={}", times[1], times[3]);
+    let some = gateway.get(&who, &path).await;
+
+    let wanted: Vec<&str> =
+        times.iter().copied().filter(|time| (times[1]..times[3]).contains(time)).collect();
+    assert_eq!(members(&some, "recorded_at"), wanted);
+    assert!(!wanted.is_empty());
+    let shifted = format!("from={}", times[1].replace('Z', "%2B00:00"));
+    let rest = gateway.get(&who, &format!("/v1/audit/events?type=mcp.invocation&{shifted}")).await;
+    assert_eq!(items(&rest).len(), times.iter().filter(|time| **time >= times[1]).count());
+}
+
+/// Pages through to the end and gives the sequence numbers.
+async fn pages(gateway: &Gateway, who: &Principal, query: &str) -> Vec<u64> {
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = gateway.get(who, &format!("/v1/audit/events?{query}{cursor}")).await;
+        seen.extend(items(&page).iter().map(|event| event["sequence"].as_u64().unwrap()));
+        match page.at("/meta/pagination/next_cursor").as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return seen,
+        }
+        note(gateway, who).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_have_neither_gaps_nor_repetitions_while_events_arrive() {
+    let (gateway, who) = start();
+    for _ in 0..12 {
+        note(&gateway, &who).await;
+    }
+
+    let down = pages(&gateway, &who, "limit=4").await;
+    let up = pages(&gateway, &who, "limit=4&order=asc").await;
+
+    let wanted: Vec<u64> = (0..=down[0]).rev().collect();
+    assert_eq!(down, wanted, "what arrives is before the first page");
+    let wanted: Vec<u64> = (0..u64::try_from(up.len()).unwrap()).collect();
+    assert_eq!(up, wanted, "what arrives is at the end");
+    assert!(up.len() > down.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tail_never_ends_and_never_skips() {
+    let (gateway, who) = start();
+    let other = gateway.service(&gateway.org("other", &ENOUGH), "mcps:read");
+    let tail = async |who, cursor: &str| {
+        let filter = "order=asc&tail=true&type=mcp.invocation&limit=3";
+        let page = gateway.get(who, &format!("/v1/audit/events?{filter}{cursor}")).await;
+        let next = page.at("/meta/pagination/next_cursor").as_str().unwrap();
+        (format!("&cursor={next}"), page)
+    };
+    let (mut cursor, first) = tail(&who, "").await;
+    assert_eq!(items(&first).len(), 0);
+    let (mut made, mut seen) = (Vec::new(), Vec::new());
+
+    for round in 0..6 {
+        for _ in 0..round {
+            made.push(note(&gateway, &who).await.event_id().to_owned());
+        }
+        let (next, page) = tail(&who, &cursor).await;
+        seen.extend(members(&page, "id").into_iter().map(str::to_owned));
+        cursor = next;
+    }
+    while seen.len() < made.len() {
+        let (next, page) = tail(&who, &cursor).await;
+        assert!(!items(&page).is_empty(), "there is more");
+        seen.extend(members(&page, "id").into_iter().map(str::to_owned));
+        cursor = next;
+    }
+
+    assert_eq!(seen, made);
+    let (_, empty) = tail(&other, "").await;
+    assert_eq!(items(&empty).len(), 0);
+}

@@ -1,0 +1,310 @@
+//! `GET /v1/policies`, `GET /v1/policies/{id}`: the policies in force, and how they come to be.
+
+use std::fs;
+
+use portcullis_testkit::{Answer, Gateway, McpServer, Principal, tool};
+use serde_json::{Value, json};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, failure, members, until},
+};
+
+const POLICIES: &str = r#"@id("base")
+@title("Everybody may do everything")
+permit (principal, action, resource);
+
+@id("no-notes")
+@description("Notes are for people.")
+@reason("Services do not write notes")
+@severity("high")
+@priority("7")
+@tags("notes, writes")
+forbid (principal in Mcp::Role::"service", action == Mcp::Action::"sample:create_note", resource);
+
+@id("short-lists")
+@mode("shadow")
+forbid (principal, action == Mcp::Action::"sample:list_items", resource)
+when { context has input && context.input has limit && context.input.limit > 100 };
+
+@id("switched-off")
+@mode("disabled")
+forbid (principal, action, resource);
+"#;
+
+const BUILTINS: [&str; 5] =
+    ["default-deny", "dlp-default", "policy-error", "token-scopes", "tool-pinning"];
+
+fn everybody(gateway: &Gateway) -> Principal {
+    gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES)
+}
+
+fn write(gateway: &Gateway, text: &str) {
+    fs::write(gateway.folder().join("policies/test.cedar"), text).unwrap();
+}
+
+async fn set(gateway: &Gateway, who: &Principal) -> Answer {
+    gateway.get(who, "/v1/policies").await
+}
+
+async fn note(gateway: &Gateway, who: &Principal) -> String {
+    let answer =
+        gateway.invoke(who, "sample:create_note", json!({"title": "a", "text": "b"})).await;
+    let policy = answer.at("/governance/policy").as_str().unwrap_or("none").to_owned();
+    format!("{} {policy}", answer.status.as_u16())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policies_are_listed_by_id_and_filtered() {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let who = everybody(&gateway);
+    let person = gateway.user(&who.org, "auditor", "policies:read");
+    let all = [
+        "base",
+        "default-deny",
+        "dlp-default",
+        "no-notes",
+        "policy-error",
+        "short-lists",
+        "switched-off",
+        "token-scopes",
+        "tool-pinning",
+    ];
+
+    for (query, wanted) in [
+        ("", all.join(" ").as_str()),
+        ("?status=shadow,disabled", "short-lists switched-off"),
+        ("?effect=permit", "base"),
+        ("?tag=writes", "no-notes"),
+        ("?tag=write", ""),
+        ("?q=NOTES", "no-notes"),
+        ("?q=everybody+may", "base"),
+        ("?tool=sample:create_note&status=active&effect=permit", "base"),
+        ("?tool=sample:slow_echo&q=no-notes", ""),
+        ("?tool=sample:create_note&q=no-notes", "no-notes"),
+    ] {
+        let answer = gateway.get(&person, &format!("/v1/policies{query}")).await;
+        assert_eq!(members(&answer, "id").join(" "), wanted, "{query}");
+        assert_enveloped(&answer, query);
+    }
+    let page = gateway.get(&who, "/v1/policies?limit=4").await;
+    let cursor = page.at("/meta/pagination/next_cursor").as_str().unwrap();
+    let rest = gateway.get(&who, &format!("/v1/policies?cursor={cursor}")).await;
+    assert_eq!([members(&page, "id"), members(&rest, "id")].concat(), all);
+    let unknown = gateway.get(&who, "/v1/policies?tool=sample:nothing").await;
+    assert_eq!((unknown.status.as_u16(), unknown.code()), (404, "not_found"));
+    let set = page.at("/data/policy_set");
+    let numbers = json!([set["active"], set["shadow"], set["disabled"]]);
+    assert_eq!(numbers.to_string(), "[2,1,1]", "{set}");
+    assert_eq!(set["last_reload"]["status"], "ok");
+    assert!(set["version"].as_str().unwrap().starts_with("sha256:"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_is_shown_with_its_source_and_whatever_decides_can_be_read() {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let who = everybody(&gateway);
+
+    let one = gateway.get(&who, "/v1/policies/no-notes").await;
+
+    let record = one.at("/data");
+    assert_eq!((&record["id"], &record["name"]), (&json!("no-notes"), &json!("no-notes")));
+    assert_eq!((&record["effect"], &record["status"]), (&json!("forbid"), &json!("active")));
+    assert_eq!((&record["severity"], &record["phase"]), (&json!("high"), &json!("request")));
+    assert_eq!(record["priority"].to_string(), "7");
+    assert_eq!(record["reason"], "Services do not write notes");
+    assert_eq!(record["description"], "Notes are for people.");
+    assert_eq!(record["tags"], json!(["notes", "writes"]));
+    assert_eq!(record["origin"]["path"], "policies/test.cedar");
+    assert_eq!(record["origin"]["line"].to_string(), "5");
+    assert_eq!((&record["builtin"], &record["validation"]["valid"]), (&json!(false), &json!(true)));
+    assert!(record["source"].as_str().unwrap().starts_with("@id(\"no-notes\")"), "{record}");
+    let denied =
+        gateway.invoke(&who, "sample:create_note", json!({"title": "a", "text": "b"})).await;
+    assert_eq!((denied.status.as_u16(), denied.code()), (403, "policy_denied"));
+    assert_eq!(denied.at("/error/details/policy"), "no-notes");
+    assert_eq!(denied.at("/error/details/reason"), "Services do not write notes");
+    let event = gateway.get(&who, &format!("/v1/audit/events/{}", denied.event_id())).await;
+    let version = event.at("/data/governance/policy_version").as_str().unwrap();
+    assert_eq!(record["version"], version);
+    let list = set(&gateway, &who).await;
+    assert_eq!(event.at("/data/governance/policy_set"), list.at("/data/policy_set/version"));
+    for (path, status) in [
+        (format!("no-notes?version={version}"), 200),
+        (format!("base?version={version}"), 404),
+        ("no-notes?version=sha256:00".to_owned(), 404),
+        ("nothing".to_owned(), 404),
+        ("NO-NOTES".to_owned(), 404),
+    ] {
+        let answer = gateway.get(&who, &format!("/v1/policies/{path}")).await;
+        assert_eq!(answer.status, status, "{path}: {}", answer.text);
+    }
+    for id in BUILTINS {
+        let answer = gateway.get(&who, &format!("/v1/policies/{id}")).await;
+        assert_eq!(answer.at("/data/builtin"), true, "{id}: {}", answer.text);
+        assert!(answer.at("/data/description").is_string(), "{id}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_is_in_force_soon_and_a_broken_one_leaves_the_last_good_set() {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let who = everybody(&gateway);
+    let before = set(&gateway, &who).await;
+    assert_eq!(note(&gateway, &who).await, "403 no-notes");
+
+    write(&gateway, "@id(\"fine\")\npermit (principal, action, resource);\n");
+    until(|| set(&gateway, &who), |it| members(it, "id").contains(&"fine")).await;
+    assert_eq!(note(&gateway, &who).await, "200 fine");
+
+    write(
+        &gateway,
+        "@id(\"fine\")\npermit (principal, action, resource);\n\n@id(\"bad\")\npermit (principal,\n  oops\n",
+    );
+    let broken = until(
+        || set(&gateway, &who),
+        |it| it.at("/data/policy_set/last_reload/status") == "failed",
+    );
+    let broken = broken.await;
+    let error = broken.at("/data/policy_set/last_reload/errors/0");
+    assert_eq!(error["path"], "test.cedar", "{error}");
+    let place = (error["line"].as_u64().unwrap(), error["column"].as_u64().unwrap());
+    assert!((6..=7).contains(&place.0) && place.1 >= 1, "{error}");
+    assert!(error["code"].is_string() && error["message"].is_string(), "{error}");
+    assert!(members(&broken, "id").contains(&"fine"));
+    assert_eq!(note(&gateway, &who).await, "200 fine");
+
+    write(&gateway, POLICIES);
+    let fixed = until(|| set(&gateway, &who), |it| members(it, "id").contains(&"no-notes")).await;
+    assert_eq!(fixed.at("/data/policy_set/last_reload/status"), "ok");
+    assert_eq!(fixed.at("/data/policy_set/last_reload/errors"), &json!([]));
+    assert_eq!(fixed.at("/data/policy_set/version"), before.at("/data/policy_set/version"));
+    assert_eq!(note(&gateway, &who).await, "403 no-notes");
+    let events = gateway.get(&who, "/v1/audit/events?type=policy.changed&order=asc");
+    let targets: Vec<Value> = crate::given::items(&events.await)
+        .iter()
+        .map(|event| event["target"]["id"].clone())
+        .collect();
+    assert_eq!(targets.len(), 2, "two sets came into force: {targets:?}");
+    assert_eq!(&targets[1], before.at("/data/policy_set/version"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_any_policy_every_call_is_denied() {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let who = everybody(&gateway);
+
+    fs::remove_file(gateway.folder().join("policies/test.cedar")).unwrap();
+    until(|| set(&gateway, &who), |it| members(it, "id") == BUILTINS).await;
+
+    assert_eq!(note(&gateway, &who).await, "403 default-deny");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_come_and_go_in_folders_and_those_of_editors_are_not_looked_at() {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let who = everybody(&gateway);
+    let policies = gateway.folder().join("policies");
+    std::os::unix::fs::symlink("nobody@nowhere.1234", policies.join(".#test.cedar")).unwrap();
+    fs::write(policies.join("notes.txt"), "permit (").unwrap();
+    fs::write(policies.join(".hidden.cedar"), "permit (").unwrap();
+    fs::create_dir(policies.join("team")).unwrap();
+
+    fs::write(
+        policies.join("team/more.cedar"),
+        "@id(\"more\")\nforbid (principal, action, resource);\n",
+    )
+    .unwrap();
+    let more = until(|| set(&gateway, &who), |it| members(it, "id").contains(&"more")).await;
+    assert_eq!(more.at("/data/policy_set/last_reload/status"), "ok", "{}", more.text);
+    let record = gateway.get(&who, "/v1/policies/more").await;
+    assert_eq!(record.at("/data/origin/path"), "policies/team/more.cedar");
+
+    fs::rename(policies.join("team"), policies.join("away")).unwrap();
+    fs::remove_file(policies.join("away/more.cedar")).unwrap();
+    until(|| set(&gateway, &who), |it| !members(it, "id").contains(&"more")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_policies_of_one_name_are_refused() {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let who = everybody(&gateway);
+
+    let twice = "@id(\"base\")\nforbid (principal, action, resource);\n";
+    fs::write(gateway.folder().join("policies/twice.cedar"), twice).unwrap();
+    let failed = until(
+        || set(&gateway, &who),
+        |it| it.at("/data/policy_set/last_reload/status") == "failed",
+    );
+
+    let failed = failed.await;
+    let error = failed.at("/data/policy_set/last_reload/errors/0");
+    assert_eq!(
+        (&error["path"], &error["policy"]),
+        (&json!("twice.cedar"), &json!("base")),
+        "{error}"
+    );
+    assert_eq!(note(&gateway, &who).await, "403 no-notes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hangup_loads_the_folder_again() {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let who = everybody(&gateway);
+    let tried = "/data/policy_set/last_reload/at";
+    let before = set(&gateway, &who).await;
+
+    gateway.hang_up();
+
+    let after = until(|| set(&gateway, &who), |it| it.at(tried) != before.at(tried)).await;
+    assert_eq!(after.at("/data/policy_set/version"), before.at("/data/policy_set/version"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_does_not_start_with_policies_that_do_not_load() {
+    for (text, wanted) in [
+        ("permit (principal", "test.cedar:1:"),
+        ("permit (principal, action, resource);", "@id"),
+        ("@id(\"x\") @mode(\"maybe\") permit (principal, action, resource);", "`@mode`"),
+    ] {
+        let gateway = gateway().policies(text).prepare();
+
+        let (code, told) = failure(&gateway, &["serve"]).await;
+
+        assert_eq!(code, 1, "{text}");
+        assert!(told.contains("policies cannot be loaded") && told.contains(wanted), "{told}");
+        assert!(!told.contains("listening on"), "{told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forbid_that_no_longer_fits_its_tool_denies_it_and_says_so() {
+    let mut strict = tool("a");
+    strict["inputSchema"] = json!({"type": "object", "properties": {"limit": {"type": "integer"}}});
+    let server = McpServer::start(vec![strict.clone(), tool("b")]).await;
+    let policies = r#"@id("base") permit (principal, action, resource);
+        @id("limit") forbid (principal, action == Mcp::Action::"other:a", resource)
+        when { context has input && context.input has limit && context.input.limit > 100 };"#;
+    let gateway =
+        gateway().http("other", &server.url(), "protocol = \"legacy\"").policies(policies).start();
+    let who = everybody(&gateway);
+    assert_eq!(gateway.invoke(&who, "other:a", json!({"limit": 5})).await.status, 200);
+
+    strict["inputSchema"]["properties"]["limit"]["type"] = json!("string");
+    server.change_tools(vec![strict, tool("b")]);
+    let valid = "/data/validation/valid";
+    let record =
+        until(|| gateway.get(&who, "/v1/policies/limit"), |it| it.at(valid) == false).await;
+
+    assert!(
+        record.at("/data/validation/errors/0").to_string().contains("other:a"),
+        "{}",
+        record.text
+    );
+    let call = gateway.invoke(&who, "other:a", json!({"limit": "5"})).await;
+    assert_eq!(
+        (call.status.as_u16(), call.at("/governance/policy")),
+        (403, &json!("policy-error"))
+    );
+    assert_eq!(gateway.invoke(&who, "other:b", json!({})).await.status, 200);
+}
