@@ -239,6 +239,56 @@ async fn a_result_that_must_not_leave_is_withheld() {
     assert_clean(&answer, "leak");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_mcp_view_is_masked_in_its_other_members_too() {
+    let result = json!({
+        "content": [{"type": "resource", "resource": {"uri": "file:///a", "blob": base64(TOKEN)}}],
+        "_meta": {"note": TOKEN},
+        "more": [format!("see {TOKEN}")],
+        "structuredContent": {"a": 1},
+    });
+    let scene = scene(vec![giving("leak", &result)]).await;
+    let path = "/v1/mcps/up:leak/invoke?view=mcp";
+
+    let answer = scene.gateway.post(&scene.who, path, r#"{"input":{}}"#).await;
+
+    scene.check(&answer, SUCCESS).await;
+    let masked = json!({
+        "content": [
+            {"type": "resource", "resource": {"uri": "file:///a", "blob": "[REDACTED:github_token]"}},
+        ],
+        "_meta": {"note": "[REDACTED:github_token]"},
+        "more": ["see [REDACTED:github_token]"],
+        "structuredContent": {"a": 1},
+    });
+    assert_eq!(answer.at("/result"), &masked);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_scanned_does_not_pass() {
+    let rows: Vec<u32> = (0..100).collect();
+    let tools = vec![
+        tool("echo", Script::Echo),
+        giving("wide", &json!({"structuredContent": {"rows": rows}})),
+    ];
+    let scene =
+        scene_with(tools, "", |builder| builder.config("[dlp.limits]\nmax_nodes = 50")).await;
+
+    let refused = scene.invoke("echo", json!({ "rows": rows })).await;
+    let withheld = scene.invoke("wide", json!({})).await;
+    let passed = scene.invoke("echo", json!({"rows": [1]})).await;
+
+    for (answer, ending) in [(&refused, BLOCKED), (&withheld, WITHHELD)] {
+        scene.check(answer, ending).await;
+        assert_eq!(answer.at("/governance/policy"), "dlp-default");
+        assert_eq!(answer.at("/governance/dlp_result"), "blocked");
+        let reason = answer.at("/error/details/reason").as_str().unwrap_or_default();
+        assert!(reason.contains("could not be scanned"), "{reason}");
+    }
+    scene.check(&passed, SUCCESS).await;
+    assert_eq!(scene.upstream.count("echo"), 1);
+}
+
 /// Whatever is found stays nowhere: not in files, logs, metrics or answers.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_found_value_stays_anywhere() {

@@ -4,7 +4,7 @@
 use portcullis_testkit::Script;
 use serde_json::json;
 
-use crate::scene::{Ending, giving, scene, scene_with, tool};
+use crate::scene::{Ending, SUCCESS, giving, scene, scene_with, tool};
 
 const FAILED: Ending = Ending {
     status: 502,
@@ -72,6 +72,34 @@ async fn an_upstream_that_is_gone_cannot_have_run_anything() {
 
     scene.check(&answer, Ending { executed: "no", ..FAILED }).await;
     assert_eq!(answer.at("/error/details/reason"), "connect_failed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_beyond_those_in_flight_is_turned_away() {
+    let done = json!({"content": []}).to_string();
+    let tools = vec![tool("held", Script::Held(done)), tool("echo", Script::Echo)];
+    let scene = scene_with(tools, "max_in_flight = 1", |builder| builder).await;
+    let crowded = Ending {
+        status: 503,
+        code: "unavailable",
+        executed: "no",
+        outcome: "unavailable",
+        ..FAILED
+    };
+    let meanwhile = async {
+        scene.upstream.wait_for(1).await;
+        let turned_away = scene.invoke("echo", json!({})).await;
+        scene.upstream.release();
+        turned_away
+    };
+
+    let (held, turned_away) = tokio::join!(scene.invoke("held", json!({})), meanwhile);
+
+    scene.check(&turned_away, crowded).await;
+    assert_eq!(turned_away.at("/error/details/reason"), "overloaded");
+    assert!(!turned_away.header("retry-after").is_empty());
+    assert_eq!(scene.upstream.count("echo"), 0);
+    scene.check(&held, SUCCESS).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
