@@ -27,7 +27,9 @@ impl App {
                 match self.writer.finish(event, patience()).await {
                     Ok(()) => closed += 1,
                     // Its event stands already: only the intent is left over.
-                    Err(StoreError::Conflict(_)) => self.store.drop_intent(intent.id).await?,
+                    Err(StoreError::Conflict(_)) => {
+                        self.store.drop_intent(intent.org_id, intent.id).await?;
+                    }
                     Err(error) => return Err(error),
                 }
             }

@@ -68,9 +68,10 @@ impl Store {
     }
 
     /// Removes an intent whose event stands already.
-    pub async fn drop_intent(&self, id: EventId) -> Result<(), StoreError> {
+    pub async fn drop_intent(&self, org: OrgId, id: EventId) -> Result<(), StoreError> {
         change!(self, |tx| {
-            sqlx::query("DELETE FROM audit_intents WHERE id = $1")
+            sqlx::query("DELETE FROM audit_intents WHERE org_id = $1 AND id = $2")
+                .bind(org.to_string())
                 .bind(id.to_string())
                 .execute(&mut *tx)
                 .await?;

@@ -40,7 +40,12 @@ on_both! {
         let twin = writer.finish(event(org, 1), soon()).await;
 
         assert!(matches!(twin, Err(StoreError::Conflict(_))), "{twin:?}");
+        let left = db.store.open_intents("node-1", 10).await.unwrap();
+        assert_eq!(left.len(), 1);
+        db.store.drop_intent(given::id("org", 9), left[0].id).await.unwrap();
         assert_eq!(db.store.open_intents("node-1", 10).await.unwrap().len(), 1);
+        db.store.drop_intent(org, left[0].id).await.unwrap();
+        assert!(db.store.open_intents("node-1", 10).await.unwrap().is_empty());
     }
 
     async fn all_that_wait_share_one_commit(db: Database) {
