@@ -19,6 +19,7 @@ use portcullis_store::{AuditWriter, Store};
 use tokio_util::task::TaskTracker;
 
 use crate::{
+    coalesced::Coalesced,
     jobs::{LateEvents, UsedTokens},
     policies::{Policies, PolicyFolder},
     providers::{Declared, Provider},
@@ -72,6 +73,7 @@ pub struct App {
     pub(crate) sessions: Sessions,
     pub(crate) used_tokens: UsedTokens,
     pub(crate) late_events: LateEvents,
+    pub(crate) coalesced: Coalesced,
     pub(crate) log_host: String,
     pub(crate) tasks: TaskTracker,
     last_probe: tokio::sync::Mutex<(Timestamp, bool)>,
@@ -118,6 +120,7 @@ impl App {
             sessions: Sessions::new(),
             used_tokens: UsedTokens::default(),
             late_events: LateEvents::default(),
+            coalesced: Coalesced::default(),
             log_host: parts.log_host,
             tasks: parts.tasks,
             last_probe: tokio::sync::Mutex::new((Timestamp::default(), false)),

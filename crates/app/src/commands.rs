@@ -256,6 +256,7 @@ impl Shell {
             org_id: org,
             kind,
             occurred_at: self.clock.now(),
+            count: None,
             actor,
             request: None,
             target: Some(Target {

@@ -31,6 +31,26 @@ pub struct Origin {
     pub tracestate: Option<String>,
 }
 
+impl Origin {
+    /// The request as events record it.
+    pub(crate) fn recorded(&self) -> audit::Request {
+        audit::Request {
+            id: self.request_id,
+            idempotent: false,
+            trace_id: self.traceparent.as_deref().and_then(trace_id),
+        }
+    }
+
+    /// Where it came from, as events commit to it.
+    pub(crate) fn detached(&self, random: &dyn Random) -> audit::Detached {
+        audit::Detached::default().keep("source_ip", Some(self.source_ip.to_string()), random).keep(
+            "user_agent",
+            self.user_agent.as_deref(),
+            random,
+        )
+    }
+}
+
 /// A request of a known caller.
 #[derive(Debug, Clone)]
 pub struct Ctx {
@@ -65,20 +85,15 @@ impl Ctx {
     }
 
     pub(crate) fn recorded_request(&self) -> audit::Request {
-        audit::Request {
-            id: self.origin.request_id,
-            idempotent: false,
-            trace_id: self.origin.traceparent.as_deref().and_then(trace_id),
-        }
+        self.origin.recorded()
     }
 
     /// The personal part every event of this request commits to.
     pub(crate) fn detached(&self, random: &dyn Random) -> audit::Detached {
-        audit::Detached::default()
+        self.origin
+            .detached(random)
             .keep("actor_name", Some(self.caller().principal_name.as_str()), random)
             .keep("label", self.caller().label.as_deref(), random)
-            .keep("source_ip", Some(self.origin.source_ip.to_string()), random)
-            .keep("user_agent", self.origin.user_agent.as_deref(), random)
     }
 }
 

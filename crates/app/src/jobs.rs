@@ -15,6 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::App;
 
+/// How often it is looked whether refusals have to be told.
+const COALESCE: Duration = Duration::from_secs(5);
+
 /// One round of a job.
 type Round = for<'a> fn(&'a App) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
@@ -23,6 +26,7 @@ impl App {
     pub fn start_jobs(self: &Arc<Self>, stop: &CancellationToken) {
         self.repeat(sealing::EVERY, |app| Box::pin(sealing::seal_all(app)), stop);
         self.repeat(late::EVERY, |app| Box::pin(late::write(app)), stop);
+        self.repeat(COALESCE, |app| Box::pin(app.record_coalesced()), stop);
         self.repeat(token_use::EVERY, |app| Box::pin(token_use::write(app)), stop);
         catalogue::start(self, stop);
     }

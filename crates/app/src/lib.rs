@@ -7,6 +7,7 @@
 mod answers;
 mod app;
 mod audit;
+mod coalesced;
 mod commands;
 pub mod counting;
 mod ctx;

@@ -89,6 +89,7 @@ impl Draft {
             org_id: self.ctx.caller().org_id,
             kind: EventType::McpInvocation,
             occurred_at: self.ctx.origin.arrived,
+            count: None,
             actor: Actor::of(self.ctx.caller()),
             request: Some(self.ctx.recorded_request()),
             target: self.target.clone(),

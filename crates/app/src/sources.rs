@@ -81,7 +81,7 @@ fn bucket(window: Window, remaining: u32) -> Bucket {
 }
 
 /// An IPv4 address stands for itself, an IPv6 address for its /64.
-fn subnet(address: IpAddr) -> IpAddr {
+pub(crate) fn subnet(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let network = address.to_bits() & !u128::from(u64::MAX);

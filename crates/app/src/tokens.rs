@@ -13,7 +13,7 @@ use moka::sync::Cache;
 use portcullis_core::{
     audit::{Actor, Event, EventType, Outcome, Target},
     clock::Timestamp,
-    id::{EventId, TokenId},
+    id::{EventId, OrgId, TokenId},
     limits::{Bucket, Resource},
     principal::{Caller, Scope},
     refusal::{Executed, Refusal},
@@ -47,6 +47,24 @@ pub struct Refused {
     pub bucket: Bucket,
 }
 
+/// A Bearer that opens nothing, and whose it was, if that is known.
+struct Rejected {
+    refusal: Refusal,
+    whose: Option<Box<(OrgId, Actor)>>,
+}
+
+impl Rejected {
+    fn of(caller: &Caller, refusal: Refusal) -> Self {
+        Self { refusal, whose: Some(Box::new((caller.org_id, Actor::of(caller)))) }
+    }
+}
+
+impl From<Refusal> for Rejected {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal, whose: None }
+    }
+}
+
 /// Verified tokens by their hash.
 #[derive(Debug)]
 pub(crate) struct Sessions {
@@ -72,7 +90,13 @@ impl App {
                 self.note_use(&session, origin.arrived);
                 Ok(session)
             }
-            Err(refusal) => Err(self.charged(refusal, origin)),
+            Err(Rejected { refusal, whose }) => {
+                if let Some(whose) = whose {
+                    let (org, actor) = *whose;
+                    self.note_refused(EventType::AuthRejected, org, actor, &refusal, origin);
+                }
+                Err(self.charged(refusal, origin))
+            }
         }
     }
 
@@ -80,7 +104,7 @@ impl App {
         &self,
         bearer: Option<&str>,
         origin: &Origin,
-    ) -> Result<Arc<Session>, Refusal> {
+    ) -> Result<Arc<Session>, Rejected> {
         let bearer = bearer.ok_or(Refusal::MissingToken)?;
         // A broken checksum ends here: garbage never reaches the database.
         let token = Token::parse(bearer).map_err(|_| Refusal::InvalidToken)?;
@@ -91,26 +115,26 @@ impl App {
             return session.usable(origin);
         }
         if !self.sources.may_look_up(origin.source_ip, origin.arrived) {
-            return Err(Refusal::InvalidToken);
+            return Err(Refusal::InvalidToken.into());
         }
         let session = Arc::new(self.look_up(&token, hash).await?);
         self.sessions.cache.insert(hash, Arc::clone(&session));
         session.usable(origin)
     }
 
-    async fn look_up(&self, token: &Token, hash: TokenHash) -> Result<Session, Refusal> {
+    async fn look_up(&self, token: &Token, hash: TokenHash) -> Result<Session, Rejected> {
         let looked_up = self.tenants.now();
         let found =
             self.store.find_token_by_hash(&hash).await.map_err(|error| store_failed(&error))?;
         let known = found.ok_or(Refusal::InvalidToken)?;
         if token.kind() == TokenKind::Refresh || known.token.kind != token.kind() {
-            return Err(Refusal::InvalidToken);
+            return Err(Refusal::InvalidToken.into());
         }
         if known.token.revoked_at.is_some()
             || known.principal.disabled_at.is_some()
             || known.org.disabled_at.is_some()
         {
-            return Err(Refusal::TokenRevoked);
+            return Err(Rejected::of(&caller(known), Refusal::TokenRevoked));
         }
         self.connections_of(known.org.id).await?;
         Ok(Session {
@@ -135,7 +159,10 @@ impl App {
 
     /// Counts the request of a valid token against its org's plan.
     pub fn admit_request(&self, ctx: &Ctx) -> Result<(), Refusal> {
-        self.take(ctx, Resource::Requests)
+        self.take(ctx, Resource::Requests).inspect_err(|refusal| {
+            let (org, actor) = (ctx.caller().org_id, Actor::of(ctx.caller()));
+            self.note_refused(EventType::RequestThrottled, org, actor, refusal, &ctx.origin);
+        })
     }
 
     /// Takes one of `resource` from the caller's org.
@@ -204,6 +231,7 @@ impl App {
             org_id: ctx.caller().org_id,
             kind,
             occurred_at: ctx.origin.arrived,
+            count: None,
             actor,
             request: Some(ctx.recorded_request()),
             target: Some(Target {
@@ -222,12 +250,13 @@ impl App {
 
 impl Session {
     /// Says no once the token has expired, or to an address it is not bound to.
-    fn usable(self: Arc<Self>, origin: &Origin) -> Result<Arc<Self>, Refusal> {
+    fn usable(self: Arc<Self>, origin: &Origin) -> Result<Arc<Self>, Rejected> {
         if self.expires_at <= origin.arrived {
-            return Err(Refusal::TokenExpired { expired_at: self.expires_at });
+            let refusal = Refusal::TokenExpired { expired_at: self.expires_at };
+            return Err(Rejected::of(&self.caller, refusal));
         }
         if !self.may_come_from(origin.source_ip) {
-            return Err(Refusal::InvalidToken);
+            return Err(Rejected::of(&self.caller, Refusal::InvalidToken));
         }
         Ok(self)
     }

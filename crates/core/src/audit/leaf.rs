@@ -67,6 +67,7 @@ mod tests {
             org_id: "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap(),
             kind: EventType::McpInvocation,
             occurred_at: Timestamp::from_micros(1_795_172_535_123_000),
+            count: Some(3),
             actor: Actor::system(),
             request: Some(Request {
                 id: "req_01M7W9Y2TKRFVVVX9QRHKJ8E9C".parse().unwrap(),

@@ -26,6 +26,12 @@ pub enum EventType {
     /// A token and what descends from it was revoked.
     #[serde(rename = "token.revoked")]
     TokenRevoked,
+    /// A token that opens nothing was presented; stands for `count` of them.
+    #[serde(rename = "auth.rejected")]
+    AuthRejected,
+    /// An org's request limit was exceeded; stands for `count` requests.
+    #[serde(rename = "request.throttled")]
+    RequestThrottled,
     /// A provider became usable.
     #[serde(rename = "provider.connected")]
     ProviderConnected,
@@ -48,6 +54,8 @@ impl EventType {
             Self::McpInvocation => "mcp.invocation",
             Self::TokenIssued => "token.issued",
             Self::TokenRevoked => "token.revoked",
+            Self::AuthRejected => "auth.rejected",
+            Self::RequestThrottled => "request.throttled",
             Self::ProviderConnected => "provider.connected",
             Self::ToolChanged => "tool.changed",
             Self::PolicyChanged => "policy.changed",
@@ -318,6 +326,8 @@ pub struct Event {
     pub kind: EventType,
     /// When the request arrived.
     pub occurred_at: Timestamp,
+    /// How many it stands for, if it stands for several.
+    pub count: Option<u64>,
     /// Who did it.
     pub actor: Actor,
     /// The request it came with.
@@ -336,6 +346,8 @@ pub struct Event {
 struct Core<'a, C> {
     actor: &'a Actor,
     commitments: &'a C,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
     governance: Option<&'a Governance>,
     id: EventId,
     occurred_at: Timestamp,
@@ -356,6 +368,7 @@ impl Event {
         let core = Core {
             actor: &self.actor,
             commitments: self.detached.commitments(),
+            count: self.count,
             governance: self.governance.as_ref(),
             id: self.id,
             occurred_at: self.occurred_at,

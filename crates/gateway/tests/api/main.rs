@@ -6,6 +6,7 @@ mod given;
 mod scene;
 
 mod cli;
+mod coalesced;
 mod config;
 mod connections;
 mod dlp;

@@ -1,0 +1,76 @@
+//! Refusals that a stranger or a runaway client could multiply: told once, with a count.
+
+use portcullis_testkit::{Gateway, Principal};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, org_with_time_left, until},
+};
+
+/// The events of a type, as soon as there are any.
+async fn events(gateway: &Gateway, who: &Principal, kind: &str) -> Vec<Value> {
+    let path = format!("/v1/audit/events?type={kind}");
+    let there = |answer: &portcullis_testkit::Answer| {
+        answer.at("/data/items").as_array().is_some_and(|items| !items.is_empty())
+    };
+    let answer = until(|| gateway.get(who, &path), there).await;
+    answer.at("/data/items").as_array().unwrap().clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_no_longer_opens_anything_is_told_once_however_often_it_is_tried() {
+    let gateway = gateway().start();
+    let org = gateway.org("acme", &ENOUGH);
+    let (auditor, leaked) = (gateway.service(&org, ALL_SCOPES), gateway.service(&org, "mcps:read"));
+    let revoke = gateway.request(Method::DELETE, "/v1/auth/token").bearer_auth(&leaked.token);
+    gateway.send(revoke).await;
+
+    for _ in 0..5 {
+        assert_eq!(gateway.get(&leaked, "/v1/mcps").await.code(), "token_revoked");
+    }
+
+    let told = events(&gateway, &auditor, "auth.rejected").await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0]["count"], json!(1));
+    assert_eq!(told[0]["actor"]["token_id"], json!(leaked.token_id));
+    assert_eq!(told[0]["outcome"]["error_code"], json!("token_revoked"));
+    assert_eq!(told[0]["detached"]["source_ip"], json!("127.0.0.1"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_org_beyond_its_limit_is_told_once_however_often_it_asks() {
+    let gateway = gateway().start();
+    let few =
+        ["--plan", "enterprise", "--requests-per-minute", "3", "--invocations-per-minute", "3"];
+    let org = org_with_time_left(&gateway, &few).await;
+    let who = gateway.service(&org, ALL_SCOPES);
+
+    let mut refused = 0;
+    for _ in 0..10 {
+        refused += u32::from(gateway.get(&who, "/v1/mcps").await.status == 429);
+    }
+    assert_eq!(refused, 7);
+    let mut raise = vec!["org", "set-plan", org.as_str()];
+    raise.extend(ENOUGH);
+    gateway.admin(&raise);
+
+    let told = events(&gateway, &who, "request.throttled").await;
+    assert_eq!((told.len(), &told[0]["count"]), (1, &json!(1)), "{told:?}");
+    assert_eq!(told[0]["outcome"]["status"], json!("rate_limited"));
+    assert_eq!(told[0]["actor"]["id"], json!(who.id));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_nobody_knows_is_in_no_log() {
+    let gateway = gateway().start();
+    let auditor = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let unknown = "svc_live_TNnwkiflsxEy9KeHg5z85x63fBld5c3k45IJpx";
+
+    let request = gateway.request(Method::GET, "/v1/mcps").bearer_auth(unknown);
+    assert_eq!(gateway.send(request).await.code(), "invalid_token");
+
+    let answer = gateway.get(&auditor, "/v1/audit/events?type=auth.rejected").await;
+    assert_eq!(answer.at("/data/items"), &json!([]));
+}
