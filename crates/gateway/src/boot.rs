@@ -3,7 +3,7 @@
 use std::{
     fs, io,
     path::Path,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, SystemTime},
 };
 
@@ -54,6 +54,11 @@ pub(crate) enum BootError {
     Config(#[from] crate::config::ConfigError),
     #[error("the data folder `{0}` cannot be used")]
     DataFolder(String, #[source] io::Error),
+    #[error(
+        "another process serves from the data folder `{0}`: stop it, or give this one a \
+         `data_dir` of its own (`--data-dir` for the quickstart)"
+    )]
+    Served(String),
     #[error(
         "the key file `{0}` cannot be read; `portcullis key new` makes one (mode 0600), and \
          `portcullis quickstart` does so by itself"
@@ -149,10 +154,24 @@ fn derived(key: &[u8; 32], purpose: &str) -> [u8; 32] {
     bytes
 }
 
-/// The number of `name`: where this node's intents are told from those of others.
-fn node_name() -> String {
-    // One node writes to one SQLite file; clusters will name their nodes.
-    "node-1".to_owned()
+/// The lock on the data folder, held as long as the process lives.
+static CLAIM: OnceLock<fs::File> = OnceLock::new();
+
+/// Makes this process the one that serves from the data folder. Says no if another one does:
+/// whoever starts closes the intents that are open, and those of a living node are none of its.
+pub(crate) fn claim(config: &Config) -> Result<(), BootError> {
+    let folder = &config.data_dir;
+    let failed = |error| BootError::DataFolder(folder.display().to_string(), error);
+    make_private(folder).map_err(failed)?;
+    let file = fs::File::create(folder.join("serving.lock")).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => {
+            CLAIM.get_or_init(|| file);
+            Ok(())
+        }
+        Err(fs::TryLockError::WouldBlock) => Err(BootError::Served(folder.display().to_string())),
+        Err(fs::TryLockError::Error(error)) => Err(failed(error)),
+    }
 }
 
 impl Node {
@@ -168,16 +187,19 @@ impl Node {
             config.providers.iter().map(|provider| provider.declare(&outbound)).collect();
         let providers = providers?;
         let store = open_store(config).await?;
-        let (writer, task) =
-            AuditWriter::new(store.clone(), Arc::clone(&clock), AuditSettings::new(node_name()));
+        let (writer, task) = AuditWriter::new(
+            store.clone(),
+            Arc::clone(&clock),
+            AuditSettings::new(config.server.node.clone()),
+        );
         let tasks = TaskTracker::new();
-        run_writer(&tasks, task);
+        run_writer(task);
         let app = App::new(Parts {
             clock,
             random,
             store: store.clone(),
             writer,
-            node: node_name(),
+            node: config.server.node.clone(),
             policies: PolicyFolder::new(config.policy_folder()),
             dlp,
             fingerprint_key: derived(&key, "dlp-fingerprint"),
@@ -202,6 +224,6 @@ impl Node {
 
 /// The writer runs outside the tracker: it ends when the last of its users is gone.
 #[expect(clippy::disallowed_methods, reason = "the writer outlives every tracked task")]
-fn run_writer(_tasks: &TaskTracker, task: AuditTask) {
+fn run_writer(task: AuditTask) {
     tokio::spawn(task.run());
 }

@@ -202,13 +202,7 @@ impl Scanner {
                 if let Some(found) = find(body.slice(home.clone()), at - home.start) {
                     work += found.len();
                     let range = home.start + found.start..home.start + found.end;
-                    let likelihood = active.judge(body, segment, &range);
-                    matches.extend(likelihood.map(|likelihood| Match {
-                        active: *index,
-                        segment,
-                        range,
-                        likelihood,
-                    }));
+                    matches.extend(active.weigh(*index, body, segment, range));
                 }
             }
         }
@@ -232,13 +226,7 @@ impl Scanner {
                 let Shape::Digits(find) = active.detector.shape else { continue };
                 work += run.groups.len();
                 for range in find(&body.text, run) {
-                    let likelihood = active.judge(body, segment, &range);
-                    matches.extend(likelihood.map(|likelihood| Match {
-                        active: *index,
-                        segment,
-                        range,
-                        likelihood,
-                    }));
+                    matches.extend(active.weigh(*index, body, segment, range));
                 }
             }
         });
@@ -247,6 +235,12 @@ impl Scanner {
 }
 
 impl Active {
+    /// The candidate as a match of the detector `index`, if there is enough evidence.
+    fn weigh(&self, index: u16, body: &Body, segment: u32, range: Range<usize>) -> Option<Match> {
+        let likelihood = self.judge(body, segment, &range)?;
+        Some(Match { active: index, segment, range, likelihood })
+    }
+
     /// Weighs the evidence for a candidate; `None` when there is too little.
     fn judge(&self, body: &Body, segment: u32, range: &Range<usize>) -> Option<Likelihood> {
         let home = body.segment(segment)?;

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Failure, Installation};
 use crate::{
-    boot::Node,
+    boot::{self, Node},
     config::{self, Config},
     serve::{self, Bound},
     telemetry,
@@ -48,6 +48,7 @@ pub(super) async fn start(config: &Config) -> Result<(Node, Bound), Failure> {
         let serving = telemetry::serve_metrics(address, handle).await?;
         detach(serving);
     }
+    boot::claim(config)?;
     let node = Node::assemble(config).await?;
     let closed = node.app.recover().await?;
     if closed > 0 {

@@ -9,6 +9,8 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Server {
+    /// This node's name among those that share a database.
+    pub(crate) node: String,
     /// Address and port of the API.
     pub(crate) listen: String,
     /// Address and port of `/metrics`; absent means no metrics listener.
@@ -46,6 +48,7 @@ pub(crate) struct Tls {
 impl Default for Server {
     fn default() -> Self {
         Self {
+            node: "node-1".to_owned(),
             listen: "127.0.0.1:8080".to_owned(),
             metrics_listen: None,
             public_host: "localhost".to_owned(),

@@ -30,7 +30,7 @@ use super::{Gateway, answer::Answer, caller, exchange, health, v1};
     info(
         title = "Portcullis",
         description = "A governed MCP gateway: MCP tools over REST, under policy, DLP, limits and \
-                       a tamper-evident audit log.",
+                       a durable audit log.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     modifiers(&BearerToken),

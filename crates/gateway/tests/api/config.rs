@@ -100,6 +100,21 @@ async fn a_port_that_is_taken_is_told_with_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_data_folder_is_served_by_one_process_and_by_the_next_when_that_is_killed() {
+    let mut serving = gateway().start();
+    let who = serving.service(&serving.org("acme", &ENOUGH), ALL_SCOPES);
+
+    let (code, told) = failure(&serving, &["serve", "--port", "0"]).await;
+    assert_eq!(code, 1, "{told}");
+    assert!(told.contains("another process serves"), "{told}");
+    assert_eq!(serving.get(&who, "/v1/mcps").await.status, 200);
+
+    serving.kill();
+    serving.start();
+    assert_eq!(serving.get(&who, "/v1/mcps").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_environment_lies_over_the_file() {
     let gateway = gateway()
         .config("[server]\npublic_host = \"file.example\"")
