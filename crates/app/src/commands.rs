@@ -206,6 +206,7 @@ impl Shell {
             via: None,
             grant_id: GrantId::new(self.ids()),
             parent_id: None,
+            via_token_id: None,
             scopes,
             label: request.label,
             method: AuthMethod::Operator,
@@ -214,6 +215,7 @@ impl Shell {
             revoked_at: None,
             last_used_at: None,
             allowed_cidrs: request.allowed_from,
+            exchange_only: false,
         };
         self.tell(EventType::TokenIssued, principal.org_id, record.id).await?;
         self.store.insert_token(&record, &token.hash()).await?;

@@ -11,6 +11,7 @@
 mod audit;
 mod db;
 mod error;
+mod identities;
 mod orgs;
 mod principals;
 mod providers;
@@ -30,9 +31,13 @@ pub use crate::{
     },
     db::{Durability, Store},
     error::StoreError,
+    identities::Identity,
     orgs::Org,
     principals::Principal,
     providers::{NewProvider, ProviderOwner, ProviderRecord, ProviderStatus, ProviderUpdate},
     settings::{DatabaseSettings, DatabaseUrl, DatabaseUrlError, Sync},
-    tokens::{KnownToken, TokenPage, TokenRecord},
+    tokens::{
+        Assertion, Issue, Issued, KnownRefresh, KnownToken, NewRefresh, NewToken, Pair, Rotated, Rotation,
+        TokenPage, TokenRecord, ViaState,
+    },
 };

@@ -15,6 +15,7 @@ mod opening;
 mod orgs;
 mod principals;
 mod providers;
+mod refreshes;
 mod tenancy;
 mod tokens;
 mod tools;

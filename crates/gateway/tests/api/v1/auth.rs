@@ -47,6 +47,7 @@ async fn plant(
         via: None,
         grant_id: format!("grn_{id}").parse::<GrantId>().unwrap(),
         parent_id: None,
+        via_token_id: None,
         scopes: "mcps:read".parse::<ScopeSet>().unwrap(),
         label: None,
         method: AuthMethod::Operator,
@@ -55,6 +56,7 @@ async fn plant(
         revoked_at: None,
         last_used_at: None,
         allowed_cidrs: None,
+        exchange_only: false,
     };
     change(&mut record);
     let token = Token::generate(record.kind, &Filled(number));
