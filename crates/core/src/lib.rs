@@ -17,3 +17,4 @@ pub mod refusal;
 pub mod secret;
 pub mod token;
 pub mod tool;
+pub mod trust;
