@@ -113,6 +113,7 @@ pub(crate) fn outcome_of(refusal: &Refusal, executed: Executed) -> Outcome {
         | Refusal::InvalidToken
         | Refusal::TokenExpired { .. }
         | Refusal::TokenRevoked
+        | Refusal::InvalidCredential { .. }
         | Refusal::PolicyDenied { .. }
         | Refusal::InsufficientScope { .. } => OutcomeStatus::Denied,
         Refusal::NotFound { .. } => OutcomeStatus::NotFound,

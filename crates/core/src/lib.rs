@@ -19,3 +19,4 @@ pub mod refusal;
 pub mod secret;
 pub mod token;
 pub mod tool;
+pub mod trust;

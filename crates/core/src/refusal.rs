@@ -15,6 +15,7 @@ use crate::{
     limits::Resource,
     principal::Scope,
     tool::{ProviderSlug, ToolId},
+    trust::CredentialCheck,
 };
 
 /// Whether the upstream effect happened: tells a caller whether a retry is safe.
@@ -101,6 +102,8 @@ pub enum Unavailable {
     Shutdown,
     /// Too much work is in flight already.
     Overloaded,
+    /// The keys of a trusted issuer cannot be fetched, and none are remembered.
+    IssuerKeys,
 }
 
 impl Unavailable {
@@ -112,6 +115,7 @@ impl Unavailable {
             Self::Store => "store",
             Self::Shutdown => "shutdown",
             Self::Overloaded => "overloaded",
+            Self::IssuerKeys => "issuer_keys",
         }
     }
 }
@@ -146,6 +150,11 @@ pub enum Refusal {
     },
     /// Known, but it or an ancestor was revoked.
     TokenRevoked,
+    /// A JWT that is not accepted at the exchange.
+    InvalidCredential {
+        /// The class of the check that failed.
+        check: CredentialCheck,
+    },
     /// A policy, or its DLP rule, or its failure, said no.
     PolicyDenied {
         /// The policy's name.
@@ -252,6 +261,7 @@ impl Refusal {
             Self::InvalidToken => "invalid_token",
             Self::TokenExpired { .. } => "token_expired",
             Self::TokenRevoked => "token_revoked",
+            Self::InvalidCredential { .. } => "invalid_credential",
             Self::PolicyDenied { .. } => "policy_denied",
             Self::InsufficientScope { .. } => "insufficient_scope",
             Self::NotFound { .. } => "not_found",
@@ -275,7 +285,8 @@ impl Refusal {
             Self::MissingToken
             | Self::InvalidToken
             | Self::TokenExpired { .. }
-            | Self::TokenRevoked => 401,
+            | Self::TokenRevoked
+            | Self::InvalidCredential { .. } => 401,
             Self::PolicyDenied { .. } | Self::InsufficientScope { .. } => 403,
             Self::NotFound { .. } => 404,
             Self::MethodNotAllowed { .. } => 405,
@@ -311,6 +322,7 @@ impl Refusal {
             | Self::UnsupportedMediaType
             | Self::Internal => json!({}),
             Self::TokenExpired { expired_at } => json!({ "expired_at": expired_at }),
+            Self::InvalidCredential { check } => json!({ "check": check.as_str() }),
             Self::PolicyDenied { policy, reason, dlp, more } => {
                 let mut details = Map::new();
                 details.insert("policy".to_owned(), json!(policy));
@@ -379,6 +391,7 @@ impl fmt::Display for Refusal {
             Self::InvalidToken => f.write_str("The token is not valid here."),
             Self::TokenExpired { expired_at } => write!(f, "The token expired at {expired_at}."),
             Self::TokenRevoked => f.write_str("The token was revoked."),
+            Self::InvalidCredential { check } => f.write_str(check.sentence()),
             Self::PolicyDenied { policy, reason, .. } => {
                 write!(f, "Denied by policy '{policy}': {}.", reason.trim_end_matches('.'))
             }
@@ -416,6 +429,7 @@ impl fmt::Display for Refusal {
                 Unavailable::Store => "The store cannot be read.",
                 Unavailable::Shutdown => "This node is shutting down.",
                 Unavailable::Overloaded => "Too much work is in flight; retry shortly.",
+                Unavailable::IssuerKeys => "The issuer's keys cannot be fetched; retry shortly.",
             }),
             Self::UpstreamTimeout { provider, timeout_ms } => {
                 write!(f, "Provider '{provider}' did not answer within {timeout_ms} ms.")

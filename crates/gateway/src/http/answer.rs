@@ -162,7 +162,10 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
         Refusal::MissingToken => {
             insert(headers, "www-authenticate", "Bearer realm=\"portcullis\"");
         }
-        Refusal::InvalidToken | Refusal::TokenExpired { .. } | Refusal::TokenRevoked => insert(
+        Refusal::InvalidToken
+        | Refusal::TokenExpired { .. }
+        | Refusal::TokenRevoked
+        | Refusal::InvalidCredential { .. } => insert(
             headers,
             "www-authenticate",
             "Bearer realm=\"portcullis\", error=\"invalid_token\"",
