@@ -5,6 +5,10 @@
 //! for a little while, for the answer may have been lost on its way. Whatever else a spent token
 //! is presented for is taken as theft: the grant ends.
 
+mod sealed;
+
+pub use self::sealed::TokenPair;
+
 use crate::clock::Timestamp;
 
 /// How long the pair that a spent refresh token bought is given out again, in seconds.

@@ -13,7 +13,7 @@ use crate::{
     clock::Timestamp,
     id::ProviderId,
     limits::Resource,
-    principal::Scope,
+    principal::{Scope, ScopeSet},
     tool::{ProviderSlug, ToolId},
     trust::CredentialCheck,
 };
@@ -139,10 +139,22 @@ pub enum Refusal {
         /// How it breaks it.
         violations: Vec<Violation>,
     },
+    /// A scope that does not exist, or more than the credential may have.
+    InvalidScope {
+        /// What of the scopes asked for is too much, bounded.
+        scope: String,
+        /// What may be asked for.
+        allowed: ScopeSet,
+    },
     /// No credential was presented.
     MissingToken,
     /// Unknown, malformed, or of the wrong kind for this endpoint.
     InvalidToken,
+    /// One of ours, but of a kind that this endpoint does not take.
+    WrongTokenKind {
+        /// What to do with it instead.
+        hint: &'static str,
+    },
     /// Known, but past its expiry.
     TokenExpired {
         /// When it ended.
@@ -150,6 +162,8 @@ pub enum Refusal {
     },
     /// Known, but it or an ancestor was revoked.
     TokenRevoked,
+    /// A refresh token that was spent before; its grant has ended.
+    TokenReused,
     /// A JWT that is not accepted at the exchange.
     InvalidCredential {
         /// The class of the check that failed.
@@ -171,6 +185,8 @@ pub enum Refusal {
         /// The missing scope.
         required: Scope,
     },
+    /// No trust rule lets the Bearer act for the subject.
+    DelegationNotTrusted,
     /// Not there, or not visible to this caller.
     NotFound {
         /// The kind of resource.
@@ -257,13 +273,15 @@ impl Refusal {
         match self {
             Self::InvalidRequest { .. } => "invalid_request",
             Self::InvalidInput { .. } => "invalid_input",
+            Self::InvalidScope { .. } => "invalid_scope",
             Self::MissingToken => "missing_token",
-            Self::InvalidToken => "invalid_token",
+            Self::InvalidToken | Self::WrongTokenKind { .. } => "invalid_token",
             Self::TokenExpired { .. } => "token_expired",
             Self::TokenRevoked => "token_revoked",
+            Self::TokenReused => "token_reused",
             Self::InvalidCredential { .. } => "invalid_credential",
             Self::PolicyDenied { .. } => "policy_denied",
-            Self::InsufficientScope { .. } => "insufficient_scope",
+            Self::InsufficientScope { .. } | Self::DelegationNotTrusted => "insufficient_scope",
             Self::NotFound { .. } => "not_found",
             Self::MethodNotAllowed { .. } => "method_not_allowed",
             Self::ProviderAuthRequired { .. } => "provider_auth_required",
@@ -281,13 +299,19 @@ impl Refusal {
     #[must_use]
     pub const fn http_status(&self) -> u16 {
         match self {
-            Self::InvalidRequest { .. } | Self::InvalidInput { .. } => 400,
+            Self::InvalidRequest { .. }
+            | Self::InvalidInput { .. }
+            | Self::InvalidScope { .. } => 400,
             Self::MissingToken
             | Self::InvalidToken
+            | Self::WrongTokenKind { .. }
             | Self::TokenExpired { .. }
             | Self::TokenRevoked
+            | Self::TokenReused
             | Self::InvalidCredential { .. } => 401,
-            Self::PolicyDenied { .. } | Self::InsufficientScope { .. } => 403,
+            Self::PolicyDenied { .. }
+            | Self::InsufficientScope { .. }
+            | Self::DelegationNotTrusted => 403,
             Self::NotFound { .. } => 404,
             Self::MethodNotAllowed { .. } => 405,
             Self::ProviderAuthRequired { .. } => 409,
@@ -316,9 +340,12 @@ impl Refusal {
                 return details;
             }
             Self::InvalidInput { violations, .. } => json!({ "violations": violations }),
+            Self::InvalidScope { scope, .. } => json!({ "scope": scope }),
             Self::MissingToken
             | Self::InvalidToken
+            | Self::WrongTokenKind { .. }
             | Self::TokenRevoked
+            | Self::TokenReused
             | Self::UnsupportedMediaType
             | Self::Internal => json!({}),
             Self::TokenExpired { expired_at } => json!({ "expired_at": expired_at }),
@@ -337,6 +364,11 @@ impl Refusal {
                 "policy": TOKEN_SCOPES,
                 "reason": format!("the token lacks the scope {required}"),
                 "required_scope": required.as_str(),
+            }),
+            Self::DelegationNotTrusted => json!({
+                "policy": TOKEN_SCOPES,
+                "reason": NOT_DELEGATED,
+                "required_scope": null,
             }),
             Self::NotFound { resource, id } => json!({ "resource": resource, "id": id }),
             Self::MethodNotAllowed { allow } => json!({ "allow": allow }),
@@ -377,6 +409,9 @@ impl fmt::Display for First<'_> {
     }
 }
 
+/// Why a delegation is refused.
+const NOT_DELEGATED: &str = "no trust rule lets the Bearer act for this subject";
+
 /// The built-in policy behind every missing scope.
 pub const TOKEN_SCOPES: &str = "token-scopes";
 
@@ -387,10 +422,18 @@ impl fmt::Display for Refusal {
             Self::InvalidInput { tool, violations } => {
                 write!(f, "Input does not match the schema of {tool}{}.", First(violations))
             }
+            Self::InvalidScope { scope, allowed } => {
+                write!(f, "The scope `{scope}` cannot be had here; `{allowed}` can.")
+            }
             Self::MissingToken => f.write_str("Send a token as `Authorization: Bearer <token>`."),
             Self::InvalidToken => f.write_str("The token is not valid here."),
             Self::TokenExpired { expired_at } => write!(f, "The token expired at {expired_at}."),
+            Self::WrongTokenKind { hint } => write!(f, "The token is not valid here: {hint}."),
             Self::TokenRevoked => f.write_str("The token was revoked."),
+            Self::TokenReused => f.write_str(
+                "The refresh token was used before, so everything that came of its login was \
+                 revoked; log in again.",
+            ),
             Self::InvalidCredential { check } => f.write_str(check.sentence()),
             Self::PolicyDenied { policy, reason, .. } => {
                 write!(f, "Denied by policy '{policy}': {}.", reason.trim_end_matches('.'))
@@ -398,6 +441,7 @@ impl fmt::Display for Refusal {
             Self::InsufficientScope { required } => {
                 write!(f, "The token lacks the scope {required}.")
             }
+            Self::DelegationNotTrusted => write!(f, "Delegation is refused: {NOT_DELEGATED}."),
             Self::NotFound { resource, id } => write!(f, "There is no {resource} `{id}` here."),
             Self::MethodNotAllowed { allow } => {
                 write!(f, "This path answers {} only.", allow.join(", "))

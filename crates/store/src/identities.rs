@@ -1,6 +1,6 @@
 //! Who the subjects of trusted issuers are in an org.
 
-use portcullis_core::{clock::Timestamp, id::OrgId};
+use portcullis_core::id::OrgId;
 
 use crate::{
     Principal, Store,
@@ -14,6 +14,8 @@ use crate::{
 pub struct Identity<'a> {
     /// The issuer, exactly as it names itself.
     pub issuer: &'a str,
+    /// The claim that names the subject: `sub` and `email` are two name spaces.
+    pub claim: &'a str,
     /// The subject, unique at the issuer.
     pub subject: &'a str,
 }
@@ -29,6 +31,7 @@ impl Store {
             sqlx::query_as(FIND)
                 .bind(org.to_string())
                 .bind(identity.issuer)
+                .bind(identity.claim)
                 .bind(identity.subject)
                 .fetch_optional(&mut *conn)
                 .await?
@@ -48,9 +51,10 @@ impl Store {
             sqlx::query(INSERT)
                 .bind(principal.org_id.to_string())
                 .bind(identity.issuer)
+                .bind(identity.claim)
                 .bind(identity.subject)
                 .bind(principal.id.to_string())
-                .bind(Timestamp::as_micros(principal.created_at))
+                .bind(principal.created_at.as_micros())
                 .execute(&mut *tx)
                 .await?;
         });
@@ -61,8 +65,8 @@ impl Store {
 const FIND: &str = "
 SELECT p.* FROM identities i
 JOIN principals p ON p.org_id = i.org_id AND p.id = i.principal_id
-WHERE i.org_id = $1 AND i.issuer = $2 AND i.subject = $3";
+WHERE i.org_id = $1 AND i.issuer = $2 AND i.claim = $3 AND i.subject = $4";
 
 const INSERT: &str = "
-INSERT INTO identities (org_id, issuer, subject, principal_id, created_at)
-VALUES ($1, $2, $3, $4, $5)";
+INSERT INTO identities (org_id, issuer, claim, subject, principal_id, created_at)
+VALUES ($1, $2, $3, $4, $5, $6)";

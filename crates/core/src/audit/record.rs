@@ -23,9 +23,21 @@ pub enum EventType {
     /// A token was made.
     #[serde(rename = "token.issued")]
     TokenIssued,
+    /// A refresh token was spent for the next pair.
+    #[serde(rename = "token.refreshed")]
+    TokenRefreshed,
     /// A token and what descends from it was revoked.
     #[serde(rename = "token.revoked")]
     TokenRevoked,
+    /// A refresh token was presented after it was spent; its grant was revoked.
+    #[serde(rename = "token.reuse_detected")]
+    TokenReuseDetected,
+    /// The operator made or changed an org.
+    #[serde(rename = "org.changed")]
+    OrgChanged,
+    /// The operator or a login made or changed a principal.
+    #[serde(rename = "principal.changed")]
+    PrincipalChanged,
     /// A token that opens nothing was presented; stands for `count` of them.
     #[serde(rename = "auth.rejected")]
     AuthRejected,
@@ -53,7 +65,11 @@ impl EventType {
         match self {
             Self::McpInvocation => "mcp.invocation",
             Self::TokenIssued => "token.issued",
+            Self::TokenRefreshed => "token.refreshed",
             Self::TokenRevoked => "token.revoked",
+            Self::TokenReuseDetected => "token.reuse_detected",
+            Self::OrgChanged => "org.changed",
+            Self::PrincipalChanged => "principal.changed",
             Self::AuthRejected => "auth.rejected",
             Self::RequestThrottled => "request.throttled",
             Self::ProviderConnected => "provider.connected",
@@ -149,7 +165,7 @@ pub struct Target {
     pub id: Option<String>,
     /// The connection.
     pub provider_id: Option<ProviderId>,
-    /// `mcp`, `token`, `provider`, `policy_set` or `node`.
+    /// `mcp`, `token`, `principal`, `org`, `provider`, `policy_set` or `node`.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Which definition of the tool was in force.

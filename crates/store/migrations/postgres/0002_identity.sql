@@ -9,6 +9,7 @@ CREATE TABLE refreshes (
     org_id TEXT COLLATE "C" NOT NULL REFERENCES orgs (id),
     grant_id TEXT COLLATE "C" NOT NULL,
     grant_ends_at BIGINT NOT NULL,
+    access_seconds BIGINT NOT NULL,
     spent_at BIGINT,
     next_access_id TEXT COLLATE "C",
     next_refresh_id TEXT COLLATE "C",
@@ -22,10 +23,11 @@ CREATE INDEX refreshes_sealed ON refreshes (spent_at) WHERE sealed IS NOT NULL;
 CREATE TABLE identities (
     org_id TEXT COLLATE "C" NOT NULL REFERENCES orgs (id),
     issuer TEXT COLLATE "C" NOT NULL,
+    claim TEXT COLLATE "C" NOT NULL,
     subject TEXT COLLATE "C" NOT NULL,
     principal_id TEXT COLLATE "C" NOT NULL,
     created_at BIGINT NOT NULL,
-    PRIMARY KEY (org_id, issuer, subject),
+    PRIMARY KEY (org_id, issuer, claim, subject),
     FOREIGN KEY (org_id, principal_id) REFERENCES principals (org_id, id)
 );
 

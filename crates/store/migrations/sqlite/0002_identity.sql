@@ -9,6 +9,7 @@ CREATE TABLE refreshes (
     org_id TEXT NOT NULL REFERENCES orgs (id),
     grant_id TEXT NOT NULL,
     grant_ends_at INTEGER NOT NULL,
+    access_seconds INTEGER NOT NULL,
     spent_at INTEGER,
     next_access_id TEXT,
     next_refresh_id TEXT,
@@ -22,10 +23,11 @@ CREATE INDEX refreshes_sealed ON refreshes (spent_at) WHERE sealed IS NOT NULL;
 CREATE TABLE identities (
     org_id TEXT NOT NULL REFERENCES orgs (id),
     issuer TEXT NOT NULL,
+    claim TEXT NOT NULL,
     subject TEXT NOT NULL,
     principal_id TEXT NOT NULL,
     created_at INTEGER NOT NULL,
-    PRIMARY KEY (org_id, issuer, subject),
+    PRIMARY KEY (org_id, issuer, claim, subject),
     FOREIGN KEY (org_id, principal_id) REFERENCES principals (org_id, id)
 ) STRICT;
 

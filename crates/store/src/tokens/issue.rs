@@ -25,6 +25,8 @@ pub struct NewRefresh<'a> {
     pub token: NewToken<'a>,
     /// When the grant ends, however often it is refreshed.
     pub grant_ends_at: Timestamp,
+    /// How long the access tokens live that it buys.
+    pub access_seconds: i64,
 }
 
 /// A JWT that may be exchanged once.
@@ -44,7 +46,7 @@ pub struct Issue<'a> {
     /// The refresh token beside it.
     pub refresh: Option<NewRefresh<'a>>,
     /// What must not have been exchanged before.
-    pub assertion: Option<Assertion>,
+    pub assertions: &'a [Assertion],
 }
 
 /// What became of an exchange.
@@ -95,13 +97,14 @@ macro_rules! insert {
 /// Inserts what makes a token a refresh token, within a transaction of either database.
 macro_rules! insert_refresh {
     ($tx:ident, $new:expr) => {{
-        let $crate::tokens::NewRefresh { token, grant_ends_at } = $new;
+        let $crate::tokens::NewRefresh { token, grant_ends_at, access_seconds } = $new;
         $crate::tokens::issue::insert!($tx, token);
         sqlx::query($crate::tokens::issue::INSERT_REFRESH)
             .bind(token.record.id.to_string())
             .bind(token.record.org_id.to_string())
             .bind(token.record.grant_id.to_string())
             .bind(grant_ends_at.as_micros())
+            .bind(access_seconds)
             .execute(&mut *$tx)
             .await?;
     }};
@@ -137,7 +140,7 @@ impl Store {
                     return Ok(Issued::ParentRevoked);
                 }
             }
-            if let Some(assertion) = issue.assertion {
+            for assertion in issue.assertions {
                 let first = sqlx::query(REMEMBER)
                     .bind(assertion.digest.as_slice())
                     .bind(assertion.expires_at.as_micros())
@@ -175,7 +178,8 @@ INSERT INTO tokens (id, kind, hash, org_id, principal_id, via, grant_id, parent_
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)";
 
 pub(super) const INSERT_REFRESH: &str = "
-INSERT INTO refreshes (token_id, org_id, grant_id, grant_ends_at) VALUES ($1, $2, $3, $4)";
+INSERT INTO refreshes (token_id, org_id, grant_id, grant_ends_at, access_seconds)
+VALUES ($1, $2, $3, $4, $5)";
 
 const IS_LIVE: &str = "
 SELECT 1 FROM tokens WHERE org_id = $1 AND id = $2 AND revoked_at IS NULL";

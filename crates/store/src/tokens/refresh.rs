@@ -24,6 +24,8 @@ pub struct KnownRefresh {
     pub known: KnownToken,
     /// When the grant ends.
     pub grant_ends_at: Timestamp,
+    /// How long the access tokens live that it buys.
+    pub access_seconds: i64,
     /// How things stand.
     pub state: RefreshState,
 }
@@ -70,6 +72,7 @@ row!(StateRow {
     expires_at: i64,
     revoked_at: Option<i64>,
     grant_ends_at: i64,
+    access_seconds: i64,
     spent_at: Option<i64>,
     next_access_id: Option<String>,
     next_refresh_id: Option<String>,
@@ -104,6 +107,7 @@ impl Store {
         Ok(row.map(|row| KnownRefresh {
             known,
             grant_ends_at: Timestamp::from_micros(row.grant_ends_at),
+            access_seconds: row.access_seconds,
             state: row.state(),
         }))
     }
@@ -178,8 +182,8 @@ impl Store {
 }
 
 const STATE: &str = "
-SELECT r.token_id, t.expires_at, t.revoked_at, r.grant_ends_at, r.spent_at, r.next_access_id,
-    r.next_refresh_id, n.spent_at AS next_spent_at, r.sealed
+SELECT r.token_id, t.expires_at, t.revoked_at, r.grant_ends_at, r.access_seconds, r.spent_at,
+    r.next_access_id, r.next_refresh_id, n.spent_at AS next_spent_at, r.sealed
 FROM tokens t
 JOIN refreshes r ON r.token_id = t.id
 LEFT JOIN refreshes n ON n.token_id = r.next_refresh_id

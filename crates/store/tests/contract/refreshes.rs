@@ -46,8 +46,9 @@ async fn login(store: &Store, org: OrgId, user: PrincipalId, n: u32) {
         refresh: Some(NewRefresh {
             token: NewToken { record: &refresh, hash: &hash(n + 1) },
             grant_ends_at: GRANT_ENDS,
+            access_seconds: 3600,
         }),
-        assertion: None,
+        assertions: &[],
     };
     assert_eq!(store.issue_tokens(issue).await.unwrap(), Issued::Done);
 }
@@ -66,6 +67,7 @@ async fn rotate(
         refresh: NewRefresh {
             token: NewToken { record: &refresh, hash: &hash(n + 1) },
             grant_ends_at: GRANT_ENDS,
+            access_seconds: 3600,
         },
         sealed: &n.to_be_bytes(),
         now,
@@ -88,7 +90,7 @@ fn child(org: OrgId, user: PrincipalId, n: u32, parent: TokenId) -> TokenRecord 
 
 async fn attenuate(store: &Store, record: &TokenRecord, n: u32) -> Issued {
     let access = NewToken { record, hash: &hash(n) };
-    store.issue_tokens(Issue { access, refresh: None, assertion: None }).await.unwrap()
+    store.issue_tokens(Issue { access, refresh: None, assertions: &[] }).await.unwrap()
 }
 
 async fn all(store: &Store, org: OrgId) -> Vec<TokenRecord> {
@@ -133,6 +135,7 @@ on_both! {
 
         assert_eq!(fresh.state.presented(NOW), Presented::Fresh);
         assert_eq!((fresh.known.token.id, fresh.grant_ends_at), (token_id(11), GRANT_ENDS));
+        assert_eq!(fresh.access_seconds, 3600);
         assert_eq!(spent.state.presented(NOW), Presented::Repeated);
         assert_eq!(revoked.state.presented(NOW), Presented::Revoked);
         assert_eq!(db.store.find_refresh(&hash(10)).await.unwrap(), None, "an access token");
@@ -195,7 +198,7 @@ on_both! {
     async fn an_assertion_is_exchanged_once_and_nothing_is_left_of_the_second(db: Database) {
         let org = given::org(&db.store, 1).await;
         let user = given::user(&db.store, org, 1).await;
-        let assertion = Some(Assertion { digest: [7; 32], expires_at: NOW.plus_seconds(60) });
+        let assertion = Assertion { digest: [7; 32], expires_at: NOW.plus_seconds(60) };
 
         let mut callers = JoinSet::new();
         for n in 1..=8 {
@@ -203,7 +206,7 @@ on_both! {
             callers.spawn(async move {
                 let record = token(org, user, n);
                 let access = NewToken { record: &record, hash: &hash(n) };
-                store.issue_tokens(Issue { access, refresh: None, assertion }).await.unwrap()
+                store.issue_tokens(Issue { access, refresh: None, assertions: &[assertion] }).await.unwrap()
             });
         }
         let answers = callers.join_all().await;
