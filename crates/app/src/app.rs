@@ -27,6 +27,7 @@ use crate::{
     tenants::Tenants,
     tokens::Sessions,
     tools::ToolTable,
+    trust::Trust,
 };
 
 /// What boot hands over.
@@ -50,6 +51,8 @@ pub struct Parts {
     pub fingerprint_key: [u8; 32],
     /// The providers.
     pub providers: Vec<Declared>,
+    /// The trust rules.
+    pub trust: Trust,
     /// Where audit logs say they are from: the public host of this installation.
     pub log_host: String,
     /// Where work goes that must finish before the process ends.
@@ -74,6 +77,7 @@ pub struct App {
     pub(crate) used_tokens: UsedTokens,
     pub(crate) late_events: LateEvents,
     pub(crate) coalesced: Coalesced,
+    pub(crate) trust: Trust,
     pub(crate) log_host: String,
     pub(crate) tasks: TaskTracker,
     last_probe: tokio::sync::Mutex<(Timestamp, bool)>,
@@ -121,6 +125,7 @@ impl App {
             used_tokens: UsedTokens::default(),
             late_events: LateEvents::default(),
             coalesced: Coalesced::default(),
+            trust: parts.trust,
             log_host: parts.log_host,
             tasks: parts.tasks,
             last_probe: tokio::sync::Mutex::new((Timestamp::default(), false)),

@@ -20,6 +20,7 @@ mod sources;
 mod tenants;
 mod tokens;
 mod tools;
+mod trust;
 
 pub use self::{
     app::{App, Parts},
@@ -32,6 +33,7 @@ pub use self::{
     tenants::Tenant,
     tokens::{Refused, Session},
     tools::{ToolQuery, ToolView},
+    trust::{KeySource, Trust, TrustRefusal},
 };
 
 use portcullis_core::refusal::{Refusal, Unavailable};

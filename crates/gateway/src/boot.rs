@@ -9,7 +9,7 @@ use std::{
 
 use aws_lc_rs::{hmac, rand};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use portcullis_app::{App, Parts, PolicyFolder, Shell};
+use portcullis_app::{App, Parts, PolicyFolder, Shell, Trust};
 use portcullis_core::{
     clock::{Clock, Timestamp},
     dlp::Engine,
@@ -186,6 +186,7 @@ impl Node {
         let providers: Result<Vec<_>, _> =
             config.providers.iter().map(|provider| provider.declare(&outbound)).collect();
         let providers = providers?;
+        let trusted = config.trusted()?;
         let store = open_store(config).await?;
         let (writer, task) = AuditWriter::new(
             store.clone(),
@@ -204,6 +205,7 @@ impl Node {
             dlp,
             fingerprint_key: derived(&key, "dlp-fingerprint"),
             providers,
+            trust: Trust::new(trusted.rules, trusted.keys, &outbound, &tasks),
             log_host: config.server.public_host.clone(),
             tasks: tasks.clone(),
         })

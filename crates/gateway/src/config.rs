@@ -6,6 +6,8 @@
 mod database;
 mod providers;
 mod server;
+mod times;
+mod trust;
 
 use std::{
     env, fs,
@@ -20,6 +22,8 @@ pub(crate) use self::{
     database::{Audit, Database},
     providers::Provider,
     server::{Log, LogFormat, Server, Tls, address},
+    times::seconds,
+    trust::{TrustEntry, Trusted},
 };
 
 /// The whole configuration. Every key has a default; unknown keys are refused.
@@ -36,6 +40,7 @@ pub(crate) struct Config {
     pub(crate) dlp: dlp::Settings,
     pub(crate) log: Log,
     pub(crate) providers: Vec<Provider>,
+    pub(crate) trust: Vec<TrustEntry>,
 }
 
 /// The key-encryption key.
@@ -66,6 +71,7 @@ impl Default for Config {
             dlp: dlp::Settings::default(),
             log: Log::default(),
             providers: Vec::new(),
+            trust: Vec::new(),
         }
     }
 }
@@ -101,10 +107,8 @@ impl Config {
         };
         let path = file.unwrap_or(Path::new("defaults"));
         let mut config = Self::parse(&text, env::vars(), path)?;
-        if let Some(folder) = file.and_then(Path::parent)
-            && config.data_dir.is_relative()
-        {
-            config.data_dir = folder.join(&config.data_dir);
+        if let Some(folder) = file.and_then(Path::parent) {
+            config.take_paths_from(folder);
         }
         config.check()?;
         Ok(config)
@@ -127,6 +131,12 @@ impl Config {
         table.try_into().map_err(|source| ConfigError::Overlay(Box::new(source)))
     }
 
+    /// Makes relative paths begin at the folder of the file they are written in.
+    fn take_paths_from(&mut self, folder: &Path) {
+        self.data_dir = folder.join(&self.data_dir);
+        self.trust.iter_mut().for_each(|entry| entry.take_paths_from(folder));
+    }
+
     /// What no single key can tell.
     fn check(&self) -> Result<(), ConfigError> {
         self.server.check().map_err(ConfigError::Wrong)?;
@@ -137,6 +147,11 @@ impl Config {
             return Err(ConfigError::Wrong(format!("the provider `{slug}` is declared twice")));
         }
         Ok(())
+    }
+
+    /// The trust rules and the places of their issuers' keys.
+    pub(crate) fn trusted(&self) -> Result<Trusted, ConfigError> {
+        Trusted::of(&self.trust)
     }
 
     pub(crate) fn key_file(&self) -> PathBuf {

@@ -183,9 +183,8 @@ impl Header {
         }
         check_type(header.get("typ"))?;
         let algorithm = header.get("alg").and_then(Value::as_str).and_then(Algorithm::from_name);
-        let algorithm = algorithm.ok_or(Rejection::Malformed(
-            "its `alg` is not one of RS256, PS256, ES256 and EdDSA",
-        ))?;
+        let algorithm = algorithm
+            .ok_or(Rejection::Malformed("its `alg` is not one of RS256, PS256, ES256 and EdDSA"))?;
         Ok(Self { algorithm, key_id: key_id(header.get("kid"))? })
     }
 }

@@ -150,8 +150,7 @@ impl TrustRules {
             return Err(Rejection::WrongAudience);
         }
         claims.check_purpose()?;
-        let matching: Vec<_> =
-            meant.into_iter().filter(|rule| rule.expects.hold(claims)).collect();
+        let matching: Vec<_> = meant.into_iter().filter(|rule| rule.expects.hold(claims)).collect();
         match matching.as_slice() {
             [] => Err(Rejection::NoRule),
             [rule] => rule.subject(claims, expires_at),

@@ -11,6 +11,7 @@ use portcullis_store::TokenRecord;
 use serde_json::{Value, json};
 
 use super::{Failure, Installation};
+use crate::config::seconds;
 
 #[derive(Subcommand)]
 pub(super) enum Tokens {
@@ -50,20 +51,6 @@ pub(super) enum Tokens {
         #[command(flatten)]
         installation: Installation,
     },
-}
-
-/// `15m`, `12h`, `90d` or a number of seconds.
-fn seconds(text: &str) -> Result<i64, String> {
-    let wrong = || format!("`{text}` is no time such as 90s, 15m, 12h or 90d");
-    let (number, unit) = match text.char_indices().last() {
-        Some((at, 's')) => (text.get(..at), 1),
-        Some((at, 'm')) => (text.get(..at), 60),
-        Some((at, 'h')) => (text.get(..at), 3600),
-        Some((at, 'd')) => (text.get(..at), 86_400),
-        Some(_) | None => (Some(text), 1),
-    };
-    let number: i64 = number.and_then(|number| number.parse().ok()).ok_or_else(wrong)?;
-    number.checked_mul(unit).filter(|seconds| *seconds > 0).ok_or_else(wrong)
 }
 
 impl Tokens {
@@ -133,19 +120,4 @@ fn record(token: &TokenRecord) -> Value {
         "revoked_at": token.revoked_at,
         "last_used_at": token.last_used_at,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_read_with_their_unit() {
-        assert_eq!(seconds("90"), Ok(90));
-        assert_eq!(seconds("15m"), Ok(900));
-        assert_eq!(seconds("365d"), Ok(31_536_000));
-        for text in ["", "d", "-5m", "0", "1w", "99999999999999999d", "5é"] {
-            assert!(seconds(text).is_err(), "{text}");
-        }
-    }
 }
