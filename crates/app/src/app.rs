@@ -11,6 +11,7 @@ use portcullis_core::{
     clock::{Clock, Timestamp},
     dlp::{Detector, Engine, FingerprintKey},
     id::{Ids, OrgId},
+    lifetime::GrantLife,
     policy::{Catalogue, PolicyError, PolicySet},
     random::Random,
     refusal::{Refusal, Unavailable},
@@ -53,6 +54,8 @@ pub struct Parts {
     pub providers: Vec<Declared>,
     /// The trust rules.
     pub trust: Trust,
+    /// How long a login lasts.
+    pub grant_life: GrantLife,
     /// Where audit logs say they are from: the public host of this installation.
     pub log_host: String,
     /// Where work goes that must finish before the process ends.
@@ -78,6 +81,7 @@ pub struct App {
     pub(crate) late_events: LateEvents,
     pub(crate) coalesced: Coalesced,
     pub(crate) trust: Trust,
+    pub(crate) grant_life: GrantLife,
     pub(crate) log_host: String,
     pub(crate) tasks: TaskTracker,
     last_probe: tokio::sync::Mutex<(Timestamp, bool)>,
@@ -126,6 +130,7 @@ impl App {
             late_events: LateEvents::default(),
             coalesced: Coalesced::default(),
             trust: parts.trust,
+            grant_life: parts.grant_life,
             log_host: parts.log_host,
             tasks: parts.tasks,
             last_probe: tokio::sync::Mutex::new((Timestamp::default(), false)),

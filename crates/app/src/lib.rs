@@ -31,7 +31,10 @@ pub use self::{
     policies::{PolicyFolder, PolicyQuery, Reload},
     providers::{AuthKind, Declared, ProviderQuery, ProviderState, ProviderView},
     tenants::Tenant,
-    tokens::{Refused, Session},
+    tokens::{
+        Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,
+        Session, SubjectType,
+    },
     tools::{ToolQuery, ToolView},
     trust::{KeySource, Trust, TrustRefusal},
 };

@@ -88,11 +88,18 @@ impl AccessLife {
         }
     }
 
+    /// The same bounds, and `seconds` when nothing is asked for.
+    #[must_use]
+    pub const fn usually(self, seconds: i64) -> Self {
+        Self { usual: Some(seconds), ..self }
+    }
+
     /// When the token ends. What is `asked` for beyond a bound is cut to it.
     #[must_use]
     pub fn ends_at(self, now: Timestamp, asked: Option<i64>) -> Timestamp {
         let seconds = shorter(asked.or(self.usual), self.longest);
-        let ends_at = shorter(seconds.map(|seconds| now.plus_seconds(seconds)), self.parent_ends_at);
+        let ends_at =
+            shorter(seconds.map(|seconds| now.plus_seconds(seconds)), self.parent_ends_at);
         // Each of the three constructors sets a bound.
         ends_at.unwrap_or(now)
     }

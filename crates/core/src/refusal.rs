@@ -299,9 +299,9 @@ impl Refusal {
     #[must_use]
     pub const fn http_status(&self) -> u16 {
         match self {
-            Self::InvalidRequest { .. }
-            | Self::InvalidInput { .. }
-            | Self::InvalidScope { .. } => 400,
+            Self::InvalidRequest { .. } | Self::InvalidInput { .. } | Self::InvalidScope { .. } => {
+                400
+            }
             Self::MissingToken
             | Self::InvalidToken
             | Self::WrongTokenKind { .. }

@@ -215,7 +215,8 @@ impl CidrList {
 impl Cidr {
     /// The one inside the other: two networks are nested or apart.
     fn narrower(self, other: Self) -> Option<Self> {
-        let (wide, narrow) = if self.length <= other.length { (self, other) } else { (other, self) };
+        let (wide, narrow) =
+            if self.length <= other.length { (self, other) } else { (other, self) };
         wide.contains(narrow.network).then_some(narrow)
     }
 
@@ -349,7 +350,8 @@ mod tests {
     fn networks_in_both_lists_are_their_intersection() {
         let list = |text: &str| text.parse::<CidrList>().unwrap();
 
-        let common = list("10.0.0.0/8,192.0.2.0/24").intersection(&list("10.1.0.0/16,2001:db8::/32"));
+        let common =
+            list("10.0.0.0/8,192.0.2.0/24").intersection(&list("10.1.0.0/16,2001:db8::/32"));
 
         assert_eq!(common, Some(list("10.1.0.0/16")));
         assert_eq!(list("10.0.0.0/8").intersection(&list("192.0.2.0/24")), None);

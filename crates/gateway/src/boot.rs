@@ -206,6 +206,7 @@ impl Node {
             fingerprint_key: derived(&key, "dlp-fingerprint"),
             providers,
             trust: Trust::new(trusted.rules, trusted.keys, &outbound, &tasks),
+            grant_life: config.tokens.grant_life(),
             log_host: config.server.public_host.clone(),
             tasks: tasks.clone(),
         })

@@ -7,6 +7,7 @@ mod database;
 mod providers;
 mod server;
 mod times;
+mod tokens;
 mod trust;
 
 use std::{
@@ -23,6 +24,7 @@ pub(crate) use self::{
     providers::Provider,
     server::{Log, LogFormat, Server, Tls, address},
     times::seconds,
+    tokens::Tokens,
     trust::{TrustEntry, Trusted},
 };
 
@@ -40,6 +42,7 @@ pub(crate) struct Config {
     pub(crate) dlp: dlp::Settings,
     pub(crate) log: Log,
     pub(crate) providers: Vec<Provider>,
+    pub(crate) tokens: Tokens,
     pub(crate) trust: Vec<TrustEntry>,
 }
 
@@ -71,6 +74,7 @@ impl Default for Config {
             dlp: dlp::Settings::default(),
             log: Log::default(),
             providers: Vec::new(),
+            tokens: Tokens::default(),
             trust: Vec::new(),
         }
     }
@@ -140,6 +144,7 @@ impl Config {
     /// What no single key can tell.
     fn check(&self) -> Result<(), ConfigError> {
         self.server.check().map_err(ConfigError::Wrong)?;
+        self.tokens.check().map_err(ConfigError::Wrong)?;
         let mut slugs: Vec<&str> = self.providers.iter().map(|p| p.slug.as_str()).collect();
         slugs.sort_unstable();
         if let Some(twice) = slugs.windows(2).find(|pair| pair.first() == pair.last()) {

@@ -37,7 +37,7 @@ pub use crate::{
     providers::{NewProvider, ProviderOwner, ProviderRecord, ProviderStatus, ProviderUpdate},
     settings::{DatabaseSettings, DatabaseUrl, DatabaseUrlError, Sync},
     tokens::{
-        Assertion, Issue, Issued, KnownRefresh, KnownToken, NewRefresh, NewToken, Pair, Rotated, Rotation,
-        TokenPage, TokenRecord, ViaState,
+        Assertion, Issue, Issued, KnownRefresh, KnownToken, NewRefresh, NewToken, Pair, Rotated,
+        Rotation, TokenPage, TokenRecord, ViaState,
     },
 };

@@ -161,11 +161,7 @@ impl Store {
 
     /// The principal's tokens are accepted again, those that have not ended meanwhile. `false` if
     /// the org has no such principal.
-    pub async fn enable_principal(
-        &self,
-        org: OrgId,
-        id: PrincipalId,
-    ) -> Result<bool, StoreError> {
+    pub async fn enable_principal(&self, org: OrgId, id: PrincipalId) -> Result<bool, StoreError> {
         let changed = change!(self, |tx| {
             sqlx::query("UPDATE principals SET disabled_at = NULL WHERE org_id = $1 AND id = $2")
                 .bind(org.to_string())

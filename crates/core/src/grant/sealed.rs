@@ -37,7 +37,8 @@ impl TokenPair {
         let mut text = Zeroizing::new(format!("{access} {refresh}").into_bytes());
         let key = key(presented)?;
         let aad = Aad::from(id.to_string());
-        let tag = key.seal_in_place_separate_tag(Nonce::assume_unique_for_key(nonce), aad, &mut text);
+        let tag =
+            key.seal_in_place_separate_tag(Nonce::assume_unique_for_key(nonce), aad, &mut text);
         let mut sealed = nonce.to_vec();
         sealed.extend_from_slice(&text);
         sealed.extend_from_slice(tag.ok()?.as_ref());

@@ -53,7 +53,8 @@ impl Modify for BearerToken {
 
 fn table() -> OpenApiRouter<Arc<Gateway>> {
     OpenApiRouter::with_openapi(Api::openapi())
-        .routes(routes!(v1::auth::revoke))
+        .routes(routes!(v1::auth::exchange::exchange, v1::auth::revoke))
+        .routes(routes!(v1::auth::refresh::refresh))
         .routes(routes!(v1::mcps::list))
         .routes(routes!(v1::mcps::get))
         .routes(routes!(v1::invoke::invoke))

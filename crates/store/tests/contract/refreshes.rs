@@ -276,9 +276,7 @@ impl World {
 
     async fn run(&mut self, batch: &[Act]) {
         let tokens = all(&self.store, self.who.0).await;
-        let pick = |number: u32| {
-            tokens[usize::try_from(number).unwrap() % tokens.len()].clone()
-        };
+        let pick = |number: u32| tokens[usize::try_from(number).unwrap() % tokens.len()].clone();
         let mut acts = JoinSet::new();
         for act in batch {
             let (store, who, now, n) = (self.store.clone(), self.who, self.now, self.next);
