@@ -25,7 +25,7 @@ mod trust;
 pub use self::{
     app::{App, Parts},
     audit::{EventQuery, EventView},
-    commands::{NewToken, Shell, ShellError, TokenRequest},
+    commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState},
     ctx::{Ctx, Origin},
     invoke::{GovernanceView, Invocation, Invoked, Stopped, View},
     policies::{PolicyFolder, PolicyQuery, Reload},

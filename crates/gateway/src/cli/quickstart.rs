@@ -143,6 +143,7 @@ async fn mint(shell: &Shell) -> Result<Secret, Failure> {
         lifetime_seconds: Some(24 * 60 * 60),
         label: Some("quickstart".to_owned()),
         allowed_from: None,
+        exchange_only: false,
     };
     Ok(shell.create_token(request).await?.token.secret().clone())
 }

@@ -1,10 +1,13 @@
 //! `portcullis token`.
 
+use std::io::{self, Read};
+
 use clap::Subcommand;
-use portcullis_app::TokenRequest;
+use portcullis_app::{Inspected, TokenRequest};
 use portcullis_core::{
     id::{PrincipalId, TokenId},
     principal::ScopeSet,
+    secret::Secret,
     token::CidrList,
 };
 use portcullis_store::TokenRecord;
@@ -33,6 +36,9 @@ pub(super) enum Tokens {
         /// Networks it may be used from, such as `10.0.0.0/8,2001:db8::/32`
         #[arg(long, value_name = "CIDRS")]
         allowed_from: Option<CidrList>,
+        /// It can only be exchanged at /v1/auth/token for another one, and not used itself
+        #[arg(long)]
+        exchange_only: bool,
         #[command(flatten)]
         installation: Installation,
     },
@@ -41,6 +47,13 @@ pub(super) enum Tokens {
         /// Id or name of the org
         #[arg(long)]
         org: String,
+        #[command(flatten)]
+        installation: Installation,
+    },
+    /// Tell what is known of a token: whose it is, what it may do now, whether it is accepted
+    Inspect {
+        /// The token's id (`tok_…`), or `-` to read the token itself from standard input
+        token: String,
         #[command(flatten)]
         installation: Installation,
     },
@@ -56,7 +69,15 @@ pub(super) enum Tokens {
 impl Tokens {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
-            Self::Create { principal, scopes, expires_in, label, allowed_from, installation } => {
+            Self::Create {
+                principal,
+                scopes,
+                expires_in,
+                label,
+                allowed_from,
+                exchange_only,
+                installation,
+            } => {
                 let office = installation.office().await?;
                 let request = TokenRequest {
                     principal,
@@ -64,6 +85,7 @@ impl Tokens {
                     lifetime_seconds: expires_in,
                     label,
                     allowed_from,
+                    exchange_only,
                 };
                 let made = office.shell.create_token(request).await;
                 office.close().await;
@@ -95,6 +117,7 @@ impl Tokens {
                 ];
                 installation.output().table(&records, &columns)
             }
+            Self::Inspect { token, installation } => inspect(&token, &installation).await,
             Self::Revoke { token_id, installation } => {
                 let office = installation.office().await?;
                 let revoked = office.shell.revoke_token(token_id).await;
@@ -108,16 +131,49 @@ impl Tokens {
     }
 }
 
+async fn inspect(token: &str, installation: &Installation) -> Result<(), Failure> {
+    let office = installation.office().await?;
+    let token = if token == "-" { typed()? } else { Secret::new(token.to_owned()) };
+    let inspected = office.shell.inspect_token(token.expose()).await;
+    office.close().await;
+    let Inspected { record: token, principal, scopes, state } = inspected?;
+    let mut shown = record(&token);
+    if let Value::Object(members) = &mut shown {
+        let more = [
+            ("state", json!(state)),
+            ("effective_scopes", json!(scopes)),
+            ("principal_name", json!(principal.name)),
+            ("role", json!(principal.role.name())),
+        ];
+        members.extend(more.map(|(name, value)| (name.to_owned(), value)));
+    }
+    installation.output().members(&shown)
+}
+
+/// A token on standard input: an argument would stand in the list of processes.
+fn typed() -> Result<Secret, Failure> {
+    let mut text = String::new();
+    io::stdin().lock().take(1024).read_to_string(&mut text)?;
+    Ok(Secret::new(text.trim().to_owned()))
+}
+
 fn record(token: &TokenRecord) -> Value {
     json!({
         "id": token.id,
         "org_id": token.org_id,
+        "kind": token.kind.as_str(),
         "principal": token.principal_id,
+        "via": token.via,
+        "method": token.method.name(),
+        "parent_id": token.parent_id,
+        "grant_id": token.grant_id,
         "scopes": token.scopes,
         "label": token.label,
         "issued_at": token.issued_at,
         "expires_at": token.expires_at,
         "revoked_at": token.revoked_at,
         "last_used_at": token.last_used_at,
+        "exchange_only": token.exchange_only,
+        "allowed_from": token.allowed_cidrs.as_ref().map(ToString::to_string),
     })
 }

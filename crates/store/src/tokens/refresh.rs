@@ -3,7 +3,7 @@
 use portcullis_core::{
     clock::Timestamp,
     grant::{Presented, RETRY_SECONDS, RefreshState, Spent},
-    id::TokenId,
+    id::{OrgId, TokenId},
     token::TokenHash,
 };
 
@@ -110,6 +110,21 @@ impl Store {
             access_seconds: row.access_seconds,
             state: row.state(),
         }))
+    }
+
+    /// Whether the org's refresh token with this id has bought its pair.
+    pub async fn is_spent(&self, org: OrgId, id: TokenId) -> Result<bool, StoreError> {
+        let spent: Option<i32> = read!(self, |conn| {
+            sqlx::query_scalar(
+                "SELECT 1 FROM refreshes \
+                 WHERE org_id = $1 AND token_id = $2 AND spent_at IS NOT NULL",
+            )
+            .bind(org.to_string())
+            .bind(id.to_string())
+            .fetch_optional(&mut *conn)
+            .await?
+        });
+        Ok(spent.is_some())
     }
 
     /// Spends a refresh token for the next pair, or says what became of it before. Of any number
