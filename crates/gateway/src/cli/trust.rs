@@ -2,10 +2,10 @@
 
 mod verdict;
 
-use std::{fs::File, io, io::Read, path::PathBuf};
+use std::{convert::Infallible, fs::File, io, io::Read, path::PathBuf};
 
 use clap::{Args, Subcommand};
-use portcullis_core::{id::OrgId, trust::MAX_JWT_BYTES};
+use portcullis_core::{id::OrgId, secret::Secret, trust::MAX_JWT_BYTES};
 
 use self::verdict::Verdict;
 use super::{Failure, Installation};
@@ -29,8 +29,15 @@ pub(super) struct Test {
     /// Look at the rules of this org only, as a request with `org_id` does
     #[arg(long, value_name = "ORG_ID")]
     org: Option<OrgId>,
+    /// Takes what belongs into a file, so that it is refused without being repeated
+    #[arg(hide = true, value_parser = secret)]
+    misplaced: Option<Secret>,
     #[command(flatten)]
     installation: Installation,
+}
+
+fn secret(text: &str) -> Result<Secret, Infallible> {
+    Ok(Secret::new(text.to_owned()))
 }
 
 impl TrustCommand {
@@ -42,6 +49,11 @@ impl TrustCommand {
 
 impl Test {
     async fn run(self) -> Result<(), Failure> {
+        if self.misplaced.is_some() {
+            return Err("put the JWT into a file (`--jwt-file`) or on standard input: others can \
+                        see command lines"
+                .into());
+        }
         let (trust, clock) = boot::trust(&self.installation.config()?)?;
         let jwt = self.jwt()?;
         let verdict = Verdict::of(jwt.trim(), self.org, &trust, clock.now()).await;
