@@ -7,6 +7,7 @@
 //   {"do": "rotate", "keep": true}      new keys; the old ones stay published or are withdrawn
 //   {"do": "stop"}, {"do": "resume"}    an outage, on the same port
 //   {"do": "clock", "seconds": -7200}   its clock, as it differs from the machine's
+//   {"do": "jwks"}                      what it publishes as its keys
 //   {"do": "fetches"}                   how often each document was asked for
 //
 // A service token is an access token in JWT form by the client credentials grant, whose claims may
@@ -228,6 +229,10 @@ const commands = {
   clock: ({ seconds }) => {
     shift = seconds;
     return {};
+  },
+  jwks: () => {
+    const published = keys.map(({ d, p, q, dp, dq, qi, ...jwk }) => jwk);
+    return { jwks: { keys: published } };
   },
   fetches: () => ({ ...counts }),
 };

@@ -8,7 +8,7 @@ use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
     refusal::{Refusal, Unavailable},
-    trust::{Jwt, KeySet, Rejection, TrustRules, TrustedSubject, Verified},
+    trust::{Jwt, KeySet, Rejection, TrustRules, TrustedSubject},
 };
 use portcullis_upstream::{FetchError, KeyLocation, Outbound};
 use tokio_util::task::TaskTracker;
@@ -102,18 +102,7 @@ impl Trust {
         Ok(self.rules.admit(jwt.verify(&keys)?, org, now)?)
     }
 
-    /// The claims of `jwt` under its issuer's signature, whatever the rules say of them.
-    pub async fn check_signature<'a>(
-        &self,
-        jwt: &'a Jwt,
-        now: Timestamp,
-    ) -> Result<Verified<'a>, TrustRefusal> {
-        self.rules.trusts(jwt.unverified().issuer(), None)?;
-        let keys = self.keys_for(jwt, now).await?;
-        Ok(jwt.verify(&keys)?)
-    }
-
-    /// The keys of an issuer as they are fetched now, for those who check the configuration.
+    /// The keys of an issuer as they are now, for those who check a configuration or explain a JWT.
     pub async fn try_keys(&self, issuer: &str) -> Result<Arc<KeySet>, FetchError> {
         match self.keys.get(issuer) {
             Some(keys) => keys.try_now().await,
@@ -143,6 +132,12 @@ fn may_have_rotated(jwt: &Jwt, rejection: &Rejection) -> bool {
 }
 
 impl App {
+    /// The trust rules and the keys of their issuers.
+    #[must_use]
+    pub fn trust(&self) -> &Trust {
+        &self.trust
+    }
+
     /// Whom a JWT of a trusted issuer speaks for, by exactly one trust rule; of `org` if one is
     /// named. Does not ask the store: whether the JWT was used before and whether the principal
     /// is there is for the caller to find out.

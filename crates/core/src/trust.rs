@@ -13,6 +13,7 @@ mod check;
 mod claim;
 mod claims;
 mod expectation;
+mod explain;
 mod jwk;
 mod jwt;
 mod rejection;
@@ -25,6 +26,7 @@ pub use self::{
     claim::{ClaimError, ClaimPath},
     claims::{Claims, LEEWAY_SECONDS},
     expectation::{Expectation, Expectations, Pattern, PatternError},
+    explain::{Fault, RuleReport},
     jwk::{KeySet, KeySetError, MAX_KEYS},
     jwt::{Algorithm, Jwt, MAX_JWT_BYTES, Verified, is_jwt_shaped},
     rejection::Rejection,

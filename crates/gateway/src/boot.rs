@@ -225,6 +225,14 @@ impl Node {
     }
 }
 
+/// The trust rules of this configuration without store or port, and the clock to ask them with.
+pub(crate) fn trust(config: &Config) -> Result<(Trust, Arc<dyn Clock>), BootError> {
+    let trusted = config.trusted()?;
+    let outbound = Outbound::new(Arc::new(SystemRandom));
+    let trust = Trust::new(trusted.rules, trusted.keys, &outbound, &TaskTracker::new());
+    Ok((trust, Arc::new(SystemClock)))
+}
+
 /// The writer runs outside the tracker: it ends when the last of its users is gone.
 #[expect(clippy::disallowed_methods, reason = "the writer outlives every tracked task")]
 fn run_writer(task: AuditTask) {

@@ -8,6 +8,7 @@ mod quickstart;
 mod quickstart_tour;
 mod serve;
 mod tokens;
+mod trust;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -45,6 +46,9 @@ enum Command {
     /// Make, list and revoke tokens
     #[command(subcommand)]
     Token(tokens::Tokens),
+    /// Explain what the trust rules make of somebody's JWT
+    #[command(subcommand)]
+    Trust(trust::TrustCommand),
     /// Make a key file
     #[command(subcommand)]
     Key(check::Keys),
@@ -89,6 +93,7 @@ async fn run(command: Command) -> Result<(), Failure> {
         Command::Org(orgs) => orgs.run().await,
         Command::Principal(principals) => principals.run().await,
         Command::Token(tokens) => tokens.run().await,
+        Command::Trust(trust) => trust.run().await,
         Command::Key(keys) => keys.run(),
         Command::Openapi => Output::new(false).line(crate::http::openapi()),
         Command::SampleMcp => {

@@ -178,6 +178,14 @@ impl Gateway {
         self.folder().join("portcullis.toml")
     }
 
+    /// Adds TOML tables to the configuration of a gateway that is prepared, such as those that
+    /// name an org; a running one does not notice.
+    pub fn configure(&self, toml: &str) {
+        let mut config = fs::read_to_string(self.config_file()).expect("a configuration");
+        config.extend(["\n", toml, "\n"]);
+        fs::write(self.config_file(), config).expect("a configuration file");
+    }
+
     /// Where it listens.
     #[must_use]
     pub fn url(&self) -> &str {

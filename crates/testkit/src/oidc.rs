@@ -183,6 +183,11 @@ impl Oidc {
         self.command(&json!({"do": "clock", "seconds": seconds}));
     }
 
+    /// The keys it publishes, as a JWK Set; works during an outage as well.
+    pub fn jwks(&self) -> Value {
+        self.command(&json!({"do": "jwks"}))["jwks"].clone()
+    }
+
     /// How often its documents were fetched so far.
     pub fn fetches(&self) -> Fetches {
         let answer = self.command(&json!({"do": "fetches"}));

@@ -144,8 +144,8 @@ impl TrustRules {
         let claims = verified.claims();
         self.trusts(claims.issuer(), org)?;
         let expires_at = claims.check_times(now)?;
-        let mut meant = self.of(claims.issuer(), org).filter(|rule| claims.is_for(&rule.audience));
-        let meant: Vec<_> = meant.by_ref().collect();
+        let meant = self.of(claims.issuer(), org).filter(|rule| claims.is_for(&rule.audience));
+        let meant: Vec<_> = meant.collect();
         if meant.is_empty() {
             return Err(Rejection::WrongAudience);
         }
@@ -163,7 +163,7 @@ impl TrustRules {
 
 impl TrustRule {
     /// Who these claims are by this rule, whose expectations they meet.
-    fn subject(
+    pub(crate) fn subject(
         self: &Arc<Self>,
         claims: &Claims,
         expires_at: Timestamp,
@@ -178,7 +178,7 @@ impl TrustRule {
     }
 
     /// Whom the rule makes of these claims.
-    pub fn who(&self, claims: &Claims) -> Result<Subject, Rejection> {
+    pub(crate) fn who(&self, claims: &Claims) -> Result<Subject, Rejection> {
         match &self.who {
             Who::Fixed(principal) => Ok(Subject::Fixed(*principal)),
             Who::User { from, roles } => {

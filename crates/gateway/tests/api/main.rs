@@ -18,6 +18,7 @@ mod metrics;
 mod quickstart;
 mod real_servers;
 mod shutdown;
+mod trust;
 mod v1;
 
 use portcullis_testkit::Builder;
