@@ -32,9 +32,13 @@ impl Serve {
             config.server.listen = address.to_string();
         }
         telemetry::log(&config.log)?;
-        let (node, bound) = start(&config).await?;
+        let stop = stop_signal()?;
+        let Some(started) = stop.run_until_cancelled(start(&config)).await else {
+            return Ok(());
+        };
+        let (node, bound) = started?;
         tracing::info!("listening on {}", bound.url());
-        serve::run(node, bound, &config, stop_signal()?).await;
+        serve::run(node, bound, &config, stop).await;
         Ok(())
     }
 }
