@@ -226,6 +226,28 @@ mod tests {
 
         assert!(config.check().is_ok());
         assert!(!config.providers.is_empty());
+        assert_eq!(config.trusted().unwrap().rules.iter().count(), 2);
+    }
+
+    #[test]
+    fn the_trust_rules_of_the_readme_are_valid_and_need_no_warning() {
+        let key =
+            r#"{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("cluster-keys.json");
+        fs::write(file, format!("{{\"keys\":[{key}]}}")).unwrap();
+        let blocks = include_str!("../../../README.md").split("```toml\n").skip(1);
+
+        for block in blocks {
+            let mut config = parse(block.split("```").next().unwrap(), &[]).unwrap();
+            config.take_paths_from(folder.path());
+
+            let trusted = config.trusted().unwrap();
+
+            assert_eq!(trusted.rules.iter().count(), 1, "{block}");
+            let warnings = trusted.rules.iter().flat_map(|rule| rule.warnings());
+            assert_eq!(warnings.collect::<Vec<_>>(), Vec::<String>::new(), "{block}");
+        }
     }
 
     #[test]

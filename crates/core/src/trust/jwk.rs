@@ -44,7 +44,7 @@ pub struct KeySet {
 struct Key {
     id: Option<String>,
     algorithm: Algorithm,
-    key: ParsedPublicKey,
+    public: ParsedPublicKey,
 }
 
 impl fmt::Debug for KeySet {
@@ -100,7 +100,7 @@ impl KeySet {
         let fits = move |key: &&Key| {
             key.algorithm == algorithm && id.is_none_or(|id| key.id.as_deref() == Some(id))
         };
-        self.keys.iter().filter(fits).map(|key| &key.key)
+        self.keys.iter().filter(fits).map(|key| &key.public)
     }
 }
 
@@ -115,8 +115,8 @@ fn keys_of(jwk: &Value) -> Vec<Key> {
     };
     let id = text(jwk, "kid").map(str::to_owned);
     let key = |algorithm: Algorithm| {
-        let key = parsed(jwk, algorithm)?;
-        Some(Key { id: id.clone(), algorithm, key })
+        let public = parsed(jwk, algorithm)?;
+        Some(Key { id: id.clone(), algorithm, public })
     };
     Algorithm::ALL.into_iter().filter(fits).filter_map(key).collect()
 }

@@ -72,12 +72,12 @@ impl MaxTtl {
         if (60..=MAX_TTL_SECONDS).contains(&seconds) { Ok(Self(seconds)) } else { Err(TtlError) }
     }
 
-    /// What a rule has that says nothing: 15 minutes for a service account, an hour for a user.
+    /// What a rule has that says nothing: 15 minutes for a service account, 12 hours for a user.
     #[must_use]
     pub const fn default_of(kind: PrincipalKind) -> Self {
         match kind {
             PrincipalKind::Service => Self(15 * 60),
-            PrincipalKind::User => Self(60 * 60),
+            PrincipalKind::User => Self(MAX_TTL_SECONDS),
         }
     }
 

@@ -2,9 +2,12 @@
 
 mod verdict;
 
-use std::{convert::Infallible, fs::File, io, io::Read, path::PathBuf};
+use std::{fs::File, io, io::Read, path::PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::{
+    Args, Subcommand,
+    builder::{StringValueParser, TypedValueParser},
+};
 use portcullis_core::{id::OrgId, secret::Secret, trust::MAX_JWT_BYTES};
 
 use self::verdict::Verdict;
@@ -30,14 +33,10 @@ pub(super) struct Test {
     #[arg(long, value_name = "ORG_ID")]
     org: Option<OrgId>,
     /// Takes what belongs into a file, so that it is refused without being repeated
-    #[arg(hide = true, value_parser = secret)]
+    #[arg(hide = true, value_parser = StringValueParser::new().map(Secret::new))]
     misplaced: Option<Secret>,
     #[command(flatten)]
     installation: Installation,
-}
-
-fn secret(text: &str) -> Result<Secret, Infallible> {
-    Ok(Secret::new(text.to_owned()))
 }
 
 impl TrustCommand {

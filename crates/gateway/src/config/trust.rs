@@ -337,3 +337,6 @@ fn in_key<E: std::fmt::Display>(key: &str) -> impl Fn(E) -> String {
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
+
+#[cfg(test)]
+mod tests;

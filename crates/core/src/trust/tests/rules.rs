@@ -304,5 +304,5 @@ fn tokens_made_by_exchange_live_from_a_minute_to_twelve_hours() {
         assert_eq!(MaxTtl::new(seconds).is_ok(), fits, "{seconds}");
     }
     assert_eq!(MaxTtl::default_of(PrincipalKind::Service).seconds(), 900);
-    assert_eq!(MaxTtl::default_of(PrincipalKind::User).seconds(), 3600);
+    assert_eq!(MaxTtl::default_of(PrincipalKind::User).seconds(), 43_200);
 }

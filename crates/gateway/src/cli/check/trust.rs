@@ -44,9 +44,8 @@ pub(super) async fn check(trust: &Trust, store: &Store) -> Result<Vec<CheckedRul
 
 /// Whoever the rule names and is not there.
 async fn missing(rule: &TrustRule, store: &Store) -> Result<Vec<String>, StoreError> {
-    let org = match store.find_org(rule.org).await? {
-        None => return Ok(vec![format!("there is no org {}", rule.org)]),
-        Some(org) => org,
+    let Some(org) = store.find_org(rule.org).await? else {
+        return Ok(vec![format!("there is no org {}", rule.org)]);
     };
     let mut found = Vec::new();
     if org.disabled_at.is_some() {

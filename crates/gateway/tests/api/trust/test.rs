@@ -15,6 +15,11 @@ struct Scene {
     service: String,
 }
 
+/// What the rule `jobs` accepts.
+fn job() -> Wanted {
+    Wanted::new(GATEWAY).claim("repository_id", "821093847").claim("ref", "refs/heads/main")
+}
+
 /// What the command said.
 struct Told {
     code: Option<i32>,
@@ -36,10 +41,6 @@ impl Scene {
         gateway.configure(&oidc.trust("jobs", &org, GATEWAY, &jobs));
         gateway.configure(&oidc.trust("people", &org, APP, people));
         Self { gateway, oidc, org, service }
-    }
-
-    fn job(&self) -> Wanted {
-        Wanted::new(GATEWAY).claim("repository_id", "821093847").claim("ref", "refs/heads/main")
     }
 
     /// Runs the command with the JWT on standard input; fails if it repeats the JWT.
@@ -76,7 +77,7 @@ impl Scene {
 #[test]
 fn a_jwt_that_would_be_accepted_is_told_with_its_rule_and_subject() {
     let scene = Scene::new();
-    let jwt = scene.oidc.service_token(&scene.job());
+    let jwt = scene.oidc.service_token(&job());
     let file = scene.gateway.folder().join("job.jwt");
     fs::write(&file, format!("{jwt}\n")).unwrap();
 
@@ -114,7 +115,7 @@ fn a_user_is_told_with_the_role() {
 #[test]
 fn each_rule_says_what_speaks_against_it() {
     let scene = Scene::new();
-    let jwt = scene.oidc.service_token(&scene.job().claim("ref", "refs/tags/v1"));
+    let jwt = scene.oidc.service_token(&job().claim("ref", "refs/tags/v1"));
 
     let shown = scene.json(&jwt);
     let told = scene.told(&jwt, &[]);
@@ -132,7 +133,7 @@ fn each_rule_says_what_speaks_against_it() {
 #[test]
 fn every_class_of_check_is_told() {
     let scene = Scene::new();
-    let good = scene.oidc.service_token(&scene.job());
+    let good = scene.oidc.service_token(&job());
     let check = |jwt: &str| scene.json(jwt)["check"].clone();
     let (signed, _) = good.rsplit_once('.').unwrap();
 
@@ -141,14 +142,14 @@ fn every_class_of_check_is_told() {
     assert_eq!(check(&"x".repeat(100_000)), "signature");
     assert_eq!(check(&format!("{signed}.AAAA")), "signature");
     assert_eq!(check(&scene.oidc.logout_token("00u1", APP)), "signature");
-    assert_eq!(check(&Oidc::start().service_token(&scene.job())), "issuer");
+    assert_eq!(check(&Oidc::start().service_token(&job())), "issuer");
     assert_eq!(check(&scene.oidc.service_token(&Wanted::new("https://other.example"))), "audience");
     scene.oidc.set_clock(-7200);
-    assert_eq!(check(&scene.oidc.service_token(&scene.job())), "time");
+    assert_eq!(check(&scene.oidc.service_token(&job())), "time");
     scene.oidc.set_clock(0);
     scene.oidc.rotate(OldKeys::Withdrawn);
     assert_eq!(check(&good), "signature", "its key is gone");
-    assert!(scene.json(&scene.oidc.service_token(&scene.job()))["accepted"].as_bool().unwrap());
+    assert!(scene.json(&scene.oidc.service_token(&job()))["accepted"].as_bool().unwrap());
     scene.oidc.stop();
     let shown = scene.json(&good);
     assert_eq!(shown["check"], "unavailable");
@@ -158,7 +159,7 @@ fn every_class_of_check_is_told() {
 #[test]
 fn an_org_can_be_named() {
     let scene = Scene::new();
-    let jwt = scene.oidc.service_token(&scene.job());
+    let jwt = scene.oidc.service_token(&job());
 
     assert_eq!(scene.told(&jwt, &["--org", &scene.org]).code, Some(0));
     let other = scene.told(&jwt, &["--org", "org_01M754BKTK9TG1TCT7SPYHDJTD"]);
@@ -169,7 +170,7 @@ fn an_org_can_be_named() {
 #[test]
 fn a_jwt_on_the_command_line_is_refused_and_not_repeated() {
     let scene = Scene::new();
-    let jwt = scene.oidc.service_token(&scene.job());
+    let jwt = scene.oidc.service_token(&job());
     let mut command = scene.gateway.command();
 
     let output = command.args(["trust", "test", &jwt]).output().unwrap();
@@ -182,7 +183,7 @@ fn a_jwt_on_the_command_line_is_refused_and_not_repeated() {
 #[test]
 fn what_a_stranger_wrote_cannot_act_on_the_terminal() {
     let scene = Scene::new();
-    let jwt = scene.oidc.service_token(&scene.job().claim("ref", "a\u{1b}]0;x\u{7}\u{202e}b"));
+    let jwt = scene.oidc.service_token(&job().claim("ref", "a\u{1b}]0;x\u{7}\u{202e}b"));
 
     let told = scene.told(&jwt, &[]);
 
