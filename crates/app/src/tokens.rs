@@ -74,11 +74,10 @@ pub enum Purpose {
 impl Purpose {
     /// Whether a token of this kind is good for it.
     const fn admits(self, kind: TokenKind, exchange_only: bool) -> bool {
-        match (self, kind) {
-            (Self::Revocation, _) => true,
-            (Self::Access | Self::Exchange, TokenKind::Refresh) => false,
-            (Self::Access, TokenKind::User | TokenKind::Service) => !exchange_only,
-            (Self::Exchange, TokenKind::User | TokenKind::Service) => true,
+        match self {
+            Self::Revocation => true,
+            Self::Exchange => !matches!(kind, TokenKind::Refresh),
+            Self::Access => !matches!(kind, TokenKind::Refresh) && !exchange_only,
         }
     }
 }

@@ -11,6 +11,7 @@ use self::args::{Cli, Command};
 
 mod args;
 mod audit;
+mod authenticate;
 mod client;
 mod compare;
 mod disk;
@@ -39,6 +40,7 @@ async fn main() -> ExitCode {
     let verdict = match &cli.command {
         None => compare::run(&cli.compare).await,
         Some(Command::KillLoop(args)) => kill_loop::run(args).await,
+        Some(Command::Authenticate(args)) => authenticate::run(args).await,
         Some(Command::Upstream) => upstream::serve().await.map(|()| Verdict::Holds),
     };
     match verdict {

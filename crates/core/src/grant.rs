@@ -73,8 +73,8 @@ mod tests {
         Timestamp::default().plus_seconds(seconds)
     }
 
-    const fn spent(at: Timestamp, successor_spent: bool) -> Option<Spent> {
-        Some(Spent { at, successor_spent })
+    const fn spent(at: Timestamp, successor_spent: bool) -> Spent {
+        Spent { at, successor_spent }
     }
 
     #[test]
@@ -84,17 +84,17 @@ mod tests {
             (live, 0, Presented::Fresh),
             (live, 99, Presented::Fresh),
             (live, 100, Presented::Expired),
-            (RefreshState { spent: spent(at(10), false), ..live }, 10, Presented::Repeated),
-            (RefreshState { spent: spent(at(10), false), ..live }, 40, Presented::Repeated),
-            (RefreshState { spent: spent(at(10), false), ..live }, 41, Presented::Reused),
-            (RefreshState { spent: spent(at(10), true), ..live }, 11, Presented::Reused),
+            (RefreshState { spent: Some(spent(at(10), false)), ..live }, 10, Presented::Repeated),
+            (RefreshState { spent: Some(spent(at(10), false)), ..live }, 40, Presented::Repeated),
+            (RefreshState { spent: Some(spent(at(10), false)), ..live }, 41, Presented::Reused),
+            (RefreshState { spent: Some(spent(at(10), true)), ..live }, 11, Presented::Reused),
             // A clock that was set back does not turn a retry into a theft.
-            (RefreshState { spent: spent(at(10), false), ..live }, 5, Presented::Repeated),
-            (RefreshState { spent: spent(at(90), false), ..live }, 110, Presented::Repeated),
-            (RefreshState { spent: spent(at(10), false), ..live }, 500, Presented::Reused),
+            (RefreshState { spent: Some(spent(at(10), false)), ..live }, 5, Presented::Repeated),
+            (RefreshState { spent: Some(spent(at(90), false)), ..live }, 110, Presented::Repeated),
+            (RefreshState { spent: Some(spent(at(10), false)), ..live }, 500, Presented::Reused),
             (RefreshState { revoked: true, ..live }, 0, Presented::Revoked),
             (
-                RefreshState { revoked: true, spent: spent(at(10), false), ..live },
+                RefreshState { revoked: true, spent: Some(spent(at(10), false)), ..live },
                 11,
                 Presented::Revoked,
             ),

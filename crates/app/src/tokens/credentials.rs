@@ -73,6 +73,30 @@ pub(super) enum Proof {
 }
 
 impl Party {
+    /// `None` when the rule names a principal that does not exist.
+    fn new(trusted: TrustedSubject, known: Option<Principal>, account: Account) -> Option<Self> {
+        let (role, kind) = match (&trusted.who, &known) {
+            (Subject::Fixed(id), Some(principal)) => (principal.role, id.kind()),
+            (Subject::Fixed(_), None) => return None,
+            // The issuer says what the user is today; the store follows when the token is issued.
+            (Subject::User(user), _) => (user.role, PrincipalKind::User),
+        };
+        let who = match (&trusted.who, known) {
+            (Subject::User(user), known) => Known::Login { user: user.clone(), known },
+            (Subject::Fixed(id), known) => {
+                Known::There(*id, known.map(|principal| principal.name).unwrap_or_default())
+            }
+        };
+        Some(Self {
+            org_id: trusted.org(),
+            account,
+            who,
+            scopes: role.scopes().intersection(trusted.scopes()),
+            life: AccessLife::of_login(kind, Some(trusted.max_ttl_seconds())),
+            proof: Proof::Jwt(trusted),
+        })
+    }
+
     /// The principal, unless it has still to be made.
     pub(super) fn id(&self) -> Option<PrincipalId> {
         match &self.who {
@@ -204,7 +228,7 @@ impl App {
             return Err(Rejected::of_jwt(&trusted, known.as_ref(), untrusted));
         }
         let account = Account { tenant: self.tenants.tenant(org_id), plan: org.plan };
-        self.party_of(trusted, known, account).ok_or(untrusted.into())
+        Party::new(trusted, known, account).ok_or(untrusted.into())
     }
 
     /// The principal the JWT speaks for, if there is one already.
@@ -214,35 +238,6 @@ impl App {
             Subject::User(user) => self.store.find_by_identity(trusted.org(), identity(user)).await,
         };
         found.map_err(|error| store_failed(&error))
-    }
-
-    /// `None` when the rule names a principal that does not exist.
-    fn party_of(
-        &self,
-        trusted: TrustedSubject,
-        known: Option<Principal>,
-        account: Account,
-    ) -> Option<Party> {
-        let (role, kind) = match (&trusted.who, &known) {
-            (Subject::Fixed(id), Some(principal)) => (principal.role, id.kind()),
-            (Subject::Fixed(_), None) => return None,
-            // The issuer says what the user is today; the store follows when the token is issued.
-            (Subject::User(user), _) => (user.role, PrincipalKind::User),
-        };
-        let who = match (&trusted.who, known) {
-            (Subject::User(user), known) => Known::Login { user: user.clone(), known },
-            (Subject::Fixed(id), known) => {
-                Known::There(*id, known.map(|principal| principal.name).unwrap_or_default())
-            }
-        };
-        Some(Party {
-            org_id: trusted.org(),
-            account,
-            who,
-            scopes: role.scopes().intersection(trusted.scopes()),
-            life: AccessLife::of_login(kind, Some(trusted.max_ttl_seconds())),
-            proof: Proof::Jwt(trusted),
-        })
     }
 }
 

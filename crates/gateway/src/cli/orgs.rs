@@ -113,32 +113,8 @@ impl Orgs {
                 ];
                 installation.output().table(&records, &columns)
             }
-            Self::Disable { org, installation } => {
-                let office = installation.office().await?;
-                let disabled = async {
-                    let org = office.shell.org(&org).await?;
-                    office.shell.disable_org(&org).await?;
-                    office.shell.org(&org.id.to_string()).await
-                };
-                let disabled = disabled.await;
-                office.close().await;
-                let org = disabled?;
-                let text = format!("disabled {}: none of its tokens is accepted", org.id);
-                installation.output().record(&record(&org), &text)
-            }
-            Self::Enable { org, installation } => {
-                let office = installation.office().await?;
-                let enabled = async {
-                    let org = office.shell.org(&org).await?;
-                    office.shell.enable_org(&org).await?;
-                    office.shell.org(&org.id.to_string()).await
-                };
-                let enabled = enabled.await;
-                office.close().await;
-                let org = enabled?;
-                let text = format!("enabled {}: its tokens are accepted again", org.id);
-                installation.output().record(&record(&org), &text)
-            }
+            Self::Disable { org, installation } => disable(&org, &installation).await,
+            Self::Enable { org, installation } => enable(&org, &installation).await,
             Self::SetPlan { org, plan, installation } => {
                 let plan = plan.plan()?;
                 let office = installation.office().await?;
@@ -155,6 +131,34 @@ impl Orgs {
             }
         }
     }
+}
+
+async fn disable(org: &str, installation: &Installation) -> Result<(), Failure> {
+    let office = installation.office().await?;
+    let disabled = async {
+        let org = office.shell.org(org).await?;
+        office.shell.disable_org(&org).await?;
+        office.shell.org(&org.id.to_string()).await
+    };
+    let disabled = disabled.await;
+    office.close().await;
+    let org = disabled?;
+    let text = format!("disabled {}: none of its tokens is accepted", org.id);
+    installation.output().record(&record(&org), &text)
+}
+
+async fn enable(org: &str, installation: &Installation) -> Result<(), Failure> {
+    let office = installation.office().await?;
+    let enabled = async {
+        let org = office.shell.org(org).await?;
+        office.shell.enable_org(&org).await?;
+        office.shell.org(&org.id.to_string()).await
+    };
+    let enabled = enabled.await;
+    office.close().await;
+    let org = enabled?;
+    let text = format!("enabled {}: its tokens are accepted again", org.id);
+    installation.output().record(&record(&org), &text)
 }
 
 fn record(org: &Org) -> Value {

@@ -78,7 +78,6 @@ impl Tokens {
                 exchange_only,
                 installation,
             } => {
-                let office = installation.office().await?;
                 let request = TokenRequest {
                     principal,
                     scopes,
@@ -87,15 +86,7 @@ impl Tokens {
                     allowed_from,
                     exchange_only,
                 };
-                let made = office.shell.create_token(request).await;
-                office.close().await;
-                let made = made?;
-                let mut shown = record(&made.record);
-                let text = made.token.secret().expose();
-                if let Value::Object(members) = &mut shown {
-                    members.insert("token".to_owned(), Value::from(text));
-                }
-                installation.output().record(&shown, text)
+                create(request, &installation).await
             }
             Self::List { org, installation } => {
                 let office = installation.office().await?;
@@ -129,6 +120,19 @@ impl Tokens {
             }
         }
     }
+}
+
+async fn create(request: TokenRequest, installation: &Installation) -> Result<(), Failure> {
+    let office = installation.office().await?;
+    let made = office.shell.create_token(request).await;
+    office.close().await;
+    let made = made?;
+    let mut shown = record(&made.record);
+    let text = made.token.secret().expose();
+    if let Value::Object(members) = &mut shown {
+        members.insert("token".to_owned(), Value::from(text));
+    }
+    installation.output().record(&shown, text)
 }
 
 async fn inspect(token: &str, installation: &Installation) -> Result<(), Failure> {

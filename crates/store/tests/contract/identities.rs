@@ -30,9 +30,7 @@ on_both! {
         }
     }
 
-    async fn of_two_first_logins_one_makes_the_principal_and_nothing_is_left_of_the_other(
-        db: Database,
-    ) {
+    async fn of_two_first_logins_one_makes_the_principal_and_the_other_nothing(db: Database) {
         let org = given::org(&db.store, 1).await;
         db.store.create_with_identity(&given::principal(org, 1), ANA).await.unwrap();
 
