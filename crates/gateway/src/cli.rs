@@ -35,7 +35,7 @@ enum Command {
     Quickstart(quickstart::Quickstart),
     /// Serve the API as the configuration says, until SIGTERM or Ctrl-C
     Serve(serve::Serve),
-    /// Check configuration, key, database, policies and providers, as `serve` would, and stop
+    /// Check configuration, key, database, policies, providers and trust rules, and stop
     Check(check::Check),
     /// Make, list and change orgs, the tenants of an installation
     #[command(subcommand)]

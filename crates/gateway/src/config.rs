@@ -276,6 +276,14 @@ mod tests {
     }
 
     #[test]
+    fn the_environment_leaves_the_trust_rules_as_they_are() {
+        let example = include_str!("../../../docs/portcullis.example.toml");
+        let config = parse(example, &[("PORTCULLIS_SERVER__LISTEN", "127.0.0.1:2")]).unwrap();
+
+        assert_eq!(config.trusted().unwrap().rules.iter().count(), 2);
+    }
+
+    #[test]
     fn one_slug_is_declared_once() {
         let twice = "[[providers]]\nslug = \"a\"\ncommand = [\"x\"]\n".repeat(2);
 

@@ -9,12 +9,16 @@ use std::{
     time::Duration,
 };
 
-use portcullis_core::{clock::Timestamp, trust::KeySet};
+use portcullis_core::{
+    clock::Timestamp,
+    trust::{KeySet, LEEWAY_SECONDS},
+};
 use portcullis_upstream::{FetchError, KeyLocation, Outbound, jwks::FETCH_TIMEOUT};
 use tokio::{sync::watch, time::timeout};
 use tokio_util::task::TaskTracker;
 
 use super::KeySource;
+use crate::counting;
 
 /// Seconds for which fetched keys are taken for the issuer's. A key it withdraws is trusted for
 /// no longer than this while the issuer can be reached.
@@ -53,9 +57,16 @@ struct Held {
     unknown_at: Option<Timestamp>,
 }
 
+/// Whether `at` is less than so many seconds ago. What lies in the future is not, or a clock that
+/// was set back would keep old keys for as long as it was ahead.
+fn is_within(at: Timestamp, seconds: i64, now: Timestamp) -> bool {
+    now < at.plus_seconds(seconds) && at <= now.plus_seconds(LEEWAY_SECONDS)
+}
+
 impl Held {
     fn fresh(&self, now: Timestamp) -> Option<Arc<KeySet>> {
-        self.younger_than(FRESH_SECONDS, now)
+        let (keys, fetched_at) = self.keys.as_ref()?;
+        is_within(*fetched_at, FRESH_SECONDS, now).then(|| Arc::clone(keys))
     }
 
     fn younger_than(&self, seconds: i64, now: Timestamp) -> Option<Arc<KeySet>> {
@@ -64,11 +75,11 @@ impl Held {
     }
 
     fn may_try(&self, now: Timestamp) -> bool {
-        self.failed_at.is_none_or(|at| now >= at.plus_seconds(RETRY_SECONDS))
+        !self.failed_at.is_some_and(|at| is_within(at, RETRY_SECONDS, now))
     }
 
     fn may_ask_for_unknown(&self, now: Timestamp) -> bool {
-        self.unknown_at.is_none_or(|at| now >= at.plus_seconds(UNKNOWN_KEY_SECONDS))
+        !self.unknown_at.is_some_and(|at| is_within(at, UNKNOWN_KEY_SECONDS, now))
     }
 }
 
@@ -196,6 +207,7 @@ impl Published {
 
     fn remember(&self, result: Result<KeySet, FetchError>, now: Timestamp) {
         let issuer = &self.issuer;
+        counting::issuer(issuer, result.is_ok());
         let mut held = self.held();
         match result {
             Ok(keys) => {
@@ -218,7 +230,9 @@ struct Flight(Arc<Published>);
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        self.0.held().under_way = false;
+        let mut held = self.0.held();
+        held.under_way = false;
+        // Told before anybody can begin the next one, whose waiters this is no news for.
         self.0.fetched.send_replace(());
     }
 }

@@ -150,3 +150,15 @@ async fn keys_are_confirmed_every_five_minutes() {
 
     assert_eq!(oidc.fetches().jwks, 12);
 }
+
+#[tokio::test]
+async fn a_clock_that_was_ahead_keeps_no_keys() {
+    let oidc = Oidc::start();
+    let trust = trusting(oidc.issuer());
+    let jwt = oidc.service_token(&job().ttl(36_000));
+    let at = |seconds: i64| trust.verify(&jwt, None, issued_at(&jwt).plus_seconds(seconds));
+    assert!(at(9 * HOUR).await.is_ok());
+    oidc.rotate(OldKeys::Withdrawn);
+
+    assert_eq!(check(at(0).await), Some(CredentialCheck::Signature));
+}

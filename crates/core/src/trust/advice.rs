@@ -67,6 +67,7 @@ impl TrustRule {
         if self.audience == self.issuer {
             found.push("`audience` is the issuer itself: name this gateway".to_owned());
         }
+        found.extend(self.says_nobody());
         found.extend(self.open_ends());
         found.extend(self.users());
         found
@@ -97,6 +98,17 @@ impl TrustRule {
             )
         } else {
             format!("it binds nobody: any {} account could use it; match `{ids}`", public.name)
+        })
+    }
+
+    /// True or false is said of many; it makes a user, but no one service account.
+    fn says_nobody(&self) -> Option<String> {
+        let is_flag = |expected: &Expectation| matches!(expected, Expectation::Flag(_));
+        let fixed = matches!(self.who, Who::Fixed(_));
+        (fixed && self.expects.iter().all(|(_, expected)| is_flag(expected))).then(|| {
+            "it expects only what is true or false, so that many are the same principal: match \
+             something that names one"
+                .to_owned()
         })
     }
 

@@ -121,8 +121,9 @@ fn keys_of(jwk: &Value) -> Vec<Key> {
     Algorithm::ALL.into_iter().filter(fits).filter_map(key).collect()
 }
 
+/// `jwt-svid` is how SPIFFE writes `sig` in its trust bundles.
 fn is_for_verifying(jwk: &Value) -> bool {
-    let signs = jwk.get("use").is_none_or(|usage| usage == "sig");
+    let signs = jwk.get("use").is_none_or(|usage| usage == "sig" || usage == "jwt-svid");
     let verifies = jwk.get("key_ops").is_none_or(|operations| {
         operations.as_array().is_some_and(|all| all.iter().any(|one| one == "verify"))
     });

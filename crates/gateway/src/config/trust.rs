@@ -163,7 +163,8 @@ impl TrustEntry {
     }
 
     fn rule(&self) -> Result<TrustRule, String> {
-        let kind = match self.who()? {
+        let who = self.who()?;
+        let kind = match &who {
             Who::Fixed(principal) => principal.kind(),
             Who::User { .. } => PrincipalKind::User,
         };
@@ -174,7 +175,7 @@ impl TrustEntry {
             issuer: plain("issuer", &self.issuer)?,
             audience: plain("audience", &self.audience)?,
             expects: self.expects()?,
-            who: self.who()?,
+            who,
             scopes: self.scopes()?,
             max_ttl: max_ttl.map_err(in_key("max_ttl"))?.unwrap_or(MaxTtl::default_of(kind)),
             single_use: self.single_use,

@@ -72,11 +72,14 @@ fn other_traps_are_named() {
     let default = TrustRule { audience: "https://github.com/acme".to_owned(), ..github(&id) };
     let own = TrustRule { audience: rule("x").issuer, ..rule("x") };
     let open = TrustRule { expects: expects(&[("team", is("acme*"))]), ..rule("x") };
+    let flags =
+        TrustRule { expects: expects(&[("email_verified", Expectation::Flag(true))]), ..rule("x") };
     let closed = TrustRule { expects: expects(&[("team", is("acme-*"))]), ..rule("x") };
 
     assert!(warned(&reused, "single_use"));
     assert!(warned(&default, "audience"));
     assert!(warned(&own, "issuer itself"));
+    assert!(warned(&flags, "many are the same principal"));
     assert!(warned(&open, "longer names"));
     assert!(!warned(&closed, "longer names"));
 }

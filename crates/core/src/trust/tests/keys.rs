@@ -88,6 +88,16 @@ fn a_key_that_verifies_among_other_things_is_taken() {
 }
 
 #[test]
+fn of_a_spiffe_bundle_the_keys_for_jwts_are_taken() {
+    let ec = Issuer::get().ec_jwk();
+    let [jwt, x509] = ["jwt-svid", "x509-svid"].map(|it| changed(ec.clone(), "use", json!(it)));
+
+    let found = set(&json!([x509, jwt]));
+
+    assert_eq!((names(&found), found.skipped()), (vec!["ec ES256".to_owned()], 1));
+}
+
+#[test]
 fn an_empty_set_is_a_set_without_keys() {
     assert!(set(&json!([])).is_empty());
 }

@@ -42,7 +42,8 @@ impl Verdict {
             Ok(jwt) => jwt,
             Err(rejection) => return Self::unreadable(&rejection),
         };
-        let rules = trust.rules().explain(jwt.unverified(), now);
+        let mut rules = trust.rules().explain(jwt.unverified(), now);
+        rules.retain(|report| org.is_none_or(|org| report.rule.org == org));
         let (signature, outcome) = signed(&jwt, org, trust, now).await;
         Self { jwt: Some(jwt), signature, rules, outcome }
     }

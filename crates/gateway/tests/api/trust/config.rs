@@ -16,11 +16,12 @@ const ED25519: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
 #[tokio::test]
 async fn a_trust_rule_that_is_wrong_stops_the_start_and_the_wrong_is_named() {
     let toml = "[[trust]]\nname = \"ci\"\norg = \"acme\"\nissuer = \"https://a.example\"\n\
-                audience = \"x\"\nmatch = { a = \"b\" }\nuser_from = \"sub\"";
+                audience = \"x\"\nmatch = { a = \"b\" }\nuser_from = \"sub\"\n\
+                roles = { a = \"member\" }";
     for (toml, wanted) in [
         (toml.to_owned(), "trust rule `ci`: `org`"),
         (toml.replace("audience", "audiense"), "audiense"),
-        (toml.replace("acme", "org_01M754BKTKX1YB8Q05NMW9TP4G"), "needs `roles`"),
+        (toml.replace("member", "root"), "`root` is no role"),
     ] {
         let gateway = gateway().config(&toml).prepare();
 

@@ -165,6 +165,7 @@ fn an_org_can_be_named() {
     let other = scene.told(&jwt, &["--org", "org_01M754BKTK9TG1TCT7SPYHDJTD"]);
     assert_eq!(other.code, Some(1));
     assert!(other.err.contains("(issuer)"), "{}", other.err);
+    assert!(!other.out.contains("\nrule "), "rules of other orgs are not asked: {}", other.out);
 }
 
 #[test]
