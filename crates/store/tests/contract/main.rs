@@ -13,6 +13,7 @@ mod audit_seal;
 mod audit_writer;
 mod opening;
 mod orgs;
+mod policies;
 mod principals;
 mod providers;
 mod tenancy;
