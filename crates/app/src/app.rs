@@ -9,9 +9,9 @@ use arc_swap::ArcSwap;
 use aws_lc_rs::hmac;
 use portcullis_core::{
     clock::{Clock, Timestamp},
-    dlp::{Detector, Engine, FingerprintKey},
+    dlp::{Engine, FingerprintKey},
     id::{Ids, OrgId},
-    policy::{Catalogue, PolicyError, PolicySet},
+    policy::{Catalogue, PolicyError},
     random::Random,
     refusal::{Refusal, Unavailable},
 };
@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 use crate::{
     coalesced::Coalesced,
     jobs::{LateEvents, UsedTokens},
-    policies::{Policies, PolicyFolder},
+    policies::{Policies, PolicySource},
     providers::{Declared, Provider},
     sources::Sources,
     tenants::Tenants,
@@ -42,8 +42,8 @@ pub struct Parts {
     pub writer: AuditWriter,
     /// This node's name, written into intents.
     pub node: String,
-    /// The policy folder; it has to exist.
-    pub policies: PolicyFolder,
+    /// Where the policies come from.
+    pub policies: PolicySource,
     /// The DLP engine.
     pub dlp: Engine,
     /// The key from which each org's fingerprint key is derived.
@@ -99,13 +99,9 @@ impl App {
         let catalogue = Catalogue::new(
             providers.values().map(|provider| (provider.declared.slug.clone(), None)),
         );
-        let files = parts.policies.read().map_err(|error| {
-            vec![PolicyError::unreadable(&parts.policies.path().to_string_lossy(), &error)]
-        })?;
-        let detectors: Vec<&str> = Engine::known_detectors().map(Detector::name).collect();
-        let set = PolicySet::load(files, &catalogue, &detectors, now)?;
+        let policies = Policies::open(parts.policies, &catalogue, now)?;
         Ok(Arc::new(Self {
-            policies: Policies::new(parts.policies, set, now),
+            policies,
             clock: parts.clock,
             random: parts.random,
             store: parts.store,

@@ -124,10 +124,13 @@ impl App {
         self.take(&ctx, Resource::Invocations)?;
         let call = ToolCall::new(Arc::clone(&visible.tool), input, bytes)?;
         let policies = self.policies.current();
+        let arrived = ctx.origin.arrived;
         let call = self.judge(call, &policies, ctx.asker()).map_err(|denial| {
+            self.policies.tallies.count(&denial.ruling, arrived);
             draft.governance(denied(&denial, policies.version()));
             denial.refusal()
         })?;
+        self.policies.tallies.count(call.ruling(), arrived);
         draft.governance(allowed(call.ruling(), policies.version()));
         visible.usable()?;
         Ok(Ready { ctx, call, visible, policies, view })
@@ -157,11 +160,13 @@ impl App {
             Err(error) => failed(&ready, governance, &error),
             Ok(answer) => match self.judge_answer(&ready, answer) {
                 Ok(answer) => {
+                    self.policies.tallies.count(answer.ruling(), ready.ctx.origin.arrived);
                     add_answer(&mut governance, answer.ruling());
                     let (result, is_error, _) = answer.into_parts();
                     Done::answered(governance, result, is_error)
                 }
                 Err(denial) => {
+                    self.policies.tallies.count(&denial.ruling, ready.ctx.origin.arrived);
                     withhold(&mut governance, &denial);
                     Done::stopped(governance, denial.refusal(), Executed::Yes)
                 }

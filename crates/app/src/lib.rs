@@ -27,7 +27,10 @@ pub use self::{
     commands::{NewToken, Shell, ShellError, TokenRequest},
     ctx::{Ctx, Origin},
     invoke::{GovernanceView, Invocation, Invoked, Stopped, View},
-    policies::{PolicyFolder, PolicyQuery, Reload},
+    policies::{
+        Fallback, LastGood, PolicyFolder, PolicyQuery, PolicySource, PolicyStats, Reload, Reloading,
+        SetChange,
+    },
     providers::{AuthKind, Declared, ProviderQuery, ProviderState, ProviderView},
     tenants::Tenant,
     tokens::{Refused, Session},

@@ -41,6 +41,8 @@ pub struct Ruling {
     pub determining: Vec<String>,
     /// Shadow policies that would have changed the decision.
     pub shadow: Vec<String>,
+    /// Policies that could not be evaluated.
+    pub errors: Vec<String>,
     /// What DLP found and what was done about it.
     pub findings: Vec<DlpFinding>,
     /// The worst of it.
@@ -65,6 +67,7 @@ impl Ruling {
             policy_version: decided.version.as_deref().map(str::to_owned),
             determining: decision.determining.iter().map(ToString::to_string).collect(),
             shadow: decision.shadow.iter().filter(|s| s.flips).map(shadow_name).collect(),
+            errors: decision.errors.iter().map(|error| error.policy.to_string()).collect(),
             findings: Vec::new(),
             dlp_result: DlpResult::Passed,
         }
@@ -77,6 +80,7 @@ impl Ruling {
             policy_version: None,
             determining: vec![DLP_DEFAULT.to_owned()],
             shadow: Vec::new(),
+            errors: Vec::new(),
             findings: Vec::new(),
             dlp_result: DlpResult::Blocked,
         }

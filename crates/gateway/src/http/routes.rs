@@ -167,7 +167,7 @@ mod tests {
         let config = Config { data_dir: folder.to_owned(), ..Config::default() };
         std::fs::create_dir(folder.join("policies")).unwrap();
         boot::new_key(&folder.join("key")).unwrap();
-        boot::Node::assemble(&config).await.unwrap().gateway
+        boot::Node::assemble(&config, portcullis_app::Fallback::Refuse).await.unwrap().gateway
     }
 
     async fn boom() -> StatusCode {
