@@ -15,6 +15,7 @@ use portcullis_core::{
     clock::Timestamp,
     id::{EventId, OrgId, TokenId},
     limits::{Bucket, Resource},
+    policy::Principal,
     principal::{Caller, Scope},
     refusal::{Executed, Refusal},
     token::{Token, TokenHash, TokenKind},
@@ -32,6 +33,8 @@ const MAX_SESSIONS: u64 = 200_000;
 pub struct Session {
     /// Who asks.
     pub caller: Caller,
+    /// The caller as policies see it.
+    pub(crate) principal: Principal,
     pub(crate) tenant: Arc<Tenant>,
     expires_at: Timestamp,
     looked_up: u64,
@@ -137,12 +140,15 @@ impl App {
             return Err(Rejected::of(&caller(known), Refusal::TokenRevoked));
         }
         self.connections_of(known.org.id).await?;
+        let expires_at = known.token.expires_at;
+        let caller = caller(known);
         Ok(Session {
-            tenant: self.tenants.tenant(known.org.id),
-            expires_at: known.token.expires_at,
+            tenant: self.tenants.tenant(caller.org_id),
+            expires_at,
             looked_up,
             last_used_minute: AtomicI64::new(0),
-            caller: caller(known),
+            principal: Principal::of(&caller),
+            caller,
         })
     }
 

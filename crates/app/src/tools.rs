@@ -111,7 +111,7 @@ impl App {
 
     fn shown(&self, ctx: &Ctx, visible: &Visible) -> ToolView {
         ToolView {
-            access: self.policies.current().access(ctx.caller(), &visible.tool),
+            access: self.policies.current().access(&ctx.session.principal, &visible.tool),
             tool: Arc::clone(&visible.tool),
             provider_id: visible.provider_id,
             available: visible.provider.status() == ProviderStatus::Connected,

@@ -7,10 +7,12 @@
 
 mod access;
 mod annotations;
-mod asker;
 mod catalogue;
 mod check;
 mod decide;
+mod draft;
+mod explain;
+mod identity;
 mod names;
 mod nesting;
 mod question;
@@ -39,6 +41,9 @@ pub use self::{
     annotations::{Detectors, Severity, Status},
     catalogue::Catalogue,
     decide::{Cause, Decision, Errored, Named, Obligation, Shadow, Verdict, Would},
+    draft::{Changes, Difference},
+    explain::{Clause, Considered, Examined, Explain, Indeterminate, NearMiss, Outcome},
+    identity::{Agent, Identity, Principal},
     question::{DlpFacts, Question},
     record::{
         DEFAULT_DENY, DLP_DEFAULT, FullRecord, Origin, POLICY_ERROR, PolicyRecord, TOKEN_SCOPES,

@@ -78,8 +78,7 @@ impl Scanned<Answer> {
         let detectors = self.findings.detectors();
         let input_detectors = call.findings.detectors();
         let decision = set.decide(&Question {
-            caller: asker.caller,
-            groups: &[],
+            principal: asker.principal,
             tool: call.tool(),
             input: call.input(),
             phase: Phase::Response,

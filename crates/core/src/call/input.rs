@@ -56,8 +56,7 @@ impl Scanned<ToolCall> {
     ) -> Result<Permitted<ToolCall>, Denial> {
         let detectors = self.findings.detectors();
         let decision = set.decide(&Question {
-            caller: asker.caller,
-            groups: &[],
+            principal: asker.principal,
             tool: &self.inner.tool,
             input: &self.inner.input,
             phase: Phase::Request,

@@ -8,7 +8,7 @@ use crate::{
     audit::{DlpFinding, DlpResult},
     clock::Timestamp,
     dlp::{Action, Direction, Engine, Finding, Findings},
-    policy::{Decision, Named, Obligation, Shadow},
+    policy::{Decision, Named, Obligation, Principal, Shadow},
     principal::Caller,
     refusal::Refusal,
 };
@@ -24,6 +24,8 @@ const MAX_RECORDED: usize = 20;
 pub struct Asker<'a> {
     /// The verified caller.
     pub caller: &'a Caller,
+    /// The caller as policies see it.
+    pub principal: &'a Principal,
     /// When the request arrived.
     pub time: Timestamp,
     /// Where it came from.

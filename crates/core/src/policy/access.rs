@@ -6,13 +6,13 @@ use serde::Serialize;
 use super::{
     Effect, Phase, PolicySet,
     annotations::Status,
-    asker::Asker,
     catalogue::ToolFacts,
+    identity::Principal,
     names::{names, principal_uid},
     scope::EntityScope,
     source::Compiled,
 };
-use crate::{id::PrincipalId, principal::Caller, tool::Tool};
+use crate::{id::PrincipalId, tool::Tool};
 
 /// What a caller can expect of a tool; a hint, never a promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -22,7 +22,7 @@ pub enum Access {
     Allow,
     /// Denied whatever the input.
     Deny,
-    /// It depends on the input, the time, the caller's groups or what DLP finds.
+    /// It depends on the input, the time or what DLP finds.
     Conditional,
 }
 
@@ -47,11 +47,10 @@ enum Applies {
 }
 
 impl PolicySet {
-    /// What `caller` can expect of `tool`. Conditional whenever anything but the scopes of
+    /// What `principal` can expect of `tool`. Conditional whenever anything but the scopes of
     /// policies matters.
     #[must_use]
-    pub fn access(&self, caller: &Caller, tool: &Tool) -> Access {
-        let asker = Asker::new(caller, &[]);
+    pub fn access(&self, principal: &Principal, tool: &Tool) -> Access {
         let slot = self.slot(tool);
         let (mut permit, mut forbid) = (Applies::No, Applies::No);
         for candidate in &slot.candidates {
@@ -61,12 +60,12 @@ impl PolicySet {
             {
                 continue;
             }
-            let applies = applies(policy, &asker);
+            let applies = applies(policy, principal);
             match (policy.effect, candidate.is_valid()) {
                 (Effect::Permit, true) => permit = stronger(permit, applies),
                 (Effect::Permit, false) => {}
                 (Effect::Forbid, true) => forbid = stronger(forbid, weakened(policy, applies)),
-                (Effect::Forbid, false) => forbid = stronger(forbid, in_scope(policy, &asker)),
+                (Effect::Forbid, false) => forbid = stronger(forbid, in_scope(policy, principal)),
             }
         }
         match (forbid, permit) {
@@ -121,23 +120,16 @@ fn weakened(policy: &Compiled, applies: Applies) -> Applies {
     }
 }
 
-fn applies(policy: &Compiled, asker: &Asker) -> Applies {
+fn applies(policy: &Compiled, asker: &Principal) -> Applies {
     match in_scope(policy, asker) {
         Applies::Always if policy.has_condition => Applies::Maybe,
         known @ (Applies::No | Applies::Maybe | Applies::Always) => known,
     }
 }
 
-/// Groups come with the call, so a policy about a group may apply.
-fn in_scope(policy: &Compiled, asker: &Asker) -> Applies {
-    let principal = &policy.scope.principal;
-    if principal.fits_principal(asker.kind, &asker.entities) {
-        return Applies::Always;
-    }
-    let (entity, kind) = principal.parts();
-    let group = entity.is_some_and(|entity| *entity.type_name() == names().group);
-    let kind_fits = kind.is_none_or(|kind| kind == asker.kind);
-    if group && kind_fits { Applies::Maybe } else { Applies::No }
+fn in_scope(policy: &Compiled, asker: &Principal) -> Applies {
+    let fits = policy.scope.principal.fits_principal(asker.kind, &asker.entities);
+    if fits { Applies::Always } else { Applies::No }
 }
 
 fn concerns(scope: &EntityScope, entity: &EntityUid) -> bool {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{
     Direction, Effect, Phase,
     annotations::Detectors,
-    asker::Asker,
+    identity::Principal,
     question::Question,
     record::{DEFAULT_DENY, DLP_DEFAULT, POLICY_ERROR},
     slot::{Found, Policies, Slot, Stage},
@@ -159,8 +159,8 @@ pub(super) fn decide(policies: &Policies, slot: &Slot, question: &Question<'_>) 
     if stage.has_nothing_to_say() {
         return silence(question.phase);
     }
-    let asker = Asker::new(question.caller, question.groups);
-    let entities = slot.entities(&asker);
+    let asker = question.principal;
+    let entities = slot.entities(asker);
     let judge = Judge { policies, slot, stage, asker, question, entities };
     let mut decision = judge.active();
     judge.shadow(&mut decision);
@@ -171,7 +171,7 @@ struct Judge<'a> {
     policies: &'a Policies,
     slot: &'a Slot,
     stage: &'a Stage,
-    asker: Asker,
+    asker: &'a Principal,
     question: &'a Question<'a>,
     entities: Result<Entities, Unreadable>,
 }
@@ -208,8 +208,8 @@ impl Judge<'_> {
 
     fn hear(&self) -> Result<Heard, Unreadable> {
         let entities = self.entities.as_ref().map_err(Clone::clone)?;
-        let request = self.slot.request(&self.asker, self.question, &self.stage.reads)?;
-        let (policies, asker) = (self.policies, &self.asker);
+        let request = self.slot.request(self.asker, self.question, &self.stage.reads)?;
+        let (policies, asker) = (self.policies, self.asker);
         Ok(Heard {
             forbid: self.stage.forbid.evaluate(policies, asker, &request, entities),
             conditional: self.stage.conditional.evaluate(policies, asker, &request, entities),
@@ -294,8 +294,8 @@ impl Judge<'_> {
 
     fn hear_shadow(&self) -> Result<(Found, Found), Unreadable> {
         let entities = self.entities.as_ref().map_err(Clone::clone)?;
-        let request = self.slot.request(&self.asker, self.question, &self.stage.shadow_reads)?;
-        let (policies, asker) = (self.policies, &self.asker);
+        let request = self.slot.request(self.asker, self.question, &self.stage.shadow_reads)?;
+        let (policies, asker) = (self.policies, self.asker);
         let permit = self.stage.shadow_permit.evaluate(policies, asker, &request, entities);
         let forbid = self.stage.shadow_forbid.evaluate(policies, asker, &request, entities);
         Ok((permit, forbid))

@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use super::{
     Phase,
+    identity::Principal,
     reads::Paths,
     schema::Shapes,
     values::{self, Unreadable},
 };
-use crate::{clock::Timestamp, principal::Caller, tool::Tool};
+use crate::{clock::Timestamp, tool::Tool};
 
 /// What DLP found, in numbers and names.
 #[derive(Debug, Clone, Copy)]
@@ -28,9 +29,7 @@ pub struct DlpFacts<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
     /// Who asks.
-    pub caller: &'a Caller,
-    /// The groups the caller is in.
-    pub groups: &'a [String],
+    pub principal: &'a Principal,
     /// What is to be called.
     pub tool: &'a Tool,
     /// The arguments; valid against the tool's input schema.
@@ -85,10 +84,9 @@ pub(super) fn context(
     if let Some(wanted) = wanted.member("request") {
         fields.push(field("request", request(question, wanted)?));
     }
-    if let (Some(_), Some(agent)) = (wanted.member("agent"), question.caller.via) {
-        let text = |text: String| RestrictedExpression::new_string(text);
-        let kind = text(agent.kind().as_str().to_owned());
-        let members = vec![field("id", text(agent.to_string())), field("kind", kind)];
+    if let (Some(_), Some(agent)) = (wanted.member("agent"), &question.principal.identity().agent) {
+        let text = |text: &String| RestrictedExpression::new_string(text.clone());
+        let members = vec![field("id", text(&agent.id)), field("kind", text(&agent.kind))];
         fields.push(field("agent", record(members, "context.agent")?));
     }
     Context::from_pairs(fields).map_err(|_| Unreadable::unbuildable("context"))

@@ -13,9 +13,9 @@ use cedar_policy::{
 use super::{
     Effect, Phase,
     annotations::Status,
-    asker::Asker,
     catalogue::{Catalogue, ToolFacts},
     check::{self, Finding},
+    identity::Principal,
     names::names,
     question::{self, Question},
     reads::Paths,
@@ -136,15 +136,15 @@ impl Slot {
     }
 
     /// The entities of one question: its principal beside the tool's own.
-    pub(super) fn entities(&self, asker: &Asker) -> Result<Entities, Unreadable> {
-        let entities = self.base.clone().add_entities([asker.entity()?], None);
+    pub(super) fn entities(&self, asker: &Principal) -> Result<Entities, Unreadable> {
+        let entities = self.base.clone().add_entities([asker.entity.clone()], None);
         entities.map_err(|_| Unreadable::unbuildable("principal"))
     }
 
     /// The question as the evaluator takes it, with the part of the context that `reads` names.
     pub(super) fn request(
         &self,
-        asker: &Asker,
+        asker: &Principal,
         question: &Question<'_>,
         reads: &Paths,
     ) -> Result<Request, Unreadable> {
@@ -257,7 +257,7 @@ impl Lane {
     pub(super) fn evaluate(
         &self,
         policies: &Policies,
-        asker: &Asker,
+        asker: &Principal,
         request: &Request,
         entities: &Entities,
     ) -> Found {

@@ -6,7 +6,7 @@ use portcullis_core::{
     call::{Asker, Cleared, ToolCall},
     clock::Timestamp,
     dlp::{Engine, FingerprintKey, Settings},
-    policy::{Catalogue, PolicyFile, PolicySet},
+    policy::{Catalogue, PolicyFile, PolicySet, Principal},
     principal::{AuthMethod, Caller, Plan, Role, ScopeSet},
     random::Random,
     refusal::{Executed, UpstreamReason},
@@ -81,7 +81,9 @@ fn cleared(name: &str, arguments: Value) -> Cleared<ToolCall> {
     let file = PolicyFile { path: "all.cedar".to_owned(), text };
     let set = PolicySet::load(vec![file], &catalogue, &[], Timestamp::default()).unwrap();
     let engine = Engine::new(&Settings::default()).unwrap();
-    let asker = Asker { caller: &caller(), time: Timestamp::default(), source_ip: None };
+    let (caller, time) = (caller(), Timestamp::default());
+    let principal = Principal::of(&caller);
+    let asker = Asker { caller: &caller, principal: &principal, time, source_ip: None };
     let call = ToolCall::new(tool, arguments, 0).unwrap();
     let scanned = call.scan(&engine, &FingerprintKey::new([7; 32])).unwrap();
     scanned.decide(&set, &engine, asker).unwrap().fulfil(&engine).unwrap()

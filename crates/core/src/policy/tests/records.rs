@@ -181,10 +181,7 @@ fn access_is_what_scopes_alone_can_tell() {
         ("", Access::Deny),
         ("@id(\"p\") permit (principal, action, resource);", Access::Allow),
         ("@id(\"p\") permit (principal in Mcp::Role::\"admin\", action, resource);", Access::Deny),
-        (
-            "@id(\"p\") permit (principal in Mcp::Group::\"x\", action, resource);",
-            Access::Conditional,
-        ),
+        ("@id(\"p\") permit (principal in Mcp::Group::\"x\", action, resource);", Access::Deny),
         (
             "@id(\"p\") permit (principal, action, resource) when { context.request.mfa };",
             Access::Conditional,
