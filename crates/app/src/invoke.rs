@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use portcullis_core::{
     audit::{Governance, OutcomeStatus, Target},
-    call::{Answer, Asker, Cleared, Denial, ToolCall},
+    call::{Answer, Cleared, Denial, ToolCall},
     limits::Resource,
     policy::PolicySet,
     principal::Scope,
@@ -125,12 +125,14 @@ impl App {
         let call = ToolCall::new(Arc::clone(&visible.tool), input, bytes)?;
         let policies = self.policies.current();
         let arrived = ctx.origin.arrived;
-        let call = self.judge(call, &policies, ctx.asker()).map_err(|denial| {
+        let call = self.judge(&ctx, call, &policies).map_err(|denial| {
             self.policies.tallies.count(&denial.ruling, arrived);
+            draft.looked_at(self, &denial.ruling.inputs);
             draft.governance(denied(&denial, policies.version()));
             denial.refusal()
         })?;
         self.policies.tallies.count(call.ruling(), arrived);
+        draft.looked_at(self, &call.ruling().inputs);
         draft.governance(allowed(call.ruling(), policies.version()));
         visible.usable()?;
         Ok(Ready { ctx, call, visible, policies, view })
@@ -139,12 +141,12 @@ impl App {
     /// Steps 10 and 11: DLP, policy, obligations.
     fn judge(
         &self,
+        ctx: &Ctx,
         call: ToolCall,
         policies: &PolicySet,
-        asker: Asker<'_>,
     ) -> Result<Cleared<ToolCall>, Denial> {
-        let key = self.fingerprint_key(asker.caller.org_id);
-        call.scan(&self.dlp, &key)?.decide(policies, &self.dlp, asker)?.fulfil(&self.dlp)
+        let key = self.fingerprint_key(ctx.caller().org_id);
+        call.scan(&self.dlp, &key)?.decide(policies, &self.dlp, ctx.asker())?.fulfil(&self.dlp)
     }
 
     /// Steps 14 and 15, on a task of its own: call the upstream, judge what came back.
@@ -162,13 +164,14 @@ impl App {
                 Ok(answer) => {
                     self.policies.tallies.count(answer.ruling(), ready.ctx.origin.arrived);
                     add_answer(&mut governance, answer.ruling());
-                    let (result, is_error, _) = answer.into_parts();
-                    Done::answered(governance, result, is_error)
+                    let (result, is_error, ruling) = answer.into_parts();
+                    Done::answered(governance, result, is_error).looked_at(ruling.inputs)
                 }
                 Err(denial) => {
                     self.policies.tallies.count(&denial.ruling, ready.ctx.origin.arrived);
                     withhold(&mut governance, &denial);
-                    Done::stopped(governance, denial.refusal(), Executed::Yes)
+                    let done = Done::stopped(governance, denial.refusal(), Executed::Yes);
+                    done.looked_at(denial.ruling.inputs)
                 }
             },
         }
@@ -181,10 +184,9 @@ impl App {
             View::Structured => Answer::structured(content, structured, is_error),
             View::Mcp => Answer::mcp(content, structured, is_error, more),
         };
-        let asker = ready.ctx.asker();
-        let key = self.fingerprint_key(asker.caller.org_id);
+        let key = self.fingerprint_key(ready.ctx.caller().org_id);
         let scanned = answer.scan(&self.dlp, &key)?;
-        scanned.decide(&ready.call, &ready.policies, asker)?.fulfil(&self.dlp)
+        scanned.decide(&ready.call, &ready.policies, ready.ctx.asker())?.fulfil(&self.dlp)
     }
 }
 

@@ -28,8 +28,8 @@ pub use self::{
     ctx::{Ctx, Origin},
     invoke::{GovernanceView, Invocation, Invoked, Stopped, View},
     policies::{
-        Fallback, LastGood, PolicyFolder, PolicyQuery, PolicySource, PolicyStats, Reload, Reloading,
-        SetChange,
+        Fallback, LastGood, PolicyFolder, PolicyQuery, PolicySource, PolicyStats, Reload,
+        Reloading, SetChange,
     },
     providers::{AuthKind, Declared, ProviderQuery, ProviderState, ProviderView},
     tenants::Tenant,

@@ -15,6 +15,7 @@ use portcullis_core::{
     policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
 };
 
+pub(crate) use self::reload::load_files;
 use self::tallies::Tallies;
 pub use self::{
     folder::PolicyFolder,
@@ -23,7 +24,6 @@ pub use self::{
     reload::{Reloading, SetChange},
     tallies::PolicyStats,
 };
-pub(crate) use self::reload::load_files;
 
 /// How the last attempt to load went.
 #[derive(Debug, Clone)]

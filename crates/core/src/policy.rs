@@ -13,6 +13,7 @@ mod decide;
 mod draft;
 mod explain;
 mod identity;
+mod inputs;
 mod names;
 mod nesting;
 mod question;

@@ -176,7 +176,9 @@ pub(crate) fn claim(config: &Config) -> Result<(), BootError> {
     match file.try_lock() {
         Ok(()) => {
             // Whom `portcullis policy reload` sends its signal to.
-            file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(failed)?;
+            file.set_len(0)
+                .and_then(|()| writeln!(file, "{}", std::process::id()))
+                .map_err(failed)?;
             CLAIM.get_or_init(|| file);
             Ok(())
         }

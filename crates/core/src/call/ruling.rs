@@ -9,7 +9,6 @@ use crate::{
     clock::Timestamp,
     dlp::{Action, Direction, Engine, Finding, Findings},
     policy::{Decision, Named, Obligation, Principal, Shadow},
-    principal::Caller,
     refusal::Refusal,
 };
 
@@ -22,8 +21,6 @@ const MAX_RECORDED: usize = 20;
 /// Who asks, when and from where: what policies may look at besides the call.
 #[derive(Debug, Clone, Copy)]
 pub struct Asker<'a> {
-    /// The verified caller.
-    pub caller: &'a Caller,
     /// The caller as policies see it.
     pub principal: &'a Principal,
     /// When the request arrived.
@@ -49,6 +46,8 @@ pub struct Ruling {
     pub findings: Vec<DlpFinding>,
     /// The worst of it.
     pub dlp_result: DlpResult,
+    /// What the decision looked at, as events keep it.
+    pub inputs: Map<String, Value>,
 }
 
 /// A call or an answer that must not pass, and why.
@@ -63,7 +62,7 @@ pub struct Denial {
 
 impl Ruling {
     /// Begins a ruling with what policy decided.
-    pub(super) fn new(decided: &Named, decision: &Decision) -> Self {
+    pub(super) fn new(decided: &Named, decision: &Decision, inputs: Map<String, Value>) -> Self {
         Self {
             policy: decided.id.to_string(),
             policy_version: decided.version.as_deref().map(str::to_owned),
@@ -72,6 +71,7 @@ impl Ruling {
             errors: decision.errors.iter().map(|error| error.policy.to_string()).collect(),
             findings: Vec::new(),
             dlp_result: DlpResult::Passed,
+            inputs,
         }
     }
 
@@ -85,6 +85,7 @@ impl Ruling {
             errors: Vec::new(),
             findings: Vec::new(),
             dlp_result: DlpResult::Blocked,
+            inputs: Map::new(),
         }
     }
 

@@ -4,6 +4,7 @@ mod binding;
 mod deciding;
 mod equivalence;
 mod hostile;
+mod inputs;
 mod loading;
 mod records;
 mod starter;
