@@ -354,7 +354,8 @@ impl App {
     }
 }
 
-fn visibility(ctx: &Ctx) -> Visibility {
+/// Whose events the caller may see.
+pub(crate) fn visibility(ctx: &Ctx) -> Visibility {
     if ctx.caller().scopes.contains(Scope::AuditRead) {
         Visibility::All
     } else {

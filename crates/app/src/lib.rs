@@ -16,6 +16,7 @@ pub mod jobs;
 mod policies;
 mod providers;
 mod recorded;
+mod simulate;
 mod sources;
 mod tenants;
 mod tokens;
@@ -32,6 +33,9 @@ pub use self::{
         Reloading, SetChange,
     },
     providers::{AuthKind, Declared, ProviderQuery, ProviderState, ProviderView},
+    simulate::{
+        Ask, Base, Baseline, Draft, Expectation, Explain, Options, Replay, Simulation, Subject, Who,
+    },
     tenants::Tenant,
     tokens::{Refused, Session},
     tools::{ToolQuery, ToolView},

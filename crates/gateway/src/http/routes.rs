@@ -61,6 +61,7 @@ fn table() -> OpenApiRouter<Arc<Gateway>> {
         .routes(routes!(v1::providers::get))
         .routes(routes!(v1::policies::list))
         .routes(routes!(v1::policies::get))
+        .routes(routes!(v1::simulate::simulate))
         .routes(routes!(v1::events::list))
         .routes(routes!(v1::events::get))
         .routes(routes!(health::healthz))

@@ -5,4 +5,6 @@ mod events;
 mod invoke;
 mod mcps;
 mod policies;
+mod policies_reload;
+mod policies_simulate;
 mod providers;
