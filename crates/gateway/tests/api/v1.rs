@@ -6,5 +6,6 @@ mod invoke;
 mod mcps;
 mod policies;
 mod policies_reload;
+mod policies_replay;
 mod policies_simulate;
 mod providers;
