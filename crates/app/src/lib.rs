@@ -34,7 +34,8 @@ pub use self::{
     },
     providers::{AuthKind, Declared, ProviderQuery, ProviderState, ProviderView},
     simulate::{
-        Ask, Base, Baseline, Draft, Expectation, Explain, Options, Replay, Simulation, Subject, Who,
+        Ask, Base, Baseline, Draft, Expectation, Explain, Options, Replay, Simulation, Subject,
+        Unread, Who, Workbench,
     },
     tenants::Tenant,
     tokens::{Refused, Session},

@@ -40,22 +40,22 @@ const DIED: Outcome = Outcome {
 /// How the work between intent and outcome ended.
 pub(crate) struct Done {
     governance: Option<Governance>,
-    inputs: Map<String, Value>,
+    inputs: Box<Map<String, Value>>,
     end: Result<(Value, OutcomeStatus), (Refusal, Executed)>,
 }
 
 impl Done {
     pub(crate) fn answered(governance: Governance, result: Value, is_error: bool) -> Self {
         let status = if is_error { OutcomeStatus::ToolError } else { OutcomeStatus::Success };
-        Self { governance: Some(governance), inputs: Map::new(), end: Ok((result, status)) }
+        Self { governance: Some(governance), inputs: Box::default(), end: Ok((result, status)) }
     }
 
     pub(crate) fn stopped(governance: Governance, refusal: Refusal, executed: Executed) -> Self {
-        Self { governance: Some(governance), inputs: Map::new(), end: Err((refusal, executed)) }
+        Self { governance: Some(governance), inputs: Box::default(), end: Err((refusal, executed)) }
     }
 
     /// Adds what the decision about the answer looked at.
-    pub(crate) fn looked_at(mut self, inputs: Map<String, Value>) -> Self {
+    pub(crate) fn looked_at(mut self, inputs: Box<Map<String, Value>>) -> Self {
         self.inputs = inputs;
         self
     }
@@ -182,7 +182,7 @@ impl App {
             let governance = unfinished.governance.clone();
             Done {
                 governance,
-                inputs: Map::new(),
+                inputs: Box::default(),
                 end: Err((Refusal::Internal, Executed::Unknown)),
             }
         });

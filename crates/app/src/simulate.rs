@@ -1,33 +1,35 @@
 //! What would policies say? To hypothetical calls, or to recorded ones, under the set in force, an
 //! earlier one, or a draft. Nothing is sent and no limit is spent; that somebody asked is recorded.
 
+mod answers;
 mod judge;
 mod members;
 mod replay;
 mod report;
 mod request;
 mod sets;
+mod workbench;
 
 use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
     audit::{Actor, Event, EventType, Outcome, Target},
     clock::Timestamp,
-    dlp::FingerprintKey,
     id::{EventId, PrincipalId},
-    policy::{Agent, Catalogue, Identity, PolicySet, Principal},
+    policy::{Catalogue, PolicyFile, PolicySet, Principal},
     principal::Scope,
     refusal::{Executed, Refusal, Unavailable},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::{sync::Semaphore, time::Instant};
 
 pub use self::request::{
     Ask, Base, Baseline, Draft, Expectation, Explain, Options, Replay, Simulation, Subject, Who,
 };
+pub use self::workbench::{Unread, Workbench};
 use self::{
+    answers::{case, identity},
     judge::{Case, Court},
-    report::{Counts, Item},
     request::refusal,
     sets::Origins,
 };
@@ -84,7 +86,10 @@ impl App {
                 let sets = self.sets(draft, baseline).await?;
                 let key = self.fingerprint_key(ctx.caller().org_id);
                 let app = Arc::clone(self);
-                let work = move || app.answered(&asks, &cases, &sets, &options, &key, deadline);
+                let work = move || {
+                    let court = Court { engine: &app.dlp, key: &key };
+                    answers::answer(&court, &asks, &cases, &sets, &options, deadline)
+                };
                 let (answer, told) = off_the_request(work).await?;
                 self.simulated(ctx, told).await?;
                 Ok(answer)
@@ -167,51 +172,12 @@ impl App {
         .await?
     }
 
-    async fn kept(
-        &self,
-        version: &str,
-        place: &str,
-    ) -> Result<Vec<portcullis_core::policy::PolicyFile>, Refusal> {
+    async fn kept(&self, version: &str, place: &str) -> Result<Vec<PolicyFile>, Refusal> {
         let unknown = || {
             let message = "is the digest of no set that was ever in force";
             refusal(vec![members::violation(place, message)])
         };
         self.kept_files(version).await?.ok_or_else(unknown)
-    }
-
-    /// The answer, and what of it is recorded.
-    fn answered(
-        &self,
-        asks: &[Ask],
-        cases: &[Case],
-        sets: &Sets,
-        options: &Options,
-        key: &FingerprintKey,
-        deadline: Instant,
-    ) -> (Value, Value) {
-        let started = Instant::now();
-        let court = Court { engine: &self.dlp, key };
-        let mut counts = Counts::default();
-        let mut results = Vec::with_capacity(asks.len());
-        for (ask, case) in asks.iter().zip(cases) {
-            if Instant::now() > deadline {
-                break;
-            }
-            let item = judged(&court, ask, case, sets, options);
-            item.count(&mut counts);
-            results.push(item.told(options.explain, options.include_shadow));
-        }
-        let complete = results.len() == asks.len();
-        let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let told = json!({
-            "mode": "requests", "candidate": sets.candidate.version(),
-            "baseline": sets.baseline().map(PolicySet::version), "summary": counts,
-        });
-        let answer = json!({
-            "mode": "requests", "simulated": true, "policy_set": sets.told(),
-            "results": results, "summary": counts, "complete": complete, "duration_ms": duration,
-        });
-        (answer, told)
     }
 
     /// Records that somebody asked.
@@ -242,7 +208,7 @@ impl App {
 }
 
 fn kept_set(
-    files: Vec<portcullis_core::policy::PolicyFile>,
+    files: Vec<PolicyFile>,
     catalogue: &Catalogue,
     now: Timestamp,
 ) -> Result<Arc<PolicySet>, Refusal> {
@@ -252,72 +218,6 @@ fn kept_set(
         });
         refusal(told.collect())
     })
-}
-
-fn judged<'a>(
-    court: &Court<'_>,
-    ask: &'a Ask,
-    case: &Case,
-    sets: &Sets,
-    options: &Options,
-) -> Item<'a> {
-    let began = Instant::now();
-    let judged = court.judge(&sets.candidate, case);
-    let evaluated_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-    Item {
-        id: ask.id.as_deref(),
-        tool: &ask.tool,
-        judged,
-        before: sets.baseline().map(|set| court.judge(set, case)),
-        expect: ask.expect.as_ref(),
-        explained: explained(options.explain),
-        evaluated_us,
-    }
-}
-
-fn explained(_explain: Explain) -> Option<Value> {
-    None
-}
-
-/// A call as it is judged.
-fn case(
-    ask: &Ask,
-    principal: Arc<Principal>,
-    tool: Arc<portcullis_core::tool::Tool>,
-    now: Timestamp,
-) -> Case {
-    let body = json!({ "input": ask.input }).to_string();
-    Case {
-        principal,
-        tool,
-        input: ask.input.clone(),
-        phase: ask.phase,
-        output: ask.output.clone(),
-        time: ask.time.unwrap_or(now),
-        ip: ask.ip,
-        bytes: u64::try_from(body.len()).unwrap_or(u64::MAX),
-        mfa: ask.mfa,
-        dlp: ask.dlp.clone(),
-        dlp_output: ask.dlp_output.clone(),
-    }
-}
-
-/// Somebody exactly as the request says.
-fn identity(who: Who, org: String) -> Identity {
-    let Who { kind, id, roles, scopes, groups, claims, agent } = who;
-    Identity {
-        kind,
-        id: id.unwrap_or_else(|| "somebody".to_owned()),
-        org,
-        roles: roles.unwrap_or_default(),
-        scopes: scopes.unwrap_or_default(),
-        groups,
-        claims: claims
-            .into_iter()
-            .map(|(name, values)| (name, values.into_iter().collect()))
-            .collect(),
-        agent: agent.map(|(id, kind)| Agent { id, kind }),
-    }
 }
 
 /// Runs on the blocking pool: what takes long must not hold up calls.

@@ -10,7 +10,9 @@ use std::{
 
 use aws_lc_rs::{hmac, rand};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use portcullis_app::{App, Fallback, LastGood, Parts, PolicyFolder, PolicySource, Shell};
+use portcullis_app::{
+    App, Fallback, LastGood, Parts, PolicyFolder, PolicySource, Shell, Unread, Workbench,
+};
 use portcullis_core::{
     clock::{Clock, Timestamp},
     dlp::Engine,
@@ -18,6 +20,7 @@ use portcullis_core::{
 };
 use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store};
 use portcullis_upstream::Outbound;
+use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use crate::{
@@ -117,6 +120,27 @@ impl Office {
         tasks.wait().await;
         store.close().await;
     }
+}
+
+/// The tools to work on policies with: those in `described`, or what the providers tell now.
+/// Opens no database and needs no key.
+pub(crate) async fn workbench(
+    config: &Config,
+    described: Option<&Value>,
+) -> Result<(Workbench, Vec<Unread>), BootError> {
+    let dlp = Engine::new(&config.dlp).map_err(|error| BootError::Dlp(error.to_string()))?;
+    let outbound = Outbound::new(Arc::new(SystemRandom));
+    let providers: Result<Vec<_>, _> =
+        config.providers.iter().map(|provider| provider.declare(&outbound)).collect();
+    let (providers, now) = (providers?, SystemClock.now());
+    if let Some(described) = described {
+        let slugs = providers.into_iter().map(|provider| provider.slug).collect();
+        let bench = Workbench::described(slugs, described, dlp, now);
+        let bench = bench.map_err(|error| BootError::Other(error.to_string()))?;
+        return Ok((bench, Vec::new()));
+    }
+    let patience = Duration::from_secs(config.server.provider_patience_seconds);
+    Ok(Workbench::connected(&providers, dlp, now, patience).await)
 }
 
 async fn open_store(config: &Config) -> Result<Store, BootError> {
@@ -229,7 +253,7 @@ impl Node {
             node: config.server.node.clone(),
             policies: PolicySource {
                 folder: PolicyFolder::new(config.policy_folder()),
-                last_good: LastGood::new(config.data_dir.join("policies.last-good.json")),
+                last_good: LastGood::new(config.last_good_file()),
                 fallback,
             },
             dlp,

@@ -3,6 +3,7 @@
 mod check;
 mod orgs;
 mod output;
+mod policy;
 mod principals;
 mod quickstart;
 mod quickstart_tour;
@@ -45,6 +46,9 @@ enum Command {
     /// Make, list and revoke tokens
     #[command(subcommand)]
     Token(tokens::Tokens),
+    /// Check, test, compare and try out policies
+    #[command(subcommand)]
+    Policy(policy::Policy),
     /// Make a key file
     #[command(subcommand)]
     Key(check::Keys),
@@ -89,6 +93,7 @@ async fn run(command: Command) -> Result<(), Failure> {
         Command::Org(orgs) => orgs.run().await,
         Command::Principal(principals) => principals.run().await,
         Command::Token(tokens) => tokens.run().await,
+        Command::Policy(policy) => policy.run().await,
         Command::Key(keys) => keys.run(),
         Command::Openapi => Output::new(false).line(crate::http::openapi()),
         Command::SampleMcp => {

@@ -31,13 +31,13 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// Watches `folder` as long as the node lives. Says no if it cannot be watched.
 pub(crate) fn watch(folder: &Path, node: &Node) -> Result<(), Failure> {
     let (bell, changes) = mpsc::channel(1);
-    let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+    let sentry = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         // Reading the folder is no change of it; a full channel already holds the news.
         if event.is_ok_and(|event| !matches!(event.kind, EventKind::Access(_))) {
             let _ = bell.try_send(());
         }
     })?;
-    let mut watched = Watched { watcher, folder: folder.to_owned(), seen: None };
+    let mut watched = Watched { sentry, folder: folder.to_owned(), seen: None };
     watched.begin()?;
     let hangup = signal(SignalKind::hangup())?;
     let app = Arc::clone(&node.app);
@@ -47,7 +47,7 @@ pub(crate) fn watch(folder: &Path, node: &Node) -> Result<(), Failure> {
 
 /// The folder that is watched, told apart from another of its name.
 struct Watched {
-    watcher: RecommendedWatcher,
+    sentry: RecommendedWatcher,
     folder: PathBuf,
     seen: Option<(u64, u64)>,
 }
@@ -55,7 +55,7 @@ struct Watched {
 impl Watched {
     fn begin(&mut self) -> notify::Result<()> {
         self.seen = self.present();
-        self.watcher.watch(&self.folder, RecursiveMode::Recursive)
+        self.sentry.watch(&self.folder, RecursiveMode::Recursive)
     }
 
     fn present(&self) -> Option<(u64, u64)> {
@@ -69,7 +69,7 @@ impl Watched {
             return false;
         }
         // The watch of a folder that is gone is gone with it.
-        let _ = self.watcher.unwatch(&self.folder);
+        let _ = self.sentry.unwatch(&self.folder);
         self.seen = None;
         if present.is_some()
             && let Err(error) = self.begin()

@@ -58,7 +58,7 @@ impl LastGood {
     }
 
     /// The files that were kept. Says no when there are none or they are not as they were written.
-    pub(crate) fn read(&self) -> io::Result<Vec<PolicyFile>> {
+    pub fn read(&self) -> io::Result<Vec<PolicyFile>> {
         let bundle: Bundle = serde_json::from_slice(&fs::read(&self.0)?)?;
         if digest(&bundle.files) != bundle.digest {
             return Err(io::Error::other("the last good policies are not as they were written"));

@@ -116,7 +116,7 @@ impl Court<'_> {
             (Phase::Request, _) => (Direction::Input, input),
             (Phase::Response, output) => (Direction::Output, output.unwrap_or_else(nothing)),
         };
-        self.weigh(case, decision, direction, looked)
+        self.weigh(case, decision, direction, &looked)
     }
 
     fn look(&self, case: &Case) -> Result<(Looked, Option<Looked>), String> {
@@ -158,7 +158,7 @@ impl Court<'_> {
         case: &Case,
         decision: Decision,
         direction: Direction,
-        looked: Looked,
+        looked: &Looked,
     ) -> Judged {
         let (mut judged, verdict) = heard(decision, &looked.detectors);
         let Verdict::Allow { obligations, .. } = verdict else { return judged };

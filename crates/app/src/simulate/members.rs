@@ -74,13 +74,11 @@ impl<'a> Members<'a> {
         choices: &[(&'static str, T)],
     ) -> Read<Option<T>> {
         let Some(text) = self.text(name)? else { return Ok(None) };
-        match choices.iter().find(|(choice, _)| *choice == text) {
-            Some((_, meant)) => Ok(Some(*meant)),
-            None => {
-                let all: Vec<&str> = choices.iter().map(|(choice, _)| *choice).collect();
-                self.wrong(name, &format!("one of {}", all.join(", ")))
-            }
+        if let Some((_, meant)) = choices.iter().find(|(choice, _)| *choice == text) {
+            return Ok(Some(*meant));
         }
+        let all: Vec<&str> = choices.iter().map(|(choice, _)| *choice).collect();
+        self.wrong(name, &format!("one of {}", all.join(", ")))
     }
 
     /// `true` or `false`.

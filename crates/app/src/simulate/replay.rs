@@ -41,9 +41,10 @@ impl App {
         let tools = self.tools.load_full();
         let player = Player::new(sets, tools, org.to_string(), options, replay.sample);
         let run = Run { player, scanned: 0, next: None, complete: true };
-        let run = match replay.event_ids.is_empty() {
-            true => self.play_pages(ctx, replay, run, deadline).await?,
-            false => self.play_named(ctx, replay, run, deadline).await?,
+        let run = if replay.event_ids.is_empty() {
+            self.play_pages(ctx, replay, run, deadline).await?
+        } else {
+            self.play_named(ctx, replay, run, deadline).await?
         };
         let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let report = run.player.report(run.complete);
@@ -78,9 +79,10 @@ impl App {
             after = reached.or(after);
             let room = replay.limit.saturating_sub(run.scanned);
             let next = async {
-                match more && room > 0 {
-                    true => self.page(org, seen, &filter, after, room).await.map(Some),
-                    false => Ok(None),
+                if more && room > 0 {
+                    self.page(org, seen, &filter, after, room).await.map(Some)
+                } else {
+                    Ok(None)
                 }
             };
             // The next page is read while this one is judged.

@@ -149,9 +149,12 @@ impl Item<'_> {
     pub(crate) fn told(&self, explain: Explain, with_shadow: bool) -> Value {
         let judged = &self.judged;
         let unmet = self.unmet();
-        let expectation = self.expect.map(|_| match unmet.is_empty() {
-            true => json!({ "met": true }),
-            false => json!({ "met": false, "unmet": unmet }),
+        let expectation = self.expect.map(|_| {
+            if unmet.is_empty() {
+                json!({ "met": true })
+            } else {
+                json!({ "met": false, "unmet": unmet })
+            }
         });
         json!(Told {
             id: self.id,

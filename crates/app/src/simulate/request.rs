@@ -381,6 +381,19 @@ impl Who {
         Ok(who)
     }
 
+    /// A user of whom nothing is known.
+    pub(super) const fn nobody() -> Self {
+        Self {
+            kind: PrincipalKind::User,
+            id: None,
+            roles: None,
+            scopes: None,
+            groups: Vec::new(),
+            claims: BTreeMap::new(),
+            agent: None,
+        }
+    }
+
     /// Whether it is nobody but the principal of this id, as it is.
     pub(super) fn is_just(&self, id: &str) -> bool {
         self.id.as_deref() == Some(id)

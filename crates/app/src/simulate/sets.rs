@@ -83,9 +83,10 @@ fn told(error: &PolicyError) -> Violation {
         None => "/policies/base".to_owned(),
     };
     let PolicyError { path, line, column, message, .. } = error;
-    let message = match error.path.starts_with(DRAFT) {
-        true => format!("line {line}, column {column}: {message}"),
-        false => format!("{path}:{line}:{column}: {message}"),
+    let message = if path.starts_with(DRAFT) {
+        format!("line {line}, column {column}: {message}")
+    } else {
+        format!("{path}:{line}:{column}: {message}")
     };
     Violation { path: place, keyword: Some(error.code.to_owned()), message }
 }

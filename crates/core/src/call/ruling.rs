@@ -47,7 +47,7 @@ pub struct Ruling {
     /// The worst of it.
     pub dlp_result: DlpResult,
     /// What the decision looked at, as events keep it.
-    pub inputs: Map<String, Value>,
+    pub inputs: Box<Map<String, Value>>,
 }
 
 /// A call or an answer that must not pass, and why.
@@ -71,7 +71,7 @@ impl Ruling {
             errors: decision.errors.iter().map(|error| error.policy.to_string()).collect(),
             findings: Vec::new(),
             dlp_result: DlpResult::Passed,
-            inputs,
+            inputs: Box::new(inputs),
         }
     }
 
@@ -85,7 +85,7 @@ impl Ruling {
             errors: Vec::new(),
             findings: Vec::new(),
             dlp_result: DlpResult::Blocked,
-            inputs: Map::new(),
+            inputs: Box::default(),
         }
     }
 

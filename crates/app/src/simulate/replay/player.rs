@@ -293,7 +293,7 @@ impl Player {
             }
             None => None,
         };
-        compare(&call, &self.sets.candidate, known, before, recorded)
+        compare(&call, &self.sets.candidate, known, before.as_ref(), recorded)
     }
 
     fn add(&mut self, event: &EventRecord, core: &Core<'_>, tool: &str, outcome: Option<Outcome>) {
@@ -477,14 +477,14 @@ fn compare(
     call: &Call<'_>,
     candidate: &PolicySet,
     known: &Known,
-    before: Option<Judged>,
+    before: Option<&Judged>,
     recorded: Brief,
 ) -> Option<Outcome> {
-    let after = match (&before, known.changed.is_empty()) {
+    let after = match (before, known.changed.is_empty()) {
         (Some(before), true) => before.clone(),
         (Some(_) | None, _) => call.decide(candidate),
     };
-    let (change, before) = match &before {
+    let (change, before) = match before {
         Some(before) => (Change::between(before, &after), Brief::of(before)),
         None => (since(&recorded, &after), recorded),
     };

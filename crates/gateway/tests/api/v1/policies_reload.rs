@@ -184,7 +184,7 @@ async fn records_tell_what_became_of_each_policy() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_a_storm_of_reloads_every_call_is_decided_by_one_set_and_its_event_says_which() {
-    let gateway = Arc::new(gateway().sample().policies(&short("a")).start());
+    let gateway = gateway().sample().policies(&short("a")).start();
     let who = admin(&gateway);
     let first = set(&gateway, &who).await.at("/data/policy_set/version").clone();
     write(&gateway, &short("b"));
