@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use portcullis_core::{
     audit::{Governance, OutcomeStatus, Target},
-    call::{Answer, Asker, Cleared, Denial, ToolCall},
+    call::{Answer, Asker, Cleared, Denial, Ruling, ToolCall},
     limits::Resource,
     policy::PolicySet,
     principal::Scope,
@@ -21,6 +21,7 @@ pub use crate::answers::GovernanceView;
 use crate::{
     App, Ctx,
     answers::{add_answer, allowed, denied, outcome_of, unscoped, withhold},
+    notices::Went,
     recorded::{Done, Draft},
     tools::Visible,
 };
@@ -124,10 +125,13 @@ impl App {
         self.take(&ctx, Resource::Invocations)?;
         let call = ToolCall::new(Arc::clone(&visible.tool), input, bytes)?;
         let policies = self.policies.current();
+        let tool = Arc::clone(&visible.tool);
         let call = self.judge(call, &policies, ctx.asker()).map_err(|denial| {
+            self.give_notices(&ctx, tool.id.as_str(), &denial.ruling, Went::Denied);
             draft.governance(denied(&denial, policies.version()));
             denial.refusal()
         })?;
+        self.give_notices(&ctx, tool.id.as_str(), call.ruling(), Went::Allowed);
         draft.governance(allowed(call.ruling(), policies.version()));
         visible.usable()?;
         Ok(Ready { ctx, call, visible, policies, view })
@@ -141,7 +145,8 @@ impl App {
         asker: Asker<'_>,
     ) -> Result<Cleared<ToolCall>, Denial> {
         let key = self.fingerprint_key(asker.caller.org_id);
-        call.scan(&self.dlp, &key)?.decide(policies, &self.dlp, asker)?.fulfil(&self.dlp)
+        let permitted = call.scan(&self.dlp, &key)?.decide(policies, &self.dlp, asker)?;
+        permitted.fulfil(&self.dlp, &self.rates.at(asker.time))
     }
 
     /// Steps 14 and 15, on a task of its own: call the upstream, judge what came back.
@@ -157,16 +162,22 @@ impl App {
             Err(error) => failed(&ready, governance, &error),
             Ok(answer) => match self.judge_answer(&ready, answer) {
                 Ok(answer) => {
+                    self.give_answer_notices(&ready, answer.ruling(), Went::Allowed);
                     add_answer(&mut governance, answer.ruling());
                     let (result, is_error, _) = answer.into_parts();
                     Done::answered(governance, result, is_error)
                 }
                 Err(denial) => {
+                    self.give_answer_notices(&ready, &denial.ruling, Went::Denied);
                     withhold(&mut governance, &denial);
                     Done::stopped(governance, denial.refusal(), Executed::Yes)
                 }
             },
         }
+    }
+
+    fn give_answer_notices(&self, ready: &Ready, ruling: &Ruling, went: Went) {
+        self.give_notices(&ready.ctx, ready.visible.tool.id.as_str(), ruling, went);
     }
 
     fn judge_answer(&self, ready: &Ready, answer: CallAnswer) -> Result<Cleared<Answer>, Denial> {

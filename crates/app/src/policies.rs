@@ -157,7 +157,7 @@ impl App {
                 tracing::info!(version = set.version(), "another policy set is in force");
                 self.policy_set_changed(set.version());
             }
-            policies.current.store(Arc::new(set.after(&current)));
+            policies.current.store(Arc::new(set));
         });
         let errors = outcome.as_ref().err().cloned().unwrap_or_default();
         for error in &errors {
@@ -175,7 +175,7 @@ impl App {
             vec![PolicyError::unreadable(&self.policies.folder.0.to_string_lossy(), &error)]
         })?;
         let detectors: Vec<&str> = Engine::known_detectors().map(Detector::name).collect();
-        PolicySet::load(files, &self.catalogue(), &detectors, now)
+        self.policies.current().reload(files, &self.catalogue(), &detectors, now)
     }
 
     /// The set in force and how the last reload went.

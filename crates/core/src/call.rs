@@ -19,11 +19,13 @@
 
 mod answer;
 mod input;
+mod limits;
 mod ruling;
 
 pub use self::{
     answer::Answer,
     input::ToolCall,
+    limits::Limiter,
     ruling::{Asker, Denial, Ruling},
 };
 

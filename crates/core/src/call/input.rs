@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    Cleared, Permitted, Scanned, count_of,
+    Cleared, Limiter, Permitted, Scanned, count_of,
+    limits::Taken,
     ruling::{Asker, Denial, Ruling, action, block_reason},
 };
 use crate::{
@@ -93,9 +94,21 @@ impl Scanned<ToolCall> {
 }
 
 impl Permitted<ToolCall> {
-    /// Fulfils what policy and the DLP defaults ask for: blocks, or masks the input and checks
-    /// that it still fits the tool's schema.
-    pub fn fulfil(self, engine: &Engine) -> Result<Cleared<ToolCall>, Denial> {
+    /// Fulfils what policy and the DLP defaults ask for: takes from rates, then blocks, or masks
+    /// the input and checks that it still fits the tool's schema. What was taken for a call that
+    /// is refused is given back.
+    pub fn fulfil(
+        self,
+        engine: &Engine,
+        limiter: &dyn Limiter,
+    ) -> Result<Cleared<ToolCall>, Denial> {
+        let taken = Taken::all(&self.obligations, limiter, &self.ruling)?;
+        let cleared = self.masked(engine)?;
+        taken.keep();
+        Ok(cleared)
+    }
+
+    fn masked(self, engine: &Engine) -> Result<Cleared<ToolCall>, Denial> {
         let Self { inner: ToolCall { tool, input, bytes }, findings, obligations, mut ruling } =
             self;
         let chosen = |finding: &_| action(engine, finding, Direction::Input, &obligations);

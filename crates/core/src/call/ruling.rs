@@ -8,7 +8,7 @@ use crate::{
     audit::{DlpFinding, DlpResult},
     clock::Timestamp,
     dlp::{Action, Direction, Engine, Finding, Findings},
-    policy::{Decision, Named, Obligation, Principal, Shadow},
+    policy::{Decision, Named, Notice, Obligation, Principal, Shadow},
     principal::Caller,
     refusal::Refusal,
 };
@@ -47,6 +47,8 @@ pub struct Ruling {
     pub findings: Vec<DlpFinding>,
     /// The worst of it.
     pub dlp_result: DlpResult,
+    /// Whom to tell.
+    pub notices: Vec<Notice>,
 }
 
 /// A call or an answer that must not pass, and why.
@@ -57,6 +59,7 @@ pub struct Denial {
     /// The policy's reason.
     pub reason: String,
     dlp: Option<Direction>,
+    more: Map<String, Value>,
 }
 
 impl Ruling {
@@ -69,6 +72,7 @@ impl Ruling {
             shadow: decision.shadow.iter().filter(|s| s.flips).map(shadow_name).collect(),
             findings: Vec::new(),
             dlp_result: DlpResult::Passed,
+            notices: decision.notices.clone(),
         }
     }
 
@@ -81,6 +85,7 @@ impl Ruling {
             shadow: Vec::new(),
             findings: Vec::new(),
             dlp_result: DlpResult::Blocked,
+            notices: Vec::new(),
         }
     }
 
@@ -141,7 +146,13 @@ fn shadow_name(shadow: &Shadow) -> String {
 
 impl Denial {
     pub(super) fn new(ruling: Ruling, reason: String) -> Self {
-        Self { ruling, reason, dlp: None }
+        Self { ruling, reason, dlp: None, more: Map::new() }
+    }
+
+    /// Tells the caller more than the policy and the reason.
+    pub(super) fn telling(mut self, more: Map<String, Value>) -> Self {
+        self.more = more;
+        self
     }
 
     /// Makes it a denial because of what DLP found.
@@ -169,7 +180,7 @@ impl Denial {
             policy: self.ruling.policy.clone(),
             reason: self.reason.clone(),
             dlp,
-            more: Map::new(),
+            more: self.more.clone(),
         }
     }
 }
