@@ -13,8 +13,10 @@ pub mod counting;
 mod ctx;
 mod invoke;
 pub mod jobs;
+mod notices;
 mod policies;
 mod providers;
+mod rates;
 mod recorded;
 mod simulate;
 mod sources;
@@ -34,8 +36,8 @@ pub use self::{
     },
     providers::{AuthKind, Declared, ProviderQuery, ProviderState, ProviderView},
     simulate::{
-        Ask, Base, Baseline, Draft, Expectation, Explain, Options, Replay, Simulation, Subject,
-        Unread, Who, Workbench,
+        Ask, Base, Baseline, Draft, Expectation, Options, Replay, Simulation, Subject, Unread, Who,
+        Workbench,
     },
     tenants::Tenant,
     tokens::{Refused, Session},

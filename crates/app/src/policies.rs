@@ -15,7 +15,7 @@ use portcullis_core::{
     policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
 };
 
-pub(crate) use self::reload::load_files;
+pub(crate) use self::reload::{load_files, reloaded};
 use self::tallies::Tallies;
 pub use self::{
     folder::PolicyFolder,
@@ -67,7 +67,7 @@ impl Policies {
         now: Timestamp,
     ) -> Result<Self, Vec<PolicyError>> {
         let PolicySource { folder, last_good, fallback } = source;
-        let (set, files, errors) = match (reload::load(&folder, catalogue, now), fallback) {
+        let (set, files, errors) = match (reload::load(&folder, None, catalogue, now), fallback) {
             (Ok((set, files)), _) => (set, Some(files), Vec::new()),
             (Err(errors), Fallback::Refuse) => return Err(errors),
             (Err(mut errors), Fallback::LastGood) => {

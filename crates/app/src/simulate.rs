@@ -24,7 +24,7 @@ use serde_json::Value;
 use tokio::{sync::Semaphore, time::Instant};
 
 pub use self::request::{
-    Ask, Base, Baseline, Draft, Expectation, Explain, Options, Replay, Simulation, Subject, Who,
+    Ask, Base, Baseline, Draft, Expectation, Options, Replay, Simulation, Subject, Who,
 };
 pub use self::workbench::{Unread, Workbench};
 use self::{
@@ -33,7 +33,7 @@ use self::{
     request::refusal,
     sets::Origins,
 };
-use crate::{App, Ctx, policies::load_files, store_failed};
+use crate::{App, Ctx, policies::reloaded, store_failed};
 
 /// How many simulations run at once: each may keep a core busy that calls need.
 const AT_ONCE: usize = 2;
@@ -153,7 +153,7 @@ impl App {
         let origins = match (draft.kept_base(), &draft.base) {
             (Some(version), _) => Origins::Kept(self.kept(version, "/policies/base").await?),
             (None, Base::Empty) => Origins::Empty,
-            (None, Base::Live | Base::Kept(_)) => Origins::Live(Arc::clone(&live)),
+            (None, Base::Live | Base::Kept(_)) => Origins::Live,
         };
         let kept = match &baseline {
             Some(Baseline::Kept(version)) => Some(self.kept(version, "/baseline").await?),
@@ -161,9 +161,10 @@ impl App {
         };
         let (catalogue, now) = (self.catalogue(), self.now());
         off_the_request(move || {
-            let candidate = sets::drafted(&draft, origins, &catalogue, now).map_err(refusal)?;
+            let candidate =
+                sets::drafted(&draft, &live, origins, &catalogue, now).map_err(refusal)?;
             let baseline = match (baseline, kept) {
-                (_, Some(files)) => Some((kept_set(files, &catalogue, now)?, "kept")),
+                (_, Some(files)) => Some((kept_set(&live, files, &catalogue, now)?, "kept")),
                 (Some(Baseline::Live), None) => Some((Arc::clone(&live), "live")),
                 (Some(Baseline::Recorded | Baseline::Kept(_)) | None, None) => None,
             };
@@ -208,11 +209,12 @@ impl App {
 }
 
 fn kept_set(
+    live: &PolicySet,
     files: Vec<PolicyFile>,
     catalogue: &Catalogue,
     now: Timestamp,
 ) -> Result<Arc<PolicySet>, Refusal> {
-    load_files(files, catalogue, now).map(Arc::new).map_err(|errors| {
+    reloaded(live, files, catalogue, now).map(Arc::new).map_err(|errors| {
         let told = errors.iter().take(20).map(|error| {
             members::violation("/baseline", format!("no longer fits the tools: {error}"))
         });

@@ -55,13 +55,32 @@ impl SetChange {
 /// Reads and loads a folder.
 pub(crate) fn load(
     folder: &PolicyFolder,
+    was: Option<&PolicySet>,
     catalogue: &Catalogue,
     now: Timestamp,
 ) -> Result<(PolicySet, Vec<PolicyFile>), Vec<PolicyError>> {
     let files = folder
         .read()
         .map_err(|error| vec![PolicyError::unreadable(&folder.path().to_string_lossy(), &error)])?;
-    Ok((load_files(files.clone(), catalogue, now)?, files))
+    let set = match was {
+        Some(was) => reloaded(was, files.clone(), catalogue, now)?,
+        None => load_files(files.clone(), catalogue, now)?,
+    };
+    Ok((set, files))
+}
+
+/// Loads files and takes from another set what is the same.
+pub(crate) fn reloaded(
+    was: &PolicySet,
+    files: Vec<PolicyFile>,
+    catalogue: &Catalogue,
+    now: Timestamp,
+) -> Result<PolicySet, Vec<PolicyError>> {
+    was.reload(files, catalogue, &detectors(), now)
+}
+
+fn detectors() -> Vec<&'static str> {
+    Engine::known_detectors().map(Detector::name).collect()
 }
 
 pub(crate) fn load_files(
@@ -69,8 +88,7 @@ pub(crate) fn load_files(
     catalogue: &Catalogue,
     now: Timestamp,
 ) -> Result<PolicySet, Vec<PolicyError>> {
-    let detectors: Vec<&str> = Engine::known_detectors().map(Detector::name).collect();
-    PolicySet::load(files, catalogue, &detectors, now)
+    PolicySet::load(files, catalogue, &detectors(), now)
 }
 
 fn policies_of(set: &PolicySet) -> usize {
@@ -116,7 +134,7 @@ impl App {
         let policies = &self.policies;
         // Held while loading: a catalogue that changes meanwhile is bound after this, not lost.
         let _one_at_a_time = policies.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let loaded = load(&policies.folder, &self.catalogue(), now);
+        let loaded = load(&policies.folder, Some(&policies.current()), &self.catalogue(), now);
         let taken = loaded.and_then(|(set, files)| {
             let current = policies.current.load_full();
             match reloading {
@@ -125,7 +143,7 @@ impl App {
                 }
                 Reloading::Ordered => {}
             }
-            self.take_set(&current, set.after(&current), &files);
+            self.take_set(&current, set, &files);
             Ok(())
         });
         let errors = taken.as_ref().err().cloned().unwrap_or_default();

@@ -14,7 +14,7 @@ use super::{
     Sets,
     judge::{Case, Court},
     report::{Counts, Item},
-    request::{Ask, Explain, Options, Who},
+    request::{Ask, Options, Who},
 };
 
 /// The answer, and what of it is recorded.
@@ -35,7 +35,7 @@ pub(super) fn answer(
         }
         let item = judged(court, ask, case, sets, options);
         item.count(&mut counts);
-        results.push(item.told(options.explain, options.include_shadow));
+        results.push(item.told(options.include_shadow));
     }
     let complete = results.len() == asks.len();
     let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -58,21 +58,16 @@ fn judged<'a>(
     options: &Options,
 ) -> Item<'a> {
     let began = Instant::now();
-    let judged = court.judge(&sets.candidate, case);
+    let judged = court.judge(&sets.candidate, case, options.explain);
     let evaluated_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     Item {
         id: ask.id.as_deref(),
         tool: &ask.tool,
         judged,
-        before: sets.baseline().map(|set| court.judge(set, case)),
+        before: sets.baseline().map(|set| court.judge(set, case, None)),
         expect: ask.expect.as_ref(),
-        explained: explained(options.explain),
         evaluated_us,
     }
-}
-
-fn explained(_explain: Explain) -> Option<Value> {
-    None
 }
 
 /// A call as it is judged.

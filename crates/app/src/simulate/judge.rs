@@ -7,8 +7,8 @@ use portcullis_core::{
     clock::Timestamp,
     dlp::{Action, Category, Detector, Direction, Engine, Finding, Findings, FingerprintKey},
     policy::{
-        Cause, DLP_DEFAULT, Decision, DlpFacts, Errored, Obligation, Phase, PolicySet, Principal,
-        Question, Shadow, Verdict,
+        Cause, DLP_DEFAULT, Decision, DlpFacts, Errored, Examined, Explain, Known, Obligation,
+        Phase, PolicySet, Principal, Question, Shadow, Verdict,
     },
     refusal::Violation,
     tool::Tool,
@@ -79,6 +79,7 @@ pub(crate) struct Judged {
     pub(crate) shadow: Vec<Shadow>,
     pub(crate) errors: Vec<Errored>,
     pub(crate) violations: Vec<Violation>,
+    pub(crate) explained: Option<Value>,
 }
 
 /// What DLP says, whoever said it.
@@ -98,7 +99,7 @@ pub(crate) struct Court<'a> {
 
 impl Court<'_> {
     /// Judges one call as the gateway would, up to the point where it would be sent.
-    pub(crate) fn judge(&self, set: &PolicySet, case: &Case) -> Judged {
+    pub(crate) fn judge(&self, set: &PolicySet, case: &Case, explain: Option<Explain>) -> Judged {
         let violations = match case.phase {
             Phase::Request => case.tool.violations(&case.input),
             Phase::Response => Vec::new(),
@@ -111,12 +112,15 @@ impl Court<'_> {
             Err(what) => return unscannable(what),
         };
         let names = Names { input: refs(&input), output: output.as_ref().map(refs) };
-        let decision = set.decide(&question(case, &input, output.as_ref(), &names));
+        let question = question(case, &input, output.as_ref(), &names);
+        let examined = set.examine(&question, &Known::everything(), explain.unwrap_or_default());
+        let explained = explain.map(|explain| explained(&examined, explain));
+        let decision = examined.decision;
         let (direction, looked) = match (case.phase, output) {
             (Phase::Request, _) => (Direction::Input, input),
             (Phase::Response, output) => (Direction::Output, output.unwrap_or_else(nothing)),
         };
-        self.weigh(case, decision, direction, &looked)
+        Judged { explained, ..self.weigh(case, decision, direction, &looked) }
     }
 
     fn look(&self, case: &Case) -> Result<(Looked, Option<Looked>), String> {
@@ -188,6 +192,19 @@ impl Court<'_> {
     }
 }
 
+/// Why it is so: the permits that nearly applied and, as far as asked, what each policy said.
+fn explained(examined: &Examined, explain: Explain) -> Value {
+    let mut shown = json!({ "near_misses": examined.near_misses });
+    match explain {
+        Explain::Determining => {}
+        Explain::Candidates | Explain::Full => {
+            shown["considered"] = json!(examined.considered);
+            shown["candidates"] = json!(examined.candidates);
+        }
+    }
+    shown
+}
+
 struct Names<'a> {
     input: Vec<&'a str>,
     output: Option<Vec<&'a str>>,
@@ -244,7 +261,7 @@ fn told(names: &[String]) -> Looked {
 
 /// What a decision comes to before DLP has its say, and the verdict itself.
 pub(super) fn heard(decision: Decision, found: &[String]) -> (Judged, Verdict) {
-    let Decision { verdict, determining, shadow, errors } = decision;
+    let Decision { verdict, determining, shadow, errors, .. } = decision;
     let (decided, cause, policy, reason) = match &verdict {
         Verdict::Allow { policy, .. } => (RecordedDecision::Allow, Because::Permit, policy, None),
         Verdict::Deny { policy, reason, cause, .. } => {
@@ -257,7 +274,7 @@ pub(super) fn heard(decision: Decision, found: &[String]) -> (Judged, Verdict) {
         }
     };
     let obligations = match &verdict {
-        Verdict::Allow { obligations, .. } => obligations.iter().map(told_obligation).collect(),
+        Verdict::Allow { obligations, .. } => obligations.iter().map(Obligation::to_json).collect(),
         Verdict::Deny { .. } => Vec::new(),
     };
     let judged = Judged {
@@ -276,21 +293,9 @@ pub(super) fn heard(decision: Decision, found: &[String]) -> (Judged, Verdict) {
         shadow,
         errors,
         violations: Vec::new(),
+        explained: None,
     };
     (judged, verdict)
-}
-
-fn told_obligation(obligation: &Obligation) -> Value {
-    let policy = &obligation.policy().id;
-    match obligation {
-        Obligation::Redact { direction, .. } => {
-            let direction = match direction {
-                Direction::Input => "input",
-                Direction::Output => "output",
-            };
-            json!({ "type": "redact", "policy": policy, "direction": direction })
-        }
-    }
 }
 
 const fn action_name(action: Action) -> &'static str {
@@ -342,5 +347,6 @@ fn invalid(violations: Vec<Violation>) -> Judged {
         shadow: Vec::new(),
         errors: Vec::new(),
         violations,
+        explained: None,
     }
 }

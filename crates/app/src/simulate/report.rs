@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     judge::{Because, Judged},
-    request::{Expectation, Explain},
+    request::Expectation,
 };
 use crate::policies::SetChange;
 
@@ -108,7 +108,6 @@ pub(crate) struct Item<'a> {
     pub(crate) judged: Judged,
     pub(crate) before: Option<Judged>,
     pub(crate) expect: Option<&'a Expectation>,
-    pub(crate) explained: Option<Value>,
     pub(crate) evaluated_us: u64,
 }
 
@@ -146,7 +145,7 @@ impl Item<'_> {
     }
 
     /// As it is answered.
-    pub(crate) fn told(&self, explain: Explain, with_shadow: bool) -> Value {
+    pub(crate) fn told(&self, with_shadow: bool) -> Value {
         let judged = &self.judged;
         let unmet = self.unmet();
         let expectation = self.expect.map(|_| {
@@ -169,7 +168,7 @@ impl Item<'_> {
             shadow: with_shadow.then_some(&judged.shadow),
             errors: &judged.errors,
             violations: &judged.violations,
-            explain: self.explained.clone().filter(|_| explain > Explain::None),
+            explain: judged.explained.clone(),
             baseline: self.before.as_ref().map(Brief::of),
             change: self.change(),
             expectation,

@@ -6,7 +6,7 @@ use portcullis_core::{
     audit::RecordedDecision,
     clock::Timestamp,
     id::{EventId, PrincipalId, PrincipalKind},
-    policy::{Phase, Status},
+    policy::{Explain, Phase, Status},
     refusal::{Refusal, Violation},
 };
 use serde_json::Value;
@@ -141,25 +141,11 @@ pub enum Baseline {
     Kept(String),
 }
 
-/// How much to explain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Explain {
-    /// Nothing.
-    None,
-    /// Which policies decided, and which permits nearly did.
-    #[default]
-    Determining,
-    /// Every policy whose scope matched.
-    Candidates,
-    /// Each clause of them.
-    Full,
-}
-
 /// What to tell, and how long it may take.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How much to explain.
-    pub explain: Explain,
+    /// How much to explain, if anything.
+    pub explain: Option<Explain>,
     /// Whether shadow policies are told.
     pub include_shadow: bool,
     /// Replay: only what changes.
@@ -204,11 +190,11 @@ const DECISIONS: [(&str, RecordedDecision); 2] =
 const PHASES: [(&str, Phase); 2] = [("request", Phase::Request), ("response", Phase::Response)];
 const STATUSES: [(&str, Status); 3] =
     [("active", Status::Active), ("shadow", Status::Shadow), ("disabled", Status::Disabled)];
-const EXPLAINS: [(&str, Explain); 4] = [
-    ("none", Explain::None),
-    ("determining", Explain::Determining),
-    ("candidates", Explain::Candidates),
-    ("full", Explain::Full),
+const EXPLAINS: [(&str, Option<Explain>); 4] = [
+    ("none", None),
+    ("determining", Some(Explain::Determining)),
+    ("candidates", Some(Explain::Candidates)),
+    ("full", Some(Explain::Full)),
 ];
 const KINDS: [(&str, PrincipalKind); 2] =
     [("user", PrincipalKind::User), ("service", PrincipalKind::Service)];
@@ -470,7 +456,7 @@ fn source(item: &Value, path: &str) -> Read<String> {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            explain: Explain::default(),
+            explain: Some(Explain::Determining),
             include_shadow: true,
             changed_only: true,
             group: true,
@@ -485,7 +471,7 @@ impl Options {
         let usual = Self::default();
         let listed = members.whole("max_changes", 1, MAX_LISTED)?;
         let options = Self {
-            explain: members.choice("explain", &EXPLAINS)?.unwrap_or_default(),
+            explain: members.choice("explain", &EXPLAINS)?.unwrap_or(usual.explain),
             include_shadow: members.flag("include_shadow")?.unwrap_or(usual.include_shadow),
             changed_only: members.flag("changed_only")?.unwrap_or(usual.changed_only),
             group: members.flag("group")?.unwrap_or(usual.group),

@@ -155,10 +155,10 @@ impl Workbench {
         }
         let origins = match simulation.draft.base {
             super::Base::Empty => Origins::Empty,
-            super::Base::Live | super::Base::Kept(_) => Origins::Live(Arc::clone(live)),
+            super::Base::Live | super::Base::Kept(_) => Origins::Live,
         };
-        let candidate =
-            drafted(&simulation.draft, origins, &self.catalogue, self.now).map_err(refusal)?;
+        let candidate = drafted(&simulation.draft, live, origins, &self.catalogue, self.now)
+            .map_err(refusal)?;
         let sets = Sets { live: Arc::clone(live), candidate, baseline };
         let mut cases = Vec::with_capacity(asks.len());
         for ask in asks {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Cleared, Permitted, Scanned, ToolCall, count_of,
+    inputs::{inputs, pointers},
     ruling::{Asker, Denial, Ruling, action, block_reason},
 };
 use crate::{
@@ -70,7 +71,7 @@ impl Answer {
 impl Scanned<Answer> {
     /// Where something was found, from the structured part that policies see.
     fn pointers(&self) -> Vec<&str> {
-        let all = self.findings.pointers().into_iter();
+        let all = pointers(&self.findings).into_iter();
         if self.inner.structured {
             return all.collect();
         }
@@ -108,7 +109,7 @@ impl Scanned<Answer> {
             mfa: false,
         };
         let decision = set.decide(&question);
-        let inputs = set.inputs(&question, &self.pointers());
+        let inputs = inputs(set, &question, &self.pointers());
         match &decision.verdict {
             Verdict::Deny { policy, reason, reads_dlp, .. } => {
                 let blocked = *reads_dlp && !self.findings.is_empty();

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    Cleared, Permitted, Scanned, count_of,
+    Cleared, Limiter, Permitted, Scanned, count_of,
+    inputs::{inputs, pointers},
+    limits::Taken,
     ruling::{Asker, Denial, Ruling, action, block_reason},
 };
 use crate::{
@@ -73,7 +75,7 @@ impl Scanned<ToolCall> {
             mfa: false,
         };
         let decision = set.decide(&question);
-        let inputs = set.inputs(&question, &self.findings.pointers());
+        let inputs = inputs(set, &question, &pointers(&self.findings));
         let default = |finding: &_| engine.default_action(finding, Direction::Input);
         match &decision.verdict {
             Verdict::Deny { policy, reason, reads_dlp, .. } => {
@@ -95,9 +97,21 @@ impl Scanned<ToolCall> {
 }
 
 impl Permitted<ToolCall> {
-    /// Fulfils what policy and the DLP defaults ask for: blocks, or masks the input and checks
-    /// that it still fits the tool's schema.
-    pub fn fulfil(self, engine: &Engine) -> Result<Cleared<ToolCall>, Denial> {
+    /// Fulfils what policy and the DLP defaults ask for: takes from rates, then blocks, or masks
+    /// the input and checks that it still fits the tool's schema. What was taken for a call that
+    /// is refused is given back.
+    pub fn fulfil(
+        self,
+        engine: &Engine,
+        limiter: &dyn Limiter,
+    ) -> Result<Cleared<ToolCall>, Denial> {
+        let taken = Taken::all(&self.obligations, limiter, &self.ruling)?;
+        let cleared = self.masked(engine)?;
+        taken.keep();
+        Ok(cleared)
+    }
+
+    fn masked(self, engine: &Engine) -> Result<Cleared<ToolCall>, Denial> {
         let Self { inner: ToolCall { tool, input, bytes }, findings, obligations, mut ruling } =
             self;
         let chosen = |finding: &_| action(engine, finding, Direction::Input, &obligations);

@@ -8,7 +8,7 @@ use crate::{
     audit::{DlpFinding, DlpResult},
     clock::Timestamp,
     dlp::{Action, Direction, Engine, Finding, Findings},
-    policy::{Decision, Named, Obligation, Principal, Shadow},
+    policy::{Decision, Named, Notice, Obligation, Principal, Shadow},
     refusal::Refusal,
 };
 
@@ -48,6 +48,8 @@ pub struct Ruling {
     pub dlp_result: DlpResult,
     /// What the decision looked at, as events keep it.
     pub inputs: Box<Map<String, Value>>,
+    /// Whom to tell.
+    pub notices: Vec<Notice>,
 }
 
 /// A call or an answer that must not pass, and why.
@@ -58,6 +60,7 @@ pub struct Denial {
     /// The policy's reason.
     pub reason: String,
     dlp: Option<Direction>,
+    more: Map<String, Value>,
 }
 
 impl Ruling {
@@ -72,6 +75,7 @@ impl Ruling {
             findings: Vec::new(),
             dlp_result: DlpResult::Passed,
             inputs: Box::new(inputs),
+            notices: decision.notices.clone(),
         }
     }
 
@@ -86,6 +90,7 @@ impl Ruling {
             findings: Vec::new(),
             dlp_result: DlpResult::Blocked,
             inputs: Box::default(),
+            notices: Vec::new(),
         }
     }
 
@@ -146,7 +151,13 @@ fn shadow_name(shadow: &Shadow) -> String {
 
 impl Denial {
     pub(super) fn new(ruling: Ruling, reason: String) -> Self {
-        Self { ruling, reason, dlp: None }
+        Self { ruling, reason, dlp: None, more: Map::new() }
+    }
+
+    /// Tells the caller more than the policy and the reason.
+    pub(super) fn telling(mut self, more: Map<String, Value>) -> Self {
+        self.more = more;
+        self
     }
 
     /// Makes it a denial because of what DLP found.
@@ -174,7 +185,7 @@ impl Denial {
             policy: self.ruling.policy.clone(),
             reason: self.reason.clone(),
             dlp,
-            more: Map::new(),
+            more: self.more.clone(),
         }
     }
 }

@@ -167,12 +167,6 @@ impl Findings {
         self.list.iter().map(|finding| u64::from(finding.count)).sum()
     }
 
-    /// Where they are, as JSON Pointers.
-    #[must_use]
-    pub fn pointers(&self) -> Vec<&str> {
-        self.list.iter().map(Finding::pointer).collect()
-    }
-
     /// The names of the detectors that matched, each once, sorted.
     #[must_use]
     pub fn detectors(&self) -> Vec<&str> {

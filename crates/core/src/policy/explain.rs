@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Effect, annotations::Status, decide::Decision};
+use super::{Effect, annotations::Status, decision::Decision};
 
 /// How much is explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -68,7 +68,8 @@ pub struct Considered {
     pub status: Status,
     /// What it said.
     pub outcome: Outcome,
-    /// Each of its clauses, with [`Explain::Full`]. A clause that is never reached has no entry.
+    /// Each of its clauses, with [`Explain::Full`]: the first that does not hold is what counts;
+    /// those after it are shown for what they would say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clauses: Vec<Clause>,
 }

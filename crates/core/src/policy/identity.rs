@@ -1,10 +1,18 @@
 //! Who asks, as policies see it.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+};
 
+use arc_swap::ArcSwapOption;
 use cedar_policy::{Entity, EntityTypeName, EntityUid, RestrictedExpression};
+use cedar_policy_core::ast;
 
-use super::names::{names, principal_type, uid};
+use super::{
+    engine::{Key, Keys, Party},
+    names::{names, principal_type, uid},
+};
 use crate::{id::PrincipalKind, principal::Caller};
 
 /// Who asks, in plain words. Comes from a caller, or from anybody's imagination when it is only
@@ -87,11 +95,18 @@ impl Identity {
 #[derive(Debug)]
 pub struct Principal {
     identity: Identity,
-    pub(super) uid: EntityUid,
-    pub(super) kind: &'static EntityTypeName,
+    pub(super) party: Party,
     /// The principal itself and everything it is in.
     pub(super) entities: HashSet<EntityUid>,
-    pub(super) entity: Entity,
+    pub(super) entity: Arc<ast::Entity>,
+    /// The keys of this principal, and of which set.
+    keys: ArcSwapOption<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    of: Arc<Keys>,
+    keys: Arc<[Key]>,
 }
 
 impl Principal {
@@ -111,9 +126,16 @@ impl Principal {
         // Strings and sets of them always evaluate; a principal without parents and tags fails
         // closed.
         let entity = entity.unwrap_or_else(|_| Entity::with_uid(principal.clone()));
+        let entity: &ast::Entity = entity.as_ref();
         let mut entities = parents;
         entities.insert(principal.clone());
-        Self { identity, uid: principal, kind, entities, entity }
+        Self {
+            identity,
+            party: Party::new(principal),
+            entities,
+            entity: Arc::new(entity.clone()),
+            keys: ArcSwapOption::empty(),
+        }
     }
 
     /// The verified caller, made ready.
@@ -126,5 +148,18 @@ impl Principal {
     #[must_use]
     pub const fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// What is true of this principal among what `keys` know; looked up once for each set.
+    pub(super) fn keys(&self, keys: &Arc<Keys>) -> Arc<[Key]> {
+        if let Some(held) = &*self.keys.load()
+            && Arc::ptr_eq(&held.of, keys)
+        {
+            return Arc::clone(&held.keys);
+        }
+        let found: Arc<[Key]> = keys.of(self.party.uid(), &self.entities).into();
+        let held = Held { of: Arc::clone(keys), keys: Arc::clone(&found) };
+        self.keys.store(Some(Arc::new(held)));
+        found
     }
 }

@@ -71,6 +71,7 @@ fn entity_types() -> Value {
             ("destructive", "Boolean", true),
             ("idempotent", "Boolean", true),
             ("open_world", "Boolean", true),
+            ("risk", "Long", true),
         ]),
     });
     json!({

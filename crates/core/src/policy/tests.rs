@@ -2,14 +2,15 @@
 
 mod binding;
 mod deciding;
+mod drafting;
 mod equivalence;
+mod explaining;
 mod hostile;
-mod inputs;
 mod loading;
 mod records;
 mod starter;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Value, json};
 

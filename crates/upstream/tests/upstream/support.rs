@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
-    call::{Asker, Cleared, ToolCall},
+    call::{Asker, Cleared, Limiter, ToolCall},
     clock::Timestamp,
     dlp::{Engine, FingerprintKey, Settings},
-    policy::{Catalogue, PolicyFile, PolicySet, Principal},
+    policy::{Catalogue, Full, PolicyFile, PolicySet, Principal, Rate},
     principal::{AuthMethod, Caller, Plan, Role, ScopeSet},
     random::Random,
     refusal::{Executed, UpstreamReason},
@@ -86,7 +86,17 @@ fn cleared(name: &str, arguments: Value) -> Cleared<ToolCall> {
     let asker = Asker { caller: &caller, principal: &principal, time, source_ip: None };
     let call = ToolCall::new(tool, arguments, 0).unwrap();
     let scanned = call.scan(&engine, &FingerprintKey::new([7; 32])).unwrap();
-    scanned.decide(&set, &engine, asker).unwrap().fulfil(&engine).unwrap()
+    scanned.decide(&set, &engine, asker).unwrap().fulfil(&engine, &Unlimited).unwrap()
+}
+
+struct Unlimited;
+
+impl Limiter for Unlimited {
+    fn take(&self, _: &str, _: Rate) -> Result<(), Full> {
+        Ok(())
+    }
+
+    fn give_back(&self, _: &str, _: Rate) {}
 }
 
 fn caller() -> Caller {

@@ -9,8 +9,8 @@ use portcullis_core::{
     audit::RecordedDecision,
     clock::Timestamp,
     policy::{
-        DLP_DEFAULT, DlpFacts, Effect, Phase, PolicySet, Principal, Question, TOKEN_SCOPES,
-        TOOL_PINNING,
+        DLP_DEFAULT, DlpFacts, Explain, Indeterminate, Known, Phase, PolicySet, Principal,
+        Question, TOKEN_SCOPES, TOOL_PINNING,
     },
     tool::Tool,
 };
@@ -21,10 +21,9 @@ use tokio::time::Instant;
 
 use super::recorded::{Core, Detached, Facts, Inputs};
 use crate::{
-    policies::SetChange,
     simulate::{
         Options, Sets,
-        judge::{Because, Judged, heard},
+        judge::{Judged, heard},
         report::{Brief, Change},
     },
     tools::ToolTable,
@@ -79,17 +78,10 @@ struct Seen {
     examples: Vec<String>,
 }
 
-/// A tool of the log, and what is another about its policies.
-struct Known {
+/// A tool of the log, and whether both sets have the same policies about it.
+struct Subject {
     tool: Arc<Tool>,
-    changed: Vec<Changed>,
-}
-
-/// A policy that is not the same in both sets.
-struct Changed {
-    id: Arc<str>,
-    effect: Effect,
-    reads: Vec<String>,
+    same: bool,
 }
 
 /// What a replay answers.
@@ -103,10 +95,9 @@ pub(super) struct Report {
 /// A replay: its sets and what it has seen.
 pub(super) struct Player {
     sets: Sets,
-    difference: SetChange,
     tools: Arc<ToolTable>,
     org: String,
-    known: HashMap<String, Option<Known>>,
+    known: HashMap<String, Option<Subject>>,
     principals: HashMap<String, Arc<Principal>>,
     summary: Summary,
     kinds: HashMap<Kind, Seen>,
@@ -135,9 +126,7 @@ impl Player {
         options: &Options,
         sample: Option<f64>,
     ) -> Self {
-        let base = sets.baseline().unwrap_or(&sets.live);
         Self {
-            difference: SetChange::between(base, &sets.candidate),
             sets,
             tools,
             org,
@@ -208,33 +197,12 @@ impl Player {
         if self.known.contains_key(tool) {
             return;
         }
-        let found = self
-            .tools
-            .get(tool)
-            .map(|(tool, _)| Known { changed: self.changed_for(tool), tool: Arc::clone(tool) });
+        let baseline = self.sets.baseline();
+        let same =
+            |tool: &Tool| baseline.is_some_and(|it| self.sets.candidate.is_same_for(it, tool));
+        let found = self.tools.get(tool);
+        let found = found.map(|(tool, _)| Subject { same: same(tool), tool: Arc::clone(tool) });
         self.known.insert(tool.to_owned(), found);
-    }
-
-    /// The policies that can apply to the tool and are not the same in both sets.
-    fn changed_for(&self, tool: &Tool) -> Vec<Changed> {
-        let SetChange { added, changed, removed } = &self.difference;
-        let mut found = Vec::new();
-        let mut add = |set: &PolicySet, ids: &[Arc<str>]| {
-            for id in ids.iter().filter(|id| set.applies_to_tool(id, tool)) {
-                let Some(record) = set.find(id) else { continue };
-                found.push(Changed {
-                    id: Arc::clone(id),
-                    effect: record.effect,
-                    reads: record.reads.clone(),
-                });
-            }
-        };
-        add(&self.sets.candidate, added);
-        add(&self.sets.candidate, changed);
-        let base = self.sets.baseline().unwrap_or(&self.sets.live);
-        add(base, changed);
-        add(base, removed);
-        found
     }
 
     /// `None` when the decision stays as it is.
@@ -262,7 +230,7 @@ impl Player {
         self.summary.evaluated += 1;
         let same_set = core.governance.as_ref().and_then(|it| it.policy_set.as_deref())
             == self.sets.baseline().map(PolicySet::version);
-        if known.changed.is_empty() && same_set {
+        if known.same && same_set {
             return None;
         }
         let key = format!(
@@ -282,18 +250,23 @@ impl Player {
             time: event.occurred_at,
             detached,
             inputs,
+            known: inputs.known(),
             answered: core.outcome.executed == "yes",
         };
-        let before = match self.sets.baseline() {
-            Some(set) => {
-                let before = call.decide(set);
-                let said = before.decision.map(RecordedDecision::as_str);
-                self.summary.drift += usize::from(said != recorded.decision);
-                Some(before)
-            }
-            None => None,
+        let before = self.sets.baseline().map(|set| call.decide(set));
+        if let Some(before) = before.as_ref().filter(|before| before.unknown.is_none()) {
+            let said = before.judged.decision.map(RecordedDecision::as_str);
+            self.summary.drift += usize::from(said != recorded.decision);
+        }
+        let after = match &before {
+            Some(before) if known.same => before.clone(),
+            Some(_) | None => call.decide(&self.sets.candidate),
         };
-        compare(&call, &self.sets.candidate, known, before.as_ref(), recorded)
+        let before = match before {
+            Some(before) if before.unknown.is_none() || !same_set => Before::Asked(before),
+            Some(_) | None => Before::Recorded(recorded),
+        };
+        compare(&self.sets, before, after)
     }
 
     fn add(&mut self, event: &EventRecord, core: &Core<'_>, tool: &str, outcome: Option<Outcome>) {
@@ -393,6 +366,21 @@ impl Player {
     }
 }
 
+/// What a set says, and what it does not know of the call that could turn it.
+#[derive(Clone)]
+struct Said {
+    judged: Judged,
+    unknown: Option<Indeterminate>,
+}
+
+/// What a decision is compared with.
+enum Before {
+    /// What the other set says.
+    Asked(Said),
+    /// What was recorded.
+    Recorded(Brief),
+}
+
 /// One recorded call, ready to be decided again.
 struct Call<'a> {
     principal: &'a Principal,
@@ -400,29 +388,30 @@ struct Call<'a> {
     time: Timestamp,
     detached: &'a Detached<'a>,
     inputs: &'a Inputs<'a>,
+    known: Known,
     /// Whether the tool answered, so that response policies were asked.
     answered: bool,
 }
 
 impl Call<'_> {
     /// What a set says to it, in both phases.
-    fn decide(&self, set: &PolicySet) -> Judged {
+    fn decide(&self, set: &PolicySet) -> Said {
         let request = self.ask(set, Phase::Request);
-        if !self.answered || request.decision != Some(RecordedDecision::Allow) {
+        if !self.answered || request.judged.decision != Some(RecordedDecision::Allow) {
             return request;
         }
         let response = self.ask(set, Phase::Response);
-        match response.decision {
+        match response.judged.decision {
             Some(RecordedDecision::Deny) => response,
             Some(RecordedDecision::Allow) | None => {
-                let mut both = request;
-                both.obligations.extend(response.obligations);
-                both
+                let Said { judged: mut both, unknown } = request;
+                both.obligations.extend(response.judged.obligations);
+                Said { judged: both, unknown: unknown.or(response.unknown) }
             }
         }
     }
 
-    fn ask(&self, set: &PolicySet, phase: Phase) -> Judged {
+    fn ask(&self, set: &PolicySet, phase: Phase) -> Said {
         let Self { principal, tool, inputs, .. } = *self;
         let nothing = Value::Object(serde_json::Map::new());
         let names = |facts: &Facts| -> Vec<String> { facts.findings.clone() };
@@ -432,7 +421,7 @@ impl Call<'_> {
         let output_refs: Vec<&str> = output_names.iter().map(String::as_str).collect();
         let empty = Facts::default();
         let output_facts = inputs.dlp_output.as_ref().unwrap_or(&empty);
-        let decision = set.decide(&Question {
+        let question = Question {
             principal,
             tool,
             input: inputs.input.as_ref().unwrap_or(&nothing),
@@ -444,8 +433,9 @@ impl Call<'_> {
             source_ip: self.detached.source_ip,
             bytes: inputs.request.bytes,
             mfa: inputs.request.mfa,
-        });
-        heard(decision, &[]).0
+        };
+        let examined = set.examine(&question, &self.known, Explain::Determining);
+        Said { judged: heard(examined.decision, &[]).0, unknown: examined.indeterminate }
     }
 }
 
@@ -473,37 +463,35 @@ fn untellable(before: Brief, missing: Vec<String>) -> Outcome {
     Outcome { change: Change::Indeterminate, before, after, missing }
 }
 
-fn compare(
-    call: &Call<'_>,
-    candidate: &PolicySet,
-    known: &Known,
-    before: Option<&Judged>,
-    recorded: Brief,
-) -> Option<Outcome> {
-    let after = match (before, known.changed.is_empty()) {
-        (Some(before), true) => before.clone(),
-        (Some(_) | None, _) => call.decide(candidate),
+fn compare(sets: &Sets, before: Before, after: Said) -> Option<Outcome> {
+    let (change, before, unknown_before) = match before {
+        Before::Asked(Said { judged, unknown }) => {
+            (Change::between(&judged, &after.judged), Brief::of(&judged), unknown)
+        }
+        Before::Recorded(recorded) => (since(&recorded, &after.judged), recorded, None),
     };
-    let (change, before) = match before {
-        Some(before) => (Change::between(before, &after), Brief::of(before)),
-        None => (since(&recorded, &after), recorded),
+    let turned = |unknown: Option<&Indeterminate>| unknown.is_some_and(|it| could_differ(sets, it));
+    let change = match (turned(after.unknown.as_ref()), turned(unknown_before.as_ref())) {
+        (false, false) => change,
+        (true, false) if before.decision == Some("allow") => Change::MaybeDenied,
+        (true, false) => Change::MaybeAllowed,
+        (_, true) => Change::Indeterminate,
     };
-    let unknown: Vec<&Changed> = known
-        .changed
-        .iter()
-        .filter(|changed| changed.reads.iter().any(|path| !call.inputs.tells(path)))
-        .collect();
-    let mut missing: Vec<String> = unknown
-        .iter()
-        .flat_map(|changed| changed.reads.iter().filter(|path| !call.inputs.tells(path)).cloned())
-        .collect();
-    missing.sort();
-    missing.dedup();
-    let change = doubted(change, &before, &after, &unknown);
     if change == Change::None {
         return None;
     }
-    Some(Outcome { change, before, after: Brief::of(&after), missing })
+    let missing = after.unknown.or(unknown_before).map(|unknown| unknown.missing);
+    let missing = missing.unwrap_or_default();
+    Some(Outcome { change, before, after: Brief::of(&after.judged), missing })
+}
+
+/// Whether a policy that cannot be told is another in the two sets: one that is the same in both
+/// says the same in both, whatever it says.
+fn could_differ(sets: &Sets, unknown: &Indeterminate) -> bool {
+    let version =
+        |set: &PolicySet, id: &str| set.find(id).and_then(|record| record.version.clone());
+    let Some(baseline) = sets.baseline() else { return true };
+    unknown.policies.iter().any(|id| version(baseline, id) != version(&sets.candidate, id))
 }
 
 /// What became of a recorded decision, of which the obligations are not known.
@@ -513,26 +501,6 @@ fn since(recorded: &Brief, after: &Judged) -> Change {
         (Some("deny"), Some("allow")) => Change::NewlyAllowed,
         _ if recorded.policy != after.policy => Change::PolicyChanged,
         _ => Change::None,
-    }
-}
-
-/// A change is certain unless a policy that is not the same in both sets reads something that the
-/// event does not tell, and could turn the decision.
-fn doubted(change: Change, before: &Brief, after: &Judged, unknown: &[&Changed]) -> Change {
-    let any = |effect: Effect| unknown.iter().any(|changed| changed.effect == effect);
-    let decided = |judged: &Judged| {
-        judged.policy.as_ref().is_some_and(|id| unknown.iter().any(|changed| changed.id == *id))
-            || judged.cause == Because::PolicyError
-    };
-    if unknown.is_empty() {
-        return change;
-    }
-    match (before.decision, change) {
-        (Some("allow"), Change::NewlyDenied) if !decided(after) && !any(Effect::Permit) => change,
-        (Some("allow"), _) => Change::MaybeDenied,
-        (Some("deny"), Change::NewlyAllowed) if !decided(after) && !any(Effect::Forbid) => change,
-        (Some("deny"), _) => Change::MaybeAllowed,
-        _ => Change::Indeterminate,
     }
 }
 

@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap, net::IpAddr};
 
 use portcullis_core::{
     id::PrincipalKind,
-    policy::{Agent, Identity},
+    policy::{Agent, Identity, Known},
 };
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
@@ -78,10 +78,8 @@ pub(super) struct Inputs<'a> {
     pub(super) dlp_output: Option<Facts>,
     pub(super) input: Option<Value>,
     input_paths: Vec<String>,
-    input_withheld: Vec<String>,
     pub(super) output: Option<Value>,
     output_paths: Vec<String>,
-    output_withheld: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -110,21 +108,10 @@ struct Memberships {
 }
 
 impl Inputs<'_> {
-    /// Whether the event tells what stands at `path`, such as `context.input.amount`.
-    pub(super) fn tells(&self, path: &str) -> bool {
-        let (kept, withheld) = match path.split(['.', '[']).nth(1) {
-            Some("input") => (&self.input_paths, &self.input_withheld),
-            Some("output") => (&self.output_paths, &self.output_withheld),
-            // Everything else is kept whole.
-            Some(_) | None => return true,
-        };
-        let within = |inner: &str, outer: &str| {
-            inner.strip_prefix(outer).is_some_and(|rest| {
-                rest.is_empty() || rest.starts_with('.') || rest.starts_with('[')
-            })
-        };
-        let touched = |other: &String| within(path, other) || within(other, path);
-        kept.iter().any(|kept| within(path, kept)) && !withheld.iter().any(touched)
+    /// What of the call the event tells.
+    pub(super) fn known(&self) -> Known {
+        let paths = self.input_paths.iter().chain(&self.output_paths);
+        Known::only(paths.map(String::as_str))
     }
 
     /// Who called.
@@ -148,33 +135,6 @@ impl Inputs<'_> {
             claims: claims.collect(),
             agent,
             ..Identity::new(kind, id, org.to_owned())
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_event_tells_what_it_kept_and_did_not_withhold() {
-        let inputs: Inputs<'_> = serde_json::from_str(
-            r#"{"input_paths": ["context.input.a", "context.input.to.name"],
-                "input_withheld": ["context.input.to"]}"#,
-        )
-        .unwrap();
-
-        for (path, told) in [
-            ("context.input.a", true),
-            ("context.input.a.b", true),
-            ("context.input.ab", false),
-            ("context.input", false),
-            ("context.input.to.name", false),
-            ("context.output.a", false),
-            ("context.request.time", true),
-            ("context.dlp.findings", true),
-        ] {
-            assert_eq!(inputs.tells(path), told, "{path}");
         }
     }
 }

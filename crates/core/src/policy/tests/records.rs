@@ -136,8 +136,8 @@ fn an_unchanged_policy_keeps_its_moment_across_a_reload() {
     let first = loaded(RULES, &github());
     let text = RULES.replace("prod-*", "live-*");
 
-    let second = PolicySet::load(vec![file(&text)], &catalogue(&github()), &DETECTORS, later);
-    let second = second.unwrap().after(&first);
+    let second = first.reload(vec![file(&text)], &catalogue(&github()), &DETECTORS, later);
+    let second = second.unwrap();
 
     assert_eq!(second.find("all").unwrap().updated_at, Timestamp::default());
     assert_eq!(second.find("no-prod-writes").unwrap().updated_at, later);
