@@ -113,7 +113,7 @@ impl Court<'_> {
         };
         let names = Names { input: refs(&input), output: output.as_ref().map(refs) };
         let question = question(case, &input, output.as_ref(), &names);
-        let examined = set.examine(&question, &Known::everything(), explain.unwrap_or_default());
+        let examined = set.examine(&question, &Known::everything(), depth(explain));
         let explained = explain.map(|explain| explained(&examined, explain));
         let decision = examined.decision;
         let (direction, looked) = match (case.phase, output) {
@@ -192,17 +192,26 @@ impl Court<'_> {
     }
 }
 
+/// How deep to look: permits that nearly applied are only found by looking at each.
+const fn depth(explain: Option<Explain>) -> Explain {
+    match explain {
+        None => Explain::Determining,
+        Some(Explain::Determining | Explain::Candidates) => Explain::Candidates,
+        Some(Explain::Full) => Explain::Full,
+    }
+}
+
 /// Why it is so: the permits that nearly applied and, as far as asked, what each policy said.
 fn explained(examined: &Examined, explain: Explain) -> Value {
-    let mut shown = json!({ "near_misses": examined.near_misses });
+    let near_misses = &examined.near_misses;
     match explain {
-        Explain::Determining => {}
-        Explain::Candidates | Explain::Full => {
-            shown["considered"] = json!(examined.considered);
-            shown["candidates"] = json!(examined.candidates);
-        }
+        Explain::Determining => json!({ "near_misses": near_misses }),
+        Explain::Candidates | Explain::Full => json!({
+            "near_misses": near_misses,
+            "considered": examined.considered,
+            "candidates": examined.candidates,
+        }),
     }
-    shown
 }
 
 struct Names<'a> {

@@ -24,7 +24,7 @@ on_both! {
         let first = set("sha256:x", &[("a", "sha256:1"), ("b", "sha256:3")]);
         store.keep_policy_set(&first, &[a1.clone(), b.clone()], NOW).await.unwrap();
         let second = set("sha256:y", &[("a", "sha256:2"), ("b", "sha256:3")]);
-        store.keep_policy_set(&second, &[a2.clone()], NOW).await.unwrap();
+        store.keep_policy_set(&second, std::slice::from_ref(&a2), NOW).await.unwrap();
 
         let found = store.find_policy_set("sha256:x").await.unwrap().unwrap();
         assert_eq!(found.records, [a1.record.clone(), b.record.clone()]);

@@ -263,7 +263,9 @@ impl Player {
             Some(_) | None => call.decide(&self.sets.candidate),
         };
         let before = match before {
-            Some(before) if before.unknown.is_none() || !same_set => Before::Asked(before),
+            Some(before) if before.unknown.is_none() || !same_set => {
+                Before::Asked(Box::new(before))
+            }
             Some(_) | None => Before::Recorded(recorded),
         };
         compare(&self.sets, before, after)
@@ -376,7 +378,7 @@ struct Said {
 /// What a decision is compared with.
 enum Before {
     /// What the other set says.
-    Asked(Said),
+    Asked(Box<Said>),
     /// What was recorded.
     Recorded(Brief),
 }
@@ -465,7 +467,8 @@ fn untellable(before: Brief, missing: Vec<String>) -> Outcome {
 
 fn compare(sets: &Sets, before: Before, after: Said) -> Option<Outcome> {
     let (change, before, unknown_before) = match before {
-        Before::Asked(Said { judged, unknown }) => {
+        Before::Asked(said) => {
+            let Said { judged, unknown } = *said;
             (Change::between(&judged, &after.judged), Brief::of(&judged), unknown)
         }
         Before::Recorded(recorded) => (since(&recorded, &after.judged), recorded, None),

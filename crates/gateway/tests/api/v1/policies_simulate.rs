@@ -273,3 +273,29 @@ async fn findings_can_be_imagined_and_are_otherwise_looked_for() {
     assert_eq!(said(&found), ["deny no-mail"]);
     assert_eq!(found.at("/data/results/0/dlp/findings"), &json!(["email"]));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_denial_by_default_names_the_permit_that_nearly_applied_and_more_when_asked() {
+    let policies = r#"@id("small") permit (principal, action == Mcp::Action::"sample:list_items", resource)
+        when { context.input has limit && context.input.limit <= 3 };
+        @id("notes") permit (principal, action == Mcp::Action::"sample:create_note", resource);"#;
+    let gateway = gateway().sample().policies(policies).start();
+    let who = admin(&gateway);
+    let mut body = call(5);
+
+    let plain = simulate(&gateway, &who, &body).await;
+    body["options"] = json!({"explain": "full"});
+    let full = simulate(&gateway, &who, &body).await;
+    body["options"] = json!({"explain": "none"});
+    let none = simulate(&gateway, &who, &body).await;
+
+    assert_eq!(said(&plain), ["deny default-deny"]);
+    assert_eq!(plain.at("/data/results/0/cause"), "default_deny");
+    let miss = plain.at("/data/results/0/explain/near_misses/0");
+    assert_eq!((&miss["policy"], &miss["outcome"]), (&json!("small"), &json!("false")));
+    assert!(miss["clause"].as_str().unwrap().contains("limit <= 3"), "{miss}");
+    let candidates = full.at("/data/results/0/explain/candidates").as_array().unwrap();
+    assert_eq!(candidates.len(), 1, "{}", full.text);
+    assert_eq!(candidates[0]["clauses"].as_array().unwrap().len(), 2, "{}", full.text);
+    assert_eq!(none.at("/data/results/0").get("explain"), None);
+}
