@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use portcullis_core::{
     clock::Timestamp,
     dlp::{Detector, Engine},
-    policy::{Catalogue, Effect, PolicyError, PolicyFile, PolicyRecord, PolicySet},
+    policy::{Catalogue, Effect, FACTS_FILE, PolicyError, PolicyFile, PolicyRecord, PolicySet},
     principal::Scope,
     refusal::Refusal,
 };
@@ -40,7 +40,8 @@ impl PolicyFolder {
         &self.0
     }
 
-    /// Reads every `*.cedar` file below the folder, in the order of their paths.
+    /// Reads every `*.cedar` file below the folder and the file of facts in it, in the order of
+    /// their paths.
     pub fn read(&self) -> io::Result<Vec<PolicyFile>> {
         let mut files = Vec::new();
         self.collect(&self.0, MAX_DEPTH, &mut files)?;
@@ -60,7 +61,7 @@ impl PolicyFolder {
             let kind = fs::metadata(&path)?;
             if kind.is_dir() && depth > 0 {
                 self.collect(&path, depth - 1, files)?;
-            } else if path.extension().is_some_and(|extension| extension == "cedar") {
+            } else if self.is_read(&path) {
                 if kind.len() > MAX_FILE || files.len() >= MAX_FILES {
                     let message = format!("`{}` is over the limits", path.display());
                     return Err(io::Error::other(message));
@@ -71,6 +72,14 @@ impl PolicyFolder {
             }
         }
         Ok(())
+    }
+}
+
+impl PolicyFolder {
+    /// Policies, wherever they are, and the one file of facts.
+    fn is_read(&self, path: &Path) -> bool {
+        path.extension().is_some_and(|extension| extension == "cedar")
+            || path == self.0.join(FACTS_FILE)
     }
 }
 

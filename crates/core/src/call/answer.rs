@@ -81,6 +81,7 @@ impl Scanned<Answer> {
             principal: asker.principal,
             tool: call.tool(),
             input: call.input(),
+            facts: None,
             phase: Phase::Response,
             dlp: DlpFacts {
                 detectors: &input_detectors,

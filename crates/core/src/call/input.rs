@@ -60,6 +60,7 @@ impl Scanned<ToolCall> {
             principal: asker.principal,
             tool: &self.inner.tool,
             input: &self.inner.input,
+            facts: None,
             phase: Phase::Request,
             dlp: DlpFacts {
                 detectors: &detectors,
