@@ -91,6 +91,7 @@ impl PolicySet {
         };
         let mut all: Vec<Placed> = self.policies.iter().filter(stays).cloned().collect();
         all.extend(new.iter().cloned());
+        all.sort_by(|a, b| a.policy.id.cmp(&b.policy.id));
         for placed in &mut all {
             if let Some(status) = changes.statuses.get(&*placed.policy.id)
                 && placed.policy.annotations.status != *status

@@ -154,3 +154,16 @@ fn a_draft_of_a_set_with_a_policy_that_no_longer_fits_keeps_it_and_its_mark() {
     assert!(!draft.find("limit").unwrap().validation.valid);
     assert_eq!(said(&ask(&draft, &changed[0], &json!({}))), "deny policy-error");
 }
+
+#[test]
+fn an_addition_is_checked_wherever_its_name_stands_among_the_others() {
+    let set = loaded(RULES, &tools());
+    for id in ["a", "c", "zz"] {
+        let text =
+            format!("@id(\"{id}\") permit (principal, action, resource) when {{ context.inptu.x }};");
+
+        let errors = set.draft(&upsert(&text), Timestamp::default()).unwrap_err();
+
+        assert_eq!(errors[0].code, "unknown_attribute", "{id}");
+    }
+}
