@@ -59,7 +59,7 @@ pub struct Denial {
     /// The policy's reason.
     pub reason: String,
     dlp: Option<Direction>,
-    more: Map<String, Value>,
+    more: Box<Map<String, Value>>,
 }
 
 impl Ruling {
@@ -146,12 +146,12 @@ fn shadow_name(shadow: &Shadow) -> String {
 
 impl Denial {
     pub(super) fn new(ruling: Ruling, reason: String) -> Self {
-        Self { ruling, reason, dlp: None, more: Map::new() }
+        Self { ruling, reason, dlp: None, more: Box::default() }
     }
 
     /// Tells the caller more than the policy and the reason.
     pub(super) fn telling(mut self, more: Map<String, Value>) -> Self {
-        self.more = more;
+        *self.more = more;
         self
     }
 
@@ -180,7 +180,7 @@ impl Denial {
             policy: self.ruling.policy.clone(),
             reason: self.reason.clone(),
             dlp,
-            more: self.more.clone(),
+            more: (*self.more).clone(),
         }
     }
 }
