@@ -245,8 +245,8 @@ impl App {
     /// Tells every org's log that this node begins to serve, and keeps what it serves by.
     pub fn started(self: &Arc<Self>) {
         self.tell_every_org(EventType::SystemStarted, installation("node", &self.node), None);
-        self.keep_set(&self.policies.current());
         if let Some(files) = self.policies.take_opened() {
+            self.keep_set(&self.policies.current(), &files);
             self.keep_last_good(&files);
         }
     }

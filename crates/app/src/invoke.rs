@@ -195,7 +195,9 @@ impl App {
         };
         let key = self.fingerprint_key(ready.ctx.caller().org_id);
         let scanned = answer.scan(&self.dlp, &key)?;
-        scanned.decide(&ready.call, &ready.policies, ready.ctx.asker())?.fulfil(&self.dlp)
+        scanned
+            .decide(&ready.call, &ready.policies, &self.dlp, ready.ctx.asker())?
+            .fulfil(&self.dlp)
     }
 }
 

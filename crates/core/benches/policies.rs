@@ -186,6 +186,7 @@ fn question<'a>(principal: &'a Principal, tool: &'a Tool, input: &'a Value) -> Q
         principal,
         tool,
         input,
+        facts: None,
         phase: Phase::Request,
         dlp: DlpFacts { detectors: &["email"], count: 2, max_severity: 1 },
         output: None,

@@ -17,6 +17,7 @@ mod decision;
 mod draft;
 mod examine;
 mod explain;
+mod facts;
 mod identity;
 mod known;
 mod names;
@@ -51,9 +52,10 @@ use self::{
     binding::{Binding, Slots, Surroundings},
     decide::Frame,
     engine::{CORE, Evaluator, Keys},
+    facts::Declared,
     policies::Policies,
     slot::Slot,
-    source::{Parser, Placed},
+    source::{Parser, Placed, SourceFile},
 };
 pub use self::{
     access::{Access, Accesses},
@@ -62,6 +64,7 @@ pub use self::{
     decision::{Cause, Decision, Errored, Named, Notice, Obligation, Shadow, Verdict, Would},
     draft::{Changes, Difference},
     explain::{Clause, Considered, Examined, Explain, Indeterminate, NearMiss, Outcome},
+    facts::FACTS_FILE,
     identity::{Agent, Identity, Principal},
     known::Known,
     obligations::Channel,
@@ -201,15 +204,25 @@ impl PolicySet {
 
     fn build(
         files: Vec<PolicyFile>,
-        surroundings: Surroundings,
+        mut surroundings: Surroundings,
         was: Option<&Self>,
         loaded_at: Timestamp,
     ) -> Result<Self, Vec<PolicyError>> {
+        let (facts, files): (Vec<PolicyFile>, Vec<PolicyFile>) =
+            files.into_iter().partition(|file| file.path == FACTS_FILE);
+        let mut errors = Vec::new();
+        if let Some(file) = facts.into_iter().next() {
+            match Declared::parse(&SourceFile::new(file)) {
+                Ok(declared) => surroundings.declared = Arc::new(declared),
+                Err(found) => errors.extend(found),
+            }
+        }
         // Another list of names can make what was right wrong.
         let same = was.filter(|set| set.surroundings.names() == surroundings.names());
         let known = same.map(|set| set.policies.by_source()).unwrap_or_default();
         let parser = Parser { names: surroundings.names(), known };
-        let (placed, mut errors) = parser.parse(files);
+        let (placed, found) = parser.parse(files);
+        errors.extend(found);
         let policies = Arc::new(Policies::new(placed));
         let binding = Binding::of(policies, surroundings.clone(), was);
         errors.extend(binding.errors());
@@ -235,7 +248,7 @@ impl PolicySet {
             same.map_or(loaded_at, |record| record.updated_at)
         };
         let records = binding.records(since);
-        let version = version(&binding.policies);
+        let version = version(&binding.policies, &binding.surroundings.declared);
         let Binding { policies, surroundings, slots, keys, .. } = binding;
         let evaluator = was.map_or(&CORE as &dyn Evaluator, |set| set.evaluator);
         let board = OnceLock::new();
@@ -302,7 +315,10 @@ impl PolicySet {
             return Arc::clone(slot);
         }
         let mut keys = Keys::clone(&self.keys);
-        with_stack(|| Slot::build(&self.policies, tool, None, &mut keys))
+        with_stack(|| {
+            let Surroundings { declared, .. } = &self.surroundings;
+            Slot::build(&self.policies, declared, tool, None, &mut keys)
+        })
     }
 }
 
@@ -321,7 +337,8 @@ fn with_stack<T>(work: impl FnOnce() -> T) -> T {
 
 fn surroundings(catalogue: &Catalogue, detectors: &[&str]) -> Surroundings {
     let detectors = detectors.iter().map(|name| (*name).to_owned()).collect();
-    Surroundings { catalogue: Arc::new(catalogue.clone()), detectors: Arc::new(detectors) }
+    let (catalogue, detectors) = (Arc::new(catalogue.clone()), Arc::new(detectors));
+    Surroundings { catalogue, detectors, declared: Arc::default() }
 }
 
 fn sorted(mut errors: Vec<PolicyError>) -> Vec<PolicyError> {
@@ -330,9 +347,9 @@ fn sorted(mut errors: Vec<PolicyError>) -> Vec<PolicyError> {
     errors
 }
 
-fn version(policies: &Policies) -> Arc<str> {
+fn version(policies: &Policies, declared: &Declared) -> Arc<str> {
     let line = |placed: &Placed| format!("{} {}\n", placed.policy.id, placed.policy.digest);
-    let lines: Vec<String> = policies.iter().map(line).collect();
+    let lines: Vec<String> = policies.iter().map(line).chain(declared.lines()).collect();
     let lines: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
     json::sha256(&lines).into()
 }

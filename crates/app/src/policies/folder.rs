@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use portcullis_core::policy::PolicyFile;
+use portcullis_core::policy::{FACTS_FILE, PolicyFile};
 
 /// The largest policy file that is read, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -30,12 +30,19 @@ impl PolicyFolder {
         &self.0
     }
 
-    /// Reads every `*.cedar` file below the folder, in the order of their paths.
+    /// Reads every `*.cedar` file below the folder and the file of facts in it, in the order of
+    /// their paths.
     pub fn read(&self) -> io::Result<Vec<PolicyFile>> {
         let mut files = Vec::new();
         self.collect(&self.0, MAX_DEPTH, &mut files)?;
         files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(files)
+    }
+
+    /// Policies, wherever they are, and the one file of facts.
+    fn is_read(&self, path: &Path) -> bool {
+        path.extension().is_some_and(|extension| extension == "cedar")
+            || path == self.0.join(FACTS_FILE)
     }
 
     fn collect(&self, folder: &Path, depth: usize, files: &mut Vec<PolicyFile>) -> io::Result<()> {
@@ -50,7 +57,7 @@ impl PolicyFolder {
             let kind = fs::metadata(&path)?;
             if kind.is_dir() && depth > 0 {
                 self.collect(&path, depth - 1, files)?;
-            } else if path.extension().is_some_and(|extension| extension == "cedar") {
+            } else if self.is_read(&path) {
                 if kind.len() > MAX_FILE || files.len() >= MAX_FILES {
                     let message = format!("`{}` is over the limits", path.display());
                     return Err(io::Error::other(message));

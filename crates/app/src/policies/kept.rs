@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use portcullis_core::{
-    policy::{PolicyFile, PolicySet},
+    policy::{FACTS_FILE, PolicyFile, PolicySet},
     principal::Scope,
     refusal::Refusal,
 };
@@ -14,15 +14,16 @@ use crate::{App, Ctx, store_failed};
 
 impl App {
     /// Keeps the set in the store. Runs beside: until it is done, the set is in the folder.
-    pub(crate) fn keep_set(self: &Arc<Self>, set: &Arc<PolicySet>) {
+    pub(crate) fn keep_set(self: &Arc<Self>, set: &Arc<PolicySet>, files: &[PolicyFile]) {
         let (app, set) = (Arc::clone(self), Arc::clone(set));
+        let facts = files.iter().find(|file| file.path == FACTS_FILE);
+        let files = json!({ FACTS_FILE: facts.map(|file| &file.text) }).to_string();
         self.tasks.spawn(async move {
             let policies: Vec<PolicyVersion> =
                 set.records().iter().filter_map(version_of).collect();
             let members = policies.iter().map(|kept| (kept.id.as_str(), kept.version.as_str()));
             let members = members.collect();
-            let kept =
-                NewPolicySet { version: set.version(), members, files: json!({}).to_string() };
+            let kept = NewPolicySet { version: set.version(), members, files };
             if let Err(error) = app.store.keep_policy_set(&kept, &policies, app.clock.now()).await {
                 store_failed(&error);
             }
@@ -56,7 +57,11 @@ impl App {
             let path = record.pointer("/origin/path").and_then(Value::as_str).unwrap_or("kept");
             Some(PolicyFile { path: path.to_owned(), text })
         };
-        Ok(set.records.iter().map(file).collect())
+        let others: Value = serde_json::from_str(&set.files).unwrap_or_default();
+        let facts = others.get(FACTS_FILE).and_then(Value::as_str);
+        let facts =
+            facts.map(|text| PolicyFile { path: FACTS_FILE.to_owned(), text: text.to_owned() });
+        Ok(set.records.iter().map(file).chain(facts.map(Some)).collect())
     }
 }
 

@@ -164,7 +164,7 @@ impl App {
         }
         tracing::info!(version = set.version(), "another policy set is in force");
         self.keep_last_good(files);
-        self.keep_set(&set);
+        self.keep_set(&set, files);
         self.policy_set_changed(&set, current);
     }
 

@@ -238,6 +238,7 @@ fn question<'a>(
         principal: &case.principal,
         tool: &case.tool,
         input: &case.input,
+        facts: None,
         phase: case.phase,
         dlp: facts(input, &names.input),
         output: case.output.as_ref(),

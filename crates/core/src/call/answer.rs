@@ -83,6 +83,7 @@ impl Scanned<Answer> {
         self,
         call: &Cleared<ToolCall>,
         set: &PolicySet,
+        engine: &Engine,
         asker: Asker<'_>,
     ) -> Result<Permitted<Answer>, Denial> {
         let detectors = self.findings.detectors();
@@ -91,6 +92,7 @@ impl Scanned<Answer> {
             principal: asker.principal,
             tool: call.tool(),
             input: call.input(),
+            facts: None,
             phase: Phase::Response,
             dlp: DlpFacts {
                 detectors: &input_detectors,
@@ -109,7 +111,7 @@ impl Scanned<Answer> {
             mfa: false,
         };
         let decision = set.decide(&question);
-        let inputs = inputs(set, &question, &self.pointers());
+        let inputs = inputs(set, engine, &question, &self.pointers());
         match &decision.verdict {
             Verdict::Deny { policy, reason, reads_dlp, .. } => {
                 let blocked = *reads_dlp && !self.findings.is_empty();

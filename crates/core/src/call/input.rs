@@ -61,6 +61,7 @@ impl Scanned<ToolCall> {
             principal: asker.principal,
             tool: &self.inner.tool,
             input: &self.inner.input,
+            facts: None,
             phase: Phase::Request,
             dlp: DlpFacts {
                 detectors: &detectors,
@@ -75,7 +76,7 @@ impl Scanned<ToolCall> {
             mfa: false,
         };
         let decision = set.decide(&question);
-        let inputs = inputs(set, &question, &pointers(&self.findings));
+        let inputs = inputs(set, engine, &question, &pointers(&self.findings));
         let default = |finding: &_| engine.default_action(finding, Direction::Input);
         match &decision.verdict {
             Verdict::Deny { policy, reason, reads_dlp, .. } => {

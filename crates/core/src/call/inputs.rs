@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    dlp::Findings,
+    dlp::{Engine, Findings, FingerprintKey},
     policy::{DlpFacts, Phase, PolicySet, Projection, Question},
 };
 
@@ -18,10 +18,11 @@ const MAX_MEMBER: usize = 4096;
 /// something was found is not kept and its paths are not listed; neither is one that is too large.
 pub(super) fn inputs(
     set: &PolicySet,
+    engine: &Engine,
     question: &Question<'_>,
     found: &[&str],
 ) -> Map<String, Value> {
-    let Projection { paths, input, output } = set.project(question);
+    let Projection { paths, input, facts, output } = set.project(question);
     let mut kept = Map::new();
     match question.phase {
         Phase::Request => {
@@ -30,6 +31,9 @@ pub(super) fn inputs(
             kept.insert("request".to_owned(), request);
             keep_dlp(&mut kept, "dlp", &question.dlp);
             keep("input", &paths, input, found, &mut kept);
+            let found = if found.is_empty() { Vec::new() } else { looked_through(engine, &facts) };
+            let found: Vec<&str> = found.iter().map(String::as_str).collect();
+            keep("facts", &paths, facts, &found, &mut kept);
         }
         Phase::Response => {
             if let Some(facts) = &question.dlp_output {
@@ -41,6 +45,16 @@ pub(super) fn inputs(
         }
     }
     kept
+}
+
+/// What DLP finds in facts: they are made of the input, so what was found there may be in them.
+/// Facts that cannot be looked through are kept no more than those with findings.
+fn looked_through(engine: &Engine, facts: &Value) -> Vec<String> {
+    // The fingerprints are not used, so neither is the key.
+    match engine.scan(facts, &FingerprintKey::new([0; 32])) {
+        Ok(findings) => pointers(&findings).into_iter().map(str::to_owned).collect(),
+        Err(_) => vec![String::new()],
+    }
 }
 
 /// Where something was found.
@@ -185,6 +199,7 @@ mod tests {
             principal: &Principal::new(identity),
             tool: &tool,
             input: value,
+            facts: None,
             phase,
             dlp: nothing,
             output: (phase == Phase::Response).then_some(value),
@@ -194,7 +209,8 @@ mod tests {
             bytes: 10,
             mfa: false,
         };
-        Value::Object(inputs(&set, &question, found))
+        let engine = Engine::new(&crate::dlp::Settings::default()).unwrap();
+        Value::Object(inputs(&set, &engine, &question, found))
     }
 
     #[test]

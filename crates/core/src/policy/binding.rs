@@ -11,6 +11,7 @@ use super::{
     catalogue::Catalogue,
     check::{self, NameCheck, Problem},
     engine::Keys,
+    facts::Declared,
     policies::Policies,
     record::BUILTINS,
     slot::Slot,
@@ -23,6 +24,7 @@ use crate::clock::Timestamp;
 pub(super) struct Surroundings {
     pub(super) catalogue: Arc<Catalogue>,
     pub(super) detectors: Arc<BTreeSet<String>>,
+    pub(super) declared: Arc<Declared>,
 }
 
 impl Surroundings {
@@ -57,13 +59,13 @@ impl Binding {
         for placed in policies.iter() {
             keys.intern(&placed.policy.rule.scope.principal);
         }
-        let catalogue = &surroundings.catalogue;
+        let Surroundings { catalogue, declared, .. } = &surroundings;
         let slots = catalogue.tools().map(|tool| {
             let known = was.and_then(|set| set.slots.get(tool.id.as_str()));
-            (tool.id.as_str().to_owned(), Slot::build(&policies, tool, known, &mut keys))
+            (tool.id.as_str().to_owned(), Slot::build(&policies, declared, tool, known, &mut keys))
         });
         let slots = slots.collect();
-        let check = |placed: &Placed| check::names_of(&placed.policy, catalogue);
+        let check = |placed: &Placed| check::names_of(&placed.policy, catalogue, declared);
         let checks = policies.iter().map(check).collect();
         let keys = match was.filter(|set| set.keys.len() == keys.len()) {
             Some(same) => Arc::clone(&same.keys),

@@ -1,7 +1,7 @@
 //! Which tools are known, and the facts about one that policies can name.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
@@ -152,7 +152,8 @@ impl Hints {
 }
 
 impl ToolFacts {
-    pub(super) fn of(tool: &Tool) -> Self {
+    /// `labels` are those that the operator gave the tool.
+    pub(super) fn of(tool: &Tool, labels: &[&str]) -> Self {
         let hints = Hints::of(tool);
         let provider_group = format!("{}:*", tool.id.provider());
         let mut groups = vec![provider_group.clone(), EVERYTHING.to_owned()];
@@ -163,10 +164,11 @@ impl ToolFacts {
             near: Some(uid(&names().action, &provider_group)),
             within: groups.iter().map(|group| uid(&names().action, group)).collect(),
         };
+        let labels = labels.iter().map(|label| uid(&names().label, label));
         let resource = Member {
             uid: uid(&names().tool, tool.id.as_str()),
             near: Some(provider.clone()),
-            within: HashSet::from([provider]),
+            within: labels.chain([provider]).collect(),
         };
         Self {
             id: tool.id.as_str().to_owned(),

@@ -11,6 +11,7 @@ use super::{
     PolicyError,
     catalogue::{Catalogue, Known, ToolFacts, is_group},
     engine::ActionScope,
+    facts::Declared,
     names::names,
     schema::{self, Shapes},
     source::{Compiled, Placed, label_offset},
@@ -47,11 +48,11 @@ pub(super) struct NameCheck {
 }
 
 /// Checks every entity that the policy names against the catalogue.
-pub(super) fn names_of(policy: &Compiled, catalogue: &Catalogue) -> NameCheck {
+pub(super) fn names_of(policy: &Compiled, catalogue: &Catalogue, declared: &Declared) -> NameCheck {
     let mut check = NameCheck::default();
     let literals: BTreeSet<&EntityUid> = policy.literals.iter().collect();
     for literal in literals {
-        check_literal(policy, literal, catalogue, &mut check);
+        check_literal(policy, literal, (catalogue, declared), &mut check);
     }
     check_scope(policy, &mut check);
     check
@@ -60,7 +61,7 @@ pub(super) fn names_of(policy: &Compiled, catalogue: &Catalogue) -> NameCheck {
 fn check_literal(
     policy: &Compiled,
     literal: &EntityUid,
-    catalogue: &Catalogue,
+    (catalogue, declared): (&Catalogue, &Declared),
     check: &mut NameCheck,
 ) {
     let (kind, id) = (literal.type_name(), literal.id().unescaped());
@@ -76,7 +77,7 @@ fn check_literal(
     } else if *kind == names().provider {
         ("unknown_provider", catalogue.provider(id))
     } else {
-        check.warnings.extend(unknown_member(literal));
+        check.warnings.extend(unknown_member(literal, declared));
         return;
     };
     let problem = match known {
@@ -93,8 +94,8 @@ fn check_literal(
     check.problems.push(Problem::new(offset, code, problem));
 }
 
-/// Roles and scopes are a closed list; a name outside it matches nobody today.
-fn unknown_member(literal: &EntityUid) -> Option<String> {
+/// Roles, scopes and labels are closed lists; a name outside it matches nobody today.
+fn unknown_member(literal: &EntityUid, declared: &Declared) -> Option<String> {
     use crate::principal::Scope;
 
     let (kind, id) = (literal.type_name(), literal.id().unescaped());
@@ -102,6 +103,8 @@ fn unknown_member(literal: &EntityUid) -> Option<String> {
         ["member", "auditor", "admin", "service"].contains(&id)
     } else if *kind == names().scope {
         id.parse::<Scope>().is_ok()
+    } else if *kind == names().label {
+        declared.knows_label(id)
     } else {
         true
     };

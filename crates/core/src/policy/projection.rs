@@ -3,7 +3,11 @@
 
 use serde_json::{Map, Value};
 
-use super::{PolicySet, question::Question, reads::Paths};
+use super::{
+    PolicySet,
+    question::{self, Question},
+    reads::Paths,
+};
 
 /// The part of a call that its tool's policies read, in either phase and whatever their status.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,7 +17,9 @@ pub struct Projection {
     pub paths: Vec<String>,
     /// The members of the input that are read.
     pub input: Value,
-    /// Those of the structured result, when there was one.
+    /// The facts that are read and could be computed.
+    pub facts: Value,
+    /// The members of the structured result that are read, when there was one.
     pub output: Option<Value>,
 }
 
@@ -30,6 +36,7 @@ impl PolicySet {
         Projection {
             paths: slot.reads.listing(),
             input: of("input", question.input),
+            facts: question::facts_json(question, &slot.shapes, &slot.reads),
             output: question.output.map(|output| of("output", output)),
         }
     }

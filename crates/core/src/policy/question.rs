@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     Phase,
     engine::Plain,
+    facts::Fact,
     identity::Principal,
     reads::Paths,
     schema::Shapes,
@@ -34,6 +35,8 @@ pub struct Question<'a> {
     pub tool: &'a Tool,
     /// The arguments; valid against the tool's input schema.
     pub input: &'a Value,
+    /// Facts that were kept of the call, as an object; computed from the input when there are none.
+    pub facts: Option<&'a Value>,
     /// Before the call or after it.
     pub phase: Phase,
     /// What DLP found in the input.
@@ -62,6 +65,9 @@ pub(super) fn context<'a>(
     wanted: &'a Paths,
 ) -> Result<Plain<'a>, Unreadable> {
     let mut fields = Fields::new();
+    if let Some(wanted) = wanted.member("facts") {
+        fields.push(("facts".into(), Plain::Record(facts(question, shapes, wanted))));
+    }
     if let Some(wanted) = wanted.member("input") {
         let input = values::record(&shapes.input, question.input, wanted, "context.input")?;
         fields.push(("input".into(), input));
@@ -87,6 +93,23 @@ pub(super) fn context<'a>(
         fields.push(("agent".into(), Plain::Record(members)));
     }
     Ok(Plain::Record(fields))
+}
+
+/// Those that are read and can be computed.
+fn facts<'a>(question: &'a Question<'_>, shapes: &'a Shapes, wanted: &Paths) -> Fields<'a> {
+    let wanted = shapes.facts.iter().filter(|fact| wanted.member(&fact.name).is_some());
+    let value = |fact: &'a Fact| match question.facts {
+        Some(kept) => values::kept(fact.shape(), kept.get(&fact.name)?),
+        None => fact.of(question.input),
+    };
+    wanted.filter_map(|fact| Some((fact.name.as_str().into(), value(fact)?))).collect()
+}
+
+/// The facts that are read, as they are kept.
+pub(super) fn facts_json(question: &Question<'_>, shapes: &Shapes, reads: &Paths) -> Value {
+    let facts = reads.member("facts").map(|wanted| facts(question, shapes, wanted));
+    let members = facts.unwrap_or_default().into_iter();
+    Value::Object(members.map(|(name, value)| (name.into_owned(), value.to_json())).collect())
 }
 
 fn dlp<'a>(facts: &DlpFacts<'a>) -> Plain<'a> {

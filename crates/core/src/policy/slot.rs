@@ -13,6 +13,7 @@ use super::{
     catalogue::{Catalogue, ToolFacts},
     check::{self, Finding},
     engine::{Closeness, Evaluator, Keys, Party, Plain, Situation, Slice, World},
+    facts::Declared,
     identity::Principal,
     policies::Policies,
     question::{self, Question},
@@ -41,6 +42,7 @@ impl Candidate {
 /// One tool and the policies that can apply to it.
 pub(super) struct Slot {
     pub(super) tool_version: String,
+    labels: Vec<String>,
     pub(super) shapes: Shapes,
     /// Ordered by name.
     pub(super) candidates: Vec<Candidate>,
@@ -58,18 +60,25 @@ impl Slot {
     /// known about the same tool is taken over; when all of it is the same, `was` itself is given.
     pub(super) fn build(
         policies: &Policies,
+        declared: &Declared,
         tool: &Tool,
         was: Option<&Arc<Self>>,
         keys: &mut Keys,
     ) -> Arc<Self> {
-        let was = was.filter(|slot| slot.tool_version == tool.version);
-        let facts = ToolFacts::of(tool);
+        let labels = declared.labels_of(&tool.id);
+        let computed = declared.facts_of(&tool.id);
+        let was = was.filter(|slot| {
+            slot.tool_version == tool.version
+                && slot.labels == labels
+                && slot.shapes.facts == computed
+        });
+        let facts = ToolFacts::of(tool, &labels);
         let reserved = tool.id.provider() == Catalogue::RESERVED_PROVIDER;
         let fitting = if reserved { Vec::new() } else { policies.fitting(&facts.place) };
         if let Some(same) = was.filter(|slot| slot.has_the_same(&fitting)) {
             return Arc::clone(same);
         }
-        let shapes = Shapes::of(tool);
+        let shapes = Shapes::of(tool, computed);
         let candidates = candidates(fitting, &facts, &shapes, was.map(|slot| &**slot));
         let stage = |phase, keys: &mut Keys| Stage::of(&candidates, phase, keys);
         let (request, response) = (stage(Phase::Request, keys), stage(Phase::Response, keys));
@@ -77,6 +86,7 @@ impl Slot {
         candidates.iter().for_each(|candidate| reads.merge(&candidate.policy.paths));
         Arc::new(Self {
             reads,
+            labels: labels.into_iter().map(str::to_owned).collect(),
             tool_version: tool.version.clone(),
             base: facts.entities(),
             action: Party::new(facts.place.action.uid),

@@ -30,7 +30,7 @@ pub(super) struct SourceFile {
 }
 
 impl SourceFile {
-    fn new(file: PolicyFile) -> Self {
+    pub(super) fn new(file: PolicyFile) -> Self {
         let text = match file.text.strip_prefix('\u{feff}') {
             Some(rest) => rest.to_owned(),
             None => file.text,
@@ -42,6 +42,10 @@ impl SourceFile {
 
     pub(super) fn path(&self) -> &str {
         &self.path
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
     }
 
     /// Line and column of a byte offset, both from 1; columns count characters.

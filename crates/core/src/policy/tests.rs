@@ -5,6 +5,7 @@ mod deciding;
 mod drafting;
 mod equivalence;
 mod explaining;
+mod facts;
 mod hostile;
 mod loading;
 mod records;
@@ -95,6 +96,7 @@ fn question<'a>(principal: &'a Principal, tool: &'a Tool, input: &'a Value) -> Q
         principal,
         tool,
         input,
+        facts: None,
         phase: Phase::Request,
         dlp: NOTHING,
         output: None,

@@ -20,8 +20,9 @@ pub(super) struct Unreadable {
     why: Why,
 }
 
+/// Why it cannot be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Why {
+pub(super) enum Why {
     Mismatch,
     IntegerRange,
     DecimalRange,
@@ -187,7 +188,8 @@ impl Scientific {
     }
 }
 
-fn integer(text: &str) -> Result<i64, Why> {
+/// A whole number of 64 bits, in any notation of JSON; never rounded.
+pub(super) fn integer(text: &str) -> Result<i64, Why> {
     if let Ok(number) = text.parse() {
         return Ok(number);
     }
@@ -200,12 +202,23 @@ fn integer(text: &str) -> Result<i64, Why> {
 
 /// The number in ten-thousandths; never rounded, because a rounded number could be on the other
 /// side of a limit.
-fn decimal(text: &str) -> Result<i64, Why> {
+pub(super) fn decimal(text: &str) -> Result<i64, Why> {
     let number = Scientific::parse(text).ok_or(Why::DecimalRange)?;
     if number.exponent < -4 {
         return Err(Why::DecimalPlaces);
     }
     number.scaled(4).ok_or(Why::DecimalRange)
+}
+
+/// The same of a text that is a number.
+pub(super) fn decimal_text(text: &str) -> Result<i64, Why> {
+    let number: serde_json::Number = serde_json::from_str(text).map_err(|_| Why::Mismatch)?;
+    decimal(number.as_str())
+}
+
+/// What was kept of a fact, in the type it is declared in.
+pub(super) fn kept<'a>(shape: &'a Shape, value: &'a Value) -> Option<Plain<'a>> {
+    convert(shape, value, Paths::whole(), "").ok()
 }
 
 #[cfg(test)]

@@ -427,6 +427,8 @@ impl Call<'_> {
             principal,
             tool,
             input: inputs.input.as_ref().unwrap_or(&nothing),
+            // Never computed anew: not all that they are made of is kept.
+            facts: Some(inputs.facts.as_ref().unwrap_or(&nothing)),
             phase,
             dlp: facts(&inputs.dlp, &input_refs),
             output: inputs.output.as_ref().filter(|_| phase == Phase::Response),

@@ -78,6 +78,8 @@ pub(super) struct Inputs<'a> {
     pub(super) dlp_output: Option<Facts>,
     pub(super) input: Option<Value>,
     input_paths: Vec<String>,
+    pub(super) facts: Option<Value>,
+    facts_paths: Vec<String>,
     pub(super) output: Option<Value>,
     output_paths: Vec<String>,
 }
@@ -110,7 +112,7 @@ struct Memberships {
 impl Inputs<'_> {
     /// What of the call the event tells.
     pub(super) fn known(&self) -> Known {
-        let paths = self.input_paths.iter().chain(&self.output_paths);
+        let paths = self.input_paths.iter().chain(&self.facts_paths).chain(&self.output_paths);
         Known::only(paths.map(String::as_str))
     }
 

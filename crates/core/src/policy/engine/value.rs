@@ -5,6 +5,8 @@
 
 use std::{borrow::Cow, net::IpAddr};
 
+use serde_json::Value;
+
 /// A value that rules can read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plain<'a> {
@@ -24,6 +26,26 @@ pub enum Plain<'a> {
     Set(Vec<Self>),
     /// Named values; no name twice.
     Record(Vec<(Cow<'a, str>, Self)>),
+}
+
+impl Plain<'_> {
+    /// The value as JSON; what JSON has no type for is text, decimals are numbers.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Text(text) => Value::from(&**text),
+            Self::Long(number) => Value::from(*number),
+            Self::Bool(flag) => Value::from(*flag),
+            Self::Decimal(scaled) => serde_json::from_str(&decimal(*scaled)).unwrap_or(Value::Null),
+            Self::Time(text) => Value::from(text.as_str()),
+            Self::Ip(ip) => Value::from(ip.to_string()),
+            Self::Set(items) => items.iter().map(Self::to_json).collect(),
+            Self::Record(members) => {
+                let members = members.iter();
+                members.map(|(name, value)| (name.to_string(), value.to_json())).collect()
+            }
+        }
+    }
 }
 
 /// The text that the policy language reads as this many ten-thousandths.
