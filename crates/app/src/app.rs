@@ -9,10 +9,10 @@ use arc_swap::ArcSwap;
 use aws_lc_rs::hmac;
 use portcullis_core::{
     clock::{Clock, Timestamp},
-    dlp::{Detector, Engine, FingerprintKey},
+    dlp::{Engine, FingerprintKey},
     id::{Ids, OrgId},
     lifetime::GrantLife,
-    policy::{Catalogue, PolicyError, PolicySet},
+    policy::{Catalogue, PolicyError},
     random::Random,
     refusal::{Refusal, Unavailable},
 };
@@ -22,8 +22,10 @@ use tokio_util::task::TaskTracker;
 use crate::{
     coalesced::Coalesced,
     jobs::{LateEvents, UsedTokens},
-    policies::{Policies, PolicyFolder},
+    policies::{Policies, PolicySource},
     providers::{Declared, Provider},
+    rates::Rates,
+    simulate::Simulations,
     sources::Sources,
     tenants::Tenants,
     tokens::Sessions,
@@ -44,8 +46,8 @@ pub struct Parts {
     pub writer: AuditWriter,
     /// This node's name, written into intents.
     pub node: String,
-    /// The policy folder; it has to exist.
-    pub policies: PolicyFolder,
+    /// Where the policies come from.
+    pub policies: PolicySource,
     /// The DLP engine.
     pub dlp: Engine,
     /// The key from which each org's fingerprint key is derived.
@@ -74,11 +76,13 @@ pub struct App {
     pub(crate) providers: BTreeMap<String, Arc<Provider>>,
     pub(crate) tools: ArcSwap<ToolTable>,
     pub(crate) catalogue_lock: Mutex<()>,
+    pub(crate) rates: Rates,
     pub(crate) tenants: Tenants,
     pub(crate) sources: Sources,
     pub(crate) sessions: Sessions,
     pub(crate) used_tokens: UsedTokens,
     pub(crate) late_events: LateEvents,
+    pub(crate) simulations: Simulations,
     pub(crate) coalesced: Coalesced,
     pub(crate) trust: Trust,
     pub(crate) grant_life: GrantLife,
@@ -107,13 +111,9 @@ impl App {
         let catalogue = Catalogue::new(
             providers.values().map(|provider| (provider.declared.slug.clone(), None)),
         );
-        let files = parts.policies.read().map_err(|error| {
-            vec![PolicyError::unreadable(&parts.policies.path().to_string_lossy(), &error)]
-        })?;
-        let detectors: Vec<&str> = Engine::known_detectors().map(Detector::name).collect();
-        let set = PolicySet::load(files, &catalogue, &detectors, now)?;
+        let policies = Policies::open(parts.policies, &catalogue, now)?;
         Ok(Arc::new(Self {
-            policies: Policies::new(parts.policies, set, now),
+            policies,
             clock: parts.clock,
             random: parts.random,
             store: parts.store,
@@ -123,11 +123,13 @@ impl App {
             providers,
             tools: ArcSwap::default(),
             catalogue_lock: Mutex::default(),
+            rates: Rates::new(),
             tenants: Tenants::default(),
             sources: Sources::new(),
             sessions: Sessions::new(),
             used_tokens: UsedTokens::default(),
             late_events: LateEvents::default(),
+            simulations: Simulations::default(),
             coalesced: Coalesced::default(),
             trust: parts.trust,
             grant_life: parts.grant_life,

@@ -2,13 +2,14 @@
 //! configuration, never from a caller.
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
-use portcullis_core::audit::Outcome;
+use portcullis_core::{audit::Outcome, policy::Channel};
 use portcullis_store::{AuditProgress, ProviderStatus};
 
 const INVOCATIONS: &str = "portcullis_invocations_total";
 const PROVIDER_UP: &str = "portcullis_provider_up";
 const ISSUER_UP: &str = "portcullis_issuer_up";
 const RELOAD_FAILURES: &str = "portcullis_policy_reload_failures_total";
+const NOTICES: &str = "portcullis_policy_notices_total";
 const AUDIT_COMMITS: &str = "portcullis_audit_commits_total";
 const AUDIT_RECORDS: &str = "portcullis_audit_records_total";
 const AUDIT_WAITING: &str = "portcullis_audit_waiting";
@@ -19,6 +20,7 @@ pub fn describe() {
     describe_gauge!(PROVIDER_UP, "1 while the provider can be used, 0 otherwise");
     describe_gauge!(ISSUER_UP, "1 if the issuer's keys could be fetched the last time, 0 if not");
     describe_counter!(RELOAD_FAILURES, "Policy folders that could not be loaded");
+    describe_counter!(NOTICES, "Notices that policies asked for, by channel");
     describe_counter!(AUDIT_COMMITS, "Transactions of the audit writer");
     describe_counter!(AUDIT_RECORDS, "Intents and events in them");
     describe_gauge!(AUDIT_WAITING, Unit::Count, "Intents and events that wait to be written");
@@ -40,6 +42,10 @@ pub(crate) fn issuer(issuer: &str, up: bool) {
 
 pub(crate) fn reload_failed() {
     counter!(RELOAD_FAILURES).increment(1);
+}
+
+pub(crate) fn notice(channel: &Channel) {
+    counter!(NOTICES, "channel" => channel.to_string()).increment(1);
 }
 
 pub(crate) fn audit(progress: AuditProgress) {

@@ -13,9 +13,12 @@ pub mod counting;
 mod ctx;
 mod invoke;
 pub mod jobs;
+mod notices;
 mod policies;
 mod providers;
+mod rates;
 mod recorded;
+mod simulate;
 mod sources;
 mod tenants;
 mod tokens;
@@ -28,8 +31,15 @@ pub use self::{
     commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState},
     ctx::{Ctx, Origin},
     invoke::{GovernanceView, Invocation, Invoked, Stopped, View},
-    policies::{PolicyFolder, PolicyQuery, Reload},
+    policies::{
+        Fallback, LastGood, PolicyFolder, PolicyQuery, PolicySource, PolicyStats, Reload,
+        Reloading, SetChange,
+    },
     providers::{AuthKind, Declared, ProviderQuery, ProviderState, ProviderView},
+    simulate::{
+        Ask, Base, Baseline, Draft, Expectation, Options, Replay, Simulation, Subject, Unread, Who,
+        Workbench,
+    },
     tenants::Tenant,
     tokens::{
         Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,

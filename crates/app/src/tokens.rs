@@ -28,6 +28,7 @@ use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
     limits::{Bucket, Resource},
+    policy::Principal,
     principal::{AuthMethod, Caller, Plan, ScopeSet},
     refusal::Refusal,
     token::{Token, TokenHash, TokenKind},
@@ -45,6 +46,8 @@ const MAX_SESSIONS: u64 = 200_000;
 pub struct Session {
     /// Who asks.
     pub caller: Caller,
+    /// The caller as policies see it.
+    pub(crate) principal: Principal,
     pub(crate) tenant: Arc<Tenant>,
     kind: TokenKind,
     exchange_only: bool,
@@ -202,6 +205,7 @@ impl App {
         self.connections_of(caller.org_id).await?;
         Ok(Session {
             tenant: self.tenants.tenant(caller.org_id),
+            principal: Principal::of(&caller),
             kind,
             exchange_only,
             expires_at,

@@ -109,9 +109,9 @@ impl App {
         Ok(Visible { tool, provider, provider_id })
     }
 
-    fn shown(&self, ctx: &Ctx, visible: &Visible) -> ToolView {
+    fn shown(visible: &Visible, access: Access) -> ToolView {
         ToolView {
-            access: self.policies.current().access(ctx.caller(), &visible.tool),
+            access,
             tool: Arc::clone(&visible.tool),
             provider_id: visible.provider_id,
             available: visible.provider.status() == ProviderStatus::Connected,
@@ -121,11 +121,12 @@ impl App {
     /// The tools the caller may see, by id; and whether there are more.
     pub fn tools(&self, ctx: &Ctx, query: &ToolQuery) -> Result<(Vec<ToolView>, bool), Refusal> {
         ctx.require(Scope::McpsRead)?;
-        let table = self.tools.load();
+        let (table, policies) = (self.tools.load(), self.policies.current());
+        let accesses = policies.accesses(&ctx.session.principal);
         let mut found = Vec::new();
         for (tool, _) in table.values().filter(|(tool, _)| query.wants(tool)) {
             let Ok(visible) = self.visible(ctx, tool.id.as_str()) else { continue };
-            let view = self.shown(ctx, &visible);
+            let view = Self::shown(&visible, accesses.of(&visible.tool));
             if !query.access.is_empty() && !query.access.contains(&view.access) {
                 continue;
             }
@@ -140,7 +141,9 @@ impl App {
     /// One tool, if the caller may see it.
     pub fn tool(&self, ctx: &Ctx, id: &str) -> Result<ToolView, Refusal> {
         ctx.require(Scope::McpsRead)?;
-        Ok(self.shown(ctx, &self.visible(ctx, id)?))
+        let visible = self.visible(ctx, id)?;
+        let access = self.policies.current().access(&ctx.session.principal, &visible.tool);
+        Ok(Self::shown(&visible, access))
     }
 
     /// Asks a provider for its tools and puts them into the catalogue.

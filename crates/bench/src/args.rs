@@ -20,6 +20,8 @@ pub(crate) enum Command {
     KillLoop(KillLoopArgs),
     /// Measures what it costs to find out who is asking.
     Authenticate(AuthenticateArgs),
+    /// Fills a log and measures how long it takes to replay it under other policies.
+    Replay(ReplayArgs),
     /// The MCP server that the gateway guards; runs until its standard input ends.
     #[command(hide = true)]
     Upstream,
@@ -75,6 +77,19 @@ pub(crate) struct KillLoopArgs {
     #[arg(long, default_value_t = 256)]
     pub(crate) payload: usize,
     /// The gateway to kill; by default it is built by cargo, like this program
+    #[arg(long)]
+    pub(crate) binary: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Events to replay
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) events: u64,
+    /// Bytes of JSON that the tool is given and gives back
+    #[arg(long, default_value_t = 1024)]
+    pub(crate) payload: usize,
+    /// The gateway to measure; by default it is built by cargo, like this program
     #[arg(long)]
     pub(crate) binary: Option<PathBuf>,
 }

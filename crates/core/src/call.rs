@@ -19,11 +19,14 @@
 
 mod answer;
 mod input;
+mod inputs;
+mod limits;
 mod ruling;
 
 pub use self::{
     answer::Answer,
     input::ToolCall,
+    limits::Limiter,
     ruling::{Asker, Denial, Ruling},
 };
 

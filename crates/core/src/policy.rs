@@ -5,52 +5,77 @@
 //! built here from the call. Without a permit the answer is no; whatever cannot be evaluated is a
 //! no as well.
 
+pub mod engine;
+
 mod access;
 mod annotations;
-mod asker;
+mod binding;
 mod catalogue;
 mod check;
 mod decide;
+mod decision;
+mod draft;
+mod examine;
+mod explain;
+mod facts;
+mod identity;
+mod known;
 mod names;
 mod nesting;
+mod obligations;
+mod parts;
+mod policies;
+mod projection;
 mod question;
+mod rate;
 mod reads;
 mod record;
 mod schema;
-mod scope;
 mod shape;
 mod slot;
 mod source;
 mod values;
+mod verdicts;
 
 #[cfg(test)]
 mod tests;
 
 use std::{
-    collections::{BTreeMap, HashMap},
     fmt, io,
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use serde::Serialize;
 
+use self::{
+    access::Board,
+    binding::{Binding, Slots, Surroundings},
+    decide::Frame,
+    engine::{CORE, Evaluator, Keys},
+    facts::Declared,
+    policies::Policies,
+    slot::Slot,
+    source::{Parser, Placed, SourceFile},
+};
 pub use self::{
-    access::Access,
+    access::{Access, Accesses},
     annotations::{Detectors, Severity, Status},
     catalogue::Catalogue,
-    decide::{Cause, Decision, Errored, Named, Obligation, Shadow, Verdict, Would},
+    decision::{Cause, Decision, Errored, Named, Notice, Obligation, Shadow, Verdict, Would},
+    draft::{Changes, Difference},
+    explain::{Clause, Considered, Examined, Explain, Indeterminate, NearMiss, Outcome},
+    facts::FACTS_FILE,
+    identity::{Agent, Identity, Principal},
+    known::Known,
+    obligations::Channel,
+    projection::Projection,
     question::{DlpFacts, Question},
+    rate::{Full, Per, Rate},
     record::{
         DEFAULT_DENY, DLP_DEFAULT, FullRecord, Origin, POLICY_ERROR, PolicyRecord, TOKEN_SCOPES,
         TOOL_PINNING, Validation,
     },
     source::MAX_FILE_BYTES,
-};
-use self::{
-    check::{NameCheck, Problem},
-    record::BUILTINS,
-    slot::{Policies, Slot},
-    source::Compiled,
 };
 pub use crate::dlp::Direction;
 use crate::{clock::Timestamp, json, tool::Tool};
@@ -125,10 +150,14 @@ pub enum Phase {
 /// A loaded set of policies, bound to the tools that were known. Never changes.
 pub struct PolicySet {
     policies: Arc<Policies>,
-    slots: HashMap<String, Arc<Slot>>,
+    surroundings: Surroundings,
+    slots: Slots,
+    keys: Arc<Keys>,
     records: Vec<PolicyRecord>,
     version: Arc<str>,
     loaded_at: Timestamp,
+    evaluator: &'static dyn Evaluator,
+    board: OnceLock<Board>,
 }
 
 /// A policy set in numbers.
@@ -157,65 +186,90 @@ impl PolicySet {
         detectors: &[&str],
         loaded_at: Timestamp,
     ) -> Result<Self, Vec<PolicyError>> {
-        with_stack(|| Self::build(files, catalogue, detectors, loaded_at))
+        with_stack(|| Self::build(files, surroundings(catalogue, detectors), None, loaded_at))
     }
 
-    fn build(
+    /// Loads a set in place of this one. What is the same is taken over, so that a small change
+    /// costs little; policies that did not change keep the moment since when they are as they are.
+    pub fn reload(
+        &self,
         files: Vec<PolicyFile>,
         catalogue: &Catalogue,
         detectors: &[&str],
         loaded_at: Timestamp,
     ) -> Result<Self, Vec<PolicyError>> {
-        let (compiled, mut errors) = source::parse(files, detectors);
-        let policies = Arc::new(Policies::new(compiled));
-        let slots = slots(&policies, catalogue, None);
-        let checks = name_checks(&policies, catalogue);
-        for (policy, check) in policies.iter().zip(&checks) {
-            let error = |problem: &Problem| {
-                policy.error(problem.offset, problem.code, problem.message.clone())
-            };
-            errors.extend(check.problems.iter().map(error));
+        let around = surroundings(catalogue, detectors);
+        with_stack(|| Self::build(files, around, Some(self), loaded_at))
+    }
+
+    fn build(
+        files: Vec<PolicyFile>,
+        mut surroundings: Surroundings,
+        was: Option<&Self>,
+        loaded_at: Timestamp,
+    ) -> Result<Self, Vec<PolicyError>> {
+        let (facts, files): (Vec<PolicyFile>, Vec<PolicyFile>) =
+            files.into_iter().partition(|file| file.path == FACTS_FILE);
+        let mut errors = Vec::new();
+        if let Some(file) = facts.into_iter().next() {
+            match Declared::parse(&SourceFile::new(file)) {
+                Ok(declared) => surroundings.declared = Arc::new(declared),
+                Err(found) => errors.extend(found),
+            }
         }
-        errors.extend(check::merge_errors(problems(&policies, &slots)));
-        if !errors.is_empty() {
-            errors.sort();
-            errors.dedup();
-            return Err(errors);
-        }
-        let records = records(&policies, &slots, &checks, |_| loaded_at);
-        let version = version(&policies);
-        Ok(Self { policies, slots, records, version, loaded_at })
+        // Another list of names can make what was right wrong.
+        let same = was.filter(|set| set.surroundings.names() == surroundings.names());
+        let known = same.map(|set| set.policies.by_source()).unwrap_or_default();
+        let parser = Parser { names: surroundings.names(), known };
+        let (placed, found) = parser.parse(files);
+        errors.extend(found);
+        let policies = Arc::new(Policies::new(placed));
+        let binding = Binding::of(policies, surroundings.clone(), was);
+        errors.extend(binding.errors());
+        if errors.is_empty() { Ok(Self::of(binding, was, loaded_at)) } else { Err(sorted(errors)) }
     }
 
     /// The same policies for a changed catalogue. A policy that no longer fits a tool is kept and
     /// marked: as a forbid it denies that tool, as a permit it does not permit it.
     #[must_use]
     pub fn rebind(&self, catalogue: &Catalogue) -> Self {
+        let catalogue = Arc::new(catalogue.clone());
+        let surroundings = Surroundings { catalogue, ..self.surroundings.clone() };
         let policies = Arc::clone(&self.policies);
-        let slots = with_stack(|| slots(&policies, catalogue, Some(&self.slots)));
-        let checks = name_checks(&policies, catalogue);
-        let since = |id: &str| self.find(id).map_or(self.loaded_at, |record| record.updated_at);
-        let records = records(&policies, &slots, &checks, since);
-        Self { policies, slots, records, version: self.version.clone(), loaded_at: self.loaded_at }
+        let binding = with_stack(|| Binding::of(policies, surroundings, Some(self)));
+        Self::of(binding, Some(self), self.loaded_at)
     }
 
-    /// This set as the successor of `previous`: policies that did not change keep the moment since
-    /// when they are as they are.
+    /// The set of a binding. Policies that are in `was` as they are here keep their moment.
+    fn of(binding: Binding, was: Option<&Self>, loaded_at: Timestamp) -> Self {
+        let since = |id: &str, digest: Option<&str>| {
+            let known = was.and_then(|set| set.find(id));
+            let same = known.filter(|record| record.version.as_deref() == digest);
+            same.map_or(loaded_at, |record| record.updated_at)
+        };
+        let records = binding.records(since);
+        let version = version(&binding.policies, &binding.surroundings.declared);
+        let Binding { policies, surroundings, slots, keys, .. } = binding;
+        let evaluator = was.map_or(&CORE as &dyn Evaluator, |set| set.evaluator);
+        let board = OnceLock::new();
+        Self { policies, surroundings, slots, keys, records, version, loaded_at, evaluator, board }
+    }
+
+    /// The same set, evaluated by another evaluator.
     #[must_use]
-    pub fn after(mut self, previous: &Self) -> Self {
-        for record in &mut self.records {
-            let earlier = previous.find(&record.id);
-            if let Some(earlier) = earlier.filter(|earlier| earlier.version == record.version) {
-                record.updated_at = earlier.updated_at;
-            }
-        }
+    pub fn evaluated_by(mut self, evaluator: &'static dyn Evaluator) -> Self {
+        self.evaluator = evaluator;
         self
     }
 
     /// What the policies say to `question`. Never fails: what cannot be decided is denied.
     #[must_use]
     pub fn decide(&self, question: &Question<'_>) -> Decision {
-        decide::decide(&self.policies, &self.slot(question.tool), question)
+        let slot = self.slot(question.tool);
+        let keys = question.principal.keys(&self.keys);
+        let stage = slot.stage(question.phase);
+        let evaluator = self.evaluator;
+        decide::decide(&Frame { slot: &slot, stage, question, keys: &keys, evaluator })
     }
 
     /// SHA-256 of the set, `sha256:…`; white space and comments do not change it.
@@ -257,10 +311,14 @@ impl PolicySet {
     /// for this call, so that there is no moment in which it meets rules made for another.
     fn slot(&self, tool: &Tool) -> Arc<Slot> {
         let bound = self.slots.get(tool.id.as_str());
-        match bound.filter(|slot| slot.tool_version == tool.version) {
-            Some(slot) => Arc::clone(slot),
-            None => with_stack(|| Arc::new(Slot::build(&self.policies, tool))),
+        if let Some(slot) = bound.filter(|slot| slot.tool_version == tool.version) {
+            return Arc::clone(slot);
         }
+        let mut keys = Keys::clone(&self.keys);
+        with_stack(|| {
+            let Surroundings { declared, .. } = &self.surroundings;
+            Slot::build(&self.policies, declared, tool, None, &mut keys)
+        })
     }
 }
 
@@ -277,116 +335,21 @@ fn with_stack<T>(work: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(ROOM, 2 * ROOM, work)
 }
 
-type Slots = HashMap<String, Arc<Slot>>;
-
-/// A slot for each tool; those of `bound` whose tool is the same are kept.
-fn slots(policies: &Policies, catalogue: &Catalogue, bound: Option<&Slots>) -> Slots {
-    let slot = |tool: &Arc<Tool>| {
-        let known = bound.and_then(|slots| slots.get(tool.id.as_str()));
-        let slot = match known.filter(|slot| slot.tool_version == tool.version) {
-            Some(slot) => Arc::clone(slot),
-            None => Arc::new(Slot::build(policies, tool)),
-        };
-        (tool.id.as_str().to_owned(), slot)
-    };
-    catalogue.tools().map(slot).collect()
+fn surroundings(catalogue: &Catalogue, detectors: &[&str]) -> Surroundings {
+    let detectors = detectors.iter().map(|name| (*name).to_owned()).collect();
+    let (catalogue, detectors) = (Arc::new(catalogue.clone()), Arc::new(detectors));
+    Surroundings { catalogue, detectors, declared: Arc::default() }
 }
 
-fn name_checks(policies: &Policies, catalogue: &Catalogue) -> Vec<NameCheck> {
-    policies.iter().map(|policy| check::names_of(policy, catalogue)).collect()
+fn sorted(mut errors: Vec<PolicyError>) -> Vec<PolicyError> {
+    errors.sort();
+    errors.dedup();
+    errors
 }
 
-/// The slots ordered by tool, so that messages do not depend on hashing.
-fn ordered(slots: &Slots) -> BTreeMap<&str, &Slot> {
-    slots.iter().map(|(tool, slot)| (tool.as_str(), &**slot)).collect()
-}
-
-/// Every problem of every policy with every tool.
-fn problems<'a>(
-    policies: &'a Policies,
-    slots: &'a Slots,
-) -> impl Iterator<Item = (&'a Compiled, &'a Problem, &'a str)> {
-    let of_slot = move |(tool, slot): (&'a str, &'a Slot)| {
-        slot.candidates.iter().flat_map(move |candidate| {
-            let policy = policies.get(candidate.number);
-            let problems = candidate.finding.problems.iter();
-            problems.filter_map(move |problem| Some((policy?, problem, tool)))
-        })
-    };
-    ordered(slots).into_iter().flat_map(of_slot)
-}
-
-fn version(policies: &Policies) -> Arc<str> {
-    let lines: Vec<String> =
-        policies.iter().map(|policy| format!("{} {}\n", policy.id, policy.digest)).collect();
+fn version(policies: &Policies, declared: &Declared) -> Arc<str> {
+    let line = |placed: &Placed| format!("{} {}\n", placed.policy.id, placed.policy.digest);
+    let lines: Vec<String> = policies.iter().map(line).chain(declared.lines()).collect();
     let lines: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
     json::sha256(&lines).into()
-}
-
-fn records(
-    policies: &Policies,
-    slots: &Slots,
-    checks: &[NameCheck],
-    since: impl Fn(&str) -> Timestamp,
-) -> Vec<PolicyRecord> {
-    let mut validations = validations(policies, slots, checks).into_iter();
-    let user = policies.iter().map(|policy| {
-        let validation = validations.next().unwrap_or_else(|| Verdicts::default().finish());
-        PolicyRecord::of(policy, validation, since(&policy.id))
-    });
-    let mut records: Vec<PolicyRecord> = user.collect();
-    let builtin = |builtin| PolicyRecord::builtin(builtin, since(builtin.id));
-    records.extend(BUILTINS.iter().map(builtin));
-    records.sort_by(|a, b| a.id.cmp(&b.id));
-    records
-}
-
-/// What was found about one policy over all tools.
-#[derive(Default)]
-struct Verdicts {
-    errors: Vec<String>,
-    warnings: Vec<String>,
-    tools: usize,
-    impossible: usize,
-    problems: BTreeMap<String, Vec<String>>,
-}
-
-impl Verdicts {
-    fn finish(mut self) -> Validation {
-        for (message, tools) in &self.problems {
-            let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
-            self.errors.push(format!("{message} (for {})", check::some_of(&tools)));
-        }
-        if self.tools > 0 && self.impossible == self.tools {
-            self.warnings.push("it can never be true for any tool it may apply to".to_owned());
-        }
-        self.warnings.dedup();
-        Validation { valid: self.errors.is_empty(), warnings: self.warnings, errors: self.errors }
-    }
-}
-
-fn validations(policies: &Policies, slots: &Slots, checks: &[NameCheck]) -> Vec<Validation> {
-    let start = |(policy, check): (&Compiled, &NameCheck)| Verdicts {
-        errors: check.problems.iter().map(|problem| problem.message.clone()).collect(),
-        warnings: policy.lints.iter().chain(&check.warnings).cloned().collect(),
-        ..Verdicts::default()
-    };
-    let mut verdicts: Vec<Verdicts> = policies.iter().zip(checks).map(start).collect();
-    for (tool, slot) in ordered(slots) {
-        for candidate in &slot.candidates {
-            let Some(verdict) = verdicts.get_mut(candidate.number) else { continue };
-            verdict.tools += 1;
-            verdict.impossible += usize::from(candidate.finding.impossible);
-            for problem in &candidate.finding.problems {
-                let tools = verdict.problems.entry(problem.message.clone()).or_default();
-                tools.push(tool.to_owned());
-            }
-            for warning in &candidate.finding.warnings {
-                if !verdict.warnings.contains(warning) {
-                    verdict.warnings.push(warning.clone());
-                }
-            }
-        }
-    }
-    verdicts.into_iter().map(Verdicts::finish).collect()
 }

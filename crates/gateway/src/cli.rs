@@ -3,6 +3,7 @@
 mod check;
 mod orgs;
 mod output;
+mod policy;
 mod principals;
 mod quickstart;
 mod quickstart_tour;
@@ -49,6 +50,9 @@ enum Command {
     /// Explain what the trust rules make of somebody's JWT
     #[command(subcommand)]
     Trust(trust::TrustCommand),
+    /// Check, test, compare and try out policies
+    #[command(subcommand)]
+    Policy(policy::Policy),
     /// Make a key file
     #[command(subcommand)]
     Key(check::Keys),
@@ -94,6 +98,7 @@ async fn run(command: Command) -> Result<(), Failure> {
         Command::Principal(principals) => principals.run().await,
         Command::Token(tokens) => tokens.run().await,
         Command::Trust(trust) => trust.run().await,
+        Command::Policy(policy) => policy.run().await,
         Command::Key(keys) => keys.run(),
         Command::Openapi => Output::new(false).line(crate::http::openapi()),
         Command::SampleMcp => {

@@ -166,6 +166,11 @@ impl Config {
     pub(crate) fn policy_folder(&self) -> PathBuf {
         self.policies.path.clone().unwrap_or_else(|| self.data_dir.join("policies"))
     }
+
+    /// Where the files of the set that was last in force are kept.
+    pub(crate) fn last_good_file(&self) -> PathBuf {
+        self.data_dir.join("policies.last-good.json")
+    }
 }
 
 /// Variables of the process that are no configuration.

@@ -260,11 +260,17 @@ impl Gateway {
 
     /// Starts it on a free port and waits until it listens.
     pub fn start(&mut self) {
+        self.start_with(&[]);
+    }
+
+    /// Starts it with more options of `serve` and waits until it listens.
+    pub fn start_with(&mut self, options: &[&str]) {
         let config = self.config_file();
         let mut child = self
             .command()
             .args(["serve", "--port", "0", "--config"])
             .arg(config)
+            .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

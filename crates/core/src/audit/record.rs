@@ -53,6 +53,12 @@ pub enum EventType {
     /// Another policy set is in force.
     #[serde(rename = "policy.changed")]
     PolicyChanged,
+    /// A policy folder could not be taken; the last good set stays in force.
+    #[serde(rename = "policy.reload_failed")]
+    PolicyReloadFailed,
+    /// Somebody asked what policies would say.
+    #[serde(rename = "policy.simulated")]
+    PolicySimulated,
     /// A node began to serve.
     #[serde(rename = "system.started")]
     SystemStarted,
@@ -75,6 +81,8 @@ impl EventType {
             Self::ProviderConnected => "provider.connected",
             Self::ToolChanged => "tool.changed",
             Self::PolicyChanged => "policy.changed",
+            Self::PolicyReloadFailed => "policy.reload_failed",
+            Self::PolicySimulated => "policy.simulated",
             Self::SystemStarted => "system.started",
         }
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    Cleared, Permitted, Scanned, count_of,
+    Cleared, Limiter, Permitted, Scanned, count_of,
+    inputs::{inputs, pointers},
+    limits::Taken,
     ruling::{Asker, Denial, Ruling, action, block_reason},
 };
 use crate::{
@@ -55,11 +57,11 @@ impl Scanned<ToolCall> {
         asker: Asker<'_>,
     ) -> Result<Permitted<ToolCall>, Denial> {
         let detectors = self.findings.detectors();
-        let decision = set.decide(&Question {
-            caller: asker.caller,
-            groups: &[],
+        let question = Question {
+            principal: asker.principal,
             tool: &self.inner.tool,
             input: &self.inner.input,
+            facts: None,
             phase: Phase::Request,
             dlp: DlpFacts {
                 detectors: &detectors,
@@ -72,11 +74,13 @@ impl Scanned<ToolCall> {
             source_ip: asker.source_ip,
             bytes: self.inner.bytes,
             mfa: false,
-        });
+        };
+        let decision = set.decide(&question);
+        let inputs = inputs(set, engine, &question, &pointers(&self.findings));
         let default = |finding: &_| engine.default_action(finding, Direction::Input);
         match &decision.verdict {
             Verdict::Deny { policy, reason, reads_dlp, .. } => {
-                let mut ruling = Ruling::new(policy, &decision);
+                let mut ruling = Ruling::new(policy, &decision, inputs);
                 let blocked = *reads_dlp && !self.findings.is_empty();
                 let shown = |finding: &_| if blocked { Action::Block } else { default(finding) };
                 ruling.note(&self.findings, Direction::Input, shown);
@@ -84,7 +88,7 @@ impl Scanned<ToolCall> {
                 Err(if blocked { denial.because_of_dlp(Direction::Input) } else { denial })
             }
             Verdict::Allow { policy, obligations } => Ok(Permitted {
-                ruling: Ruling::new(policy, &decision),
+                ruling: Ruling::new(policy, &decision, inputs),
                 obligations: obligations.clone(),
                 inner: self.inner,
                 findings: self.findings,
@@ -94,9 +98,21 @@ impl Scanned<ToolCall> {
 }
 
 impl Permitted<ToolCall> {
-    /// Fulfils what policy and the DLP defaults ask for: blocks, or masks the input and checks
-    /// that it still fits the tool's schema.
-    pub fn fulfil(self, engine: &Engine) -> Result<Cleared<ToolCall>, Denial> {
+    /// Fulfils what policy and the DLP defaults ask for: takes from rates, then blocks, or masks
+    /// the input and checks that it still fits the tool's schema. What was taken for a call that
+    /// is refused is given back.
+    pub fn fulfil(
+        self,
+        engine: &Engine,
+        limiter: &dyn Limiter,
+    ) -> Result<Cleared<ToolCall>, Denial> {
+        let taken = Taken::all(&self.obligations, limiter, &self.ruling)?;
+        let cleared = self.masked(engine)?;
+        taken.keep();
+        Ok(cleared)
+    }
+
+    fn masked(self, engine: &Engine) -> Result<Cleared<ToolCall>, Denial> {
         let Self { inner: ToolCall { tool, input, bytes }, findings, obligations, mut ruling } =
             self;
         let chosen = |finding: &_| action(engine, finding, Direction::Input, &obligations);

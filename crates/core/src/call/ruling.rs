@@ -8,8 +8,7 @@ use crate::{
     audit::{DlpFinding, DlpResult},
     clock::Timestamp,
     dlp::{Action, Direction, Engine, Finding, Findings},
-    policy::{Decision, Named, Obligation, Shadow},
-    principal::Caller,
+    policy::{Decision, Named, Notice, Obligation, Principal, Shadow},
     refusal::Refusal,
 };
 
@@ -22,8 +21,8 @@ const MAX_RECORDED: usize = 20;
 /// Who asks, when and from where: what policies may look at besides the call.
 #[derive(Debug, Clone, Copy)]
 pub struct Asker<'a> {
-    /// The verified caller.
-    pub caller: &'a Caller,
+    /// The caller as policies see it.
+    pub principal: &'a Principal,
     /// When the request arrived.
     pub time: Timestamp,
     /// Where it came from.
@@ -41,10 +40,16 @@ pub struct Ruling {
     pub determining: Vec<String>,
     /// Shadow policies that would have changed the decision.
     pub shadow: Vec<String>,
+    /// Policies that could not be evaluated.
+    pub errors: Vec<String>,
     /// What DLP found and what was done about it.
     pub findings: Vec<DlpFinding>,
     /// The worst of it.
     pub dlp_result: DlpResult,
+    /// What the decision looked at, as events keep it.
+    pub inputs: Box<Map<String, Value>>,
+    /// Whom to tell.
+    pub notices: Vec<Notice>,
 }
 
 /// A call or an answer that must not pass, and why.
@@ -55,18 +60,22 @@ pub struct Denial {
     /// The policy's reason.
     pub reason: String,
     dlp: Option<Direction>,
+    more: Box<Map<String, Value>>,
 }
 
 impl Ruling {
     /// Begins a ruling with what policy decided.
-    pub(super) fn new(decided: &Named, decision: &Decision) -> Self {
+    pub(super) fn new(decided: &Named, decision: &Decision, inputs: Map<String, Value>) -> Self {
         Self {
             policy: decided.id.to_string(),
             policy_version: decided.version.as_deref().map(str::to_owned),
             determining: decision.determining.iter().map(ToString::to_string).collect(),
             shadow: decision.shadow.iter().filter(|s| s.flips).map(shadow_name).collect(),
+            errors: decision.errors.iter().map(|error| error.policy.to_string()).collect(),
             findings: Vec::new(),
             dlp_result: DlpResult::Passed,
+            inputs: Box::new(inputs),
+            notices: decision.notices.clone(),
         }
     }
 
@@ -77,8 +86,11 @@ impl Ruling {
             policy_version: None,
             determining: vec![DLP_DEFAULT.to_owned()],
             shadow: Vec::new(),
+            errors: Vec::new(),
             findings: Vec::new(),
             dlp_result: DlpResult::Blocked,
+            inputs: Box::default(),
+            notices: Vec::new(),
         }
     }
 
@@ -139,7 +151,13 @@ fn shadow_name(shadow: &Shadow) -> String {
 
 impl Denial {
     pub(super) fn new(ruling: Ruling, reason: String) -> Self {
-        Self { ruling, reason, dlp: None }
+        Self { ruling, reason, dlp: None, more: Box::default() }
+    }
+
+    /// Tells the caller more than the policy and the reason.
+    pub(super) fn telling(mut self, more: Map<String, Value>) -> Self {
+        *self.more = more;
+        self
     }
 
     /// Makes it a denial because of what DLP found.
@@ -167,7 +185,7 @@ impl Denial {
             policy: self.ruling.policy.clone(),
             reason: self.reason.clone(),
             dlp,
-            more: Map::new(),
+            more: (*self.more).clone(),
         }
     }
 }

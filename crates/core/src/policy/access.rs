@@ -1,18 +1,21 @@
 //! What policy would say without looking at any input, and which policies concern whom.
 
+use std::collections::HashMap;
+
 use cedar_policy::{EntityTypeName, EntityUid};
 use serde::Serialize;
 
 use super::{
     Effect, Phase, PolicySet,
     annotations::Status,
-    asker::Asker,
-    catalogue::ToolFacts,
+    binding::Slots,
+    engine::{EntityScope, Key, Keys},
+    identity::Principal,
     names::{names, principal_uid},
-    scope::EntityScope,
+    slot::{Candidate, Slot},
     source::Compiled,
 };
-use crate::{id::PrincipalId, principal::Caller, tool::Tool};
+use crate::{id::PrincipalId, tool::Tool};
 
 /// What a caller can expect of a tool; a hint, never a promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -22,7 +25,7 @@ pub enum Access {
     Allow,
     /// Denied whatever the input.
     Deny,
-    /// It depends on the input, the time, the caller's groups or what DLP finds.
+    /// It depends on the input, the time or what DLP finds.
     Conditional,
 }
 
@@ -36,54 +39,165 @@ impl Access {
             Self::Conditional => "conditional",
         }
     }
+
+    const fn of(said: [bool; 4]) -> Self {
+        let [permit, may_permit, forbid, may_forbid] = said;
+        if forbid || !(permit || may_permit) {
+            Self::Deny
+        } else if permit && !may_forbid {
+            Self::Allow
+        } else {
+            Self::Conditional
+        }
+    }
 }
 
-/// Whether a policy is true for a caller, as far as its scope tells.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Applies {
-    No,
-    Maybe,
-    Always,
+/// What the scopes of policies alone say about tools: one bit for each tool in each of four sets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Row {
+    /// Permitted, may be permitted, forbidden, may be forbidden.
+    sets: [Vec<u64>; 4],
+}
+
+/// The place of a policy's word among the four sets; none when it has no say in a request.
+fn column(candidate: &Candidate) -> Option<usize> {
+    let policy: &Compiled = &candidate.policy;
+    let Status::Active = policy.annotations.status else { return None };
+    let Phase::Request = policy.annotations.phase else { return None };
+    let depends = policy.has_condition() || !policy.annotations.owed.is_empty();
+    match (policy.effect, candidate.is_valid()) {
+        (Effect::Permit, true) => Some(usize::from(depends)),
+        (Effect::Permit, false) => None,
+        (Effect::Forbid, true) => Some(2 + usize::from(depends)),
+        (Effect::Forbid, false) => Some(2),
+    }
+}
+
+impl Row {
+    fn set(&mut self, column: usize, tool: usize, words: usize) {
+        let Some(set) = self.sets.get_mut(column) else { return };
+        set.resize(words, 0);
+        if let Some(word) = set.get_mut(tool / 64) {
+            *word |= 1 << (tool % 64);
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (set, more) in self.sets.iter_mut().zip(&other.sets) {
+            if set.len() < more.len() {
+                set.resize(more.len(), 0);
+            }
+            for (word, more) in set.iter_mut().zip(more) {
+                *word |= more;
+            }
+        }
+    }
+
+    fn access(&self, tool: usize) -> Access {
+        let bit = |set: &Vec<u64>| set.get(tool / 64).is_some_and(|w| w & (1 << (tool % 64)) != 0);
+        let [permit, may_permit, forbid, may_forbid] = &self.sets;
+        Access::of([bit(permit), bit(may_permit), bit(forbid), bit(may_forbid)])
+    }
+}
+
+/// What each key of a principal means for each tool.
+#[derive(Debug, Default)]
+pub(super) struct Board {
+    tools: Vec<String>,
+    numbers: HashMap<String, usize>,
+    rows: HashMap<Key, Row>,
+}
+
+impl Board {
+    fn of(slots: &Slots, keys: &Keys) -> Self {
+        let mut tools: Vec<String> = slots.keys().cloned().collect();
+        tools.sort_unstable();
+        let words = tools.len().div_ceil(64);
+        let mut rows: HashMap<Key, Row> = HashMap::new();
+        for (number, tool) in tools.iter().enumerate() {
+            let candidates = slots.get(tool).into_iter().flat_map(|slot| &slot.candidates);
+            for candidate in candidates {
+                let scope = &candidate.policy.rule.scope.principal;
+                if let (Some(column), Some(key)) = (column(candidate), keys.find(scope)) {
+                    rows.entry(key).or_default().set(column, number, words);
+                }
+            }
+        }
+        let numbers = tools.iter().cloned().zip(0..).collect();
+        Self { tools, numbers, rows }
+    }
+}
+
+/// What one principal can expect of every tool.
+pub struct Accesses<'a> {
+    set: &'a PolicySet,
+    board: &'a Board,
+    principal: &'a Principal,
+    row: Row,
+}
+
+impl Accesses<'_> {
+    /// What to expect of `tool`.
+    #[must_use]
+    pub fn of(&self, tool: &Tool) -> Access {
+        let bound = self.set.slots.get(tool.id.as_str());
+        let current = bound.is_some_and(|slot| slot.tool_version == tool.version);
+        match self.board.numbers.get(tool.id.as_str()) {
+            Some(number) if current => self.row.access(*number),
+            Some(_) | None => access(&self.set.slot(tool), self.principal),
+        }
+    }
+
+    /// Each tool the set is bound to, by id, and what to expect of it.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Access)> {
+        let tools = self.board.tools.iter().enumerate();
+        tools.map(|(number, tool)| (tool.as_str(), self.row.access(number)))
+    }
+}
+
+fn access(slot: &Slot, principal: &Principal) -> Access {
+    let mut said = [false; 4];
+    for candidate in &slot.candidates {
+        let scope = &candidate.policy.rule.scope.principal;
+        if scope.means(principal.party.uid(), &principal.entities)
+            && let Some(said) = column(candidate).and_then(|column| said.get_mut(column))
+        {
+            *said = true;
+        }
+    }
+    Access::of(said)
 }
 
 impl PolicySet {
-    /// What `caller` can expect of `tool`. Conditional whenever anything but the scopes of
+    /// What `principal` can expect of each tool. Conditional whenever anything but the scopes of
     /// policies matters.
     #[must_use]
-    pub fn access(&self, caller: &Caller, tool: &Tool) -> Access {
-        let asker = Asker::new(caller, &[]);
-        let slot = self.slot(tool);
-        let (mut permit, mut forbid) = (Applies::No, Applies::No);
-        for candidate in &slot.candidates {
-            let Some(policy) = self.policies.get(candidate.number) else { continue };
-            if policy.annotations.status != Status::Active
-                || policy.annotations.phase != Phase::Request
-            {
-                continue;
-            }
-            let applies = applies(policy, &asker);
-            match (policy.effect, candidate.is_valid()) {
-                (Effect::Permit, true) => permit = stronger(permit, applies),
-                (Effect::Permit, false) => {}
-                (Effect::Forbid, true) => forbid = stronger(forbid, weakened(policy, applies)),
-                (Effect::Forbid, false) => forbid = stronger(forbid, in_scope(policy, &asker)),
+    pub fn accesses<'a>(&'a self, principal: &'a Principal) -> Accesses<'a> {
+        let board = self.board.get_or_init(|| Board::of(&self.slots, &self.keys));
+        let mut row = Row::default();
+        for key in &*principal.keys(&self.keys) {
+            if let Some(of_key) = board.rows.get(key) {
+                row.add(of_key);
             }
         }
-        match (forbid, permit) {
-            (Applies::Always, _) | (_, Applies::No) => Access::Deny,
-            (Applies::No, Applies::Always) => Access::Allow,
-            (Applies::No | Applies::Maybe, Applies::Maybe | Applies::Always) => Access::Conditional,
-        }
+        Accesses { set: self, board, principal, row }
+    }
+
+    /// What `principal` can expect of one tool.
+    #[must_use]
+    pub fn access(&self, principal: &Principal, tool: &Tool) -> Access {
+        access(&self.slot(tool), principal)
     }
 
     /// Whether the policy of this name can apply to `tool`. Built-ins apply to every tool; there
     /// is no policy of an unknown name.
     #[must_use]
     pub fn applies_to_tool(&self, id: &str, tool: &Tool) -> bool {
-        match self.policies.find(id) {
-            Some(policy) => policy.scope.fit(&ToolFacts::of(tool)).is_some(),
-            None => self.find(id).is_some(),
+        if self.policies.find(id).is_none() {
+            return self.find(id).is_some();
         }
+        let slot = self.slot(tool);
+        slot.candidates.binary_search_by(|candidate| (*candidate.policy.id).cmp(id)).is_ok()
     }
 
     /// Whether the policy of this name can apply to a principal: `usr_…`, `sa_…`, or an entity
@@ -99,45 +213,10 @@ impl PolicySet {
             },
         };
         match self.policies.find(id) {
-            Some(policy) => concerns(&policy.scope.principal, &entity),
+            Some(placed) => concerns(&placed.policy.rule.scope.principal, &entity),
             None => self.find(id).is_some(),
         }
     }
-}
-
-fn stronger(known: Applies, new: Applies) -> Applies {
-    match (known, new) {
-        (Applies::Always, _) | (_, Applies::Always) => Applies::Always,
-        (Applies::Maybe, _) | (_, Applies::Maybe) => Applies::Maybe,
-        (Applies::No, Applies::No) => Applies::No,
-    }
-}
-
-/// An obligation lets the call pass when it is fulfilled.
-fn weakened(policy: &Compiled, applies: Applies) -> Applies {
-    match applies {
-        Applies::Always if policy.annotations.redact.is_some() => Applies::Maybe,
-        Applies::No | Applies::Maybe | Applies::Always => applies,
-    }
-}
-
-fn applies(policy: &Compiled, asker: &Asker) -> Applies {
-    match in_scope(policy, asker) {
-        Applies::Always if policy.has_condition => Applies::Maybe,
-        known @ (Applies::No | Applies::Maybe | Applies::Always) => known,
-    }
-}
-
-/// Groups come with the call, so a policy about a group may apply.
-fn in_scope(policy: &Compiled, asker: &Asker) -> Applies {
-    let principal = &policy.scope.principal;
-    if principal.fits_principal(asker.kind, &asker.entities) {
-        return Applies::Always;
-    }
-    let (entity, kind) = principal.parts();
-    let group = entity.is_some_and(|entity| *entity.type_name() == names().group);
-    let kind_fits = kind.is_none_or(|kind| kind == asker.kind);
-    if group && kind_fits { Applies::Maybe } else { Applies::No }
 }
 
 fn concerns(scope: &EntityScope, entity: &EntityUid) -> bool {

@@ -5,7 +5,11 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde::Serialize;
 
-use super::{Direction, Effect, Phase, record::BUILTINS};
+use super::{
+    Direction, Effect, Phase,
+    obligations::{self, Owed},
+    record::BUILTINS,
+};
 
 /// Whether a policy counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -56,13 +60,6 @@ pub enum Detectors {
     Named(BTreeSet<Arc<str>>),
 }
 
-/// The obligation of `@redact`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Redact {
-    pub(super) direction: Direction,
-    pub(super) detectors: Detectors,
-}
-
 /// What the annotations of one policy say.
 #[derive(Debug, Clone)]
 pub(super) struct Annotations {
@@ -76,7 +73,7 @@ pub(super) struct Annotations {
     pub(super) phase: Phase,
     pub(super) tags: Vec<String>,
     pub(super) owner: Option<String>,
-    pub(super) redact: Option<Redact>,
+    pub(super) owed: Owed,
 }
 
 /// What is wrong with an annotation.
@@ -88,18 +85,25 @@ pub(super) struct Fault {
     pub(super) message: String,
 }
 
-fn fault(key: &str, code: &'static str, message: String) -> Fault {
+pub(super) fn fault(key: &str, code: &'static str, message: String) -> Fault {
     Fault { key: key.to_owned(), code, message }
 }
 
-const LATER: [&str; 5] = ["require_approval", "rate_limit", "notify", "step_up", "log"];
+const LATER: [&str; 3] = ["require_approval", "step_up", "log"];
 const MAX_TEXT: usize = 2_000;
+
+/// The names that annotations may refer to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Names<'a> {
+    pub(super) detectors: &'a BTreeSet<String>,
+    pub(super) webhooks: &'a BTreeSet<String>,
+}
 
 /// Reads the annotations of a policy with this effect; gives every fault at once.
 pub(super) fn read<'a>(
     pairs: impl Iterator<Item = (&'a str, &'a str)>,
     effect: Effect,
-    detectors: &[&str],
+    names: Names<'_>,
 ) -> Result<Annotations, Vec<Fault>> {
     let mut read = Annotations {
         id: String::new(),
@@ -112,11 +116,11 @@ pub(super) fn read<'a>(
         phase: Phase::Request,
         tags: Vec::new(),
         owner: None,
-        redact: None,
+        owed: Owed::default(),
     };
     let mut faults = Vec::new();
     for (key, value) in pairs {
-        if let Err(found) = read.set(key, value, detectors) {
+        if let Err(found) = read.set(key, value, names) {
             faults.push(found);
         }
     }
@@ -128,14 +132,14 @@ pub(super) fn read<'a>(
 }
 
 impl Annotations {
-    fn set(&mut self, key: &str, value: &str, detectors: &[&str]) -> Result<(), Fault> {
+    fn set(&mut self, key: &str, value: &str, names: Names<'_>) -> Result<(), Fault> {
         match key {
             "id" => self.id = id(value)?,
             "title" => self.title = Some(text(key, value)?),
             "description" => self.description = Some(text(key, value)?),
             "reason" => self.reason = Some(text(key, value)?),
             "owner" => self.owner = Some(text(key, value)?),
-            "tags" => self.tags = list(value).map(str::to_owned).collect(),
+            "tags" => self.tags = obligations::list(value).map(str::to_owned).collect(),
             "severity" => {
                 self.severity = one_of(key, value, &SEVERITIES)?;
             }
@@ -145,7 +149,9 @@ impl Annotations {
                 let message = || fault(key, "invalid_annotation", "not a whole number".to_owned());
                 self.priority = value.parse().map_err(|_| message())?;
             }
-            "redact" => self.redact = Some(redact(value, detectors)?),
+            "redact" => self.owed.redact = Some(obligations::redact(value, names.detectors)?),
+            "rate_limit" => self.owed.rate = Some(obligations::rate(value)?),
+            "notify" => self.owed.notify = Some(obligations::channel(value, names.webhooks)?),
             later if LATER.contains(&later) => {
                 let message = format!("`@{later}` is not supported yet");
                 return Err(fault(key, "not_supported_yet", message));
@@ -161,25 +167,31 @@ impl Annotations {
     /// What cannot be meant together.
     fn contradiction(&self, effect: Effect) -> Option<Fault> {
         let redacts_input =
-            self.redact.as_ref().is_some_and(|redact| redact.direction == Direction::Input);
-        match (effect, self.phase) {
-            (Effect::Permit, _) if self.redact.is_some() => Some(fault(
-                "redact",
+            self.owed.redact.as_ref().is_some_and(|redact| redact.direction == Direction::Input);
+        let (key, code, message) = match (effect, self.phase) {
+            (Effect::Permit, _) if !self.owed.is_empty() => (
+                self.owed.first_key(),
                 "obligation_on_permit",
-                "an obligation stands on a `forbid`: forbidden unless it is fulfilled".to_owned(),
-            )),
-            (Effect::Permit, Phase::Response) => Some(fault(
+                "an obligation stands on a `forbid`: forbidden unless it is fulfilled",
+            ),
+            (Effect::Permit, Phase::Response) => (
                 "phase",
                 "permit_in_response",
-                "a result needs no permit; only a `forbid` can be in the response phase".to_owned(),
-            )),
-            (Effect::Forbid, Phase::Response) if redacts_input => Some(fault(
+                "a result needs no permit; only a `forbid` can be in the response phase",
+            ),
+            (Effect::Forbid, Phase::Response) if redacts_input => (
                 "redact",
                 "too_late",
-                "in the response phase the input is sent already; redact the output".to_owned(),
-            )),
-            (Effect::Permit | Effect::Forbid, Phase::Request | Phase::Response) => None,
-        }
+                "in the response phase the input is sent already; redact the output",
+            ),
+            (Effect::Forbid, Phase::Response) if self.owed.rate.is_some() => (
+                "rate_limit",
+                "too_late",
+                "in the response phase the call is made already; limit it in the request phase",
+            ),
+            (Effect::Permit | Effect::Forbid, Phase::Request | Phase::Response) => return None,
+        };
+        Some(fault(key, code, message.to_owned()))
     }
 }
 
@@ -226,36 +238,4 @@ fn id(value: &str) -> Result<String, Fault> {
         return Err(fault("id", "reserved_id", format!("`{value}` is the name of a built-in")));
     }
     Ok(value.to_owned())
-}
-
-fn list(value: &str) -> impl Iterator<Item = &str> {
-    value.split(',').map(str::trim).filter(|item| !item.is_empty())
-}
-
-/// `input: a, b` or `output: *`.
-fn redact(value: &str, detectors: &[&str]) -> Result<Redact, Fault> {
-    let wrong = |message: String| fault("redact", "invalid_annotation", message);
-    let form = "write `@redact(\"output: email, iban\")`, with `input` or `output`, and detector \
-                names or `*`";
-    let (direction, names) = value.split_once(':').ok_or_else(|| wrong(form.to_owned()))?;
-    let direction = match direction.trim() {
-        "input" => Direction::Input,
-        "output" => Direction::Output,
-        _ => return Err(wrong(form.to_owned())),
-    };
-    let names: BTreeSet<&str> = list(names).collect();
-    if names.is_empty() {
-        return Err(wrong(form.to_owned()));
-    }
-    if names.len() == 1 && names.contains("*") {
-        return Ok(Redact { direction, detectors: Detectors::All });
-    }
-    if let Some(unknown) = names.iter().find(|name| !detectors.contains(name)) {
-        let message = format!("`{unknown}` is no detector");
-        return Err(fault("redact", "unknown_detector", message));
-    }
-    Ok(Redact {
-        direction,
-        detectors: Detectors::Named(names.into_iter().map(Arc::from).collect()),
-    })
 }

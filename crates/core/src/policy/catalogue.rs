@@ -1,16 +1,23 @@
 //! Which tools are known, and the facts about one that policies can name.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use cedar_policy::{Entity, EntityUid, RestrictedExpression};
+use cedar_policy::{Entities, Entity, RestrictedExpression};
 
-use super::names::{EVERYTHING, HINTS, names, uid};
+use super::{
+    engine::{Member, Place},
+    names::{EVERYTHING, HINTS, names, uid},
+};
 use crate::tool::{ProviderSlug, Tool, ToolId};
 
 /// The providers there are, and the tools of those that have told them.
 #[derive(Debug, Clone, Default)]
 pub struct Catalogue {
     providers: BTreeMap<String, Option<BTreeMap<String, Arc<Tool>>>>,
+    webhooks: BTreeSet<String>,
 }
 
 /// What the catalogue says about a name in a policy.
@@ -46,7 +53,18 @@ impl Catalogue {
             .filter(|(slug, _)| slug.as_str() != Self::RESERVED_PROVIDER)
             .map(|(slug, tools)| (slug.as_str().to_owned(), tools.map(by_id)))
             .collect();
-        Self { providers }
+        Self { providers, webhooks: BTreeSet::new() }
+    }
+
+    /// The same with the names of the webhooks that notices can go to.
+    #[must_use]
+    pub fn with_webhooks(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.webhooks = names.into_iter().collect();
+        self
+    }
+
+    pub(super) const fn webhooks(&self) -> &BTreeSet<String> {
+        &self.webhooks
     }
 
     /// Every tool that is known.
@@ -90,16 +108,15 @@ pub(super) struct ToolFacts {
     pub(super) id: String,
     pub(super) provider_group: String,
     pub(super) groups: Vec<String>,
-    pub(super) action: EntityUid,
-    pub(super) resource: EntityUid,
-    pub(super) provider: EntityUid,
-    hints: Hints,
+    pub(super) place: Place,
+    pub(super) hints: Hints,
     name: String,
 }
 
-#[derive(Clone, Copy)]
+/// What a tool says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "four independent hints of the MCP spec")]
-struct Hints {
+pub(super) struct Hints {
     read_only: bool,
     destructive: bool,
     idempotent: bool,
@@ -123,19 +140,39 @@ impl Hints {
         let flags = [self.read_only, self.destructive, self.open_world];
         HINTS.into_iter().zip(flags).filter_map(|(group, set)| set.then_some(group))
     }
+
+    /// How much harm a tool can do by what it says of itself: from 0, which only reads what is
+    /// its own, to 3, which destroys and reaches the open world.
+    const fn risk(self) -> i64 {
+        if self.read_only {
+            return self.open_world as i64;
+        }
+        1 + self.destructive as i64 + self.open_world as i64
+    }
 }
 
 impl ToolFacts {
-    pub(super) fn of(tool: &Tool) -> Self {
+    /// `labels` are those that the operator gave the tool.
+    pub(super) fn of(tool: &Tool, labels: &[&str]) -> Self {
         let hints = Hints::of(tool);
         let provider_group = format!("{}:*", tool.id.provider());
         let mut groups = vec![provider_group.clone(), EVERYTHING.to_owned()];
         groups.extend(hints.groups().map(str::to_owned));
+        let provider = uid(&names().provider, tool.id.provider());
+        let action = Member {
+            uid: uid(&names().action, tool.id.as_str()),
+            near: Some(uid(&names().action, &provider_group)),
+            within: groups.iter().map(|group| uid(&names().action, group)).collect(),
+        };
+        let labels = labels.iter().map(|label| uid(&names().label, label));
+        let resource = Member {
+            uid: uid(&names().tool, tool.id.as_str()),
+            near: Some(provider.clone()),
+            within: labels.chain([provider]).collect(),
+        };
         Self {
             id: tool.id.as_str().to_owned(),
-            action: uid(&names().action, tool.id.as_str()),
-            resource: uid(&names().tool, tool.id.as_str()),
-            provider: uid(&names().provider, tool.id.provider()),
+            place: Place { action, resource },
             provider_group,
             groups,
             hints,
@@ -144,12 +181,13 @@ impl ToolFacts {
     }
 
     /// The action with its groups and the tool with its provider, as the evaluator needs them.
-    pub(super) fn entities(&self) -> Vec<Entity> {
-        let groups = self.groups.iter().map(|group| uid(&names().action, group)).collect();
-        let action = Entity::new_no_attrs(self.action.clone(), groups);
+    pub(super) fn entities(&self) -> Entities {
+        let Place { action, resource } = &self.place;
+        let groups = action.within.iter().cloned().collect();
+        let action = Entity::new_no_attrs(action.uid.clone(), groups);
         let text = |text: &str| RestrictedExpression::new_string(text.to_owned());
         let flag = RestrictedExpression::new_bool;
-        let provider = self.provider.id().unescaped();
+        let provider = resource.near.as_ref().map_or("", |provider| provider.id().unescaped());
         let attributes = [
             ("provider", text(provider)),
             ("name", text(&self.name)),
@@ -157,12 +195,15 @@ impl ToolFacts {
             ("destructive", flag(self.hints.destructive)),
             ("idempotent", flag(self.hints.idempotent)),
             ("open_world", flag(self.hints.open_world)),
+            ("risk", RestrictedExpression::new_long(self.hints.risk())),
         ];
         let attributes = attributes.map(|(name, value)| (name.to_owned(), value));
-        let parents = [self.provider.clone()];
-        let tool = Entity::new_with_tags(self.resource.clone(), attributes, parents, []);
-        // Plain strings and booleans always evaluate; a tool without attributes fails closed.
-        let tool = tool.unwrap_or_else(|_| Entity::with_uid(self.resource.clone()));
-        vec![action, tool]
+        let parents = resource.within.iter().cloned();
+        let tool = Entity::new_with_tags(resource.uid.clone(), attributes, parents, []);
+        // Plain strings, numbers and booleans always evaluate; a tool without attributes fails
+        // closed.
+        let tool = tool.unwrap_or_else(|_| Entity::with_uid(resource.uid.clone()));
+        // Two different entities never collide; without them nothing is permitted.
+        Entities::from_entities([action, tool], None).unwrap_or_else(|_| Entities::empty())
     }
 }

@@ -10,10 +10,11 @@ use miette::Diagnostic;
 use super::{
     PolicyError,
     catalogue::{Catalogue, Known, ToolFacts, is_group},
+    engine::ActionScope,
+    facts::Declared,
     names::names,
     schema::{self, Shapes},
-    scope::ActionScope,
-    source::{Compiled, label_offset},
+    source::{Compiled, Placed, label_offset},
 };
 
 /// Something that keeps a policy from being used.
@@ -47,14 +48,11 @@ pub(super) struct NameCheck {
 }
 
 /// Checks every entity that the policy names against the catalogue.
-pub(super) fn names_of(policy: &Compiled, catalogue: &Catalogue) -> NameCheck {
+pub(super) fn names_of(policy: &Compiled, catalogue: &Catalogue, declared: &Declared) -> NameCheck {
     let mut check = NameCheck::default();
-    let literals: BTreeSet<String> = policy.literals.iter().map(ToString::to_string).collect();
-    for text in literals {
-        let Some(literal) = policy.literals.iter().find(|uid| uid.to_string() == text) else {
-            continue;
-        };
-        check_literal(policy, literal, catalogue, &mut check);
+    let literals: BTreeSet<&EntityUid> = policy.literals.iter().collect();
+    for literal in literals {
+        check_literal(policy, literal, (catalogue, declared), &mut check);
     }
     check_scope(policy, &mut check);
     check
@@ -63,7 +61,7 @@ pub(super) fn names_of(policy: &Compiled, catalogue: &Catalogue) -> NameCheck {
 fn check_literal(
     policy: &Compiled,
     literal: &EntityUid,
-    catalogue: &Catalogue,
+    (catalogue, declared): (&Catalogue, &Declared),
     check: &mut NameCheck,
 ) {
     let (kind, id) = (literal.type_name(), literal.id().unescaped());
@@ -79,7 +77,7 @@ fn check_literal(
     } else if *kind == names().provider {
         ("unknown_provider", catalogue.provider(id))
     } else {
-        check.warnings.extend(unknown_member(literal));
+        check.warnings.extend(unknown_member(literal, declared));
         return;
     };
     let problem = match known {
@@ -96,8 +94,8 @@ fn check_literal(
     check.problems.push(Problem::new(offset, code, problem));
 }
 
-/// Roles and scopes are a closed list; a name outside it matches nobody today.
-fn unknown_member(literal: &EntityUid) -> Option<String> {
+/// Roles, scopes and labels are closed lists; a name outside it matches nobody today.
+fn unknown_member(literal: &EntityUid, declared: &Declared) -> Option<String> {
     use crate::principal::Scope;
 
     let (kind, id) = (literal.type_name(), literal.id().unescaped());
@@ -105,6 +103,8 @@ fn unknown_member(literal: &EntityUid) -> Option<String> {
         ["member", "auditor", "admin", "service"].contains(&id)
     } else if *kind == names().scope {
         id.parse::<Scope>().is_ok()
+    } else if *kind == names().label {
+        declared.knows_label(id)
     } else {
         true
     };
@@ -112,7 +112,9 @@ fn unknown_member(literal: &EntityUid) -> Option<String> {
 }
 
 fn check_scope(policy: &Compiled, check: &mut NameCheck) {
-    if let ActionScope::Eq(id) = &policy.scope.action
+    let scope = &policy.rule.scope;
+    if let ActionScope::Eq(uid) = &scope.action
+        && let id = uid.id().unescaped()
         && is_group(id)
     {
         let offset = policy.offset_of(&format!("\"{id}\""));
@@ -120,8 +122,8 @@ fn check_scope(policy: &Compiled, check: &mut NameCheck) {
         check.problems.push(Problem::new(offset, "group_compared", message));
     }
     let wanted = [
-        (policy.scope.principal.parts().1, [&names().user, &names().service]),
-        (policy.scope.resource.parts().1, [&names().tool, &names().tool]),
+        (scope.principal.parts().1, [&names().user, &names().service]),
+        (scope.resource.parts().1, [&names().tool, &names().tool]),
     ];
     for (kind, allowed) in wanted {
         if let Some(kind) = kind.filter(|kind| !allowed.contains(kind)) {
@@ -138,6 +140,9 @@ pub(super) fn against_tool(
     tool: &ToolFacts,
     shapes: &Shapes,
 ) -> Vec<Finding> {
+    if policies.is_empty() {
+        return Vec::new();
+    }
     let mentioned = policies.iter().flat_map(|policy| &policy.literals);
     let actions = mentioned.filter(|uid| *uid.type_name() == names().action);
     let ids: BTreeSet<&str> = actions.map(|uid| uid.id().unescaped()).collect();
@@ -145,8 +150,8 @@ pub(super) fn against_tool(
         Ok(schema) => validate(policies, schema),
         Err(error) => {
             let message = format!("the tool's schema cannot be used for policies: {error}");
-            let finding = |policy: &&Compiled| Finding {
-                problems: vec![Problem::new(policy.start, "tool_schema", message.clone())],
+            let finding = |_: &&Compiled| Finding {
+                problems: vec![Problem::new(0, "tool_schema", message.clone())],
                 ..Finding::default()
             };
             policies.iter().map(finding).collect()
@@ -159,8 +164,8 @@ fn validate(policies: &[&Compiled], schema: Schema) -> Vec<Finding> {
     let mut set = PolicySet::new();
     for policy in policies {
         let mut finding = Finding::default();
-        if let Err(error) = set.add(policy.cedar.clone()) {
-            finding.problems.push(Problem::new(policy.start, "invalid_policy", error.to_string()));
+        if let Err(error) = set.add(policy.rule.cedar().clone()) {
+            finding.problems.push(Problem::new(0, "invalid_policy", error.to_string()));
         }
         findings.insert(&policy.id, finding);
     }
@@ -210,15 +215,16 @@ fn problem(error: &ValidationError) -> Problem {
 
 /// One error for the same problem with many tools.
 pub(super) fn merge_errors<'a>(
-    found: impl IntoIterator<Item = (&'a Compiled, &'a Problem, &'a str)>,
+    found: impl IntoIterator<Item = (&'a Placed, &'a Problem, &'a str)>,
 ) -> Vec<PolicyError> {
-    let mut merged: BTreeMap<(&str, &Problem), (&Compiled, Vec<&str>)> = BTreeMap::new();
-    for (policy, problem, tool) in found {
-        merged.entry((&policy.id, problem)).or_insert_with(|| (policy, Vec::new())).1.push(tool);
+    let mut merged: BTreeMap<(&str, &Problem), (&Placed, Vec<&str>)> = BTreeMap::new();
+    for (placed, problem, tool) in found {
+        let key = (&*placed.policy.id, problem);
+        merged.entry(key).or_insert_with(|| (placed, Vec::new())).1.push(tool);
     }
-    let error = |((_, problem), (policy, tools)): ((&str, &Problem), (&Compiled, Vec<&str>))| {
+    let error = |((_, problem), (placed, tools)): ((&str, &Problem), (&Placed, Vec<&str>))| {
         let message = format!("{} (for {})", problem.message, some_of(&tools));
-        policy.error(problem.offset, problem.code, message)
+        placed.error(problem.offset, problem.code, message)
     };
     merged.into_iter().map(error).collect()
 }

@@ -1,23 +1,38 @@
 //! How deep a policy text nests, found before it is parsed: parsing, validating and evaluating
-//! recurse, and a text that is all brackets or operators would exhaust the stack.
+//! recurse, and a text that is all brackets or operators would exhaust the stack. The same walk
+//! tells where each policy of a file begins and ends.
+
+use std::ops::Range;
 
 /// Brackets within brackets.
 const MAX_BRACKETS: usize = 64;
 /// Operators in one policy; a chain of them is a tree as deep as it is long.
 const MAX_OPERATORS: usize = 500;
 
-/// Where the text first nests deeper than is parsed.
-pub(super) fn too_deep(text: &str) -> Option<usize> {
+/// The statements of a text: where each begins, without the space and the comments before it, and
+/// where it ends, with its `;`. Says where the text first nests deeper than is parsed.
+pub(super) fn statements(text: &str) -> Result<Vec<Range<usize>>, usize> {
     let mut scan = Scan::default();
-    let mut previous = ' ';
+    let (mut found, mut start, mut previous) = (Vec::new(), None, ' ');
     for (offset, letter) in text.char_indices() {
+        let code = matches!(scan.within, Within::Code);
         scan.step(previous, letter);
         if scan.brackets > MAX_BRACKETS || scan.operators > MAX_OPERATORS {
-            return Some(offset);
+            return Err(offset);
+        }
+        if code && matches!(scan.within, Within::Comment) && start == Some(offset - 1) {
+            // What looked like a beginning was the first half of `//`.
+            start = None;
+        } else if code && start.is_none() && !letter.is_whitespace() {
+            start = Some(offset);
+        }
+        if code && letter == ';' {
+            found.extend(start.take().map(|start| start..offset + 1));
         }
         previous = letter;
     }
-    None
+    found.extend(start.map(|start| start..text.len()));
+    Ok(found)
 }
 
 #[derive(Default)]
@@ -64,5 +79,31 @@ impl Scan {
             'f' if previous == 'i' => self.operators += 1,
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_falls_into_its_statements_without_what_stands_between_them() {
+        let text = "// one; two\npermit (a); // x\n\n  @id(\";\") forbid /* */ (b);\n// end\n";
+
+        let found: Vec<&str> = statements(text).unwrap().into_iter().map(|at| &text[at]).collect();
+
+        assert_eq!(found, ["permit (a);", "@id(\";\") forbid /* */ (b);"]);
+    }
+
+    #[test]
+    fn what_has_no_end_is_a_statement_and_a_comment_is_none() {
+        let of = |text: &str| statements(text).unwrap().len();
+
+        assert_eq!(of(""), 0);
+        assert_eq!(of(" // only this"), 0);
+        assert_eq!(of("permit (principal, action, resource)"), 1);
+        assert_eq!(of("permit (\"unfinished; "), 1);
+        assert_eq!(of("a; / b;"), 2);
+        assert_eq!(of(";"), 1);
     }
 }

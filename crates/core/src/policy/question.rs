@@ -1,17 +1,19 @@
 //! What is asked of the policies, and the context they see.
 
-use std::net::IpAddr;
+use std::{borrow::Cow, net::IpAddr};
 
-use cedar_policy::{Context, RestrictedExpression};
 use serde_json::Value;
 
 use super::{
     Phase,
+    engine::Plain,
+    facts::Fact,
+    identity::Principal,
     reads::Paths,
     schema::Shapes,
     values::{self, Unreadable},
 };
-use crate::{clock::Timestamp, principal::Caller, tool::Tool};
+use crate::{clock::Timestamp, tool::Tool};
 
 /// What DLP found, in numbers and names.
 #[derive(Debug, Clone, Copy)]
@@ -28,13 +30,13 @@ pub struct DlpFacts<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
     /// Who asks.
-    pub caller: &'a Caller,
-    /// The groups the caller is in.
-    pub groups: &'a [String],
+    pub principal: &'a Principal,
     /// What is to be called.
     pub tool: &'a Tool,
     /// The arguments; valid against the tool's input schema.
     pub input: &'a Value,
+    /// Facts that were kept of the call, as an object; computed from the input when there are none.
+    pub facts: Option<&'a Value>,
     /// Before the call or after it.
     pub phase: Phase,
     /// What DLP found in the input.
@@ -53,84 +55,90 @@ pub struct Question<'a> {
     pub mfa: bool,
 }
 
-type Fields = Vec<(String, RestrictedExpression)>;
-
-fn field(name: &str, value: RestrictedExpression) -> (String, RestrictedExpression) {
-    (name.to_owned(), value)
-}
+type Fields<'a> = Vec<(Cow<'a, str>, Plain<'a>)>;
 
 /// The part of the context that `wanted` reads. Says no when something in it has a value that
 /// policies cannot be shown.
-pub(super) fn context(
-    question: &Question<'_>,
-    shapes: &Shapes,
-    wanted: &Paths,
-) -> Result<Context, Unreadable> {
+pub(super) fn context<'a>(
+    question: &'a Question<'_>,
+    shapes: &'a Shapes,
+    wanted: &'a Paths,
+) -> Result<Plain<'a>, Unreadable> {
     let mut fields = Fields::new();
+    if let Some(wanted) = wanted.member("facts") {
+        fields.push(("facts".into(), Plain::Record(facts(question, shapes, wanted))));
+    }
     if let Some(wanted) = wanted.member("input") {
         let input = values::record(&shapes.input, question.input, wanted, "context.input")?;
-        fields.push(field("input", input));
+        fields.push(("input".into(), input));
     }
     if let (Some(wanted), Some(shape), Some(output)) =
         (wanted.member("output"), &shapes.output, question.output)
     {
-        fields.push(field("output", values::record(shape, output, wanted, "context.output")?));
+        let output = values::record(shape, output, wanted, "context.output")?;
+        fields.push(("output".into(), output));
     }
     if wanted.member("dlp").is_some() {
-        fields.push(field("dlp", dlp(&question.dlp, "context.dlp")?));
+        fields.push(("dlp".into(), dlp(&question.dlp)));
     }
     if let (Some(_), Some(facts)) = (wanted.member("dlp_output"), &question.dlp_output) {
-        fields.push(field("dlp_output", dlp(facts, "context.dlp_output")?));
+        fields.push(("dlp_output".into(), dlp(facts)));
     }
     if let Some(wanted) = wanted.member("request") {
-        fields.push(field("request", request(question, wanted)?));
+        fields.push(("request".into(), request(question, wanted)));
     }
-    if let (Some(_), Some(agent)) = (wanted.member("agent"), question.caller.via) {
-        let text = |text: String| RestrictedExpression::new_string(text);
-        let kind = text(agent.kind().as_str().to_owned());
-        let members = vec![field("id", text(agent.to_string())), field("kind", kind)];
-        fields.push(field("agent", record(members, "context.agent")?));
+    if let (Some(_), Some(agent)) = (wanted.member("agent"), &question.principal.identity().agent) {
+        let text = |text: &'a String| Plain::Text(text.into());
+        let members = vec![("id".into(), text(&agent.id)), ("kind".into(), text(&agent.kind))];
+        fields.push(("agent".into(), Plain::Record(members)));
     }
-    Context::from_pairs(fields).map_err(|_| Unreadable::unbuildable("context"))
+    Ok(Plain::Record(fields))
 }
 
-fn record(members: Fields, path: &str) -> Result<RestrictedExpression, Unreadable> {
-    RestrictedExpression::new_record(members).map_err(|_| Unreadable::unbuildable(path))
+/// Those that are read and can be computed.
+fn facts<'a>(question: &'a Question<'_>, shapes: &'a Shapes, wanted: &Paths) -> Fields<'a> {
+    let wanted = shapes.facts.iter().filter(|fact| wanted.member(&fact.name).is_some());
+    let value = |fact: &'a Fact| match question.facts {
+        Some(kept) => values::kept(fact.shape(), kept.get(&fact.name)?),
+        None => fact.of(question.input),
+    };
+    wanted.filter_map(|fact| Some((fact.name.as_str().into(), value(fact)?))).collect()
 }
 
-fn dlp(facts: &DlpFacts<'_>, path: &str) -> Result<RestrictedExpression, Unreadable> {
-    let name = |name: &&str| RestrictedExpression::new_string((*name).to_owned());
-    let members = vec![
-        field("findings", RestrictedExpression::new_set(facts.detectors.iter().map(name))),
-        field("count", RestrictedExpression::new_long(facts.count)),
-        field("max_severity", RestrictedExpression::new_long(facts.max_severity)),
-    ];
-    record(members, path)
+/// The facts that are read, as they are kept.
+pub(super) fn facts_json(question: &Question<'_>, shapes: &Shapes, reads: &Paths) -> Value {
+    let facts = reads.member("facts").map(|wanted| facts(question, shapes, wanted));
+    let members = facts.unwrap_or_default().into_iter();
+    Value::Object(members.map(|(name, value)| (name.into_owned(), value.to_json())).collect())
+}
+
+fn dlp<'a>(facts: &DlpFacts<'a>) -> Plain<'a> {
+    let names = facts.detectors.iter().map(|name| Plain::Text((*name).into()));
+    Plain::Record(vec![
+        ("findings".into(), Plain::Set(names.collect())),
+        ("count".into(), Plain::Long(facts.count)),
+        ("max_severity".into(), Plain::Long(facts.max_severity)),
+    ])
 }
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-fn request(question: &Question<'_>, wanted: &Paths) -> Result<RestrictedExpression, Unreadable> {
+fn request<'a>(question: &Question<'_>, wanted: &Paths) -> Plain<'a> {
     let seconds = question.time.as_seconds();
     let mut members = Fields::new();
-    let mut add = |name: &str, value: &dyn Fn() -> RestrictedExpression| {
+    let mut add = |name: &'static str, value: &dyn Fn() -> Plain<'a>| {
         if wanted.member(name).is_some() {
-            members.push(field(name, value()));
+            members.push((name.into(), value()));
         }
     };
-    add("time", &|| RestrictedExpression::new_datetime(question.time.to_string()));
-    add("hour_utc", &|| {
-        RestrictedExpression::new_long(seconds.rem_euclid(SECONDS_PER_DAY) / 3_600)
-    });
+    add("time", &|| Plain::Time(question.time.to_string()));
+    add("hour_utc", &|| Plain::Long(seconds.rem_euclid(SECONDS_PER_DAY) / 3_600));
     // 1970-01-01 was a Thursday; Monday is 1, as in ISO 8601.
-    add("weekday", &|| {
-        RestrictedExpression::new_long((seconds.div_euclid(SECONDS_PER_DAY) + 3).rem_euclid(7) + 1)
-    });
+    add("weekday", &|| Plain::Long((seconds.div_euclid(SECONDS_PER_DAY) + 3).rem_euclid(7) + 1));
     if let Some(ip) = question.source_ip {
-        add("ip", &|| RestrictedExpression::new_ip(ip.to_canonical().to_string()));
+        add("ip", &|| Plain::Ip(ip.to_canonical()));
     }
-    add("mfa", &|| RestrictedExpression::new_bool(question.mfa));
-    let bytes = i64::try_from(question.bytes).unwrap_or(i64::MAX);
-    add("bytes", &|| RestrictedExpression::new_long(bytes));
-    record(members, "context.request")
+    add("mfa", &|| Plain::Bool(question.mfa));
+    add("bytes", &|| Plain::Long(i64::try_from(question.bytes).unwrap_or(i64::MAX)));
+    Plain::Record(members)
 }

@@ -43,6 +43,36 @@ impl Paths {
         }
     }
 
+    /// The paths that are read here and are not within `known`, as policies write them.
+    pub(super) fn beyond(&self, known: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        self.list_beyond(known, "context", &mut found);
+        found
+    }
+
+    fn list_beyond(&self, known: &Self, prefix: &str, found: &mut Vec<String>) {
+        if known.whole {
+            return;
+        }
+        if self.whole {
+            found.push(prefix.to_owned());
+            return;
+        }
+        for (name, paths) in &self.members {
+            let path = join(prefix, name);
+            match known.members.get(name) {
+                Some(known) => paths.list_beyond(known, &path, found),
+                None if paths.whole || paths.members.is_empty() => found.push(path),
+                None => paths.list(&path, found),
+            }
+        }
+    }
+
+    /// Makes the path known with everything below it.
+    pub(super) fn add_whole<'a>(&mut self, path: impl IntoIterator<Item = &'a str>) {
+        self.insert(path, true);
+    }
+
     fn insert<'a>(&mut self, path: impl IntoIterator<Item = &'a str>, whole: bool) {
         let mut at = self;
         for name in path {
@@ -77,7 +107,11 @@ impl Paths {
 pub(super) fn join(prefix: &str, name: &str) -> String {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
-    if plain { format!("{prefix}.{name}") } else { format!("{prefix}[{name:?}]") }
+    if plain {
+        format!("{prefix}.{name}")
+    } else {
+        format!("{prefix}[{}]", serde_json::Value::from(name))
+    }
 }
 
 /// What the conditions of a policy look at.
@@ -88,15 +122,22 @@ pub(super) struct Reads {
     pub(super) loose_tag: bool,
 }
 
-/// Walks the conditions. An explicit stack, because expressions nest as deep as a file is long.
+/// What the conditions look at.
 pub(super) fn of(clauses: &[Clause]) -> Reads {
+    let expression = |clause| match clause {
+        &Clause::When(ref expr) | &Clause::Unless(ref expr) => &**expr,
+    };
+    walk(clauses.iter().map(expression).collect())
+}
+
+/// What one expression looks at.
+pub(super) fn of_expression(expression: &Expr) -> Reads {
+    walk(vec![expression])
+}
+
+/// An explicit stack, because expressions nest as deep as a file is long.
+fn walk(mut open: Vec<&Expr>) -> Reads {
     let mut reads = Reads::default();
-    let mut open: Vec<&Expr> = clauses
-        .iter()
-        .map(|clause| match clause {
-            Clause::When(expr) | Clause::Unless(expr) => &**expr,
-        })
-        .collect();
     while let Some(expr) = open.pop() {
         if let Some(path) = context_path(expr) {
             reads.paths.insert(path, true);

@@ -6,9 +6,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    Direction, Effect, Phase,
-    annotations::{Detectors, Redact, Severity, Status},
-    source::Compiled,
+    Effect, Phase,
+    annotations::{Severity, Status},
+    engine::{ActionScope, EntityScope, Scope},
+    source::Placed,
 };
 use crate::clock::Timestamp;
 
@@ -167,16 +168,17 @@ impl PolicyRecord {
         self.source.as_deref()
     }
 
-    pub(super) fn of(policy: &Compiled, validation: Validation, updated_at: Timestamp) -> Self {
+    pub(super) fn of(placed: &Placed, validation: Validation, updated_at: Timestamp) -> Self {
+        let policy = &placed.policy;
         let annotations = policy.annotations.clone();
-        let (line, _) = policy.file.place(policy.start);
+        let (line, _) = placed.file.place(placed.start);
         Self {
             id: Arc::clone(&policy.id),
             name: Arc::clone(&policy.id),
             title: annotations.title,
             description: annotations.description,
             effect: policy.effect,
-            kind: if annotations.redact.is_some() { "obligation" } else { "rule" },
+            kind: if annotations.owed.is_empty() { "rule" } else { "obligation" },
             status: annotations.status,
             phase: annotations.phase,
             priority: annotations.priority,
@@ -184,15 +186,15 @@ impl PolicyRecord {
             reason: annotations.reason,
             tags: annotations.tags,
             owner: annotations.owner,
-            scope: policy.scope.to_json(),
-            obligations: annotations.redact.iter().map(obligation).collect(),
+            scope: scope(&policy.rule.scope),
+            obligations: annotations.owed.to_json(),
             reads: policy.paths.listing(),
             version: Some(Arc::clone(&policy.digest)),
-            origin: Origin::File { path: format!("policies/{}", policy.file.path()), line },
+            origin: Origin::File { path: format!("policies/{}", placed.file.path()), line },
             validation,
             builtin: false,
             updated_at,
-            source: Some(policy.source.as_str().into()),
+            source: Some(Arc::clone(&policy.source)),
         }
     }
 
@@ -225,15 +227,33 @@ impl PolicyRecord {
     }
 }
 
-fn obligation(redact: &Redact) -> Value {
-    let direction = match redact.direction {
-        Direction::Input => "input",
-        Direction::Output => "output",
+fn scope(scope: &Scope) -> Value {
+    let action = match &scope.action {
+        ActionScope::Any => json!({ "op": "any" }),
+        ActionScope::Eq(uid) => json!({ "op": "eq", "id": uid.id().unescaped() }),
+        ActionScope::In(uids) => match uids.as_slice() {
+            [uid] => json!({ "op": "in", "id": uid.id().unescaped() }),
+            _ => {
+                let ids: Vec<&str> = uids.iter().map(|uid| uid.id().unescaped()).collect();
+                json!({ "op": "in", "ids": ids })
+            }
+        },
     };
-    let detectors: Vec<&str> = match &redact.detectors {
-        Detectors::All => vec!["*"],
-        Detectors::Named(names) => names.iter().map(|name| &**name).collect(),
-    };
-    let properties = json!({ "direction": direction, "detectors": detectors });
-    json!({ "id": "o1", "type": "redact", "properties": properties })
+    json!({
+        "principal": constraint(&scope.principal),
+        "action": action,
+        "resource": constraint(&scope.resource),
+    })
+}
+
+fn constraint(scope: &EntityScope) -> Value {
+    match scope {
+        EntityScope::Any => json!({ "op": "any" }),
+        EntityScope::Eq(uid) => json!({ "op": "eq", "id": uid.to_string() }),
+        EntityScope::In(uid) => json!({ "op": "in", "id": uid.to_string() }),
+        EntityScope::Is(kind) => json!({ "op": "is", "type": kind.to_string() }),
+        EntityScope::IsIn(kind, uid) => {
+            json!({ "op": "is_in", "type": kind.to_string(), "id": uid.to_string() })
+        }
+    }
 }

@@ -3,13 +3,16 @@
 //! Each tool has its own: validating a policy against a schema of all tools costs with their
 //! number, and says nothing more.
 
+use std::sync::Arc;
+
 use cedar_policy::{Schema, SchemaError};
 use serde_json::{Map, Value, json};
 
 use super::{
     catalogue::ToolFacts,
+    facts::Fact,
     names::{EVERYTHING, HINTS, NAMESPACE},
-    shape::{Members, record_json},
+    shape::{Member, Members, record_json},
 };
 use crate::tool::Tool;
 
@@ -18,14 +21,17 @@ pub(super) struct Shapes {
     pub(super) input: Members,
     /// `None` when the tool declares no structured answer.
     pub(super) output: Option<Members>,
+    /// What is computed of the input.
+    pub(super) facts: Vec<Arc<Fact>>,
 }
 
 impl Shapes {
-    pub(super) fn of(tool: &Tool) -> Self {
+    pub(super) fn of(tool: &Tool, facts: Vec<Arc<Fact>>) -> Self {
         let output = tool.definition.output_schema.as_ref();
         Self {
             input: super::shape::of_object(&tool.definition.input_schema),
             output: output.map(super::shape::of_object),
+            facts,
         }
     }
 }
@@ -71,6 +77,7 @@ fn entity_types() -> Value {
             ("destructive", "Boolean", true),
             ("idempotent", "Boolean", true),
             ("open_world", "Boolean", true),
+            ("risk", "Long", true),
         ]),
     });
     json!({
@@ -106,6 +113,15 @@ fn dlp(required: bool) -> Value {
     })
 }
 
+/// Facts are there as far as policies are concerned: one that is missing is an error, and an error
+/// closes.
+fn facts(facts: &[Arc<Fact>]) -> Members {
+    let member = |fact: &Arc<Fact>| {
+        (fact.name.clone(), Member { required: true, shape: fact.shape().clone() })
+    };
+    facts.iter().map(member).collect()
+}
+
 fn context(shapes: &Shapes) -> Value {
     let request = record(&[
         ("time", "datetime", true),
@@ -125,6 +141,7 @@ fn context(shapes: &Shapes) -> Value {
     optional(&mut agent);
     let mut attributes = Map::new();
     attributes.insert("input".to_owned(), record_json(&shapes.input));
+    attributes.insert("facts".to_owned(), record_json(&facts(&shapes.facts)));
     attributes.insert("dlp".to_owned(), dlp(true));
     attributes.insert("request".to_owned(), request);
     attributes.insert("agent".to_owned(), agent);

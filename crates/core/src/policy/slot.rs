@@ -1,63 +1,35 @@
 //! Everything about one tool that does not change from call to call: which policies can apply to
 //! it, in which order they count, and what of a call they read.
 //!
-//! A policy outside a tool's slot, or outside the lane keys of a principal, has a scope that is
-//! false; leaving it out changes neither the decision nor its reasons nor its errors.
+//! A slot does not know its set: two sets whose policies about a tool are the same share its slot.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{collections::HashMap, sync::Arc};
 
-use cedar_policy::{
-    AuthorizationError, Authorizer, Entities, EntityUid, EvaluationError, PolicySet, Request,
-};
+use cedar_policy::Entities;
 
 use super::{
     Effect, Phase,
     annotations::Status,
-    asker::Asker,
     catalogue::{Catalogue, ToolFacts},
     check::{self, Finding},
-    names::names,
+    engine::{Closeness, Evaluator, Keys, Party, Plain, Situation, Slice, World},
+    facts::Declared,
+    identity::Principal,
+    policies::Policies,
     question::{self, Question},
     reads::Paths,
     schema::Shapes,
-    scope::{EntityScope, Specificity},
     source::Compiled,
     values::Unreadable,
 };
 use crate::tool::Tool;
 
-/// The policies of a set, ordered by name; a policy's number is its place here.
-#[derive(Debug)]
-pub(super) struct Policies {
-    all: Vec<Compiled>,
-    numbers: HashMap<String, usize>,
-}
-
-impl Policies {
-    pub(super) fn new(all: Vec<Compiled>) -> Self {
-        let number = |(number, policy): (usize, &Compiled)| (policy.id.to_string(), number);
-        let numbers = all.iter().enumerate().map(number).collect();
-        Self { all, numbers }
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Compiled> {
-        self.all.iter()
-    }
-
-    pub(super) fn get(&self, number: usize) -> Option<&Compiled> {
-        self.all.get(number)
-    }
-
-    pub(super) fn find(&self, id: &str) -> Option<&Compiled> {
-        self.get(*self.numbers.get(id)?)
-    }
-}
-
 /// A policy that can apply to the tool.
+#[derive(Debug, Clone)]
 pub(super) struct Candidate {
-    pub(super) number: usize,
-    pub(super) fit: Specificity,
-    pub(super) finding: Finding,
+    pub(super) policy: Arc<Compiled>,
+    pub(super) fit: Closeness,
+    pub(super) finding: Arc<Finding>,
 }
 
 impl Candidate {
@@ -70,55 +42,66 @@ impl Candidate {
 /// One tool and the policies that can apply to it.
 pub(super) struct Slot {
     pub(super) tool_version: String,
-    pub(super) facts: ToolFacts,
+    labels: Vec<String>,
     pub(super) shapes: Shapes,
-    /// Ordered by number.
+    /// Ordered by name.
     pub(super) candidates: Vec<Candidate>,
+    /// What the policies read, in either phase and whatever their status.
+    pub(super) reads: Paths,
     request: Stage,
     response: Stage,
+    action: Party,
+    resource: Party,
     base: Entities,
 }
 
 impl Slot {
-    /// Finds the candidates, validates them against the tool and sorts them into lanes.
-    pub(super) fn build(policies: &Policies, tool: &Tool) -> Self {
-        let (facts, shapes) = (ToolFacts::of(tool), Shapes::of(tool));
-        let reserved = tool.id.provider() == Catalogue::RESERVED_PROVIDER;
-        let fits = policies.iter().enumerate().filter(|_| !reserved);
-        let fits = fits.filter_map(|(number, policy)| {
-            policy.scope.fit(&facts).map(|fit| (number, fit, policy))
+    /// Finds the candidates, validates them against the tool and sorts them into lanes. What `was`
+    /// known about the same tool is taken over; when all of it is the same, `was` itself is given.
+    pub(super) fn build(
+        policies: &Policies,
+        declared: &Declared,
+        tool: &Tool,
+        was: Option<&Arc<Self>>,
+        keys: &mut Keys,
+    ) -> Arc<Self> {
+        let labels = declared.labels_of(&tool.id);
+        let computed = declared.facts_of(&tool.id);
+        let was = was.filter(|slot| {
+            slot.tool_version == tool.version
+                && slot.labels == labels
+                && slot.shapes.facts == computed
         });
-        let fits: Vec<_> = fits.collect();
-        let fitting: Vec<&Compiled> = fits.iter().map(|(_, _, policy)| *policy).collect();
-        let findings = check::against_tool(&fitting, &facts, &shapes);
-        let candidates = fits.iter().zip(findings);
-        let candidates = candidates
-            .map(|((number, fit, _), finding)| Candidate { number: *number, fit: *fit, finding })
-            .collect();
-        let base = Entities::from_entities(facts.entities(), None);
-        let mut slot = Self {
+        let facts = ToolFacts::of(tool, &labels);
+        let reserved = tool.id.provider() == Catalogue::RESERVED_PROVIDER;
+        let fitting = if reserved { Vec::new() } else { policies.fitting(&facts.place) };
+        if let Some(same) = was.filter(|slot| slot.has_the_same(&fitting)) {
+            return Arc::clone(same);
+        }
+        let shapes = Shapes::of(tool, computed);
+        let candidates = candidates(fitting, &facts, &shapes, was.map(|slot| &**slot));
+        let stage = |phase, keys: &mut Keys| Stage::of(&candidates, phase, keys);
+        let (request, response) = (stage(Phase::Request, keys), stage(Phase::Response, keys));
+        let mut reads = Paths::default();
+        candidates.iter().for_each(|candidate| reads.merge(&candidate.policy.paths));
+        Arc::new(Self {
+            reads,
+            labels: labels.into_iter().map(str::to_owned).collect(),
             tool_version: tool.version.clone(),
-            facts,
+            base: facts.entities(),
+            action: Party::new(facts.place.action.uid),
+            resource: Party::new(facts.place.resource.uid),
             shapes,
             candidates,
-            request: Stage::default(),
-            response: Stage::default(),
-            // Two different entities never collide; without them nothing is permitted.
-            base: base.unwrap_or_else(|_| Entities::empty()),
-        };
-        slot.fill(policies);
-        slot
+            request,
+            response,
+        })
     }
 
-    fn fill(&mut self, policies: &Policies) {
-        for candidate in &self.candidates {
-            let Some(policy) = policies.get(candidate.number) else { continue };
-            let stage = match policy.annotations.phase {
-                Phase::Request => &mut self.request,
-                Phase::Response => &mut self.response,
-            };
-            stage.add(candidate, policy);
-        }
+    fn has_the_same(&self, fitting: &[(Arc<Compiled>, Closeness)]) -> bool {
+        let pairs = self.candidates.iter().zip(fitting);
+        self.candidates.len() == fitting.len()
+            && pairs.into_iter().all(|(known, (new, _))| Arc::ptr_eq(&known.policy, new))
     }
 
     pub(super) fn stage(&self, phase: Phase) -> &Stage {
@@ -128,175 +111,121 @@ impl Slot {
         }
     }
 
-    /// How closely the policy of this number names the tool.
-    pub(super) fn fit(&self, number: usize) -> Specificity {
-        let at = self.candidates.binary_search_by_key(&number, |candidate| candidate.number);
-        let found = at.ok().and_then(|at| self.candidates.get(at));
-        found.map_or(Specificity::Any, |candidate| candidate.fit)
+    pub(super) fn candidate(&self, number: u32) -> Option<&Candidate> {
+        self.candidates.get(usize::try_from(number).ok()?)
     }
 
-    /// The entities of one question: its principal beside the tool's own.
-    pub(super) fn entities(&self, asker: &Asker) -> Result<Entities, Unreadable> {
-        let entities = self.base.clone().add_entities([asker.entity()?], None);
-        entities.map_err(|_| Unreadable::unbuildable("principal"))
-    }
-
-    /// The question as the evaluator takes it, with the part of the context that `reads` names.
-    pub(super) fn request(
+    /// The question as `evaluator` takes it, with the part of the context that `reads` names.
+    pub(super) fn situation(
         &self,
-        asker: &Asker,
-        question: &Question<'_>,
-        reads: &Paths,
-    ) -> Result<Request, Unreadable> {
-        let context = question::context(question, &self.shapes, reads)?;
-        let (action, resource) = (self.facts.action.clone(), self.facts.resource.clone());
-        let request = Request::new(asker.uid.clone(), action, resource, context, None);
-        request.map_err(|_| Unreadable::unbuildable("context"))
+        evaluator: &dyn Evaluator,
+        principal: &Principal,
+        context: Plain<'_>,
+    ) -> Result<Situation, Unreadable> {
+        let world = World {
+            principal: &principal.party,
+            action: &self.action,
+            resource: &self.resource,
+            entity: &principal.entity,
+            entities: &self.base,
+        };
+        evaluator.situation(world, context).map_err(|_| Unreadable::unbuildable("context"))
     }
+
+    /// The part of the context that `reads` names.
+    pub(super) fn context<'a>(
+        &'a self,
+        question: &'a Question<'_>,
+        reads: &'a Paths,
+    ) -> Result<Plain<'a>, Unreadable> {
+        question::context(question, &self.shapes, reads)
+    }
+}
+
+/// Validates those that were not validated against the same tool before.
+fn candidates(
+    fitting: Vec<(Arc<Compiled>, Closeness)>,
+    facts: &ToolFacts,
+    shapes: &Shapes,
+    was: Option<&Slot>,
+) -> Vec<Candidate> {
+    let known: HashMap<*const Compiled, &Arc<Finding>> = was
+        .into_iter()
+        .flat_map(|slot| &slot.candidates)
+        .map(|candidate| (Arc::as_ptr(&candidate.policy), &candidate.finding))
+        .collect();
+    let is_new = |policy: &Arc<Compiled>| !known.contains_key(&Arc::as_ptr(policy));
+    let new: Vec<&Compiled> =
+        fitting.iter().map(|(policy, _)| policy).filter(|p| is_new(p)).map(|p| &**p).collect();
+    let mut findings = check::against_tool(&new, facts, shapes).into_iter().map(Arc::new);
+    let candidate = |(policy, fit): (Arc<Compiled>, Closeness)| {
+        let finding = match known.get(&Arc::as_ptr(&policy)) {
+            Some(finding) => Arc::clone(finding),
+            None => findings.next().unwrap_or_default(),
+        };
+        Candidate { policy, fit, finding }
+    };
+    fitting.into_iter().map(candidate).collect()
 }
 
 /// The candidates of one phase.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Stage {
-    pub(super) permit: Lane,
-    pub(super) forbid: Lane,
-    /// Forbids with an obligation.
-    pub(super) conditional: Lane,
-    pub(super) reads: Paths,
-    pub(super) shadow_permit: Lane,
-    pub(super) shadow_forbid: Lane,
-    pub(super) shadow_reads: Paths,
-    /// Active forbids that do not validate against the tool any more.
-    pub(super) unfit: Vec<usize>,
+    pub(super) active: Bench,
+    pub(super) shadow: Bench,
+    /// Active forbids that do not validate against the tool any more, as candidates.
+    pub(super) unfit: Vec<u32>,
 }
 
 impl Stage {
-    fn add(&mut self, candidate: &Candidate, policy: &Compiled) {
-        let shadow = match policy.annotations.status {
-            Status::Disabled => return,
-            Status::Active => false,
-            Status::Shadow => true,
-        };
-        if !candidate.is_valid() {
-            if !shadow && policy.effect == Effect::Forbid {
-                self.unfit.push(candidate.number);
+    fn of(candidates: &[Candidate], phase: Phase, keys: &mut Keys) -> Self {
+        let in_phase = (0..).zip(candidates);
+        let in_phase = in_phase.filter(|(_, one)| one.policy.annotations.phase == phase);
+        let (mut active, mut shadow, mut unfit) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, candidate) in in_phase {
+            match (candidate.policy.annotations.status, candidate.is_valid()) {
+                (Status::Active, true) => active.push(number),
+                (Status::Active, false) if candidate.policy.effect == Effect::Forbid => {
+                    unfit.push(number);
+                }
+                (Status::Shadow, true) => shadow.push(number),
+                (Status::Active | Status::Shadow, false) | (Status::Disabled, _) => {}
             }
-            return;
         }
-        let reads = if shadow { &mut self.shadow_reads } else { &mut self.reads };
-        reads.merge(&policy.paths);
-        let lane = match (policy.effect, shadow) {
-            (Effect::Permit, false) => &mut self.permit,
-            (Effect::Forbid, false) if policy.annotations.redact.is_some() => &mut self.conditional,
-            (Effect::Forbid, false) => &mut self.forbid,
-            (Effect::Permit, true) => &mut self.shadow_permit,
-            (Effect::Forbid, true) => &mut self.shadow_forbid,
-        };
-        lane.add(policy);
-    }
-
-    /// Whether no active policy has to be evaluated.
-    pub(super) fn is_empty(&self) -> bool {
-        self.permit.is_empty() && self.forbid.is_empty() && self.conditional.is_empty()
+        let bench = |members, keys: &mut Keys| Bench::of(candidates, members, keys);
+        Self { active: bench(active, keys), shadow: bench(shadow, keys), unfit }
     }
 
     /// Whether no policy, neither active nor shadow nor unfit, has to be looked at.
     pub(super) fn has_nothing_to_say(&self) -> bool {
-        self.is_empty() && self.has_no_shadow() && self.unfit.is_empty()
-    }
-
-    /// Whether no shadow policy has to be evaluated.
-    pub(super) fn has_no_shadow(&self) -> bool {
-        self.shadow_permit.is_empty() && self.shadow_forbid.is_empty()
+        self.active.slice.is_empty() && self.shadow.slice.is_empty() && self.unfit.is_empty()
     }
 }
 
-/// Policies of one effect, by what their scope asks of the principal.
-#[derive(Default)]
-pub(super) struct Lane {
-    any: Option<PolicySet>,
-    users: Option<PolicySet>,
-    services: Option<PolicySet>,
-    entities: HashMap<EntityUid, PolicySet>,
-}
-
-/// Which policies of a lane are true, and which could not be evaluated, by number.
+/// Candidates that are evaluated together.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) satisfied: Vec<usize>,
-    pub(super) errored: Vec<(usize, &'static str)>,
+pub(super) struct Bench {
+    pub(super) slice: Slice,
+    /// Which candidate each rule of the slice is.
+    members: Vec<u32>,
+    pub(super) reads: Paths,
 }
 
-static AUTHORIZER: LazyLock<Authorizer> = LazyLock::new(Authorizer::new);
-
-impl Lane {
-    fn is_empty(&self) -> bool {
-        let by_type = [&self.any, &self.users, &self.services];
-        self.entities.is_empty() && by_type.into_iter().all(Option::is_none)
+impl Bench {
+    fn of(candidates: &[Candidate], members: Vec<u32>, keys: &mut Keys) -> Self {
+        let mut reads = Paths::default();
+        let mut rules = Vec::with_capacity(members.len());
+        for number in &members {
+            let candidate = usize::try_from(*number).ok().and_then(|at| candidates.get(at));
+            let Some(candidate) = candidate else { continue };
+            reads.merge(&candidate.policy.paths);
+            rules.push(Arc::clone(&candidate.policy.rule));
+        }
+        Self { slice: Slice::new(rules, keys), members, reads }
     }
 
-    fn add(&mut self, policy: &Compiled) {
-        let set = match &policy.scope.principal {
-            EntityScope::Any => self.any.get_or_insert_default(),
-            EntityScope::Eq(uid) | EntityScope::In(uid) | EntityScope::IsIn(_, uid) => {
-                self.entities.entry(uid.clone()).or_default()
-            }
-            EntityScope::Is(kind) if *kind == names().user => self.users.get_or_insert_default(),
-            EntityScope::Is(kind) if *kind == names().service => {
-                self.services.get_or_insert_default()
-            }
-            // No principal is of another type.
-            EntityScope::Is(_) => return,
-        };
-        // Names are unique in a set, which is the only reason to refuse a static policy.
-        let added = set.add(policy.cedar.clone());
-        debug_assert!(added.is_ok(), "policy names are unique");
-    }
-
-    /// Evaluates the policies whose scope can match this principal.
-    pub(super) fn evaluate(
-        &self,
-        policies: &Policies,
-        asker: &Asker,
-        request: &Request,
-        entities: &Entities,
-    ) -> Found {
-        let typed = if *asker.kind == names().user { &self.users } else { &self.services };
-        let fixed = [self.any.as_ref(), typed.as_ref()].into_iter().flatten();
-        let named = asker.entities.iter().filter_map(|entity| self.entities.get(entity));
-        let mut found = Found::default();
-        for set in fixed.chain(named) {
-            let response = AUTHORIZER.is_authorized(request, set, entities);
-            let reasons = response.diagnostics().reason();
-            let number = |id: &str| policies.numbers.get(id).copied();
-            found.satisfied.extend(reasons.filter_map(|id| number(id.as_ref())));
-            for error in response.diagnostics().errors() {
-                let AuthorizationError::PolicyEvaluationError(error) = error;
-                let text = why(error.inner());
-                found.errored.extend(number(error.policy_id().as_ref()).map(|at| (at, text)));
-            }
-        }
-        found
-    }
-}
-
-/// Fixed texts: the library's own quote values.
-fn why(error: &EvaluationError) -> &'static str {
-    match error {
-        EvaluationError::EntityDoesNotExist(_) => "it reads an entity that is not there",
-        EvaluationError::EntityAttrDoesNotExist(_) => {
-            "it reads an attribute or tag that is not there"
-        }
-        EvaluationError::RecordAttrDoesNotExist(_) => "it reads a member that is not there",
-        EvaluationError::TypeError(_) => "a value is of another type than expected",
-        EvaluationError::IntegerOverflow(_) => "a number became too large",
-        EvaluationError::FailedExtensionFunctionExecution(_) => {
-            "a function could not use its argument"
-        }
-        EvaluationError::RecursionLimit(_) => "it is nested too deeply",
-        EvaluationError::FailedExtensionFunctionLookup(_)
-        | EvaluationError::WrongNumArguments(_)
-        | EvaluationError::UnlinkedSlot(_)
-        | EvaluationError::NonValue(_) => "it is not a policy that can be evaluated",
+    /// The candidate that the rule of this number is.
+    pub(super) fn member(&self, rule: u32) -> Option<u32> {
+        self.members.get(usize::try_from(rule).ok()?).copied()
     }
 }

@@ -1,16 +1,20 @@
 //! Policy files as compiled policies, with every error and where it stands.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
-use cedar_policy::{EntityUid, ParseError, Policy, PolicyId};
+use cedar_policy::{EntityUid, ParseError, ParseErrors, Policy, PolicyId};
 use miette::Diagnostic;
 
 use super::{
     Effect, PolicyError, PolicyFile,
-    annotations::{self, Annotations},
+    annotations::{self, Annotations, Names, Status},
+    engine::{ActionScope, EntityScope, Rule, Scope},
     nesting,
+    parts::Part,
     reads::{self, Paths},
-    scope::{ActionScope, EntityScope, Scope},
 };
 use crate::json;
 
@@ -26,7 +30,7 @@ pub(super) struct SourceFile {
 }
 
 impl SourceFile {
-    fn new(file: PolicyFile) -> Self {
+    pub(super) fn new(file: PolicyFile) -> Self {
         let text = match file.text.strip_prefix('\u{feff}') {
             Some(rest) => rest.to_owned(),
             None => file.text,
@@ -38,6 +42,10 @@ impl SourceFile {
 
     pub(super) fn path(&self) -> &str {
         &self.path
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
     }
 
     /// Line and column of a byte offset, both from 1; columns count characters.
@@ -61,154 +69,199 @@ impl SourceFile {
     }
 }
 
-/// A policy that parsed and whose annotations are understood.
-#[derive(Debug)]
+/// A policy that parsed and whose annotations are understood. It does not know where it stands:
+/// the same text elsewhere is the same policy.
+#[derive(Debug, Clone)]
 pub(super) struct Compiled {
     pub(super) id: Arc<str>,
     pub(super) effect: Effect,
     pub(super) annotations: Annotations,
-    pub(super) scope: Scope,
+    pub(super) rule: Arc<Rule>,
     pub(super) paths: Paths,
-    /// Whether it has a `when` or `unless`.
-    pub(super) has_condition: bool,
     /// SHA-256 of its meaning: white space and comments do not change it.
     pub(super) digest: Arc<str>,
     /// Every entity it names, in scope and conditions.
     pub(super) literals: Vec<EntityUid>,
-    pub(super) cedar: Policy,
-    pub(super) file: Arc<SourceFile>,
-    /// Where it begins in its file.
-    pub(super) start: usize,
-    pub(super) source: String,
+    pub(super) source: Arc<str>,
     /// What is doubtful about it whatever tools there are.
     pub(super) lints: Vec<String>,
+    pub(super) clauses: OnceLock<Vec<Part>>,
+}
+
+/// A policy and where it stands.
+#[derive(Debug, Clone)]
+pub(super) struct Placed {
+    pub(super) policy: Arc<Compiled>,
+    pub(super) file: Arc<SourceFile>,
+    pub(super) start: usize,
 }
 
 impl Compiled {
+    /// Whether it has a `when` or `unless`.
+    pub(super) fn has_condition(&self) -> bool {
+        self.rule.condition().is_some()
+    }
+
     /// Whether its conditions look at what DLP found.
     pub(super) fn reads_dlp(&self) -> bool {
         self.paths.member("dlp").is_some() || self.paths.member("dlp_output").is_some()
     }
 
-    pub(super) fn error(&self, offset: usize, code: &'static str, message: String) -> PolicyError {
-        self.file.error(offset, code, Some(&self.id), message)
-    }
-
     /// Where `text` first stands in the policy; its beginning when it does not.
     pub(super) fn offset_of(&self, text: &str) -> usize {
-        self.start + self.source.find(text).unwrap_or(0)
+        self.source.find(text).unwrap_or(0)
+    }
+
+    /// The same policy with another status, as if `@mode` said so.
+    pub(super) fn with_status(&self, status: Status) -> Self {
+        let mut meaning = self.rule.cedar().to_json().unwrap_or_default();
+        if let Some(annotations) = meaning.pointer_mut("/annotations") {
+            annotations["mode"] = status.as_str().into();
+        }
+        let annotations = Annotations { status, ..self.annotations.clone() };
+        Self { annotations, digest: digest(&meaning), ..self.clone() }
     }
 }
 
-/// Parses all files. Policies of files with errors elsewhere are given too, so that one run finds
-/// every error.
-pub(super) fn parse(
-    files: Vec<PolicyFile>,
-    detectors: &[&str],
-) -> (Vec<Compiled>, Vec<PolicyError>) {
-    let mut policies = Vec::new();
-    let mut errors = Vec::new();
-    for file in files {
-        parse_file(&Arc::new(SourceFile::new(file)), detectors, &mut policies, &mut errors);
+impl Placed {
+    /// An error at `offset` within the policy.
+    pub(super) fn error(&self, offset: usize, code: &'static str, message: String) -> PolicyError {
+        self.file.error(self.start + offset, code, Some(&self.policy.id), message)
     }
-    errors.extend(duplicates(&policies));
-    policies.sort_by(|a: &Compiled, b| a.id.cmp(&b.id));
-    policies.dedup_by(|a, b| a.id == b.id);
-    (policies, errors)
 }
 
-fn parse_file(
-    file: &Arc<SourceFile>,
-    detectors: &[&str],
-    policies: &mut Vec<Compiled>,
-    errors: &mut Vec<PolicyError>,
-) {
-    if file.text.len() > MAX_FILE_BYTES {
-        let message = format!("the file is larger than {MAX_FILE_BYTES} bytes; split it");
-        errors.push(file.error(0, "file_too_large", None, message));
-        return;
+fn digest(meaning: &serde_json::Value) -> Arc<str> {
+    json::sha256(&[json::canonical(meaning).as_bytes()]).into()
+}
+
+/// What parsing needs to know, and what it may take over from before.
+pub(super) struct Parser<'a> {
+    pub(super) names: Names<'a>,
+    /// Compiled policies by their text.
+    pub(super) known: HashMap<&'a str, &'a Arc<Compiled>>,
+}
+
+impl Parser<'_> {
+    /// Parses all files. Policies of files with errors elsewhere are given too, so that one run
+    /// finds every error.
+    pub(super) fn parse(&self, files: Vec<PolicyFile>) -> (Vec<Placed>, Vec<PolicyError>) {
+        let mut policies = Vec::new();
+        let mut errors = Vec::new();
+        for file in files {
+            self.file(&Arc::new(SourceFile::new(file)), &mut policies, &mut errors);
+        }
+        errors.extend(duplicates(&policies));
+        policies.sort_by(|a: &Placed, b| a.policy.id.cmp(&b.policy.id));
+        policies.dedup_by(|a, b| a.policy.id == b.policy.id);
+        (policies, errors)
     }
-    if let Some(offset) = nesting::too_deep(&file.text) {
-        let message = "the policy nests too deeply here; split it".to_owned();
-        errors.push(file.error(offset, "too_deep", None, message));
-        return;
-    }
-    let set: cedar_policy::PolicySet = match file.text.parse() {
-        Ok(set) => set,
-        Err(found) => {
-            errors.extend(found.iter().map(|error| syntax_error(file, error)));
+
+    fn file(
+        &self,
+        file: &Arc<SourceFile>,
+        policies: &mut Vec<Placed>,
+        errors: &mut Vec<PolicyError>,
+    ) {
+        if file.text.len() > MAX_FILE_BYTES {
+            let message = format!("the file is larger than {MAX_FILE_BYTES} bytes; split it");
+            errors.push(file.error(0, "file_too_large", None, message));
             return;
         }
-    };
-    for template in set.templates() {
-        let start = template.as_ref().loc().map_or(0, |loc| loc.span.offset());
-        let message = "templates with `?principal` or `?resource` cannot be used".to_owned();
-        errors.push(file.error(start, "template", None, message));
-    }
-    for policy in set.policies() {
-        match compile(policy, file, detectors) {
-            Ok(compiled) => policies.push(compiled),
-            Err(found) => errors.extend(found),
+        let statements = match nesting::statements(&file.text) {
+            Ok(statements) => statements,
+            Err(offset) => {
+                let message = "the policy nests too deeply here; split it".to_owned();
+                errors.push(file.error(offset, "too_deep", None, message));
+                return;
+            }
+        };
+        for statement in statements {
+            let text = file.text.get(statement.clone()).unwrap_or_default();
+            let placed = |policy| Placed { policy, file: Arc::clone(file), start: statement.start };
+            match self.known.get(text) {
+                Some(known) => policies.push(placed(Arc::clone(known))),
+                None => match self.statement(text, file, statement.start) {
+                    Ok(compiled) => policies.push(placed(Arc::new(compiled))),
+                    Err(found) => errors.extend(found),
+                },
+            }
         }
     }
-}
 
-fn syntax_error(file: &SourceFile, error: &ParseError) -> PolicyError {
-    let mut message = error.to_string();
-    if let Some(help) = error.help() {
-        message = format!("{message}; {help}");
+    fn statement(
+        &self,
+        text: &str,
+        file: &SourceFile,
+        start: usize,
+    ) -> Result<Compiled, Vec<PolicyError>> {
+        let set: cedar_policy::PolicySet = text.parse().map_err(|found: ParseErrors| {
+            found.iter().map(|error| syntax_error(file, start, error)).collect::<Vec<_>>()
+        })?;
+        let Some(policy) = set.policies().next() else {
+            let message = match set.templates().next() {
+                Some(_) => "templates with `?principal` or `?resource` cannot be used",
+                None => "there is no policy here",
+            };
+            let code = if set.templates().next().is_some() { "template" } else { "syntax" };
+            return Err(vec![file.error(start, code, None, message.to_owned())]);
+        };
+        self.compile(policy, text, file, start)
     }
-    file.error(label_offset(error).unwrap_or(0), "syntax", None, message)
-}
 
-/// Where a diagnostic points.
-pub(super) fn label_offset(diagnostic: &dyn Diagnostic) -> Option<usize> {
-    diagnostic.labels()?.next().map(|label| label.offset())
-}
-
-fn compile(
-    policy: &Policy,
-    file: &Arc<SourceFile>,
-    detectors: &[&str],
-) -> Result<Compiled, Vec<PolicyError>> {
-    let start = policy.as_ref().loc().map_or(0, |loc| loc.span.offset());
-    let source = policy.to_string();
-    let effect = match policy.effect() {
-        cedar_policy::Effect::Permit => Effect::Permit,
-        cedar_policy::Effect::Forbid => Effect::Forbid,
-    };
-    let name = policy.annotation("id");
-    let annotations =
-        annotations::read(policy.annotations(), effect, detectors).map_err(|faults| {
+    fn compile(
+        &self,
+        policy: &Policy,
+        source: &str,
+        file: &SourceFile,
+        start: usize,
+    ) -> Result<Compiled, Vec<PolicyError>> {
+        let effect = match policy.effect() {
+            cedar_policy::Effect::Permit => Effect::Permit,
+            cedar_policy::Effect::Forbid => Effect::Forbid,
+        };
+        let name = policy.annotation("id");
+        let annotations = annotations::read(policy.annotations(), effect, self.names);
+        let annotations = annotations.map_err(|faults| {
             let place = |key: &str| start + source.find(&format!("@{key}")).unwrap_or(0);
             let error = |fault: annotations::Fault| {
                 file.error(place(&fault.key), fault.code, name, fault.message)
             };
             faults.into_iter().map(error).collect::<Vec<_>>()
         })?;
-    let unreadable = |message: String| vec![file.error(start, "syntax", name, message)];
-    let tree = policy.to_pst().map_err(|error| unreadable(error.to_string()))?;
-    let cedar_policy::pst::Policy::Static(tree) = tree else {
-        return Err(unreadable("templates cannot be used".to_owned()));
-    };
-    let reads = reads::of(tree.body().clauses());
-    let meaning = policy.to_json().map_err(|error| unreadable(error.to_string()))?;
-    let scope = Scope::of(policy);
-    Ok(Compiled {
-        lints: lints(effect, &annotations, &scope, reads.loose_tag),
-        id: annotations.id.as_str().into(),
-        effect,
-        scope,
-        paths: reads.paths,
-        has_condition: policy.has_non_scope_constraint(),
-        digest: json::sha256(&[json::canonical(&meaning).as_bytes()]).into(),
-        literals: policy.entity_literals(),
-        cedar: policy.new_id(PolicyId::new(&annotations.id)),
-        annotations,
-        file: Arc::clone(file),
-        start,
-        source,
-    })
+        let unreadable = |message: String| vec![file.error(start, "syntax", name, message)];
+        let tree = policy.to_pst().map_err(|error| unreadable(error.to_string()))?;
+        let cedar_policy::pst::Policy::Static(tree) = tree else {
+            return Err(unreadable("templates cannot be used".to_owned()));
+        };
+        let reads = reads::of(tree.body().clauses());
+        let meaning = policy.to_json().map_err(|error| unreadable(error.to_string()))?;
+        let rule = Rule::new(policy.new_id(PolicyId::new(&annotations.id)));
+        Ok(Compiled {
+            lints: lints(effect, &annotations, &rule.scope, reads.loose_tag),
+            id: annotations.id.as_str().into(),
+            effect,
+            paths: reads.paths,
+            digest: digest(&meaning),
+            literals: policy.entity_literals(),
+            rule: Arc::new(rule),
+            annotations,
+            source: source.into(),
+            clauses: OnceLock::new(),
+        })
+    }
+}
+
+fn syntax_error(file: &SourceFile, start: usize, error: &ParseError) -> PolicyError {
+    let mut message = error.to_string();
+    if let Some(help) = error.help() {
+        message = format!("{message}; {help}");
+    }
+    file.error(start + label_offset(error).unwrap_or(0), "syntax", None, message)
+}
+
+/// Where a diagnostic points.
+pub(super) fn label_offset(diagnostic: &dyn Diagnostic) -> Option<usize> {
+    diagnostic.labels()?.next().map(|label| label.offset())
 }
 
 fn lints(effect: Effect, annotations: &Annotations, scope: &Scope, loose_tag: bool) -> Vec<String> {
@@ -231,17 +284,18 @@ fn lints(effect: Effect, annotations: &Annotations, scope: &Scope, loose_tag: bo
     found
 }
 
-fn duplicates(policies: &[Compiled]) -> Vec<PolicyError> {
-    let mut first: HashMap<&str, &Compiled> = HashMap::new();
+fn duplicates(policies: &[Placed]) -> Vec<PolicyError> {
+    let mut first: HashMap<&str, &Placed> = HashMap::new();
     let mut errors = Vec::new();
-    for policy in policies {
-        if let Some(earlier) = first.get(&*policy.id) {
+    for placed in policies {
+        if let Some(earlier) = first.get(&*placed.policy.id) {
             let (line, _) = earlier.file.place(earlier.start);
             let message =
                 format!("the name is taken by the policy at {}:{line}", earlier.file.path);
-            errors.push(policy.error(policy.offset_of("@id"), "duplicate_id", message));
+            let offset = placed.policy.offset_of("@id");
+            errors.push(placed.error(offset, "duplicate_id", message));
         } else {
-            first.insert(&policy.id, policy);
+            first.insert(&placed.policy.id, placed);
         }
     }
     errors

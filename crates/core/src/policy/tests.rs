@@ -2,13 +2,16 @@
 
 mod binding;
 mod deciding;
+mod drafting;
 mod equivalence;
+mod explaining;
+mod facts;
 mod hostile;
 mod loading;
 mod records;
 mod starter;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Value, json};
 
@@ -64,7 +67,11 @@ fn loaded(text: &str, tools: &[Arc<Tool>]) -> PolicySet {
     load(text, tools).unwrap_or_else(|errors| panic!("{errors:#?}"))
 }
 
-fn caller(role: Role) -> Caller {
+fn caller(role: Role) -> Principal {
+    Principal::of(&caller_as(role))
+}
+
+fn caller_as(role: Role) -> Caller {
     let kind = if role.name() == "service" { "sa" } else { "usr" };
     Caller {
         org_id: format!("org_{ULID}").parse::<OrgId>().unwrap(),
@@ -84,12 +91,12 @@ fn caller(role: Role) -> Caller {
 const NOTHING: DlpFacts<'static> = DlpFacts { detectors: &[], count: 0, max_severity: 0 };
 
 /// A question about `tool`, in the request phase, with nothing special about it.
-fn question<'a>(caller: &'a Caller, tool: &'a Tool, input: &'a Value) -> Question<'a> {
+fn question<'a>(principal: &'a Principal, tool: &'a Tool, input: &'a Value) -> Question<'a> {
     Question {
-        caller,
-        groups: &[],
+        principal,
         tool,
         input,
+        facts: None,
         phase: Phase::Request,
         dlp: NOTHING,
         output: None,

@@ -1,14 +1,14 @@
 //! JSON as policy values: declared members only, in their declared types.
 //!
-//! Values are built one by one and never decoded from JSON by the policy library, whose own
-//! decoding gives a meaning to members named `__entity` and `__extn`.
+//! A member that is read is there in the form the tool declares it, or nothing is decided: what
+//! cannot be shown to the policies is refused, never left out.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
-use cedar_policy::RestrictedExpression;
 use serde_json::{Map, Value};
 
 use super::{
+    engine::Plain,
     reads::{Paths, join},
     shape::{Members, Shape},
 };
@@ -20,8 +20,9 @@ pub(super) struct Unreadable {
     why: Why,
 }
 
+/// Why it cannot be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Why {
+pub(super) enum Why {
     Mismatch,
     IntegerRange,
     DecimalRange,
@@ -59,73 +60,73 @@ impl Unreadable {
 ///
 /// A member that is read, is there and is not declared is refused rather than left out: otherwise
 /// a parameter that a server honours without declaring it would pass every rule about it.
-pub(super) fn record(
-    members: &Members,
-    value: &Value,
-    wanted: &Paths,
+pub(super) fn record<'a>(
+    members: &'a Members,
+    value: &'a Value,
+    wanted: &'a Paths,
     path: &str,
-) -> Result<RestrictedExpression, Unreadable> {
+) -> Result<Plain<'a>, Unreadable> {
     let object = value.as_object().ok_or_else(|| Unreadable::new(path, Why::Mismatch))?;
     let fields = if wanted.is_whole() {
         every_field(members, object, path)?
     } else {
         wanted_fields(members, object, wanted, path)?
     };
-    RestrictedExpression::new_record(fields).map_err(|_| Unreadable::unbuildable(path))
+    Ok(Plain::Record(fields))
 }
 
-type Fields = Vec<(String, RestrictedExpression)>;
+type Fields<'a> = Vec<(Cow<'a, str>, Plain<'a>)>;
 
-fn every_field(
-    members: &Members,
-    object: &Map<String, Value>,
+fn every_field<'a>(
+    members: &'a Members,
+    object: &'a Map<String, Value>,
     path: &str,
-) -> Result<Fields, Unreadable> {
+) -> Result<Fields<'a>, Unreadable> {
     let mut fields = Fields::new();
     for (name, member) in members {
         if let Some(value) = object.get(name).filter(|value| !value.is_null()) {
             let path = join(path, name);
-            fields.push((name.clone(), convert(&member.shape, value, Paths::whole(), &path)?));
+            fields.push((name.into(), convert(&member.shape, value, Paths::whole(), &path)?));
         }
     }
     Ok(fields)
 }
 
-fn wanted_fields(
-    members: &Members,
-    object: &Map<String, Value>,
-    wanted: &Paths,
+fn wanted_fields<'a>(
+    members: &'a Members,
+    object: &'a Map<String, Value>,
+    wanted: &'a Paths,
     path: &str,
-) -> Result<Fields, Unreadable> {
+) -> Result<Fields<'a>, Unreadable> {
     let mut fields = Fields::new();
     for (name, wanted) in wanted.members() {
         let Some(value) = object.get(name).filter(|value| !value.is_null()) else { continue };
         let path = join(path, name);
         let member = members.get(name).ok_or_else(|| Unreadable::new(&path, Why::Undeclared))?;
-        fields.push((name.clone(), convert(&member.shape, value, wanted, &path)?));
+        fields.push((name.into(), convert(&member.shape, value, wanted, &path)?));
     }
     Ok(fields)
 }
 
-fn convert(
-    shape: &Shape,
-    value: &Value,
-    wanted: &Paths,
+fn convert<'a>(
+    shape: &'a Shape,
+    value: &'a Value,
+    wanted: &'a Paths,
     path: &str,
-) -> Result<RestrictedExpression, Unreadable> {
+) -> Result<Plain<'a>, Unreadable> {
     let fail = |why| Unreadable::new(path, why);
     match (shape, value) {
-        (Shape::Text, Value::String(text)) => Ok(RestrictedExpression::new_string(text.clone())),
-        (Shape::Bool, Value::Bool(flag)) => Ok(RestrictedExpression::new_bool(*flag)),
+        (Shape::Text, Value::String(text)) => Ok(Plain::Text(text.into())),
+        (Shape::Bool, Value::Bool(flag)) => Ok(Plain::Bool(*flag)),
         (Shape::Long, Value::Number(number)) => {
-            integer(number.as_str()).map(RestrictedExpression::new_long).map_err(fail)
+            integer(number.as_str()).map(Plain::Long).map_err(fail)
         }
         (Shape::Decimal, Value::Number(number)) => {
-            decimal(number.as_str()).map(RestrictedExpression::new_decimal).map_err(fail)
+            decimal(number.as_str()).map(Plain::Decimal).map_err(fail)
         }
         (Shape::Set(element), Value::Array(items)) => {
             let items = items.iter().map(|item| convert(element, item, Paths::whole(), path));
-            Ok(RestrictedExpression::new_set(items.collect::<Result<Vec<_>, _>>()?))
+            Ok(Plain::Set(items.collect::<Result<_, _>>()?))
         }
         (Shape::Record(members), Value::Object(_)) => record(members, value, wanted, path),
         (
@@ -187,7 +188,8 @@ impl Scientific {
     }
 }
 
-fn integer(text: &str) -> Result<i64, Why> {
+/// A whole number of 64 bits, in any notation of JSON; never rounded.
+pub(super) fn integer(text: &str) -> Result<i64, Why> {
     if let Ok(number) = text.parse() {
         return Ok(number);
     }
@@ -198,17 +200,25 @@ fn integer(text: &str) -> Result<i64, Why> {
     number.scaled(0).ok_or(Why::IntegerRange)
 }
 
-/// The number as a decimal with four places; never rounded, because a rounded number could be on
-/// the other side of a limit.
-fn decimal(text: &str) -> Result<String, Why> {
+/// The number in ten-thousandths; never rounded, because a rounded number could be on the other
+/// side of a limit.
+pub(super) fn decimal(text: &str) -> Result<i64, Why> {
     let number = Scientific::parse(text).ok_or(Why::DecimalRange)?;
     if number.exponent < -4 {
         return Err(Why::DecimalPlaces);
     }
-    let scaled = number.scaled(4).ok_or(Why::DecimalRange)?;
-    let sign = if scaled < 0 { "-" } else { "" };
-    let (whole, fraction) = (scaled.unsigned_abs() / 10_000, scaled.unsigned_abs() % 10_000);
-    Ok(format!("{sign}{whole}.{fraction:04}"))
+    number.scaled(4).ok_or(Why::DecimalRange)
+}
+
+/// The same of a text that is a number.
+pub(super) fn decimal_text(text: &str) -> Result<i64, Why> {
+    let number: serde_json::Number = serde_json::from_str(text).map_err(|_| Why::Mismatch)?;
+    decimal(number.as_str())
+}
+
+/// What was kept of a fact, in the type it is declared in.
+pub(super) fn kept<'a>(shape: &'a Shape, value: &'a Value) -> Option<Plain<'a>> {
+    convert(shape, value, Paths::whole(), "").ok()
 }
 
 #[cfg(test)]
@@ -243,20 +253,20 @@ mod tests {
     #[test]
     fn a_decimal_keeps_four_places_or_is_refused() {
         let table = [
-            ("0", Ok("0.0000")),
-            ("-0.0", Ok("0.0000")),
-            ("12.5", Ok("12.5000")),
-            ("-0.0001", Ok("-0.0001")),
-            ("1.00000000", Ok("1.0000")),
-            ("1e2", Ok("100.0000")),
-            ("922337203685477.5807", Ok("922337203685477.5807")),
+            ("0", Ok(0)),
+            ("-0.0", Ok(0)),
+            ("12.5", Ok(125_000)),
+            ("-0.0001", Ok(-1)),
+            ("1.00000000", Ok(10_000)),
+            ("1e2", Ok(1_000_000)),
+            ("922337203685477.5807", Ok(i64::MAX)),
             ("922337203685477.5808", Err(Why::DecimalRange)),
             ("1e300", Err(Why::DecimalRange)),
             ("100.00001", Err(Why::DecimalPlaces)),
             ("1e-400", Err(Why::DecimalPlaces)),
         ];
         for (text, expected) in table {
-            assert_eq!(decimal(text), expected.map(str::to_owned), "{text}");
+            assert_eq!(decimal(text), expected, "{text}");
         }
     }
 }

@@ -5,7 +5,7 @@ mod trust;
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
-use portcullis_app::ProviderState;
+use portcullis_app::{Fallback, ProviderState, Reloading};
 use portcullis_store::ProviderStatus;
 use serde_json::{Value, json};
 
@@ -32,11 +32,11 @@ impl Check {
     /// Does what `serve` does before it binds its port, tells what was found, and stops.
     pub(super) async fn run(self) -> Result<(), Failure> {
         let config = self.installation.config()?;
-        let node = Node::assemble(&config).await?;
+        let node = Node::assemble(&config, Fallback::Refuse).await?;
         let patience = Duration::from_secs(config.server.provider_patience_seconds);
         node.app.connect_providers(patience).await;
         // Policies are judged against the tools that are known now.
-        let errors = node.app.reload_policies().err().unwrap_or_default();
+        let errors = node.app.reload_policies(Reloading::Ordered).await.err().unwrap_or_default();
         let durability = node.store.durability().await?;
         let providers = node.app.provider_states();
         let trusted = trust::check(node.app.trust(), &node.store).await?;

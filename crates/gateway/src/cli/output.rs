@@ -29,6 +29,12 @@ impl Output {
         Ok(out.flush()?)
     }
 
+    /// Something doubtful, for people only: it stands on stderr, beside whatever is printed.
+    #[expect(clippy::unused_self, reason = "whoever prints was told how")]
+    pub(super) fn warn(self, text: &str) {
+        let _ = writeln!(io::stderr().lock(), "warning: {text}");
+    }
+
     /// One record: `value` as JSON, or `text` for people.
     pub(super) fn record(self, value: &Value, text: &str) -> Result<(), Failure> {
         if self.json { self.line(&value.to_string()) } else { self.line(text) }

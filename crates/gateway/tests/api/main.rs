@@ -15,6 +15,7 @@ mod health;
 mod http;
 mod limits;
 mod metrics;
+mod policy_commands;
 mod quickstart;
 mod real_servers;
 mod shutdown;

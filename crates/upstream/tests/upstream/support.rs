@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
-    call::{Asker, Cleared, ToolCall},
+    call::{Asker, Cleared, Limiter, ToolCall},
     clock::Timestamp,
     dlp::{Engine, FingerprintKey, Settings},
-    policy::{Catalogue, PolicyFile, PolicySet},
+    policy::{Catalogue, Full, PolicyFile, PolicySet, Principal, Rate},
     principal::{AuthMethod, Caller, Plan, Role, ScopeSet},
     random::Random,
     refusal::{Executed, UpstreamReason},
@@ -81,10 +81,22 @@ fn cleared(name: &str, arguments: Value) -> Cleared<ToolCall> {
     let file = PolicyFile { path: "all.cedar".to_owned(), text };
     let set = PolicySet::load(vec![file], &catalogue, &[], Timestamp::default()).unwrap();
     let engine = Engine::new(&Settings::default()).unwrap();
-    let asker = Asker { caller: &caller(), time: Timestamp::default(), source_ip: None };
+    let time = Timestamp::default();
+    let principal = Principal::of(&caller());
+    let asker = Asker { principal: &principal, time, source_ip: None };
     let call = ToolCall::new(tool, arguments, 0).unwrap();
     let scanned = call.scan(&engine, &FingerprintKey::new([7; 32])).unwrap();
-    scanned.decide(&set, &engine, asker).unwrap().fulfil(&engine).unwrap()
+    scanned.decide(&set, &engine, asker).unwrap().fulfil(&engine, &Unlimited).unwrap()
+}
+
+struct Unlimited;
+
+impl Limiter for Unlimited {
+    fn take(&self, _: &str, _: Rate) -> Result<(), Full> {
+        Ok(())
+    }
+
+    fn give_back(&self, _: &str, _: Rate) {}
 }
 
 fn caller() -> Caller {

@@ -152,13 +152,15 @@ fn principals_are_in_their_role_scopes_org_and_groups() {
         ("principal is Mcp::User in Mcp::Group::\"staff\"", true),
         ("principal is Mcp::Service in Mcp::Group::\"staff\"", false),
     ];
-    let (tools, caller, groups) = (tools(), caller(Role::Member), ["staff".to_owned()]);
+    let groups = vec!["staff".to_owned()];
+    let member = Identity { groups, ..Identity::of(&caller_as(Role::Member)) };
+    let (tools, member) = (tools(), Principal::new(member));
     let input = json!({});
     for (scope, expected) in table {
         let set = loaded(&format!("@id(\"p\") permit ({scope}, action, resource);"), &tools);
-        let asked = Question { groups: &groups, ..question(&caller, &tools[0], &input) };
+        let decision = set.decide(&question(&member, &tools[0], &input));
 
-        assert_eq!(said(&set.decide(&asked)) == "allow p", expected, "{scope}");
+        assert_eq!(said(&decision) == "allow p", expected, "{scope}");
     }
 }
 
@@ -184,8 +186,9 @@ fn resources_are_tools_in_their_provider() {
 
 #[test]
 fn the_context_holds_the_request_and_the_findings() {
-    let (tools, mut caller, input) = (tools(), caller(Role::Member), json!({}));
+    let (tools, mut caller, input) = (tools(), caller_as(Role::Member), json!({}));
     caller.via = Some("sa_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap());
+    let caller = Principal::of(&caller);
     let asked = Question {
         dlp: DlpFacts { detectors: &["email", "iban"], count: 3, max_severity: 4 },
         source_ip: Some("::ffff:10.1.2.3".parse().unwrap()),

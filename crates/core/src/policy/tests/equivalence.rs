@@ -153,20 +153,20 @@ proptest! {
         let (all, source) = (tools(), text(&rules));
         let set = loaded(&source, &all);
         let role = if service { Role::Service(ScopeSet::ALL) } else { Role::Member };
-        let caller = caller(role);
+        let identity = Identity { groups: groups.clone(), ..Identity::of(&caller_as(role)) };
+        let caller = Principal::new(identity.clone());
         let mut input = json!({});
         if let Some(n) = n { input["n"] = json!(n); }
         if let Some(s) = s { input["s"] = json!(s); }
         let detectors: &[&str] = if found { &["email"] } else { &[] };
         let ours = set.decide(&Question {
-            groups: &groups,
             dlp: DlpFacts { detectors, count: 0, max_severity: 0 },
             mfa,
             ..question(&caller, &all[which], &input)
         });
 
         let kind = if service { "Service" } else { "User" };
-        let principal = format!("Mcp::{kind}::\"{}\"", caller.principal_id);
+        let principal = format!("Mcp::{kind}::\"{}\"", identity.id);
         let request = Request::new(
             uid(&principal),
             uid(&format!("Mcp::Action::\"{}\"", TOOLS[which].0)),

@@ -28,8 +28,11 @@ fn what_is_wrong_with_an_annotation_is_said_where_it_stands() {
         (format!("@id(\"default-deny\") {forbid}"), "1:1 reserved_id"),
         (format!("@id(\"a\")\n  @raeson(\"x\") {forbid}"), "2:3 unknown_annotation"),
         (format!("@id(\"a\") @require_approval(\"x\") {forbid}"), "1:10 not_supported_yet"),
-        (format!("@id(\"a\") @rate_limit(\"x\") {forbid}"), "1:10 not_supported_yet"),
-        (format!("@id(\"a\") @notify(\"x\") {forbid}"), "1:10 not_supported_yet"),
+        (format!("@id(\"a\") @rate_limit(\"x\") {forbid}"), "1:10 invalid_annotation"),
+        (format!("@id(\"a\") @rate_limit(\"1/1h\") {permit}"), "1:10 obligation_on_permit"),
+        (format!("@id(\"a\") @notify(\"x\") {forbid}"), "1:10 invalid_annotation"),
+        (format!("@id(\"a\") @notify(\"webhook:x\") {forbid}"), "1:10 unknown_webhook"),
+        (format!("@id(\"a\") @notify(\"log\") {permit}"), "1:10 obligation_on_permit"),
         (format!("@id(\"a\") @step_up(\"x\") {forbid}"), "1:10 not_supported_yet"),
         (format!("@id(\"a\") @log(\"x\") {forbid}"), "1:10 not_supported_yet"),
         (format!("@id(\"a\") @mode(\"off\") {forbid}"), "1:10 invalid_annotation"),
@@ -47,6 +50,10 @@ fn what_is_wrong_with_an_annotation_is_said_where_it_stands() {
             format!("@id(\"a\") @phase(\"response\") @redact(\"input: *\") {forbid}"),
             "1:29 too_late",
         ),
+        (
+            format!("@id(\"a\") @phase(\"response\") @rate_limit(\"1/1h\") {forbid}"),
+            "1:29 too_late",
+        ),
     ];
     for (text, expected) in table {
         assert_eq!(places(&text), [expected], "{text}");
@@ -58,7 +65,7 @@ fn every_annotation_that_is_known_loads() {
     let set = loaded(
         r#"@id("a.b_c-1") @title("T") @description("D") @reason("R") @severity("critical")
            @priority("-5") @mode("shadow") @phase("response") @tags("x, y,, ") @owner("o")
-           @redact("output: email, iban")
+           @redact("output: email, iban") @notify("log")
            forbid (principal, action, resource);"#,
         &gh(),
     );

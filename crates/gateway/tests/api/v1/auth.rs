@@ -113,7 +113,9 @@ fn routes() -> Vec<(Method, String, Option<&'static str>)> {
         ("GET", "/v1/mcps" | "/v1/mcps/{id}") => Some("mcps:read"),
         ("POST", "/v1/mcps/{id}/invoke") => Some("mcps:invoke"),
         ("GET", "/v1/providers" | "/v1/providers/{id}") => Some("providers:read"),
-        ("GET", "/v1/policies" | "/v1/policies/{id}") => Some("policies:read"),
+        ("GET", "/v1/policies" | "/v1/policies/{id}") | ("POST", "/v1/policies/simulate") => {
+            Some("policies:read")
+        }
         ("GET", "/v1/audit/events" | "/v1/audit/events/{id}")
         | ("DELETE", "/v1/auth/token")
         // There the Bearer is the credential itself.

@@ -1,0 +1,175 @@
+//! Policies bound to the tools there are: what each of them is about, and what does not fit.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use super::{
+    PolicyError, PolicyRecord, PolicySet, Validation,
+    annotations::Names,
+    catalogue::Catalogue,
+    check::{self, NameCheck, Problem},
+    engine::Keys,
+    facts::Declared,
+    policies::Policies,
+    record::BUILTINS,
+    slot::Slot,
+    source::Placed,
+};
+use crate::clock::Timestamp;
+
+/// What a set is bound to, and what its policies may name.
+#[derive(Debug, Clone)]
+pub(super) struct Surroundings {
+    pub(super) catalogue: Arc<Catalogue>,
+    pub(super) detectors: Arc<BTreeSet<String>>,
+    pub(super) declared: Arc<Declared>,
+}
+
+impl Surroundings {
+    pub(super) fn names(&self) -> Names<'_> {
+        Names { detectors: &self.detectors, webhooks: self.catalogue.webhooks() }
+    }
+}
+
+/// A slot for each tool.
+pub(super) type Slots = HashMap<String, Arc<Slot>>;
+
+/// Policies and what was found about them in their surroundings.
+pub(super) struct Binding {
+    pub(super) policies: Arc<Policies>,
+    pub(super) surroundings: Surroundings,
+    pub(super) slots: Slots,
+    pub(super) keys: Arc<Keys>,
+    checks: Vec<NameCheck>,
+}
+
+impl Binding {
+    /// Binds the policies; what is the same in `was` is taken over.
+    pub(super) fn of(
+        policies: Arc<Policies>,
+        surroundings: Surroundings,
+        was: Option<&PolicySet>,
+    ) -> Self {
+        let was = was.filter(|set| set.keys.len() < 1_000 + 4 * policies.len());
+        let mut keys = was.map_or_else(Keys::default, |set| Keys::clone(&set.keys));
+        // All of them now: a slot that is built later, for a tool that changed, must find no key
+        // that principals do not have.
+        for placed in policies.iter() {
+            keys.intern(&placed.policy.rule.scope.principal);
+        }
+        let Surroundings { catalogue, declared, .. } = &surroundings;
+        let slots = catalogue.tools().map(|tool| {
+            let known = was.and_then(|set| set.slots.get(tool.id.as_str()));
+            (tool.id.as_str().to_owned(), Slot::build(&policies, declared, tool, known, &mut keys))
+        });
+        let slots = slots.collect();
+        let check = |placed: &Placed| check::names_of(&placed.policy, catalogue, declared);
+        let checks = policies.iter().map(check).collect();
+        let keys = match was.filter(|set| set.keys.len() == keys.len()) {
+            Some(same) => Arc::clone(&same.keys),
+            None => Arc::new(keys),
+        };
+        Self { checks, slots, keys, policies, surroundings }
+    }
+
+    /// Everything that keeps the policies from being loaded.
+    pub(super) fn errors(&self) -> Vec<PolicyError> {
+        let of_names = self.policies.iter().zip(&self.checks).flat_map(|(placed, check)| {
+            let error = |problem: &Problem| {
+                placed.error(problem.offset, problem.code, problem.message.clone())
+            };
+            check.problems.iter().map(error).collect::<Vec<_>>()
+        });
+        of_names.chain(check::merge_errors(self.problems())).collect()
+    }
+
+    /// Every problem of every policy with every tool.
+    fn problems(&self) -> impl Iterator<Item = (&Placed, &Problem, &str)> {
+        ordered(&self.slots).into_iter().flat_map(move |(tool, slot)| {
+            slot.candidates.iter().flat_map(move |candidate| {
+                let placed = self.policies.find(&candidate.policy.id);
+                let problems = candidate.finding.problems.iter();
+                problems.filter_map(move |problem| Some((placed?, problem, tool)))
+            })
+        })
+    }
+
+    /// The record of each policy and built-in, ordered by name. `since` tells since when a policy
+    /// is in this version.
+    pub(super) fn records(
+        &self,
+        since: impl Fn(&str, Option<&str>) -> Timestamp,
+    ) -> Vec<PolicyRecord> {
+        let user = self.policies.iter().zip(self.validations()).map(|(placed, validation)| {
+            let since = since(&placed.policy.id, Some(&placed.policy.digest));
+            PolicyRecord::of(placed, validation, since)
+        });
+        let mut records: Vec<PolicyRecord> = user.collect();
+        let builtin = |builtin| PolicyRecord::builtin(builtin, since(builtin.id, None));
+        records.extend(BUILTINS.iter().map(builtin));
+        records.sort_by(|a, b| a.id.cmp(&b.id));
+        records
+    }
+
+    fn validations(&self) -> Vec<Validation> {
+        let start = |(placed, check): (&Placed, &NameCheck)| Verdicts {
+            errors: check.problems.iter().map(|problem| problem.message.clone()).collect(),
+            warnings: placed.policy.lints.iter().chain(&check.warnings).cloned().collect(),
+            ..Verdicts::default()
+        };
+        let mut verdicts: Vec<Verdicts> =
+            self.policies.iter().zip(&self.checks).map(start).collect();
+        for (tool, slot) in ordered(&self.slots) {
+            for candidate in &slot.candidates {
+                let number = self.policies.number(&candidate.policy.id);
+                let Some(verdict) = number.and_then(|at| verdicts.get_mut(at)) else { continue };
+                verdict.add(tool, &candidate.finding);
+            }
+        }
+        verdicts.into_iter().map(Verdicts::finish).collect()
+    }
+}
+
+/// The slots ordered by tool, so that messages do not depend on hashing.
+fn ordered(slots: &Slots) -> BTreeMap<&str, &Slot> {
+    slots.iter().map(|(tool, slot)| (tool.as_str(), &**slot)).collect()
+}
+
+/// What was found about one policy over all tools.
+#[derive(Default)]
+struct Verdicts {
+    errors: Vec<String>,
+    warnings: Vec<String>,
+    tools: usize,
+    impossible: usize,
+    problems: BTreeMap<String, Vec<String>>,
+}
+
+impl Verdicts {
+    fn add(&mut self, tool: &str, finding: &check::Finding) {
+        self.tools += 1;
+        self.impossible += usize::from(finding.impossible);
+        for problem in &finding.problems {
+            self.problems.entry(problem.message.clone()).or_default().push(tool.to_owned());
+        }
+        for warning in &finding.warnings {
+            if !self.warnings.contains(warning) {
+                self.warnings.push(warning.clone());
+            }
+        }
+    }
+
+    fn finish(mut self) -> Validation {
+        for (message, tools) in &self.problems {
+            let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
+            self.errors.push(format!("{message} (for {})", check::some_of(&tools)));
+        }
+        if self.tools > 0 && self.impossible == self.tools {
+            self.warnings.push("it can never be true for any tool it may apply to".to_owned());
+        }
+        self.warnings.dedup();
+        Validation { valid: self.errors.is_empty(), warnings: self.warnings, errors: self.errors }
+    }
+}

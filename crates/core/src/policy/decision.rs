@@ -1,0 +1,189 @@
+//! What a decision is.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::{
+    Direction,
+    annotations::Detectors,
+    obligations::{self, Channel},
+    rate::Rate,
+    source::Compiled,
+};
+
+/// What the policies say to one question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// The answer and who gave it.
+    pub verdict: Verdict,
+    /// Every policy that determined it, the reported one first.
+    pub determining: Vec<Arc<str>>,
+    /// Whom to tell, whatever the verdict.
+    pub notices: Vec<Notice>,
+    /// What the shadow policies would have done.
+    pub shadow: Vec<Shadow>,
+    /// Policies that could not be evaluated; permits among them were passed over.
+    pub errors: Vec<Errored>,
+}
+
+/// Yes or no.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The call may be made, or the result may be given, once the obligations are fulfilled.
+    Allow {
+        /// The permit that decided. In the response phase, where none is needed: the policy that
+        /// masks, or the built-in `dlp-default` when no policy has anything to say.
+        policy: Named,
+        /// What to do first; a call whose obligation cannot be fulfilled is denied.
+        obligations: Vec<Obligation>,
+    },
+    /// It may not.
+    Deny {
+        /// The policy that decided.
+        policy: Named,
+        /// Why, for the caller; never holds a value of the call.
+        reason: String,
+        /// What kind of no it is.
+        cause: Cause,
+        /// Whether the policy looks at what DLP found.
+        reads_dlp: bool,
+        /// Whether it is a no because something could not be evaluated.
+        error: bool,
+    },
+}
+
+/// A policy by name and version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Named {
+    /// The policy's name.
+    pub id: Arc<str>,
+    /// Its `sha256:…`; built-ins have none.
+    pub version: Option<Arc<str>>,
+}
+
+/// What kind of no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// A forbid is true.
+    ExplicitDeny,
+    /// No permit is true.
+    DefaultDeny,
+    /// A policy could not be evaluated, or the call could not be shown to it.
+    PolicyError,
+}
+
+/// What has to be done before a call or a result passes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Obligation {
+    /// Take one from a rate; when it is used up, the policy forbids.
+    RateLimit {
+        /// The policy that asks for it.
+        policy: Named,
+        /// Which calls are counted together. Other policies, orgs and rates have other keys.
+        key: String,
+        /// How many of them there may be.
+        rate: Rate,
+        /// Why, for the caller, when it is used up.
+        reason: String,
+    },
+    /// Mask what these detectors find.
+    Redact {
+        /// The policy that asks for it.
+        policy: Named,
+        /// In the arguments or in the result.
+        direction: Direction,
+        /// Whose findings.
+        detectors: Detectors,
+    },
+}
+
+impl Obligation {
+    /// The policy that asks for it.
+    #[must_use]
+    pub const fn policy(&self) -> &Named {
+        match self {
+            Self::RateLimit { policy, .. } | Self::Redact { policy, .. } => policy,
+        }
+    }
+
+    /// Whether findings of `detector` have to be masked in this direction.
+    #[must_use]
+    pub fn redacts(&self, direction: Direction, detector: &str) -> bool {
+        match self {
+            Self::RateLimit { .. } => false,
+            Self::Redact { direction: asked, detectors, .. } => {
+                *asked == direction
+                    && match detectors {
+                        Detectors::All => true,
+                        Detectors::Named(names) => names.contains(detector),
+                    }
+            }
+        }
+    }
+
+    /// As it is shown: `type`, `policy` and `properties`.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        let mut shown = match self {
+            Self::RateLimit { rate, .. } => obligations::rate_json(*rate),
+            Self::Redact { direction, detectors, .. } => {
+                obligations::redact_json(*direction, detectors)
+            }
+        };
+        shown["policy"] = (*self.policy().id).into();
+        shown
+    }
+}
+
+/// Somebody is to be told that a policy was true.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The policy that asks for it.
+    pub policy: Named,
+    /// Where the notice goes.
+    pub channel: Channel,
+}
+
+/// What a shadow policy would have done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Shadow {
+    /// Its name.
+    pub policy: Arc<str>,
+    /// What it says.
+    pub would: Would,
+    /// Whether the decision would be another if it were active.
+    pub flips: bool,
+}
+
+/// What a shadow policy says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Would {
+    /// Permit.
+    Allow,
+    /// Forbid.
+    Deny,
+    /// Let pass with an obligation.
+    Oblige,
+}
+
+/// A policy that could not be evaluated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Errored {
+    /// Its name.
+    pub policy: Arc<str>,
+    /// Why, in fixed words that hold no value of the call.
+    pub why: &'static str,
+}
+
+impl Named {
+    pub(super) fn builtin(id: &str) -> Self {
+        Self { id: id.into(), version: None }
+    }
+
+    pub(super) fn of(policy: &Compiled) -> Self {
+        Self { id: Arc::clone(&policy.id), version: Some(Arc::clone(&policy.digest)) }
+    }
+}

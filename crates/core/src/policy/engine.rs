@@ -1,0 +1,38 @@
+//! The half of deciding that knows nothing of tools: which of many rules can apply to a principal,
+//! an action and a resource, and what each of them says.
+//!
+//! A rule applies only if its scope matches, and a scope is three constraints of five forms. So the
+//! rules of a place (an action with its resource) are found when a set is loaded, and split by what
+//! they ask of the principal; a request looks up the few keys of its principal and evaluates what
+//! it finds there. Leaving a rule out changes neither the decision nor its reasons nor its errors:
+//! its scope is false, and a false scope is never evaluated any further.
+//!
+//! Two evaluators say what the rules found mean: [`CORE`] calls the evaluator inside the policy
+//! library, [`PUBLIC`] only what the library promises to keep. They are tested against each other
+//! and against the library's own authorizer.
+
+mod evaluator;
+mod keys;
+mod native;
+mod place;
+mod promised;
+mod rule;
+mod slice;
+mod value;
+
+pub(super) use self::native::{Clauses, Insight};
+pub use self::{
+    evaluator::{Evaluator, Found, Party, Situation, Unbuildable, World},
+    keys::{Key, Keys},
+    native::Core,
+    place::{Closeness, Member, Place},
+    promised::Public,
+    rule::{ActionScope, EntityScope, Rule, Scope},
+    slice::Slice,
+    value::Plain,
+};
+
+/// Evaluates inside the policy library. What decides in production.
+pub static CORE: Core = Core;
+/// Evaluates through the library's promised interface alone.
+pub static PUBLIC: Public = Public;

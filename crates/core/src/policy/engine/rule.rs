@@ -1,0 +1,156 @@
+//! One rule: the head that an index can judge, and the conditions that only evaluation can.
+
+use std::collections::HashSet;
+
+use cedar_policy::{
+    ActionConstraint, EntityTypeName, EntityUid, Policy, PrincipalConstraint, ResourceConstraint,
+};
+use cedar_policy_core::ast::Expr;
+
+use super::{Closeness, Place};
+
+/// Constraint on the principal or the resource.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum EntityScope {
+    /// None.
+    Any,
+    /// `== entity`.
+    Eq(EntityUid),
+    /// `in entity`.
+    In(EntityUid),
+    /// `is type`.
+    Is(EntityTypeName),
+    /// `is type in entity`.
+    IsIn(EntityTypeName, EntityUid),
+}
+
+/// Constraint on the action.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ActionScope {
+    /// None.
+    Any,
+    /// `== action`.
+    Eq(EntityUid),
+    /// `in group` or `in [group, …]`.
+    In(Vec<EntityUid>),
+}
+
+/// The three constraints of a rule.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Scope {
+    /// Whom it concerns.
+    pub principal: EntityScope,
+    /// Doing what.
+    pub action: ActionScope,
+    /// With what.
+    pub resource: EntityScope,
+}
+
+/// A static policy, taken apart for the index.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    pub(super) cedar: Policy,
+    /// The constraints of its scope.
+    pub scope: Scope,
+}
+
+impl Rule {
+    /// Takes a policy without slots apart.
+    #[must_use]
+    pub fn new(policy: Policy) -> Self {
+        let scope = Scope::of(&policy);
+        Self { cedar: policy, scope }
+    }
+
+    /// The policy as the library knows it.
+    #[must_use]
+    pub const fn cedar(&self) -> &Policy {
+        &self.cedar
+    }
+
+    /// What has to hold beside the scope; `None` when nothing has to.
+    #[must_use]
+    pub fn condition(&self) -> Option<&Expr> {
+        let policy: &cedar_policy_core::ast::Policy = self.cedar.as_ref();
+        policy.non_scope_constraints()
+    }
+
+    /// Whether it can apply in `place`, whoever asks; and how closely it names it.
+    #[must_use]
+    pub fn fit(&self, place: &Place) -> Option<Closeness> {
+        let action = self.scope.action.fit(place)?;
+        Some(action.max(self.scope.resource.fit(place)?))
+    }
+}
+
+impl Scope {
+    fn of(policy: &Policy) -> Self {
+        let principal = match policy.principal_constraint() {
+            PrincipalConstraint::Any => EntityScope::Any,
+            PrincipalConstraint::Eq(uid) => EntityScope::Eq(uid),
+            PrincipalConstraint::In(uid) => EntityScope::In(uid),
+            PrincipalConstraint::Is(kind) => EntityScope::Is(kind),
+            PrincipalConstraint::IsIn(kind, uid) => EntityScope::IsIn(kind, uid),
+        };
+        let resource = match policy.resource_constraint() {
+            ResourceConstraint::Any => EntityScope::Any,
+            ResourceConstraint::Eq(uid) => EntityScope::Eq(uid),
+            ResourceConstraint::In(uid) => EntityScope::In(uid),
+            ResourceConstraint::Is(kind) => EntityScope::Is(kind),
+            ResourceConstraint::IsIn(kind, uid) => EntityScope::IsIn(kind, uid),
+        };
+        let action = match policy.action_constraint() {
+            ActionConstraint::Any => ActionScope::Any,
+            ActionConstraint::Eq(uid) => ActionScope::Eq(uid),
+            ActionConstraint::In(uids) => ActionScope::In(uids),
+        };
+        Self { principal, action, resource }
+    }
+}
+
+impl ActionScope {
+    fn fit(&self, place: &Place) -> Option<Closeness> {
+        match self {
+            Self::Any => Some(Closeness::Far),
+            Self::Eq(uid) => (*uid == place.action.uid).then_some(Closeness::Itself),
+            Self::In(uids) => uids.iter().filter_map(|uid| place.action.closeness(uid)).max(),
+        }
+    }
+}
+
+impl EntityScope {
+    fn fit(&self, place: &Place) -> Option<Closeness> {
+        let resource = &place.resource;
+        match self {
+            Self::Any => Some(Closeness::Far),
+            Self::Eq(uid) => (*uid == resource.uid).then_some(Closeness::Itself),
+            Self::In(uid) => resource.closeness(uid),
+            Self::Is(kind) => (kind == resource.uid.type_name()).then_some(Closeness::Far),
+            Self::IsIn(kind, uid) if kind == resource.uid.type_name() => resource.closeness(uid),
+            Self::IsIn(..) => None,
+        }
+    }
+
+    /// Whether a principal that is `uid` and in `within` (itself included) is meant.
+    #[must_use]
+    pub fn means(&self, uid: &EntityUid, within: &HashSet<EntityUid>) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Eq(named) => named == uid,
+            Self::In(named) => within.contains(named),
+            Self::Is(kind) => kind == uid.type_name(),
+            Self::IsIn(kind, named) => kind == uid.type_name() && within.contains(named),
+        }
+    }
+
+    /// The entity the constraint names, and the type it asks for.
+    #[must_use]
+    pub const fn parts(&self) -> (Option<&EntityUid>, Option<&EntityTypeName>) {
+        match self {
+            Self::Any => (None, None),
+            Self::Eq(uid) | Self::In(uid) => (Some(uid), None),
+            Self::Is(kind) => (None, Some(kind)),
+            Self::IsIn(kind, uid) => (Some(uid), Some(kind)),
+        }
+    }
+}

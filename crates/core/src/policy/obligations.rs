@@ -1,0 +1,230 @@
+//! What a `forbid` can ask for instead of forbidding: each annotation's small grammar.
+
+use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc};
+
+use serde_json::{Value, json};
+
+use super::{
+    Direction,
+    annotations::{Detectors, Fault, fault},
+    rate::{Per, Rate},
+};
+
+/// What the obligation annotations of one policy say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Owed {
+    pub(super) redact: Option<Redact>,
+    pub(super) rate: Option<Rate>,
+    pub(super) notify: Option<Channel>,
+}
+
+/// The obligation of `@redact`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Redact {
+    pub(super) direction: Direction,
+    pub(super) detectors: Detectors,
+}
+
+/// Where a notice goes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Channel {
+    /// The program's log.
+    Log,
+    /// The webhook of this name in the configuration.
+    Webhook(Arc<str>),
+}
+
+impl Owed {
+    /// Whether the policy forbids outright.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.redact.is_none() && self.rate.is_none() && self.notify.is_none()
+    }
+
+    /// The annotation that makes it conditional.
+    pub(super) const fn first_key(&self) -> &'static str {
+        match (&self.redact, &self.rate) {
+            (Some(_), _) => "redact",
+            (None, Some(_)) => "rate_limit",
+            (None, None) => "notify",
+        }
+    }
+
+    /// The obligations as policy records and decisions show them.
+    pub(super) fn to_json(&self) -> Vec<Value> {
+        let rate = self.rate.map(rate_json);
+        let redact = self.redact.as_ref().map(|r| redact_json(r.direction, &r.detectors));
+        let notify = self.notify.as_ref().map(channel_json);
+        let all = [rate, redact, notify].into_iter().flatten();
+        all.zip(1..).map(|(one, number)| numbered(one, number)).collect()
+    }
+}
+
+fn numbered(mut obligation: Value, number: usize) -> Value {
+    obligation["id"] = format!("o{number}").into();
+    obligation
+}
+
+pub(super) fn rate_json(rate: Rate) -> Value {
+    let properties = json!({
+        "limit": rate.count, "period_s": rate.period_s, "per": rate.per,
+    });
+    json!({ "type": "rate_limit", "properties": properties })
+}
+
+pub(super) fn redact_json(direction: Direction, detectors: &Detectors) -> Value {
+    let direction = match direction {
+        Direction::Input => "input",
+        Direction::Output => "output",
+    };
+    let detectors: Vec<&str> = match detectors {
+        Detectors::All => vec!["*"],
+        Detectors::Named(names) => names.iter().map(|name| &**name).collect(),
+    };
+    let properties = json!({ "direction": direction, "detectors": detectors });
+    json!({ "type": "redact", "properties": properties })
+}
+
+fn channel_json(channel: &Channel) -> Value {
+    json!({ "type": "notify", "properties": { "to": channel.to_string() } })
+}
+
+impl std::fmt::Display for Channel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Log => f.write_str("log"),
+            Self::Webhook(name) => write!(f, "webhook:{name}"),
+        }
+    }
+}
+
+pub(super) fn list(value: &str) -> impl Iterator<Item = &str> {
+    value.split(',').map(str::trim).filter(|item| !item.is_empty())
+}
+
+/// `input: a, b` or `output: *`.
+pub(super) fn redact(value: &str, detectors: &BTreeSet<String>) -> Result<Redact, Fault> {
+    let wrong = |message: String| fault("redact", "invalid_annotation", message);
+    let form = "write `@redact(\"output: email, iban\")`, with `input` or `output`, and detector \
+                names or `*`";
+    let (direction, names) = value.split_once(':').ok_or_else(|| wrong(form.to_owned()))?;
+    let direction = match direction.trim() {
+        "input" => Direction::Input,
+        "output" => Direction::Output,
+        _ => return Err(wrong(form.to_owned())),
+    };
+    let names: BTreeSet<&str> = list(names).collect();
+    if names.is_empty() {
+        return Err(wrong(form.to_owned()));
+    }
+    if names.len() == 1 && names.contains("*") {
+        return Ok(Redact { direction, detectors: Detectors::All });
+    }
+    if let Some(unknown) = names.iter().find(|name| !detectors.contains(**name)) {
+        let message = format!("`{unknown}` is no detector");
+        return Err(fault("redact", "unknown_detector", message));
+    }
+    Ok(Redact {
+        direction,
+        detectors: Detectors::Named(names.into_iter().map(Arc::from).collect()),
+    })
+}
+
+/// `20/1h per=principal`; without `per=`, per principal.
+pub(super) fn rate(value: &str) -> Result<Rate, Fault> {
+    let form = || {
+        let text = "write `@rate_limit(\"20/1h per=principal\")`: a count, a period in `s`, `m`, \
+                    `h` or `d` of at most 31 days, and `principal`, `agent`, `org` or `tool`";
+        fault("rate_limit", "invalid_annotation", text.to_owned())
+    };
+    let mut words = value.split_whitespace();
+    let (count, period) = words.next().and_then(|word| word.split_once('/')).ok_or_else(form)?;
+    let per = match words.next() {
+        None | Some("per=principal") => Per::Principal,
+        Some("per=agent") => Per::Agent,
+        Some("per=org") => Per::Org,
+        Some("per=tool") => Per::Tool,
+        Some(_) => return Err(form()),
+    };
+    if words.next().is_some() {
+        return Err(form());
+    }
+    let count = count.parse::<NonZeroU32>().map_err(|_| form())?;
+    let period_s = seconds(period).ok_or_else(form)?;
+    Ok(Rate { count, period_s, per })
+}
+
+/// `90s`, `15m`, `1h` or `2d`.
+fn seconds(text: &str) -> Option<NonZeroU32> {
+    const LONGEST: u32 = 31 * 86_400;
+    let unit = text.chars().last()?;
+    let number = text.strip_suffix(unit)?;
+    let number: u32 = if number.is_empty() { 1 } else { number.parse().ok()? };
+    let unit = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return None,
+    };
+    let seconds = number.checked_mul(unit).filter(|seconds| *seconds <= LONGEST)?;
+    NonZeroU32::new(seconds)
+}
+
+/// `log` or `webhook:<name>`.
+pub(super) fn channel(value: &str, webhooks: &BTreeSet<String>) -> Result<Channel, Fault> {
+    match value.trim().split_once(':') {
+        None if value.trim() == "log" => Ok(Channel::Log),
+        Some(("webhook", name)) if webhooks.contains(name) => Ok(Channel::Webhook(name.into())),
+        Some(("webhook", name)) => {
+            let message = format!("no webhook `{name}` is configured");
+            Err(fault("notify", "unknown_webhook", message))
+        }
+        None | Some(_) => {
+            let message = "write `@notify(\"log\")` or `@notify(\"webhook:<name>\")`";
+            Err(fault("notify", "invalid_annotation", message.to_owned()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_count_a_period_and_whose() {
+        let told = |text: &str| {
+            rate(text).map(|r| (r.count.get(), r.period_s.get(), r.per)).map_err(|_| ())
+        };
+        let table = [
+            ("20/1h per=principal", Ok((20, 3_600, Per::Principal))),
+            ("5/10m", Ok((5, 600, Per::Principal))),
+            ("1/s per=tool", Ok((1, 1, Per::Tool))),
+            ("100/31d per=org", Ok((100, 2_678_400, Per::Org))),
+            ("3/90s  per=agent", Ok((3, 90, Per::Agent))),
+            ("", Err(())),
+            ("20", Err(())),
+            ("0/1h", Err(())),
+            ("20/0h", Err(())),
+            ("20/32d", Err(())),
+            ("20/1w", Err(())),
+            ("-1/1h", Err(())),
+            ("20/1h per=user", Err(())),
+            ("20/1h per=org per=tool", Err(())),
+            ("20/99999999999h", Err(())),
+        ];
+        for (text, expected) in table {
+            assert_eq!(told(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_notice_goes_to_the_log_or_to_a_webhook_that_is_configured() {
+        let webhooks = BTreeSet::from(["secops".to_owned()]);
+        let told = |text: &str| channel(text, &webhooks).map_err(|fault| fault.code);
+
+        assert_eq!(told("log"), Ok(Channel::Log));
+        assert_eq!(told("webhook:secops"), Ok(Channel::Webhook("secops".into())));
+        assert_eq!(told("webhook:typo"), Err("unknown_webhook"));
+        assert_eq!(told("mail:secops"), Err("invalid_annotation"));
+    }
+}

@@ -1,0 +1,97 @@
+//! The policies of a set, and which of them can concern a tool.
+
+use std::{collections::HashMap, sync::Arc};
+
+use cedar_policy::EntityUid;
+
+use super::{
+    engine::{ActionScope, Closeness, EntityScope, Place},
+    source::{Compiled, Placed},
+};
+
+/// Ordered by name; a policy's number is its place here.
+#[derive(Debug, Default)]
+pub(super) struct Policies {
+    all: Vec<Placed>,
+    reach: Reach,
+}
+
+/// Which policies name what, so that a tool finds its own without looking at all.
+#[derive(Debug, Default)]
+struct Reach {
+    /// They name neither an action nor a resource.
+    everywhere: Vec<usize>,
+    by_entity: HashMap<EntityUid, Vec<usize>>,
+}
+
+impl Policies {
+    /// From policies ordered by name.
+    pub(super) fn new(all: Vec<Placed>) -> Self {
+        let mut reach = Reach::default();
+        for (number, placed) in all.iter().enumerate() {
+            reach.add(number, &placed.policy);
+        }
+        Self { all, reach }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Placed> {
+        self.all.iter()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn find(&self, id: &str) -> Option<&Placed> {
+        self.all.get(self.number(id)?)
+    }
+
+    pub(super) fn number(&self, id: &str) -> Option<usize> {
+        self.all.binary_search_by(|placed| (*placed.policy.id).cmp(id)).ok()
+    }
+
+    /// The policies that can apply in `place`, ordered by name, and how closely they name it.
+    pub(super) fn fitting(&self, place: &Place) -> Vec<(Arc<Compiled>, Closeness)> {
+        let mut numbers = self.reach.of(place);
+        numbers.sort_unstable();
+        numbers.dedup();
+        let placed = numbers.into_iter().filter_map(|number| self.all.get(number));
+        let fit =
+            |placed: &Placed| Some((Arc::clone(&placed.policy), placed.policy.rule.fit(place)?));
+        placed.filter_map(fit).collect()
+    }
+
+    /// Each policy by its text.
+    pub(super) fn by_source(&self) -> HashMap<&str, &Arc<Compiled>> {
+        self.all.iter().map(|placed| (&*placed.policy.source, &placed.policy)).collect()
+    }
+}
+
+impl Reach {
+    fn add(&mut self, number: usize, policy: &Compiled) {
+        let scope = &policy.rule.scope;
+        match (&scope.action, &scope.resource) {
+            (ActionScope::Eq(uid), _) => self.name(uid, number),
+            (ActionScope::In(uids), _) => uids.iter().for_each(|uid| self.name(uid, number)),
+            (ActionScope::Any, EntityScope::Any | EntityScope::Is(_)) => {
+                self.everywhere.push(number);
+            }
+            (
+                ActionScope::Any,
+                EntityScope::Eq(uid) | EntityScope::In(uid) | EntityScope::IsIn(_, uid),
+            ) => self.name(uid, number),
+        }
+    }
+
+    fn name(&mut self, uid: &EntityUid, number: usize) {
+        self.by_entity.entry(uid.clone()).or_default().push(number);
+    }
+
+    fn of(&self, place: &Place) -> Vec<usize> {
+        let members = [&place.action, &place.resource].into_iter();
+        let entities =
+            members.flat_map(|member| std::iter::once(&member.uid).chain(&member.within));
+        let named = entities.filter_map(|uid| self.by_entity.get(uid)).flatten();
+        self.everywhere.iter().chain(named).copied().collect()
+    }
+}

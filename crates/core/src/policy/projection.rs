@@ -1,0 +1,54 @@
+//! What has to be kept of a call so that it can be judged again: the values at the paths that any
+//! policy about its tool reads.
+
+use serde_json::{Map, Value};
+
+use super::{
+    PolicySet,
+    question::{self, Question},
+    reads::Paths,
+};
+
+/// The part of a call that its tool's policies read, in either phase and whatever their status.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Projection {
+    /// What is read, as [`Known::only`](super::Known::only) takes it. A path that is listed and has
+    /// no value was absent.
+    pub paths: Vec<String>,
+    /// The members of the input that are read.
+    pub input: Value,
+    /// The facts that are read and could be computed.
+    pub facts: Value,
+    /// The members of the structured result that are read, when there was one.
+    pub output: Option<Value>,
+}
+
+impl PolicySet {
+    /// What to keep of `question`. Holds values of the call as they are: masking what must not be
+    /// kept is the business of whoever keeps it.
+    #[must_use]
+    pub fn project(&self, question: &Question<'_>) -> Projection {
+        let slot = self.slot(question.tool);
+        let of = |name: &str, value: &Value| {
+            let wanted = slot.reads.member(name);
+            wanted.map_or_else(|| Value::Object(Map::new()), |wanted| pruned(value, wanted))
+        };
+        Projection {
+            paths: slot.reads.listing(),
+            input: of("input", question.input),
+            facts: question::facts_json(question, &slot.shapes, &slot.reads),
+            output: question.output.map(|output| of("output", output)),
+        }
+    }
+}
+
+fn pruned(value: &Value, wanted: &Paths) -> Value {
+    let Value::Object(members) = value else { return value.clone() };
+    if wanted.is_whole() {
+        return value.clone();
+    }
+    let kept = wanted
+        .members()
+        .filter_map(|(name, wanted)| Some((name.clone(), pruned(members.get(name)?, wanted))));
+    Value::Object(kept.collect())
+}

@@ -1,0 +1,170 @@
+//! Sets that are other sets with changes.
+
+use super::*;
+
+const RULES: &str = r#"
+    @id("base") permit (principal, action, resource);
+    @id("limit") @reason("Too many") forbid (principal, action == Mcp::Action::"a:list", resource)
+    when { context.input has limit && context.input.limit > 100 };
+    @id("later") @mode("shadow") forbid (principal, action == Mcp::Action::"a:only", resource);
+"#;
+
+fn tools() -> Vec<Arc<Tool>> {
+    let input = json!({"limit": {"type": "integer"}});
+    vec![tool("a:list", &input), tool("a:only", &input)]
+}
+
+fn upsert(text: &str) -> Changes {
+    Changes { upsert: vec![file(text)], ..Changes::default() }
+}
+
+fn drafted(set: &PolicySet, changes: &Changes) -> PolicySet {
+    set.draft(changes, Timestamp::default()).unwrap_or_else(|errors| panic!("{errors:#?}"))
+}
+
+#[test]
+fn a_draft_decides_by_its_changes_and_leaves_its_base_alone() {
+    let (set, tools) = (loaded(RULES, &tools()), tools());
+    let changes = Changes {
+        remove: ["base".to_owned()].into(),
+        statuses: [("later".to_owned(), Status::Active)].into(),
+        ..upsert(
+            r#"@id("limit") @reason("r") forbid (principal, action, resource)
+               when { context.input has limit && context.input.limit > 10 };
+               @id("new") permit (principal in Mcp::Role::"member", action, resource);"#,
+        )
+    };
+
+    let draft = drafted(&set, &changes);
+
+    let asked =
+        |set: &PolicySet, which: usize| said(&ask(set, &tools[which], &json!({"limit": 50})));
+    assert_eq!(asked(&draft, 0), "deny limit");
+    assert_eq!(asked(&draft, 1), "deny later");
+    assert_eq!(asked(&set, 0), "allow base");
+    assert_eq!(asked(&set, 1), "allow base");
+    let difference = draft.difference(&set);
+    assert_eq!(difference.added, ["new"]);
+    assert_eq!(difference.changed, ["later", "limit"]);
+    assert_eq!(difference.removed, ["base"]);
+    assert_eq!(set.difference(&set), Difference::default());
+}
+
+#[test]
+fn a_changed_status_is_as_if_the_annotation_said_so() {
+    let set = loaded(RULES, &tools());
+    let statuses = [("later".to_owned(), Status::Active)].into();
+
+    let changed = drafted(&set, &Changes { statuses, ..Changes::default() });
+
+    let text = RULES.replace("@mode(\"shadow\")", "@mode(\"active\")");
+    let written = loaded(&text, &tools());
+    assert_eq!(changed.version(), written.version());
+    assert_eq!(changed.find("later").unwrap().status, Status::Active);
+    let statuses = [("later".to_owned(), Status::Shadow)].into();
+    let back = drafted(&changed, &Changes { statuses, ..Changes::default() });
+    assert_eq!(back.version(), set.version());
+}
+
+#[test]
+fn a_draft_with_the_same_text_is_the_same_set() {
+    let set = loaded(RULES, &tools());
+
+    let same = drafted(&set, &upsert(RULES));
+
+    assert_eq!(same.version(), set.version());
+    assert_eq!(drafted(&set, &Changes::default()).version(), set.version());
+}
+
+#[test]
+fn a_draft_shares_what_it_does_not_change() {
+    let (set, tools) = (loaded(RULES, &tools()), tools());
+
+    let draft = drafted(
+        &set,
+        &upsert(r#"@id("limit") forbid (principal, action == Mcp::Action::"a:list", resource);"#),
+    );
+
+    assert!(!draft.is_same_for(&set, &tools[0]));
+    assert!(draft.is_same_for(&set, &tools[1]));
+}
+
+#[test]
+fn what_is_wrong_in_a_draft_is_said_where_it_stands() {
+    let set = loaded(RULES, &tools());
+    let codes = |changes: &Changes| {
+        let errors = set.draft(changes, Timestamp::default()).unwrap_err();
+        errors.iter().map(|e| format!("{} {}:{} {}", e.path, e.line, e.column, e.code)).collect()
+    };
+    let table: Vec<(Changes, &str)> = vec![
+        (upsert("permit (principal"), "test.cedar 1:18 syntax"),
+        (
+            upsert("@id(\"x\") @raeson(\"y\") permit (principal, action, resource);"),
+            "test.cedar 1:10 unknown_annotation",
+        ),
+        (
+            upsert("\n@id(\"x\") permit (principal, action == Mcp::Action::\"a:lits\", resource);"),
+            "test.cedar 2:52 unknown_action",
+        ),
+        (
+            upsert(
+                "@id(\"x\") permit (principal, action == Mcp::Action::\"a:list\", resource) when { context.input.limt > 1 };",
+            ),
+            "test.cedar 1:79 unknown_attribute",
+        ),
+        (
+            Changes { remove: ["typo".to_owned()].into(), ..Changes::default() },
+            "remove 1:1 unknown_policy",
+        ),
+        (
+            Changes {
+                statuses: [("typo".to_owned(), Status::Active)].into(),
+                ..Changes::default()
+            },
+            "set_status 1:1 unknown_policy",
+        ),
+    ];
+    for (changes, expected) in table {
+        let found: Vec<String> = codes(&changes);
+
+        assert_eq!(found, [expected], "{changes:?}");
+    }
+}
+
+#[test]
+fn without_policies_everything_is_denied() {
+    let (set, tools) = (loaded(RULES, &tools()), tools());
+
+    let empty = set.emptied(Timestamp::default());
+
+    assert_eq!(said(&ask(&empty, &tools[0], &json!({}))), "deny default-deny");
+    let one = drafted(&empty, &upsert("@id(\"p\") permit (principal, action, resource);"));
+    assert_eq!(said(&ask(&one, &tools[0], &json!({}))), "allow p");
+}
+
+#[test]
+fn a_draft_of_a_set_with_a_policy_that_no_longer_fits_keeps_it_and_its_mark() {
+    let set = loaded(RULES, &tools());
+    let text = json!({"limit": {"type": "string"}});
+    let changed = [tool("a:list", &text), tool("a:only", &text)];
+    let set = set.rebind(&catalogue(&changed));
+
+    let draft = drafted(&set, &upsert("@id(\"p\") permit (principal, action, resource);"));
+
+    assert!(!draft.find("limit").unwrap().validation.valid);
+    assert_eq!(said(&ask(&draft, &changed[0], &json!({}))), "deny policy-error");
+}
+
+#[test]
+fn an_addition_is_checked_wherever_its_name_stands_among_the_others() {
+    let set = loaded(RULES, &tools());
+    for id in ["a", "c", "zz"] {
+        let text = format!(
+            "@id(\"{id}\") permit (principal, action, resource) when {{ context.inptu.x }};"
+        );
+
+        let errors = set.draft(&upsert(&text), Timestamp::default()).unwrap_err();
+
+        assert_eq!(errors[0].code, "unknown_attribute", "{id}");
+    }
+}

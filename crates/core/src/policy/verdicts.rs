@@ -1,0 +1,109 @@
+//! The decisions there are, put into words.
+
+use std::sync::Arc;
+
+use super::{
+    Phase,
+    decision::{Cause, Decision, Errored, Named, Obligation, Verdict},
+    record::{DEFAULT_DENY, DLP_DEFAULT, POLICY_ERROR},
+    slot::Candidate,
+    source::Compiled,
+    values::Unreadable,
+};
+
+/// No active policy can apply.
+pub(super) fn silence(phase: Phase) -> Decision {
+    match phase {
+        Phase::Request => default_deny(Vec::new()),
+        Phase::Response => allow(Named::builtin(DLP_DEFAULT), Vec::new(), &[], Vec::new()),
+    }
+}
+
+fn decision(verdict: Verdict, determining: Vec<Arc<str>>, errors: Vec<Errored>) -> Decision {
+    Decision { verdict, determining, notices: Vec::new(), shadow: Vec::new(), errors }
+}
+
+pub(super) fn allow(
+    policy: Named,
+    obligations: Vec<Obligation>,
+    determining: &[&Candidate],
+    errors: Vec<Errored>,
+) -> Decision {
+    decision(Verdict::Allow { policy, obligations }, ids(determining), errors)
+}
+
+pub(super) fn default_deny(errors: Vec<Errored>) -> Decision {
+    let verdict = Verdict::Deny {
+        policy: Named::builtin(DEFAULT_DENY),
+        reason: "No policy permits this call".to_owned(),
+        cause: Cause::DefaultDeny,
+        reads_dlp: false,
+        error: false,
+    };
+    decision(verdict, vec![DEFAULT_DENY.into()], errors)
+}
+
+/// What the policy itself says why.
+pub(super) fn stated(policy: &Compiled) -> Option<String> {
+    policy.annotations.reason.as_ref().or(policy.annotations.title.as_ref()).cloned()
+}
+
+pub(super) fn explicit_denial(
+    first: &Compiled,
+    all: &[&Candidate],
+    errors: Vec<Errored>,
+) -> Decision {
+    let verdict = Verdict::Deny {
+        policy: Named::of(first),
+        reason: stated(first).unwrap_or_else(|| format!("Denied by policy `{}`", first.id)),
+        cause: Cause::ExplicitDeny,
+        reads_dlp: first.reads_dlp(),
+        error: false,
+    };
+    decision(verdict, ids(all), errors)
+}
+
+pub(super) fn failed_denial(
+    first: &Compiled,
+    all: &[&Candidate],
+    errors: Vec<Errored>,
+) -> Decision {
+    let why = errors.iter().find(|error| error.policy == first.id).map_or("", |error| error.why);
+    let verdict = Verdict::Deny {
+        policy: Named::of(first),
+        reason: format!("The policy could not be evaluated: {why}"),
+        cause: Cause::PolicyError,
+        reads_dlp: first.reads_dlp(),
+        error: true,
+    };
+    decision(verdict, ids(all), errors)
+}
+
+fn policy_error(reason: String) -> Verdict {
+    Verdict::Deny {
+        policy: Named::builtin(POLICY_ERROR),
+        reason,
+        cause: Cause::PolicyError,
+        reads_dlp: false,
+        error: true,
+    }
+}
+
+pub(super) fn unfit_denial(first: &Compiled, all: &[&Candidate]) -> Decision {
+    let reason = format!(
+        "Policy `{}` may forbid this call but no longer fits what the tool declares",
+        first.id
+    );
+    let why = "it does not fit what the tool declares";
+    let errors = ids(all).into_iter().map(|policy| Errored { policy, why });
+    decision(policy_error(reason), ids(all), errors.collect())
+}
+
+pub(super) fn unreadable_denial(unreadable: &Unreadable) -> Decision {
+    let reason = format!("The call cannot be shown to the policies: {unreadable}");
+    decision(policy_error(reason), vec![POLICY_ERROR.into()], Vec::new())
+}
+
+fn ids(candidates: &[&Candidate]) -> Vec<Arc<str>> {
+    candidates.iter().map(|candidate| Arc::clone(&candidate.policy.id)).collect()
+}
