@@ -15,7 +15,9 @@ use std::{
 };
 
 use aws_lc_rs::rand;
-use portcullis_app::{App, Origin, Parts, PolicyFolder, Purpose, Refused, Trust};
+use portcullis_app::{
+    App, Fallback, LastGood, Origin, Parts, PolicyFolder, PolicySource, Purpose, Refused, Trust,
+};
 use portcullis_core::{
     clock::{Clock, Timestamp},
     dlp::{Engine, Settings},
@@ -113,7 +115,11 @@ impl Bench {
             store: store.clone(),
             writer,
             node: "bench".to_owned(),
-            policies: PolicyFolder::new(policies),
+            policies: PolicySource {
+                folder: PolicyFolder::new(policies),
+                last_good: LastGood::new(folder.join("last-good")),
+                fallback: Fallback::Refuse,
+            },
             dlp: Engine::new(&Settings::default())?,
             fingerprint_key: [0; 32],
             providers: Vec::new(),
