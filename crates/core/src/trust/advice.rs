@@ -8,30 +8,34 @@ use crate::{
     },
 };
 
-/// An issuer that signs for everybody who has an account there.
+/// A CI system that signs for everybody who has an account there.
 struct Public {
     name: &'static str,
-    /// The beginnings of its issuers.
-    issuers: &'static [&'static str],
+    /// Its issuer; that of a tenant has more path.
+    issuer: &'static str,
+    /// How the issuers end of those who run it themselves, if that can be told.
+    self_hosted: Option<&'static str>,
     /// Claims that hold numbers which are never given twice.
     ids: &'static [&'static str],
     /// Claims that hold names, which are free for others after a rename or a deletion.
     names: &'static [&'static str],
-    /// The beginning of audiences that tokens have unless another one is asked for.
+    /// The audience that tokens have unless another one is asked for, or the beginning of its path.
     default_audience: &'static str,
 }
 
 const PUBLIC: [Public; 2] = [
     Public {
         name: "GitHub",
-        issuers: &["https://token.actions.githubusercontent.com"],
+        issuer: "https://token.actions.githubusercontent.com",
+        self_hosted: Some("/_services/token"),
         ids: &["repository_id", "repository_owner_id", "enterprise_id"],
         names: &["repository", "repository_owner", "sub", "job_workflow_ref", "workflow_ref"],
-        default_audience: "https://github.com/",
+        default_audience: "https://github.com",
     },
     Public {
         name: "GitLab",
-        issuers: &["https://gitlab.com"],
+        issuer: "https://gitlab.com",
+        self_hosted: None,
         ids: &["project_id", "namespace_id"],
         names: &["project_path", "namespace_path", "sub", "ci_config_ref_uri"],
         default_audience: "https://gitlab.com",
@@ -41,15 +45,26 @@ const PUBLIC: [Public; 2] = [
 /// Claims of a person that can pass to another person.
 const PASSED_ON: [&str; 6] = ["email", "preferred_username", "upn", "unique_name", "name", "login"];
 
+impl Public {
+    fn signs_as(&self, issuer: &str) -> bool {
+        is_or_below(issuer, self.issuer)
+            || self.self_hosted.is_some_and(|end| issuer.ends_with(end))
+    }
+}
+
+/// Whether `url` is `base`, or has more path.
+fn is_or_below(url: &str, base: &str) -> bool {
+    url.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 impl TrustRule {
     /// What the operator should think about again; one sentence each.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut found = Vec::new();
-        let public = PUBLIC.iter().find(|it| it.issuers.iter().any(|i| self.is_from(i)));
-        if let Some(public) = public {
+        if let Some(public) = PUBLIC.iter().find(|public| public.signs_as(&self.issuer)) {
             found.extend(self.bound_by(public));
-            if self.audience.starts_with(public.default_audience) {
+            if is_or_below(&self.audience, public.default_audience) {
                 found.push(format!(
                     "`audience` looks like the one {} puts in by itself: name this gateway, so \
                      that tokens for others are of no use here",
@@ -71,12 +86,6 @@ impl TrustRule {
         found.extend(self.open_ends());
         found.extend(self.users());
         found
-    }
-
-    /// The issuer itself, or one of the tenants below it.
-    fn is_from(&self, issuer: &str) -> bool {
-        let rest = self.issuer.strip_prefix(issuer);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     /// Whether the rule binds anything that is the operator's alone, for good.

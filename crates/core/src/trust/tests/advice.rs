@@ -46,6 +46,11 @@ fn a_github_rule_that_binds_only_names_is_warned_of() {
     }
     let tenant = TrustRule { issuer: format!("{GITHUB}/acme"), ..github(&[("sub", is("x"))]) };
     assert!(warned(&tenant, "binds names only"));
+    let own = "https://github.acme.example/_services/token".to_owned();
+    let own = TrustRule { issuer: own, ..github(&[("repository", is("acme/api"))]) };
+    assert!(warned(&own, "binds names only"));
+    let look_alike = TrustRule { issuer: format!("{GITHUB}.example"), ..tenant };
+    assert!(look_alike.warnings().is_empty());
 }
 
 #[test]
@@ -75,7 +80,9 @@ fn other_traps_are_named() {
     let flags =
         TrustRule { expects: expects(&[("email_verified", Expectation::Flag(true))]), ..rule("x") };
     let closed = TrustRule { expects: expects(&[("team", is("acme-*"))]), ..rule("x") };
+    let similar = TrustRule { audience: "https://github.community".to_owned(), ..github(&id) };
 
+    assert!(!warned(&similar, "audience"));
     assert!(warned(&reused, "single_use"));
     assert!(warned(&default, "audience"));
     assert!(warned(&own, "issuer itself"));

@@ -95,3 +95,19 @@ async fn check_warns_of_what_is_allowed_and_rarely_meant() {
     let text = run(&gateway, &["check"]).await;
     assert!(String::from_utf8_lossy(&text.stdout).contains("warning: it binds names only"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_starts_while_the_issuers_it_trusts_are_down() {
+    let (mut gateway, org) = prepared();
+    let who = gateway.service(&org, "mcps:read");
+    gateway.configure(&format!(
+        "[[trust]]\nname = \"down\"\norg = \"{org}\"\naudience = \"{APP}\"\n\
+         issuer = \"http://127.0.0.1:1\"\nallow_private = true\n\
+         match = {{ sub = \"a\" }}\nprincipal = \"{}\"",
+        who.id
+    ));
+
+    gateway.start();
+
+    assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
+}
