@@ -10,7 +10,7 @@ use portcullis_core::{
     refusal::Refusal,
     secret::Secret,
     token::{CidrList, Token, TokenKind},
-    trust::{CredentialCheck, Subject, TrustedSubject, TrustedUser, is_jwt_shaped},
+    trust::{CredentialCheck, Jwt, Subject, TrustedSubject, TrustedUser, is_jwt_shaped},
 };
 use portcullis_store::{Identity, Principal};
 
@@ -219,7 +219,7 @@ impl App {
             return Err(untrusted.into());
         }
         let trusted = self.verify_subject(jwt, org, origin.arrived).await;
-        let trusted = trusted.map_err(|refusal: TrustRefusal| Refusal::from(refusal))?;
+        let trusted = trusted.map_err(|refusal| self.distrusted(jwt, org, refusal))?;
         let org_id = trusted.org();
         let org = self.store.find_org(org_id).await.map_err(|error| store_failed(&error))?;
         let org = org.filter(|org| org.disabled_at.is_none()).ok_or_else(|| untrusted.clone())?;
@@ -229,6 +229,36 @@ impl App {
         }
         let account = Account { tenant: self.tenants.tenant(org_id), plan: org.plan };
         Party::new(trusted, known, account).ok_or(untrusted.into())
+    }
+
+    /// A JWT that makes nobody. If its issuer did sign it, and lets into one org only, that org's
+    /// log tells of it.
+    fn distrusted(&self, jwt: &str, org: Option<OrgId>, refusal: TrustRefusal) -> Rejected {
+        let signed = match &refusal {
+            TrustRefusal::Unavailable => false,
+            TrustRefusal::Invalid(rejection) => match rejection.check() {
+                CredentialCheck::Signature | CredentialCheck::Issuer => false,
+                CredentialCheck::Audience
+                | CredentialCheck::Time
+                | CredentialCheck::Replay
+                | CredentialCheck::Trust => true,
+            },
+        };
+        let refusal = Refusal::from(refusal);
+        match Jwt::parse(jwt) {
+            Ok(jwt) if signed => {
+                let issuer = jwt.unverified().issuer();
+                let mut orgs = self.trust.rules().of(issuer, org).map(|rule| rule.org);
+                let whose = orgs.next().filter(|first| orgs.all(|other| other == *first));
+                let actor = Actor {
+                    auth: Auth { method: "oidc", trust: None },
+                    kind: "anonymous",
+                    ..Actor::system()
+                };
+                Rejected { refusal, whose: whose.map(|org| Box::new((org, actor))) }
+            }
+            Ok(_) | Err(_) => refusal.into(),
+        }
     }
 
     /// The principal the JWT speaks for, if there is one already.

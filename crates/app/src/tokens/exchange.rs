@@ -101,8 +101,14 @@ impl App {
             exchange_only: false,
         };
         let refresh = self.first_refresh(credentials, &record);
-        self.issue(&access, &record, refresh.as_ref(), &agreed.assertions).await?;
         let actor = Actor { id: Some(record.principal_id), via: record.via, ..subject.actor() };
+        let issued = self.issue(&access, &record, refresh.as_ref(), &agreed.assertions).await;
+        issued.inspect_err(|refusal| {
+            if refusal.http_status() == 401 {
+                let (kind, org) = (EventType::AuthRejected, subject.org_id);
+                self.note_refused(kind, org, actor.clone(), refusal, origin);
+            }
+        })?;
         let event = TokenEvent {
             kind: EventType::TokenIssued,
             actor,

@@ -146,6 +146,31 @@ async fn a_jwt_that_is_not_right_is_refused_by_the_class_of_its_fault() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_an_issuer_signed_and_was_refused_is_in_the_log_once_a_minute() {
+    let it = Trusting::start("");
+    let admin = it.gateway.user(&it.org, "admin", ALL_SCOPES);
+    let once = it.job();
+    assert_eq!(it.exchange(&once, &Value::Null).await.status, 200);
+
+    for _ in 0..3 {
+        let elsewhere = it.oidc.service_token(&Wanted::new("https://other.example"));
+        assert_eq!(it.exchange(&elsewhere, &Value::Null).await.status, 401);
+    }
+    let rejected = || it.gateway.get(&admin, "/v1/audit/events?type=auth.rejected");
+    let events = until(rejected, |answer| !items(answer).is_empty()).await;
+
+    let event = &items(&events)[0];
+    assert_eq!(items(&events).len(), 1, "{}", events.text);
+    assert_eq!((&event["actor"]["type"], &event["count"]), (&json!("anonymous"), &json!(1)));
+    assert_eq!(event["outcome"]["error_code"], "invalid_credential");
+    let other = it.gateway.request(Method::POST, "/v1/auth/token").bearer_auth(&once);
+    let replayed = it.gateway.send(other.header("x-forwarded-for", "203.0.113.5")).await;
+    assert_eq!(replayed.at("/error/details/check"), "replay");
+    let events = until(rejected, |answer| items(answer).len() == 2).await;
+    assert_eq!(items(&events)[0]["actor"]["id"], it.ci.as_str());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn keys_that_rotate_are_followed_and_an_outage_is_outlived() {
     let it = Trusting::start("");
     assert_eq!(it.exchange(&it.job(), &Value::Null).await.status, 200);
