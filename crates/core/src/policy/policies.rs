@@ -25,8 +25,9 @@ struct Reach {
 }
 
 impl Policies {
-    /// From policies ordered by name.
-    pub(super) fn new(all: Vec<Placed>) -> Self {
+    /// From policies of different names.
+    pub(super) fn new(mut all: Vec<Placed>) -> Self {
+        all.sort_by(|a, b| a.policy.id.cmp(&b.policy.id));
         let mut reach = Reach::default();
         for (number, placed) in all.iter().enumerate() {
             reach.add(number, &placed.policy);

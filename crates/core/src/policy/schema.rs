@@ -116,8 +116,9 @@ fn dlp(required: bool) -> Value {
 /// Facts are there as far as policies are concerned: one that is missing is an error, and an error
 /// closes.
 fn facts(facts: &[Arc<Fact>]) -> Members {
-    let member =
-        |fact: &Arc<Fact>| (fact.name.clone(), Member { required: true, shape: fact.shape().clone() });
+    let member = |fact: &Arc<Fact>| {
+        (fact.name.clone(), Member { required: true, shape: fact.shape().clone() })
+    };
     facts.iter().map(member).collect()
 }
 

@@ -159,8 +159,9 @@ fn a_draft_of_a_set_with_a_policy_that_no_longer_fits_keeps_it_and_its_mark() {
 fn an_addition_is_checked_wherever_its_name_stands_among_the_others() {
     let set = loaded(RULES, &tools());
     for id in ["a", "c", "zz"] {
-        let text =
-            format!("@id(\"{id}\") permit (principal, action, resource) when {{ context.inptu.x }};");
+        let text = format!(
+            "@id(\"{id}\") permit (principal, action, resource) when {{ context.inptu.x }};"
+        );
 
         let errors = set.draft(&upsert(&text), Timestamp::default()).unwrap_err();
 
