@@ -77,7 +77,7 @@ impl Binding {
             Some(same) => Arc::clone(&same.keys),
             None => Arc::new(keys),
         };
-        Self { checks, slots, keys, policies, surroundings }
+        Self { policies, surroundings, slots, keys, checks }
     }
 
     /// Everything that keeps the policies from being loaded.

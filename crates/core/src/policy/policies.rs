@@ -72,12 +72,12 @@ impl Reach {
     fn add(&mut self, number: usize, policy: &Compiled) {
         let scope = &policy.rule.scope;
         match (&scope.action, &scope.resource) {
-            (ActionScope::Eq(uid), _) => self.name(uid, number),
             (ActionScope::In(uids), _) => uids.iter().for_each(|uid| self.name(uid, number)),
             (ActionScope::Any, EntityScope::Any | EntityScope::Is(_)) => {
                 self.everywhere.push(number);
             }
-            (
+            (ActionScope::Eq(uid), _)
+            | (
                 ActionScope::Any,
                 EntityScope::Eq(uid) | EntityScope::In(uid) | EntityScope::IsIn(_, uid),
             ) => self.name(uid, number),
