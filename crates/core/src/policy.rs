@@ -30,6 +30,7 @@ mod question;
 mod rate;
 mod reads;
 mod record;
+mod redundant;
 mod schema;
 mod shape;
 mod slot;

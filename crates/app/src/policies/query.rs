@@ -6,6 +6,7 @@ use portcullis_core::{
     policy::{Effect, PolicyRecord, PolicySet},
     principal::Scope,
     refusal::Refusal,
+    tool::Tool,
 };
 
 use super::{PolicyStats, Reload};
@@ -38,6 +39,22 @@ fn mentions(record: &PolicyRecord, text: &str) -> bool {
     places.into_iter().flatten().any(|place| place.to_lowercase().contains(&text))
 }
 
+/// Whether the record is asked for; the index is asked last.
+fn wants(set: &PolicySet, query: &PolicyQuery, record: &PolicyRecord, tool: Option<&Tool>) -> bool {
+    let status = record.status.as_str();
+    let effect = match record.effect {
+        Effect::Permit => "permit",
+        Effect::Forbid => "forbid",
+    };
+    query.after.as_deref().is_none_or(|after| &*record.id > after)
+        && (query.statuses.is_empty() || query.statuses.iter().any(|s| s == status))
+        && query.effect.as_deref().is_none_or(|wanted| wanted == effect)
+        && query.tag.as_deref().is_none_or(|tag| record.tags.iter().any(|own| own == tag))
+        && query.text.as_deref().is_none_or(|text| mentions(record, text))
+        && tool.is_none_or(|tool| set.applies_to_tool(&record.id, tool))
+        && query.principal.as_deref().is_none_or(|who| set.applies_to_principal(&record.id, who))
+}
+
 impl App {
     /// The set in force and how the last reload went.
     #[must_use]
@@ -53,9 +70,11 @@ impl App {
     ) -> Result<(Arc<PolicySet>, Vec<usize>, bool), Refusal> {
         ctx.require(Scope::PoliciesRead)?;
         let set = self.policies.current();
+        let tool = query.tool.as_ref().map(|tool| self.visible(ctx, tool)).transpose()?;
+        let tool = tool.as_ref().map(|visible| &*visible.tool);
         let mut found: Vec<usize> = Vec::new();
         for (index, record) in set.records().iter().enumerate() {
-            if !self.wants(&set, query, record, ctx)? {
+            if !wants(&set, query, record, tool) {
                 continue;
             }
             if found.len() == query.limit {
@@ -66,35 +85,6 @@ impl App {
         Ok((set, found, false))
     }
 
-    fn wants(
-        &self,
-        set: &PolicySet,
-        query: &PolicyQuery,
-        record: &PolicyRecord,
-        ctx: &Ctx,
-    ) -> Result<bool, Refusal> {
-        if let Some(tool) = &query.tool {
-            let visible = self.visible(ctx, tool)?;
-            if !set.applies_to_tool(&record.id, &visible.tool) {
-                return Ok(false);
-            }
-        }
-        let status = record.status.as_str();
-        let effect = match record.effect {
-            Effect::Permit => "permit",
-            Effect::Forbid => "forbid",
-        };
-        Ok(query.after.as_deref().is_none_or(|after| &*record.id > after)
-            && (query.statuses.is_empty() || query.statuses.iter().any(|s| s == status))
-            && query.effect.as_deref().is_none_or(|wanted| wanted == effect)
-            && query.tag.as_deref().is_none_or(|tag| record.tags.iter().any(|own| own == tag))
-            && query
-                .principal
-                .as_deref()
-                .is_none_or(|who| set.applies_to_principal(&record.id, who))
-            && query.text.as_deref().is_none_or(|text| mentions(record, text)))
-    }
-
     /// One record with its source.
     pub fn policy(&self, ctx: &Ctx, id: &str) -> Result<(Arc<PolicySet>, usize), Refusal> {
         ctx.require(Scope::PoliciesRead)?;
@@ -103,9 +93,11 @@ impl App {
         index.map(|index| (set, index)).map_err(|_| Refusal::not_found("policy", id))
     }
 
-    /// What became of a policy since this node runs.
+    /// What a policy is about, and what became of it since this node runs.
     #[must_use]
-    pub fn policy_stats(&self, id: &str) -> PolicyStats {
-        self.policies.tallies.of(id)
+    pub fn policy_stats(&self, set: &PolicySet, id: &str) -> PolicyStats {
+        let tools = self.tools.load();
+        let tools = tools.values().filter(|(tool, _)| set.applies_to_tool(id, tool));
+        PolicyStats { applies_to_tools: tools.count(), ..self.policies.tallies.of(id) }
     }
 }

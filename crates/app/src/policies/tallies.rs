@@ -26,6 +26,8 @@ struct Tally {
 /// The counters of one policy at a moment, as records show them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct PolicyStats {
+    /// The tools it can apply to.
+    pub applies_to_tools: usize,
     /// Decisions in which it took part.
     pub matched: u64,
     /// Decisions that name it.
@@ -83,6 +85,7 @@ impl Tallies {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let last = tally.last_matched_at.load(Ordering::Relaxed);
         PolicyStats {
+            applies_to_tools: 0,
             matched: read(&tally.matched),
             decided: read(&tally.decided),
             errors: read(&tally.errors),

@@ -1,6 +1,6 @@
 //! Rate limits as obligations: taken before the call, given back when it is refused all the same.
 
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use super::ruling::{Denial, Ruling};
 use crate::policy::{Full, Obligation, Rate};
@@ -59,9 +59,11 @@ impl Drop for Taken<'_> {
     }
 }
 
-fn used_up(obligation: &Obligation, full: Full) -> Map<String, serde_json::Value> {
+fn used_up(obligation: &Obligation, full: Full) -> Map<String, Value> {
     let mut shown = obligation.to_json();
-    shown["properties"]["retry_after"] = full.retry_after_s.into();
+    if let Some(Value::Object(properties)) = shown.get_mut("properties") {
+        properties.insert("retry_after".to_owned(), full.retry_after_s.into());
+    }
     Map::from_iter([
         ("obligation".to_owned(), shown),
         ("retry_after".to_owned(), json!(full.retry_after_s)),

@@ -14,6 +14,7 @@ use super::{
     facts::Declared,
     policies::Policies,
     record::BUILTINS,
+    redundant,
     slot::Slot,
     source::Placed,
 };
@@ -66,12 +67,17 @@ impl Binding {
         });
         let slots = slots.collect();
         let check = |placed: &Placed| check::names_of(&placed.policy, catalogue, declared);
-        let checks = policies.iter().map(check).collect();
+        let mut checks: Vec<NameCheck> = policies.iter().map(check).collect();
+        for (number, warning) in redundant::warnings(&policies) {
+            if let Some(check) = checks.get_mut(number) {
+                check.warnings.push(warning);
+            }
+        }
         let keys = match was.filter(|set| set.keys.len() == keys.len()) {
             Some(same) => Arc::clone(&same.keys),
             None => Arc::new(keys),
         };
-        Self { checks, slots, keys, policies, surroundings }
+        Self { policies, surroundings, slots, keys, checks }
     }
 
     /// Everything that keeps the policies from being loaded.

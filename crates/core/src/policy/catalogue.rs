@@ -18,6 +18,8 @@ use crate::tool::{ProviderSlug, Tool, ToolId};
 pub struct Catalogue {
     providers: BTreeMap<String, Option<BTreeMap<String, Arc<Tool>>>>,
     webhooks: BTreeSet<String>,
+    /// `None` while nobody knows which groups there are.
+    groups: Option<BTreeSet<String>>,
 }
 
 /// What the catalogue says about a name in a policy.
@@ -53,7 +55,7 @@ impl Catalogue {
             .filter(|(slug, _)| slug.as_str() != Self::RESERVED_PROVIDER)
             .map(|(slug, tools)| (slug.as_str().to_owned(), tools.map(by_id)))
             .collect();
-        Self { providers, webhooks: BTreeSet::new() }
+        Self { providers, webhooks: BTreeSet::new(), groups: None }
     }
 
     /// The same with the names of the webhooks that notices can go to.
@@ -61,6 +63,18 @@ impl Catalogue {
     pub fn with_webhooks(mut self, names: impl IntoIterator<Item = String>) -> Self {
         self.webhooks = names.into_iter().collect();
         self
+    }
+
+    /// The same with the groups that principals can be in; policies about others are doubtful.
+    #[must_use]
+    pub fn with_groups(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.groups = Some(names.into_iter().collect());
+        self
+    }
+
+    /// Whether principals can be in this group, as far as is known.
+    pub(super) fn may_have_group(&self, name: &str) -> bool {
+        self.groups.as_ref().is_none_or(|groups| groups.contains(name))
     }
 
     pub(super) const fn webhooks(&self) -> &BTreeSet<String> {

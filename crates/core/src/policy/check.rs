@@ -77,7 +77,7 @@ fn check_literal(
     } else if *kind == names().provider {
         ("unknown_provider", catalogue.provider(id))
     } else {
-        check.warnings.extend(unknown_member(literal, declared));
+        check.warnings.extend(unknown_member(literal, catalogue, declared));
         return;
     };
     let problem = match known {
@@ -94,8 +94,12 @@ fn check_literal(
     check.problems.push(Problem::new(offset, code, problem));
 }
 
-/// Roles, scopes and labels are closed lists; a name outside it matches nobody today.
-fn unknown_member(literal: &EntityUid, declared: &Declared) -> Option<String> {
+/// Roles, scopes, labels and, where known, groups are closed lists; a name outside it matches nobody today.
+fn unknown_member(
+    literal: &EntityUid,
+    catalogue: &Catalogue,
+    declared: &Declared,
+) -> Option<String> {
     use crate::principal::Scope;
 
     let (kind, id) = (literal.type_name(), literal.id().unescaped());
@@ -105,6 +109,8 @@ fn unknown_member(literal: &EntityUid, declared: &Declared) -> Option<String> {
         id.parse::<Scope>().is_ok()
     } else if *kind == names().label {
         declared.knows_label(id)
+    } else if *kind == names().group {
+        catalogue.may_have_group(id)
     } else {
         true
     };

@@ -91,7 +91,8 @@ impl<'a> Frame<'a> {
     pub(super) fn weigh(&self, heard: &Heard) -> Decision {
         let errors = self.errored(&heard.errored);
         let failed = heard.errored.iter().map(|(number, _)| *number);
-        let failed: Vec<&Candidate> = self.ranked(failed).into_iter().filter(forbids).collect();
+        let failed: Vec<&Candidate> =
+            self.ranked(failed).into_iter().filter(|one| forbids(one)).collect();
         let true_ones = self.ranked(heard.satisfied.iter().copied());
         let (permits, forbidding): (Vec<&Candidate>, Vec<&Candidate>) =
             true_ones.into_iter().partition(|one| one.policy.effect == Effect::Permit);
@@ -160,7 +161,7 @@ impl<'a> Frame<'a> {
         decision.errors.extend(self.errored(&heard.errored));
         let candidate = |number: &u32| self.slot.candidate(*number);
         let failed = heard.errored.iter().filter_map(|(number, _)| candidate(number));
-        let failed = failed.filter(forbids).map(|one| (&one.policy, Would::Deny));
+        let failed = failed.filter(|one| forbids(one)).map(|one| (&one.policy, Would::Deny));
         let satisfied = heard.satisfied.iter().filter_map(candidate);
         let said = satisfied.map(|one| (&one.policy, would(&one.policy)));
         for (policy, would) in failed.chain(said) {
@@ -171,7 +172,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-fn forbids(candidate: &&Candidate) -> bool {
+fn forbids(candidate: &Candidate) -> bool {
     candidate.policy.effect == Effect::Forbid
 }
 

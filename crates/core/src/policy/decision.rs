@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{
     Direction,
@@ -125,15 +126,14 @@ impl Obligation {
 
     /// As it is shown: `type`, `policy` and `properties`.
     #[must_use]
-    pub fn to_json(&self) -> serde_json::Value {
-        let mut shown = match self {
+    pub fn to_json(&self) -> Value {
+        let (kind, properties) = match self {
             Self::RateLimit { rate, .. } => obligations::rate_json(*rate),
             Self::Redact { direction, detectors, .. } => {
                 obligations::redact_json(*direction, detectors)
             }
         };
-        shown["policy"] = (*self.policy().id).into();
-        shown
+        json!({ "type": kind, "policy": self.policy().id, "properties": properties })
     }
 }
 

@@ -112,7 +112,7 @@ impl PolicySet {
     fn unknown(&self, changes: &Changes, all: &[Placed]) -> Vec<PolicyError> {
         let removed = changes.remove.iter().filter(|id| self.policies.find(id).is_none());
         let names: HashSet<&str> = all.iter().map(|placed| &*placed.policy.id).collect();
-        let changed = changes.statuses.keys().filter(|id| !names.contains(id.as_str()));
+        let restated = changes.statuses.keys().filter(|id| !names.contains(id.as_str()));
         let error = |place: &str, id: &String| PolicyError {
             path: place.to_owned(),
             line: 1,
@@ -122,6 +122,6 @@ impl PolicySet {
             message: format!("there is no policy `{id}`"),
         };
         let removed = removed.map(|id| error("remove", id));
-        removed.chain(changed.map(|id| error("set_status", id))).collect()
+        removed.chain(restated.map(|id| error("set_status", id))).collect()
     }
 }

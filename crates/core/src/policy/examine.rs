@@ -73,7 +73,7 @@ impl<'a> Examination<'a> {
         let shadow = self.hear(&stage.shadow).unwrap_or_default();
         let unknown = active.iter().any(|said| said.outcome == Outcome::Unknown);
         let decision = if unknown { self.leaning(&active, decided) } else { decided };
-        let indeterminate = self.indeterminate(&active, &decision);
+        let indeterminate = indeterminate(&active, &decision);
         let near_misses = near_misses(&active, &decision);
         let mut examined = Examined {
             indeterminate,
@@ -151,28 +151,6 @@ impl<'a> Examination<'a> {
         decision.shadow = decided.shadow;
         decision
     }
-
-    fn indeterminate(&self, active: &[Said<'_>], leaning: &Decision) -> Option<Indeterminate> {
-        let unknown = |effect: Effect| {
-            active
-                .iter()
-                .filter(move |said| said.outcome == Outcome::Unknown)
-                .filter(move |said| said.candidate.policy.effect == effect)
-        };
-        let could_turn: Vec<&Said<'_>> = match &leaning.verdict {
-            Verdict::Allow { .. } => unknown(Effect::Forbid).collect(),
-            Verdict::Deny { cause: Cause::DefaultDeny, .. } => unknown(Effect::Permit).collect(),
-            Verdict::Deny { cause: Cause::ExplicitDeny | Cause::PolicyError, .. } => Vec::new(),
-        };
-        if could_turn.is_empty() {
-            return None;
-        }
-        let missing: BTreeSet<&String> = could_turn.iter().flat_map(|said| &said.missing).collect();
-        Some(Indeterminate {
-            missing: missing.into_iter().cloned().collect(),
-            policies: could_turn.iter().map(|s| Arc::clone(&s.candidate.policy.id)).collect(),
-        })
-    }
 }
 
 impl Said<'_> {
@@ -196,6 +174,28 @@ impl Said<'_> {
     }
 }
 
+fn indeterminate(active: &[Said<'_>], leaning: &Decision) -> Option<Indeterminate> {
+    let unknown = |effect: Effect| {
+        active
+            .iter()
+            .filter(move |said| said.outcome == Outcome::Unknown)
+            .filter(move |said| said.candidate.policy.effect == effect)
+    };
+    let could_turn: Vec<&Said<'_>> = match &leaning.verdict {
+        Verdict::Allow { .. } => unknown(Effect::Forbid).collect(),
+        Verdict::Deny { cause: Cause::DefaultDeny, .. } => unknown(Effect::Permit).collect(),
+        Verdict::Deny { cause: Cause::ExplicitDeny | Cause::PolicyError, .. } => Vec::new(),
+    };
+    if could_turn.is_empty() {
+        return None;
+    }
+    let missing: BTreeSet<&String> = could_turn.iter().flat_map(|said| &said.missing).collect();
+    Some(Indeterminate {
+        missing: missing.into_iter().cloned().collect(),
+        policies: could_turn.iter().map(|s| Arc::clone(&s.candidate.policy.id)).collect(),
+    })
+}
+
 /// Permits that nearly applied, when nothing did.
 fn near_misses(active: &[Said<'_>], decision: &Decision) -> Vec<NearMiss> {
     let by_default = matches!(&decision.verdict, Verdict::Deny { cause: Cause::DefaultDeny, .. });
@@ -211,7 +211,7 @@ fn near_misses(active: &[Said<'_>], decision: &Decision) -> Vec<NearMiss> {
     permits.filter_map(miss).collect()
 }
 
-fn permits(said: &&Said<'_>) -> bool {
+fn permits(said: &Said<'_>) -> bool {
     let policy = &said.candidate.policy;
     policy.effect == Effect::Permit && policy.annotations.status == Status::Active
 }

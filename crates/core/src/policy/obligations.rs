@@ -55,23 +55,22 @@ impl Owed {
         let redact = self.redact.as_ref().map(|r| redact_json(r.direction, &r.detectors));
         let notify = self.notify.as_ref().map(channel_json);
         let all = [rate, redact, notify].into_iter().flatten();
-        all.zip(1..).map(|(one, number)| numbered(one, number)).collect()
+        let numbered = |((kind, properties), number): (Shown, usize)| json!({ "id": format!("o{number}"), "type": kind, "properties": properties });
+        all.zip(1..).map(numbered).collect()
     }
 }
 
-fn numbered(mut obligation: Value, number: usize) -> Value {
-    obligation["id"] = format!("o{number}").into();
-    obligation
-}
+/// The type of an obligation and its properties.
+type Shown = (&'static str, Value);
 
-pub(super) fn rate_json(rate: Rate) -> Value {
+pub(super) fn rate_json(rate: Rate) -> Shown {
     let properties = json!({
         "limit": rate.count, "period_s": rate.period_s, "per": rate.per,
     });
-    json!({ "type": "rate_limit", "properties": properties })
+    ("rate_limit", properties)
 }
 
-pub(super) fn redact_json(direction: Direction, detectors: &Detectors) -> Value {
+pub(super) fn redact_json(direction: Direction, detectors: &Detectors) -> Shown {
     let direction = match direction {
         Direction::Input => "input",
         Direction::Output => "output",
@@ -81,11 +80,11 @@ pub(super) fn redact_json(direction: Direction, detectors: &Detectors) -> Value 
         Detectors::Named(names) => names.iter().map(|name| &**name).collect(),
     };
     let properties = json!({ "direction": direction, "detectors": detectors });
-    json!({ "type": "redact", "properties": properties })
+    ("redact", properties)
 }
 
-fn channel_json(channel: &Channel) -> Value {
-    json!({ "type": "notify", "properties": { "to": channel.to_string() } })
+fn channel_json(channel: &Channel) -> Shown {
+    ("notify", json!({ "to": channel.to_string() }))
 }
 
 impl std::fmt::Display for Channel {

@@ -42,9 +42,10 @@ fn parts(policy: &Compiled) -> Vec<Part> {
 }
 
 fn part(expression: &Expr, paths: Paths) -> Part {
-    let inner = match expression.expr_kind() {
-        ExprKind::UnaryApp { op: UnaryOp::Not, arg } => Some(arg),
-        _ => None,
+    let inner = if let ExprKind::UnaryApp { op: UnaryOp::Not, arg } = expression.expr_kind() {
+        Some(arg)
+    } else {
+        None
     };
     let written = |expression: &Expr| {
         let text = expression.source_loc().and_then(|place| place.snippet());

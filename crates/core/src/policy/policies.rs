@@ -25,8 +25,9 @@ struct Reach {
 }
 
 impl Policies {
-    /// From policies ordered by name.
-    pub(super) fn new(all: Vec<Placed>) -> Self {
+    /// From policies of different names.
+    pub(super) fn new(mut all: Vec<Placed>) -> Self {
+        all.sort_by(|a, b| a.policy.id.cmp(&b.policy.id));
         let mut reach = Reach::default();
         for (number, placed) in all.iter().enumerate() {
             reach.add(number, &placed.policy);
@@ -71,12 +72,12 @@ impl Reach {
     fn add(&mut self, number: usize, policy: &Compiled) {
         let scope = &policy.rule.scope;
         match (&scope.action, &scope.resource) {
-            (ActionScope::Eq(uid), _) => self.name(uid, number),
             (ActionScope::In(uids), _) => uids.iter().for_each(|uid| self.name(uid, number)),
             (ActionScope::Any, EntityScope::Any | EntityScope::Is(_)) => {
                 self.everywhere.push(number);
             }
-            (
+            (ActionScope::Eq(uid), _)
+            | (
                 ActionScope::Any,
                 EntityScope::Eq(uid) | EntityScope::In(uid) | EntityScope::IsIn(_, uid),
             ) => self.name(uid, number),

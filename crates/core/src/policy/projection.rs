@@ -1,6 +1,8 @@
 //! What has to be kept of a call so that it can be judged again: the values at the paths that any
 //! policy about its tool reads.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::{
@@ -14,7 +16,7 @@ use super::{
 pub struct Projection {
     /// What is read, as [`Known::only`](super::Known::only) takes it. A path that is listed and has
     /// no value was absent.
-    pub paths: Vec<String>,
+    pub paths: Arc<[String]>,
     /// The members of the input that are read.
     pub input: Value,
     /// The facts that are read and could be computed.
@@ -34,7 +36,7 @@ impl PolicySet {
             wanted.map_or_else(|| Value::Object(Map::new()), |wanted| pruned(value, wanted))
         };
         Projection {
-            paths: slot.reads.listing(),
+            paths: Arc::clone(&slot.listing),
             input: of("input", question.input),
             facts: question::facts_json(question, &slot.shapes, &slot.reads),
             output: question.output.map(|output| of("output", output)),

@@ -231,13 +231,14 @@ fn scope(scope: &Scope) -> Value {
     let action = match &scope.action {
         ActionScope::Any => json!({ "op": "any" }),
         ActionScope::Eq(uid) => json!({ "op": "eq", "id": uid.id().unescaped() }),
-        ActionScope::In(uids) => match uids.as_slice() {
-            [uid] => json!({ "op": "in", "id": uid.id().unescaped() }),
-            _ => {
-                let ids: Vec<&str> = uids.iter().map(|uid| uid.id().unescaped()).collect();
+        ActionScope::In(uids) => {
+            let ids: Vec<&str> = uids.iter().map(|uid| uid.id().unescaped()).collect();
+            if let [id] = ids.as_slice() {
+                json!({ "op": "in", "id": id })
+            } else {
                 json!({ "op": "in", "ids": ids })
             }
-        },
+        }
     };
     json!({
         "principal": constraint(&scope.principal),

@@ -48,6 +48,7 @@ pub(super) struct Slot {
     pub(super) candidates: Vec<Candidate>,
     /// What the policies read, in either phase and whatever their status.
     pub(super) reads: Paths,
+    pub(super) listing: Arc<[String]>,
     request: Stage,
     response: Stage,
     action: Party,
@@ -83,8 +84,11 @@ impl Slot {
         let stage = |phase, keys: &mut Keys| Stage::of(&candidates, phase, keys);
         let (request, response) = (stage(Phase::Request, keys), stage(Phase::Response, keys));
         let mut reads = Paths::default();
-        candidates.iter().for_each(|candidate| reads.merge(&candidate.policy.paths));
+        for candidate in &candidates {
+            reads.merge(&candidate.policy.paths);
+        }
         Arc::new(Self {
+            listing: reads.listing().into(),
             reads,
             labels: labels.into_iter().map(str::to_owned).collect(),
             tool_version: tool.version.clone(),

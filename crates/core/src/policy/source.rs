@@ -5,13 +5,14 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use cedar_policy::{EntityUid, ParseError, ParseErrors, Policy, PolicyId};
+use cedar_policy::{EntityTypeName, EntityUid, ParseError, ParseErrors, Policy, PolicyId};
 use miette::Diagnostic;
 
 use super::{
     Effect, PolicyError, PolicyFile,
     annotations::{self, Annotations, Names, Status},
     engine::{ActionScope, EntityScope, Rule, Scope},
+    names::names,
     nesting,
     parts::Part,
     reads::{self, Paths},
@@ -275,6 +276,9 @@ fn lints(effect: Effect, annotations: &Annotations, scope: &Scope, loose_tag: bo
                 .to_owned(),
         );
     }
+    if let Some(group) = compared_group(scope) {
+        found.push(format!("`== {group}` matches nothing: write `in`, it is a group"));
+    }
     if loose_tag {
         found.push(
             "`like \"*…*\"` on a tag also matches inside other words; compare whole values"
@@ -282,6 +286,17 @@ fn lints(effect: Effect, annotations: &Annotations, scope: &Scope, loose_tag: bo
         );
     }
     found
+}
+
+/// A group that the scope compares with what can only be in it.
+fn compared_group(scope: &Scope) -> Option<&EntityUid> {
+    let names = names();
+    let (principals, tools) = ([&names.user, &names.service], [&names.tool]);
+    let other = |scope: &'_ EntityScope, kinds: &[&EntityTypeName]| matches!(scope, EntityScope::Eq(uid) if !kinds.contains(&uid.type_name()));
+    [(&scope.principal, &principals[..]), (&scope.resource, &tools[..])]
+        .into_iter()
+        .find(|(scope, kinds)| other(scope, kinds))
+        .and_then(|(scope, _)| scope.parts().0)
 }
 
 fn duplicates(policies: &[Placed]) -> Vec<PolicyError> {

@@ -3,6 +3,7 @@
 mod binding;
 mod deciding;
 mod drafting;
+mod engines;
 mod equivalence;
 mod explaining;
 mod facts;

@@ -16,6 +16,7 @@ mod http;
 mod limits;
 mod metrics;
 mod policy_commands;
+mod policy_guide;
 mod quickstart;
 mod real_servers;
 mod shutdown;

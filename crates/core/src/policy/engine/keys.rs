@@ -40,12 +40,11 @@ impl Keys {
             EntityScope::In(uid) => *self.entity(uid).within.get_or_insert(fresh),
             EntityScope::IsIn(kind, uid) => {
                 let typed = &mut self.entity(uid).typed;
-                match typed.iter().find(|(known, _)| known == kind) {
-                    Some((_, key)) => *key,
-                    None => {
-                        typed.push((kind.clone(), fresh));
-                        fresh
-                    }
+                if let Some((_, key)) = typed.iter().find(|(known, _)| known == kind) {
+                    *key
+                } else {
+                    typed.push((kind.clone(), fresh));
+                    fresh
                 }
             }
         };

@@ -66,7 +66,7 @@ impl Step {
 
     /// What it gives when it is given this; says no when it could only fail.
     pub(super) fn typed(&self, given: Typed) -> Result<Typed, String> {
-        let (takes, gives): (&[Typed], Typed) = match self {
+        let (takes, result): (&[Typed], Typed) = match self {
             Self::Select(_) => (&[], Typed::Any),
             Self::Count => return Ok(Typed::Long),
             Self::Len => (&[Typed::Text], Typed::Long),
@@ -77,7 +77,7 @@ impl Step {
             Self::Number => (&[Typed::Text], Typed::Decimal),
         };
         if given == Typed::Any || takes.contains(&given) {
-            Ok(gives)
+            Ok(result)
         } else {
             Err("a function is given what it cannot take; check the order".to_owned())
         }

@@ -37,6 +37,9 @@ fn rule() -> impl Strategy<Value = Rule> {
         "principal in Mcp::Scope::\"mcps:invoke\"",
         "principal is Mcp::User in Mcp::Group::\"g\"",
         "principal in Mcp::Group::\"h\"",
+        "principal == Mcp::Group::\"h\"",
+        "principal is Mcp::Service in Mcp::Role::\"member\"",
+        "principal in Mcp::User::\"usr_01M754BKTKX1YB8Q05NMW9TP4G\"",
         "principal == Mcp::User::\"usr_01M754BKTKX1YB8Q05NMW9TP4G\"",
     ]);
     let action = prop::sample::select(vec![
@@ -45,11 +48,15 @@ fn rule() -> impl Strategy<Value = Rule> {
         "action in Mcp::Action::\"a:*\"",
         "action in Mcp::Action::\"hint:read_only\"",
         "action in [Mcp::Action::\"a:two\", Mcp::Action::\"b:*\"]",
+        "action in Mcp::Action::\"b:two\"",
+        "action in []",
     ]);
     let resource = prop::sample::select(vec![
         "resource",
         "resource == Mcp::Tool::\"b:one\"",
         "resource in Mcp::Provider::\"b\"",
+        "resource is Mcp::Tool",
+        "resource is Mcp::Tool in Mcp::Provider::\"a\"",
     ]);
     let condition = prop::sample::select(vec![
         "",
@@ -164,6 +171,13 @@ proptest! {
             mfa,
             ..question(&caller, &all[which], &input)
         });
+
+        let again = loaded(&source, &all).evaluated_by(&engine::PUBLIC).decide(&Question {
+            dlp: DlpFacts { detectors, count: 0, max_severity: 0 },
+            mfa,
+            ..question(&caller, &all[which], &input)
+        });
+        prop_assert_eq!(&again, &ours, "both evaluators say the same");
 
         let kind = if service { "Service" } else { "User" };
         let principal = format!("Mcp::{kind}::\"{}\"", identity.id);

@@ -151,7 +151,7 @@ fn a_call_is_judged_again_from_what_was_kept_of_it() {
 
     assert_eq!(kept.input, json!({"amount": 5}));
     assert_eq!(
-        kept.paths,
+        *kept.paths,
         ["context.input.amount", "context.input.country", "context.request.hour_utc"]
     );
     let known = Known::only(kept.paths.iter().map(String::as_str));

@@ -101,6 +101,11 @@ fn doubtful_policies_are_marked() {
         ("permit (principal in Mcp::Role::\"boss\", action, resource)", "nobody's"),
         ("permit (principal in Mcp::Scope::\"mcps:write\", action, resource)", "nobody's"),
         ("permit (principal == Mcp::Role::\"admin\", action, resource)", "never be true"),
+        ("permit (principal == Mcp::Group::\"a\", action, resource)", "write `in`"),
+        (
+            "permit (principal is Mcp::User, action, resource == Mcp::Provider::\"github\")",
+            "write `in`",
+        ),
         (
             "permit (principal is Mcp::User, action, resource) when { context.input has nope }",
             "never be true",
@@ -210,4 +215,55 @@ fn access_is_what_scopes_alone_can_tell() {
 
         assert_eq!(access, expected, "{text}");
     }
+}
+
+#[test]
+fn a_policy_that_another_makes_pointless_is_marked() {
+    let all = "permit (principal, action in Mcp::Action::\"*:*\", resource)";
+    let github = "permit (principal, action in Mcp::Action::\"github:*\", resource)";
+    let write =
+        "permit (principal is Mcp::User, action == Mcp::Action::\"github:write\", resource)";
+    let when = "when { context.request.mfa }";
+    let table = [
+        (all, github, true),
+        (github, all, false),
+        (github, write, true),
+        (write, github, false),
+        (github, &format!("{write} {when}"), true),
+        (&format!("{github} {when}"), write, false),
+        (github, &write.replace("permit", "forbid"), false),
+        (
+            &github.replace("permit", "@phase(\"response\") forbid"),
+            &write.replace("permit", "forbid"),
+            false,
+        ),
+        (&format!("@mode(\"shadow\") {github}"), write, false),
+        (&format!("@mode(\"disabled\") {github}"), write, false),
+        (write, write, true),
+        ("permit (principal in Mcp::Role::\"admin\", action, resource)", write, false),
+    ];
+    for (wide, narrow, expected) in table {
+        let text = format!("@id(\"a\") {wide}; @id(\"b\") {narrow};");
+        let set = loaded(&text, &self::github());
+
+        let marked = |id: &str| {
+            let warnings = set.find(id).unwrap().validation.warnings.join(" ");
+            warnings.contains("changes no decision")
+        };
+        assert_eq!(marked("b"), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_group_that_nobody_can_be_in_is_doubtful_where_the_groups_are_known() {
+    let text = "@id(\"p\") permit (principal in Mcp::Group::\"staff\", action, resource);";
+    let warnings = |catalogue: Catalogue| {
+        let set = PolicySet::load(vec![file(text)], &catalogue, &DETECTORS, Timestamp::default());
+        set.unwrap().find("p").unwrap().validation.warnings.len()
+    };
+    let known = |group: &str| catalogue(&github()).with_groups([group.to_owned()]);
+
+    assert_eq!(warnings(catalogue(&github())), 0);
+    assert_eq!(warnings(known("staff")), 0);
+    assert_eq!(warnings(known("stuff")), 1);
 }

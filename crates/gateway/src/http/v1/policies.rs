@@ -59,7 +59,7 @@ pub(crate) async fn list(
     let records: Vec<_> = found.iter().filter_map(|index| set.records().get(*index)).collect();
     let end = records.last().filter(|_| more).map(|record| &*record.id);
     let items: Vec<Value> =
-        records.iter().map(|record| with_stats(&gateway, &record.id, json!(record))).collect();
+        records.iter().map(|record| with_stats(&gateway, &set, &record.id, json!(record))).collect();
     let data = json!({ "items": items, "policy_set": policy_set(&gateway, &set) });
     Ok(list.answer(data, end))
 }
@@ -92,7 +92,7 @@ pub(crate) async fn get(
     if let Ok((set, index)) = &found {
         let record = set.records().get(*index).ok_or(Refusal::Internal)?;
         if wanted.is_none_or(|version| record.version.as_deref() == Some(version)) {
-            return Ok(Answer::Data(with_stats(&gateway, &id, json!(record.full()))));
+            return Ok(Answer::Data(with_stats(&gateway, set, &id, json!(record.full()))));
         }
     }
     // A policy that is gone can still be read in the version that an event points at.
@@ -105,9 +105,9 @@ pub(crate) async fn get(
 }
 
 /// The record with what became of the policy since this node runs.
-fn with_stats(gateway: &Gateway, id: &str, mut record: Value) -> Value {
+fn with_stats(gateway: &Gateway, set: &PolicySet, id: &str, mut record: Value) -> Value {
     if let Value::Object(members) = &mut record {
-        members.insert("stats".to_owned(), json!(gateway.app.policy_stats(id)));
+        members.insert("stats".to_owned(), json!(gateway.app.policy_stats(set, id)));
     }
     record
 }

@@ -4,6 +4,7 @@ mod before;
 mod decided;
 mod hangups;
 mod isolation;
+mod obligations;
 mod records;
 mod results;
 mod upstream;

@@ -170,6 +170,7 @@ async fn records_tell_what_became_of_each_policy() {
     let stats = async |id: &str| {
         let record = gateway.get(&who, &format!("/v1/policies/{id}")).await;
         let stats = record.at("/data/stats").clone();
+        assert_eq!(stats["applies_to_tools"].as_u64(), Some(if id == "short" { 1 } else { 5 }));
         let numbers = ["matched", "decided", "errors", "would_flip"];
         let numbers = numbers.map(|name| stats[name].as_u64().unwrap());
         (numbers, stats["last_matched_at"].is_string())
