@@ -1,15 +1,15 @@
 //! One pass of the prefilter over the buffer, and the detectors it wakes.
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-use regex::bytes::{Regex, RegexBuilder};
 
 use super::{
+    active::Active,
     body::{Body, Kind, Segment, small},
-    context,
-    detector::{Candidate, Detector, Shape},
-    detectors, digits,
+    custom::{self, Own},
+    detector::Shape,
+    detectors, digits, hidden,
     kinds::Likelihood,
     settings::Settings,
 };
@@ -22,21 +22,9 @@ pub(super) struct Scanner {
     pub(super) active: Vec<Active>,
     at: Vec<u16>,
     digits: Vec<u16>,
-}
-
-/// One enabled detector.
-pub(super) struct Active {
-    pub(super) detector: &'static Detector,
-    pattern: Option<Pattern>,
-    min_likelihood: Likelihood,
-}
-
-struct Pattern {
-    regex: Regex,
-    has_group: bool,
-    before: usize,
-    after: usize,
-    beside: bool,
+    /// Those without a literal: they look at everything.
+    restless: Vec<u16>,
+    hidden: Option<u16>,
 }
 
 /// One match, before matches are gathered into findings.
@@ -55,44 +43,35 @@ struct Window {
     range: Range<usize>,
 }
 
+/// A scanner in the making.
+#[derive(Default)]
+struct Plan {
+    literals: HashMap<String, Vec<u16>>,
+    active: Vec<Active>,
+    at: Vec<u16>,
+    digits: Vec<u16>,
+    restless: Vec<u16>,
+    hidden: Option<u16>,
+    problems: Vec<String>,
+}
+
 impl Scanner {
-    /// Compiles what the settings leave enabled.
-    pub(super) fn new(settings: &Settings) -> Result<Scanner, Vec<String>> {
-        let mut problems = Vec::new();
-        let mut literals: Vec<(&'static str, Vec<u16>)> = Vec::new();
-        let (mut active, mut at, mut digits) = (Vec::new(), Vec::new(), Vec::new());
-        for detector in detectors::all().filter(|found| settings.is_enabled(found.name)) {
-            let index = u16::try_from(active.len()).unwrap_or(u16::MAX);
-            match detector.shape {
-                Shape::Pattern { literals: own, .. } | Shape::Beside { literals: own, .. } => {
-                    for literal in own {
-                        claim(&mut literals, literal, index);
-                    }
-                }
-                Shape::At(_) => at.push(index),
-                Shape::Digits(_) => digits.push(index),
-            }
-            match Pattern::compile(detector) {
-                Ok(pattern) => active.push(Active {
-                    detector,
-                    pattern,
-                    min_likelihood: settings.min_likelihood(detector.name),
-                }),
-                Err(error) => problems.push(format!("detector `{}`: {error}", detector.name)),
-            }
+    /// Compiles what the settings leave enabled, or says everything that is wrong.
+    pub(super) fn new(settings: &Settings, owns: Vec<Own>) -> Result<Scanner, Vec<String>> {
+        let mut plan = Plan::default();
+        plan.add_built_in(settings);
+        plan.add_own(settings, owns);
+        if settings.is_enabled(hidden::NAME) {
+            plan.hidden = Some(plan.index());
+            plan.active.push(Active::hidden());
         }
-        let prefilter = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(literals.iter().map(|(literal, _)| literal));
-        let wakes = literals.into_iter().map(|(_, owners)| owners).collect();
-        match prefilter {
-            Ok(prefilter) if problems.is_empty() => {
-                Ok(Scanner { prefilter, wakes, active, at, digits })
-            }
-            Ok(_) => Err(problems),
-            Err(error) => Err(vec![format!("the detectors' literals: {error}")]),
+        plan.compile()
+    }
+
+    /// Finds characters that cannot be seen. To be called before there are views.
+    pub(super) fn scan_hidden(&self, body: &Body, matches: &mut Vec<Match>) {
+        if let Some(active) = self.hidden {
+            hidden::scan(body, active, matches);
         }
     }
 
@@ -113,9 +92,10 @@ impl Scanner {
         work + self.scan_digits(body, first, range, matches)
     }
 
-    /// The stretches that literals wake detectors for, merged where they overlap.
+    /// The stretches that detectors shall look at: where a literal wakes them, merged where they
+    /// overlap, and everything for those without one.
     fn windows(&self, body: &Body, first: usize, range: Range<usize>) -> Vec<Window> {
-        let mut windows = Vec::new();
+        let mut windows = Windows::new(self.active.len());
         let mut cursor = Cursor::new(body, first);
         let base = range.start;
         for hit in self.prefilter.find_overlapping_iter(body.slice(range)) {
@@ -127,7 +107,12 @@ impl Scanner {
                 self.wake(body, *active, segment, &literal, &mut windows);
             }
         }
-        merge(windows)
+        for active in &self.restless {
+            for (index, home) in (small(first)..).zip(body.segments.iter().skip(first)) {
+                windows.push(Window { active: *active, segment: index, range: home.range() });
+            }
+        }
+        windows.list
     }
 
     fn wake(
@@ -136,7 +121,7 @@ impl Scanner {
         active: u16,
         segment: u32,
         literal: &Range<usize>,
-        windows: &mut Vec<Window>,
+        windows: &mut Windows,
     ) {
         let pattern = self.active.get(usize::from(active)).and_then(|found| found.pattern.as_ref());
         let (Some(pattern), Some(home)) = (pattern, body.segment(segment)) else {
@@ -144,7 +129,7 @@ impl Scanner {
         };
         let start = if pattern.beside { literal.end } else { literal.start };
         let wanted = start.saturating_sub(pattern.before)..start + pattern.after;
-        push(windows, Window { active, segment, range: clip(&wanted, &home.range()) });
+        windows.push(Window { active, segment, range: clip(&wanted, &home.range()) });
         if pattern.beside
             && home.kind == Kind::Key
             && let Some(value) = body.segment(segment + 1)
@@ -152,7 +137,7 @@ impl Scanner {
         {
             let wanted = value.range().start..value.range().start + pattern.after;
             let range = clip(&wanted, &value.range());
-            push(windows, Window { active, segment: segment + 1, range });
+            windows.push(Window { active, segment: segment + 1, range });
         }
     }
 
@@ -172,13 +157,7 @@ impl Scanner {
         while let Some(found) = pattern.find_at(haystack, at) {
             at = found.whole.end.max(at + 1);
             let range = home.start + found.wanted.start..home.start + found.wanted.end;
-            let likelihood = active.judge(body, window.segment, &range);
-            matches.extend(likelihood.map(|likelihood| Match {
-                active: window.active,
-                segment: window.segment,
-                range,
-                likelihood,
-            }));
+            matches.extend(weigh(active, window.active, body, window.segment, range));
         }
     }
 
@@ -197,12 +176,14 @@ impl Scanner {
             let Some(home) = body.segment(segment).map(Segment::range) else { continue };
             for index in &self.at {
                 let Some(active) = self.active.get(usize::from(*index)) else { continue };
-                let Shape::At(find) = active.detector.shape else { continue };
+                let Some(Shape::At(find)) = active.detector().map(|found| &found.shape) else {
+                    continue;
+                };
                 work += 1;
                 if let Some(found) = find(body.slice(home.clone()), at - home.start) {
                     work += found.len();
                     let range = home.start + found.start..home.start + found.end;
-                    matches.extend(active.weigh(*index, body, segment, range));
+                    matches.extend(weigh(active, *index, body, segment, range));
                 }
             }
         }
@@ -223,10 +204,12 @@ impl Scanner {
             let Some(segment) = cursor.seek(start) else { return };
             for index in &self.digits {
                 let Some(active) = self.active.get(usize::from(*index)) else { continue };
-                let Shape::Digits(find) = active.detector.shape else { continue };
+                let Some(Shape::Digits(find)) = active.detector().map(|found| &found.shape) else {
+                    continue;
+                };
                 work += run.groups.len();
                 for range in find(&body.text, run) {
-                    matches.extend(active.weigh(*index, body, segment, range));
+                    matches.extend(weigh(active, *index, body, segment, range));
                 }
             }
         });
@@ -234,75 +217,113 @@ impl Scanner {
     }
 }
 
-impl Active {
-    /// The candidate as a match of the detector `index`, if there is enough evidence.
-    fn weigh(&self, index: u16, body: &Body, segment: u32, range: Range<usize>) -> Option<Match> {
-        let likelihood = self.judge(body, segment, &range)?;
-        Some(Match { active: index, segment, range, likelihood })
+/// The candidate as a match of the detector `index`, if there is enough evidence.
+fn weigh(
+    active: &Active,
+    index: u16,
+    body: &Body,
+    segment: u32,
+    range: Range<usize>,
+) -> Option<Match> {
+    let likelihood = active.judge(body, segment, &range)?;
+    Some(Match { active: index, segment, range, likelihood })
+}
+
+impl Plan {
+    fn index(&self) -> u16 {
+        small(self.active.len()).try_into().unwrap_or(u16::MAX)
     }
 
-    /// Weighs the evidence for a candidate; `None` when there is too little.
-    fn judge(&self, body: &Body, segment: u32, range: &Range<usize>) -> Option<Likelihood> {
-        let home = body.segment(segment)?;
-        let detector = self.detector;
-        let text = body.slice(home.range());
-        let start = home.start as usize;
-        let inside = range.start.checked_sub(start)?..range.end.checked_sub(start)?;
-        if inside.end > text.len() || !has_free_edges(detector, text, &inside) {
-            return None;
+    fn add_built_in(&mut self, settings: &Settings) {
+        for detector in detectors::all().filter(|found| settings.is_enabled(found.name)) {
+            let index = self.index();
+            match detector.shape {
+                Shape::Pattern { literals, .. } | Shape::Beside { literals, .. } => {
+                    self.claim(literals.iter().copied(), index);
+                }
+                Shape::At(_) => self.at.push(index),
+                Shape::Digits(_) => self.digits.push(index),
+            }
+            match Active::built_in(detector, settings.min_likelihood(detector.name)) {
+                Ok(active) => self.active.push(active),
+                Err(error) => self.problems.push(format!("detector `{}`: {error}", detector.name)),
+            }
         }
-        let candidate = Candidate { text, range: inside };
-        let shape = detector.bits + (detector.check)(&candidate)?;
-        let in_context = !detector.context.is_empty()
-            && (context::stands_near(text, &candidate.range, detector.context)
-                || context::stands_above(body, home.node, detector.context));
-        let weight = if in_context {
-            detector.context_bits
-        } else if !detector.against.is_empty()
-            && context::stands_above(body, home.node, detector.against)
-        {
-            -AGAINST_BITS
-        } else {
-            0
-        };
-        Likelihood::from_bits(shape + weight)
-            .filter(|likelihood| *likelihood >= self.min_likelihood)
+    }
+
+    fn add_own(&mut self, settings: &Settings, owns: Vec<Own>) {
+        for own in owns.into_iter().filter(|own| settings.is_enabled(&own.name)) {
+            let (index, name) = (self.index(), own.name.clone());
+            if own.literals.is_empty() {
+                self.restless.push(index);
+            }
+            self.claim(own.literals.iter().map(String::as_str), index);
+            match Active::own(own, settings.min_likelihood(&name)) {
+                Ok(active) => self.active.push(active),
+                Err(error) => {
+                    self.problems.push(format!("detector `{name}`: {}", custom::plain(&error)));
+                }
+            }
+        }
+    }
+
+    fn claim<'a>(&mut self, literals: impl Iterator<Item = &'a str>, owner: u16) {
+        for literal in literals {
+            self.literals.entry(literal.to_owned()).or_default().push(owner);
+        }
+    }
+
+    fn compile(self) -> Result<Scanner, Vec<String>> {
+        let Self { literals, active, at, digits, restless, hidden, problems } = self;
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let (literals, wakes): (Vec<String>, Vec<Vec<u16>>) = literals.into_iter().unzip();
+        let prefilter = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(&literals)
+            .map_err(|error| vec![format!("the detectors' literals: {error}")])?;
+        Ok(Scanner { prefilter, wakes, active, at, digits, restless, hidden })
     }
 }
 
-/// What a key that speaks against a match takes away.
-const AGAINST_BITS: i32 = 12;
+/// Windows in the making; each detector's last one grows while new ones touch it.
+struct Windows {
+    list: Vec<Window>,
+    /// One more than the place of each detector's last window; 0 while it has none.
+    last: Vec<u32>,
+}
 
-impl Pattern {
-    fn compile(detector: &Detector) -> Result<Option<Pattern>, regex::Error> {
-        let (source, before, after, beside) = match detector.shape {
-            Shape::Pattern { pattern, before, after, .. } => (pattern, before, after, false),
-            Shape::Beside { pattern, after, .. } => (pattern, 0, after, true),
-            Shape::At(_) | Shape::Digits(_) => return Ok(None),
-        };
-        let regex = RegexBuilder::new(source).unicode(false).build()?;
-        Ok(Some(Pattern {
-            has_group: regex.captures_len() > 1,
-            regex,
-            before: usize::from(before),
-            after: usize::from(after),
-            beside,
-        }))
+impl Windows {
+    fn new(detectors: usize) -> Self {
+        Self { list: Vec::new(), last: vec![0; detectors] }
     }
 
-    fn find_at(&self, haystack: &[u8], at: usize) -> Option<Found> {
-        let whole = self.regex.find_at(haystack, at)?.range();
-        if !self.has_group {
-            return Some(Found { wanted: whole.clone(), whole });
+    fn push(&mut self, window: Window) {
+        let Some(last) = self.last.get_mut(usize::from(window.active)) else { return };
+        let known = last.checked_sub(1).and_then(|place| self.list.get_mut(place as usize));
+        match known {
+            Some(known) if known.takes(&window) => {
+                known.range.start = known.range.start.min(window.range.start);
+                known.range.end = known.range.end.max(window.range.end);
+            }
+            Some(_) | None => {
+                self.list.push(window);
+                *last = small(self.list.len());
+            }
         }
-        let group = self.regex.captures_at(haystack, at)?.get(1)?.range();
-        Some(Found { wanted: group, whole })
     }
 }
 
-struct Found {
-    whole: Range<usize>,
-    wanted: Range<usize>,
+impl Window {
+    /// Whether the next one overlaps or touches this one.
+    fn takes(&self, next: &Window) -> bool {
+        self.segment == next.segment
+            && next.range.start <= self.range.end
+            && self.range.start <= next.range.end
+    }
 }
 
 /// Finds the segment of ever greater offsets.
@@ -331,49 +352,6 @@ impl<'a> Cursor<'a> {
     }
 }
 
-fn claim(literals: &mut Vec<(&'static str, Vec<u16>)>, literal: &'static str, owner: u16) {
-    match literals.iter_mut().find(|(known, _)| *known == literal) {
-        Some((_, owners)) => owners.push(owner),
-        None => literals.push((literal, vec![owner])),
-    }
-}
-
 fn clip(wanted: &Range<usize>, home: &Range<usize>) -> Range<usize> {
     wanted.start.clamp(home.start, home.end)..wanted.end.clamp(home.start, home.end)
-}
-
-/// Adds a window, or lengthens the last one when it is the same detector's and touches.
-fn push(windows: &mut Vec<Window>, window: Window) {
-    match windows.last_mut() {
-        Some(last) if last.takes(&window) => last.range.end = last.range.end.max(window.range.end),
-        Some(_) | None => windows.push(window),
-    }
-}
-
-fn merge(mut windows: Vec<Window>) -> Vec<Window> {
-    windows.sort_by_key(|window| (window.active, window.range.start));
-    let mut merged = Vec::with_capacity(windows.len());
-    for window in windows {
-        push(&mut merged, window);
-    }
-    merged
-}
-
-impl Window {
-    fn takes(&self, next: &Window) -> bool {
-        self.active == next.active
-            && self.segment == next.segment
-            && (self.range.start..=self.range.end).contains(&next.range.start)
-    }
-}
-
-/// Whether nothing touches a match that may not. A letter that ends an escape such as a
-/// literal `\n` is no part of a word.
-fn has_free_edges(detector: &Detector, text: &[u8], inside: &Range<usize>) -> bool {
-    let before = text.get(..inside.start).unwrap_or_default();
-    let free_before = match before {
-        [.., b'\\', b'n' | b'r' | b't'] | [] => true,
-        [.., last] => detector.edges.allow(*last),
-    };
-    free_before && text.get(inside.end).is_none_or(|next| detector.edges.allow(*next))
 }
