@@ -19,6 +19,7 @@ mod finding;
 mod gather;
 mod joins;
 mod kinds;
+mod layouts;
 mod redact;
 mod runs;
 mod scan;
