@@ -26,6 +26,7 @@ mod gitleaks;
 mod hidden;
 mod joins;
 mod kinds;
+mod layouts;
 mod mask;
 mod media;
 mod redact;

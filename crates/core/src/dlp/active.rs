@@ -11,7 +11,9 @@ use super::{
     detector::{Candidate, Detector, Edges, NormalForm, Shape},
     hidden,
     kinds::{Category, Likelihood},
+    layouts::Layout,
     mask,
+    scan::{Match, Reach},
 };
 
 /// One enabled detector.
@@ -20,7 +22,10 @@ pub(super) struct Active {
     pub(super) category: Category,
     pub(super) normal_form: NormalForm,
     pub(super) pattern: Option<Pattern>,
-    pub(super) min_likelihood: Likelihood,
+    /// Layouts that are looked for beside context words.
+    pub(super) layouts: Vec<Layout>,
+    pub(super) reach: Reach,
+    min_likelihood: Likelihood,
     rule: Rule,
 }
 
@@ -38,15 +43,12 @@ pub(super) struct Pattern {
     regex: Regex,
     /// The group that is what is found; 0 is the whole match.
     group: usize,
-    pub(super) before: usize,
-    pub(super) after: usize,
-    pub(super) beside: bool,
 }
 
 /// What a pattern matched, and the part of it that is what is found.
-pub(super) struct Found {
-    pub(super) whole: Range<usize>,
-    pub(super) wanted: Range<usize>,
+struct Found {
+    whole: Range<usize>,
+    wanted: Range<usize>,
 }
 
 impl Active {
@@ -59,6 +61,8 @@ impl Active {
             category: detector.category,
             normal_form: detector.normal_form,
             pattern: Pattern::of(detector)?,
+            layouts: layouts_of(detector),
+            reach: Reach::of(&detector.shape),
             min_likelihood,
             rule: Rule::BuiltIn(detector),
         })
@@ -70,6 +74,8 @@ impl Active {
             category: own.category,
             normal_form: NormalForm::Verbatim,
             pattern: Some(Pattern::of_own(&own)?),
+            layouts: Vec::new(),
+            reach: Reach::Across { before: OWN_BEFORE, after: OWN_AFTER },
             min_likelihood,
             rule: Rule::Own(Box::new(own)),
         })
@@ -81,6 +87,8 @@ impl Active {
             category: Category::Hidden,
             normal_form: NormalForm::Verbatim,
             pattern: None,
+            layouts: Vec::new(),
+            reach: Reach::Here,
             min_likelihood: Likelihood::Possible,
             rule: Rule::Hidden,
         }
@@ -107,12 +115,27 @@ impl Active {
         self.detector().is_some_and(|detector| matches!(detector.shape, Shape::Digits(_)))
     }
 
+    /// The candidate as a match of the detector `index`, if there is enough evidence, with `more`
+    /// bits of what woke it.
+    pub(super) fn weigh(
+        &self,
+        index: u16,
+        body: &Body,
+        segment: u32,
+        range: Range<usize>,
+        more: i32,
+    ) -> Option<Match> {
+        let likelihood = self.judge(body, segment, &range, more)?;
+        Some(Match { active: index, segment, range, likelihood })
+    }
+
     /// Weighs the evidence for a candidate; `None` when there is too little.
-    pub(super) fn judge(
+    fn judge(
         &self,
         body: &Body,
         segment: u32,
         range: &Range<usize>,
+        more: i32,
     ) -> Option<Likelihood> {
         let home = body.segment(segment)?;
         let text = body.slice(home.range());
@@ -127,7 +150,7 @@ impl Active {
             Rule::Own(own) => own.bits(body, home.node, &candidate)?,
             Rule::Hidden => return None,
         };
-        Likelihood::from_bits(bits).filter(|likelihood| *likelihood >= self.min_likelihood)
+        Likelihood::from_bits(bits + more).filter(|likelihood| *likelihood >= self.min_likelihood)
     }
 }
 
@@ -164,37 +187,60 @@ pub(super) fn has_free_edges(edges: Edges, text: &[u8], inside: &Range<usize>) -
     free_before && text.get(inside.end).is_none_or(|next| edges.allow(*next))
 }
 
+/// How far from a literal a detector of one's own looks.
+const OWN_BEFORE: usize = 256;
+const OWN_AFTER: usize = 1024;
+
+fn layouts_of(detector: &Detector) -> Vec<Layout> {
+    match detector.shape {
+        Shape::Number { named, .. } => named.iter().map(|source| Layout::new(source)).collect(),
+        Shape::Pattern { .. }
+        | Shape::Beside { .. }
+        | Shape::At(_)
+        | Shape::Digits(_)
+        | Shape::Around { .. }
+        | Shape::Run
+        | Shape::Colons => Vec::new(),
+    }
+}
+
 impl Pattern {
     fn of(detector: &Detector) -> Result<Option<Pattern>, regex::Error> {
-        let (source, before, after, beside) = match detector.shape {
-            Shape::Pattern { pattern, before, after, .. } => (pattern, before, after, false),
-            Shape::Beside { pattern, after, .. } => (pattern, 0, after, true),
-            Shape::At(_) | Shape::Digits(_) => return Ok(None),
+        let source = match detector.shape {
+            Shape::Pattern { pattern, .. } | Shape::Beside { pattern, .. } => pattern,
+            Shape::At(_)
+            | Shape::Digits(_)
+            | Shape::Number { .. }
+            | Shape::Around { .. }
+            | Shape::Run
+            | Shape::Colons => return Ok(None),
         };
         let regex = compile(source)?;
-        Ok(Some(Pattern {
-            group: usize::from(regex.captures_len() > 1),
-            regex,
-            before: usize::from(before),
-            after: usize::from(after),
-            beside,
-        }))
+        Ok(Some(Pattern { group: usize::from(regex.captures_len() > 1), regex }))
     }
 
     fn of_own(own: &Own) -> Result<Pattern, regex::Error> {
         let regex = compile(&own.pattern)?;
         let last = regex.captures_len() - 1;
-        Ok(Pattern {
-            group: own.group.unwrap_or(1).min(last),
-            regex,
-            before: 256,
-            after: 1024,
-            beside: false,
-        })
+        Ok(Pattern { group: own.group.unwrap_or(1).min(last), regex })
+    }
+
+    /// Calls `take` with everything that is found in a part of the haystack.
+    pub(super) fn find_in(
+        &self,
+        haystack: &[u8],
+        part: Range<usize>,
+        mut take: impl FnMut(Range<usize>),
+    ) {
+        let mut at = part.start;
+        while let Some(found) = self.find_at(haystack, at) {
+            at = found.whole.end.max(at + 1);
+            take(found.wanted);
+        }
     }
 
     /// The first match that begins at `at` or later.
-    pub(super) fn find_at(&self, haystack: &[u8], at: usize) -> Option<Found> {
+    fn find_at(&self, haystack: &[u8], at: usize) -> Option<Found> {
         let whole = self.regex.find_at(haystack, at)?.range();
         if self.group == 0 {
             return Some(Found { wanted: whole.clone(), whole });

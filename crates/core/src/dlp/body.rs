@@ -164,8 +164,14 @@ impl Body {
 
     /// The texts of the keys above a place, nearest first.
     pub(super) fn keys_above(&self, node: u32) -> impl Iterator<Item = &[u8]> {
-        self.steps(node).filter_map(|(_, step)| match step {
-            Step::Member { key } => self.segment(key).map(|key| self.slice(key.range())),
+        let segments = self.members_above(node).filter_map(|(_, key)| self.segment(key));
+        segments.map(|key| self.slice(key.range()))
+    }
+
+    /// The members above a place, nearest first, each with its key's segment.
+    pub(super) fn members_above(&self, node: u32) -> impl Iterator<Item = (u32, u32)> {
+        self.steps(node).filter_map(|(node, step)| match step {
+            Step::Member { key } => Some((node, key)),
             Step::Element { .. } => None,
         })
     }

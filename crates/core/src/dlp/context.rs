@@ -5,11 +5,11 @@ use std::ops::Range;
 use super::body::Body;
 
 /// How far before and after a match a word still counts.
-const BEFORE: usize = 64;
-const AFTER: usize = 24;
+pub(super) const BEFORE: usize = 64;
+pub(super) const AFTER: usize = 32;
 
 /// How many keys above a value count as its context.
-const KEYS: usize = 2;
+pub(super) const KEYS: usize = 2;
 
 /// Whether one of the words stands near the range in the text.
 pub(super) fn stands_near(text: &[u8], range: &Range<usize>, words: &[&str]) -> bool {
@@ -23,39 +23,65 @@ pub(super) fn stands_above(body: &Body, node: u32, words: &[&str]) -> bool {
     body.keys_above(node).take(KEYS).any(|key| names(key, words))
 }
 
+/// The ways a word is written in text, code and keys: `tax id`, `tax_id`, `tax-id`, `taxid`.
+pub(super) fn spellings(word: &str) -> Vec<String> {
+    if word.contains(' ') {
+        [" ", "_", "-", ""].iter().map(|joint| word.replace(' ', joint)).collect()
+    } else {
+        vec![word.to_owned()]
+    }
+}
+
+/// Whether a word may begin at an offset.
+pub(super) fn begins_at(text: &[u8], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|before| text.get(before));
+    text.get(at..).is_some_and(|rest| starts_word(before, rest))
+}
+
 /// Whether a text holds one of the words, as a word: `ssn` in `customerSsn` and `ssn_1`, but
 /// not in `classname`.
-fn names(text: &[u8], words: &[&str]) -> bool {
-    let mut before = None;
+pub(super) fn names(text: &[u8], words: &[&str]) -> bool {
     (0..text.len()).any(|at| {
-        let first = text.get(at);
-        let starts = starts_word(before, first);
-        before = first;
-        starts && words.iter().any(|word| names_at(text, at, word))
+        let rest = text.get(at..).unwrap_or_default();
+        begins_at(text, at) && words.iter().any(|word| names_at(rest, word))
     })
 }
 
-fn names_at(text: &[u8], at: usize, word: &str) -> bool {
-    let end = at + word.len();
-    text.get(at..end).is_some_and(|found| {
-        found.eq_ignore_ascii_case(word.as_bytes()) && ends_word(found.last(), text.get(end))
-    })
+/// A space in the word stands for any joint, or for none.
+fn names_at(rest: &[u8], word: &str) -> bool {
+    let mut at = 0;
+    for expected in word.bytes() {
+        match rest.get(at) {
+            Some(found) if found.eq_ignore_ascii_case(&expected) => at += 1,
+            Some(b'_' | b'-' | b'.' | b'/') if expected == b' ' => at += 1,
+            Some(_) if expected == b' ' => {}
+            Some(_) | None => return false,
+        }
+    }
+    word.ends_with(|last: char| !last.is_ascii()) || ends_word(rest, at)
 }
 
-fn starts_word(before: Option<&u8>, first: Option<&u8>) -> bool {
-    let is_letter = first.is_some_and(u8::is_ascii_alphabetic);
-    is_letter
-        && before.is_none_or(|before| {
-            !before.is_ascii_alphabetic()
-                || (before.is_ascii_lowercase() && first.is_some_and(u8::is_ascii_uppercase))
-        })
+fn starts_word(before: Option<&u8>, rest: &[u8]) -> bool {
+    let (Some(first), second) = (rest.first(), rest.get(1)) else { return false };
+    if *first >= 0x80 {
+        return true;
+    }
+    let Some(before) = before else { return first.is_ascii_alphanumeric() };
+    let begins_hump = first.is_ascii_uppercase()
+        && (before.is_ascii_lowercase() || second.is_some_and(u8::is_ascii_lowercase));
+    first.is_ascii_alphabetic() && (!before.is_ascii_alphabetic() || begins_hump)
+        || first.is_ascii_digit() && !before.is_ascii_alphanumeric()
 }
 
-fn ends_word(last: Option<&u8>, after: Option<&u8>) -> bool {
+fn ends_word(text: &[u8], end: usize) -> bool {
+    let last = end.checked_sub(1).and_then(|last| text.get(last));
+    let (after, second) = (text.get(end), text.get(end + 1));
     after.is_none_or(|after| {
         !after.is_ascii_alphabetic()
             || *after == b's'
-            || (last.is_some_and(u8::is_ascii_lowercase) && after.is_ascii_uppercase())
+            || after.is_ascii_uppercase()
+                && (last.is_some_and(u8::is_ascii_lowercase)
+                    || second.is_some_and(u8::is_ascii_lowercase))
     })
 }
 
@@ -65,11 +91,21 @@ mod tests {
 
     #[test]
     fn a_word_is_found_by_its_edges() {
-        for text in ["ssn", "customerSsn", "ssn_1", "the SSN is", "ssns", "ssnNumber"] {
+        for text in ["ssn", "customerSsn", "ssn_1", "the SSN is", "ssns", "ssnNumber", "SSNNumber"]
+        {
             assert!(names(text.as_bytes(), &["ssn"]), "{text}");
         }
         for text in ["classname", "ssname", "passnumber", ""] {
             assert!(!names(text.as_bytes(), &["ssn"]), "{text}");
         }
+    }
+
+    #[test]
+    fn words_are_joined_in_many_ways() {
+        for text in ["tax id", "taxId", "TAX_ID", "my-tax-id", "TaxIDs"] {
+            assert!(names(text.as_bytes(), &["tax id"]), "{text}");
+        }
+        assert!(names("身份证号码".as_bytes(), &["身份证"]));
+        assert_eq!(spellings("tax id"), ["tax id", "tax_id", "tax-id", "taxid"]);
     }
 }

@@ -9,7 +9,7 @@ use base64::{
 };
 
 /// Shorter runs hold nothing worth hiding.
-const SHORTEST: usize = 16;
+pub(super) const SHORTEST: usize = 16;
 
 /// Runs up to this length are decoded only if their beginning or end reads like text; longer
 /// ones always, since text may stand anywhere in them.
