@@ -55,6 +55,9 @@ pub(crate) struct DlpArgs {
     /// Measurements of each body; the least time counts
     #[arg(long, default_value_t = 15)]
     pub(crate) rounds: usize,
+    /// Only bodies whose name holds this
+    #[arg(long, default_value = "")]
+    pub(crate) only: String,
     /// Print the figures as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -38,12 +38,15 @@ const MOST_HOSTILE: f64 = 20.0;
 pub(crate) fn run(args: &DlpArgs) -> Result<Verdict, Failure> {
     let engine = Engine::new(&Settings::default())?;
     let bench = Bench { engine, key: FingerprintKey::new([7; 32]), rounds: args.rounds };
-    let clean: Vec<Row> =
-        bodies::SIZES.iter().map(|size| bench.row("clean", &bodies::clean(*size))).collect();
-    let dirty: Vec<Row> =
-        bodies::SIZES.iter().map(|size| bench.row("dirty", &bodies::dirty(*size))).collect();
-    let hostile: Vec<Row> =
-        bodies::hostile().iter().map(|(name, value)| bench.row(name, value)).collect();
+    let wanted = |name: &str| name.contains(&args.only);
+    let sized = |name, body: fn(usize) -> Value| {
+        let sizes = bodies::SIZES.iter().filter(|_| wanted(name));
+        sizes.map(|size| bench.row(name, &body(*size))).collect::<Vec<Row>>()
+    };
+    let clean = sized("clean", bodies::clean);
+    let dirty = sized("dirty", bodies::dirty);
+    let hostile = bodies::hostile().into_iter().filter(|(name, _)| wanted(name));
+    let hostile: Vec<Row> = hostile.map(|(name, value)| bench.row(&name, &value)).collect();
     let basis = clean.last().map_or(0.0, |row| row.speed());
     if args.json {
         let rows = clean.iter().chain(&dirty).chain(&hostile).map(Row::json);

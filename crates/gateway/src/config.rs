@@ -4,6 +4,7 @@
 //! one level. Values are TOML where they parse as TOML, text otherwise.
 
 mod database;
+mod dlp;
 mod providers;
 mod server;
 
@@ -12,12 +13,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use portcullis_core::dlp;
 use serde::Deserialize;
 use toml::{Table, Value};
 
 pub(crate) use self::{
     database::{Audit, Database},
+    dlp::Dlp,
     providers::Provider,
     server::{Log, LogFormat, Server, Tls, address},
 };
@@ -33,9 +34,12 @@ pub(crate) struct Config {
     pub(crate) audit: Audit,
     pub(crate) keys: Keys,
     pub(crate) policies: Policies,
-    pub(crate) dlp: dlp::Settings,
+    pub(crate) dlp: Dlp,
     pub(crate) log: Log,
     pub(crate) providers: Vec<Provider>,
+    /// Where it was read from.
+    #[serde(skip)]
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// The key-encryption key.
@@ -63,9 +67,10 @@ impl Default for Config {
             audit: Audit::default(),
             keys: Keys::default(),
             policies: Policies::default(),
-            dlp: dlp::Settings::default(),
+            dlp: Dlp::default(),
             log: Log::default(),
             providers: Vec::new(),
+            file: None,
         }
     }
 }
@@ -101,11 +106,11 @@ impl Config {
         };
         let path = file.unwrap_or(Path::new("defaults"));
         let mut config = Self::parse(&text, env::vars(), path)?;
-        if let Some(folder) = file.and_then(Path::parent)
-            && config.data_dir.is_relative()
-        {
+        if let Some(folder) = file.and_then(Path::parent) {
             config.data_dir = folder.join(&config.data_dir);
+            config.dlp.lie_in(folder);
         }
+        config.file = file.map(Path::to_owned);
         config.check()?;
         Ok(config)
     }

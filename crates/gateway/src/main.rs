@@ -4,10 +4,10 @@ mod boot;
 mod cli;
 mod config;
 mod http;
-mod policy_watch;
 mod serve;
 mod telemetry;
 mod tls;
+mod watch;
 
 use std::process::ExitCode;
 

@@ -41,10 +41,36 @@ pub(super) fn begins_at(text: &[u8], at: usize) -> bool {
 /// Whether a text holds one of the words, as a word: `ssn` in `customerSsn` and `ssn_1`, but
 /// not in `classname`.
 pub(super) fn names(text: &[u8], words: &[&str]) -> bool {
-    (0..text.len()).any(|at| {
+    let initials = Initials::of(words);
+    let may_begin = text.iter().enumerate().filter(|(_, byte)| initials.hold(**byte));
+    may_begin.map(|(at, _)| at).any(|at| {
         let rest = text.get(at..).unwrap_or_default();
         begins_at(text, at) && words.iter().any(|word| names_at(rest, word))
     })
+}
+
+/// What some words begin with, in either case: most bytes are told apart by this alone.
+struct Initials([u128; 2]);
+
+impl Initials {
+    fn of(words: &[&str]) -> Self {
+        let mut initials = Self([0; 2]);
+        for first in words.iter().filter_map(|word| word.bytes().next()) {
+            initials.add(first.to_ascii_lowercase());
+            initials.add(first.to_ascii_uppercase());
+        }
+        initials
+    }
+
+    fn add(&mut self, byte: u8) {
+        let [low, high] = &mut self.0;
+        *(if byte < 128 { low } else { high }) |= 1 << (byte & 127);
+    }
+
+    fn hold(&self, byte: u8) -> bool {
+        let [low, high] = self.0;
+        (if byte < 128 { low } else { high }) >> (byte & 127) & 1 == 1
+    }
 }
 
 /// A space in the word stands for any joint, or for none.

@@ -152,8 +152,9 @@ pub(super) struct Span {
 pub(super) enum How {
     /// As it stands there.
     Plainly,
-    /// Decoded, or as a part of something that neighbours share.
-    Otherwise(Pseudonym),
+    /// Decoded, or as a part of something that neighbours share; the first thousand of a place
+    /// with the pseudonym of what was read.
+    Otherwise(Option<Pseudonym>),
 }
 
 impl Finding {
@@ -195,6 +196,7 @@ impl Finding {
     }
 
     /// Keyed fingerprints of the first 16 distinct values that matched, in order of discovery.
+    /// None in places beyond the first few thousand of a body.
     #[must_use]
     pub fn fingerprints(&self) -> &[Fingerprint] {
         &self.fingerprints

@@ -12,7 +12,8 @@ use super::{
     active::Active,
     allow::{Allowlist, Occasion},
     body::{Body, Kind, small},
-    finding::{Finding, Findings, Fingerprint, How, Span},
+    detector::NormalForm,
+    finding::{Finding, Findings, Fingerprint, How, Pseudonym, Span},
     kinds::{Category, Likelihood},
     mask, redact,
     scan::{Match, Scanner},
@@ -22,6 +23,12 @@ use super::{
 /// Distinct values beyond this many in one place are counted but have no fingerprint: whoever
 /// reads findings compares a few.
 const MAX_PRINTS: usize = 16;
+
+/// Places beyond this many have no fingerprints at all.
+const MAX_PRINTED: usize = 4096;
+
+/// Matches of one place that were read otherwise and have a pseudonym.
+const MAX_PSEUDONYMS: usize = 1024;
 
 /// What findings are made from.
 pub(super) struct Gather<'a> {
@@ -80,15 +87,18 @@ impl Gather<'_> {
         self.take_cut(&mut groups, cut);
         let mut groups = groups.list;
         groups.sort_by_key(|group| (group.segment, group.active));
-        let mut findings: Vec<Finding> =
-            groups.into_iter().filter_map(|group| self.finding(group)).collect();
+        let mut findings = Vec::with_capacity(groups.len());
+        for group in groups {
+            let is_printed = findings.len() < MAX_PRINTED;
+            findings.extend(self.finding(group, is_printed));
+        }
         point(self.body, &mut findings);
         Findings::new(findings, self.subject)
     }
 
     fn valued<'a>(&'a self, hasher: &RandomState, found: &'a Match) -> Option<Valued<'a>> {
         let active = self.scanner.active.get(usize::from(found.active))?;
-        let hash = hasher.hash_one(self.value(active, &found.range));
+        let hash = hash_of(hasher, active.normal_form, self.body.slice(found.range.clone()));
         Some(Valued { found, active, hash })
     }
 
@@ -105,11 +115,11 @@ impl Gather<'_> {
         if self.is_allowed(valued, origin.segment) {
             return;
         }
-        let how = || {
+        let pseudonym = || {
             let value = self.value(valued.active, &valued.found.range);
-            How::Otherwise(self.subject.key.pseudonym(&valued.active.name, &value))
+            self.subject.key.pseudonym(&valued.active.name, &value)
         };
-        groups.of(valued.found, origin.segment).add(valued, &origin, how);
+        groups.of(valued.found, origin.segment).add(valued, &origin, pseudonym);
     }
 
     /// Matches that neighbours share. Neighbours make words by chance; only what proves itself
@@ -150,10 +160,11 @@ impl Gather<'_> {
         })
     }
 
-    fn finding(&self, group: Group) -> Option<Finding> {
+    fn finding(&self, group: Group, is_printed: bool) -> Option<Finding> {
         let active = self.scanner.active.get(usize::from(group.active))?;
         let segment = self.body.segment(group.segment)?;
-        let prints = group.values.iter().map(|(_, range)| self.print(active, range));
+        let printed = group.values.iter().take(if is_printed { MAX_PRINTS } else { 0 });
+        let prints = printed.map(|(_, range)| self.print(active, range));
         Some(Finding {
             detector: active.name.clone(),
             category: active.category,
@@ -199,6 +210,26 @@ fn masked_keys(body: &Body, findings: &[Finding]) -> HashMap<u32, String> {
     spans.into_iter().filter_map(mask).collect()
 }
 
+/// The hash of a value's normal form; short ones are written to the stack.
+fn hash_of(hasher: &RandomState, normal_form: NormalForm, value: &[u8]) -> u64 {
+    const SHORT: usize = 64;
+    let mut short = [0; SHORT];
+    let kept: fn(&u8) -> bool = match normal_form {
+        NormalForm::Verbatim => return hasher.hash_one(value),
+        NormalForm::LowerCase => |_| true,
+        NormalForm::Alphanumeric => u8::is_ascii_alphanumeric,
+    };
+    if value.len() > SHORT {
+        return hasher.hash_one(normal_form.apply(value).as_slice());
+    }
+    let mut length = 0;
+    for (into, byte) in short.iter_mut().zip(value.iter().filter(|byte| kept(byte))) {
+        *into = byte.to_ascii_lowercase();
+        length += 1;
+    }
+    hasher.hash_one(short.get(..length).unwrap_or_default())
+}
+
 fn may_be_cut(active: &Active, found: &Match) -> bool {
     let is_provable = match active.category {
         Category::Secret | Category::Financial => true,
@@ -238,7 +269,7 @@ impl Group {
     }
 
     /// Counts a match, unless it is one that was seen already, read another way.
-    fn add(&mut self, valued: &Valued<'_>, origin: &Origin, otherwise: impl FnOnce() -> How) {
+    fn add(&mut self, valued: &Valued<'_>, origin: &Origin, pseudonym: impl FnOnce() -> Pseudonym) {
         let range = small(origin.inside.start)..small(origin.inside.end);
         let Valued { found, hash, .. } = valued;
         let mut how = How::Plainly;
@@ -247,7 +278,7 @@ impl Group {
             if !self.seen.get_or_insert_with(known).insert((range.start, *hash)) {
                 return;
             }
-            how = otherwise();
+            how = How::Otherwise((self.spans.len() < MAX_PSEUDONYMS).then(pseudonym));
         }
         self.count += 1;
         self.likelihood = self.likelihood.max(found.likelihood);

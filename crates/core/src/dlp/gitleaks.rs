@@ -20,7 +20,7 @@ use super::{
 pub struct Gitleaks {
     /// What the file is called in messages.
     #[serde(skip)]
-    pub name: String,
+    name: String,
     rules: Vec<Rule>,
     allowlist: Allowlist,
     allowlists: Vec<Allowlist>,
@@ -53,6 +53,12 @@ struct Allowlist {
 const PREFIX: &str = "gitleaks_";
 
 impl Gitleaks {
+    /// The same under the name of its file.
+    #[must_use]
+    pub fn named(self, name: String) -> Self {
+        Self { name, ..self }
+    }
+
     /// How many rules it brings.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -181,7 +181,7 @@ impl<'a> Walk<'a> {
     fn instead(&self, text: &str, span: &Span, finding: &Finding, mask: Mask) -> Cow<'static, str> {
         let range = span.range.start as usize..span.range.end as usize;
         match (span.how, mask, text.as_bytes().get(range)) {
-            (How::Otherwise(pseudonym), Mask::Pseudonym, _) => {
+            (How::Otherwise(Some(pseudonym)), Mask::Pseudonym, _) => {
                 mask::of_pseudonym(&finding.detector, pseudonym)
             }
             (How::Plainly, _, Some(matched)) => {

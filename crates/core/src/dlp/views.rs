@@ -193,9 +193,11 @@ fn is_view(segment: &Segment) -> bool {
 
 /// The parts of a range of a join. None when it lies in one piece, where it was seen already.
 fn pieces_of(pieces: &[Piece], inside: &Range<usize>) -> Vec<Origin> {
-    let ends = pieces.iter().skip(1).map(|next| next.at).chain([usize::MAX]);
+    let first = pieces.partition_point(|piece| piece.at <= inside.start).saturating_sub(1);
+    let touched = pieces.get(first..).unwrap_or_default();
+    let ends = touched.iter().skip(1).map(|next| next.at).chain([usize::MAX]);
     let mut parts: Vec<Origin> = Vec::new();
-    for (piece, end) in pieces.iter().zip(ends) {
+    for (piece, end) in touched.iter().zip(ends).take_while(|(piece, _)| piece.at < inside.end) {
         let (from, to) = (inside.start.max(piece.at), inside.end.min(end));
         if from < to {
             let inside = piece.offset + from - piece.at..piece.offset + to - piece.at;

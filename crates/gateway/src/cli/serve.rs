@@ -62,7 +62,7 @@ pub(super) async fn start(config: &Config) -> Result<(Node, Bound), Failure> {
         let folder = config.policy_folder();
         tracing::warn!("no active policy in {}: every call is denied", folder.display());
     }
-    crate::policy_watch::watch(&config.policy_folder(), &node)?;
+    crate::watch::watch(config, &node)?;
     Ok((node, bound))
 }
 

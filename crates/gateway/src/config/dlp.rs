@@ -1,0 +1,174 @@
+//! `[dlp]`: what is looked for, and what is done about it. The one part of the configuration that
+//! is read again while the gateway runs.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use portcullis_app::{self as app, WhenUnavailable};
+use portcullis_core::dlp::{
+    Actions, Allow, Category, Custom, DetectorSettings, Engine, Gitleaks, Limits, Mask, Settings,
+};
+use portcullis_upstream as upstream;
+use serde::Deserialize;
+
+use super::providers::SecretSource;
+
+/// The DLP settings as they are written.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Dlp {
+    actions: Actions,
+    masks: BTreeMap<Category, Mask>,
+    detectors: BTreeMap<String, DetectorSettings>,
+    limits: Limits,
+    custom: Vec<Custom>,
+    allow: Vec<Allow>,
+    /// Rule files of gitleaks.
+    gitleaks: Vec<PathBuf>,
+    external: Option<External>,
+}
+
+/// A detector outside.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct External {
+    /// Where it is asked.
+    url: String,
+    /// This host may have a private or loopback address, and may be spoken to without TLS.
+    #[serde(default)]
+    allow_private: bool,
+    /// What goes into `Authorization: Bearer`.
+    token: Option<SecretSource>,
+    /// Milliseconds for one question.
+    #[serde(default = "usual_timeout")]
+    timeout_ms: u64,
+    /// Bytes of text it is shown at once.
+    #[serde(default = "usual_bytes")]
+    max_bytes: usize,
+    /// What to do with a call when it does not answer.
+    #[serde(default)]
+    when_unavailable: Unavailable,
+    /// Whether arguments are shown to it.
+    #[serde(default = "yes")]
+    input: bool,
+    /// Whether answers are.
+    #[serde(default = "yes")]
+    output: bool,
+    /// The kinds it may report, each with its category.
+    detectors: BTreeMap<String, Category>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Unavailable {
+    #[default]
+    Refuse,
+    Pass,
+}
+
+const fn usual_timeout() -> u64 {
+    500
+}
+
+const fn usual_bytes() -> usize {
+    256 << 10
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// The largest rule file that is read, in bytes.
+const MAX_RULES: u64 = 4 << 20;
+
+impl Dlp {
+    /// Takes relative paths from `folder`.
+    pub(super) fn lie_in(&mut self, folder: &Path) {
+        for file in &mut self.gitleaks {
+            *file = folder.join(&*file);
+        }
+    }
+
+    /// The files besides the configuration that it is made of.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.gitleaks
+    }
+
+    /// Reads the rule files and compiles everything. Says no with everything that is wrong.
+    pub(crate) fn engine(&self) -> Result<Engine, String> {
+        let gitleaks: Result<Vec<Gitleaks>, String> =
+            self.gitleaks.iter().map(|file| rules(file)).collect();
+        let external = self.external.as_ref().map(|it| it.detectors.clone()).unwrap_or_default();
+        let settings = Settings {
+            actions: self.actions.clone(),
+            masks: self.masks.clone(),
+            detectors: self.detectors.clone(),
+            limits: self.limits,
+            custom: self.custom.clone(),
+            allow: self.allow.clone(),
+            gitleaks: gitleaks?,
+            external,
+        };
+        Engine::new(&settings).map_err(|error| error.to_string())
+    }
+
+    /// The engine, and the detector outside if there is one.
+    pub(crate) fn load(&self, outbound: &upstream::Outbound) -> Result<app::Dlp, String> {
+        let external = self.external.as_ref().map(|external| external.declare(outbound));
+        let external = external.transpose().map_err(|error| format!("`external`: {error}"))?;
+        Ok(app::Dlp::new(self.engine()?, external))
+    }
+}
+
+impl External {
+    fn declare(&self, outbound: &upstream::Outbound) -> Result<app::External, String> {
+        if self.detectors.is_empty() {
+            return Err("name the kinds it may report in `detectors`".to_owned());
+        }
+        if !(self.input || self.output) {
+            return Err("it is shown neither `input` nor `output`; remove it".to_owned());
+        }
+        if !(1..=30_000).contains(&self.timeout_ms) {
+            return Err("`timeout_ms` is 1 to 30000".to_owned());
+        }
+        let endpoint = if self.allow_private {
+            upstream::Endpoint::named(&self.url)
+        } else {
+            upstream::Endpoint::public(&self.url)
+        };
+        let token = self.token.as_ref().map(SecretSource::read).transpose()?;
+        let credential = token.as_ref().map(upstream::Credential::bearer).transpose();
+        let settings = upstream::DetectorSettings {
+            endpoint: endpoint.map_err(|error| error.to_string())?,
+            credential: credential.map_err(|error| error.to_string())?,
+            timeout: Duration::from_millis(self.timeout_ms),
+            max_bytes: self.max_bytes,
+        };
+        let detector = upstream::ExternalDetector::new(settings, outbound);
+        Ok(app::External {
+            detector: detector.map_err(|error| error.to_string())?,
+            input: self.input,
+            output: self.output,
+            when_unavailable: match self.when_unavailable {
+                Unavailable::Refuse => WhenUnavailable::Refuse,
+                Unavailable::Pass => WhenUnavailable::Pass,
+            },
+        })
+    }
+}
+
+fn rules(file: &Path) -> Result<Gitleaks, String> {
+    let name = file.display().to_string();
+    let failed = |error: std::io::Error| format!("`{name}` cannot be read: {error}");
+    if fs::metadata(file).map_err(failed)?.len() > MAX_RULES {
+        return Err(format!("`{name}` is larger than {MAX_RULES} bytes"));
+    }
+    let text = fs::read_to_string(file).map_err(failed)?;
+    let rules: Gitleaks = toml::from_str(&text)
+        .map_err(|error| format!("`{name}` is no rule file: {}", error.to_string().trim_end()))?;
+    Ok(rules.named(name))
+}
