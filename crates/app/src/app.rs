@@ -144,10 +144,7 @@ impl App {
 
     /// For whom DLP looks: equal values have equal fingerprints within an org and nowhere else.
     pub(crate) fn subject(&self, org: OrgId, tool: &Tool) -> Subject {
-        let tag = hmac::sign(&self.fingerprint_key, org.to_string().as_bytes());
-        let mut key = [0; 32];
-        key.copy_from_slice(tag.as_ref());
-        Subject::of(FingerprintKey::new(key)).calling(tool.id.as_str())
+        Subject::of(fingerprint_key(&self.fingerprint_key, org)).calling(tool.id.as_str())
     }
 
     /// Says no while calls could not be governed. Asks the store at most once a second, for
@@ -165,4 +162,13 @@ impl App {
         }
         if last.1 { Ok(()) } else { Err(unready) }
     }
+}
+
+/// The key under which the values of an org have their fingerprints.
+#[must_use]
+pub fn fingerprint_key(all: &hmac::Key, org: OrgId) -> FingerprintKey {
+    let tag = hmac::sign(all, org.to_string().as_bytes());
+    let mut key = [0; 32];
+    key.copy_from_slice(tag.as_ref());
+    FingerprintKey::new(key)
 }

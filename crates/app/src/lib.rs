@@ -23,7 +23,7 @@ mod tokens;
 mod tools;
 
 pub use self::{
-    app::{App, Parts},
+    app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
     commands::{NewToken, Shell, ShellError, TokenRequest},
     ctx::{Ctx, Origin},

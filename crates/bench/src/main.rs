@@ -25,6 +25,10 @@ mod process;
 mod report;
 mod upstream;
 
+/// That of the gateway, so that what is measured here is what it costs there.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Why a run could not be carried out; it says so in words.
 type Failure = Box<dyn Error + Send + Sync>;
 

@@ -15,6 +15,7 @@ mod body;
 mod checks;
 mod context;
 mod custom;
+mod definitions;
 mod detector;
 mod detectors;
 mod digits;
@@ -39,6 +40,7 @@ mod views;
 
 pub use allow::Allow;
 pub use custom::{Checksum, Custom};
+pub use definitions::Unshowable;
 pub use detector::Detector;
 pub use external::{Reported, Text};
 pub use finding::{Finding, Findings, Fingerprint, FingerprintKey};

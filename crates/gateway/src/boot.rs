@@ -12,6 +12,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_app::{App, Parts, PolicyFolder, Shell};
 use portcullis_core::{
     clock::{Clock, Timestamp},
+    dlp::FingerprintKey,
+    id::OrgId,
     random::Random,
 };
 use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store};
@@ -145,6 +147,15 @@ fn read_key(path: &Path) -> Result<[u8; 32], BootError> {
     bytes.try_into().map_err(|_| BootError::KeyForm(shown()))
 }
 
+/// The key under which the values of an org have their fingerprints.
+pub(crate) fn fingerprint_key(config: &Config, org: OrgId) -> Result<FingerprintKey, BootError> {
+    let key = derived(&read_key(&config.key_file())?, FINGERPRINTS);
+    Ok(portcullis_app::fingerprint_key(&hmac::Key::new(hmac::HMAC_SHA256, &key), org))
+}
+
+/// What the key of fingerprints is derived for.
+const FINGERPRINTS: &str = "dlp-fingerprint";
+
 /// A key for one purpose, derived from the key file.
 fn derived(key: &[u8; 32], purpose: &str) -> [u8; 32] {
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), purpose.as_bytes());
@@ -201,7 +212,7 @@ impl Node {
             node: config.server.node.clone(),
             policies: PolicyFolder::new(config.policy_folder()),
             dlp,
-            fingerprint_key: derived(&key, "dlp-fingerprint"),
+            fingerprint_key: derived(&key, FINGERPRINTS),
             providers,
             log_host: config.server.public_host.clone(),
             tasks: tasks.clone(),

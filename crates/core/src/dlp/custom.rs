@@ -142,11 +142,14 @@ impl Custom {
         if !is_name(&self.name) {
             wrong("a name is 1 to 64 of a-z, 0-9 and `_`, beginning with a letter");
         }
+        let mut edges = Edges::Word;
         match compile(&self.pattern) {
             Err(error) => wrong(&format!("`pattern`: {}", plain(&error))),
             Ok(pattern) if pattern.is_match(b"") => {
                 wrong("`pattern` matches nothing at all, and so everywhere; make it longer");
             }
+            // A group is cut out of what the pattern itself puts around it.
+            Ok(pattern) if pattern.captures_len() > 1 => edges = Edges::Any,
             Ok(_) => {}
         }
         if self.literals.iter().any(|literal| literal.len() < 2) {
@@ -167,7 +170,7 @@ impl Custom {
             pattern: self.pattern.clone(),
             group: None,
             literals: self.literals.iter().map(|literal| literal.to_ascii_lowercase()).collect(),
-            edges: Edges::Word,
+            edges,
             checksum: self.checksum,
             min_entropy: self.min_entropy,
             context: self.context.iter().map(|word| word.to_lowercase()).collect(),

@@ -195,6 +195,11 @@ impl Finding {
         self.likelihood
     }
 
+    /// What of the string the matches cover, in bytes and in order of discovery.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        self.spans.iter().map(|span| span.range.start as usize..span.range.end as usize)
+    }
+
     /// Keyed fingerprints of the first 16 distinct values that matched, in order of discovery.
     /// None in places beyond the first few thousand of a body.
     #[must_use]

@@ -109,7 +109,7 @@ impl Gitleaks {
             category: Category::Secret,
             pattern: rule.regex.clone(),
             group: rule.secret_group,
-            literals: rule.keywords.iter().map(|word| word.to_ascii_lowercase()).collect(),
+            literals: literals(&rule.keywords),
             edges: Edges::Any,
             checksum: None,
             min_entropy: rule.entropy.filter(|least| *least > 0.0),
@@ -122,6 +122,14 @@ impl Gitleaks {
             must_not_match: Vec::new(),
         })
     }
+}
+
+/// The keywords in lower case; none when one is too short to wake by.
+fn literals(keywords: &[String]) -> Vec<String> {
+    if keywords.iter().any(|word| word.len() < 2) {
+        return Vec::new();
+    }
+    keywords.iter().map(|word| word.to_ascii_lowercase()).collect()
 }
 
 fn name_of(id: &str) -> Result<String, String> {

@@ -2,8 +2,6 @@
 
 use std::{collections::BTreeMap, ops::Range};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-
 use super::{
     active::Active,
     body::{Body, Segment, small},
@@ -14,17 +12,19 @@ use super::{
     settings::Settings,
 };
 
+mod literals;
 mod triggers;
 mod windows;
 
 pub(super) use windows::Reach;
 
+use literals::Literals;
 use triggers::Triggers;
 use windows::Window;
 
 /// The enabled detectors, compiled.
 pub(super) struct Scanner {
-    prefilter: AhoCorasick,
+    prefilter: Literals,
     /// Which detectors a literal of the prefilter wakes.
     wakes: Vec<Vec<u16>>,
     pub(super) active: Vec<Active>,
@@ -152,13 +152,9 @@ impl Plan {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let prefilter = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(literals.keys())
-            .map_err(|error| vec![format!("the detectors' literals: {error}")])?;
-        let wakes = literals.into_values().collect();
+        let (texts, wakes) =
+            literals.into_iter().map(|(text, owners)| (text.into_bytes(), owners)).unzip();
+        let prefilter = Literals::new(texts);
         Ok(Scanner { prefilter, wakes, active, triggers, restless, hidden })
     }
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 
 mod clean;
+mod configured;
 mod examples;
 mod places;
 mod redaction;

@@ -89,11 +89,11 @@ impl Scanner {
         let mut keys = Vec::new();
         let mut cursor = Cursor::new(body, first);
         let base = range.start;
-        for hit in self.prefilter.find_overlapping_iter(body.slice(range)) {
-            let literal = base + hit.start()..base + hit.end();
-            let Some(segment) = cursor.seek(literal.start) else { continue };
-            let Some(home) = body.segment(segment) else { continue };
-            for active in self.wakes.get(hit.pattern().as_usize()).into_iter().flatten() {
+        self.prefilter.each(body.slice(range), |index, hit| {
+            let literal = base + hit.start..base + hit.end;
+            let Some(segment) = cursor.seek(literal.start) else { return };
+            let Some(home) = body.segment(segment) else { return };
+            for active in self.wakes.get(index).into_iter().flatten() {
                 let Some(reach) = self.active.get(usize::from(*active)).map(|a| a.reach) else {
                     continue;
                 };
@@ -110,7 +110,7 @@ impl Scanner {
                     keys.push((home.node, *active));
                 }
             }
-        }
+        });
         self.add_below(body, first, keys, &mut windows);
         for active in &self.restless {
             for (index, home) in (small(first)..).zip(body.segments.iter().skip(first)) {
