@@ -66,6 +66,18 @@ impl Reach {
         }
     }
 
+    /// Whether a literal wakes where it stands: words do when they are whole, names of vendors
+    /// when a word begins with them.
+    fn admits(self, text: &[u8], literal: &Range<usize>) -> bool {
+        match self {
+            Reach::Across { .. } | Reach::Here => true,
+            Reach::Beyond { .. } => context::begins_at(text, literal.start),
+            Reach::Near => {
+                context::begins_at(text, literal.start) && context::ends_at(text, literal.end)
+            }
+        }
+    }
+
     /// How much of each value below a key, when a key can wake it.
     fn below(self) -> Option<usize> {
         match self {
@@ -101,7 +113,7 @@ impl Scanner {
                     matches.extend(self.around(body, *active, segment, &literal));
                     continue;
                 }
-                if reach.below().is_some() && !context::begins_at(&body.text, literal.start) {
+                if !reach.admits(&body.text, &literal) {
                     continue;
                 }
                 let range = clip(&reach.around(&literal), &home.range());
