@@ -9,17 +9,19 @@ use arc_swap::ArcSwap;
 use aws_lc_rs::hmac;
 use portcullis_core::{
     clock::{Clock, Timestamp},
-    dlp::{Detector, Engine, FingerprintKey},
+    dlp::{FingerprintKey, Subject},
     id::{Ids, OrgId},
     policy::{Catalogue, PolicyError, PolicySet},
     random::Random,
     refusal::{Refusal, Unavailable},
+    tool::Tool,
 };
 use portcullis_store::{AuditWriter, Store};
 use tokio_util::task::TaskTracker;
 
 use crate::{
     coalesced::Coalesced,
+    dlp::Dlp,
     jobs::{LateEvents, UsedTokens},
     policies::{Policies, PolicyFolder},
     providers::{Declared, Provider},
@@ -44,8 +46,8 @@ pub struct Parts {
     pub node: String,
     /// The policy folder; it has to exist.
     pub policies: PolicyFolder,
-    /// The DLP engine.
-    pub dlp: Engine,
+    /// What looks through calls and answers.
+    pub dlp: Dlp,
     /// The key from which each org's fingerprint key is derived.
     pub fingerprint_key: [u8; 32],
     /// The providers.
@@ -64,7 +66,7 @@ pub struct App {
     pub(crate) writer: AuditWriter,
     pub(crate) node: String,
     pub(crate) policies: Policies,
-    pub(crate) dlp: Engine,
+    pub(crate) dlp: ArcSwap<Dlp>,
     pub(crate) providers: BTreeMap<String, Arc<Provider>>,
     pub(crate) tools: ArcSwap<ToolTable>,
     pub(crate) catalogue_lock: Mutex<()>,
@@ -102,7 +104,7 @@ impl App {
         let files = parts.policies.read().map_err(|error| {
             vec![PolicyError::unreadable(&parts.policies.path().to_string_lossy(), &error)]
         })?;
-        let detectors: Vec<&str> = Engine::known_detectors().map(Detector::name).collect();
+        let detectors = parts.dlp.engine().names();
         let set = PolicySet::load(files, &catalogue, &detectors, now)?;
         Ok(Arc::new(Self {
             policies: Policies::new(parts.policies, set, now),
@@ -111,7 +113,7 @@ impl App {
             store: parts.store,
             writer: parts.writer,
             node: parts.node,
-            dlp: parts.dlp,
+            dlp: ArcSwap::from_pointee(parts.dlp),
             providers,
             tools: ArcSwap::default(),
             catalogue_lock: Mutex::default(),
@@ -140,12 +142,12 @@ impl App {
         self.clock.now()
     }
 
-    /// Equal values have equal fingerprints within an org and nowhere else.
-    pub(crate) fn fingerprint_key(&self, org: OrgId) -> FingerprintKey {
+    /// For whom DLP looks: equal values have equal fingerprints within an org and nowhere else.
+    pub(crate) fn subject(&self, org: OrgId, tool: &Tool) -> Subject {
         let tag = hmac::sign(&self.fingerprint_key, org.to_string().as_bytes());
         let mut key = [0; 32];
         key.copy_from_slice(tag.as_ref());
-        FingerprintKey::new(key)
+        Subject::of(FingerprintKey::new(key)).calling(tool.id.as_str())
     }
 
     /// Says no while calls could not be governed. Asks the store at most once a second, for

@@ -8,6 +8,7 @@ use portcullis_store::{AuditProgress, ProviderStatus};
 const INVOCATIONS: &str = "portcullis_invocations_total";
 const PROVIDER_UP: &str = "portcullis_provider_up";
 const RELOAD_FAILURES: &str = "portcullis_policy_reload_failures_total";
+const EXTERNAL_FAILURES: &str = "portcullis_external_detector_failures_total";
 const AUDIT_COMMITS: &str = "portcullis_audit_commits_total";
 const AUDIT_RECORDS: &str = "portcullis_audit_records_total";
 const AUDIT_WAITING: &str = "portcullis_audit_waiting";
@@ -17,6 +18,7 @@ pub fn describe() {
     describe_counter!(INVOCATIONS, "Invocations by how they ended and whether the tool ran");
     describe_gauge!(PROVIDER_UP, "1 while the provider can be used, 0 otherwise");
     describe_counter!(RELOAD_FAILURES, "Policy folders that could not be loaded");
+    describe_counter!(EXTERNAL_FAILURES, "Questions an external detector did not answer");
     describe_counter!(AUDIT_COMMITS, "Transactions of the audit writer");
     describe_counter!(AUDIT_RECORDS, "Intents and events in them");
     describe_gauge!(AUDIT_WAITING, Unit::Count, "Intents and events that wait to be written");
@@ -34,6 +36,10 @@ pub(crate) fn provider(slug: &str, status: ProviderStatus) {
 
 pub(crate) fn reload_failed() {
     counter!(RELOAD_FAILURES).increment(1);
+}
+
+pub(crate) fn external_detector_failed() {
+    counter!(EXTERNAL_FAILURES).increment(1);
 }
 
 pub(crate) fn audit(progress: AuditProgress) {

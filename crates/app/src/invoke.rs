@@ -19,7 +19,7 @@ use serde_json::Value;
 
 pub use crate::answers::GovernanceView;
 use crate::{
-    App, Ctx,
+    App, Ctx, Dlp,
     answers::{add_answer, allowed, denied, outcome_of, unscoped, withhold},
     recorded::{Done, Draft},
     tools::Visible,
@@ -77,6 +77,7 @@ pub(crate) struct Ready {
     call: Cleared<ToolCall>,
     visible: Visible,
     policies: Arc<PolicySet>,
+    dlp: Arc<Dlp>,
     view: View,
 }
 
@@ -100,7 +101,7 @@ impl App {
         invocation: Invocation,
     ) -> Result<Invoked, Box<Stopped>> {
         let mut draft = Draft::open(&self, &ctx);
-        match self.clear(ctx, invocation, &mut draft) {
+        match self.clear(ctx, invocation, &mut draft).await {
             Ok(ready) => self.recorded(draft, ready).await,
             Err(refusal) => {
                 let outcome = outcome_of(&refusal, Executed::No);
@@ -110,7 +111,12 @@ impl App {
     }
 
     /// Steps 4 to 12: everything that is judged before anything is sent.
-    fn clear(&self, ctx: Ctx, invocation: Invocation, draft: &mut Draft) -> Result<Ready, Refusal> {
+    async fn clear(
+        &self,
+        ctx: Ctx,
+        invocation: Invocation,
+        draft: &mut Draft,
+    ) -> Result<Ready, Refusal> {
         draft.target(named(&invocation.tool));
         ctx.require(Scope::McpsInvoke).inspect_err(|refusal| {
             let reason = refusal.details().get("reason").and_then(Value::as_str).map(str::to_owned);
@@ -123,25 +129,27 @@ impl App {
         draft.target(visible.target());
         self.take(&ctx, Resource::Invocations)?;
         let call = ToolCall::new(Arc::clone(&visible.tool), input, bytes)?;
-        let policies = self.policies.current();
-        let call = self.judge(call, &policies, ctx.asker()).map_err(|denial| {
+        let (policies, dlp) = (self.policies.current(), self.dlp());
+        let call = self.judge(call, &policies, &dlp, ctx.asker()).await.map_err(|denial| {
             draft.governance(denied(&denial, policies.version()));
             denial.refusal()
         })?;
         draft.governance(allowed(call.ruling(), policies.version()));
         visible.usable()?;
-        Ok(Ready { ctx, call, visible, policies, view })
+        Ok(Ready { ctx, call, visible, policies, dlp, view })
     }
 
     /// Steps 10 and 11: DLP, policy, obligations.
-    fn judge(
+    async fn judge(
         &self,
         call: ToolCall,
         policies: &PolicySet,
+        dlp: &Dlp,
         asker: Asker<'_>,
     ) -> Result<Cleared<ToolCall>, Denial> {
-        let key = self.fingerprint_key(asker.caller.org_id);
-        call.scan(&self.dlp, &key)?.decide(policies, &self.dlp, asker)?.fulfil(&self.dlp)
+        let subject = self.subject(asker.caller.org_id, call.tool());
+        let scanned = dlp.scan_call(call, &subject).await?;
+        scanned.decide(policies, dlp.engine(), asker)?.fulfil(dlp.engine())
     }
 
     /// Steps 14 and 15, on a task of its own: call the upstream, judge what came back.
@@ -155,7 +163,7 @@ impl App {
         let answered = ready.visible.provider.server().call_tool(&ready.call, trace).await;
         match answered {
             Err(error) => failed(&ready, governance, &error),
-            Ok(answer) => match self.judge_answer(&ready, answer) {
+            Ok(answer) => match self.judge_answer(&ready, answer).await {
                 Ok(answer) => {
                     add_answer(&mut governance, answer.ruling());
                     let (result, is_error, _) = answer.into_parts();
@@ -169,7 +177,11 @@ impl App {
         }
     }
 
-    fn judge_answer(&self, ready: &Ready, answer: CallAnswer) -> Result<Cleared<Answer>, Denial> {
+    async fn judge_answer(
+        &self,
+        ready: &Ready,
+        answer: CallAnswer,
+    ) -> Result<Cleared<Answer>, Denial> {
         let CallAnswer { content, structured, is_error, more } = answer;
         let content = Value::Array(content);
         let answer = match ready.view {
@@ -177,9 +189,10 @@ impl App {
             View::Mcp => Answer::mcp(content, structured, is_error, more),
         };
         let asker = ready.ctx.asker();
-        let key = self.fingerprint_key(asker.caller.org_id);
-        let scanned = answer.scan(&self.dlp, &key)?;
-        scanned.decide(&ready.call, &ready.policies, asker)?.fulfil(&self.dlp)
+        let subject = self.subject(asker.caller.org_id, ready.call.tool());
+        let scanned = ready.dlp.scan_answer(answer, &subject).await?;
+        let permitted = scanned.decide(&ready.call, &ready.policies, asker)?;
+        permitted.fulfil(ready.dlp.engine(), &ready.call)
     }
 }
 

@@ -11,6 +11,7 @@ mod coalesced;
 mod commands;
 pub mod counting;
 mod ctx;
+mod dlp;
 mod invoke;
 pub mod jobs;
 mod policies;
@@ -26,6 +27,7 @@ pub use self::{
     audit::{EventQuery, EventView},
     commands::{NewToken, Shell, ShellError, TokenRequest},
     ctx::{Ctx, Origin},
+    dlp::{Dlp, External, WhenUnavailable},
     invoke::{GovernanceView, Invocation, Invoked, Stopped, View},
     policies::{PolicyFolder, PolicyQuery, Reload},
     providers::{AuthKind, Declared, ProviderQuery, ProviderState, ProviderView},

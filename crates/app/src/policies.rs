@@ -9,13 +9,12 @@ use std::{
 use arc_swap::ArcSwap;
 use portcullis_core::{
     clock::Timestamp,
-    dlp::{Detector, Engine},
     policy::{Catalogue, Effect, PolicyError, PolicyFile, PolicyRecord, PolicySet},
     principal::Scope,
     refusal::Refusal,
 };
 
-use crate::{App, Ctx};
+use crate::{App, Ctx, Dlp};
 
 /// The largest policy file that is read, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -89,7 +88,7 @@ pub(crate) struct Policies {
     folder: PolicyFolder,
     current: ArcSwap<PolicySet>,
     last_reload: ArcSwap<Reload>,
-    changing: Mutex<()>,
+    pub(crate) changing: Mutex<()>,
 }
 
 impl Policies {
@@ -150,7 +149,7 @@ impl App {
         let policies = &self.policies;
         // Held while loading: a catalogue that changes meanwhile is bound after this, not lost.
         let _one_at_a_time = policies.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let loaded = self.load_policies(now);
+        let loaded = self.load_policies(&self.dlp(), now);
         let outcome = loaded.map(|set| {
             let current = policies.current.load();
             if set.version() != current.version() {
@@ -170,12 +169,15 @@ impl App {
         outcome
     }
 
-    fn load_policies(&self, now: Timestamp) -> Result<PolicySet, Vec<PolicyError>> {
+    pub(crate) fn load_policies(
+        &self,
+        dlp: &Dlp,
+        now: Timestamp,
+    ) -> Result<PolicySet, Vec<PolicyError>> {
         let files = self.policies.folder.read().map_err(|error| {
             vec![PolicyError::unreadable(&self.policies.folder.0.to_string_lossy(), &error)]
         })?;
-        let detectors: Vec<&str> = Engine::known_detectors().map(Detector::name).collect();
-        PolicySet::load(files, &self.catalogue(), &detectors, now)
+        PolicySet::load(files, &self.catalogue(), &dlp.engine().names(), now)
     }
 
     /// The set in force and how the last reload went.

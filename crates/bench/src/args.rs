@@ -18,6 +18,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Kills the gateway again and again under load and looks for lost answers.
     KillLoop(KillLoopArgs),
+    /// Measures how fast DLP scans clean, dirty and hostile bodies.
+    Dlp(DlpArgs),
     /// The MCP server that the gateway guards; runs until its standard input ends.
     #[command(hide = true)]
     Upstream,
@@ -43,6 +45,16 @@ pub(crate) struct CompareArgs {
     /// Measure the direct call only, without a gateway
     #[arg(long)]
     pub(crate) direct_only: bool,
+    /// Print the figures as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DlpArgs {
+    /// Measurements of each body; the least time counts
+    #[arg(long, default_value_t = 15)]
+    pub(crate) rounds: usize,
     /// Print the figures as JSON
     #[arg(long)]
     pub(crate) json: bool,

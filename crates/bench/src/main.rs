@@ -1,7 +1,8 @@
 //! Measures Portcullis against the upstream it guards, and kills it under load.
 //!
 //! Without a subcommand it compares a direct `tools/call` with the same call through the gateway,
-//! side by side and in turns. With `kill-loop` it checks that `kill -9` loses no recorded answer.
+//! side by side and in turns. With `kill-loop` it checks that `kill -9` loses no recorded answer,
+//! with `dlp` it measures how fast bodies are scanned.
 
 use std::{error::Error, io::Write as _, process::ExitCode};
 
@@ -14,6 +15,7 @@ mod audit;
 mod client;
 mod compare;
 mod disk;
+mod dlp;
 mod gateway;
 mod kill_loop;
 mod load;
@@ -39,6 +41,7 @@ async fn main() -> ExitCode {
     let verdict = match &cli.command {
         None => compare::run(&cli.compare).await,
         Some(Command::KillLoop(args)) => kill_loop::run(args).await,
+        Some(Command::Dlp(args)) => dlp::run(args),
         Some(Command::Upstream) => upstream::serve().await.map(|()| Verdict::Holds),
     };
     match verdict {

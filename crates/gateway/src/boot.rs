@@ -9,7 +9,7 @@ use std::{
 
 use aws_lc_rs::{hmac, rand};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use portcullis_app::{App, Parts, PolicyFolder, Shell};
+use portcullis_app::{App, Dlp, Parts, PolicyFolder, Shell};
 use portcullis_core::{
     clock::{Clock, Timestamp},
     dlp::Engine,
@@ -179,7 +179,8 @@ impl Node {
     /// listened on and nobody is called yet.
     pub(crate) async fn assemble(config: &Config) -> Result<Self, BootError> {
         let key = read_key(&config.key_file())?;
-        let dlp = Engine::new(&config.dlp).map_err(|error| BootError::Dlp(error.to_string()))?;
+        let engine = Engine::new(&config.dlp).map_err(|error| BootError::Dlp(error.to_string()))?;
+        let dlp = Dlp::new(engine, None);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let random: Arc<dyn Random> = Arc::new(SystemRandom);
         let outbound = Outbound::new(Arc::clone(&random));

@@ -10,6 +10,7 @@
 //! not looked at the call, which then goes out once more in a new session.
 
 pub mod answer;
+pub mod detector;
 pub mod error;
 pub mod outbound;
 pub mod reach;
@@ -26,6 +27,7 @@ mod params;
 mod stdio;
 
 pub use answer::CallAnswer;
+pub use detector::{DetectorError, DetectorSettings, ExternalDetector};
 pub use error::{CallError, CallErrorKind};
 pub use outbound::Outbound;
 pub use reach::{Endpoint, Reach};

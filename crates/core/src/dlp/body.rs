@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{
     Unscannable,
     joins::{self, Neighbours},
+    media,
     settings::Limits,
 };
 
@@ -23,6 +24,8 @@ pub(super) struct Body {
     pub(super) segments: Vec<Segment>,
     /// Texts of one array, by the array's node.
     pub(super) neighbours: Vec<(u32, Neighbours)>,
+    /// How many images, recordings and other media there are.
+    pub(super) media: u32,
     nodes: Vec<Node>,
 }
 
@@ -72,6 +75,7 @@ impl Body {
             text: Vec::with_capacity(1024),
             segments: Vec::with_capacity(64),
             neighbours: Vec::new(),
+            media: 0,
             nodes: Vec::with_capacity(64),
         };
         body.walk(value, ROOT, 0, limits)?;
@@ -112,6 +116,7 @@ impl Body {
                     let step = Step::Member { key: small(self.segments.len()) };
                     let child = self.node(node, step, limits)?;
                     self.push(key.as_bytes(), child, Kind::Key, limits)?;
+                    self.media += u32::from(media::is_one(key, member, members));
                     self.walk(member, child, depth + 1, limits)?;
                 }
             }

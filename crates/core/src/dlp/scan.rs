@@ -3,23 +3,24 @@
 use std::{collections::BTreeMap, ops::Range};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-use regex::bytes::{Regex, RegexBuilder};
 
 use super::{
+    active::Active,
     body::{Body, Segment, small},
-    context,
-    detector::{Candidate, Detector, Shape},
-    detectors,
+    custom::{self, Own},
+    detectors, hidden,
     kinds::Likelihood,
-    layouts::{self, Layout},
+    layouts,
     settings::Settings,
 };
 
 mod triggers;
 mod windows;
 
+pub(super) use windows::Reach;
+
 use triggers::Triggers;
-use windows::{Reach, Window};
+use windows::Window;
 
 /// The enabled detectors, compiled.
 pub(super) struct Scanner {
@@ -28,21 +29,9 @@ pub(super) struct Scanner {
     wakes: Vec<Vec<u16>>,
     pub(super) active: Vec<Active>,
     triggers: Triggers,
-}
-
-/// One enabled detector.
-pub(super) struct Active {
-    pub(super) detector: &'static Detector,
-    pattern: Option<Pattern>,
-    /// Layouts that are looked for beside context words.
-    layouts: Vec<Layout>,
-    reach: Reach,
-    min_likelihood: Likelihood,
-}
-
-struct Pattern {
-    regex: Regex,
-    has_group: bool,
+    /// Those without a literal: they look at everything.
+    restless: Vec<u16>,
+    hidden: Option<u16>,
 }
 
 /// One match, before matches are gathered into findings.
@@ -54,35 +43,34 @@ pub(super) struct Match {
     pub(super) likelihood: Likelihood,
 }
 
+/// A scanner in the making.
+#[derive(Default)]
+struct Plan {
+    literals: BTreeMap<String, Vec<u16>>,
+    active: Vec<Active>,
+    triggers: Triggers,
+    restless: Vec<u16>,
+    hidden: Option<u16>,
+    problems: Vec<String>,
+}
+
 impl Scanner {
-    /// Compiles what the settings leave enabled.
-    pub(super) fn new(settings: &Settings) -> Result<Scanner, Vec<String>> {
-        let mut problems = Vec::new();
-        let mut literals: BTreeMap<String, Vec<u16>> = BTreeMap::new();
-        let (mut active, mut triggers) = (Vec::new(), Triggers::default());
-        for detector in detectors::all().filter(|found| settings.is_enabled(found.name)) {
-            let index = u16::try_from(active.len()).unwrap_or(u16::MAX);
-            for literal in detector.literals() {
-                literals.entry(literal).or_default().push(index);
-            }
-            triggers.add(index, &detector.shape);
-            match Active::compile(detector, settings) {
-                Ok(compiled) => active.push(compiled),
-                Err(error) => problems.push(format!("detector `{}`: {error}", detector.name)),
-            }
+    /// Compiles what the settings leave enabled, or says everything that is wrong.
+    pub(super) fn new(settings: &Settings, owns: Vec<Own>) -> Result<Scanner, Vec<String>> {
+        let mut plan = Plan::default();
+        plan.add_built_in(settings);
+        plan.add_own(settings, owns);
+        if settings.is_enabled(hidden::NAME) {
+            plan.hidden = Some(plan.index());
+            plan.active.push(Active::hidden());
         }
-        let prefilter = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(literals.keys());
-        let wakes = literals.into_values().collect();
-        match prefilter {
-            Ok(prefilter) if problems.is_empty() => {
-                Ok(Scanner { prefilter, wakes, active, triggers })
-            }
-            Ok(_) => Err(problems),
-            Err(error) => Err(vec![format!("the detectors' literals: {error}")]),
+        plan.compile()
+    }
+
+    /// Finds characters that cannot be seen. To be called before there are views.
+    pub(super) fn scan_hidden(&self, body: &Body, matches: &mut Vec<Match>) {
+        if let Some(active) = self.hidden {
+            hidden::scan(body, active, matches);
         }
     }
 
@@ -120,116 +108,59 @@ impl Scanner {
     }
 }
 
-impl Active {
-    fn compile(detector: &'static Detector, settings: &Settings) -> Result<Active, regex::Error> {
-        let layouts = match detector.shape {
-            Shape::Number { named, .. } => named.iter().map(|source| Layout::new(source)).collect(),
-            Shape::Pattern { .. }
-            | Shape::Beside { .. }
-            | Shape::At(_)
-            | Shape::Digits(_)
-            | Shape::Around { .. }
-            | Shape::Run
-            | Shape::Colons => Vec::new(),
-        };
-        Ok(Active {
-            detector,
-            pattern: Pattern::compile(detector)?,
-            layouts,
-            reach: Reach::of(&detector.shape),
-            min_likelihood: settings.min_likelihood(detector.name),
-        })
+impl Plan {
+    fn index(&self) -> u16 {
+        small(self.active.len()).try_into().unwrap_or(u16::MAX)
     }
 
-    /// The candidate as a match of the detector `index`, if there is enough evidence.
-    fn weigh(
-        &self,
-        index: u16,
-        body: &Body,
-        segment: u32,
-        range: Range<usize>,
-        more: i32,
-    ) -> Option<Match> {
-        let likelihood = self.judge(body, segment, &range, more)?;
-        Some(Match { active: index, segment, range, likelihood })
-    }
-
-    /// Weighs the evidence for a candidate, with `more` bits of the trigger's own; `None` when
-    /// there is too little.
-    fn judge(
-        &self,
-        body: &Body,
-        segment: u32,
-        range: &Range<usize>,
-        more: i32,
-    ) -> Option<Likelihood> {
-        let home = body.segment(segment)?;
-        let detector = self.detector;
-        let text = body.slice(home.range());
-        let start = home.start as usize;
-        let inside = range.start.checked_sub(start)?..range.end.checked_sub(start)?;
-        if inside.end > text.len() || !has_free_edges(detector, text, &inside) {
-            return None;
-        }
-        let candidate = Candidate { text, range: inside };
-        let shape = detector.bits + more + (detector.check)(&candidate)?;
-        let in_context = !detector.context.is_empty()
-            && (context::stands_near(text, &candidate.range, detector.context)
-                || context::stands_above(body, home.node, detector.context));
-        let weight = if in_context {
-            detector.context_bits
-        } else if !detector.against.is_empty()
-            && context::stands_above(body, home.node, detector.against)
-        {
-            -AGAINST_BITS
-        } else {
-            0
-        };
-        Likelihood::from_bits(shape + weight)
-            .filter(|likelihood| *likelihood >= self.min_likelihood)
-    }
-}
-
-/// What a key that speaks against a match takes away.
-const AGAINST_BITS: i32 = 12;
-
-impl Pattern {
-    fn compile(detector: &Detector) -> Result<Option<Pattern>, regex::Error> {
-        let source = match detector.shape {
-            Shape::Pattern { pattern, .. } | Shape::Beside { pattern, .. } => pattern,
-            Shape::At(_)
-            | Shape::Digits(_)
-            | Shape::Number { .. }
-            | Shape::Around { .. }
-            | Shape::Run
-            | Shape::Colons => return Ok(None),
-        };
-        let regex = RegexBuilder::new(source).unicode(false).build()?;
-        Ok(Some(Pattern { has_group: regex.captures_len() > 1, regex }))
-    }
-
-    /// Calls `take` with everything that is found in a part of the haystack.
-    fn find_in(&self, haystack: &[u8], part: Range<usize>, mut take: impl FnMut(Range<usize>)) {
-        let mut at = part.start;
-        while let Some(found) = self.find_at(haystack, at) {
-            at = found.whole.end.max(at + 1);
-            take(found.wanted);
+    fn add_built_in(&mut self, settings: &Settings) {
+        for detector in detectors::all().filter(|found| settings.is_enabled(found.name)) {
+            let index = self.index();
+            self.claim(detector.literals(), index);
+            self.triggers.add(index, &detector.shape);
+            match Active::built_in(detector, settings.min_likelihood(detector.name)) {
+                Ok(active) => self.active.push(active),
+                Err(error) => self.problems.push(format!("detector `{}`: {error}", detector.name)),
+            }
         }
     }
 
-    fn find_at(&self, haystack: &[u8], at: usize) -> Option<Found> {
-        let whole = self.regex.find_at(haystack, at)?.range();
-        if !self.has_group {
-            return Some(Found { wanted: whole.clone(), whole });
+    fn add_own(&mut self, settings: &Settings, owns: Vec<Own>) {
+        for own in owns.into_iter().filter(|own| settings.is_enabled(&own.name)) {
+            let (index, name) = (self.index(), own.name.clone());
+            if own.literals.is_empty() {
+                self.restless.push(index);
+            }
+            self.claim(own.literals.clone(), index);
+            match Active::own(own, settings.min_likelihood(&name)) {
+                Ok(active) => self.active.push(active),
+                Err(error) => {
+                    self.problems.push(format!("detector `{name}`: {}", custom::plain(&error)));
+                }
+            }
         }
-        let group = self.regex.captures_at(haystack, at)?.get(1)?.range();
-        Some(Found { wanted: group, whole })
     }
-}
 
-struct Found {
-    whole: Range<usize>,
-    wanted: Range<usize>,
+    fn claim(&mut self, literals: Vec<String>, owner: u16) {
+        for literal in literals {
+            self.literals.entry(literal).or_default().push(owner);
+        }
+    }
+
+    fn compile(self) -> Result<Scanner, Vec<String>> {
+        let Self { literals, active, triggers, restless, hidden, problems } = self;
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let prefilter = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(literals.keys())
+            .map_err(|error| vec![format!("the detectors' literals: {error}")])?;
+        let wakes = literals.into_values().collect();
+        Ok(Scanner { prefilter, wakes, active, triggers, restless, hidden })
+    }
 }
 
 /// Finds the segment of ever greater offsets.
@@ -256,15 +187,4 @@ impl<'a> Cursor<'a> {
         let found = self.body.segments.get(self.index)?;
         (found.start as usize <= offset).then(|| small(self.index))
     }
-}
-
-/// Whether nothing touches a match that may not. A letter that ends an escape such as a
-/// literal `\n` is no part of a word.
-fn has_free_edges(detector: &Detector, text: &[u8], inside: &Range<usize>) -> bool {
-    let before = text.get(..inside.start).unwrap_or_default();
-    let free_before = match before {
-        [.., b'\\', b'n' | b'r' | b't'] | [] => true,
-        [.., last] => detector.edges.allow(*last),
-    };
-    free_before && text.get(inside.end).is_none_or(|next| detector.edges.allow(*next))
 }

@@ -1,11 +1,12 @@
 //! The annotations of a policy, read strictly: an annotation that is not understood would be a
 //! control that silently does not exist.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::Serialize;
 
 use super::{Direction, Effect, Phase, record::BUILTINS};
+use crate::dlp::{Category, Finding, Mask};
 
 /// Whether a policy counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -51,9 +52,24 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Detectors {
     /// All of them.
-    All,
-    /// These.
-    Named(BTreeSet<Arc<str>>),
+    All(Option<Mask>),
+    /// These, by the names of detectors and of categories.
+    Named(BTreeMap<Arc<str>, Option<Mask>>),
+}
+
+impl Detectors {
+    /// How a finding is masked: `None` when it is not among those named, `Some(None)` when it is
+    /// and nothing is said of how.
+    #[must_use]
+    pub fn of(&self, finding: &Finding) -> Option<Option<Mask>> {
+        match self {
+            Self::All(mask) => Some(*mask),
+            Self::Named(names) => names
+                .get(finding.detector())
+                .or_else(|| names.get(finding.category().as_str()))
+                .copied(),
+        }
+    }
 }
 
 /// The obligation of `@redact`.
@@ -232,30 +248,39 @@ fn list(value: &str) -> impl Iterator<Item = &str> {
     value.split(',').map(str::trim).filter(|item| !item.is_empty())
 }
 
-/// `input: a, b` or `output: *`.
+/// `input: a, b` or `output: *`; after a name, how it is masked: `output: credit_card keep_last=4`.
 fn redact(value: &str, detectors: &[&str]) -> Result<Redact, Fault> {
     let wrong = |message: String| fault("redact", "invalid_annotation", message);
-    let form = "write `@redact(\"output: email, iban\")`, with `input` or `output`, and detector \
-                names or `*`";
+    let form = "write `@redact(\"output: email, iban keep_last=4\")`, with `input` or `output`, and \
+                names of detectors or categories, or `*`";
     let (direction, names) = value.split_once(':').ok_or_else(|| wrong(form.to_owned()))?;
     let direction = match direction.trim() {
         "input" => Direction::Input,
         "output" => Direction::Output,
         _ => return Err(wrong(form.to_owned())),
     };
-    let names: BTreeSet<&str> = list(names).collect();
-    if names.is_empty() {
-        return Err(wrong(form.to_owned()));
+    let mut named = BTreeMap::new();
+    for item in list(names) {
+        let (name, mask) = match item.split_once(char::is_whitespace) {
+            Some((name, mask)) => (name, Some(mask.trim().parse::<Mask>().map_err(wrong)?)),
+            None => (item, None),
+        };
+        let is_known = detectors.contains(&name) || is_category(name);
+        if name != "*" && !is_known {
+            let message = format!("`{name}` is no detector");
+            return Err(fault("redact", "unknown_detector", message));
+        }
+        named.insert(Arc::<str>::from(name), mask);
     }
-    if names.len() == 1 && names.contains("*") {
-        return Ok(Redact { direction, detectors: Detectors::All });
-    }
-    if let Some(unknown) = names.iter().find(|name| !detectors.contains(name)) {
-        let message = format!("`{unknown}` is no detector");
-        return Err(fault("redact", "unknown_detector", message));
-    }
-    Ok(Redact {
-        direction,
-        detectors: Detectors::Named(names.into_iter().map(Arc::from).collect()),
-    })
+    let detectors = match (named.len(), named.get("*")) {
+        (0, _) => return Err(wrong(form.to_owned())),
+        (1, Some(mask)) => Detectors::All(*mask),
+        (_, Some(_)) => return Err(wrong("`*` stands alone: it names all detectors".to_owned())),
+        (_, None) => Detectors::Named(named),
+    };
+    Ok(Redact { direction, detectors })
+}
+
+fn is_category(name: &str) -> bool {
+    Category::ALL.iter().any(|category| category.as_str() == name)
 }

@@ -16,6 +16,7 @@ use super::{
     source::Compiled,
     values::Unreadable,
 };
+use crate::dlp::{Finding, Mask};
 
 /// What the policies say to one question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,15 +100,18 @@ impl Obligation {
         policy
     }
 
-    /// Whether findings of `detector` have to be masked in this direction.
+    /// Whether a finding has to be masked in this direction.
     #[must_use]
-    pub fn redacts(&self, direction: Direction, detector: &str) -> bool {
+    pub fn redacts(&self, direction: Direction, finding: &Finding) -> bool {
         let Self::Redact { direction: asked, detectors, .. } = self;
-        *asked == direction
-            && match detectors {
-                Detectors::All => true,
-                Detectors::Named(names) => names.contains(detector),
-            }
+        *asked == direction && detectors.of(finding).is_some()
+    }
+
+    /// How a finding has to be masked in this direction; `None` when nothing is said of it.
+    #[must_use]
+    pub fn mask(&self, direction: Direction, finding: &Finding) -> Option<Mask> {
+        let Self::Redact { direction: asked, detectors, .. } = self;
+        detectors.of(finding).filter(|_| *asked == direction)?
     }
 }
 

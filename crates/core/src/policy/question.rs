@@ -22,6 +22,8 @@ pub struct DlpFacts<'a> {
     pub count: i64,
     /// The highest severity among them; 0 when there are none.
     pub max_severity: i64,
+    /// How many images, recordings and other media nothing looked into.
+    pub media: i64,
 }
 
 /// One call, or one result of it, put before the policies.
@@ -104,6 +106,7 @@ fn dlp(facts: &DlpFacts<'_>, path: &str) -> Result<RestrictedExpression, Unreada
         field("findings", RestrictedExpression::new_set(facts.detectors.iter().map(name))),
         field("count", RestrictedExpression::new_long(facts.count)),
         field("max_severity", RestrictedExpression::new_long(facts.max_severity)),
+        field("media", RestrictedExpression::new_long(facts.media)),
     ];
     record(members, path)
 }

@@ -231,8 +231,8 @@ fn obligation(redact: &Redact) -> Value {
         Direction::Output => "output",
     };
     let detectors: Vec<&str> = match &redact.detectors {
-        Detectors::All => vec!["*"],
-        Detectors::Named(names) => names.iter().map(|name| &**name).collect(),
+        Detectors::All(_) => vec!["*"],
+        Detectors::Named(names) => names.keys().map(|name| &**name).collect(),
     };
     let properties = json!({ "direction": direction, "detectors": detectors });
     json!({ "id": "o1", "type": "redact", "properties": properties })

@@ -82,7 +82,9 @@ impl Scanner {
             let Some(home) = body.segment(segment).map(Segment::range) else { continue };
             for index in &self.triggers.at {
                 let Some(active) = self.active.get(usize::from(*index)) else { continue };
-                let Shape::At(find) = active.detector.shape else { continue };
+                let Some(Shape::At(find)) = active.detector().map(|found| &found.shape) else {
+                    continue;
+                };
                 work += 1;
                 if let Some(found) = find(body.slice(home.clone()), at - home.start) {
                     work += found.len();
@@ -108,7 +110,9 @@ impl Scanner {
             let Some(segment) = cursor.seek(start) else { return };
             for index in &self.triggers.digits {
                 let Some(active) = self.active.get(usize::from(*index)) else { continue };
-                let Shape::Digits(find) = active.detector.shape else { continue };
+                let Some(Shape::Digits(find)) = active.detector().map(|found| &found.shape) else {
+                    continue;
+                };
                 work += run.groups.len();
                 for range in find(&body.text, run) {
                     matches.extend(active.weigh(*index, body, segment, range, 0));

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     super::{
-        body::{Body, Kind, Segment},
+        body::{Body, Kind, Segment, small},
         context,
         detector::Shape,
     },
@@ -20,7 +20,7 @@ pub(super) struct Window {
 
 /// How far a detector looks from a literal.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Reach {
+pub(in crate::dlp) enum Reach {
     /// Bytes before the literal's start, and from there on.
     Across { before: usize, after: usize },
     /// Bytes from the literal's end, or from the start of what is below it when it is a key.
@@ -38,7 +38,7 @@ const LONGEST: usize = 40;
 const BELOW: usize = 1024;
 
 impl Reach {
-    pub(super) fn of(shape: &Shape) -> Reach {
+    pub(in crate::dlp) fn of(shape: &Shape) -> Reach {
         match shape {
             Shape::Pattern { before, after, .. } => {
                 Reach::Across { before: usize::from(*before), after: usize::from(*after) }
@@ -97,7 +97,7 @@ impl Scanner {
         range: Range<usize>,
         matches: &mut Vec<Match>,
     ) -> Vec<Window> {
-        let mut windows = Vec::new();
+        let mut windows = Windows::new(self.active.len());
         let mut keys = Vec::new();
         let mut cursor = Cursor::new(body, first);
         let base = range.start;
@@ -117,14 +117,19 @@ impl Scanner {
                     continue;
                 }
                 let range = clip(&reach.around(&literal), &home.range());
-                push(&mut windows, Window { active: *active, segment, range });
+                windows.push(Window { active: *active, segment, range });
                 if home.kind == Kind::Key && reach.below().is_some() {
                     keys.push((home.node, *active));
                 }
             }
         }
         self.add_below(body, first, keys, &mut windows);
-        merge(windows)
+        for active in &self.restless {
+            for (index, home) in (small(first)..).zip(body.segments.iter().skip(first)) {
+                windows.push(Window { active: *active, segment: index, range: home.range() });
+            }
+        }
+        windows.list
     }
 
     /// What a detector finds at a literal that wakes it.
@@ -136,7 +141,7 @@ impl Scanner {
         literal: &Range<usize>,
     ) -> Option<Match> {
         let active = self.active.get(usize::from(index))?;
-        let Shape::Around { find, .. } = active.detector.shape else { return None };
+        let Shape::Around { find, .. } = active.detector()?.shape else { return None };
         let home = body.segment(segment)?.range();
         let found =
             find(body.slice(home.clone()), literal.start - home.start..literal.end - home.start)?;
@@ -149,7 +154,7 @@ impl Scanner {
         body: &Body,
         first: usize,
         mut keys: Vec<(u32, u16)>,
-        windows: &mut Vec<Window>,
+        windows: &mut Windows,
     ) {
         if keys.is_empty() {
             return;
@@ -161,7 +166,9 @@ impl Scanner {
                 let from = keys.partition_point(|(node, _)| *node < member);
                 let woken = keys.iter().skip(from).take_while(|(node, _)| *node == member);
                 for (_, active) in woken.filter(|_| key != index) {
-                    windows.extend(self.below(*active, index, segment));
+                    if let Some(window) = self.below(*active, index, segment) {
+                        windows.push(window);
+                    }
                 }
             }
         }
@@ -179,27 +186,38 @@ fn clip(wanted: &Range<usize>, home: &Range<usize>) -> Range<usize> {
     wanted.start.clamp(home.start, home.end)..wanted.end.clamp(home.start, home.end)
 }
 
-/// Adds a window, or lengthens the last one when it is the same detector's and touches.
-fn push(windows: &mut Vec<Window>, window: Window) {
-    match windows.last_mut() {
-        Some(last) if last.takes(&window) => last.range.end = last.range.end.max(window.range.end),
-        Some(_) | None => windows.push(window),
-    }
+/// Windows in the making; each detector's last one grows while new ones touch it.
+struct Windows {
+    list: Vec<Window>,
+    /// One more than the place of each detector's last window; 0 while it has none.
+    last: Vec<u32>,
 }
 
-fn merge(mut windows: Vec<Window>) -> Vec<Window> {
-    windows.sort_by_key(|window| (window.active, window.range.start));
-    let mut merged = Vec::with_capacity(windows.len());
-    for window in windows {
-        push(&mut merged, window);
+impl Windows {
+    fn new(detectors: usize) -> Self {
+        Self { list: Vec::new(), last: vec![0; detectors] }
     }
-    merged
+
+    fn push(&mut self, window: Window) {
+        let Some(last) = self.last.get_mut(usize::from(window.active)) else { return };
+        let known = last.checked_sub(1).and_then(|place| self.list.get_mut(place as usize));
+        match known {
+            Some(known) if known.touches(&window) => {
+                known.range.start = known.range.start.min(window.range.start);
+                known.range.end = known.range.end.max(window.range.end);
+            }
+            Some(_) | None => {
+                self.list.push(window);
+                *last = small(self.list.len());
+            }
+        }
+    }
 }
 
 impl Window {
-    fn takes(&self, next: &Window) -> bool {
-        self.active == next.active
-            && self.segment == next.segment
-            && (self.range.start..=self.range.end).contains(&next.range.start)
+    fn touches(&self, next: &Window) -> bool {
+        self.segment == next.segment
+            && next.range.start <= self.range.end
+            && self.range.start <= next.range.end
     }
 }

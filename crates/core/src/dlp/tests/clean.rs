@@ -70,7 +70,7 @@ fn hostile_bodies_cost_a_bounded_multiple_of_their_size() {
         "SG.",
     ] {
         let (_, work) = engine
-            .scan_within(&fill(unit), &key(), &Limits::default())
+            .scan_within(&fill(unit), &Subject::of(key()), &Limits::default())
             .unwrap_or_else(|error| panic!("{unit:?}: {error}"));
 
         assert!(work <= 24 * SIZE, "{unit:?} took {} bytes of work a byte", work / SIZE);

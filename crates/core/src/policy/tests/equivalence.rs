@@ -160,7 +160,7 @@ proptest! {
         let detectors: &[&str] = if found { &["email"] } else { &[] };
         let ours = set.decide(&Question {
             groups: &groups,
-            dlp: DlpFacts { detectors, count: 0, max_severity: 0 },
+            dlp: DlpFacts { detectors, count: 0, max_severity: 0, media: 0 },
             mfa,
             ..question(&caller, &all[which], &input)
         });
