@@ -140,6 +140,8 @@ mod tests {
         for text in ["tax id", "taxId", "TAX_ID", "my-tax-id", "TaxIDs"] {
             assert!(names(text.as_bytes(), &["tax id"]), "{text}");
         }
+        assert!(names("EMŠO: 1".as_bytes(), &["emšo"]));
+        assert!(spellings("emšo").contains(&"emŠo".to_owned()));
         assert!(names("ЄДРПОУ, ІПН".as_bytes(), &["іпн"]));
         assert!(names("身份证号码".as_bytes(), &["身份证"]));
         assert_eq!(spellings("tax id"), ["tax id", "tax_id", "tax-id", "taxid"]);
