@@ -62,7 +62,7 @@ impl Active {
             normal_form: detector.normal_form,
             pattern: Pattern::of(detector)?,
             layouts: layouts_of(detector),
-            reach: Reach::of(&detector.shape),
+            reach: Reach::of(&detector.shape, detector.edges),
             min_likelihood,
             rule: Rule::BuiltIn(detector),
         })
@@ -141,7 +141,8 @@ impl Active {
         let text = body.slice(home.range());
         let start = home.start as usize;
         let inside = range.start.checked_sub(start)?..range.end.checked_sub(start)?;
-        let candidate = Candidate { text, range: inside };
+        let key = body.keys_above(home.node).next();
+        let candidate = Candidate { text, range: inside, key };
         if candidate.range.end > text.len() || mask::is_masked(candidate.matched()) {
             return None;
         }

@@ -25,17 +25,37 @@ pub(super) fn stands_above(body: &Body, node: u32, words: &[&str]) -> bool {
 
 /// The ways a word is written in text, code and keys: `tax id`, `tax_id`, `tax-id`, `taxid`.
 pub(super) fn spellings(word: &str) -> Vec<String> {
-    if word.contains(' ') {
+    let joined = if word.contains(' ') {
         [" ", "_", "-", ""].iter().map(|joint| word.replace(' ', joint)).collect()
     } else {
         vec![word.to_owned()]
+    };
+    if word.is_ascii() {
+        return joined;
     }
+    // The prefilter knows upper and lower case of ASCII only.
+    let cased = joined.iter().flat_map(|word| [word.clone(), word.to_uppercase(), titled(word)]);
+    let mut cased: Vec<String> = cased.map(|word| word.to_ascii_lowercase()).collect();
+    cased.sort_unstable();
+    cased.dedup();
+    cased
+}
+
+fn titled(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect()
 }
 
 /// Whether a word may begin at an offset.
 pub(super) fn begins_at(text: &[u8], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| text.get(before));
     text.get(at..).is_some_and(|rest| starts_word(before, rest))
+}
+
+/// Whether a word may end before an offset.
+pub(super) fn ends_at(text: &[u8], end: usize) -> bool {
+    let last = end.checked_sub(1).and_then(|last| text.get(last));
+    last.is_some_and(|last| !last.is_ascii()) || ends_word(text, end)
 }
 
 /// Whether a text holds one of the words, as a word: `ssn` in `customerSsn` and `ssn_1`, but
@@ -76,15 +96,30 @@ impl Initials {
 /// A space in the word stands for any joint, or for none.
 fn names_at(rest: &[u8], word: &str) -> bool {
     let mut at = 0;
-    for expected in word.bytes() {
+    for expected in word.chars() {
         match rest.get(at) {
-            Some(found) if found.eq_ignore_ascii_case(&expected) => at += 1,
-            Some(b'_' | b'-' | b'.' | b'/') if expected == b' ' => at += 1,
-            Some(_) if expected == b' ' => {}
-            Some(_) | None => return false,
+            Some(b' ' | b'_' | b'-' | b'.' | b'/') if expected == ' ' => at += 1,
+            Some(_) if expected == ' ' => {}
+            Some(_) => match letter_length(rest.get(at..).unwrap_or_default(), expected) {
+                Some(length) => at += length,
+                None => return false,
+            },
+            None => return false,
         }
     }
     word.ends_with(|last: char| !last.is_ascii()) || ends_word(rest, at)
+}
+
+/// How long a letter is when a text begins with it, in any case.
+fn letter_length(text: &[u8], letter: char) -> Option<usize> {
+    if letter.is_ascii() {
+        return text.first()?.eq_ignore_ascii_case(&u8::try_from(letter).ok()?).then_some(1);
+    }
+    let mut utf8 = [0; 4];
+    letter.to_lowercase().chain(letter.to_uppercase()).find_map(|letter| {
+        let bytes = letter.encode_utf8(&mut utf8).as_bytes();
+        text.starts_with(bytes).then_some(bytes.len())
+    })
 }
 
 fn starts_word(before: Option<&u8>, rest: &[u8]) -> bool {
@@ -131,6 +166,9 @@ mod tests {
         for text in ["tax id", "taxId", "TAX_ID", "my-tax-id", "TaxIDs"] {
             assert!(names(text.as_bytes(), &["tax id"]), "{text}");
         }
+        assert!(names("EMŠO: 1".as_bytes(), &["emšo"]));
+        assert!(spellings("emšo").contains(&"emŠo".to_owned()));
+        assert!(names("ЄДРПОУ, ІПН".as_bytes(), &["іпн"]));
         assert!(names("身份证号码".as_bytes(), &["身份证"]));
         assert_eq!(spellings("tax id"), ["tax id", "tax_id", "tax-id", "taxid"]);
     }

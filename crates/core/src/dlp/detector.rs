@@ -110,6 +110,8 @@ pub(super) struct Candidate<'a> {
     pub(super) text: &'a [u8],
     /// Where in it the match is.
     pub(super) range: Range<usize>,
+    /// The nearest key above the text.
+    pub(super) key: Option<&'a [u8]>,
 }
 
 impl Candidate<'_> {

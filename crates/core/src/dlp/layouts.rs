@@ -4,7 +4,7 @@
 //! an upper-case letter or digit, `x` for any letter or digit, `h` for a hex digit. Every other
 //! character stands for itself.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::detector::is_word;
 
@@ -16,6 +16,8 @@ pub(super) struct Layout {
     lead: usize,
     /// Digits in the first group of digits.
     group: usize,
+    /// Characters after that group that may also be digits.
+    open: usize,
 }
 
 /// What may stand around a match.
@@ -31,13 +33,15 @@ impl Layout {
     pub(super) fn new(source: &'static str) -> Layout {
         let classes = source.as_bytes();
         let lead = classes.iter().take_while(|class| **class != b'9').count();
-        let digits = classes.iter().skip(lead);
-        Layout { classes, lead, group: digits.take_while(|class| **class == b'9').count() }
+        let group = classes.iter().skip(lead).take_while(|class| **class == b'9').count();
+        let rest = classes.iter().skip(lead + group);
+        let open = rest.take_while(|class| matches!(class, b'X' | b'x' | b'h')).count();
+        Layout { classes, lead, group, open }
     }
 
     /// How many digits the first group of digits has.
-    pub(super) fn first_group(&self) -> usize {
-        self.group
+    pub(super) fn first_group(&self) -> RangeInclusive<usize> {
+        self.group..=self.group + self.open
     }
 
     /// What is found when a group of digits begins at an offset.
@@ -103,7 +107,15 @@ fn stands_free(text: &[u8], range: &Range<usize>, surroundings: Surroundings) ->
         ([b'-' | b'.' | b'/', other, ..], _) => !other.is_ascii_digit(),
         _ => true,
     };
-    free_before && free_after
+    free_before && free_after && !(surroundings == Surroundings::Apart && is_in_table(text, range))
+}
+
+/// Whether numbers on the same line go on, in groups that spaces part.
+fn is_in_table(text: &[u8], range: &Range<usize>) -> bool {
+    let is_spaced = text.get(range.clone()).is_some_and(|found| found.contains(&b' '));
+    let before = matches!(text.get(..range.start), Some([.., b'0'..=b'9', b' ']));
+    let after = matches!(text.get(range.end..), Some([b' ', b'0'..=b'9', ..]));
+    is_spaced && (before || after)
 }
 
 #[cfg(test)]
@@ -127,7 +139,8 @@ mod tests {
     fn the_first_digits_lead_to_the_layout() {
         let layout = Layout::new("AA-99 9");
 
-        assert_eq!(layout.first_group(), 2);
+        assert_eq!(layout.first_group(), 2..=2);
+        assert_eq!(Layout::new("A9XX-9").first_group(), 1..=3);
         assert_eq!(layout.around(b"x AB-12 3", 5), Some(2..9));
         assert_eq!(layout.around(b"12 3", 0), None);
     }

@@ -40,9 +40,9 @@ impl Triggers {
             Shape::Colons => self.colons.push(index),
             Shape::Number { alone, .. } => {
                 for layout in alone.iter().map(|source| Layout::new(source)) {
-                    let group = layout.first_group();
-                    self.layouts.resize_with(self.layouts.len().max(group + 1), Vec::new);
-                    if let Some(layouts) = self.layouts.get_mut(group) {
+                    let groups = layout.first_group();
+                    self.layouts.resize_with(self.layouts.len().max(groups.end() + 1), Vec::new);
+                    for layouts in self.layouts.get_mut(groups).into_iter().flatten() {
                         layouts.push((index, layout));
                     }
                 }

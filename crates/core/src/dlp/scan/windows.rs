@@ -6,7 +6,7 @@ use super::{
     super::{
         body::{Body, Kind, Segment, small},
         context,
-        detector::Shape,
+        detector::{Edges, Shape, is_word},
     },
     Cursor, Match, Scanner,
 };
@@ -23,6 +23,8 @@ pub(super) struct Window {
 pub(in crate::dlp) enum Reach {
     /// Bytes before the literal's start, and from there on.
     Across { before: usize, after: usize },
+    /// Bytes from the literal's start, where a word begins.
+    From { after: usize },
     /// Bytes from the literal's end, or from the start of what is below it when it is a key.
     Beyond { after: usize },
     /// As far as context counts, and all that is below when it is a key.
@@ -38,8 +40,11 @@ const LONGEST: usize = 40;
 const BELOW: usize = 1024;
 
 impl Reach {
-    pub(in crate::dlp) fn of(shape: &Shape) -> Reach {
+    pub(in crate::dlp) fn of(shape: &Shape, edges: Edges) -> Reach {
         match shape {
+            Shape::Pattern { before: 0, after, .. } if edges != Edges::Any => {
+                Reach::From { after: usize::from(*after) }
+            }
             Shape::Pattern { before, after, .. } => {
                 Reach::Across { before: usize::from(*before), after: usize::from(*after) }
             }
@@ -57,6 +62,7 @@ impl Reach {
             Reach::Across { before, after } => {
                 literal.start.saturating_sub(before)..literal.start + after
             }
+            Reach::From { after } => literal.start..literal.start + after,
             Reach::Beyond { after } => literal.end..literal.end + after,
             Reach::Near => {
                 literal.start.saturating_sub(context::AFTER + LONGEST)
@@ -66,12 +72,29 @@ impl Reach {
         }
     }
 
+    /// Whether a literal wakes where it stands: words do when they are whole, names of vendors
+    /// when a word begins with them.
+    fn admits(self, text: &[u8], literal: &Range<usize>) -> bool {
+        match self {
+            Reach::Across { .. } | Reach::Here => true,
+            Reach::From { .. } => match text.get(..literal.start) {
+                Some([.., b'\\', b'n' | b'r' | b't']) => true,
+                Some([.., before]) => !is_word(*before),
+                Some([]) | None => true,
+            },
+            Reach::Beyond { .. } => context::begins_at(text, literal.start),
+            Reach::Near => {
+                context::begins_at(text, literal.start) && context::ends_at(text, literal.end)
+            }
+        }
+    }
+
     /// How much of each value below a key, when a key can wake it.
     fn below(self) -> Option<usize> {
         match self {
             Reach::Beyond { after } => Some(after),
             Reach::Near => Some(BELOW),
-            Reach::Across { .. } | Reach::Here => None,
+            Reach::Across { .. } | Reach::From { .. } | Reach::Here => None,
         }
     }
 }
@@ -101,7 +124,7 @@ impl Scanner {
                     matches.extend(self.around(body, *active, segment, &literal));
                     continue;
                 }
-                if reach.below().is_some() && !context::begins_at(&body.text, literal.start) {
+                if !reach.admits(&body.text, &literal) {
                     continue;
                 }
                 let range = clip(&reach.around(&literal), &home.range());
