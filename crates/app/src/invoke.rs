@@ -9,10 +9,12 @@ use std::sync::Arc;
 use portcullis_core::{
     audit::{Governance, OutcomeStatus, Target},
     call::{Answer, Asker, Cleared, Denial, ToolCall},
+    dlp::FingerprintKey,
     limits::Resource,
     policy::PolicySet,
     principal::Scope,
     refusal::{Executed, Refusal, TOKEN_SCOPES},
+    tool::ToolId,
 };
 use portcullis_upstream::{CallAnswer, CallError, Trace};
 use serde_json::Value;
@@ -117,7 +119,7 @@ impl App {
         invocation: Invocation,
         draft: &mut Draft,
     ) -> Result<Ready, Refusal> {
-        draft.target(named(&invocation.tool));
+        draft.target(self.named(&invocation.tool));
         ctx.require(Scope::McpsInvoke).inspect_err(|refusal| {
             let reason = refusal.details().get("reason").and_then(Value::as_str).map(str::to_owned);
             draft.governance(unscoped(reason.unwrap_or_else(|| TOKEN_SCOPES.to_owned())));
@@ -137,6 +139,21 @@ impl App {
         draft.governance(allowed(call.ruling(), policies.version()));
         visible.usable()?;
         Ok(Ready { ctx, call, visible, policies, dlp, view })
+    }
+
+    /// The target of a call as far as its path names one. What is no tool id is not recorded, nor
+    /// what is unknown and holds something that DLP knows: it may be a secret in the wrong place.
+    fn named(&self, tool: &str) -> Target {
+        let id = tool.parse::<ToolId>().ok().map(|id| id.to_string());
+        let id = id.filter(|id| self.tools.load().contains_key(id) || self.is_clean(id));
+        Target { credential: None, id, provider_id: None, kind: "mcp", version: None }
+    }
+
+    fn is_clean(&self, text: &str) -> bool {
+        // Nobody sees these fingerprints.
+        let key = FingerprintKey::new([0; 32]);
+        let found = self.dlp().engine().scan(&Value::from(text), &key);
+        found.is_ok_and(|findings| findings.is_empty())
     }
 
     /// Steps 10 and 11: DLP, policy, obligations.
@@ -199,12 +216,6 @@ impl App {
 fn failed(ready: &Ready, governance: Governance, error: &CallError) -> Done {
     let refusal = ready.visible.provider.refusal(error, ready.visible.provider_id);
     Done::stopped(governance, refusal, error.executed)
-}
-
-/// The target of a call as far as its path names one: nothing that is not a tool id is recorded.
-fn named(tool: &str) -> Target {
-    let id = tool.parse::<portcullis_core::tool::ToolId>().ok().map(|id| id.to_string());
-    Target { credential: None, id, provider_id: None, kind: "mcp", version: None }
 }
 
 /// The answer to a bug. If the call was dispatched, its intent is closed as `unknown` later.

@@ -19,6 +19,7 @@ mod definitions;
 mod detector;
 mod detectors;
 mod digits;
+mod evidence;
 mod external;
 mod finding;
 mod fit;

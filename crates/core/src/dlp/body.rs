@@ -1,12 +1,13 @@
 //! The scan buffer: every key, string and number literal of a JSON value in one run of bytes,
 //! with what is needed to say later where a byte came from.
 
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, cell::Cell, ops::Range};
 
 use serde_json::Value;
 
 use super::{
     Unscannable,
+    evidence::Memo,
     joins::{self, Neighbours},
     media,
     settings::Limits,
@@ -26,6 +27,7 @@ pub(super) struct Body {
     pub(super) neighbours: Vec<(u32, Neighbours)>,
     /// How many images, recordings and other media there are.
     pub(super) media: u32,
+    pub(super) memo: Cell<Memo>,
     nodes: Vec<Node>,
 }
 
@@ -76,6 +78,7 @@ impl Body {
             segments: Vec::with_capacity(64),
             neighbours: Vec::new(),
             media: 0,
+            memo: Cell::default(),
             nodes: Vec::with_capacity(64),
         };
         body.walk(value, ROOT, 0, limits)?;
