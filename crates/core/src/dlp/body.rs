@@ -73,13 +73,16 @@ impl Segment {
 impl Body {
     /// Lays a value flat, or says which limit it exceeds.
     pub(super) fn flatten(value: &Value, limits: &Limits) -> Result<Body, Unscannable> {
+        let mut size = Size::default();
+        size.add(value, limits.max_depth);
         let mut body = Body {
-            text: Vec::with_capacity(1024),
-            segments: Vec::with_capacity(64),
+            // With room for some views.
+            text: Vec::with_capacity(size.bytes + size.bytes / 4 + 256),
+            segments: Vec::with_capacity(2 * size.nodes + 16),
             neighbours: Vec::new(),
             media: 0,
             memo: Cell::default(),
-            nodes: Vec::with_capacity(64),
+            nodes: Vec::with_capacity(size.nodes),
         };
         body.walk(value, ROOT, 0, limits)?;
         Ok(body)
@@ -204,6 +207,35 @@ impl Body {
         let at = |node: u32| self.nodes.get(node as usize).map(|found| (node, *found));
         std::iter::successors(at(node), move |(_, found)| at(found.parent))
             .map(|(node, found)| (node, found.step))
+    }
+}
+
+/// About how much there is to lay flat, so that room for it is asked for once.
+#[derive(Default)]
+struct Size {
+    bytes: usize,
+    nodes: usize,
+}
+
+impl Size {
+    fn add(&mut self, value: &Value, levels: usize) {
+        let Some(levels) = levels.checked_sub(1) else { return };
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::String(text) => self.bytes += text.len() + 1,
+            Value::Number(number) => self.bytes += number.as_str().len() + 1,
+            Value::Array(elements) => {
+                self.nodes += elements.len();
+                elements.iter().for_each(|element| self.add(element, levels));
+            }
+            Value::Object(members) => {
+                self.nodes += members.len();
+                for (key, member) in members {
+                    self.bytes += key.len() + 1;
+                    self.add(member, levels);
+                }
+            }
+        }
     }
 }
 
