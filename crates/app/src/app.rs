@@ -9,20 +9,22 @@ use arc_swap::ArcSwap;
 use aws_lc_rs::hmac;
 use portcullis_core::{
     clock::{Clock, Timestamp},
-    dlp::{Engine, FingerprintKey},
+    dlp::{FingerprintKey, Subject},
     id::{Ids, OrgId},
     lifetime::GrantLife,
     policy::{Catalogue, PolicyError},
     random::Random,
     refusal::{Refusal, Unavailable},
+    tool::Tool,
 };
 use portcullis_store::{AuditWriter, Store};
 use tokio_util::task::TaskTracker;
 
 use crate::{
     coalesced::Coalesced,
+    dlp::Dlp,
     jobs::{LateEvents, UsedTokens},
-    policies::{Policies, PolicySource},
+    policies::{Ground, Policies, PolicySource},
     providers::{Declared, Provider},
     rates::Rates,
     simulate::Simulations,
@@ -48,8 +50,8 @@ pub struct Parts {
     pub node: String,
     /// Where the policies come from.
     pub policies: PolicySource,
-    /// The DLP engine.
-    pub dlp: Engine,
+    /// What looks through calls and answers.
+    pub dlp: Dlp,
     /// The key from which each org's fingerprint key is derived.
     pub fingerprint_key: [u8; 32],
     /// The providers.
@@ -72,7 +74,7 @@ pub struct App {
     pub(crate) writer: AuditWriter,
     pub(crate) node: String,
     pub(crate) policies: Policies,
-    pub(crate) dlp: Engine,
+    pub(crate) dlp: ArcSwap<Dlp>,
     pub(crate) providers: BTreeMap<String, Arc<Provider>>,
     pub(crate) tools: ArcSwap<ToolTable>,
     pub(crate) catalogue_lock: Mutex<()>,
@@ -111,7 +113,9 @@ impl App {
         let catalogue = Catalogue::new(
             providers.values().map(|provider| (provider.declared.slug.clone(), None)),
         );
-        let policies = Policies::open(parts.policies, &catalogue, now)?;
+        let detectors = parts.dlp.engine().names();
+        let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };
+        let policies = Policies::open(parts.policies, ground)?;
         Ok(Arc::new(Self {
             policies,
             clock: parts.clock,
@@ -119,7 +123,7 @@ impl App {
             store: parts.store,
             writer: parts.writer,
             node: parts.node,
-            dlp: parts.dlp,
+            dlp: ArcSwap::from_pointee(parts.dlp),
             providers,
             tools: ArcSwap::default(),
             catalogue_lock: Mutex::default(),
@@ -152,12 +156,14 @@ impl App {
         self.clock.now()
     }
 
-    /// Equal values have equal fingerprints within an org and nowhere else.
-    pub(crate) fn fingerprint_key(&self, org: OrgId) -> FingerprintKey {
-        let tag = hmac::sign(&self.fingerprint_key, org.to_string().as_bytes());
-        let mut key = [0; 32];
-        key.copy_from_slice(tag.as_ref());
-        FingerprintKey::new(key)
+    /// For whom DLP looks: equal values have equal fingerprints within an org and nowhere else.
+    pub(crate) fn subject(&self, org: OrgId, tool: &Tool) -> Subject {
+        Subject::of(self.fingerprints_of(org)).calling(tool.id.as_str())
+    }
+
+    /// The key under which the values of an org have their fingerprints.
+    pub(crate) fn fingerprints_of(&self, org: OrgId) -> FingerprintKey {
+        fingerprint_key(&self.fingerprint_key, org)
     }
 
     /// Says no while calls could not be governed. Asks the store at most once a second, for
@@ -175,4 +181,13 @@ impl App {
         }
         if last.1 { Ok(()) } else { Err(unready) }
     }
+}
+
+/// The key under which the values of an org have their fingerprints.
+#[must_use]
+pub fn fingerprint_key(all: &hmac::Key, org: OrgId) -> FingerprintKey {
+    let tag = hmac::sign(all, org.to_string().as_bytes());
+    let mut key = [0; 32];
+    key.copy_from_slice(tag.as_ref());
+    FingerprintKey::new(key)
 }

@@ -10,6 +10,8 @@ const PROVIDER_UP: &str = "portcullis_provider_up";
 const ISSUER_UP: &str = "portcullis_issuer_up";
 const RELOAD_FAILURES: &str = "portcullis_policy_reload_failures_total";
 const NOTICES: &str = "portcullis_policy_notices_total";
+const DLP_RELOAD_FAILURES: &str = "portcullis_dlp_reload_failures_total";
+const EXTERNAL_FAILURES: &str = "portcullis_external_detector_failures_total";
 const AUDIT_COMMITS: &str = "portcullis_audit_commits_total";
 const AUDIT_RECORDS: &str = "portcullis_audit_records_total";
 const AUDIT_WAITING: &str = "portcullis_audit_waiting";
@@ -21,6 +23,8 @@ pub fn describe() {
     describe_gauge!(ISSUER_UP, "1 if the issuer's keys could be fetched the last time, 0 if not");
     describe_counter!(RELOAD_FAILURES, "Policy folders that could not be loaded");
     describe_counter!(NOTICES, "Notices that policies asked for, by channel");
+    describe_counter!(DLP_RELOAD_FAILURES, "DLP settings that could not be loaded");
+    describe_counter!(EXTERNAL_FAILURES, "Questions an external detector did not answer");
     describe_counter!(AUDIT_COMMITS, "Transactions of the audit writer");
     describe_counter!(AUDIT_RECORDS, "Intents and events in them");
     describe_gauge!(AUDIT_WAITING, Unit::Count, "Intents and events that wait to be written");
@@ -46,6 +50,15 @@ pub(crate) fn reload_failed() {
 
 pub(crate) fn notice(channel: &Channel) {
     counter!(NOTICES, "channel" => channel.to_string()).increment(1);
+}
+
+/// DLP settings could not be loaded while the gateway runs.
+pub fn dlp_reload_failed() {
+    counter!(DLP_RELOAD_FAILURES).increment(1);
+}
+
+pub(crate) fn external_detector_failed() {
+    counter!(EXTERNAL_FAILURES).increment(1);
 }
 
 pub(crate) fn audit(progress: AuditProgress) {

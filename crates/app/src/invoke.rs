@@ -13,14 +13,14 @@ use portcullis_core::{
     policy::PolicySet,
     principal::Scope,
     refusal::{Executed, Refusal, TOKEN_SCOPES},
-    tool::Tool,
+    tool::{Tool, ToolId},
 };
 use portcullis_upstream::{CallAnswer, CallError, Trace};
 use serde_json::Value;
 
 pub use crate::answers::GovernanceView;
 use crate::{
-    App, Ctx,
+    App, Ctx, Dlp,
     answers::{add_answer, allowed, denied, outcome_of, unscoped, withhold},
     notices::Went,
     recorded::{Done, Draft},
@@ -79,6 +79,7 @@ pub(crate) struct Ready {
     call: Cleared<ToolCall>,
     visible: Visible,
     policies: Arc<PolicySet>,
+    dlp: Arc<Dlp>,
     view: View,
 }
 
@@ -102,7 +103,7 @@ impl App {
         invocation: Invocation,
     ) -> Result<Invoked, Box<Stopped>> {
         let mut draft = Draft::open(&self, &ctx);
-        match self.clear(ctx, invocation, &mut draft) {
+        match self.clear(ctx, invocation, &mut draft).await {
             Ok(ready) => self.recorded(draft, ready).await,
             Err(refusal) => {
                 let outcome = outcome_of(&refusal, Executed::No);
@@ -112,8 +113,13 @@ impl App {
     }
 
     /// Steps 4 to 12: everything that is judged before anything is sent.
-    fn clear(&self, ctx: Ctx, invocation: Invocation, draft: &mut Draft) -> Result<Ready, Refusal> {
-        draft.target(named(&invocation.tool));
+    async fn clear(
+        &self,
+        ctx: Ctx,
+        invocation: Invocation,
+        draft: &mut Draft,
+    ) -> Result<Ready, Refusal> {
+        draft.target(self.named(&invocation.tool));
         ctx.require(Scope::McpsInvoke).inspect_err(|refusal| {
             let reason = refusal.details().get("reason").and_then(Value::as_str).map(str::to_owned);
             draft.governance(unscoped(reason.unwrap_or_else(|| TOKEN_SCOPES.to_owned())));
@@ -125,9 +131,9 @@ impl App {
         draft.target(visible.target());
         self.take(&ctx, Resource::Invocations)?;
         let call = ToolCall::new(Arc::clone(&visible.tool), input, bytes)?;
-        let policies = self.policies.current();
+        let (policies, dlp) = (self.policies.current(), self.dlp());
         let tool = Arc::clone(&visible.tool);
-        let call = self.judge(&ctx, call, &policies).map_err(|denial| {
+        let call = self.judge(&ctx, call, &policies, &dlp).await.map_err(|denial| {
             self.ruled(&ctx, &tool, &denial.ruling, Went::Denied);
             draft.looked_at(self, &denial.ruling.inputs);
             draft.governance(denied(&denial, policies.version()));
@@ -137,19 +143,29 @@ impl App {
         draft.looked_at(self, &call.ruling().inputs);
         draft.governance(allowed(call.ruling(), policies.version()));
         visible.usable()?;
-        Ok(Ready { ctx, call, visible, policies, view })
+        Ok(Ready { ctx, call, visible, policies, dlp, view })
+    }
+
+    /// The target of a call as far as its path names one. What is no tool id is not recorded, nor
+    /// what is unknown and holds something that DLP knows: it may be a secret in the wrong place.
+    fn named(&self, tool: &str) -> Target {
+        let id = tool.parse::<ToolId>().ok().map(|id| id.to_string());
+        let id = id.filter(|id| self.tools.load().contains_key(id) || self.is_clean(id));
+        Target { credential: None, id, provider_id: None, kind: "mcp", version: None }
     }
 
     /// Steps 10 and 11: DLP, policy, obligations.
-    fn judge(
+    async fn judge(
         &self,
         ctx: &Ctx,
         call: ToolCall,
         policies: &PolicySet,
+        dlp: &Dlp,
     ) -> Result<Cleared<ToolCall>, Denial> {
-        let key = self.fingerprint_key(ctx.caller().org_id);
-        let permitted = call.scan(&self.dlp, &key)?.decide(policies, &self.dlp, ctx.asker())?;
-        permitted.fulfil(&self.dlp, &self.rates.at(ctx.origin.arrived))
+        let subject = self.subject(ctx.caller().org_id, call.tool());
+        let scanned = dlp.scan_call(call, &subject).await?;
+        let permitted = scanned.decide(policies, dlp.engine(), ctx.asker())?;
+        permitted.fulfil(dlp.engine(), &self.rates.at(ctx.origin.arrived))
     }
 
     /// Steps 14 and 15, on a task of its own: call the upstream, judge what came back.
@@ -158,12 +174,13 @@ impl App {
         let origin = &ready.ctx.origin;
         let trace = Trace {
             traceparent: origin.traceparent.as_deref(),
-            tracestate: origin.tracestate.as_deref(),
+            // It goes to the server, and nobody has looked through it.
+            tracestate: origin.tracestate.as_deref().filter(|text| self.is_clean(text)),
         };
         let answered = ready.visible.provider.server().call_tool(&ready.call, trace).await;
         match answered {
             Err(error) => failed(&ready, governance, &error),
-            Ok(answer) => match self.judge_answer(&ready, answer) {
+            Ok(answer) => match self.judge_answer(&ready, answer).await {
                 Ok(answer) => {
                     self.ruled(&ready.ctx, &ready.visible.tool, answer.ruling(), Went::Allowed);
                     add_answer(&mut governance, answer.ruling());
@@ -186,30 +203,29 @@ impl App {
         self.give_notices(ctx, tool.id.as_str(), ruling, went);
     }
 
-    fn judge_answer(&self, ready: &Ready, answer: CallAnswer) -> Result<Cleared<Answer>, Denial> {
+    async fn judge_answer(
+        &self,
+        ready: &Ready,
+        answer: CallAnswer,
+    ) -> Result<Cleared<Answer>, Denial> {
         let CallAnswer { content, structured, is_error, more } = answer;
         let content = Value::Array(content);
         let answer = match ready.view {
             View::Structured => Answer::structured(content, structured, is_error),
             View::Mcp => Answer::mcp(content, structured, is_error, more),
         };
-        let key = self.fingerprint_key(ready.ctx.caller().org_id);
-        let scanned = answer.scan(&self.dlp, &key)?;
-        scanned
-            .decide(&ready.call, &ready.policies, &self.dlp, ready.ctx.asker())?
-            .fulfil(&self.dlp)
+        let asker = ready.ctx.asker();
+        let subject = self.subject(ready.ctx.caller().org_id, ready.call.tool());
+        let scanned = ready.dlp.scan_answer(answer, &subject).await?;
+        let engine = ready.dlp.engine();
+        let permitted = scanned.decide(&ready.call, &ready.policies, engine, asker)?;
+        permitted.fulfil(engine, &ready.call)
     }
 }
 
 fn failed(ready: &Ready, governance: Governance, error: &CallError) -> Done {
     let refusal = ready.visible.provider.refusal(error, ready.visible.provider_id);
     Done::stopped(governance, refusal, error.executed)
-}
-
-/// The target of a call as far as its path names one: nothing that is not a tool id is recorded.
-fn named(tool: &str) -> Target {
-    let id = tool.parse::<portcullis_core::tool::ToolId>().ok().map(|id| id.to_string());
-    Target { credential: None, id, provider_id: None, kind: "mcp", version: None }
 }
 
 /// The answer to a bug. If the call was dispatched, its intent is closed as `unknown` later.

@@ -11,6 +11,7 @@ mod coalesced;
 mod commands;
 pub mod counting;
 mod ctx;
+mod dlp;
 mod invoke;
 pub mod jobs;
 mod notices;
@@ -26,10 +27,11 @@ mod tools;
 mod trust;
 
 pub use self::{
-    app::{App, Parts},
+    app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
     commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState},
     ctx::{Ctx, Origin},
+    dlp::{Dlp, External, WhenUnavailable},
     invoke::{GovernanceView, Invocation, Invoked, Stopped, View},
     policies::{
         Fallback, LastGood, PolicyFolder, PolicyQuery, PolicySource, PolicyStats, Reload,

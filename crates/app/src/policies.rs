@@ -15,7 +15,7 @@ use portcullis_core::{
     policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
 };
 
-pub(crate) use self::reload::{load_files, reloaded};
+pub(crate) use self::reload::{Ground, load_files, reloaded};
 use self::tallies::Tallies;
 pub use self::{
     folder::PolicyFolder,
@@ -45,7 +45,7 @@ pub(crate) struct Policies {
     opened: Mutex<Option<Vec<PolicyFile>>>,
     /// What became of each policy.
     pub(crate) tallies: Tallies,
-    changing: Mutex<()>,
+    pub(crate) changing: Mutex<()>,
 }
 
 /// Where policies come from.
@@ -61,13 +61,9 @@ pub struct PolicySource {
 
 impl Policies {
     /// Loads the folder. Says no when it does not load, unless the last good set may be used.
-    pub(crate) fn open(
-        source: PolicySource,
-        catalogue: &Catalogue,
-        now: Timestamp,
-    ) -> Result<Self, Vec<PolicyError>> {
+    pub(crate) fn open(source: PolicySource, ground: Ground<'_>) -> Result<Self, Vec<PolicyError>> {
         let PolicySource { folder, last_good, fallback } = source;
-        let (set, files, errors) = match (reload::load(&folder, None, catalogue, now), fallback) {
+        let (set, files, errors) = match (reload::load(&folder, None, ground), fallback) {
             (Ok((set, files)), _) => (set, Some(files), Vec::new()),
             (Err(errors), Fallback::Refuse) => return Err(errors),
             (Err(mut errors), Fallback::LastGood) => {
@@ -76,7 +72,7 @@ impl Policies {
                     errors.push(kept);
                     errors.clone()
                 })?;
-                (load_files(kept, catalogue, now)?, None, errors)
+                (load_files(kept, ground)?, None, errors)
             }
         };
         let policies = Self {
@@ -84,7 +80,7 @@ impl Policies {
             last_good,
             tallies: Tallies::default(),
             current: ArcSwap::from_pointee(set),
-            last_reload: ArcSwap::from_pointee(Reload { at: now, errors }),
+            last_reload: ArcSwap::from_pointee(Reload { at: ground.now, errors }),
             opened: Mutex::new(files),
             changing: Mutex::new(()),
         };

@@ -14,9 +14,8 @@ use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
     audit::{Actor, Event, EventType, Outcome, Target},
-    clock::Timestamp,
     id::{EventId, PrincipalId},
-    policy::{Catalogue, PolicyFile, PolicySet, Principal},
+    policy::{PolicyFile, PolicySet, Principal},
     principal::Scope,
     refusal::{Executed, Refusal, Unavailable},
 };
@@ -33,7 +32,11 @@ use self::{
     request::refusal,
     sets::Origins,
 };
-use crate::{App, Ctx, policies::reloaded, store_failed};
+use crate::{
+    App, Ctx,
+    policies::{Ground, reloaded},
+    store_failed,
+};
 
 /// How many simulations run at once: each may keep a core busy that calls need.
 const AT_ONCE: usize = 2;
@@ -84,10 +87,11 @@ impl App {
             Subject::Asks(asks) => {
                 let cases = self.cases(ctx, &asks).await?;
                 let sets = self.sets(draft, baseline).await?;
-                let key = self.fingerprint_key(ctx.caller().org_id);
+                let key = self.fingerprints_of(ctx.caller().org_id);
                 let app = Arc::clone(self);
                 let work = move || {
-                    let court = Court { engine: &app.dlp, key: &key };
+                    let dlp = app.dlp();
+                    let court = Court { engine: dlp.engine(), key: &key };
                     answers::answer(&court, &asks, &cases, &sets, &options, deadline)
                 };
                 let (answer, told) = off_the_request(work).await?;
@@ -159,12 +163,13 @@ impl App {
             Some(Baseline::Kept(version)) => Some(self.kept(version, "/baseline").await?),
             Some(Baseline::Live | Baseline::Recorded) | None => None,
         };
-        let (catalogue, now) = (self.catalogue(), self.now());
+        let (catalogue, now, dlp) = (self.catalogue(), self.now(), self.dlp());
         off_the_request(move || {
-            let candidate =
-                sets::drafted(&draft, &live, origins, &catalogue, now).map_err(refusal)?;
+            let detectors = dlp.engine().names();
+            let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };
+            let candidate = sets::drafted(&draft, &live, origins, ground).map_err(refusal)?;
             let baseline = match (baseline, kept) {
-                (_, Some(files)) => Some((kept_set(&live, files, &catalogue, now)?, "kept")),
+                (_, Some(files)) => Some((kept_set(&live, files, ground)?, "kept")),
                 (Some(Baseline::Live), None) => Some((Arc::clone(&live), "live")),
                 (Some(Baseline::Recorded | Baseline::Kept(_)) | None, None) => None,
             };
@@ -184,7 +189,7 @@ impl App {
     /// Records that somebody asked.
     async fn simulated(&self, ctx: &Ctx, told: Value) -> Result<(), Refusal> {
         let set = told.get("candidate").and_then(Value::as_str).map(str::to_owned);
-        let detached = ctx.detached(&*self.random).keep("simulation", Some(told), &*self.random);
+        let detached = ctx.detached(self).keep("simulation", Some(told), &*self.random);
         self.record(Event {
             id: EventId::new(self.ids()),
             org_id: ctx.caller().org_id,
@@ -211,10 +216,9 @@ impl App {
 fn kept_set(
     live: &PolicySet,
     files: Vec<PolicyFile>,
-    catalogue: &Catalogue,
-    now: Timestamp,
+    ground: Ground<'_>,
 ) -> Result<Arc<PolicySet>, Refusal> {
-    reloaded(live, files, catalogue, now).map(Arc::new).map_err(|errors| {
+    reloaded(live, files, ground).map(Arc::new).map_err(|errors| {
         let told = errors.iter().take(20).map(|error| {
             members::violation("/baseline", format!("no longer fits the tools: {error}"))
         });

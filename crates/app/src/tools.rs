@@ -179,9 +179,10 @@ impl App {
         for skipped in &list.skipped {
             tracing::warn!(provider = %slug, tool = %skipped.name, why = %skipped.why, "tool left out");
         }
-        let seen = self.first_seen(provider, &list.tools).await;
-        let mut tools = Vec::with_capacity(list.tools.len());
-        for (definition, updated_at) in list.tools.into_iter().zip(seen) {
+        let definitions = self.showable(provider, list.tools);
+        let seen = self.first_seen(provider, &definitions).await;
+        let mut tools = Vec::with_capacity(definitions.len());
+        for (definition, updated_at) in definitions.into_iter().zip(seen) {
             let name = definition.name.clone();
             match Tool::new(slug, definition, updated_at) {
                 Ok(tool) => tools.push(Arc::new(tool)),
@@ -191,6 +192,25 @@ impl App {
             }
         }
         tools
+    }
+
+    /// The definitions as DLP lets them be shown; a tool that cannot be stays out.
+    fn showable(&self, provider: &Provider, all: Vec<ToolDefinition>) -> Vec<ToolDefinition> {
+        let (slug, dlp) = (&provider.declared.slug, self.dlp());
+        let mut showable = Vec::with_capacity(all.len());
+        for definition in all {
+            let version = definition.version();
+            match dlp.engine().clear_definition(definition) {
+                Ok(cleared) => {
+                    if cleared.version() != version {
+                        tracing::warn!(provider = %slug, tool = %cleared.name, "words masked");
+                    }
+                    showable.push(cleared);
+                }
+                Err(error) => tracing::warn!(provider = %slug, %error, "tool left out"),
+            }
+        }
+        showable
     }
 
     /// When each definition was first seen; this moment for all, if the store cannot tell.

@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Authenticate(AuthenticateArgs),
     /// Fills a log and measures how long it takes to replay it under other policies.
     Replay(ReplayArgs),
+    /// Measures how fast DLP scans clean, dirty and hostile bodies.
+    Dlp(DlpArgs),
     /// The MCP server that the gateway guards; runs until its standard input ends.
     #[command(hide = true)]
     Upstream,
@@ -57,6 +59,19 @@ pub(crate) struct AuthenticateArgs {
     /// How often a known token is asked about
     #[arg(long, default_value_t = 2_000_000)]
     pub(crate) repeats: u32,
+    /// Print the figures as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DlpArgs {
+    /// Measurements of each body; the least time counts
+    #[arg(long, default_value_t = 15)]
+    pub(crate) rounds: usize,
+    /// Only bodies whose name holds this
+    #[arg(long, default_value = "")]
+    pub(crate) only: String,
     /// Print the figures as JSON
     #[arg(long)]
     pub(crate) json: bool,

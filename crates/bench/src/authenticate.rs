@@ -16,7 +16,8 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    App, Fallback, LastGood, Origin, Parts, PolicyFolder, PolicySource, Purpose, Refused, Trust,
+    App, Dlp, Fallback, LastGood, Origin, Parts, PolicyFolder, PolicySource, Purpose, Refused,
+    Trust,
 };
 use portcullis_core::{
     clock::{Clock, Timestamp},
@@ -120,7 +121,7 @@ impl Bench {
                 last_good: LastGood::new(folder.join("last-good")),
                 fallback: Fallback::Refuse,
             },
-            dlp: Engine::new(&Settings::default())?,
+            dlp: Dlp::new(Engine::new(&Settings::default())?, None),
             fingerprint_key: [0; 32],
             providers: Vec::new(),
             trust: Trust::new(TrustRules::default(), BTreeMap::new(), &outbound, &tasks),

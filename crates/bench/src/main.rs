@@ -2,7 +2,8 @@
 //!
 //! Without a subcommand it compares a direct `tools/call` with the same call through the gateway,
 //! side by side and in turns. With `kill-loop` it checks that `kill -9` loses no recorded answer;
-//! with `replay` it measures how long recorded calls take to be asked again.
+//! with `replay` it measures how long recorded calls take to be asked again, with `authenticate`
+//! what it costs to find out who asks, with `dlp` how fast bodies are scanned.
 
 use std::{error::Error, io::Write as _, process::ExitCode};
 
@@ -16,6 +17,7 @@ mod authenticate;
 mod client;
 mod compare;
 mod disk;
+mod dlp;
 mod gateway;
 mod kill_loop;
 mod load;
@@ -25,6 +27,10 @@ mod process;
 mod replay;
 mod report;
 mod upstream;
+
+/// That of the gateway, so that what is measured here is what it costs there.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Why a run could not be carried out; it says so in words.
 type Failure = Box<dyn Error + Send + Sync>;
@@ -44,6 +50,7 @@ async fn main() -> ExitCode {
         Some(Command::KillLoop(args)) => kill_loop::run(args).await,
         Some(Command::Authenticate(args)) => authenticate::run(args).await,
         Some(Command::Replay(args)) => replay::run(args).await,
+        Some(Command::Dlp(args)) => dlp::run(args),
         Some(Command::Upstream) => upstream::serve().await.map(|()| Verdict::Holds),
     };
     match verdict {

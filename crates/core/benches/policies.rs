@@ -188,7 +188,7 @@ fn question<'a>(principal: &'a Principal, tool: &'a Tool, input: &'a Value) -> Q
         input,
         facts: None,
         phase: Phase::Request,
-        dlp: DlpFacts { detectors: &["email"], count: 2, max_severity: 1 },
+        dlp: DlpFacts { detectors: &["email"], count: 2, max_severity: 1, media: 0 },
         output: None,
         dlp_output: None,
         time: Timestamp::from_micros(1_795_000_000_000_000),

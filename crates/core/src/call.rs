@@ -30,7 +30,12 @@ pub use self::{
     ruling::{Asker, Denial, Ruling},
 };
 
-use crate::{dlp::Findings, policy::Obligation};
+use serde_json::Value;
+
+use crate::{
+    dlp::{Engine, Findings, Reported, Subject},
+    policy::Obligation,
+};
 
 /// Looked through by DLP. Nothing is decided yet.
 #[derive(Debug)]
@@ -55,6 +60,27 @@ pub struct Cleared<T> {
     findings: Findings,
     obligations: Vec<Obligation>,
     ruling: Ruling,
+}
+
+impl<T> Scanned<T>
+where
+    Self: AsRef<Value>,
+{
+    /// Adds what a detector outside reports. Gives itself back when the report makes no sense.
+    pub fn and(
+        mut self,
+        engine: &Engine,
+        reported: &[Reported],
+        subject: &Subject,
+    ) -> Result<Self, Self> {
+        match engine.add_reported(self.as_ref(), &self.findings, reported, subject) {
+            Some(findings) => {
+                self.findings = findings;
+                Ok(self)
+            }
+            None => Err(self),
+        }
+    }
 }
 
 impl<T> Cleared<T> {

@@ -15,7 +15,8 @@ use portcullis_app::{
 };
 use portcullis_core::{
     clock::{Clock, Timestamp},
-    dlp::Engine,
+    dlp::FingerprintKey,
+    id::OrgId,
     random::Random,
 };
 use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store};
@@ -128,7 +129,7 @@ pub(crate) async fn workbench(
     config: &Config,
     described: Option<&Value>,
 ) -> Result<(Workbench, Vec<Unread>), BootError> {
-    let dlp = Engine::new(&config.dlp).map_err(|error| BootError::Dlp(error.to_string()))?;
+    let dlp = config.dlp.engine().map_err(BootError::Dlp)?;
     let outbound = Outbound::new(Arc::new(SystemRandom));
     let providers: Result<Vec<_>, _> =
         config.providers.iter().map(|provider| provider.declare(&outbound)).collect();
@@ -172,6 +173,15 @@ fn read_key(path: &Path) -> Result<[u8; 32], BootError> {
     let bytes = STANDARD.decode(text.trim()).map_err(|_| BootError::KeyForm(shown()))?;
     bytes.try_into().map_err(|_| BootError::KeyForm(shown()))
 }
+
+/// The key under which the values of an org have their fingerprints.
+pub(crate) fn fingerprint_key(config: &Config, org: OrgId) -> Result<FingerprintKey, BootError> {
+    let key = derived(&read_key(&config.key_file())?, FINGERPRINTS);
+    Ok(portcullis_app::fingerprint_key(&hmac::Key::new(hmac::HMAC_SHA256, &key), org))
+}
+
+/// What the key of fingerprints is derived for.
+const FINGERPRINTS: &str = "dlp-fingerprint";
 
 /// A key for one purpose, derived from the key file.
 fn derived(key: &[u8; 32], purpose: &str) -> [u8; 32] {
@@ -230,10 +240,10 @@ impl Node {
     /// listened on and nobody is called yet.
     pub(crate) async fn assemble(config: &Config, fallback: Fallback) -> Result<Self, BootError> {
         let key = read_key(&config.key_file())?;
-        let dlp = Engine::new(&config.dlp).map_err(|error| BootError::Dlp(error.to_string()))?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let random: Arc<dyn Random> = Arc::new(SystemRandom);
         let outbound = Outbound::new(Arc::clone(&random));
+        let dlp = config.dlp.load(&outbound).map_err(BootError::Dlp)?;
         let providers: Result<Vec<_>, _> =
             config.providers.iter().map(|provider| provider.declare(&outbound)).collect();
         let providers = providers?;
@@ -258,7 +268,7 @@ impl Node {
                 fallback,
             },
             dlp,
-            fingerprint_key: derived(&key, "dlp-fingerprint"),
+            fingerprint_key: derived(&key, FINGERPRINTS),
             providers,
             trust: Trust::new(trusted.rules, trusted.keys, &outbound, &tasks),
             grant_life: config.tokens.grant_life(),

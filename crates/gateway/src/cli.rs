@@ -1,6 +1,7 @@
 //! The command line.
 
 mod check;
+mod dlp;
 mod orgs;
 mod output;
 mod policy;
@@ -56,6 +57,9 @@ enum Command {
     /// Make a key file
     #[command(subcommand)]
     Key(check::Keys),
+    /// Scan files as calls are scanned, and try the detectors of the configuration
+    #[command(subcommand)]
+    Dlp(dlp::Dlp),
     /// Print the OpenAPI 3.1 document of the API
     Openapi,
     /// Speak MCP over stdio as the sample server that `quickstart` uses
@@ -76,7 +80,8 @@ struct Installation {
 /// Whatever ends a command early; printed with all its causes.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Runs the command line. Exit code 0 is success, 1 a failure told on stderr, 2 wrong usage.
+/// Runs the command line. Exit code 0 is success, 1 a failure told on stderr, 2 wrong usage;
+/// `dlp` has codes of its own.
 pub(crate) fn main() -> ExitCode {
     let cli = Cli::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -84,13 +89,14 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => return output::fail(&error),
     };
     match runtime.block_on(run(cli.command)) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => output::fail(&*error),
     }
 }
 
-async fn run(command: Command) -> Result<(), Failure> {
-    match command {
+async fn run(command: Command) -> Result<ExitCode, Failure> {
+    let done = match command {
+        Command::Dlp(dlp) => return Ok(dlp.run()),
         Command::Quickstart(quickstart) => quickstart.run().await,
         Command::Serve(serve) => serve.run().await,
         Command::Check(check) => check.run().await,
@@ -106,7 +112,8 @@ async fn run(command: Command) -> Result<(), Failure> {
                 .await?;
             Ok(())
         }
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// A list of scopes; an empty one is a variable that was not set rather than a wish.

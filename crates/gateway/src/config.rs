@@ -4,6 +4,7 @@
 //! one level. Values are TOML where they parse as TOML, text otherwise.
 
 mod database;
+mod dlp;
 mod providers;
 mod server;
 mod times;
@@ -15,12 +16,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use portcullis_core::dlp;
 use serde::Deserialize;
 use toml::{Table, Value};
 
 pub(crate) use self::{
     database::{Audit, Database},
+    dlp::Dlp,
     providers::Provider,
     server::{Log, LogFormat, Server, Tls, address},
     times::seconds,
@@ -39,11 +40,14 @@ pub(crate) struct Config {
     pub(crate) audit: Audit,
     pub(crate) keys: Keys,
     pub(crate) policies: Policies,
-    pub(crate) dlp: dlp::Settings,
+    pub(crate) dlp: Dlp,
     pub(crate) log: Log,
     pub(crate) providers: Vec<Provider>,
     pub(crate) tokens: Tokens,
     pub(crate) trust: Vec<TrustEntry>,
+    /// Where it was read from.
+    #[serde(skip)]
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// The key-encryption key.
@@ -71,11 +75,12 @@ impl Default for Config {
             audit: Audit::default(),
             keys: Keys::default(),
             policies: Policies::default(),
-            dlp: dlp::Settings::default(),
+            dlp: Dlp::default(),
             log: Log::default(),
             providers: Vec::new(),
             tokens: Tokens::default(),
             trust: Vec::new(),
+            file: None,
         }
     }
 }
@@ -113,7 +118,9 @@ impl Config {
         let mut config = Self::parse(&text, env::vars(), path)?;
         if let Some(folder) = file.and_then(Path::parent) {
             config.take_paths_from(folder);
+            config.dlp.lie_in(folder);
         }
+        config.file = file.map(Path::to_owned);
         config.check()?;
         Ok(config)
     }

@@ -3,6 +3,7 @@
 mod boot;
 mod cli;
 mod config;
+mod dlp_watch;
 mod http;
 mod policy_watch;
 mod serve;

@@ -10,6 +10,7 @@
 //! not looked at the call, which then goes out once more in a new session.
 
 pub mod answer;
+pub mod detector;
 pub mod error;
 pub mod jwks;
 pub mod outbound;
@@ -27,6 +28,7 @@ mod params;
 mod stdio;
 
 pub use answer::CallAnswer;
+pub use detector::{DetectorError, DetectorSettings, ExternalDetector};
 pub use error::{CallError, CallErrorKind};
 pub use jwks::{Discovery, FetchError, KeyLocation};
 pub use outbound::Outbound;

@@ -4,12 +4,11 @@ use std::sync::{Arc, PoisonError};
 
 use portcullis_core::{
     clock::Timestamp,
-    dlp::{Detector, Engine},
     policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
 };
 
 use super::{PolicyFolder, Reload};
-use crate::{App, counting};
+use crate::{App, Dlp, counting};
 
 /// Who asks for a reload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,19 +51,29 @@ impl SetChange {
     }
 }
 
+/// What policies are checked against.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ground<'a> {
+    /// The tools.
+    pub(crate) catalogue: &'a Catalogue,
+    /// The names of the DLP detectors.
+    pub(crate) detectors: &'a [&'a str],
+    /// The moment.
+    pub(crate) now: Timestamp,
+}
+
 /// Reads and loads a folder.
 pub(crate) fn load(
     folder: &PolicyFolder,
     was: Option<&PolicySet>,
-    catalogue: &Catalogue,
-    now: Timestamp,
+    ground: Ground<'_>,
 ) -> Result<(PolicySet, Vec<PolicyFile>), Vec<PolicyError>> {
     let files = folder
         .read()
         .map_err(|error| vec![PolicyError::unreadable(&folder.path().to_string_lossy(), &error)])?;
     let set = match was {
-        Some(was) => reloaded(was, files.clone(), catalogue, now)?,
-        None => load_files(files.clone(), catalogue, now)?,
+        Some(was) => reloaded(was, files.clone(), ground)?,
+        None => load_files(files.clone(), ground)?,
     };
     Ok((set, files))
 }
@@ -73,22 +82,16 @@ pub(crate) fn load(
 pub(crate) fn reloaded(
     was: &PolicySet,
     files: Vec<PolicyFile>,
-    catalogue: &Catalogue,
-    now: Timestamp,
+    ground: Ground<'_>,
 ) -> Result<PolicySet, Vec<PolicyError>> {
-    was.reload(files, catalogue, &detectors(), now)
-}
-
-fn detectors() -> Vec<&'static str> {
-    Engine::known_detectors().map(Detector::name).collect()
+    was.reload(files, ground.catalogue, ground.detectors, ground.now)
 }
 
 pub(crate) fn load_files(
     files: Vec<PolicyFile>,
-    catalogue: &Catalogue,
-    now: Timestamp,
+    ground: Ground<'_>,
 ) -> Result<PolicySet, Vec<PolicyError>> {
-    PolicySet::load(files, catalogue, &detectors(), now)
+    PolicySet::load(files, ground.catalogue, ground.detectors, ground.now)
 }
 
 fn policies_of(set: &PolicySet) -> usize {
@@ -115,6 +118,13 @@ fn guard(current: &PolicySet, next: &PolicySet, folder: &PolicyFolder) -> Result
 }
 
 impl App {
+    /// Says no if the policies in the folder do not go with other DLP settings.
+    pub(crate) fn policies_fit(&self, dlp: &Dlp) -> Result<(), Vec<PolicyError>> {
+        let (catalogue, detectors) = (self.catalogue(), dlp.engine().names());
+        let ground = Ground { catalogue: &catalogue, detectors: &detectors, now: self.now() };
+        load(&self.policies.folder, Some(&self.policies.current()), ground).map(|_| ())
+    }
+
     /// Loads the folder anew, off the threads that serve requests. On any error the set in force
     /// stays, and the errors are kept to be shown.
     pub async fn reload_policies(
@@ -134,7 +144,10 @@ impl App {
         let policies = &self.policies;
         // Held while loading: a catalogue that changes meanwhile is bound after this, not lost.
         let _one_at_a_time = policies.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let loaded = load(&policies.folder, Some(&policies.current()), &self.catalogue(), now);
+        let dlp = self.dlp();
+        let (catalogue, detectors) = (self.catalogue(), dlp.engine().names());
+        let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };
+        let loaded = load(&policies.folder, Some(&policies.current()), ground);
         let taken = loaded.and_then(|(set, files)| {
             let current = policies.current.load_full();
             match reloading {
@@ -194,7 +207,9 @@ mod tests {
 
     fn set(text: &str) -> PolicySet {
         let file = PolicyFile { path: "test.cedar".to_owned(), text: text.to_owned() };
-        load_files(vec![file], &Catalogue::default(), Timestamp::default()).unwrap()
+        let catalogue = Catalogue::default();
+        let ground = Ground { catalogue: &catalogue, detectors: &[], now: Timestamp::default() };
+        load_files(vec![file], ground).unwrap()
     }
 
     fn permits(count: usize) -> PolicySet {

@@ -5,7 +5,9 @@ use std::{net::IpAddr, sync::Arc};
 use portcullis_core::{
     audit::RecordedDecision,
     clock::Timestamp,
-    dlp::{Action, Category, Detector, Direction, Engine, Finding, Findings, FingerprintKey},
+    dlp::{
+        Action, Category, Detector, Direction, Engine, Finding, Findings, FingerprintKey, Subject,
+    },
     policy::{
         Cause, DLP_DEFAULT, Decision, DlpFacts, Errored, Examined, Explain, Known, Obligation,
         Phase, PolicySet, Principal, Question, Shadow, Verdict,
@@ -87,6 +89,8 @@ struct Looked {
     detectors: Vec<String>,
     count: i64,
     max_severity: i64,
+    /// Image and audio blocks.
+    media: i64,
     /// The findings, when it was the engine that looked.
     findings: Option<Findings>,
 }
@@ -124,19 +128,24 @@ impl Court<'_> {
     }
 
     fn look(&self, case: &Case) -> Result<(Looked, Option<Looked>), String> {
-        let input = self.found(case.dlp.as_deref(), Some(&case.input), "the input")?;
+        let input = self.found(case, case.dlp.as_deref(), Some(&case.input), "the input")?;
         let output = match case.phase {
             Phase::Request => None,
             Phase::Response => {
                 let given = case.dlp_output.as_deref();
-                Some(self.found(given, case.output.as_ref(), "the result")?)
+                Some(self.found(case, given, case.output.as_ref(), "the result")?)
             }
         };
         Ok((input, output))
     }
 
+    fn subject(&self, case: &Case) -> Subject {
+        Subject::of(self.key.clone()).calling(case.tool.id.as_str())
+    }
+
     fn found(
         &self,
+        case: &Case,
         given: Option<&[String]>,
         value: Option<&Value>,
         what: &str,
@@ -144,11 +153,12 @@ impl Court<'_> {
         match (given, value) {
             (Some(names), _) => Ok(told(names)),
             (None, None) => Ok(nothing()),
-            (None, Some(value)) => match self.engine.scan(value, self.key) {
+            (None, Some(value)) => match self.engine.scan_for(value, &self.subject(case)) {
                 Ok(findings) => Ok(Looked {
                     detectors: findings.detectors().into_iter().map(str::to_owned).collect(),
                     count: i64::try_from(findings.count()).unwrap_or(i64::MAX),
                     max_severity: findings.max_severity(),
+                    media: findings.media().into(),
                     findings: Some(findings),
                 }),
                 Err(error) => Err(format!("{what} could not be scanned: {error}")),
@@ -169,7 +179,7 @@ impl Court<'_> {
         let Some(findings) = &looked.findings else { return judged };
         let chosen = |finding: &Finding| {
             let default = self.engine.default_action(finding, direction);
-            let owed = obligations.iter().any(|owed| owed.redacts(direction, finding.detector()));
+            let owed = obligations.iter().any(|owed| owed.redacts(direction, finding));
             if owed { default.max(Action::Redact) } else { default }
         };
         let worst = findings.iter().map(chosen).max();
@@ -177,12 +187,17 @@ impl Court<'_> {
         match worst {
             Some(Action::Block) => blocked(&mut judged, findings, chosen),
             Some(Action::Redact) if case.phase == Phase::Request => {
-                let masked = |finding: &Finding| chosen(finding) == Action::Redact;
-                let input = self.engine.redact(case.input.clone(), findings, masked);
+                let mask = |finding: &Finding| {
+                    let asked = obligations.iter().find_map(|owed| owed.mask(direction, finding));
+                    let mask = asked.unwrap_or_else(|| self.engine.default_mask(finding));
+                    (chosen(finding) == Action::Redact).then_some(mask)
+                };
+                let schema = Some(&case.tool.definition.input_schema);
+                let input = self.engine.redact(case.input.clone(), findings, schema, mask);
                 if !case.tool.violations(&input).is_empty() {
-                    let owed = obligations.iter().find(|owed| {
-                        findings.iter().any(|found| owed.redacts(direction, found.detector()))
-                    });
+                    let owed = obligations
+                        .iter()
+                        .find(|owed| findings.iter().any(|found| owed.redacts(direction, found)));
                     no_longer_fits(&mut judged, owed);
                 }
             }
@@ -233,6 +248,7 @@ fn question<'a>(
         detectors,
         count: looked.count,
         max_severity: looked.max_severity,
+        media: looked.media,
     };
     Question {
         principal: &case.principal,
@@ -251,7 +267,7 @@ fn question<'a>(
 }
 
 fn nothing() -> Looked {
-    Looked { detectors: Vec::new(), count: 0, max_severity: 0, findings: None }
+    Looked { detectors: Vec::new(), count: 0, max_severity: 0, media: 0, findings: None }
 }
 
 /// Findings that the asker imagines, as grave as their detectors.
@@ -265,6 +281,7 @@ fn told(names: &[String]) -> Looked {
         detectors: names.to_vec(),
         count: i64::try_from(names.len()).unwrap_or(i64::MAX),
         max_severity: names.iter().map(grave).max().unwrap_or(0),
+        media: 0,
         findings: None,
     }
 }

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use portcullis_core::{
-    clock::Timestamp,
-    policy::{Catalogue, Changes, PolicyError, PolicyFile, PolicySet},
+    policy::{Changes, PolicyError, PolicyFile, PolicySet},
     refusal::Violation,
 };
 
 use super::request::{Base, Draft};
-use crate::policies::reloaded;
+use crate::policies::{Ground, reloaded};
 
 /// What a draft may begin with, read from where it is kept.
 pub(crate) enum Origins {
@@ -30,16 +29,15 @@ pub(crate) fn drafted(
     draft: &Draft,
     live: &Arc<PolicySet>,
     origins: Origins,
-    catalogue: &Catalogue,
-    now: Timestamp,
+    ground: Ground<'_>,
 ) -> Result<Arc<PolicySet>, Vec<Violation>> {
     let told = |errors: Vec<PolicyError>| -> Vec<Violation> {
         errors.iter().take(100).map(|error| told(draft, error)).collect()
     };
     let base = match origins {
         Origins::Live => Arc::clone(live),
-        Origins::Empty => Arc::new(live.emptied(now)),
-        Origins::Kept(files) => Arc::new(reloaded(live, files, catalogue, now).map_err(told)?),
+        Origins::Empty => Arc::new(live.emptied(ground.now)),
+        Origins::Kept(files) => Arc::new(reloaded(live, files, ground).map_err(told)?),
     };
     if draft.is_base() {
         return Ok(base);
@@ -52,7 +50,7 @@ pub(crate) fn drafted(
         remove: draft.remove.iter().cloned().collect(),
         statuses: draft.set_status.iter().cloned().collect(),
     };
-    base.draft(&changes, now).map(Arc::new).map_err(told)
+    base.draft(&changes, ground.now).map(Arc::new).map_err(told)
 }
 
 /// An error of a draft, at the place of the request it stands in.

@@ -20,7 +20,10 @@ use super::{
     request::refusal,
     sets::{Origins, drafted},
 };
-use crate::{Declared, policies::load_files};
+use crate::{
+    Declared,
+    policies::{Ground, load_files},
+};
 
 /// The org of those who are only imagined.
 const ORG: &str = "org_simulated";
@@ -128,9 +131,13 @@ impl Workbench {
         json!({ "items": told.collect::<Vec<_>>() })
     }
 
+    const fn ground<'a>(&'a self, detectors: &'a [&'a str]) -> Ground<'a> {
+        Ground { catalogue: &self.catalogue, detectors, now: self.now }
+    }
+
     /// Loads policies, checked against the tools. Gives every error.
     pub fn load(&self, files: Vec<PolicyFile>) -> Result<Arc<PolicySet>, Vec<PolicyError>> {
-        load_files(files, &self.catalogue, self.now).map(Arc::new)
+        load_files(files, self.ground(&self.dlp.names())).map(Arc::new)
     }
 
     /// Answers hypothetical calls as the API would, with `live` as the set in force. Recorded
@@ -157,7 +164,7 @@ impl Workbench {
             super::Base::Empty => Origins::Empty,
             super::Base::Live | super::Base::Kept(_) => Origins::Live,
         };
-        let candidate = drafted(&simulation.draft, live, origins, &self.catalogue, self.now)
+        let candidate = drafted(&simulation.draft, live, origins, self.ground(&self.dlp.names()))
             .map_err(refusal)?;
         let sets = Sets { live: Arc::clone(live), candidate, baseline };
         let mut cases = Vec::with_capacity(asks.len());

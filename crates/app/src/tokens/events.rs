@@ -37,7 +37,7 @@ impl App {
             }),
             governance: None,
             outcome: Outcome::success(Executed::Yes),
-            detached: origin.detached(&*self.random).keep("actor_name", name, &*self.random).keep(
+            detached: origin.detached(self).keep("actor_name", name, &*self.random).keep(
                 "label",
                 label,
                 &*self.random,

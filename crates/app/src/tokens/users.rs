@@ -100,7 +100,7 @@ impl App {
             }),
             governance: None,
             outcome: Outcome::success(Executed::Yes),
-            detached: origin.detached(&*self.random),
+            detached: origin.detached(self),
         }
     }
 }

@@ -1,14 +1,16 @@
 //! The answer on its way out: mapping, DLP, response policies, redaction.
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
 
 use super::{
     Cleared, Permitted, Scanned, ToolCall, count_of,
     inputs::{inputs, pointers},
-    ruling::{Asker, Denial, Ruling, action, block_reason},
+    ruling::{Asker, Denial, Ruling, action, block_reason, masked},
 };
 use crate::{
-    dlp::{Action, Direction, Engine, FingerprintKey},
+    dlp::{Action, Direction, Engine, Subject},
     policy::{DlpFacts, Phase, PolicySet, Question, Verdict},
 };
 
@@ -56,15 +58,33 @@ impl Answer {
         if self.structured { Some(&self.result) } else { self.result.get("structuredContent") }
     }
 
-    /// Looks through the answer. Says no to what cannot be looked through within its budget.
-    pub fn scan(self, engine: &Engine, key: &FingerprintKey) -> Result<Scanned<Self>, Denial> {
-        match engine.scan(&self.result, key) {
-            Ok(findings) => Ok(Scanned { inner: self, findings }),
-            Err(unscannable) => {
-                let reason = format!("the result could not be scanned: {unscannable}");
-                Err(Denial::new(Ruling::unscannable(), reason).because_of_dlp(Direction::Output))
+    /// The schema of the whole answer, given that of its structured content.
+    fn schema_of_all<'a>(&self, structured: &'a Value) -> Cow<'a, Value> {
+        if self.structured {
+            return Cow::Borrowed(structured);
+        }
+        let mut all = json!({ "properties": { "structuredContent": structured } });
+        // Its references are those of its own root.
+        for definitions in ["$defs", "definitions"] {
+            if let (Some(own), Some(all)) = (structured.get(definitions), all.as_object_mut()) {
+                all.insert(definitions.to_owned(), own.clone());
             }
         }
+        Cow::Owned(all)
+    }
+
+    /// Looks through the answer. Says no to what cannot be looked through within its budget.
+    pub fn scan(self, engine: &Engine, subject: &Subject) -> Result<Scanned<Self>, Denial> {
+        match engine.scan_for(&self.result, subject) {
+            Ok(findings) => Ok(Scanned { inner: self, findings }),
+            Err(unscannable) => Err(Denial::unscannable(Direction::Output, &unscannable)),
+        }
+    }
+}
+
+impl AsRef<Value> for Scanned<Answer> {
+    fn as_ref(&self) -> &Value {
+        &self.inner.result
     }
 }
 
@@ -98,12 +118,14 @@ impl Scanned<Answer> {
                 detectors: &input_detectors,
                 count: count_of(&call.findings),
                 max_severity: call.findings.max_severity(),
+                media: call.findings.media().into(),
             },
             output: self.inner.object(),
             dlp_output: Some(DlpFacts {
                 detectors: &detectors,
                 count: count_of(&self.findings),
                 max_severity: self.findings.max_severity(),
+                media: self.findings.media().into(),
             }),
             time: asker.time,
             source_ip: asker.source_ip,
@@ -136,7 +158,12 @@ impl Scanned<Answer> {
 
 impl Permitted<Answer> {
     /// Fulfils what policy and the DLP defaults ask for: withholds the answer, or masks it.
-    pub fn fulfil(self, engine: &Engine) -> Result<Cleared<Answer>, Denial> {
+    /// Masked structured content fits the schema that the tool declares for it, where it can.
+    pub fn fulfil(
+        self,
+        engine: &Engine,
+        call: &Cleared<ToolCall>,
+    ) -> Result<Cleared<Answer>, Denial> {
         let Self { inner: mut answer, findings, obligations, mut ruling } = self;
         let chosen = |finding: &_| action(engine, finding, Direction::Output, &obligations);
         ruling.note(&findings, Direction::Output, chosen);
@@ -146,8 +173,10 @@ impl Permitted<Answer> {
             return Err(Denial::new(ruling, reason).because_of_dlp(Direction::Output));
         }
         if findings.iter().any(|finding| chosen(finding) == Action::Redact) {
-            let masked = |finding: &_| chosen(finding) == Action::Redact;
-            answer.result = engine.redact(answer.result, &findings, masked);
+            let mask = |finding: &_| masked(engine, finding, Direction::Output, &obligations);
+            let declared = call.tool().definition.output_schema.as_ref();
+            let schema = declared.map(|schema| answer.schema_of_all(schema));
+            answer.result = engine.redact(answer.result, &findings, schema.as_deref(), mask);
         }
         Ok(Cleared { inner: answer, findings, obligations, ruling })
     }

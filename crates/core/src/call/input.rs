@@ -8,10 +8,10 @@ use super::{
     Cleared, Limiter, Permitted, Scanned, count_of,
     inputs::{inputs, pointers},
     limits::Taken,
-    ruling::{Asker, Denial, Ruling, action, block_reason},
+    ruling::{Asker, Denial, Ruling, action, block_reason, masked},
 };
 use crate::{
-    dlp::{Action, Direction, Engine, Finding, FingerprintKey},
+    dlp::{Action, Direction, Engine, Finding, Subject},
     policy::{DlpFacts, Obligation, Phase, PolicySet, Question, Verdict},
     refusal::{Refusal, Violation},
     tool::Tool,
@@ -37,14 +37,23 @@ impl ToolCall {
     }
 
     /// Looks through the input. Says no to what cannot be looked through within its budget.
-    pub fn scan(self, engine: &Engine, key: &FingerprintKey) -> Result<Scanned<Self>, Denial> {
-        match engine.scan(&self.input, key) {
+    pub fn scan(self, engine: &Engine, subject: &Subject) -> Result<Scanned<Self>, Denial> {
+        match engine.scan_for(&self.input, subject) {
             Ok(findings) => Ok(Scanned { inner: self, findings }),
-            Err(unscannable) => {
-                let reason = format!("the input could not be scanned: {unscannable}");
-                Err(Denial::new(Ruling::unscannable(), reason).because_of_dlp(Direction::Input))
-            }
+            Err(unscannable) => Err(Denial::unscannable(Direction::Input, &unscannable)),
         }
+    }
+
+    /// The tool that is called.
+    #[must_use]
+    pub const fn tool(&self) -> &Arc<Tool> {
+        &self.tool
+    }
+}
+
+impl AsRef<Value> for Scanned<ToolCall> {
+    fn as_ref(&self) -> &Value {
+        &self.inner.input
     }
 }
 
@@ -67,6 +76,7 @@ impl Scanned<ToolCall> {
                 detectors: &detectors,
                 count: count_of(&self.findings),
                 max_severity: self.findings.max_severity(),
+                media: self.findings.media().into(),
             },
             output: None,
             dlp_output: None,
@@ -116,25 +126,27 @@ impl Permitted<ToolCall> {
         let Self { inner: ToolCall { tool, input, bytes }, findings, obligations, mut ruling } =
             self;
         let chosen = |finding: &_| action(engine, finding, Direction::Input, &obligations);
+        let schema = Some(&tool.definition.input_schema);
         ruling.note(&findings, Direction::Input, chosen);
         if findings.iter().any(|finding| chosen(finding) == Action::Block) {
             let reason = block_reason(&findings, Direction::Input, chosen);
             ruling.decided_by_default();
             return Err(Denial::new(ruling, reason).because_of_dlp(Direction::Input));
         }
-        let masked = findings.iter().any(|finding| chosen(finding) == Action::Redact);
-        let input = if masked {
-            engine.redact(input, &findings, |finding| chosen(finding) == Action::Redact)
+        let is_masked = findings.iter().any(|finding| chosen(finding) == Action::Redact);
+        let input = if is_masked {
+            let mask = |finding: &_| masked(engine, finding, Direction::Input, &obligations);
+            engine.redact(input, &findings, schema, mask)
         } else {
             input
         };
         let call = ToolCall { tool, input, bytes };
-        let violations = if masked { call.tool.violations(&call.input) } else { Vec::new() };
+        let violations = if is_masked { call.tool.violations(&call.input) } else { Vec::new() };
         if violations.is_empty() {
             Ok(Cleared { inner: call, findings, obligations, ruling })
         } else {
             let owed = obligations.iter().find(|obligation| {
-                let masks = |f: &Finding| obligation.redacts(Direction::Input, f.detector());
+                let masks = |f: &Finding| obligation.redacts(Direction::Input, f);
                 findings.iter().any(masks)
             });
             Err(no_longer_fits(ruling, owed, &violations))

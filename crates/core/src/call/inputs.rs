@@ -80,9 +80,10 @@ fn principal(question: &Question<'_>) -> Value {
 }
 
 fn keep_dlp(kept: &mut Map<String, Value>, name: &str, facts: &DlpFacts<'_>) {
-    if facts.count > 0 {
+    if facts.count > 0 || facts.media > 0 {
         let facts = json!({
             "findings": facts.detectors, "count": facts.count, "max_severity": facts.max_severity,
+            "media": facts.media,
         });
         kept.insert(name.to_owned(), facts);
     }
@@ -194,7 +195,7 @@ mod tests {
             roles: vec!["member".to_owned()],
             ..Identity::new(PrincipalKind::User, "ana".to_owned(), "org".to_owned())
         };
-        let nothing = DlpFacts { detectors: &[], count: 0, max_severity: 0 };
+        let nothing = DlpFacts { detectors: &[], count: 0, max_severity: 0, media: 0 };
         let question = Question {
             principal: &Principal::new(identity),
             tool: &tool,

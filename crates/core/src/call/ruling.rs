@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     audit::{DlpFinding, DlpResult},
     clock::Timestamp,
-    dlp::{Action, Direction, Engine, Finding, Findings},
+    dlp::{Action, Direction, Engine, Finding, Findings, Mask, Unscannable},
     policy::{Decision, Named, Notice, Obligation, Principal, Shadow},
     refusal::Refusal,
 };
@@ -112,7 +112,7 @@ impl Ruling {
                 continue;
             }
             self.findings.push(DlpFinding {
-                action: action_name(action),
+                action: action.as_str(),
                 count: finding.count(),
                 detector: finding.detector().to_owned(),
                 fingerprints: finding
@@ -160,6 +160,17 @@ impl Denial {
         self
     }
 
+    /// Nobody could look through what was to pass in this direction.
+    #[must_use]
+    pub fn unscannable(direction: Direction, why: &Unscannable) -> Self {
+        let what = match direction {
+            Direction::Input => "input",
+            Direction::Output => "result",
+        };
+        let reason = format!("the {what} could not be scanned: {why}");
+        Self::new(Ruling::unscannable(), reason).because_of_dlp(direction)
+    }
+
     /// Makes it a denial because of what DLP found.
     pub(super) fn because_of_dlp(mut self, direction: Direction) -> Self {
         self.ruling.dlp_result = DlpResult::Blocked;
@@ -199,11 +210,26 @@ pub(super) fn action(
     obligations: &[Obligation],
 ) -> Action {
     let default = engine.default_action(finding, direction);
-    if obligations.iter().any(|obligation| obligation.redacts(direction, finding.detector())) {
+    if obligations.iter().any(|obligation| obligation.redacts(direction, finding)) {
         default.max(Action::Redact)
     } else {
         default
     }
+}
+
+/// How a finding is masked, if it is: as the first obligation that names its detector says, or
+/// as the settings do.
+pub(super) fn masked(
+    engine: &Engine,
+    finding: &Finding,
+    direction: Direction,
+    obligations: &[Obligation],
+) -> Option<Mask> {
+    if action(engine, finding, direction, obligations) != Action::Redact {
+        return None;
+    }
+    let asked = obligations.iter().find_map(|obligation| obligation.mask(direction, finding));
+    Some(asked.unwrap_or_else(|| engine.default_mask(finding)))
 }
 
 /// The reason of a block by `dlp-default`: the kinds that were found, never the values.
@@ -227,13 +253,5 @@ const fn stage(direction: Direction) -> &'static str {
     match direction {
         Direction::Input => "input",
         Direction::Output => "output",
-    }
-}
-
-const fn action_name(action: Action) -> &'static str {
-    match action {
-        Action::Flag => "flag",
-        Action::Redact => "redact",
-        Action::Block => "block",
     }
 }

@@ -5,6 +5,12 @@ use serde_json::Value;
 
 use crate::token;
 
+mod coins;
+mod numbers;
+
+pub(super) use coins::*;
+pub(super) use numbers::*;
+
 /// Whether the last digit is the Luhn check digit of those before it (ISO/IEC 7812-1).
 pub(super) fn luhn(digits: &[u8]) -> bool {
     let sum: u32 = digits

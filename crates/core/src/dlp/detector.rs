@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::kinds::Category;
+use super::{context, kinds::Category};
 
 /// One kind of sensitive text: how it is recognised and what makes it certain.
 #[derive(Debug)]
@@ -58,7 +58,28 @@ pub(super) enum Shape {
     At(fn(&[u8], usize) -> Option<Range<usize>>),
     /// Wakes at every run of digit groups: what is found in the run.
     Digits(fn(&[u8], &DigitRun) -> Vec<Range<usize>>),
+    /// Layouts of characters, as [`layouts`](super::layouts) reads them.
+    Number {
+        /// Layouts that are telling by themselves: they wake at their first digits.
+        alone: &'static [&'static str],
+        /// Layouts that could be anything: only looked for beside the context words.
+        named: &'static [&'static str],
+    },
+    /// Wakes at every literal: given the text and where the literal stands, what is found.
+    Around {
+        /// Lower-case literals; found in any case.
+        literals: &'static [&'static str],
+        /// What is found.
+        find: fn(&[u8], Range<usize>) -> Option<Range<usize>>,
+    },
+    /// Wakes at every long run of letters and digits, and takes all of it.
+    Run,
+    /// Wakes at every run of hex digits with at least five colons, and takes all of it.
+    Colons,
 }
+
+/// Evidence, in bits, that a layout is worth which is telling by itself.
+pub(super) const ALONE_BITS: i32 = 10;
 
 /// Which characters may not touch a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +110,8 @@ pub(super) struct Candidate<'a> {
     pub(super) text: &'a [u8],
     /// Where in it the match is.
     pub(super) range: Range<usize>,
+    /// The nearest key above the text.
+    pub(super) key: Option<&'a [u8]>,
 }
 
 impl Candidate<'_> {
@@ -141,6 +164,25 @@ impl Detector {
     #[must_use]
     pub fn negatives(&self) -> &'static [&'static str] {
         self.negatives
+    }
+}
+
+impl Detector {
+    /// The lower-case literals that wake it.
+    pub(super) fn literals(&self) -> Vec<String> {
+        match self.shape {
+            Shape::Pattern { literals, .. }
+            | Shape::Beside { literals, .. }
+            | Shape::Around { literals, .. } => literals.iter().map(|l| (*l).to_owned()).collect(),
+            Shape::Number { named: [], .. }
+            | Shape::At(_)
+            | Shape::Digits(_)
+            | Shape::Run
+            | Shape::Colons => Vec::new(),
+            Shape::Number { .. } => {
+                self.context.iter().flat_map(|word| context::spellings(word)).collect()
+            }
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use super::detector::DigitRun;
 /// Text is weighed in blocks of this many bytes.
 const BLOCK: usize = 16;
 
-/// A block with fewer digits than this is skipped. Nine digits in groups, the shortest number
-/// of interest, put this many into one of the two blocks they can fall into.
+/// Two blocks side by side with fewer digits than this are skipped. The shortest number of
+/// interest has five digits within the length of one block.
 const DENSE: u8 = 5;
 
 /// How far before a dense block a run may begin and still be of interest.
@@ -17,34 +17,58 @@ const LEAD: usize = 24;
 /// Groups beyond this are another run: no number anyone cares for has more.
 const MAX_GROUPS: usize = 48;
 
-/// Calls `each` with every run of digit groups that has a dense block, in order.
+/// Calls `each` with every run of digit groups near which digits are dense, in order.
 pub(super) fn each_run(text: &[u8], range: Range<usize>, mut each: impl FnMut(&DigitRun)) {
     let mut run = DigitRun::default();
     let mut done = range.start;
-    let blocks = text.get(range.clone()).unwrap_or_default().chunks(BLOCK);
-    for (start, block) in (range.start..).step_by(BLOCK).zip(blocks) {
-        let end = start + block.len();
-        if end <= done || count_digits(block) < DENSE {
-            continue;
+    each_dense(
+        text,
+        range.clone(),
+        DENSE,
+        |byte| byte.wrapping_sub(b'0') < 10,
+        |start, end| {
+            if end <= done {
+                return;
+            }
+            let mut at = run_start(text, start.saturating_sub(LEAD).max(done), done);
+            while at < end {
+                at = match text.get(at) {
+                    Some(byte) if byte.is_ascii_digit() => {
+                        let after = fill(text, at, range.end, &mut run);
+                        each(&run);
+                        after
+                    }
+                    Some(_) | None => at + 1,
+                };
+            }
+            done = at;
+        },
+    );
+}
+
+/// Calls `each` with the bounds of every two blocks side by side that have at least `least` of
+/// the bytes that count.
+pub(super) fn each_dense(
+    text: &[u8],
+    range: Range<usize>,
+    least: u8,
+    counts: impl Fn(u8) -> bool + Copy,
+    mut each: impl FnMut(usize, usize),
+) {
+    let part = text.get(range.clone()).unwrap_or_default();
+    let mut before = (range.start, 0);
+    for (start, block) in (range.start..).step_by(BLOCK).zip(part.chunks(BLOCK)) {
+        let count = count(block, counts);
+        if before.1 + count >= least {
+            each(before.0, start + block.len());
         }
-        let mut at = run_start(text, start.saturating_sub(LEAD).max(done), done);
-        while at < end {
-            at = match text.get(at) {
-                Some(byte) if byte.is_ascii_digit() => {
-                    let after = fill(text, at, range.end, &mut run);
-                    each(&run);
-                    after
-                }
-                Some(_) | None => at + 1,
-            };
-        }
-        done = at;
+        before = (start, count);
     }
 }
 
 /// Written so that a whole block is counted at once.
-fn count_digits(block: &[u8]) -> u8 {
-    let ones = |bytes: &[u8]| bytes.iter().map(|byte| u8::from(byte.wrapping_sub(b'0') < 10)).sum();
+fn count(block: &[u8], counts: impl Fn(u8) -> bool) -> u8 {
+    let ones = |bytes: &[u8]| bytes.iter().map(|byte| u8::from(counts(*byte))).sum();
     match block.first_chunk::<BLOCK>() {
         Some(whole) => ones(whole),
         None => ones(block),
@@ -97,7 +121,7 @@ mod tests {
 
     #[test]
     fn groups_are_read_with_single_separators() {
-        assert_eq!(runs("a 4111-1111 22, 33x"), [vec!["4111", "1111", "22"]]);
+        assert_eq!(runs("a 4111-1111 22, 33x"), [vec!["4111", "1111", "22"], vec!["33"]]);
         assert_eq!(runs("a few words and 2 or 3 digits"), Vec::<Vec<String>>::new());
     }
 

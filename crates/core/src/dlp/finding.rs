@@ -1,11 +1,15 @@
 //! What a scan reports. A finding says where and what kind; it never holds the matched text.
 
-use std::{fmt, ops::Range};
+use std::{fmt, ops::Range, str::FromStr, sync::Arc};
 
 use aws_lc_rs::hmac;
 use zeroize::Zeroizing;
 
-use super::kinds::{Category, Likelihood};
+use super::{
+    Subject,
+    detector::NormalForm,
+    kinds::{Category, Likelihood},
+};
 
 /// The key under which matched values become fingerprints: one per org, so that equal values
 /// correlate inside an org and mean nothing outside it.
@@ -24,15 +28,49 @@ impl FingerprintKey {
 
     /// HMAC-SHA-256 over the detector's name and the normalised value, cut to 16 bytes.
     pub(super) fn fingerprint(&self, detector: &str, value: &[u8]) -> Fingerprint {
+        Fingerprint(self.tag(&[detector.as_bytes(), &[0], value]))
+    }
+
+    /// As [`fingerprint`](Self::fingerprint), of another domain and cut to 8 bytes: whoever sees
+    /// pseudonyms learns no fingerprint.
+    pub(super) fn pseudonym(&self, detector: &str, value: &[u8]) -> Pseudonym {
+        Pseudonym(self.tag(&[b"pseudonym", &[0], detector.as_bytes(), &[0], value]))
+    }
+
+    fn tag<const N: usize>(&self, parts: &[&[u8]]) -> [u8; N] {
         let mut context = hmac::Context::with_key(&self.key);
-        context.update(detector.as_bytes());
-        context.update(&[0]);
-        context.update(value);
-        let mut cut = [0; 16];
+        for part in parts {
+            context.update(part);
+        }
+        let mut cut = [0; N];
         for (into, byte) in cut.iter_mut().zip(context.sign().as_ref()) {
             *into = *byte;
         }
-        Fingerprint(cut)
+        cut
+    }
+}
+
+/// Stands for a value: the same within an org, meaningless outside it. Sixteen letters that make
+/// neither words nor numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pseudonym([u8; 8]);
+
+/// One letter for each half of a byte.
+const LETTERS: [char; 16] =
+    ['b', 'c', 'd', 'f', 'g', 'h', 'j', 'k', 'm', 'n', 'p', 'q', 'r', 's', 't', 'v'];
+
+impl Pseudonym {
+    /// Whether a text is a pseudonym.
+    pub(super) fn is_one(text: &str) -> bool {
+        text.len() == 16 && text.chars().all(|letter| LETTERS.contains(&letter))
+    }
+}
+
+impl fmt::Display for Pseudonym {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let halves = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        let letters: String = halves.filter_map(|half| LETTERS.get(usize::from(half))).collect();
+        f.write_str(&letters)
     }
 }
 
@@ -54,6 +92,22 @@ impl Fingerprint {
     }
 }
 
+impl FromStr for Fingerprint {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut bytes = [0; 16];
+        if text.len() != 2 * bytes.len() || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(());
+        }
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            let pair = text.get(2 * index..2 * index + 2).ok_or(())?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| ())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -69,24 +123,45 @@ impl fmt::Debug for Fingerprint {
 /// All matches of one detector in one key or one value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Finding {
-    pub(super) detector: &'static str,
+    pub(super) detector: Arc<str>,
     pub(super) category: Category,
+    pub(super) normal_form: NormalForm,
     pub(super) pointer: String,
-    /// The pointer with its keys as they are, for finding the place again. Never shown.
-    pub(super) target: String,
+    /// Which of the value's keys, texts and numbers it is, in document order.
+    pub(super) place: u32,
     pub(super) in_key: bool,
     pub(super) count: u32,
     pub(super) likelihood: Likelihood,
     pub(super) fingerprints: Vec<Fingerprint>,
-    /// Bytes of the original string that the matches cover, in order of discovery.
-    pub(super) spans: Vec<Range<usize>>,
+    /// What of the original string the matches cover, in order of discovery.
+    pub(super) spans: Vec<Span>,
+}
+
+/// A stretch of a string that a match covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Span {
+    /// Bytes of the string.
+    pub(super) range: Range<u32>,
+    /// Of the value's normal form; says whether two are equal within one scan.
+    pub(super) hash: u64,
+    pub(super) how: How,
+}
+
+/// How a match was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// As it stands there.
+    Plainly,
+    /// Decoded, or as a part of something that neighbours share; the first thousand of a place
+    /// with the pseudonym of what was read.
+    Otherwise(Option<Pseudonym>),
 }
 
 impl Finding {
     /// The detector's name, as policies use it.
     #[must_use]
     pub fn detector(&self) -> &str {
-        self.detector
+        &self.detector
     }
 
     /// The detector's category.
@@ -120,7 +195,13 @@ impl Finding {
         self.likelihood
     }
 
-    /// Keyed fingerprints of the distinct values that matched, in order of discovery.
+    /// What of the string the matches cover, in bytes and in order of discovery.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        self.spans.iter().map(|span| span.range.start as usize..span.range.end as usize)
+    }
+
+    /// Keyed fingerprints of the first 16 distinct values that matched, in order of discovery.
+    /// None in places beyond the first few thousand of a body.
     #[must_use]
     pub fn fingerprints(&self) -> &[Fingerprint] {
         &self.fingerprints
@@ -140,14 +221,44 @@ impl fmt::Debug for Finding {
 }
 
 /// What one scan found, in document order, one entry per detector and place.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Findings {
     list: Vec<Finding>,
+    media: u32,
+    /// For whom was scanned; kept for masking, if there is something to mask.
+    subject: Option<Subject>,
 }
 
 impl Findings {
-    pub(super) fn new(list: Vec<Finding>) -> Self {
-        Self { list }
+    pub(super) fn new(list: Vec<Finding>, subject: &Subject) -> Self {
+        let subject = (!list.is_empty()).then(|| subject.clone());
+        Self { list, media: 0, subject }
+    }
+
+    pub(super) fn with_media(self, media: u32) -> Self {
+        Self { media, ..self }
+    }
+
+    /// These and more, in document order again.
+    pub(super) fn and(mut self, more: Vec<Finding>, subject: &Subject) -> Self {
+        let media = self.media;
+        self.list.extend(more);
+        self.list.sort_by_key(|finding| finding.place);
+        Self::new(self.list, subject).with_media(media)
+    }
+
+    pub(super) fn list_mut(&mut self) -> &mut [Finding] {
+        &mut self.list
+    }
+
+    pub(super) fn subject(&self) -> Option<&Subject> {
+        self.subject.as_ref()
+    }
+
+    /// How many images, recordings and other media there are, which nothing looks into.
+    #[must_use]
+    pub fn media(&self) -> u32 {
+        self.media
     }
 
     /// The findings in document order.
@@ -170,7 +281,7 @@ impl Findings {
     /// The names of the detectors that matched, each once, sorted.
     #[must_use]
     pub fn detectors(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.list.iter().map(|finding| finding.detector).collect();
+        let mut names: Vec<&str> = self.list.iter().map(|finding| &*finding.detector).collect();
         names.sort_unstable();
         names.dedup();
         names

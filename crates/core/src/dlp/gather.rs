@@ -2,19 +2,42 @@
 
 use std::{
     borrow::Cow,
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, hash_map::RandomState},
+    hash::BuildHasher,
     ops::Range,
 };
 
 use super::{
-    body::{Body, Kind},
-    detector::{Detector, Shape},
-    finding::{Finding, Findings, Fingerprint, FingerprintKey},
+    Subject,
+    active::Active,
+    allow::{Allowlist, Occasion},
+    body::{Body, Kind, small},
+    detector::NormalForm,
+    finding::{Finding, Findings, Fingerprint, How, Pseudonym, Span},
     kinds::{Category, Likelihood},
-    redact,
+    mask, redact,
     scan::{Match, Scanner},
-    views::{Origin, Views},
+    views::{Origin, Origins, Views},
 };
+
+/// Distinct values beyond this many in one place are counted but have no fingerprint: whoever
+/// reads findings compares a few.
+const MAX_PRINTS: usize = 16;
+
+/// Places beyond this many have no fingerprints at all.
+const MAX_PRINTED: usize = 4096;
+
+/// Matches of one place that were read otherwise and have a pseudonym.
+const MAX_PSEUDONYMS: usize = 1024;
+
+/// What findings are made from.
+pub(super) struct Gather<'a> {
+    pub(super) scanner: &'a Scanner,
+    pub(super) allow: &'a Allowlist,
+    pub(super) body: &'a Body,
+    pub(super) views: &'a Views,
+    pub(super) subject: &'a Subject,
+}
 
 /// One finding in the making.
 struct Group {
@@ -22,147 +45,255 @@ struct Group {
     segment: u32,
     count: u32,
     likelihood: Likelihood,
-    spans: Vec<(Range<usize>, Fingerprint)>,
+    spans: Vec<Span>,
+    /// The first distinct values: their hashes, and where in the buffer they stand.
+    values: Vec<(u64, Range<usize>)>,
     /// What stands where, once something was read another way and may have been seen before.
-    seen: Option<HashSet<(usize, Fingerprint)>>,
+    seen: Option<HashSet<(u32, u64)>>,
 }
 
-/// Groups matches by detector and origin.
-pub(super) fn findings(
-    scanner: &Scanner,
-    body: &Body,
-    views: &Views,
-    mut matches: Vec<Match>,
-    key: &FingerprintKey,
-) -> Findings {
-    if matches.is_empty() {
-        return Findings::default();
-    }
-    drop_contained(scanner, &mut matches);
-    let mut groups: Vec<Group> = Vec::new();
-    let mut index: HashMap<(u32, u16), usize> = HashMap::new();
-    // Segments that hold something certain by themselves; their neighbours are no part of it.
-    let mut certain: HashSet<u32> = HashSet::new();
-    for found in matches {
-        let Some(active) = scanner.active.get(usize::from(found.active)) else { continue };
-        let origins = views.origins(body, found.segment, &found.range);
-        if origins.iter().any(|origin| origin.is_cut) && !may_be_cut(active.detector, &found)
-            || origins.iter().any(|origin| origin.is_cut && certain.contains(&origin.segment))
-        {
-            continue;
-        }
-        let value = active.detector.normal_form.apply(body.slice(found.range.clone()));
-        let print = key.fingerprint(active.detector.name, &value);
-        for origin in origins {
-            if !origin.is_cut && found.likelihood == Likelihood::VeryLikely {
-                certain.insert(origin.segment);
-            }
-            let place = *index.entry((origin.segment, found.active)).or_insert_with(|| {
-                groups.push(Group::new(found.active, origin.segment, found.likelihood));
-                groups.len() - 1
-            });
-            if let Some(group) = groups.get_mut(place) {
-                group.add(origin, print, found.likelihood);
-            }
-        }
-    }
-    groups.sort_by_key(|group| (group.segment, group.active));
-    let masked = masked_keys(scanner, body, &groups);
-    Findings::new(
-        groups.into_iter().filter_map(|group| group.finding(scanner, body, &masked)).collect(),
-    )
+/// A match and the hash of its normal form.
+struct Valued<'a> {
+    found: &'a Match,
+    active: &'a Active,
+    hash: u64,
 }
 
-/// Neighbours make words by chance; only what proves itself counts when it is cut.
-fn may_be_cut(detector: &Detector, found: &Match) -> bool {
-    let is_provable = match detector.category {
-        Category::Secret | Category::Financial => true,
-        Category::NationalId | Category::Contact | Category::Network | Category::Health => false,
-    };
-    is_provable && found.likelihood == Likelihood::VeryLikely
+/// The groups, and where each is.
+#[derive(Default)]
+struct Groups {
+    list: Vec<Group>,
+    index: HashMap<(u32, u16), usize>,
+    last: Option<((u32, u16), usize)>,
+    hasher: RandomState,
 }
 
-impl Group {
-    fn new(active: u16, segment: u32, likelihood: Likelihood) -> Group {
-        Group { active, segment, count: 0, likelihood, spans: Vec::new(), seen: None }
-    }
-
-    /// Counts a match, unless it is one that was seen already, read another way.
-    fn add(&mut self, origin: Origin, print: Fingerprint, likelihood: Likelihood) {
-        if origin.is_read_otherwise {
-            let known = || self.spans.iter().map(|(span, print)| (span.start, *print)).collect();
-            if !self.seen.get_or_insert_with(known).insert((origin.inside.start, print)) {
-                return;
+impl Gather<'_> {
+    /// Groups matches by detector and origin.
+    pub(super) fn findings(&self, mut matches: Vec<Match>) -> Findings {
+        if matches.is_empty() {
+            return Findings::default();
+        }
+        drop_contained(self.scanner, &mut matches);
+        let mut groups = Groups::default();
+        let mut cut = Vec::new();
+        for found in &matches {
+            let Some(valued) = self.valued(&groups.hasher, found) else { continue };
+            match self.views.origins(self.body, found.segment, &found.range) {
+                Origins::One(origin) => self.take(&mut groups, &valued, origin),
+                Origins::Parts(parts) => cut.push((valued, parts)),
             }
         }
-        self.count += 1;
-        self.likelihood = self.likelihood.max(likelihood);
-        self.spans.push((origin.inside, print));
+        self.take_cut(&mut groups, cut);
+        let mut groups = groups.list;
+        groups.sort_by_key(|group| (group.segment, group.active));
+        let mut findings = Vec::with_capacity(groups.len());
+        for group in groups {
+            let is_printed = findings.len() < MAX_PRINTED;
+            findings.extend(self.finding(group, is_printed));
+        }
+        point(self.body, &mut findings);
+        Findings::new(findings, self.subject)
     }
 
-    fn finding(
-        self,
-        scanner: &Scanner,
-        body: &Body,
-        masked: &HashMap<u32, Vec<u8>>,
-    ) -> Option<Finding> {
-        let detector = scanner.active.get(usize::from(self.active))?.detector;
-        let segment = body.segment(self.segment)?;
-        let shown =
-            |node, key| masked.get(&node).map_or(Cow::Borrowed(key), |m| Cow::Owned(m.clone()));
-        let target = body.pointer(segment.node, |_, key| Cow::Borrowed(key));
-        Some(Finding {
-            detector: detector.name,
-            category: detector.category,
-            pointer: if masked.is_empty() {
-                target.clone()
-            } else {
-                body.pointer(segment.node, shown)
+    fn valued<'a>(&'a self, hasher: &RandomState, found: &'a Match) -> Option<Valued<'a>> {
+        let active = self.scanner.active.get(usize::from(found.active))?;
+        let hash = hash_of(hasher, active.normal_form, self.body.slice(found.range.clone()));
+        Some(Valued { found, active, hash })
+    }
+
+    /// The normal form of what stands in a range of the buffer.
+    fn value(&self, active: &Active, range: &Range<usize>) -> Vec<u8> {
+        active.normal_form.apply(self.body.slice(range.clone()))
+    }
+
+    fn print(&self, active: &Active, range: &Range<usize>) -> Fingerprint {
+        self.subject.key.fingerprint(&active.name, &self.value(active, range))
+    }
+
+    fn take(&self, groups: &mut Groups, valued: &Valued<'_>, origin: Origin) {
+        if self.is_allowed(valued, origin.segment) {
+            return;
+        }
+        let pseudonym = || {
+            let value = self.value(valued.active, &valued.found.range);
+            self.subject.key.pseudonym(&valued.active.name, &value)
+        };
+        groups.of(valued.found, origin.segment).add(valued, &origin, pseudonym);
+    }
+
+    /// Matches that neighbours share. Neighbours make words by chance; only what proves itself
+    /// counts when it is cut, and not where a part holds something certain by itself.
+    fn take_cut(&self, groups: &mut Groups, cut: Vec<(Valued<'_>, Vec<Origin>)>) {
+        if cut.is_empty() {
+            return;
+        }
+        let is_certain = |group: &&Group| group.likelihood == Likelihood::VeryLikely;
+        let certain: HashSet<u32> =
+            groups.list.iter().filter(is_certain).map(|group| group.segment).collect();
+        for (valued, parts) in cut {
+            let is_part = parts.iter().any(|part| certain.contains(&part.segment));
+            if is_part || !may_be_cut(valued.active, valued.found) {
+                continue;
+            }
+            for part in parts {
+                self.take(groups, &valued, part);
+            }
+        }
+    }
+
+    fn is_allowed(&self, valued: &Valued<'_>, segment: u32) -> bool {
+        if self.allow.is_empty() {
+            return false;
+        }
+        let Valued { found, active, .. } = valued;
+        let node = self.body.segment(segment).map(|segment| segment.node);
+        self.allow.permits(&Occasion {
+            detector: &active.name,
+            tool: self.subject.tool.as_deref(),
+            value: self.body.slice(found.range.clone()),
+            pointer: &|| {
+                node.map(|node| self.body.pointer(node, |_, key| Cow::Borrowed(key)))
+                    .unwrap_or_default()
             },
-            target,
+            fingerprint: &|| self.print(active, &found.range),
+        })
+    }
+
+    fn finding(&self, group: Group, is_printed: bool) -> Option<Finding> {
+        let active = self.scanner.active.get(usize::from(group.active))?;
+        let segment = self.body.segment(group.segment)?;
+        let printed = group.values.iter().take(if is_printed { MAX_PRINTS } else { 0 });
+        let prints = printed.map(|(_, range)| self.print(active, range));
+        Some(Finding {
+            detector: active.name.clone(),
+            category: active.category,
+            normal_form: active.normal_form,
+            pointer: String::new(),
+            place: group.segment,
             in_key: segment.kind == Kind::Key,
-            count: self.count,
-            likelihood: self.likelihood,
-            fingerprints: distinct(&self.spans),
-            spans: self.spans.into_iter().map(|(span, _)| span).collect(),
+            count: group.count,
+            likelihood: group.likelihood,
+            fingerprints: prints.collect(),
+            spans: group.spans,
         })
     }
 }
 
-/// Each fingerprint once, in order of discovery.
-fn distinct(spans: &[(Range<usize>, Fingerprint)]) -> Vec<Fingerprint> {
-    if let [(_, only)] = spans {
-        return vec![*only];
+/// Gives findings their pointers. Keys that matched are masked in them.
+pub(super) fn point(body: &Body, findings: &mut [Finding]) {
+    let masked = masked_keys(body, findings);
+    for finding in findings {
+        let Some(segment) = body.segment(finding.place) else { continue };
+        finding.pointer = body.pointer(segment.node, |node, key| {
+            masked.get(&node).map_or(Cow::Borrowed(key), |key| Cow::Borrowed(key.as_bytes()))
+        });
     }
-    let mut known = HashSet::with_capacity(spans.len());
-    let prints = spans.iter().map(|(_, print)| *print);
-    prints.filter(|print| known.insert(*print)).collect()
 }
 
 /// The keys that matched, by node, with their matches masked.
-fn masked_keys(scanner: &Scanner, body: &Body, groups: &[Group]) -> HashMap<u32, Vec<u8>> {
-    let mut spans: HashMap<u32, Vec<(Range<usize>, &str)>> = HashMap::new();
-    for group in groups {
-        let Some(active) = scanner.active.get(usize::from(group.active)) else { continue };
-        if body.segment(group.segment).is_some_and(|segment| segment.kind == Kind::Key) {
-            let found = group.spans.iter().map(|(span, _)| (span.clone(), active.detector.name));
-            spans.entry(group.segment).or_default().extend(found);
-        }
+fn masked_keys(body: &Body, findings: &[Finding]) -> HashMap<u32, String> {
+    let mut spans: HashMap<u32, Vec<redact::Replacement<'_>>> = HashMap::new();
+    for finding in findings.iter().filter(|finding| finding.in_key) {
+        let replacements = finding.spans.iter().map(|span| redact::Replacement {
+            span: span.range.clone(),
+            detector: &finding.detector,
+            text: mask::placeholder(&finding.detector),
+        });
+        spans.entry(finding.place).or_default().extend(replacements);
     }
-    let mask = |(segment, spans): (u32, Vec<(Range<usize>, &str)>)| {
-        let segment = body.segment(segment)?;
+    let mask = |(place, spans)| {
+        let segment = body.segment(place)?;
         let key = String::from_utf8_lossy(body.slice(segment.range()));
-        Some((segment.node, redact::mask(&key, &spans).into_bytes()))
+        Some((segment.node, redact::replace(&key, spans)))
     };
     spans.into_iter().filter_map(mask).collect()
+}
+
+/// The hash of a value's normal form; short ones are written to the stack.
+fn hash_of(hasher: &RandomState, normal_form: NormalForm, value: &[u8]) -> u64 {
+    const SHORT: usize = 64;
+    let mut short = [0; SHORT];
+    let kept: fn(&u8) -> bool = match normal_form {
+        NormalForm::Verbatim => return hasher.hash_one(value),
+        NormalForm::LowerCase => |_| true,
+        NormalForm::Alphanumeric => u8::is_ascii_alphanumeric,
+    };
+    if value.len() > SHORT {
+        return hasher.hash_one(normal_form.apply(value).as_slice());
+    }
+    let mut length = 0;
+    for (into, byte) in short.iter_mut().zip(value.iter().filter(|byte| kept(byte))) {
+        *into = byte.to_ascii_lowercase();
+        length += 1;
+    }
+    hasher.hash_one(short.get(..length).unwrap_or_default())
+}
+
+fn may_be_cut(active: &Active, found: &Match) -> bool {
+    let is_provable = match active.category {
+        Category::Secret | Category::Financial => true,
+        Category::NationalId
+        | Category::Contact
+        | Category::Network
+        | Category::Health
+        | Category::Hidden => false,
+    };
+    is_provable && found.likelihood == Likelihood::VeryLikely
+}
+
+impl Groups {
+    /// The group of a detector and a place. Matches come in rows of the same.
+    fn of(&mut self, found: &Match, segment: u32) -> &mut Group {
+        let key = (segment, found.active);
+        let place = match self.last {
+            Some((last, place)) if last == key => place,
+            Some(_) | None => {
+                let next = self.list.len();
+                *self.index.entry(key).or_insert(next)
+            }
+        };
+        self.last = Some((key, place));
+        if place == self.list.len() {
+            self.list.push(Group::new(found.active, segment, found.likelihood));
+        }
+        #[expect(clippy::indexing_slicing, reason = "the place was found or made just now")]
+        &mut self.list[place]
+    }
+}
+
+impl Group {
+    fn new(active: u16, segment: u32, likelihood: Likelihood) -> Group {
+        let (spans, values) = (Vec::new(), Vec::new());
+        Group { active, segment, count: 0, likelihood, spans, values, seen: None }
+    }
+
+    /// Counts a match, unless it is one that was seen already, read another way.
+    fn add(&mut self, valued: &Valued<'_>, origin: &Origin, pseudonym: impl FnOnce() -> Pseudonym) {
+        let range = small(origin.inside.start)..small(origin.inside.end);
+        let Valued { found, hash, .. } = valued;
+        let mut how = How::Plainly;
+        if origin.is_read_otherwise {
+            let known = || self.spans.iter().map(|span| (span.range.start, span.hash)).collect();
+            if !self.seen.get_or_insert_with(known).insert((range.start, *hash)) {
+                return;
+            }
+            how = How::Otherwise((self.spans.len() < MAX_PSEUDONYMS).then(pseudonym));
+        }
+        self.count += 1;
+        self.likelihood = self.likelihood.max(found.likelihood);
+        self.spans.push(Span { range, hash: *hash, how });
+        if self.values.len() < MAX_PRINTS && self.values.iter().all(|(known, _)| known != hash) {
+            self.values.push((*hash, found.range.clone()));
+        }
+    }
 }
 
 /// Drops numbers that are a piece of a longer number that matched, such as four groups of an
 /// IBAN that happen to make a card.
 fn drop_contained(scanner: &Scanner, matches: &mut Vec<Match>) {
     let is_number = |found: &Match| {
-        let active = scanner.active.get(usize::from(found.active));
-        active.is_some_and(|active| matches!(active.detector.shape, Shape::Digits(_)))
+        scanner.active.get(usize::from(found.active)).is_some_and(Active::is_number)
     };
     let numbers: Vec<(u32, Range<usize>)> = matches
         .iter()

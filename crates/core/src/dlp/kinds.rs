@@ -39,15 +39,54 @@ pub enum Category {
     Network,
     /// Numbers of patients and of those who treat them.
     Health,
+    /// Characters that a reader cannot see although a model reads them.
+    Hidden,
+}
+
+impl Action {
+    /// Its name in settings, answers and events.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Action::Flag => "flag",
+            Action::Redact => "redact",
+            Action::Block => "block",
+        }
+    }
 }
 
 impl Category {
-    /// How grave a finding of this category is: 1 for contact and network, 2 for national ids
-    /// and health, 3 for financial, 4 for secrets. Policies read it as `max_severity`.
+    /// Every category, in the order of the documentation.
+    pub const ALL: [Category; 7] = [
+        Category::Secret,
+        Category::Financial,
+        Category::NationalId,
+        Category::Contact,
+        Category::Network,
+        Category::Health,
+        Category::Hidden,
+    ];
+
+    /// Its name in settings and policies.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Category::Secret => "secret",
+            Category::Financial => "financial",
+            Category::NationalId => "national_id",
+            Category::Contact => "contact",
+            Category::Network => "network",
+            Category::Health => "health",
+            Category::Hidden => "hidden",
+        }
+    }
+
+    /// How grave a finding of this category is: 1 for contact, network and hidden characters, 2
+    /// for national ids and health, 3 for financial, 4 for secrets. Policies read it as `max_severity`.
     #[must_use]
     pub fn severity(self) -> i64 {
         match self {
-            Category::Contact | Category::Network => 1,
+            Category::Contact | Category::Network | Category::Hidden => 1,
             Category::NationalId | Category::Health => 2,
             Category::Financial => 3,
             Category::Secret => 4,
@@ -58,10 +97,11 @@ impl Category {
     pub(super) fn usual_action(self, direction: Direction) -> Action {
         match (self, direction) {
             (Category::Secret, Direction::Input) => Action::Block,
-            (Category::Secret | Category::Financial | Category::NationalId, Direction::Output) => {
-                Action::Redact
-            }
-            (Category::Financial | Category::NationalId, Direction::Input)
+            (
+                Category::Secret | Category::Financial | Category::NationalId | Category::Hidden,
+                Direction::Output,
+            ) => Action::Redact,
+            (Category::Financial | Category::NationalId | Category::Hidden, Direction::Input)
             | (Category::Contact | Category::Network | Category::Health, _) => Action::Flag,
         }
     }
@@ -83,10 +123,30 @@ impl Likelihood {
     /// Turns bits of evidence into a likelihood; too few bits are no finding at all.
     pub(super) fn from_bits(bits: i32) -> Option<Likelihood> {
         match bits {
+            // The bounds are those of `least_bits`.
             ..16 => None,
             16..24 => Some(Likelihood::Possible),
             24..32 => Some(Likelihood::Likely),
             32.. => Some(Likelihood::VeryLikely),
+        }
+    }
+
+    /// The least evidence that makes it.
+    pub(super) fn least_bits(self) -> i32 {
+        match self {
+            Likelihood::Possible => 16,
+            Likelihood::Likely => 24,
+            Likelihood::VeryLikely => 32,
+        }
+    }
+
+    /// Its name in settings and reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Likelihood::Possible => "possible",
+            Likelihood::Likely => "likely",
+            Likelihood::VeryLikely => "very_likely",
         }
     }
 }

@@ -1,37 +1,49 @@
 //! Taking findings out of a value and leaving valid JSON behind.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    borrow::Cow,
+    collections::{HashMap, HashSet},
     ops::Range,
 };
 
 use serde_json::{Map, Value};
 
-use super::finding::{Finding, Findings};
+use super::{
+    Subject,
+    finding::{Finding, Findings, How, Span},
+    fit::Place,
+    mask::{self, Mask},
+};
 
-/// What stands where a match stood.
-fn placeholder(detector: &str) -> String {
-    format!("[REDACTED:{detector}]")
+/// A stretch of a text, and what is put there instead.
+pub(super) struct Replacement<'a> {
+    /// Bytes of the text.
+    pub(super) span: Range<u32>,
+    pub(super) detector: &'a str,
+    pub(super) text: Cow<'static, str>,
 }
 
-/// A text with the spans replaced; overlapping ones become one placeholder. A span that is no
-/// part of the text masks all of it.
-pub(super) fn mask(text: &str, spans: &[(Range<usize>, &str)]) -> String {
-    let mut spans: Vec<&(Range<usize>, &str)> = spans.iter().collect();
-    spans.sort_by_key(|(span, _)| (span.start, std::cmp::Reverse(span.end)));
+/// A text with stretches replaced. Overlapping ones become one plain placeholder: what one of
+/// them keeps could be a part of the other. A stretch that is no part of the text masks all of it.
+pub(super) fn replace(text: &str, mut replacements: Vec<Replacement<'_>>) -> String {
+    replacements.sort_by_key(|it| (it.span.start, std::cmp::Reverse(it.span.end)));
     let mut masked = String::with_capacity(text.len());
     let mut done = 0;
-    for (span, detector) in spans {
-        if span.end <= done {
-            continue;
+    let mut rest = replacements.into_iter().peekable();
+    while let Some(first) = rest.next() {
+        let start = floor_char(text, first.span.start as usize).max(done);
+        let mut end = first.span.end as usize;
+        let mut put = first.text;
+        while let Some(next) = rest.next_if(|next| (next.span.start as usize) < end) {
+            end = end.max(next.span.end as usize);
+            put = mask::placeholder(first.detector);
         }
-        let end = ceil_char(text, span.end);
-        let start = floor_char(text, span.start);
-        if start >= done {
-            masked.push_str(text.get(done..start).unwrap_or_default());
-            masked.push_str(&placeholder(detector));
+        if end > text.len() {
+            return mask::placeholder(first.detector).into_owned();
         }
-        done = end;
+        masked.push_str(text.get(done..start).unwrap_or_default());
+        masked.push_str(&put);
+        done = ceil_char(text, end);
     }
     masked.push_str(text.get(done..).unwrap_or_default());
     masked
@@ -54,76 +66,147 @@ pub(super) enum Extent {
     Everything,
 }
 
-/// Masks the selected findings: values first, then keys from the deepest up, since renaming a
-/// key changes the pointers below it.
+/// Masks those findings for which `choose` names a way to.
 pub(super) fn apply(
-    mut value: Value,
+    value: &mut Value,
     findings: &Findings,
+    schema: Option<&Value>,
     extent: Extent,
-    select: impl Fn(&Finding) -> bool,
-) -> Value {
-    let mut values: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
-    let mut keys: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
-    for finding in findings.iter().filter(|finding| select(finding)) {
-        let of_kind = if finding.in_key { &mut keys } else { &mut values };
-        of_kind.entry(&finding.target).or_default().push(finding);
-    }
-    for (pointer, found) in values {
-        if let Some(place) = value.pointer_mut(pointer) {
-            mask_value(place, &found, extent);
+    choose: impl Fn(&Finding) -> Option<Mask>,
+) {
+    let mut marks = Vec::new();
+    for finding in findings {
+        if let Some(mask) = choose(finding) {
+            marks.push(Mark { finding, mask });
         }
     }
-    let mut parents: BTreeMap<&str, Members<'_>> = BTreeMap::new();
-    for (pointer, found) in keys {
-        if let Some((parent, token)) = pointer.rsplit_once('/') {
-            parents.entry(parent).or_default().push((token, found));
+    // Findings come in document order, and so does the walk.
+    marks.sort_by_key(|mark| mark.finding.place);
+    let mut walk = Walk { marks: &marks, next: 0, extent, subject: findings.subject() };
+    walk.value(value, &schema.map(Place::root).unwrap_or_default());
+}
+
+/// A finding that is to be masked, and how.
+struct Mark<'a> {
+    finding: &'a Finding,
+    mask: Mask,
+}
+
+/// Goes through a value in document order, counting its keys, texts and numbers as the scan did.
+struct Walk<'a> {
+    /// Those that are still ahead.
+    marks: &'a [Mark<'a>],
+    next: u32,
+    extent: Extent,
+    subject: Option<&'a Subject>,
+}
+
+impl<'a> Walk<'a> {
+    fn value(&mut self, value: &mut Value, place: &Place<'_>) {
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::String(text) => {
+                let marks = self.here();
+                if !marks.is_empty() {
+                    *text = place.instead_of_text(self.masked(text, marks));
+                }
+            }
+            Value::Number(number) => {
+                let marks = self.here();
+                if let Some(first) = marks.first() {
+                    *value = place.instead_of_number(self.whole(number.as_str(), first));
+                }
+            }
+            Value::Array(elements) => {
+                for (index, element) in elements.iter_mut().enumerate() {
+                    if self.marks.is_empty() {
+                        return;
+                    }
+                    self.value(element, &place.element(index));
+                }
+            }
+            Value::Object(members) => self.object(members, place),
         }
     }
-    let mut parents: Vec<(&str, Members<'_>)> = parents.into_iter().collect();
-    parents.sort_by_key(|(parent, _)| std::cmp::Reverse(parent.matches('/').count()));
-    for (parent, members) in parents {
-        if let Some(Value::Object(object)) = value.pointer_mut(parent) {
-            rename_keys(object, &members, extent);
+
+    fn object(&mut self, members: &mut Map<String, Value>, place: &Place<'_>) {
+        let mut names: HashMap<String, String> = HashMap::new();
+        for (key, member) in members.iter_mut() {
+            if self.marks.is_empty() {
+                break;
+            }
+            let marks = self.here();
+            if !marks.is_empty() {
+                names.insert(key.clone(), self.masked(key, marks));
+            }
+            self.value(member, &place.member(key));
+        }
+        if !names.is_empty() {
+            rename(members, names);
         }
     }
-    value
-}
 
-/// Members of one object whose keys matched, by their tokens in the pointer.
-type Members<'a> = Vec<(&'a str, Vec<&'a Finding>)>;
-
-fn mask_value(place: &mut Value, found: &[&Finding], extent: Extent) {
-    match place {
-        Value::String(text) => *text = masked(text, found, extent),
-        Value::Number(_) => *place = Value::String(first_placeholder(found)),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {}
+    /// The marks of the next key, text or number.
+    fn here(&mut self) -> &'a [Mark<'a>] {
+        let place = self.next;
+        self.next += 1;
+        let count = self.marks.iter().take_while(|mark| mark.finding.place == place).count();
+        let (here, ahead) = self.marks.split_at(count);
+        self.marks = ahead;
+        here
     }
-}
 
-fn masked(text: &str, found: &[&Finding], extent: Extent) -> String {
-    let spans: Vec<(Range<usize>, &str)> = found
-        .iter()
-        .flat_map(|finding| finding.spans.iter().map(|span| (span.clone(), finding.detector)))
-        .collect();
-    let is_elsewhere = spans.iter().any(|(span, _)| span.end > text.len());
-    match extent {
-        Extent::Matches if !is_elsewhere => mask(text, &spans),
-        Extent::Matches | Extent::Everything => first_placeholder(found),
+    fn masked(&self, text: &str, marks: &[Mark<'_>]) -> String {
+        match self.extent {
+            Extent::Matches => {
+                let all = marks.iter().flat_map(|mark| self.replacements(text, mark));
+                replace(text, all.collect())
+            }
+            Extent::Everything => marks.first().map_or_else(String::new, |mark| {
+                mask::placeholder(&mark.finding.detector).into_owned()
+            }),
+        }
     }
-}
 
-fn first_placeholder(found: &[&Finding]) -> String {
-    placeholder(found.first().map_or("match", |finding| finding.detector))
+    fn replacements<'m>(&self, text: &str, mark: &Mark<'m>) -> Vec<Replacement<'m>> {
+        let Mark { finding, mask } = *mark;
+        let replacement = |span: &Span| Replacement {
+            span: span.range.clone(),
+            detector: &finding.detector,
+            text: self.instead(text, span, finding, mask),
+        };
+        finding.spans.iter().map(replacement).collect()
+    }
+
+    fn instead(&self, text: &str, span: &Span, finding: &Finding, mask: Mask) -> Cow<'static, str> {
+        let range = span.range.start as usize..span.range.end as usize;
+        match (span.how, mask, text.as_bytes().get(range)) {
+            (How::Otherwise(Some(pseudonym)), Mask::Pseudonym, _) => {
+                mask::of_pseudonym(&finding.detector, pseudonym)
+            }
+            (How::Plainly, _, Some(matched)) => {
+                let key = self.subject.map(|subject| &subject.key);
+                mask::of_value(mask, &finding.detector, finding.normal_form, matched, key)
+            }
+            (How::Otherwise(_) | How::Plainly, _, _) => mask::placeholder(&finding.detector),
+        }
+    }
+
+    /// What stands for a whole number.
+    fn whole(&self, number: &str, mark: &Mark<'_>) -> String {
+        let only = mark.finding.spans.first().filter(|span| {
+            // The scan reads `4e3` as `4000`: then the digits are not those that stand here.
+            mark.finding.spans.len() == 1 && span.range == (0..super::body::small(number.len()))
+        });
+        match only {
+            Some(span) => self.instead(number, span, mark.finding, mark.mask).into_owned(),
+            None => mask::placeholder(&mark.finding.detector).into_owned(),
+        }
+    }
 }
 
 /// Renames members in their places, each to a name that no sibling has.
-fn rename_keys(object: &mut Map<String, Value>, matched: &[(&str, Vec<&Finding>)], extent: Extent) {
-    let mut names: HashMap<String, String> = HashMap::new();
-    for (token, found) in matched {
-        let old = token.replace("~1", "/").replace("~0", "~");
-        let new = masked(&old, found, extent);
-        names.insert(old, new);
-    }
+fn rename(object: &mut Map<String, Value>, mut names: HashMap<String, String>) {
     let mut taken: HashSet<String> =
         object.keys().filter(|key| !names.contains_key(*key)).cloned().collect();
     let mut uses: HashMap<String, u64> = HashMap::new();

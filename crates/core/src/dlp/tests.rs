@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use super::*;
 
 mod clean;
+mod configured;
 mod examples;
+mod fuzz;
 mod places;
 mod redaction;
 

@@ -70,8 +70,9 @@ impl Views {
     }
 
     /// The keys, strings or numbers that a range of the buffer was read from in the end.
-    pub(super) fn origins(&self, body: &Body, segment: u32, range: &Range<usize>) -> Vec<Origin> {
-        let Some(home) = body.segment(segment) else { return Vec::new() };
+    pub(super) fn origins(&self, body: &Body, segment: u32, range: &Range<usize>) -> Origins {
+        let nowhere = || Origins::Parts(Vec::new());
+        let Some(home) = body.segment(segment) else { return nowhere() };
         let start = home.start as usize;
         let mut inside = range.start.saturating_sub(start)..range.end.saturating_sub(start);
         let mut segment = segment;
@@ -86,12 +87,12 @@ impl Views {
                     inside = run.clone();
                     segment = *source;
                 }
-                Some(View::Joined { pieces }) => return pieces_of(pieces, &inside),
-                None => return Vec::new(),
+                Some(View::Joined { pieces }) => return Origins::Parts(pieces_of(pieces, &inside)),
+                None => return nowhere(),
             }
         }
         let is_read_otherwise = is_view(home);
-        vec![Origin { segment, inside, is_read_otherwise, is_cut: false }]
+        Origins::One(Origin { segment, inside, is_read_otherwise })
     }
 
     /// Adds the views of the segments from `first` to `end`.
@@ -165,6 +166,14 @@ impl Views {
     }
 }
 
+/// Where a match comes from in the end.
+pub(super) enum Origins {
+    /// All of it from one place.
+    One(Origin),
+    /// Parts of it from neighbours.
+    Parts(Vec<Origin>),
+}
+
 /// Where a match, or a part of it, comes from in the end.
 pub(super) struct Origin {
     /// A segment that is no view.
@@ -173,8 +182,6 @@ pub(super) struct Origin {
     pub(super) inside: Range<usize>,
     /// Whether it was found in a view, and so may have been found before.
     pub(super) is_read_otherwise: bool,
-    /// Whether it is one part of a match that neighbours share.
-    pub(super) is_cut: bool,
 }
 
 fn is_view(segment: &Segment) -> bool {
@@ -186,18 +193,15 @@ fn is_view(segment: &Segment) -> bool {
 
 /// The parts of a range of a join. None when it lies in one piece, where it was seen already.
 fn pieces_of(pieces: &[Piece], inside: &Range<usize>) -> Vec<Origin> {
-    let ends = pieces.iter().skip(1).map(|next| next.at).chain([usize::MAX]);
+    let first = pieces.partition_point(|piece| piece.at <= inside.start).saturating_sub(1);
+    let touched = pieces.get(first..).unwrap_or_default();
+    let ends = touched.iter().skip(1).map(|next| next.at).chain([usize::MAX]);
     let mut parts: Vec<Origin> = Vec::new();
-    for (piece, end) in pieces.iter().zip(ends) {
+    for (piece, end) in touched.iter().zip(ends).take_while(|(piece, _)| piece.at < inside.end) {
         let (from, to) = (inside.start.max(piece.at), inside.end.min(end));
         if from < to {
             let inside = piece.offset + from - piece.at..piece.offset + to - piece.at;
-            parts.push(Origin {
-                segment: piece.segment,
-                inside,
-                is_read_otherwise: true,
-                is_cut: true,
-            });
+            parts.push(Origin { segment: piece.segment, inside, is_read_otherwise: true });
         }
     }
     if parts.len() > 1 { parts } else { Vec::new() }

@@ -1,7 +1,10 @@
 //! The annotations of a policy, read strictly: an annotation that is not understood would be a
 //! control that silently does not exist.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use serde::Serialize;
 
@@ -10,6 +13,7 @@ use super::{
     obligations::{self, Owed},
     record::BUILTINS,
 };
+use crate::dlp::{Finding, Mask};
 
 /// Whether a policy counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -55,9 +59,24 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Detectors {
     /// All of them.
-    All,
-    /// These.
-    Named(BTreeSet<Arc<str>>),
+    All(Option<Mask>),
+    /// These, by the names of detectors and of categories.
+    Named(BTreeMap<Arc<str>, Option<Mask>>),
+}
+
+impl Detectors {
+    /// How a finding is masked: `None` when it is not among those named, `Some(None)` when it is
+    /// and nothing is said of how.
+    #[must_use]
+    pub fn of(&self, finding: &Finding) -> Option<Option<Mask>> {
+        match self {
+            Self::All(mask) => Some(*mask),
+            Self::Named(names) => names
+                .get(finding.detector())
+                .or_else(|| names.get(finding.category().as_str()))
+                .copied(),
+        }
+    }
 }
 
 /// What the annotations of one policy say.

@@ -12,6 +12,7 @@ use super::{
     rate::Rate,
     source::Compiled,
 };
+use crate::dlp::{Finding, Mask};
 
 /// What the policies say to one question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,17 +110,23 @@ impl Obligation {
         }
     }
 
-    /// Whether findings of `detector` have to be masked in this direction.
+    /// Whether a finding has to be masked in this direction.
     #[must_use]
-    pub fn redacts(&self, direction: Direction, detector: &str) -> bool {
+    pub fn redacts(&self, direction: Direction, finding: &Finding) -> bool {
+        self.masks(direction, finding).is_some()
+    }
+
+    /// How a finding has to be masked in this direction; `None` when nothing is said of it.
+    #[must_use]
+    pub fn mask(&self, direction: Direction, finding: &Finding) -> Option<Mask> {
+        self.masks(direction, finding).flatten()
+    }
+
+    fn masks(&self, direction: Direction, finding: &Finding) -> Option<Option<Mask>> {
         match self {
-            Self::RateLimit { .. } => false,
+            Self::RateLimit { .. } => None,
             Self::Redact { direction: asked, detectors, .. } => {
-                *asked == direction
-                    && match detectors {
-                        Detectors::All => true,
-                        Detectors::Named(names) => names.contains(detector),
-                    }
+                detectors.of(finding).filter(|_| *asked == direction)
             }
         }
     }

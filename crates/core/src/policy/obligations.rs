@@ -1,6 +1,10 @@
 //! What a `forbid` can ask for instead of forbidding: each annotation's small grammar.
 
-use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZeroU32,
+    sync::Arc,
+};
 
 use serde_json::{Value, json};
 
@@ -9,6 +13,7 @@ use super::{
     annotations::{Detectors, Fault, fault},
     rate::{Per, Rate},
 };
+use crate::dlp::{Category, Mask};
 
 /// What the obligation annotations of one policy say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -76,8 +81,8 @@ pub(super) fn redact_json(direction: Direction, detectors: &Detectors) -> Shown 
         Direction::Output => "output",
     };
     let detectors: Vec<&str> = match detectors {
-        Detectors::All => vec!["*"],
-        Detectors::Named(names) => names.iter().map(|name| &**name).collect(),
+        Detectors::All(_) => vec!["*"],
+        Detectors::Named(names) => names.keys().map(|name| &**name).collect(),
     };
     let properties = json!({ "direction": direction, "detectors": detectors });
     ("redact", properties)
@@ -100,32 +105,41 @@ pub(super) fn list(value: &str) -> impl Iterator<Item = &str> {
     value.split(',').map(str::trim).filter(|item| !item.is_empty())
 }
 
-/// `input: a, b` or `output: *`.
+/// `input: a, b` or `output: *`; after a name, how it is masked: `output: credit_card keep_last=4`.
 pub(super) fn redact(value: &str, detectors: &BTreeSet<String>) -> Result<Redact, Fault> {
     let wrong = |message: String| fault("redact", "invalid_annotation", message);
-    let form = "write `@redact(\"output: email, iban\")`, with `input` or `output`, and detector \
-                names or `*`";
+    let form = "write `@redact(\"output: email, iban keep_last=4\")`, with `input` or `output`, and \
+                names of detectors or categories, or `*`";
     let (direction, names) = value.split_once(':').ok_or_else(|| wrong(form.to_owned()))?;
     let direction = match direction.trim() {
         "input" => Direction::Input,
         "output" => Direction::Output,
         _ => return Err(wrong(form.to_owned())),
     };
-    let names: BTreeSet<&str> = list(names).collect();
-    if names.is_empty() {
-        return Err(wrong(form.to_owned()));
+    let mut named = BTreeMap::new();
+    for item in list(names) {
+        let (name, mask) = match item.split_once(char::is_whitespace) {
+            Some((name, mask)) => (name, Some(mask.trim().parse::<Mask>().map_err(wrong)?)),
+            None => (item, None),
+        };
+        let is_known = detectors.contains(name) || is_category(name);
+        if name != "*" && !is_known {
+            let message = format!("`{name}` is no detector");
+            return Err(fault("redact", "unknown_detector", message));
+        }
+        named.insert(Arc::<str>::from(name), mask);
     }
-    if names.len() == 1 && names.contains("*") {
-        return Ok(Redact { direction, detectors: Detectors::All });
-    }
-    if let Some(unknown) = names.iter().find(|name| !detectors.contains(**name)) {
-        let message = format!("`{unknown}` is no detector");
-        return Err(fault("redact", "unknown_detector", message));
-    }
-    Ok(Redact {
-        direction,
-        detectors: Detectors::Named(names.into_iter().map(Arc::from).collect()),
-    })
+    let detectors = match (named.len(), named.get("*")) {
+        (0, _) => return Err(wrong(form.to_owned())),
+        (1, Some(mask)) => Detectors::All(*mask),
+        (_, Some(_)) => return Err(wrong("`*` stands alone: it names all detectors".to_owned())),
+        (_, None) => Detectors::Named(named),
+    };
+    Ok(Redact { direction, detectors })
+}
+
+fn is_category(name: &str) -> bool {
+    Category::ALL.iter().any(|category| category.as_str() == name)
 }
 
 /// `20/1h per=principal`; without `per=`, per principal.

@@ -24,6 +24,8 @@ pub struct DlpFacts<'a> {
     pub count: i64,
     /// The highest severity among them; 0 when there are none.
     pub max_severity: i64,
+    /// How many images, recordings and other media nothing looked into.
+    pub media: i64,
 }
 
 /// One call, or one result of it, put before the policies.
@@ -118,6 +120,7 @@ fn dlp<'a>(facts: &DlpFacts<'a>) -> Plain<'a> {
         ("findings".into(), Plain::Set(names.collect())),
         ("count".into(), Plain::Long(facts.count)),
         ("max_severity".into(), Plain::Long(facts.max_severity)),
+        ("media".into(), Plain::Long(facts.media)),
     ])
 }
 

@@ -109,6 +109,7 @@ fn dlp(required: bool) -> Value {
             "findings": { "type": "Set", "element": { "type": "String" } },
             "count": { "type": "Long" },
             "max_severity": { "type": "Long" },
+            "media": { "type": "Long" },
         },
     })
 }

@@ -89,7 +89,7 @@ fn caller_as(role: Role) -> Caller {
     }
 }
 
-const NOTHING: DlpFacts<'static> = DlpFacts { detectors: &[], count: 0, max_severity: 0 };
+const NOTHING: DlpFacts<'static> = DlpFacts { detectors: &[], count: 0, max_severity: 0, media: 0 };
 
 /// A question about `tool`, in the request phase, with nothing special about it.
 fn question<'a>(principal: &'a Principal, tool: &'a Tool, input: &'a Value) -> Question<'a> {

@@ -75,6 +75,7 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
         tracing::warn!("no active policy in {}: every call is denied", folder.display());
     }
     crate::policy_watch::watch(&config.policy_folder(), &node)?;
+    crate::dlp_watch::watch(config, &node)?;
     Ok((node, bound))
 }
 

@@ -444,7 +444,8 @@ impl Call<'_> {
 }
 
 fn facts<'a>(facts: &Facts, detectors: &'a [&'a str]) -> DlpFacts<'a> {
-    DlpFacts { detectors, count: facts.count, max_severity: facts.max_severity }
+    let Facts { count, max_severity, media, .. } = *facts;
+    DlpFacts { detectors, count, max_severity, media }
 }
 
 /// The decision that was recorded, if policies made one.

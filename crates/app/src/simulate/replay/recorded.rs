@@ -98,6 +98,7 @@ pub(super) struct Facts {
     pub(super) findings: Vec<String>,
     pub(super) count: i64,
     pub(super) max_severity: i64,
+    pub(super) media: i64,
 }
 
 #[derive(Deserialize, Default)]

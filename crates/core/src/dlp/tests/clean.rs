@@ -18,7 +18,7 @@ fn everyday_values_are_clean() {
         "created_at": "2024-11-05T10:22:33.123456789Z",
         "stamp": "20241105102233",
         "range": "1024-2048-4096",
-        "ip": "192.168.100.200",
+        "bind": "127.0.0.1:8080",
         "coords": [48.856_614_123_456_78, 2.352_221_912_345_678],
         "isbn": "978-3-16-148410-0",
         "package": "@scope/name@1.2.3",
@@ -70,7 +70,7 @@ fn hostile_bodies_cost_a_bounded_multiple_of_their_size() {
         "SG.",
     ] {
         let (_, work) = engine
-            .scan_within(&fill(unit), &key(), &Limits::default())
+            .scan_within(&fill(unit), &Subject::of(key()), &Limits::default())
             .unwrap_or_else(|error| panic!("{unit:?}: {error}"));
 
         assert!(work <= 24 * SIZE, "{unit:?} took {} bytes of work a byte", work / SIZE);

@@ -53,9 +53,13 @@ fn disguises_are_seen_through() {
         EMAIL.replace('@', "\\u0040"),
         EMAIL.replace('@', "%2540"),
     ] {
-        assert_eq!(places(&json!({ "x": [hidden] })), ["email /x/0"], "{hidden}");
-        assert_eq!(places(&json!({ hidden.as_str(): 1 })).len(), 1, "{hidden} as a key");
+        assert_eq!(emails(&json!({ "x": [hidden] })), ["email /x/0"], "{hidden}");
+        assert_eq!(emails(&json!({ hidden.as_str(): 1 })).len(), 1, "{hidden} as a key");
     }
+}
+
+fn emails(value: &Value) -> Vec<String> {
+    places(value).into_iter().filter(|place| place.starts_with("email ")).collect()
 }
 
 #[test]

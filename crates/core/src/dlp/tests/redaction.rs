@@ -7,7 +7,7 @@ use super::*;
 
 fn redacted(value: &Value) -> Value {
     let findings = scan(value);
-    engine().redact(value.clone(), &findings, |_| true)
+    engine().redact(value.clone(), &findings, None, |_| Some(Mask::Placeholder))
 }
 
 #[test]
@@ -67,7 +67,9 @@ fn only_what_is_selected_goes() {
     let value = json!({ "a": "ada@example.org", "b": "4111 1111 1111 1111" });
     let findings = scan(&value);
 
-    let redacted = engine().redact(value, &findings, |finding| finding.detector() == "email");
+    let redacted = engine().redact(value, &findings, None, |finding| {
+        (finding.detector() == "email").then_some(Mask::Placeholder)
+    });
 
     assert_eq!(redacted, json!({ "a": "[REDACTED:email]", "b": "4111 1111 1111 1111" }));
 }

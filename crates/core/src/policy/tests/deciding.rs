@@ -190,7 +190,7 @@ fn the_context_holds_the_request_and_the_findings() {
     caller.via = Some("sa_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap());
     let caller = Principal::of(&caller);
     let asked = Question {
-        dlp: DlpFacts { detectors: &["email", "iban"], count: 3, max_severity: 4 },
+        dlp: DlpFacts { detectors: &["email", "iban"], count: 3, max_severity: 4, media: 0 },
         source_ip: Some("::ffff:10.1.2.3".parse().unwrap()),
         bytes: 77,
         mfa: true,
@@ -266,7 +266,7 @@ fn a_result_needs_no_permit_and_a_forbid_suppresses_it() {
     let asked = Question {
         phase: Phase::Response,
         output: Some(&result),
-        dlp_output: Some(DlpFacts { detectors: &["email"], count: 1, max_severity: 1 }),
+        dlp_output: Some(DlpFacts { detectors: &["email"], count: 1, max_severity: 1, media: 0 }),
         ..question(&caller, &tool, &input)
     };
     let p = |annotations: &str, when: &str| {
@@ -301,7 +301,7 @@ fn obligations_say_what_to_mask() {
     assert_eq!(&*policy.id, "base");
     let asking: Vec<_> = obligations.iter().map(|owed| owed.policy().clone()).collect();
     assert!(asking.iter().all(|policy| policy.version.is_some()), "{asking:?}");
-    let named = Detectors::Named(["email", "iban"].map(Arc::from).into());
+    let named = Detectors::Named(["email", "iban"].map(|name| (Arc::from(name), None)).into());
     assert_eq!(
         obligations,
         [
@@ -313,7 +313,7 @@ fn obligations_say_what_to_mask() {
             Obligation::Redact {
                 policy: asking[1].clone(),
                 direction: Direction::Output,
-                detectors: Detectors::All
+                detectors: Detectors::All(None)
             },
         ]
     );

@@ -167,13 +167,13 @@ proptest! {
         if let Some(s) = s { input["s"] = json!(s); }
         let detectors: &[&str] = if found { &["email"] } else { &[] };
         let ours = set.decide(&Question {
-            dlp: DlpFacts { detectors, count: 0, max_severity: 0 },
+            dlp: DlpFacts { detectors, count: 0, max_severity: 0, media: 0 },
             mfa,
             ..question(&caller, &all[which], &input)
         });
 
         let again = loaded(&source, &all).evaluated_by(&engine::PUBLIC).decide(&Question {
-            dlp: DlpFacts { detectors, count: 0, max_severity: 0 },
+            dlp: DlpFacts { detectors, count: 0, max_severity: 0, media: 0 },
             mfa,
             ..question(&caller, &all[which], &input)
         });

@@ -68,7 +68,7 @@ fn a_long_list_is_refused_with_the_reason() {
 fn a_secret_in_the_input_is_refused() {
     let (tools, set) = (sample(), loaded(STARTER, &sample()));
     let (caller, input) = (caller(Role::Member), json!({"title": "t", "text": "x"}));
-    let found = DlpFacts { detectors: &["private_key"], count: 1, max_severity: 9 };
+    let found = DlpFacts { detectors: &["private_key"], count: 1, max_severity: 9, media: 0 };
 
     let decision = set.decide(&Question { dlp: found, ..question(&caller, &tools[2], &input) });
 
@@ -80,7 +80,7 @@ fn a_secret_in_the_input_is_refused() {
 fn contact_data_in_a_result_is_masked() {
     let (tools, set) = (sample(), loaded(STARTER, &sample()));
     let (caller, input) = (caller(Role::Member), json!({"id": "c1"}));
-    let found = DlpFacts { detectors: &["email"], count: 1, max_severity: 3 };
+    let found = DlpFacts { detectors: &["email"], count: 1, max_severity: 3, media: 0 };
     let asked = question(&caller, &tools[1], &input);
 
     let decision =
@@ -90,7 +90,7 @@ fn contact_data_in_a_result_is_masked() {
     let [Obligation::Redact { direction, detectors, .. }] = obligations.as_slice() else {
         panic!("{obligations:?}")
     };
-    let wanted = ["credit_card", "email"].map(Arc::from).into();
+    let wanted = ["credit_card", "email"].map(|name| (Arc::from(name), None)).into();
     assert_eq!(&*policy.id, "mask-contact-data");
     assert_eq!((*direction, detectors), (Direction::Output, &Detectors::Named(wanted)));
 }

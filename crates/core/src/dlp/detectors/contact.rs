@@ -1,62 +1,16 @@
-//! Numbers of persons and ways to reach them.
+//! Ways to reach a person.
 
 use std::ops::Range;
 
 use crate::dlp::{
-    detector::{Candidate, Detector, DigitRun, Edges, NormalForm, Shape},
+    detector::{Detector, Edges, NormalForm, Shape},
+    detectors::{any, number},
     kinds::Category,
 };
 
+mod phones;
+
 pub(super) const ALL: &[Detector] = &[
-    Detector {
-        name: "us_ssn",
-        category: Category::NationalId,
-        description: "US social security number; without dashes only beside words that name it",
-        shape: Shape::Digits(ssns),
-        edges: Edges::Word,
-        bits: 4,
-        check: ssn,
-        context: &[
-            "ssn",
-            "ssns",
-            "social security",
-            "socialsecurity",
-            "social_security",
-            "ssid",
-            "tax id",
-            "taxpayer",
-        ],
-        context_bits: 14,
-        against: &[
-            "id",
-            "order",
-            "tracking",
-            "timestamp",
-            "serial",
-            "phone",
-            "fax",
-            "version",
-            "build",
-        ],
-        normal_form: NormalForm::Alphanumeric,
-        positives: &[
-            "his number is 536-22-8726.",
-            "SSN: 536 22 8726",
-            r#"{"ssn": 536228726}"#,
-            r#"{"socialSecurityNumber": "536228726"}"#,
-        ],
-        negatives: &[
-            "536228726",
-            "000-22-8726",
-            "666-22-8726",
-            "900-22-8726",
-            "536-00-8726",
-            "536-22-0000",
-            "1-536-22-8726-4",
-            "536-22-87261",
-            "2024-11-05",
-        ],
-    },
     Detector {
         name: "email",
         category: Category::Contact,
@@ -85,55 +39,23 @@ pub(super) const ALL: &[Detector] = &[
             "image@sha256.x1",
         ],
     },
+    phones::INTERNATIONAL,
+    phones::GROUPED,
+    phones::NAMED,
+    number(
+        "postal_code",
+        Category::Contact,
+        "Postal code of the US, UK, Canada, Germany, France or the Netherlands, beside words that name it",
+        any,
+    )
+    .named(&[
+        "99999", "99999-9999", "A9 9AA", "A99 9AA", "AA9 9AA", "AA99 9AA", "A9A 9AA", "AA9A 9AA",
+        "A9A 9A9", "A9A9A9", "9999 AA", "9999AA", "9999",
+    ])
+    .beside(&["zip", "zip code", "zipcode", "postcode", "postal code", "plz", "postleitzahl", "code postal", "codice postale", "código postal", "postnummer"])
+    .fires(&["ZIP 94103", r#"{"postalCode": "SW1A 1AA"}"#, r#"{"plz": "10117"}"#])
+    .passes(&["94103", "SW1A 1AA", "zip file 12"]),
 ];
-
-/// Three groups of 3, 2 and 4 digits, or nine digits alone.
-fn ssns(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    if run.total < 9 {
-        return found;
-    }
-    let length = |at: usize| run.groups.get(at).map(Range::len);
-    for (first, group) in run.groups.iter().enumerate() {
-        let taken = match (group.len(), length(first + 1), length(first + 2)) {
-            (9, ..) => 1,
-            (3, Some(2), Some(4)) => 3,
-            _ => continue,
-        };
-        let Some(last) = run.groups.get(first + taken - 1) else { continue };
-        let separator = text.get(group.end);
-        let even = taken == 1
-            || run.groups.get(first + 1).is_some_and(|middle| text.get(middle.end) == separator);
-        let starts = first == 0 || text.get(group.start - 1) == Some(&b' ');
-        let ends = first + taken == run.groups.len() || text.get(last.end) == Some(&b' ');
-        if even && starts && ends && separator_fits(taken, separator) {
-            found.push(group.start..last.end);
-        }
-    }
-    found
-}
-
-fn separator_fits(groups: usize, separator: Option<&u8>) -> bool {
-    groups == 1 || matches!(separator, Some(b'-' | b' '))
-}
-
-fn ssn(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    let number = |range: Range<usize>| {
-        digits.get(range).map(|part| part.iter().fold(0_u32, |sum, d| sum * 10 + u32::from(*d)))
-    };
-    let (area, group, serial) = (number(0..3)?, number(3..5)?, number(5..9)?);
-    let is_valid = !matches!(area, 0 | 666 | 900..) && group != 0 && serial != 0;
-    let is_varied = digits.iter().any(|digit| Some(digit) != digits.first());
-    // Two numbers that were printed on sample cards and in advertisements.
-    let is_sample = matches!((area, group, serial), (78, 5, 1120) | (219, 9, 9999));
-    let bits = match candidate.matched().get(3) {
-        Some(b'-') => 14,
-        Some(b' ') => 4,
-        Some(_) | None => 0,
-    };
-    (is_valid && is_varied && !is_sample).then_some(bits)
-}
 
 /// Around an `@`: RFC 5321 dot-atoms, a domain with a letters-only top level.
 fn email(text: &[u8], at: usize) -> Option<Range<usize>> {

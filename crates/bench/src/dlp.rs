@@ -1,0 +1,191 @@
+//! How fast DLP scans: clean, dirty and hostile bodies, against a plain memory scan.
+//!
+//! Every figure is the least processor time of several rounds on one thread, so that a busy
+//! machine changes little. The JSON is parsed before.
+
+use std::{hint::black_box, time::Duration};
+
+use portcullis_core::dlp::{Engine, FingerprintKey, Mask, Settings, Unscannable};
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::{Value, json};
+
+use crate::{Failure, Verdict, args::DlpArgs, say};
+
+mod bodies;
+
+/// One body and what it cost.
+struct Row {
+    name: String,
+    bytes: usize,
+    scan: Duration,
+    /// Masking everything that was found; nothing where nothing was.
+    redact: Option<Duration>,
+    /// Looking for a byte that is not there, over the same bytes.
+    memory: Duration,
+    findings: u64,
+    refused: bool,
+}
+
+/// What has to hold.
+const LEAST_CLEAN: f64 = 300.0;
+const LEAST_HOSTILE: f64 = 20.0;
+const MOST_DIRTY: f64 = 5.0;
+const MOST_HOSTILE: f64 = 20.0;
+
+/// Prints the tables, and whether the goals hold.
+pub(crate) fn run(args: &DlpArgs) -> Result<Verdict, Failure> {
+    let engine = Engine::new(&Settings::default())?;
+    let bench = Bench { engine, key: FingerprintKey::new([7; 32]), rounds: args.rounds };
+    let wanted = |name: &str| name.contains(&args.only);
+    let sized = |name, body: fn(usize) -> Value| {
+        let sizes = bodies::SIZES.iter().filter(|_| wanted(name));
+        sizes.map(|size| bench.row(name, &body(*size))).collect::<Vec<Row>>()
+    };
+    let clean = sized("clean", bodies::clean);
+    let dirty = sized("dirty", bodies::dirty);
+    let hostile = bodies::hostile().into_iter().filter(|(name, _)| wanted(name));
+    let hostile: Vec<Row> = hostile.map(|(name, value)| bench.row(&name, &value)).collect();
+    let basis = clean.last().map_or(0.0, |row| row.speed());
+    if args.json {
+        let rows = clean.iter().chain(&dirty).chain(&hostile).map(Row::json);
+        say(&format!("{}\n", Value::from_iter(rows)));
+    } else {
+        table("Clean and dirty", clean.iter().chain(&dirty), basis);
+        table("Hostile, 1 MB each", hostile.iter(), basis);
+    }
+    Ok(verdict(&clean, &dirty, &hostile, basis))
+}
+
+fn verdict(clean: &[Row], dirty: &[Row], hostile: &[Row], basis: f64) -> Verdict {
+    let slow_clean = clean.iter().filter(|row| row.speed() < LEAST_CLEAN);
+    let slow_dirty =
+        clean.iter().zip(dirty).filter(|(clean, dirty)| clean.speed() > MOST_DIRTY * dirty.speed());
+    let slow_hostile = hostile.iter().filter(|row| {
+        !row.refused && (row.speed() < LEAST_HOSTILE || basis > MOST_HOSTILE * row.speed())
+    });
+    let slow: Vec<&Row> =
+        slow_clean.chain(slow_dirty.map(|(_, row)| row)).chain(slow_hostile).collect();
+    for row in &slow {
+        say(&format!(
+            "below its goal: {}, {} bytes, {:.0} MB/s\n",
+            row.name,
+            row.bytes,
+            row.speed()
+        ));
+    }
+    if slow.is_empty() { Verdict::Holds } else { Verdict::Broken }
+}
+
+struct Bench {
+    engine: Engine,
+    key: FingerprintKey,
+    rounds: usize,
+}
+
+impl Bench {
+    fn row(&self, name: &str, value: &Value) -> Row {
+        let text = value.to_string();
+        let scanned = self.engine.scan(value, &self.key);
+        let refused = matches!(scanned, Err(Unscannable::TooMuchDecoding { .. }));
+        let scan = self.least(|| {
+            let _ = black_box(self.engine.scan(black_box(value), &self.key));
+        });
+        let memory = self.least(|| {
+            // JSON text never holds the byte 0x01.
+            black_box(memchr::memchr(1, black_box(text.as_bytes())));
+        });
+        let findings = scanned.unwrap_or_default();
+        let redact = (!findings.is_empty()).then(|| {
+            self.least_of(
+                || value.clone(),
+                |value| self.engine.redact(value, &findings, None, |_| Some(Mask::Placeholder)),
+            )
+        });
+        let (name, bytes, findings) = (name.to_owned(), text.len(), findings.count());
+        Row { name, bytes, scan, redact, memory, findings, refused }
+    }
+
+    /// The least time of an act, repeated until a round takes long enough to be measured.
+    fn least(&self, mut act: impl FnMut()) -> Duration {
+        let started = used();
+        act();
+        let once = used().saturating_sub(started).max(Duration::from_nanos(20));
+        let repeats = (Duration::from_millis(20).as_nanos() / once.as_nanos()).clamp(1, 100_000);
+        let repeats = u32::try_from(repeats).unwrap_or(1);
+        let mut least = once;
+        for _ in 0..self.rounds {
+            let started = used();
+            for _ in 0..repeats {
+                act();
+            }
+            least = least.min(used().saturating_sub(started) / repeats);
+        }
+        least
+    }
+
+    /// The same for an act that uses up what it is given.
+    fn least_of<T, R>(&self, given: impl Fn() -> T, act: impl Fn(T) -> R) -> Duration {
+        let times = (0..self.rounds.max(1) * 4).map(|_| {
+            let it = given();
+            let started = used();
+            black_box(act(it));
+            used().saturating_sub(started)
+        });
+        times.min().unwrap_or_default()
+    }
+}
+
+/// The processor time of this thread so far.
+fn used() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
+impl Row {
+    /// Megabytes per second.
+    fn speed(&self) -> f64 {
+        megabytes(self.bytes) / self.scan.as_secs_f64()
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "body": self.name,
+            "bytes": self.bytes,
+            "findings": self.findings,
+            "refused": self.refused,
+            "scan_us": self.scan.as_secs_f64() * 1e6,
+            "redact_us": self.redact.map(|took| took.as_secs_f64() * 1e6),
+            "memory_scan_us": self.memory.as_secs_f64() * 1e6,
+            "mb_per_s": self.speed(),
+        })
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^52")]
+fn megabytes(bytes: usize) -> f64 {
+    bytes as f64 / 1e6
+}
+
+fn table<'a>(title: &str, rows: impl Iterator<Item = &'a Row>, basis: f64) {
+    say(&format!("\n{title}\n\n"));
+    say(
+        "| body | bytes | findings | scan | MB/s | against 1 MB clean | redact | memory scan MB/s |\n",
+    );
+    say("|---|---|---|---|---|---|---|---|\n");
+    for row in rows {
+        let redact = row
+            .redact
+            .map_or("–".to_owned(), |took| format!("{:.1} µs", took.as_secs_f64() * 1e6));
+        let findings = if row.refused { "refused".to_owned() } else { row.findings.to_string() };
+        say(&format!(
+            "| {} | {} | {findings} | {:.1} µs | {:.0} | {:.1} × | {redact} | {:.0} |\n",
+            row.name,
+            row.bytes,
+            row.scan.as_secs_f64() * 1e6,
+            row.speed(),
+            basis / row.speed(),
+            megabytes(row.bytes) / row.memory.as_secs_f64(),
+        ));
+    }
+}

@@ -1,0 +1,132 @@
+//! Bodies to scan: answers as tools give them, clean and dirty, and what an attacker would send.
+
+use serde_json::{Value, json};
+
+/// The sizes of clean and dirty bodies, in bytes of JSON.
+pub(super) const SIZES: [usize; 4] = [1 << 10, 10 << 10, 64 << 10, 1 << 20];
+
+/// Records of an issue tracker: prose, ids, times, addresses of pages, hashes.
+pub(super) fn clean(bytes: usize) -> Value {
+    filled(bytes, &clean_row)
+}
+
+/// The same, with a person's data in every tenth record.
+pub(super) fn dirty(bytes: usize) -> Value {
+    filled(bytes, &|number| {
+        let mut row = clean_row(number);
+        if number % 10 == 1
+            && let Value::Object(members) = &mut row
+        {
+            members.insert("reporter".to_owned(), json!(format!("ada.{number}@example.org")));
+            members.insert("card".to_owned(), json!("4111 1111 1111 1111"));
+            members.insert("iban".to_owned(), json!("DE89 3704 0044 0532 0130 00"));
+        }
+        row
+    })
+}
+
+fn filled(bytes: usize, row: &dyn Fn(usize) -> Value) -> Value {
+    let mut rows = Vec::new();
+    let mut length = 0;
+    for number in 1.. {
+        let row = row(number);
+        length += row.to_string().len() + 1;
+        if length > bytes && number > 1 {
+            break;
+        }
+        rows.push(row);
+    }
+    json!({ "rows": rows })
+}
+
+fn clean_row(number: usize) -> Value {
+    json!({
+        "id": 2_400_000 + number,
+        "node_id": format!("I_kwDOB{:08x}", number.wrapping_mul(0x9e37_79b1)),
+        "url": format!("https://tracker.example.com/api/v3/repos/tools/gateway/issues/{number}"),
+        "title": format!("Requests to region {number} time out after the upgrade"),
+        "body": "Since the upgrade last week, one request in twenty waits for its full timeout. \
+                 The trace shows that the connection is taken from the pool although its other \
+                 end has been closed. Restarting the worker helps for about an hour.",
+        "state": if number.is_multiple_of(3) { "closed" } else { "open" },
+        "labels": ["bug", "networking"],
+        "comments": number % 7,
+        "created_at": "2026-03-14T09:26:53Z",
+        "commit": format!("{:040x}", 0x1f2e_3d4c_5b6a_7988_u128.wrapping_mul(number as u128 + 1)),
+        "milestone": null,
+    })
+}
+
+/// What costs the most: one unit over and over, a megabyte of each.
+pub(super) fn hostile() -> Vec<(String, Value)> {
+    const SIZE: usize = 1 << 20;
+    let units: [(&str, &str); 17] = [
+        ("all digits", "4"),
+        ("groups of digits", "4111 "),
+        ("dashed digits", "536-22-"),
+        ("all `@`", "@"),
+        ("e-mail addresses", "a@b.co "),
+        ("card numbers", "4111 1111 1111 1111, "),
+        ("almost a token of GitHub", "ghp_"),
+        ("almost a key of AWS", "AKIAQYLPMN5HHHFPZAM "),
+        ("almost a JWT", "eyJhbGciOiJub25lIn0."),
+        ("almost a private key", "-----BEGIN PRIVATE KEY-----"),
+        ("almost a database URL", "postgres://a:b"),
+        ("context words", "password secret token account "),
+        ("percent-encoded", "%41"),
+        ("HTML entities", "&#65;"),
+        ("escaped", "\\u0041"),
+        ("zero-width", "\u{200B}"),
+        ("full-width digits", "\u{FF14}"),
+    ];
+    let fill = |unit: &str| json!({ "text": unit.repeat(SIZE / unit.len()) });
+    let mut all: Vec<(String, Value)> =
+        units.into_iter().map(|(name, unit)| (name.to_owned(), fill(unit))).collect();
+    all.push(("nested base64".to_owned(), json!({ "text": nested(SIZE) })));
+    all.push((
+        "base64 of e-mail addresses".to_owned(),
+        json!({ "text": base64(&"a@b.co ".repeat(SIZE / 10)) }),
+    ));
+    all.push(("one e-mail address an element".to_owned(), json!(vec!["a@b.co"; SIZE / 9])));
+    all.push(("one digit an element".to_owned(), json!(vec![7; 190_000])));
+    all
+}
+
+/// Base64 of base64 of base64 of text.
+fn nested(bytes: usize) -> String {
+    let text = "nothing to see here ".repeat(bytes * 27 / 64 / 20);
+    base64(&base64(&base64(&text)))
+}
+
+fn base64(text: &str) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let letter =
+        |bits: u32| LETTERS.get((bits & 63) as usize).map_or('=', |byte| char::from(*byte));
+    let mut encoded = String::with_capacity(text.len() * 4 / 3 + 4);
+    for three in text.as_bytes().chunks_exact(3) {
+        let bits = three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte));
+        encoded.extend([18, 12, 6, 0].map(|shift| letter(bits >> shift)));
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_are_about_as_large_as_asked_for() {
+        for size in SIZES {
+            for body in [clean(size), dirty(size)] {
+                let length = body.to_string().len();
+
+                assert!(length <= size + 1_100 && length + 1_000 > size, "{length} for {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn base64_is_written_as_everybody_writes_it() {
+        assert_eq!(base64("Many hands"), "TWFueSBoYW5k");
+    }
+}

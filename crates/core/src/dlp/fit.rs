@@ -1,0 +1,183 @@
+//! What the tool's JSON Schema lets stand at a place, so that what is masked still fits.
+
+use serde_json::{Number, Value};
+
+/// References and combinations are followed this deep and this far.
+const DEPTH: usize = 8;
+const WIDTH: usize = 32;
+
+/// The schemas that speak about one place. None at all: anything goes.
+#[derive(Clone, Default)]
+pub(super) struct Place<'a> {
+    root: Option<&'a Value>,
+    here: Vec<&'a Value>,
+}
+
+impl<'a> Place<'a> {
+    /// The whole value, as the schema describes it.
+    pub(super) fn root(schema: &'a Value) -> Place<'a> {
+        Place { root: Some(schema), here: vec![schema] }
+    }
+
+    /// The member of an object.
+    pub(super) fn member(&self, key: &str) -> Place<'a> {
+        self.child(|schema| {
+            let named = schema.get("properties").and_then(|properties| properties.get(key));
+            named.or_else(|| schema.get("additionalProperties"))
+        })
+    }
+
+    /// The element of an array.
+    pub(super) fn element(&self, index: usize) -> Place<'a> {
+        self.child(|schema| {
+            let listed = schema.get("prefixItems").and_then(|items| items.get(index));
+            match (listed, schema.get("items")) {
+                (Some(listed), _) => Some(listed),
+                // Draft 7 lists them in `items` itself.
+                (None, Some(Value::Array(items))) => items.get(index),
+                (None, items) => items,
+            }
+        })
+    }
+
+    fn child(&self, step: impl Fn(&'a Value) -> Option<&'a Value>) -> Place<'a> {
+        if self.here.is_empty() {
+            return Place::default();
+        }
+        let mut all = Vec::new();
+        for schema in &self.here {
+            self.gather(schema, DEPTH, &mut all);
+        }
+        Place { root: self.root, here: all.into_iter().filter_map(step).take(WIDTH).collect() }
+    }
+
+    /// A schema and those it refers to or combines.
+    fn gather(&self, schema: &'a Value, depth: usize, into: &mut Vec<&'a Value>) {
+        if into.len() >= WIDTH {
+            return;
+        }
+        into.push(schema);
+        let Some(depth) = depth.checked_sub(1) else { return };
+        if let Some(target) = self.target(schema) {
+            self.gather(target, depth, into);
+        }
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            for part in schema.get(keyword).and_then(Value::as_array).into_iter().flatten() {
+                self.gather(part, depth, into);
+            }
+        }
+    }
+
+    fn target(&self, schema: &Value) -> Option<&'a Value> {
+        self.root?.pointer(schema.get("$ref")?.as_str()?.strip_prefix('#')?)
+    }
+
+    /// What may stand for a masked number: a text where one fits, else the least number that
+    /// does, else null. Where nothing fits, the text; the call is then refused.
+    pub(super) fn instead_of_number(&self, text: String) -> Value {
+        if self.admits("string") {
+            Value::String(text)
+        } else if self.admits("number") || self.admits("integer") {
+            Value::Number(self.least())
+        } else if self.admits("null") {
+            Value::Null
+        } else {
+            Value::String(text)
+        }
+    }
+
+    /// A masked text, made as short as the schema wants it.
+    pub(super) fn instead_of_text(&self, text: String) -> String {
+        let Some(most) = self.bound("maxLength").and_then(Number::as_u64) else { return text };
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        if text.chars().count() <= most {
+            text
+        } else if most >= "[REDACTED]".len() {
+            "[REDACTED]".to_owned()
+        } else {
+            "*".repeat(most)
+        }
+    }
+
+    fn admits(&self, kind: &str) -> bool {
+        self.here.iter().all(|schema| self.lets(schema, kind, DEPTH))
+    }
+
+    fn lets(&self, schema: &'a Value, kind: &str, depth: usize) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return true };
+        let types = match schema.get("type") {
+            Some(Value::String(only)) => only == kind,
+            Some(Value::Array(any)) => any.iter().any(|one| one == kind),
+            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => true,
+        };
+        let parts = |keyword| schema.get(keyword).and_then(Value::as_array);
+        let any = |keyword| {
+            parts(keyword).is_none_or(|parts| parts.iter().any(|part| self.lets(part, kind, depth)))
+        };
+        types
+            && self.target(schema).is_none_or(|target| self.lets(target, kind, depth))
+            && parts("allOf")
+                .is_none_or(|parts| parts.iter().all(|part| self.lets(part, kind, depth)))
+            && any("anyOf")
+            && any("oneOf")
+    }
+
+    fn least(&self) -> Number {
+        let positive = |number: &&Number| number.as_f64().is_some_and(|least| least > 0.0);
+        self.bound("minimum").filter(positive).cloned().unwrap_or_else(|| Number::from(0))
+    }
+
+    fn bound(&self, keyword: &str) -> Option<&'a Number> {
+        let mut all = Vec::new();
+        for schema in &self.here {
+            self.gather(schema, DEPTH, &mut all);
+        }
+        all.into_iter().find_map(|schema| match schema.get(keyword) {
+            Some(Value::Number(bound)) => Some(bound),
+            Some(_) | None => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_masked_number_fits_where_the_schema_says_a_number() {
+        let schema = json!({
+            "properties": {
+                "card": {"type": "integer", "minimum": 1000},
+                "free": {},
+                "both": {"type": ["string", "integer"]},
+                "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+                "list": {"items": {"$ref": "#/$defs/amount"}},
+            },
+            "additionalProperties": {"type": "string"},
+            "$defs": {"amount": {"type": "number"}},
+        });
+        let root = Place::root(&schema);
+        let instead = |place: Place<'_>| place.instead_of_number("x".to_owned());
+
+        assert_eq!(instead(root.member("card")), json!(1000));
+        assert_eq!(instead(root.member("free")), json!("x"));
+        assert_eq!(instead(root.member("both")), json!("x"));
+        assert_eq!(instead(root.member("maybe")), json!(0));
+        assert_eq!(instead(root.member("list").element(3)), json!(0));
+        assert_eq!(instead(root.member("other")), json!("x"));
+        assert_eq!(instead(Place::default().member("a").element(0)), json!("x"));
+    }
+
+    #[test]
+    fn a_masked_text_is_as_short_as_the_schema_wants_it() {
+        let schema = json!({"properties": {"a": {"maxLength": 12}, "b": {"maxLength": 3}}});
+        let root = Place::root(&schema);
+        let long = || "[REDACTED:credit_card]".to_owned();
+
+        assert_eq!(root.member("a").instead_of_text(long()), "[REDACTED]");
+        assert_eq!(root.member("b").instead_of_text(long()), "***");
+        assert_eq!(root.instead_of_text(long()), long());
+    }
+}

@@ -1,0 +1,147 @@
+//! Fixed layouts of characters, such as `999-99-9999`: what most numbers of persons look like.
+//!
+//! In a layout `9` stands for a digit, `A` for an upper-case letter, `a` for any letter, `X` for
+//! an upper-case letter or digit, `x` for any letter or digit, `h` for a hex digit. Every other
+//! character stands for itself.
+
+use std::ops::{Range, RangeInclusive};
+
+use super::detector::is_word;
+
+/// One layout.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout {
+    classes: &'static [u8],
+    /// Characters before the first digit.
+    lead: usize,
+    /// Digits in the first group of digits.
+    group: usize,
+    /// Characters after that group that may also be digits.
+    open: usize,
+}
+
+/// What may stand around a match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Surroundings {
+    /// It is no part of anything longer that is joined by dots or dashes.
+    Apart,
+    /// It is no part of a longer number.
+    Named,
+}
+
+impl Layout {
+    pub(super) fn new(source: &'static str) -> Layout {
+        let classes = source.as_bytes();
+        let lead = classes.iter().take_while(|class| **class != b'9').count();
+        let group = classes.iter().skip(lead).take_while(|class| **class == b'9').count();
+        let rest = classes.iter().skip(lead + group);
+        let open = rest.take_while(|class| matches!(class, b'X' | b'x' | b'h')).count();
+        Layout { classes, lead, group, open }
+    }
+
+    /// How many digits the first group of digits has.
+    pub(super) fn first_group(&self) -> RangeInclusive<usize> {
+        self.group..=self.group + self.open
+    }
+
+    /// What is found when a group of digits begins at an offset.
+    pub(super) fn around(&self, text: &[u8], digits: usize) -> Option<Range<usize>> {
+        self.at(text, digits.checked_sub(self.lead)?, Surroundings::Apart)
+    }
+
+    /// What is found from an offset on.
+    fn at(&self, text: &[u8], start: usize, surroundings: Surroundings) -> Option<Range<usize>> {
+        let range = start..start + self.classes.len();
+        let found = text.get(range.clone())?;
+        let fits = self.classes.iter().zip(found).all(|(class, byte)| fits(*class, *byte));
+        (fits && stands_free(text, &range, surroundings)).then_some(range)
+    }
+}
+
+/// What the layouts find in a part of a text, from left to right.
+pub(super) fn find_in<'a>(
+    layouts: &'a [Layout],
+    text: &'a [u8],
+    part: Range<usize>,
+) -> impl Iterator<Item = Range<usize>> + 'a {
+    let mut free = part.start;
+    part.filter_map(move |start| {
+        let before = start.checked_sub(1).and_then(|at| text.get(at));
+        let begins = start >= free
+            && before.is_none_or(|before| !is_word(*before) || is_escape(text, start));
+        let found = begins
+            .then(|| layouts.iter().find_map(|l| l.at(text, start, Surroundings::Named)))??;
+        free = found.end;
+        Some(found)
+    })
+}
+
+/// Whether the letter before an offset ends an escape, such as a literal `\n`.
+fn is_escape(text: &[u8], start: usize) -> bool {
+    matches!(text.get(..start), Some([.., b'\\', b'n' | b'r' | b't']))
+}
+
+fn fits(class: u8, byte: u8) -> bool {
+    match class {
+        b'9' => byte.is_ascii_digit(),
+        b'A' => byte.is_ascii_uppercase(),
+        b'a' => byte.is_ascii_alphabetic(),
+        b'X' => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+        b'x' => byte.is_ascii_alphanumeric(),
+        b'h' => byte.is_ascii_hexdigit(),
+        _ => byte == class,
+    }
+}
+
+fn stands_free(text: &[u8], range: &Range<usize>, surroundings: Surroundings) -> bool {
+    let before = text.get(..range.start).unwrap_or_default();
+    let after = text.get(range.end..).unwrap_or_default();
+    let free_before = match (before, surroundings) {
+        ([.., other, b'-' | b'.'], Surroundings::Apart) => !other.is_ascii_alphanumeric(),
+        ([.., other, b'-' | b'.' | b'/' | b'+'], _) => !other.is_ascii_digit(),
+        _ => true,
+    };
+    let free_after = match (after, surroundings) {
+        ([other, ..], _) if is_word(*other) => false,
+        ([b'-', other, ..], Surroundings::Apart) => !other.is_ascii_alphanumeric(),
+        ([b'-' | b'.' | b'/', other, ..], _) => !other.is_ascii_digit(),
+        _ => true,
+    };
+    free_before && free_after && !(surroundings == Surroundings::Apart && is_in_table(text, range))
+}
+
+/// Whether numbers on the same line go on, in groups that spaces part.
+fn is_in_table(text: &[u8], range: &Range<usize>) -> bool {
+    let is_spaced = text.get(range.clone()).is_some_and(|found| found.contains(&b' '));
+    let before = matches!(text.get(..range.start), Some([.., b'0'..=b'9', b' ']));
+    let after = matches!(text.get(range.end..), Some([b' ', b'0'..=b'9', ..]));
+    is_spaced && (before || after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(layout: &'static str, text: &str) -> Vec<String> {
+        let layouts = [Layout::new(layout)];
+        let ranges = find_in(&layouts, text.as_bytes(), 0..text.len());
+        ranges.map(|range| text[range].to_owned()).collect()
+    }
+
+    #[test]
+    fn a_layout_is_found_where_it_stands_free() {
+        assert_eq!(found("AA 99", "x AB 12, AB 34"), ["AB 12", "AB 34"]);
+        assert_eq!(found("999-99", "id 123-45-6, 123-456, 1234-56"), Vec::<String>::new());
+        assert_eq!(found("xx9", "ab1 A12 1234"), ["ab1", "A12"]);
+    }
+
+    #[test]
+    fn the_first_digits_lead_to_the_layout() {
+        let layout = Layout::new("AA-99 9");
+
+        assert_eq!(layout.first_group(), 2..=2);
+        assert_eq!(Layout::new("A9XX-9").first_group(), 1..=3);
+        assert_eq!(layout.around(b"x AB-12 3", 5), Some(2..9));
+        assert_eq!(layout.around(b"12 3", 0), None);
+    }
+}

@@ -1,0 +1,225 @@
+//! What wakes detectors without a literal: `@`, runs of digits, long runs, colons.
+
+use std::ops::Range;
+
+use super::{
+    super::{
+        body::{Body, Segment},
+        detector::{ALONE_BITS, DigitRun, Shape},
+        digits,
+        layouts::Layout,
+        runs,
+    },
+    Cursor, Match, Scanner,
+};
+
+/// A colon run with fewer colons is no address.
+const COLONS: u8 = 5;
+
+/// The longest address with colons: IPv6 with an IPv4 tail.
+const LONGEST_ADDRESS: usize = 45;
+
+/// Detectors by what wakes them.
+#[derive(Default)]
+pub(super) struct Triggers {
+    at: Vec<u16>,
+    digits: Vec<u16>,
+    runs: Vec<u16>,
+    colons: Vec<u16>,
+    /// Layouts that are telling by themselves, by the length of their first group of digits.
+    layouts: Vec<Vec<(u16, Layout)>>,
+}
+
+impl Triggers {
+    /// Notes what wakes a detector.
+    pub(super) fn add(&mut self, index: u16, shape: &Shape) {
+        match shape {
+            Shape::At(_) => self.at.push(index),
+            Shape::Digits(_) => self.digits.push(index),
+            Shape::Run => self.runs.push(index),
+            Shape::Colons => self.colons.push(index),
+            Shape::Number { alone, .. } => {
+                for layout in alone.iter().map(|source| Layout::new(source)) {
+                    let groups = layout.first_group();
+                    self.layouts.resize_with(self.layouts.len().max(groups.end() + 1), Vec::new);
+                    for layouts in self.layouts.get_mut(groups).into_iter().flatten() {
+                        layouts.push((index, layout));
+                    }
+                }
+            }
+            Shape::Pattern { .. } | Shape::Beside { .. } | Shape::Around { .. } => {}
+        }
+    }
+}
+
+impl Scanner {
+    /// Looks at what no literal marks. Returns how many bytes detectors looked at.
+    pub(super) fn scan_triggers(
+        &self,
+        body: &Body,
+        first: usize,
+        range: &Range<usize>,
+        matches: &mut Vec<Match>,
+    ) -> usize {
+        self.scan_at(body, first, range, matches)
+            + self.scan_digits(body, first, range, matches)
+            + self.scan_runs(body, first, range, matches)
+            + self.scan_colons(body, first, range, matches)
+    }
+
+    fn scan_at(
+        &self,
+        body: &Body,
+        first: usize,
+        range: &Range<usize>,
+        matches: &mut Vec<Match>,
+    ) -> usize {
+        let mut cursor = Cursor::new(body, first);
+        let mut work = 0;
+        for hit in memchr::memchr_iter(b'@', body.slice(range.clone())) {
+            let at = range.start + hit;
+            let Some(segment) = cursor.seek(at) else { continue };
+            let Some(home) = body.segment(segment).map(Segment::range) else { continue };
+            for index in &self.triggers.at {
+                let Some(active) = self.active.get(usize::from(*index)) else { continue };
+                let Some(Shape::At(find)) = active.detector().map(|found| &found.shape) else {
+                    continue;
+                };
+                work += 1;
+                if let Some(found) = find(body.slice(home.clone()), at - home.start) {
+                    work += found.len();
+                    let range = home.start + found.start..home.start + found.end;
+                    matches.extend(active.weigh(*index, body, segment, range, 0));
+                }
+            }
+        }
+        work
+    }
+
+    fn scan_digits(
+        &self,
+        body: &Body,
+        first: usize,
+        range: &Range<usize>,
+        matches: &mut Vec<Match>,
+    ) -> usize {
+        let mut cursor = Cursor::new(body, first);
+        let mut work = 0;
+        digits::each_run(&body.text, range.clone(), |run| {
+            let Some(start) = run.groups.first().map(|group| group.start) else { return };
+            let Some(segment) = cursor.seek(start) else { return };
+            for index in &self.triggers.digits {
+                let Some(active) = self.active.get(usize::from(*index)) else { continue };
+                let Some(Shape::Digits(find)) = active.detector().map(|found| &found.shape) else {
+                    continue;
+                };
+                work += run.groups.len();
+                for range in find(&body.text, run) {
+                    matches.extend(active.weigh(*index, body, segment, range, 0));
+                }
+            }
+            self.scan_layouts(body, segment, run, matches);
+        });
+        work
+    }
+
+    /// The layouts that begin at a group of digits of this length.
+    fn scan_layouts(&self, body: &Body, segment: u32, run: &DigitRun, matches: &mut Vec<Match>) {
+        for group in &run.groups {
+            for (index, layout) in self.triggers.layouts.get(group.len()).into_iter().flatten() {
+                let Some(range) = layout.around(&body.text, group.start) else { continue };
+                let Some(active) = self.active.get(usize::from(*index)) else { continue };
+                matches.extend(active.weigh(*index, body, segment, range, ALONE_BITS));
+            }
+        }
+    }
+
+    fn scan_runs(
+        &self,
+        body: &Body,
+        first: usize,
+        range: &Range<usize>,
+        matches: &mut Vec<Match>,
+    ) -> usize {
+        if self.triggers.runs.is_empty() {
+            return 0;
+        }
+        let mut cursor = Cursor::new(body, first);
+        let mut work = 0;
+        runs::each(&body.text, range.clone(), |run| {
+            let Some(segment) = cursor.seek(run.start) else { return };
+            for word in words(&body.text, run) {
+                work += word.len();
+                self.weigh_all(&self.triggers.runs, body, segment, &word, matches);
+            }
+        });
+        work
+    }
+
+    fn scan_colons(
+        &self,
+        body: &Body,
+        first: usize,
+        range: &Range<usize>,
+        matches: &mut Vec<Match>,
+    ) -> usize {
+        let mut cursor = Cursor::new(body, first);
+        let mut work = 0;
+        let mut done = range.start;
+        let is_colon = |byte: u8| byte == b':';
+        digits::each_dense(&body.text, range.clone(), COLONS, is_colon, |start, end| {
+            for token in address_tokens(&body.text, start.max(done)..end) {
+                done = token.end;
+                work += token.len();
+                let Some(segment) = cursor.seek(token.start) else { continue };
+                self.weigh_all(&self.triggers.colons, body, segment, &token, matches);
+            }
+        });
+        work
+    }
+
+    fn weigh_all(
+        &self,
+        indices: &[u16],
+        body: &Body,
+        segment: u32,
+        range: &Range<usize>,
+        matches: &mut Vec<Match>,
+    ) {
+        for index in indices {
+            let Some(active) = self.active.get(usize::from(*index)) else { continue };
+            matches.extend(active.weigh(*index, body, segment, range.clone(), 0));
+        }
+    }
+}
+
+/// The stretches of letters and digits in a run, which may also hold `+`, `/`, `-` and `_`.
+fn words(text: &[u8], run: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let start = run.start;
+    let bytes = text.get(run).unwrap_or_default();
+    let mut at = start;
+    bytes.split(|byte| !byte.is_ascii_alphanumeric()).filter_map(move |word| {
+        let range = at..at + word.len();
+        at += word.len() + 1;
+        (word.len() >= runs::SHORTEST).then_some(range)
+    })
+}
+
+/// The stretches of hex digits, colons and dots that begin in a part of a text.
+fn address_tokens(text: &[u8], part: Range<usize>) -> Vec<Range<usize>> {
+    let is_address = |byte: &u8| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.');
+    let length = |bytes: &[u8]| bytes.iter().take_while(|byte| is_address(byte)).count();
+    let before = text.get(..part.start).unwrap_or_default();
+    let back =
+        before.iter().rev().take(LONGEST_ADDRESS).take_while(|byte| is_address(byte)).count();
+    let mut tokens = Vec::new();
+    let mut at = part.start - back;
+    while at < part.end {
+        let taken = length(text.get(at..).unwrap_or_default());
+        if (11..=LONGEST_ADDRESS).contains(&taken) {
+            tokens.push(at..at + taken);
+        }
+        at += taken + 1;
+    }
+    tokens
+}

@@ -1,0 +1,234 @@
+//! The stretches that literals wake detectors for.
+
+use std::ops::Range;
+
+use super::{
+    super::{
+        body::{Body, Kind, Segment, small},
+        context,
+        detector::{Edges, Shape, is_word},
+    },
+    Cursor, Match, Scanner,
+};
+
+/// A stretch of a segment that a detector shall look at.
+pub(super) struct Window {
+    pub(super) active: u16,
+    pub(super) segment: u32,
+    pub(super) range: Range<usize>,
+}
+
+/// How far a detector looks from a literal.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::dlp) enum Reach {
+    /// Bytes before the literal's start, and from there on.
+    Across { before: usize, after: usize },
+    /// Bytes from the literal's start, where a word begins.
+    From { after: usize },
+    /// Bytes from the literal's end, or from the start of what is below it when it is a key.
+    Beyond { after: usize },
+    /// As far as context counts, and all that is below when it is a key.
+    Near,
+    /// The detector sees for itself.
+    Here,
+}
+
+/// The longest number, with its separators.
+const LONGEST: usize = 40;
+
+/// How much of a value is looked at below a key that names it.
+const BELOW: usize = 1024;
+
+impl Reach {
+    pub(in crate::dlp) fn of(shape: &Shape, edges: Edges) -> Reach {
+        match shape {
+            Shape::Pattern { before: 0, after, .. } if edges != Edges::Any => {
+                Reach::From { after: usize::from(*after) }
+            }
+            Shape::Pattern { before, after, .. } => {
+                Reach::Across { before: usize::from(*before), after: usize::from(*after) }
+            }
+            Shape::Beside { after, .. } => Reach::Beyond { after: usize::from(*after) },
+            Shape::Number { .. } => Reach::Near,
+            Shape::At(_) | Shape::Digits(_) | Shape::Around { .. } | Shape::Run | Shape::Colons => {
+                Reach::Here
+            }
+        }
+    }
+
+    /// The part of the literal's own text.
+    fn around(self, literal: &Range<usize>) -> Range<usize> {
+        match self {
+            Reach::Across { before, after } => {
+                literal.start.saturating_sub(before)..literal.start + after
+            }
+            Reach::From { after } => literal.start..literal.start + after,
+            Reach::Beyond { after } => literal.end..literal.end + after,
+            Reach::Near => {
+                literal.start.saturating_sub(context::AFTER + LONGEST)
+                    ..literal.start + context::BEFORE + 1
+            }
+            Reach::Here => literal.clone(),
+        }
+    }
+
+    /// Whether a literal wakes where it stands: words do when they are whole, names of vendors
+    /// when a word begins with them.
+    fn admits(self, text: &[u8], literal: &Range<usize>) -> bool {
+        match self {
+            Reach::Across { .. } | Reach::Here => true,
+            Reach::From { .. } => match text.get(..literal.start) {
+                Some([.., b'\\', b'n' | b'r' | b't']) => true,
+                Some([.., before]) => !is_word(*before),
+                Some([]) | None => true,
+            },
+            Reach::Beyond { .. } => context::begins_at(text, literal.start),
+            Reach::Near => {
+                context::begins_at(text, literal.start) && context::ends_at(text, literal.end)
+            }
+        }
+    }
+
+    /// How much of each value below a key, when a key can wake it.
+    fn below(self) -> Option<usize> {
+        match self {
+            Reach::Beyond { after } => Some(after),
+            Reach::Near => Some(BELOW),
+            Reach::Across { .. } | Reach::From { .. } | Reach::Here => None,
+        }
+    }
+}
+
+impl Scanner {
+    /// The stretches that literals wake detectors for, merged where they overlap.
+    pub(super) fn windows(
+        &self,
+        body: &Body,
+        first: usize,
+        range: Range<usize>,
+        matches: &mut Vec<Match>,
+    ) -> Vec<Window> {
+        let mut windows = Windows::new(self.active.len());
+        let mut keys = Vec::new();
+        let mut cursor = Cursor::new(body, first);
+        let base = range.start;
+        self.prefilter.each(body.slice(range), |index, hit| {
+            let literal = base + hit.start..base + hit.end;
+            let Some(segment) = cursor.seek(literal.start) else { return };
+            let Some(home) = body.segment(segment) else { return };
+            for active in self.wakes.get(index).into_iter().flatten() {
+                let Some(reach) = self.active.get(usize::from(*active)).map(|a| a.reach) else {
+                    continue;
+                };
+                if let Reach::Here = reach {
+                    matches.extend(self.around(body, *active, segment, &literal));
+                    continue;
+                }
+                if !reach.admits(&body.text, &literal) {
+                    continue;
+                }
+                let range = clip(&reach.around(&literal), &home.range());
+                windows.push(Window { active: *active, segment, range });
+                if home.kind == Kind::Key && reach.below().is_some() {
+                    keys.push((home.node, *active));
+                }
+            }
+        });
+        self.add_below(body, first, keys, &mut windows);
+        for active in &self.restless {
+            for (index, home) in (small(first)..).zip(body.segments.iter().skip(first)) {
+                windows.push(Window { active: *active, segment: index, range: home.range() });
+            }
+        }
+        windows.list
+    }
+
+    /// What a detector finds at a literal that wakes it.
+    fn around(
+        &self,
+        body: &Body,
+        index: u16,
+        segment: u32,
+        literal: &Range<usize>,
+    ) -> Option<Match> {
+        let active = self.active.get(usize::from(index))?;
+        let Shape::Around { find, .. } = active.detector()?.shape else { return None };
+        let home = body.segment(segment)?.range();
+        let found =
+            find(body.slice(home.clone()), literal.start - home.start..literal.end - home.start)?;
+        active.weigh(index, body, segment, home.start + found.start..home.start + found.end, 0)
+    }
+
+    /// Adds what stands below keys that wake detectors, as far down as keys count as context.
+    fn add_below(
+        &self,
+        body: &Body,
+        first: usize,
+        mut keys: Vec<(u32, u16)>,
+        windows: &mut Windows,
+    ) {
+        if keys.is_empty() {
+            return;
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        for (index, segment) in (0..).zip(&body.segments).skip(first) {
+            for (member, key) in body.members_above(segment.node).take(context::KEYS) {
+                let from = keys.partition_point(|(node, _)| *node < member);
+                let woken = keys.iter().skip(from).take_while(|(node, _)| *node == member);
+                for (_, active) in woken.filter(|_| key != index) {
+                    if let Some(window) = self.below(*active, index, segment) {
+                        windows.push(window);
+                    }
+                }
+            }
+        }
+    }
+
+    fn below(&self, active: u16, index: u32, segment: &Segment) -> Option<Window> {
+        let reach = self.active.get(usize::from(active))?.reach.below()?;
+        let whole = segment.range();
+        let range = whole.start..whole.end.min(whole.start + reach);
+        Some(Window { active, segment: index, range })
+    }
+}
+
+fn clip(wanted: &Range<usize>, home: &Range<usize>) -> Range<usize> {
+    wanted.start.clamp(home.start, home.end)..wanted.end.clamp(home.start, home.end)
+}
+
+/// Windows in the making; each detector's last one grows while new ones touch it.
+struct Windows {
+    list: Vec<Window>,
+    /// One more than the place of each detector's last window; 0 while it has none.
+    last: Vec<u32>,
+}
+
+impl Windows {
+    fn new(detectors: usize) -> Self {
+        Self { list: Vec::new(), last: vec![0; detectors] }
+    }
+
+    fn push(&mut self, window: Window) {
+        let Some(last) = self.last.get_mut(usize::from(window.active)) else { return };
+        let known = last.checked_sub(1).and_then(|place| self.list.get_mut(place as usize));
+        match known {
+            Some(known) if known.touches(&window) => {
+                known.range.start = known.range.start.min(window.range.start);
+                known.range.end = known.range.end.max(window.range.end);
+            }
+            Some(_) | None => {
+                self.list.push(window);
+                *last = small(self.list.len());
+            }
+        }
+    }
+}
+
+impl Window {
+    fn touches(&self, next: &Window) -> bool {
+        self.segment == next.segment
+            && next.range.start <= self.range.end
+            && self.range.start <= next.range.end
+    }
+}

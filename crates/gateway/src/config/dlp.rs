@@ -1,0 +1,274 @@
+//! `[dlp]`: what is looked for, and what is done about it. The one part of the configuration that
+//! is read again while the gateway runs.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use portcullis_app::{self as app, WhenUnavailable};
+use portcullis_core::dlp::{
+    Actions, Allow, Category, Custom, DetectorSettings, Engine, Gitleaks, Limits, Mask, Settings,
+};
+use portcullis_upstream as upstream;
+use serde::Deserialize;
+
+use super::providers::SecretSource;
+
+/// The DLP settings as they are written.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Dlp {
+    actions: Actions,
+    masks: BTreeMap<Category, Mask>,
+    detectors: BTreeMap<String, DetectorSettings>,
+    limits: Limits,
+    custom: Vec<Custom>,
+    allow: Vec<Allow>,
+    /// Rule files of gitleaks.
+    gitleaks: Vec<PathBuf>,
+    external: Option<External>,
+}
+
+/// A detector outside.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct External {
+    /// Where it is asked.
+    url: String,
+    /// This host may have a private or loopback address, and may be spoken to without TLS.
+    #[serde(default)]
+    allow_private: bool,
+    /// What goes into `Authorization: Bearer`.
+    token: Option<SecretSource>,
+    /// Milliseconds for one question.
+    #[serde(default = "usual_timeout")]
+    timeout_ms: u64,
+    /// Bytes of text it is shown at once.
+    #[serde(default = "usual_bytes")]
+    max_bytes: usize,
+    /// What to do with a call when it does not answer.
+    #[serde(default)]
+    when_unavailable: Unavailable,
+    /// Whether arguments are shown to it.
+    #[serde(default = "yes")]
+    input: bool,
+    /// Whether answers are.
+    #[serde(default = "yes")]
+    output: bool,
+    /// The kinds it may report, each with its category.
+    detectors: BTreeMap<String, Category>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Unavailable {
+    #[default]
+    Refuse,
+    Pass,
+}
+
+const fn usual_timeout() -> u64 {
+    500
+}
+
+const fn usual_bytes() -> usize {
+    256 << 10
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// The largest rule file that is read, in bytes.
+const MAX_RULES: u64 = 4 << 20;
+
+impl Dlp {
+    /// Takes relative paths from `folder`.
+    pub(super) fn lie_in(&mut self, folder: &Path) {
+        for file in &mut self.gitleaks {
+            *file = folder.join(&*file);
+        }
+    }
+
+    /// The files besides the configuration that it is made of.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.gitleaks
+    }
+
+    /// Reads the rule files and compiles everything. Says no with everything that is wrong.
+    pub(crate) fn engine(&self) -> Result<Engine, String> {
+        let gitleaks: Result<Vec<Gitleaks>, String> =
+            self.gitleaks.iter().map(|file| rules(file)).collect();
+        let external = self.external.as_ref().map(|it| it.detectors.clone()).unwrap_or_default();
+        let settings = Settings {
+            actions: self.actions.clone(),
+            masks: self.masks.clone(),
+            detectors: self.detectors.clone(),
+            limits: self.limits,
+            custom: self.custom.clone(),
+            allow: self.allow.clone(),
+            gitleaks: gitleaks?,
+            external,
+        };
+        Engine::new(&settings).map_err(|error| error.to_string())
+    }
+
+    /// The engine, and the detector outside if there is one.
+    pub(crate) fn load(&self, outbound: &upstream::Outbound) -> Result<app::Dlp, String> {
+        let external = self.external.as_ref().map(|external| external.declare(outbound));
+        let external = external.transpose().map_err(|error| format!("`external`: {error}"))?;
+        Ok(app::Dlp::new(self.engine()?, external))
+    }
+}
+
+impl External {
+    fn declare(&self, outbound: &upstream::Outbound) -> Result<app::External, String> {
+        if self.detectors.is_empty() {
+            return Err("name the kinds it may report in `detectors`".to_owned());
+        }
+        if !(self.input || self.output) {
+            return Err("it is shown neither `input` nor `output`; remove it".to_owned());
+        }
+        if !(1..=30_000).contains(&self.timeout_ms) {
+            return Err("`timeout_ms` is 1 to 30000".to_owned());
+        }
+        let endpoint = if self.allow_private {
+            upstream::Endpoint::named(&self.url)
+        } else {
+            upstream::Endpoint::public(&self.url)
+        };
+        let token = self.token.as_ref().map(SecretSource::read).transpose()?;
+        let credential = token.as_ref().map(upstream::Credential::bearer).transpose();
+        let settings = upstream::DetectorSettings {
+            endpoint: endpoint.map_err(|error| error.to_string())?,
+            credential: credential.map_err(|error| error.to_string())?,
+            timeout: Duration::from_millis(self.timeout_ms),
+            max_bytes: self.max_bytes,
+        };
+        let detector = upstream::ExternalDetector::new(settings, outbound);
+        Ok(app::External {
+            detector: detector.map_err(|error| error.to_string())?,
+            input: self.input,
+            output: self.output,
+            when_unavailable: match self.when_unavailable {
+                Unavailable::Refuse => WhenUnavailable::Refuse,
+                Unavailable::Pass => WhenUnavailable::Pass,
+            },
+        })
+    }
+}
+
+fn rules(file: &Path) -> Result<Gitleaks, String> {
+    let name = file.display().to_string();
+    let failed = |error: std::io::Error| format!("`{name}` cannot be read: {error}");
+    if fs::metadata(file).map_err(failed)?.len() > MAX_RULES {
+        return Err(format!("`{name}` is larger than {MAX_RULES} bytes"));
+    }
+    let text = fs::read_to_string(file).map_err(failed)?;
+    let rules: Gitleaks = toml::from_str(&text)
+        .map_err(|error| format!("`{name}` is no rule file: {}", error.to_string().trim_end()))?;
+    Ok(rules.named(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use portcullis_core::{
+        clock::Timestamp,
+        policy::{Catalogue, PolicyFile, PolicySet},
+    };
+
+    use super::*;
+    use crate::config::Config;
+
+    const PAGE: &str = include_str!("../../../../docs/dlp.md");
+
+    /// The snippets of the page in a language, without the indentation of lists.
+    fn snippets(language: &str) -> Vec<String> {
+        let mut snippets = Vec::new();
+        let mut inside = false;
+        for line in PAGE.lines().map(|line| line.strip_prefix("   ").unwrap_or(line)) {
+            match (line.strip_prefix("```"), inside) {
+                (Some(opened), false) if opened == language => {
+                    snippets.push(String::new());
+                    inside = true;
+                }
+                (Some(_), _) => inside = false,
+                (None, true) => snippets.last_mut().unwrap().extend([line, "\n"]),
+                (None, false) => {}
+            }
+        }
+        snippets
+    }
+
+    fn dlp(text: &str) -> Dlp {
+        let config: Config = toml::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        config.dlp
+    }
+
+    #[test]
+    fn every_setting_on_the_page_is_accepted() {
+        let snippets = snippets("toml");
+
+        assert!(snippets.len() >= 8, "{}", snippets.len());
+        for snippet in snippets {
+            let mut dlp = dlp(&snippet);
+            // The file on the page is not there.
+            dlp.gitleaks.clear();
+            let loaded = dlp.engine();
+            assert!(loaded.is_ok(), "{:?}\n{snippet}", loaded.err());
+        }
+    }
+
+    #[test]
+    fn every_policy_on_the_page_loads() {
+        let engine = dlp("").engine().unwrap();
+        let names = engine.names();
+        let catalogue = Catalogue::new([("github".parse().unwrap(), None)]);
+
+        for text in snippets("cedar") {
+            let file = PolicyFile { path: "page.cedar".to_owned(), text };
+            let set = PolicySet::load(vec![file], &catalogue, &names, Timestamp::default());
+            assert!(set.is_ok(), "{:?}", set.err());
+        }
+    }
+
+    #[test]
+    fn the_defaults_on_the_page_are_the_defaults() {
+        let page = snippets("toml").pop().unwrap();
+
+        let limits = dlp(&page).limits;
+
+        assert_eq!(format!("{limits:?}"), format!("{:?}", Limits::default()));
+    }
+
+    #[test]
+    fn a_detector_outside_is_declared_whole() {
+        let outbound = upstream::Outbound::new(std::sync::Arc::new(Zeros));
+        let external = |more: &str| {
+            let url = "url = \"https://n.example/s\"\ndetectors = {x = \"contact\"}";
+            dlp(&format!("[dlp.external]\n{url}\n{more}")).load(&outbound).err()
+        };
+
+        assert_eq!(external(""), None);
+        for (more, wanted) in [
+            ("timeout_ms = 0", "timeout_ms"),
+            ("input = false\noutput = false", "neither"),
+            ("token = { env = \"NOT_SET_ANYWHERE\" }", "NOT_SET_ANYWHERE"),
+        ] {
+            let told = external(more).unwrap();
+            assert!(told.starts_with("`external`: ") && told.contains(wanted), "{told}");
+        }
+    }
+
+    #[derive(Debug)]
+    struct Zeros;
+
+    impl portcullis_core::random::Random for Zeros {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(0);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Loads the DLP settings anew when one of their files changes, or on SIGHUP.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use portcullis_app::App;
+use portcullis_upstream::Outbound;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::mpsc,
+};
+
+use crate::{boot::Node, config::Config};
+
+/// Editors and deployments write several files: wait until they are done.
+const SETTLE: Duration = Duration::from_millis(250);
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Watches the files with DLP settings as long as the node lives. Says no if they cannot be
+/// watched.
+pub(crate) fn watch(config: &Config, node: &Node) -> Result<(), Failure> {
+    match &config.file {
+        Some(file) => watch_files(file, config, node),
+        None => Ok(()),
+    }
+}
+
+/// Watches the folders of the files, for a file is often replaced by another one.
+fn watch_files(file: &Path, config: &Config, node: &Node) -> Result<(), Failure> {
+    let names: Arc<ArcSwap<BTreeSet<OsString>>> = Arc::default();
+    let wanted = Arc::clone(&names);
+    let (watcher, changes) = bell(move |event| {
+        let wanted = wanted.load();
+        event.paths.iter().filter_map(|path| path.file_name()).any(|name| {
+            // Mounted settings are replaced through a link of this name.
+            wanted.contains(name) || name == "..data"
+        })
+    })?;
+    let files = Followed { watcher: Mutex::new(watcher), names };
+    files.follow(file, config)?;
+    let (app, outbound) = (Arc::clone(&node.app), node.outbound.clone());
+    let (files, file) = (Arc::new(files), file.to_owned());
+    on_change(changes, signal(SignalKind::hangup())?, move || {
+        if let Err(error) = reload_dlp(&app, &outbound, &file, &files) {
+            tracing::error!(%error, "the DLP settings cannot be loaded; the last good ones stay");
+            portcullis_app::counting::dlp_reload_failed();
+        }
+    });
+    Ok(())
+}
+
+/// The files with DLP settings that are watched.
+struct Followed {
+    watcher: Mutex<RecommendedWatcher>,
+    names: Arc<ArcSwap<BTreeSet<OsString>>>,
+}
+
+impl Followed {
+    /// From now on the files that this configuration names.
+    fn follow(&self, file: &Path, config: &Config) -> notify::Result<()> {
+        let others = config.dlp.files().iter().map(PathBuf::as_path);
+        let files: Vec<PathBuf> = [file].into_iter().chain(others).map(absolute).collect();
+        let names = files.iter().filter_map(|file| file.file_name().map(ToOwned::to_owned));
+        self.names.store(Arc::new(names.collect()));
+        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        let folders: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+        folders.into_iter().try_for_each(|it| watcher.watch(it, RecursiveMode::NonRecursive))
+    }
+}
+
+fn absolute(file: &Path) -> PathBuf {
+    std::path::absolute(file).unwrap_or_else(|_| file.to_owned())
+}
+
+fn reload_dlp(app: &App, outbound: &Outbound, file: &Path, files: &Followed) -> Result<(), String> {
+    let told = |error: &dyn std::error::Error| match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    };
+    let config = Config::load(Some(file)).map_err(|error| told(&error))?;
+    files.follow(file, &config).map_err(|error| error.to_string())?;
+    let dlp = config.dlp.load(outbound)?;
+    app.replace_dlp(dlp).map_err(|errors| {
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        format!("the policies do not go with them: {}", errors.join("; "))
+    })
+}
+
+/// A watcher that rings for the changes that `matters` picks. Reading a file is no change of it.
+fn bell(
+    matters: impl Fn(&Event) -> bool + Send + 'static,
+) -> notify::Result<(RecommendedWatcher, mpsc::Receiver<()>)> {
+    let (bell, changes) = mpsc::channel(1);
+    let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        if event.is_ok_and(|event| !matches!(event.kind, EventKind::Access(_)) && matters(&event)) {
+            // A full channel already holds the news.
+            let _ = bell.try_send(());
+        }
+    })?;
+    Ok((watcher, changes))
+}
+
+/// Reloads after every change and hangup, off the threads that serve requests.
+fn on_change(
+    mut changes: mpsc::Receiver<()>,
+    mut hangup: Signal,
+    reload: impl Fn() + Send + Sync + 'static,
+) {
+    let reload = Arc::new(reload);
+    detach(async move {
+        loop {
+            tokio::select! {
+                change = changes.recv() => if change.is_none() { return },
+                _ = hangup.recv() => {}
+            }
+            while tokio::time::timeout(SETTLE, changes.recv()).await.is_ok_and(|it| it.is_some()) {}
+            if tokio::task::spawn_blocking({
+                let reload = Arc::clone(&reload);
+                move || reload()
+            })
+            .await
+            .is_err()
+            {
+                tracing::error!("loading anew ended in a panic; what was in force stays");
+            }
+        }
+    });
+}
+
+#[expect(clippy::disallowed_methods, reason = "the watch lives as long as the process")]
+fn detach(work: impl Future<Output = ()> + Send + 'static) {
+    tokio::spawn(work);
+}

@@ -1,0 +1,181 @@
+//! A detector outside: a service that is shown the texts of a call or an answer and says what it
+//! finds in them.
+//!
+//! It gets one `POST` with `{"direction": "input", "texts": [{"place": 0, "text": "…"}]}` and
+//! answers `{"findings": [{"place": 0, "detector": "person_name", "start": 4, "end": 12,
+//! "likelihood": "likely"}]}`; `start` and `end` count characters (Unicode scalar values).
+//! Whatever else it does is a failure.
+
+use std::time::Duration;
+
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use portcullis_core::dlp::{Direction, Likelihood, Reported, Text};
+use reqwest::{Client, Url};
+use serde::{Deserialize, Serialize};
+
+use crate::{Credential, Endpoint, Outbound, SettingsError};
+
+/// How an external detector is reached, and how much it is trusted to take.
+#[derive(Debug, Clone)]
+pub struct DetectorSettings {
+    /// Where.
+    pub endpoint: Endpoint,
+    /// What proves who we are.
+    pub credential: Option<Credential>,
+    /// The time for one question, everything included.
+    pub timeout: Duration,
+    /// The most text it is shown at once, in bytes.
+    pub max_bytes: usize,
+}
+
+/// An external detector.
+#[derive(Debug, Clone)]
+pub struct ExternalDetector {
+    client: Client,
+    url: Url,
+    credential: Option<Credential>,
+    timeout: Duration,
+    max_bytes: usize,
+}
+
+/// Why an external detector said nothing of use. Holds nothing of what it was shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DetectorError {
+    /// There is more text than it may be shown.
+    #[error("there is more text than the external detector takes")]
+    TooMuch,
+    /// It did not answer in time.
+    #[error("the external detector did not answer in time")]
+    Timeout,
+    /// It could not be reached.
+    #[error("the external detector cannot be reached")]
+    Unreachable,
+    /// Its answer is none.
+    #[error("the external detector gave no answer of the agreed form")]
+    Malformed,
+}
+
+#[derive(Serialize)]
+struct Question<'a> {
+    direction: &'static str,
+    texts: Vec<Shown<'a>>,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    place: u32,
+    text: &'a str,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answer {
+    findings: Vec<Found>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Found {
+    place: u32,
+    detector: String,
+    start: usize,
+    end: usize,
+    #[serde(default = "likely")]
+    likelihood: Likelihood,
+}
+
+const fn likely() -> Likelihood {
+    Likelihood::Likely
+}
+
+/// The largest answer, in bytes, and the most findings in it.
+const MAX_ANSWER: usize = 1 << 20;
+const MAX_FINDINGS: usize = 10_000;
+
+impl ExternalDetector {
+    /// Nobody is asked yet.
+    pub fn new(settings: DetectorSettings, outbound: &Outbound) -> Result<Self, SettingsError> {
+        let DetectorSettings { endpoint, credential, timeout, max_bytes } = settings;
+        let client = outbound.client(endpoint.reach(), timeout)?;
+        Ok(Self { client, url: endpoint.url().clone(), credential, timeout, max_bytes })
+    }
+
+    /// Asks what is in these texts. It is asked once.
+    pub async fn ask(
+        &self,
+        direction: Direction,
+        texts: &[Text],
+    ) -> Result<Vec<Reported>, DetectorError> {
+        if texts.iter().map(|shown| shown.text.len()).sum::<usize>() > self.max_bytes {
+            return Err(DetectorError::TooMuch);
+        }
+        let asked = tokio::time::timeout(self.timeout, self.exchange(direction, texts)).await;
+        asked.unwrap_or(Err(DetectorError::Timeout))
+    }
+
+    async fn exchange(
+        &self,
+        direction: Direction,
+        texts: &[Text],
+    ) -> Result<Vec<Reported>, DetectorError> {
+        let direction = match direction {
+            Direction::Input => "input",
+            Direction::Output => "output",
+        };
+        let texts = texts.iter().map(|shown| Shown { place: shown.place, text: &shown.text });
+        let question = Question { direction, texts: texts.collect() };
+        let body = serde_json::to_vec(&question).map_err(|_| DetectorError::Malformed)?;
+        let mut headers = HeaderMap::with_capacity(2);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(credential) = &self.credential {
+            headers.insert(credential.name.clone(), credential.value.clone());
+        }
+        let request = self.client.post(self.url.clone()).headers(headers).body(body);
+        let mut response = request.send().await.map_err(|_| DetectorError::Unreachable)?;
+        if !response.status().is_success() {
+            return Err(DetectorError::Malformed);
+        }
+        let mut answer = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(|_| DetectorError::Unreachable)? {
+            if answer.len() + piece.len() > MAX_ANSWER {
+                return Err(DetectorError::Malformed);
+            }
+            answer.extend_from_slice(&piece);
+        }
+        read(&answer)
+    }
+}
+
+fn read(answer: &[u8]) -> Result<Vec<Reported>, DetectorError> {
+    let answer: Answer = serde_json::from_slice(answer).map_err(|_| DetectorError::Malformed)?;
+    if answer.findings.len() > MAX_FINDINGS {
+        return Err(DetectorError::Malformed);
+    }
+    let reported = answer.findings.into_iter().map(|found| {
+        let Found { place, detector, start, end, likelihood } = found;
+        Reported { place, detector, start, end, likelihood }
+    });
+    Ok(reported.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_of_another_form_is_none() {
+        let good = br#"{"findings":[{"place":1,"detector":"person_name","start":0,"end":3}]}"#;
+        let one = Reported {
+            place: 1,
+            detector: "person_name".to_owned(),
+            start: 0,
+            end: 3,
+            likelihood: Likelihood::Likely,
+        };
+
+        assert_eq!(read(good), Ok(vec![one]));
+        for bad in ["", "[]", "{}", r#"{"findings":[{}]}"#, r#"{"findings":[],"more":1}"#] {
+            assert_eq!(read(bad.as_bytes()), Err(DetectorError::Malformed), "{bad}");
+        }
+    }
+}
