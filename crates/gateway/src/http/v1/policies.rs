@@ -58,8 +58,10 @@ pub(crate) async fn list(
     let (set, found, more) = gateway.app.policies(&ctx, &wanted)?;
     let records: Vec<_> = found.iter().filter_map(|index| set.records().get(*index)).collect();
     let end = records.last().filter(|_| more).map(|record| &*record.id);
-    let items: Vec<Value> =
-        records.iter().map(|record| with_stats(&gateway, &set, &record.id, json!(record))).collect();
+    let items: Vec<Value> = records
+        .iter()
+        .map(|record| with_stats(&gateway, &set, &record.id, json!(record)))
+        .collect();
     let data = json!({ "items": items, "policy_set": policy_set(&gateway, &set) });
     Ok(list.answer(data, end))
 }
