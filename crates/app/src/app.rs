@@ -16,11 +16,13 @@ use portcullis_core::{
     refusal::{Refusal, Unavailable},
 };
 use portcullis_store::{AuditWriter, Store};
+use portcullis_upstream::Webhook;
 use tokio_util::task::TaskTracker;
 
 use crate::{
     coalesced::Coalesced,
     jobs::{LateEvents, UsedTokens},
+    notices::Notices,
     policies::{Policies, PolicyFolder},
     providers::{Declared, Provider},
     rates::Rates,
@@ -51,6 +53,8 @@ pub struct Parts {
     pub fingerprint_key: [u8; 32],
     /// The providers.
     pub providers: Vec<Declared>,
+    /// Where the notices go that policies ask for, by name.
+    pub webhooks: BTreeMap<String, Webhook>,
     /// Where audit logs say they are from: the public host of this installation.
     pub log_host: String,
     /// Where work goes that must finish before the process ends.
@@ -69,6 +73,7 @@ pub struct App {
     pub(crate) providers: BTreeMap<String, Arc<Provider>>,
     pub(crate) tools: ArcSwap<ToolTable>,
     pub(crate) catalogue_lock: Mutex<()>,
+    pub(crate) notices: Notices,
     pub(crate) rates: Rates,
     pub(crate) tenants: Tenants,
     pub(crate) sources: Sources,
@@ -100,7 +105,8 @@ impl App {
             .collect();
         let catalogue = Catalogue::new(
             providers.values().map(|provider| (provider.declared.slug.clone(), None)),
-        );
+        )
+        .with_webhooks(parts.webhooks.keys().cloned());
         let files = parts.policies.read().map_err(|error| {
             vec![PolicyError::unreadable(&parts.policies.path().to_string_lossy(), &error)]
         })?;
@@ -117,6 +123,7 @@ impl App {
             providers,
             tools: ArcSwap::default(),
             catalogue_lock: Mutex::default(),
+            notices: Notices::new(parts.webhooks),
             rates: Rates::new(),
             tenants: Tenants::default(),
             sources: Sources::new(),
