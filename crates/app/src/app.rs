@@ -16,12 +16,18 @@ use portcullis_core::{
     refusal::{Refusal, Unavailable},
 };
 use portcullis_store::{AuditWriter, Store};
+use portcullis_upstream::Webhook;
 use tokio_util::task::TaskTracker;
 
 use crate::{
     coalesced::Coalesced,
     jobs::{LateEvents, UsedTokens},
+<<<<<<< HEAD
     policies::{Policies, PolicySource},
+=======
+    notices::Notices,
+    policies::{Policies, PolicyFolder},
+>>>>>>> policy
     providers::{Declared, Provider},
     rates::Rates,
     simulate::Simulations,
@@ -52,6 +58,8 @@ pub struct Parts {
     pub fingerprint_key: [u8; 32],
     /// The providers.
     pub providers: Vec<Declared>,
+    /// Where the notices go that policies ask for, by name.
+    pub webhooks: BTreeMap<String, Webhook>,
     /// Where audit logs say they are from: the public host of this installation.
     pub log_host: String,
     /// Where work goes that must finish before the process ends.
@@ -70,6 +78,7 @@ pub struct App {
     pub(crate) providers: BTreeMap<String, Arc<Provider>>,
     pub(crate) tools: ArcSwap<ToolTable>,
     pub(crate) catalogue_lock: Mutex<()>,
+    pub(crate) notices: Notices,
     pub(crate) rates: Rates,
     pub(crate) tenants: Tenants,
     pub(crate) sources: Sources,
@@ -102,8 +111,18 @@ impl App {
             .collect();
         let catalogue = Catalogue::new(
             providers.values().map(|provider| (provider.declared.slug.clone(), None)),
+<<<<<<< HEAD
         );
         let policies = Policies::open(parts.policies, &catalogue, now)?;
+=======
+        )
+        .with_webhooks(parts.webhooks.keys().cloned());
+        let files = parts.policies.read().map_err(|error| {
+            vec![PolicyError::unreadable(&parts.policies.path().to_string_lossy(), &error)]
+        })?;
+        let detectors: Vec<&str> = Engine::known_detectors().map(Detector::name).collect();
+        let set = PolicySet::load(files, &catalogue, &detectors, now)?;
+>>>>>>> policy
         Ok(Arc::new(Self {
             policies,
             clock: parts.clock,
@@ -115,6 +134,7 @@ impl App {
             providers,
             tools: ArcSwap::default(),
             catalogue_lock: Mutex::default(),
+            notices: Notices::new(parts.webhooks),
             rates: Rates::new(),
             tenants: Tenants::default(),
             sources: Sources::new(),

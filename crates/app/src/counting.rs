@@ -18,7 +18,7 @@ pub fn describe() {
     describe_counter!(INVOCATIONS, "Invocations by how they ended and whether the tool ran");
     describe_gauge!(PROVIDER_UP, "1 while the provider can be used, 0 otherwise");
     describe_counter!(RELOAD_FAILURES, "Policy folders that could not be loaded");
-    describe_counter!(NOTICES, "Notices that policies asked for, by channel");
+    describe_counter!(NOTICES, "Notices that policies asked for, by channel and how they fared");
     describe_counter!(AUDIT_COMMITS, "Transactions of the audit writer");
     describe_counter!(AUDIT_RECORDS, "Intents and events in them");
     describe_gauge!(AUDIT_WAITING, Unit::Count, "Intents and events that wait to be written");
@@ -38,8 +38,8 @@ pub(crate) fn reload_failed() {
     counter!(RELOAD_FAILURES).increment(1);
 }
 
-pub(crate) fn notice(channel: &Channel) {
-    counter!(NOTICES, "channel" => channel.to_string()).increment(1);
+pub(crate) fn notice(channel: &Channel, outcome: &'static str) {
+    counter!(NOTICES, "channel" => channel.to_string(), "outcome" => outcome).increment(1);
 }
 
 pub(crate) fn audit(progress: AuditProgress) {

@@ -1,8 +1,13 @@
 //! Puts a node together: the only place that makes a real clock and a real random source.
 
 use std::{
+<<<<<<< HEAD
     fs,
     io::{self, Write},
+=======
+    collections::BTreeMap,
+    fs, io,
+>>>>>>> policy
     path::Path,
     sync::{Arc, OnceLock},
     time::{Duration, SystemTime},
@@ -237,6 +242,12 @@ impl Node {
         let providers: Result<Vec<_>, _> =
             config.providers.iter().map(|provider| provider.declare(&outbound)).collect();
         let providers = providers?;
+        let webhooks: Result<BTreeMap<_, _>, _> = config
+            .webhooks
+            .iter()
+            .map(|(name, webhook)| webhook.declare(name, &outbound).map(|way| (name.clone(), way)))
+            .collect();
+        let webhooks = webhooks?;
         let store = open_store(config).await?;
         let (writer, task) = AuditWriter::new(
             store.clone(),
@@ -259,6 +270,7 @@ impl Node {
             dlp,
             fingerprint_key: derived(&key, "dlp-fingerprint"),
             providers,
+            webhooks,
             log_host: config.server.public_host.clone(),
             tasks: tasks.clone(),
         })

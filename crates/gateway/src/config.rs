@@ -6,8 +6,10 @@
 mod database;
 mod providers;
 mod server;
+mod webhooks;
 
 use std::{
+    collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
 };
@@ -20,6 +22,7 @@ pub(crate) use self::{
     database::{Audit, Database},
     providers::Provider,
     server::{Log, LogFormat, Server, Tls, address},
+    webhooks::WebhookSettings,
 };
 
 /// The whole configuration. Every key has a default; unknown keys are refused.
@@ -36,6 +39,7 @@ pub(crate) struct Config {
     pub(crate) dlp: dlp::Settings,
     pub(crate) log: Log,
     pub(crate) providers: Vec<Provider>,
+    pub(crate) webhooks: BTreeMap<String, WebhookSettings>,
 }
 
 /// The key-encryption key.
@@ -66,6 +70,7 @@ impl Default for Config {
             dlp: dlp::Settings::default(),
             log: Log::default(),
             providers: Vec::new(),
+            webhooks: BTreeMap::new(),
         }
     }
 }

@@ -67,7 +67,7 @@ enum Protocol {
 /// Where a secret comes from. Plain text in the file is possible for what is none.
 #[derive(Clone, Deserialize)]
 #[serde(untagged)]
-enum SecretSource {
+pub(super) enum SecretSource {
     Env { env: String },
     File { file: PathBuf },
     Text(String),
@@ -84,7 +84,7 @@ impl std::fmt::Debug for SecretSource {
 }
 
 impl SecretSource {
-    fn read(&self) -> Result<Secret, String> {
+    pub(super) fn read(&self) -> Result<Secret, String> {
         match self {
             Self::Env { env } => env::var(env)
                 .map(Secret::new)
