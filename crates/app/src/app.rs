@@ -22,12 +22,8 @@ use tokio_util::task::TaskTracker;
 use crate::{
     coalesced::Coalesced,
     jobs::{LateEvents, UsedTokens},
-<<<<<<< HEAD
-    policies::{Policies, PolicySource},
-=======
     notices::Notices,
-    policies::{Policies, PolicyFolder},
->>>>>>> policy
+    policies::{Policies, PolicySource},
     providers::{Declared, Provider},
     rates::Rates,
     simulate::Simulations,
@@ -111,18 +107,9 @@ impl App {
             .collect();
         let catalogue = Catalogue::new(
             providers.values().map(|provider| (provider.declared.slug.clone(), None)),
-<<<<<<< HEAD
-        );
-        let policies = Policies::open(parts.policies, &catalogue, now)?;
-=======
         )
         .with_webhooks(parts.webhooks.keys().cloned());
-        let files = parts.policies.read().map_err(|error| {
-            vec![PolicyError::unreadable(&parts.policies.path().to_string_lossy(), &error)]
-        })?;
-        let detectors: Vec<&str> = Engine::known_detectors().map(Detector::name).collect();
-        let set = PolicySet::load(files, &catalogue, &detectors, now)?;
->>>>>>> policy
+        let policies = Policies::open(parts.policies, &catalogue, now)?;
         Ok(Arc::new(Self {
             policies,
             clock: parts.clock,

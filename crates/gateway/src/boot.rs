@@ -1,13 +1,9 @@
 //! Puts a node together: the only place that makes a real clock and a real random source.
 
 use std::{
-<<<<<<< HEAD
+    collections::BTreeMap,
     fs,
     io::{self, Write},
-=======
-    collections::BTreeMap,
-    fs, io,
->>>>>>> policy
     path::Path,
     sync::{Arc, OnceLock},
     time::{Duration, SystemTime},
@@ -138,14 +134,16 @@ pub(crate) async fn workbench(
     let providers: Result<Vec<_>, _> =
         config.providers.iter().map(|provider| provider.declare(&outbound)).collect();
     let (providers, now) = (providers?, SystemClock.now());
+    let webhooks = config.webhooks.keys().cloned();
     if let Some(described) = described {
         let slugs = providers.into_iter().map(|provider| provider.slug).collect();
         let bench = Workbench::described(slugs, described, dlp, now);
         let bench = bench.map_err(|error| BootError::Other(error.to_string()))?;
-        return Ok((bench, Vec::new()));
+        return Ok((bench.with_webhooks(webhooks), Vec::new()));
     }
     let patience = Duration::from_secs(config.server.provider_patience_seconds);
-    Ok(Workbench::connected(&providers, dlp, now, patience).await)
+    let (bench, unread) = Workbench::connected(&providers, dlp, now, patience).await;
+    Ok((bench.with_webhooks(webhooks), unread))
 }
 
 async fn open_store(config: &Config) -> Result<Store, BootError> {
