@@ -18,12 +18,14 @@ use portcullis_core::{
     tool::Tool,
 };
 use portcullis_store::{AuditWriter, Store};
+use portcullis_upstream::Webhook;
 use tokio_util::task::TaskTracker;
 
 use crate::{
     coalesced::Coalesced,
     dlp::Dlp,
     jobs::{LateEvents, UsedTokens},
+    notices::Notices,
     policies::{Ground, Policies, PolicySource},
     providers::{Declared, Provider},
     rates::Rates,
@@ -60,6 +62,8 @@ pub struct Parts {
     pub trust: Trust,
     /// How long a login lasts.
     pub grant_life: GrantLife,
+    /// Where the notices go that policies ask for, by name.
+    pub webhooks: BTreeMap<String, Webhook>,
     /// Where audit logs say they are from: the public host of this installation.
     pub log_host: String,
     /// Where work goes that must finish before the process ends.
@@ -78,6 +82,7 @@ pub struct App {
     pub(crate) providers: BTreeMap<String, Arc<Provider>>,
     pub(crate) tools: ArcSwap<ToolTable>,
     pub(crate) catalogue_lock: Mutex<()>,
+    pub(crate) notices: Notices,
     pub(crate) rates: Rates,
     pub(crate) tenants: Tenants,
     pub(crate) sources: Sources,
@@ -112,7 +117,8 @@ impl App {
             .collect();
         let catalogue = Catalogue::new(
             providers.values().map(|provider| (provider.declared.slug.clone(), None)),
-        );
+        )
+        .with_webhooks(parts.webhooks.keys().cloned());
         let detectors = parts.dlp.engine().names();
         let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };
         let policies = Policies::open(parts.policies, ground)?;
@@ -127,6 +133,7 @@ impl App {
             providers,
             tools: ArcSwap::default(),
             catalogue_lock: Mutex::default(),
+            notices: Notices::new(parts.webhooks),
             rates: Rates::new(),
             tenants: Tenants::default(),
             sources: Sources::new(),

@@ -22,9 +22,9 @@ pub fn describe() {
     describe_gauge!(PROVIDER_UP, "1 while the provider can be used, 0 otherwise");
     describe_gauge!(ISSUER_UP, "1 if the issuer's keys could be fetched the last time, 0 if not");
     describe_counter!(RELOAD_FAILURES, "Policy folders that could not be loaded");
-    describe_counter!(NOTICES, "Notices that policies asked for, by channel");
     describe_counter!(DLP_RELOAD_FAILURES, "DLP settings that could not be loaded");
     describe_counter!(EXTERNAL_FAILURES, "Questions an external detector did not answer");
+    describe_counter!(NOTICES, "Notices that policies asked for, by channel and how they fared");
     describe_counter!(AUDIT_COMMITS, "Transactions of the audit writer");
     describe_counter!(AUDIT_RECORDS, "Intents and events in them");
     describe_gauge!(AUDIT_WAITING, Unit::Count, "Intents and events that wait to be written");
@@ -48,8 +48,8 @@ pub(crate) fn reload_failed() {
     counter!(RELOAD_FAILURES).increment(1);
 }
 
-pub(crate) fn notice(channel: &Channel) {
-    counter!(NOTICES, "channel" => channel.to_string()).increment(1);
+pub(crate) fn notice(channel: &Channel, outcome: &'static str) {
+    counter!(NOTICES, "channel" => channel.to_string(), "outcome" => outcome).increment(1);
 }
 
 /// DLP settings could not be loaded while the gateway runs.

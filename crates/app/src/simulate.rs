@@ -5,6 +5,7 @@ mod answers;
 mod judge;
 mod members;
 mod replay;
+mod replayed;
 mod report;
 mod request;
 mod sets;

@@ -252,10 +252,11 @@ impl App {
 
     /// What policies are checked against.
     pub(crate) fn catalogue(&self) -> Catalogue {
-        Catalogue::new(
+        let catalogue = Catalogue::new(
             self.providers
                 .values()
                 .map(|provider| (provider.declared.slug.clone(), provider.state().tools.clone())),
-        )
+        );
+        catalogue.with_webhooks(self.notices.webhooks())
     }
 }

@@ -124,6 +124,7 @@ impl Bench {
             dlp: Dlp::new(Engine::new(&Settings::default())?, None),
             fingerprint_key: [0; 32],
             providers: Vec::new(),
+            webhooks: BTreeMap::new(),
             trust: Trust::new(TrustRules::default(), BTreeMap::new(), &outbound, &tasks),
             grant_life: GrantLife::default(),
             log_host: "localhost".to_owned(),

@@ -1,6 +1,7 @@
 //! Puts a node together: the only place that makes a real clock and a real random source.
 
 use std::{
+    collections::BTreeMap,
     fs,
     io::{self, Write},
     path::Path,
@@ -134,14 +135,16 @@ pub(crate) async fn workbench(
     let providers: Result<Vec<_>, _> =
         config.providers.iter().map(|provider| provider.declare(&outbound)).collect();
     let (providers, now) = (providers?, SystemClock.now());
+    let webhooks = config.webhooks.keys().cloned();
     if let Some(described) = described {
         let slugs = providers.into_iter().map(|provider| provider.slug).collect();
         let bench = Workbench::described(slugs, described, dlp, now);
         let bench = bench.map_err(|error| BootError::Other(error.to_string()))?;
-        return Ok((bench, Vec::new()));
+        return Ok((bench.with_webhooks(webhooks), Vec::new()));
     }
     let patience = Duration::from_secs(config.server.provider_patience_seconds);
-    Ok(Workbench::connected(&providers, dlp, now, patience).await)
+    let (bench, unread) = Workbench::connected(&providers, dlp, now, patience).await;
+    Ok((bench.with_webhooks(webhooks), unread))
 }
 
 async fn open_store(config: &Config) -> Result<Store, BootError> {
@@ -248,6 +251,12 @@ impl Node {
             config.providers.iter().map(|provider| provider.declare(&outbound)).collect();
         let providers = providers?;
         let trusted = config.trusted()?;
+        let webhooks: Result<BTreeMap<_, _>, _> = config
+            .webhooks
+            .iter()
+            .map(|(name, webhook)| webhook.declare(name, &outbound).map(|way| (name.clone(), way)))
+            .collect();
+        let webhooks = webhooks?;
         let store = open_store(config).await?;
         let (writer, task) = AuditWriter::new(
             store.clone(),
@@ -272,6 +281,7 @@ impl Node {
             providers,
             trust: Trust::new(trusted.rules, trusted.keys, &outbound, &tasks),
             grant_life: config.tokens.grant_life(),
+            webhooks,
             log_host: config.server.public_host.clone(),
             tasks: tasks.clone(),
         })

@@ -10,8 +10,10 @@ mod server;
 mod times;
 mod tokens;
 mod trust;
+mod webhooks;
 
 use std::{
+    collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
 };
@@ -27,6 +29,7 @@ pub(crate) use self::{
     times::seconds,
     tokens::Tokens,
     trust::{TrustEntry, Trusted},
+    webhooks::WebhookSettings,
 };
 
 /// The whole configuration. Every key has a default; unknown keys are refused.
@@ -48,6 +51,7 @@ pub(crate) struct Config {
     /// Where it was read from.
     #[serde(skip)]
     pub(crate) file: Option<PathBuf>,
+    pub(crate) webhooks: BTreeMap<String, WebhookSettings>,
 }
 
 /// The key-encryption key.
@@ -81,6 +85,7 @@ impl Default for Config {
             tokens: Tokens::default(),
             trust: Vec::new(),
             file: None,
+            webhooks: BTreeMap::new(),
         }
     }
 }

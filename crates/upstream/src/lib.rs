@@ -20,6 +20,7 @@ pub mod server;
 pub mod settings;
 pub mod text;
 pub mod tools;
+pub mod webhook;
 
 mod http;
 mod ids;
@@ -36,3 +37,4 @@ pub use reach::{Endpoint, Reach};
 pub use server::{Server, Trace};
 pub use settings::{Credential, Program, Protocol, ServerSettings, SettingsError, Transport};
 pub use tools::{SkipReason, Skipped, ToolList};
+pub use webhook::{Webhook, WebhookError};

@@ -156,21 +156,26 @@ impl App {
                 }
                 Reloading::Ordered => {}
             }
-            self.take_set(&current, set, &files);
+            self.take_set(&current, set, &files, now);
             Ok(())
         });
-        let errors = taken.as_ref().err().cloned().unwrap_or_default();
-        if !errors.is_empty() {
-            self.reload_failed(&errors);
+        if let Err(errors) = &taken {
+            self.reload_failed(errors, now);
         }
-        policies.last_reload.store(Arc::new(Reload { at: now, errors }));
         taken
     }
 
-    fn take_set(self: &Arc<Self>, current: &PolicySet, set: PolicySet, files: &[PolicyFile]) {
+    fn take_set(
+        self: &Arc<Self>,
+        current: &PolicySet,
+        set: PolicySet,
+        files: &[PolicyFile],
+        now: Timestamp,
+    ) {
         let set = Arc::new(set);
         let policies = &self.policies;
         policies.tallies.fit(&set);
+        policies.last_reload.store(Arc::new(Reload { at: now, errors: Vec::new() }));
         policies.current.store(Arc::clone(&set));
         if set.version() == current.version() {
             return;
@@ -188,12 +193,13 @@ impl App {
         }
     }
 
-    fn reload_failed(self: &Arc<Self>, errors: &[PolicyError]) {
+    fn reload_failed(&self, errors: &[PolicyError], now: Timestamp) {
         for error in errors {
             tracing::error!(%error, "the policy folder cannot be loaded; the last good set stays");
         }
         counting::reload_failed();
-        let known = self.policies.last_reload.load();
+        let reload = Reload { at: now, errors: errors.to_vec() };
+        let known = self.policies.last_reload.swap(Arc::new(reload));
         // A folder that stays broken is told once, however often its files are touched.
         if known.errors != errors {
             self.policy_reload_failed(errors);

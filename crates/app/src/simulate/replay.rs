@@ -1,7 +1,9 @@
 //! Asking recorded calls again.
 
+mod compare;
 mod player;
 mod recorded;
+mod tally;
 
 use std::sync::Arc;
 

@@ -5,22 +5,20 @@ use std::{collections::BTreeMap, net::IpAddr};
 use portcullis_core::{
     audit::RecordedDecision,
     clock::Timestamp,
-    id::{EventId, PrincipalId, PrincipalKind},
+    id::{PrincipalId, PrincipalKind},
     policy::{Explain, Phase, Status},
     refusal::{Refusal, Violation},
 };
 use serde_json::Value;
 
 use super::members::{Members, Read, violation};
+pub use super::replayed::Replay;
 
 /// The most calls of one request.
 const MAX_ASKS: usize = 1_000;
 /// The most policies of a draft, and the largest of them in bytes.
 const MAX_DRAFTS: usize = 200;
 const MAX_DRAFT_BYTES: usize = 64 * 1024;
-/// The most events of one replay.
-const MAX_EVENTS: u64 = 1_000_000;
-const MAX_EVENT_IDS: usize = 1_000;
 /// The longest a simulation may take.
 const MAX_TIME_MS: u64 = 60_000;
 const MAX_LISTED: u64 = 1_000;
@@ -158,34 +156,7 @@ pub struct Options {
     pub timeout_ms: u64,
 }
 
-/// Which recorded calls to ask again.
-#[derive(Debug, Clone, Default)]
-pub struct Replay {
-    /// Recorded at this moment or later.
-    pub from: Option<Timestamp>,
-    /// Recorded before this moment.
-    pub to: Option<Timestamp>,
-    /// Of tools of this provider.
-    pub provider: Option<String>,
-    /// Of this tool.
-    pub tool: Option<String>,
-    /// Of this principal.
-    pub principal: Option<PrincipalId>,
-    /// Decided so.
-    pub decision: Option<RecordedDecision>,
-    /// Decided by this policy.
-    pub policy: Option<String>,
-    /// Exactly these.
-    pub event_ids: Vec<EventId>,
-    /// Which share of them.
-    pub sample: Option<f64>,
-    /// At most so many.
-    pub limit: usize,
-    /// Only beyond this place of the log.
-    pub after: Option<i64>,
-}
-
-const DECISIONS: [(&str, RecordedDecision); 2] =
+pub(super) const DECISIONS: [(&str, RecordedDecision); 2] =
     [("allow", RecordedDecision::Allow), ("deny", RecordedDecision::Deny)];
 const PHASES: [(&str, Phase); 2] = [("request", Phase::Request), ("response", Phase::Response)];
 const STATUSES: [(&str, Status); 3] =
@@ -483,52 +454,8 @@ impl Options {
     }
 }
 
-fn size(number: u64) -> usize {
+pub(super) fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// How many events a replay looks at when nothing is said.
-const USUAL_EVENTS: u64 = 50_000;
-
-impl Replay {
-    fn read(mut members: Members<'_>) -> Read<Self> {
-        let mut replay = Self {
-            from: members.time("from")?,
-            to: members.time("to")?,
-            sample: members.share("sample")?,
-            limit: size(members.whole("limit", 1, MAX_EVENTS)?.unwrap_or(USUAL_EVENTS)),
-            ..Self::default()
-        };
-        if replay.from.zip(replay.to).is_some_and(|(from, to)| from >= to) {
-            return Err(violation(&members.at("to"), "has to be later than `from`"));
-        }
-        let at = members.at("cursor");
-        let after = members.text("cursor")?.map(str::parse).transpose();
-        replay.after = after.map_err(|_| violation(&at, "has to come from `next_cursor`"))?;
-        let at = members.at("event_ids");
-        let ids = members.texts("event_ids", MAX_EVENT_IDS)?.unwrap_or_default();
-        let ids = ids.iter().map(|id| id.parse());
-        replay.event_ids = ids
-            .collect::<Result<_, _>>()
-            .map_err(|_| violation(&at, "has to be a list of `evt_…` ids"))?;
-        if let Some(filter) = members.object("filter")? {
-            replay.filter(filter)?;
-        }
-        members.end()?;
-        Ok(replay)
-    }
-
-    fn filter(&mut self, mut members: Members<'_>) -> Read<()> {
-        self.provider = members.text("provider")?.map(str::to_owned);
-        self.tool = members.text("tool")?.map(str::to_owned);
-        let at = members.at("principal");
-        let principal = members.text("principal")?.map(str::parse).transpose();
-        self.principal =
-            principal.map_err(|_| violation(&at, "has to be a `usr_…` or `sa_…` id"))?;
-        self.decision = members.choice("decision", &DECISIONS)?;
-        self.policy = members.text("policy")?.map(str::to_owned);
-        members.end()
-    }
 }
 
 #[cfg(test)]

@@ -111,6 +111,13 @@ impl Workbench {
         Self { tools, catalogue: Catalogue::new(known), dlp, now }
     }
 
+    /// The same with the names of the webhooks that policies may name.
+    #[must_use]
+    pub fn with_webhooks(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.catalogue = self.catalogue.with_webhooks(names);
+        self
+    }
+
     /// The tools, by id.
     pub fn tools(&self) -> impl Iterator<Item = &Tool> {
         self.tools.values().map(|tool| &**tool)

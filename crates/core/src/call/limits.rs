@@ -69,3 +69,124 @@ fn used_up(obligation: &Obligation, full: Full) -> Map<String, Value> {
         ("retry_after".to_owned(), json!(full.retry_after_s)),
     ])
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::RefCell, sync::Arc};
+
+    use super::*;
+    use crate::{
+        call::{Asker, ToolCall},
+        clock::Timestamp,
+        dlp::{Engine, FingerprintKey, Settings, Subject},
+        id::OrgId,
+        policy::{Catalogue, PolicyFile, PolicySet, Principal},
+        principal::{AuthMethod, Caller, Plan, Role, ScopeSet},
+        tool::{Tool, ToolDefinition},
+    };
+
+    const POLICIES: &str = r#"
+        @id("all") permit (principal, action, resource);
+        @id("once") @reason("Once is enough") @rate_limit("1/1h per=org")
+        forbid (principal, action, resource);
+        @id("mask") @reason("r") @redact("input: email") forbid (principal, action, resource);
+    "#;
+
+    /// What was taken and given back, in order; `full` refuses.
+    #[derive(Default)]
+    struct Counted {
+        full: bool,
+        seen: RefCell<Vec<&'static str>>,
+    }
+
+    impl Limiter for Counted {
+        fn take(&self, _: &str, _: Rate) -> Result<(), Full> {
+            self.seen.borrow_mut().push("take");
+            if self.full { Err(Full { retry_after_s: 7 }) } else { Ok(()) }
+        }
+
+        fn give_back(&self, _: &str, _: Rate) {
+            self.seen.borrow_mut().push("give back");
+        }
+    }
+
+    fn caller() -> Caller {
+        let id = "01M754BKTKX1YB8Q05NMW9TP4G";
+        Caller {
+            org_id: format!("org_{id}").parse::<OrgId>().unwrap(),
+            plan: Plan::Free,
+            principal_id: format!("usr_{id}").parse().unwrap(),
+            principal_name: "somebody".to_owned(),
+            role: Role::Member,
+            via: None,
+            token_id: format!("tok_{id}").parse().unwrap(),
+            label: None,
+            scopes: ScopeSet::ALL,
+            method: AuthMethod::Operator,
+            allowed_from: None,
+        }
+    }
+
+    /// Runs a call of a tool that takes an address, as far as its obligations.
+    fn run(to: &str, limiter: &Counted) -> Result<(), Denial> {
+        let slug = "mail".parse().unwrap();
+        let definition = ToolDefinition {
+            name: "send".parse().unwrap(),
+            title: None,
+            description: None,
+            input_schema: json!({
+                "type": "object", "properties": { "to": { "type": "string", "maxLength": 14 } },
+            }),
+            output_schema: None,
+            annotations: Value::Null,
+        };
+        let tool = Arc::new(Tool::new(&slug, definition, Timestamp::default()).unwrap());
+        let catalogue = Catalogue::new([(slug, Some(vec![Arc::clone(&tool)]))]);
+        let file = PolicyFile { path: "p.cedar".to_owned(), text: POLICIES.to_owned() };
+        let set = PolicySet::load(vec![file], &catalogue, &["email"], Timestamp::default());
+        let engine = Engine::new(&Settings::default()).unwrap();
+        let principal = Principal::of(&caller());
+        let asker = Asker { principal: &principal, time: Timestamp::default(), source_ip: None };
+        let call = ToolCall::new(tool, json!({ "to": to }), 0).unwrap();
+        let subject = Subject::of(FingerprintKey::new([7; 32]));
+        let scanned = call.scan(&engine, &subject).unwrap();
+        let permitted = scanned.decide(&set.unwrap(), &engine, asker).unwrap();
+        permitted.fulfil(&engine, limiter).map(|_| ())
+    }
+
+    #[test]
+    fn a_call_that_is_made_keeps_what_it_took() {
+        let counted = Counted::default();
+
+        run("nobody", &counted).unwrap();
+
+        assert_eq!(*counted.seen.borrow(), ["take"]);
+    }
+
+    #[test]
+    fn a_call_that_is_refused_all_the_same_gives_back_what_it_took() {
+        let counted = Counted::default();
+
+        // Masked, the address is longer than the tool takes.
+        let denial = run("ana@acme.com", &counted).unwrap_err();
+
+        assert_eq!(denial.ruling.policy, "mask");
+        assert_eq!(*counted.seen.borrow(), ["take", "give back"]);
+    }
+
+    #[test]
+    fn a_rate_that_is_used_up_denies_by_its_policy_and_says_when_there_is_room() {
+        let counted = Counted { full: true, ..Counted::default() };
+
+        let denial = run("nobody", &counted).unwrap_err();
+
+        assert_eq!(
+            (denial.ruling.policy.as_str(), denial.reason.as_str()),
+            ("once", "Once is enough")
+        );
+        let refusal = denial.refusal();
+        assert_eq!(refusal.details()["retry_after"], 7);
+        assert_eq!(refusal.details()["obligation"]["properties"]["retry_after"], 7);
+        assert_eq!(*counted.seen.borrow(), ["take"]);
+    }
+}

@@ -270,7 +270,8 @@ fn lints(effect: Effect, annotations: &Annotations, scope: &Scope, loose_tag: bo
     if effect == Effect::Forbid && annotations.reason.is_none() {
         found.push("it has no `@reason`: callers are not told why they are refused".to_owned());
     }
-    if scope.principal == EntityScope::Any && scope.action == ActionScope::Any {
+    let anything = matches!(scope.resource, EntityScope::Any | EntityScope::Is(_));
+    if scope.principal == EntityScope::Any && scope.action == ActionScope::Any && anything {
         found.push(
             "its scope names neither principals nor actions: it is evaluated on every call"
                 .to_owned(),

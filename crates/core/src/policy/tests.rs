@@ -10,6 +10,7 @@ mod facts;
 mod hostile;
 mod loading;
 mod records;
+mod reference;
 mod starter;
 
 use std::{collections::BTreeMap, sync::Arc};

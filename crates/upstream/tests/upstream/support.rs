@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use portcullis_core::{
     call::{Asker, Cleared, Limiter, ToolCall},
     clock::Timestamp,
-    dlp::{Engine, FingerprintKey, Settings},
+    dlp::{Engine, FingerprintKey, Settings, Subject},
     policy::{Catalogue, Full, PolicyFile, PolicySet, Principal, Rate},
     principal::{AuthMethod, Caller, Plan, Role, ScopeSet},
     random::Random,
@@ -85,7 +85,8 @@ fn cleared(name: &str, arguments: Value) -> Cleared<ToolCall> {
     let principal = Principal::of(&caller());
     let asker = Asker { principal: &principal, time, source_ip: None };
     let call = ToolCall::new(tool, arguments, 0).unwrap();
-    let scanned = call.scan(&engine, &FingerprintKey::new([7; 32])).unwrap();
+    let subject = Subject::of(FingerprintKey::new([7; 32]));
+    let scanned = call.scan(&engine, &subject).unwrap();
     scanned.decide(&set, &engine, asker).unwrap().fulfil(&engine, &Unlimited).unwrap()
 }
 

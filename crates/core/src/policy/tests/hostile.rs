@@ -127,3 +127,59 @@ fn deep_input_is_cut_to_what_is_declared() {
 
     assert_eq!(said(&ask(&set, &pay(), &deep)), "allow base");
 }
+
+#[test]
+fn a_name_that_only_looks_the_same_is_another() {
+    let tools = [pay()];
+    let rules = r#"
+        @id("staff") permit (principal in Mcp::Group::"staff", action, resource);
+        @id("eu") permit (principal, action, resource)
+        when { principal.hasTag("region") && principal.getTag("region").contains("eu") };
+    "#;
+    let set = loaded(rules, &tools);
+    let decided = |group: &str, region: &str| {
+        let claims = [("region".to_owned(), [region.to_owned()].into())].into();
+        let identity = Identity {
+            groups: vec![group.to_owned()],
+            claims,
+            ..Identity::of(&caller_as(Role::Member))
+        };
+        said(&set.decide(&question(&Principal::new(identity), &tools[0], &json!({}))))
+    };
+
+    assert_eq!(decided("staff", "us"), "allow staff");
+    assert_eq!(decided("other", "eu"), "allow eu");
+    // A Cyrillic а, full-width letters, a zero-width joiner, a trailing space, upper case.
+    for group in ["st\u{430}ff", "ｓｔａｆｆ", "staff\u{200d}", "staff ", "Staff", "staff\0", ""]
+    {
+        assert_eq!(decided(group, "us"), "deny default-deny", "{group:?}");
+    }
+    for region in ["\u{435}u", "eu\u{200b}", "EU", "{\"__entity\":\"eu\"}"] {
+        assert_eq!(decided("other", region), "deny default-deny", "{region:?}");
+    }
+}
+
+#[test]
+fn an_id_that_holds_quotes_is_one_entity() {
+    let tools = [pay()];
+    let rules =
+        "@id(\"p\") permit (principal == Mcp::User::\"a\\\" || true || \\\"\", action, resource);";
+    let set = loaded(rules, &tools);
+    let decided = |id: &str| {
+        let identity = Identity { id: id.to_owned(), ..Identity::of(&caller_as(Role::Member)) };
+        said(&set.decide(&question(&Principal::new(identity), &tools[0], &json!({}))))
+    };
+
+    assert_eq!(decided("a\" || true || \""), "allow p");
+    assert_eq!(decided("a"), "deny default-deny");
+}
+
+#[test]
+fn input_as_deep_as_parsers_go_is_judged_by_what_is_declared() {
+    let deep = format!("{}{}{}", "{\"deep\":".repeat(126), "{\"flag\":true}", "}".repeat(126));
+    let input: Value = serde_json::from_str(&deep).unwrap();
+    let beyond = format!("{}1{}", "[".repeat(129), "]".repeat(129));
+
+    assert_eq!(said(&ask(&loaded(RULES, &[pay()]), &pay(), &input)), "allow base");
+    assert!(serde_json::from_str::<Value>(&beyond).is_err());
+}

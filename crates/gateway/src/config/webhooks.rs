@@ -1,0 +1,36 @@
+//! `[webhooks.<name>]`: where the notices go that policies ask for.
+
+use portcullis_upstream::{Endpoint, Outbound, Webhook};
+use serde::Deserialize;
+
+use super::{ConfigError, providers::SecretSource};
+
+/// One `[webhooks.<name>]` table.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WebhookSettings {
+    /// The address; it may hold a secret.
+    url: SecretSource,
+    /// This host may have a private or loopback address, and may be spoken to without TLS.
+    #[serde(default)]
+    allow_private: bool,
+}
+
+impl WebhookSettings {
+    /// The webhook, ready to be used. Says no with what to change.
+    pub(crate) fn declare(&self, name: &str, outbound: &Outbound) -> Result<Webhook, ConfigError> {
+        self.declared(outbound)
+            .map_err(|error| ConfigError::Wrong(format!("webhook `{name}`: {error}")))
+    }
+
+    fn declared(&self, outbound: &Outbound) -> Result<Webhook, String> {
+        let url = self.url.read()?;
+        let endpoint = if self.allow_private {
+            Endpoint::named(url.expose())
+        } else {
+            Endpoint::public(url.expose())
+        };
+        let endpoint = endpoint.map_err(|error| error.to_string())?;
+        Webhook::new(outbound, &endpoint).map_err(|error| error.to_string())
+    }
+}
