@@ -10,8 +10,10 @@ use clap::Parser as _;
 
 use self::args::{Cli, Command};
 
+mod accuracy;
 mod args;
 mod audit;
+mod clean;
 mod client;
 mod compare;
 mod disk;
@@ -46,6 +48,8 @@ async fn main() -> ExitCode {
         None => compare::run(&cli.compare).await,
         Some(Command::KillLoop(args)) => kill_loop::run(args).await,
         Some(Command::Dlp(args)) => dlp::run(args),
+        Some(Command::DlpAccuracy(args)) => accuracy::run(args),
+        Some(Command::DlpClean(args)) => clean::run(args),
         Some(Command::Upstream) => upstream::serve().await.map(|()| Verdict::Holds),
     };
     match verdict {

@@ -95,12 +95,11 @@ pub(super) const ALL: &[Detector] = &[
     health("icd10_code", "ICD-10 code of a diagnosis, beside words that name it", icd)
         .named(&["A99.9", "A99.99", "A99", "A9X.9", "A99.999", "A99.9A", "A99.99A", "A99.999A"])
         .beside(&[
-            "icd",
             "icd 10",
             "icd10",
+            "icd code",
             "diagnosis",
             "diagnoses",
-            "dx",
             "diagnosis code",
             "diagnose",
         ])

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use crate::dlp::{
-    checks,
+    checks, context,
     detector::{Candidate, Detector, DigitRun, Edges, NormalForm, Shape},
-    detectors::number,
+    detectors::{SERIALS, naming::name, number},
     kinds::Category,
 };
 
@@ -173,6 +173,10 @@ fn card(candidate: &Candidate<'_>) -> Option<i32> {
     let issuer = issuer_bits(&digits)?;
     let varied = digits.iter().any(|digit| Some(digit) != digits.first());
     if !varied || !checks::luhn(&digits) {
+        return None;
+    }
+    // In JSON or code that is carried as text, a name before the number may tell what it is.
+    if name(candidate).is_some_and(|name| context::names(name, SERIALS)) {
         return None;
     }
     let is_grouped = candidate.matched().len() > digits.len();
