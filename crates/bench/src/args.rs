@@ -81,6 +81,9 @@ pub(crate) struct AccuracyArgs {
 pub(crate) struct CleanArgs {
     /// Files and folders to read as answers; none for generated text only
     pub(crate) paths: Vec<PathBuf>,
+    /// A folder with the MCP servers of the tests; the paths are then read through them
+    #[arg(long, env = "PORTCULLIS_TEST_SERVERS")]
+    pub(crate) servers: Option<PathBuf>,
     /// Bytes per answer
     #[arg(long, default_value_t = 2048)]
     pub(crate) answer: usize,

@@ -7,11 +7,12 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use portcullis_core::dlp::{Action, Direction, Engine, FingerprintKey, Settings};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{Failure, Verdict, args::CleanArgs, say};
 
 mod generated;
+mod servers;
 
 /// What was found in one corpus.
 #[derive(Debug, Default)]
@@ -53,6 +54,14 @@ pub(crate) fn run(args: &CleanArgs) -> Result<Verdict, Failure> {
         row.say(&path.display().to_string());
         total.add(&row);
     }
+    if let Some(servers) = &args.servers {
+        let mut row = Row::default();
+        servers::each_answer(servers, &args.paths, |answer| {
+            counter.scan("server", answer, answer.to_string().len(), &mut row)
+        })?;
+        row.say("answers of MCP servers");
+        total.add(&row);
+    }
     total.say("all");
     Ok(Verdict::Holds)
 }
@@ -85,15 +94,15 @@ impl Counter<'_> {
                 Some(_) | None => end,
             };
             let (answer, after) = rest.split_at(cut.max(1).min(rest.len()));
-            self.scan(name, answer, row)?;
+            let value = json!({ "content": [{ "type": "text", "text": answer }] });
+            self.scan(name, &value, answer.len(), row)?;
             rest = after;
         }
         Ok(())
     }
 
-    fn scan(&self, name: &str, answer: &str, row: &mut Row) -> Result<(), Failure> {
-        let value = json!({ "content": [{ "type": "text", "text": answer }] });
-        let findings = self.engine.scan(&value, &self.key)?;
+    fn scan(&self, name: &str, answer: &Value, bytes: usize, row: &mut Row) -> Result<(), Failure> {
+        let findings = self.engine.scan(answer, &self.key)?;
         let mut grave = 0;
         for finding in &findings {
             let count = usize::try_from(finding.count())?;
@@ -103,13 +112,14 @@ impl Counter<'_> {
                 grave += count;
             }
             if self.args.list {
+                let text = answer.pointer(finding.pointer()).and_then(Value::as_str);
                 for range in finding.ranges() {
-                    let shown = answer.get(range).unwrap_or_default();
+                    let shown = text.and_then(|text| text.get(range)).unwrap_or_default();
                     say(&format!("{} {name}: {shown:?}\n", finding.detector()));
                 }
             }
         }
-        row.bytes += answer.len();
+        row.bytes += bytes;
         row.answers += 1;
         row.grave += grave;
         row.flagged += usize::from(grave > 0);
