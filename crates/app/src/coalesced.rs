@@ -97,7 +97,7 @@ impl App {
         }
         let mut event = self.refused_event(org, kind, actor, outcome, 1);
         event.request = Some(origin.recorded());
-        event.detached = origin.detached(&*self.random);
+        event.detached = origin.detached(self);
         let writer = self.writer.clone();
         self.tasks.spawn(async move {
             if let Err(error) = writer.append(row_of(&event), patience()).await {

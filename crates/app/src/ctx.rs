@@ -8,11 +8,10 @@ use portcullis_core::{
     clock::Timestamp,
     id::RequestId,
     principal::{Caller, Scope},
-    random::Random,
     refusal::Refusal,
 };
 
-use crate::tokens::Session;
+use crate::{App, tokens::Session};
 
 /// One HTTP request before anybody is known: where it came from and when.
 #[derive(Debug, Clone)]
@@ -42,10 +41,13 @@ impl Origin {
     }
 
     /// Where it came from, as events commit to it.
-    pub(crate) fn detached(&self, random: &dyn Random) -> audit::Detached {
-        audit::Detached::default().keep("source_ip", Some(self.source_ip.to_string()), random).keep(
+    pub(crate) fn detached(&self, app: &App) -> audit::Detached {
+        let random = &*app.random;
+        let user_agent = self.user_agent.as_deref().map(|text| app.recordable(text));
+        let detached = audit::Detached::default();
+        detached.keep("source_ip", Some(self.source_ip.to_string()), random).keep(
             "user_agent",
-            self.user_agent.as_deref(),
+            user_agent,
             random,
         )
     }
@@ -89,9 +91,10 @@ impl Ctx {
     }
 
     /// The personal part every event of this request commits to.
-    pub(crate) fn detached(&self, random: &dyn Random) -> audit::Detached {
+    pub(crate) fn detached(&self, app: &App) -> audit::Detached {
+        let random = &*app.random;
         self.origin
-            .detached(random)
+            .detached(app)
             .keep("actor_name", Some(self.caller().principal_name.as_str()), random)
             .keep("label", self.caller().label.as_deref(), random)
     }

@@ -5,10 +5,11 @@ use std::sync::{Arc, PoisonError};
 
 use portcullis_core::{
     call::{Answer, Denial, Scanned, ToolCall},
-    dlp::{Direction, Engine, Subject, Unscannable},
+    dlp::{Action, Direction, Engine, Findings, FingerprintKey, Mask, Subject, Unscannable},
     policy::PolicyError,
 };
 use portcullis_upstream::ExternalDetector;
+use serde_json::Value;
 
 use crate::{App, counting};
 
@@ -82,7 +83,7 @@ impl Dlp {
         subject: &Subject,
     ) -> Result<Scanned<T>, Denial>
     where
-        Scanned<T>: AsRef<serde_json::Value>,
+        Scanned<T>: AsRef<Value>,
     {
         let wanted = |external: &&External| match direction {
             Direction::Input => external.input,
@@ -119,6 +120,30 @@ impl App {
     #[must_use]
     pub fn dlp(&self) -> Arc<Dlp> {
         self.dlp.load_full()
+    }
+
+    /// Whether DLP finds nothing in a text of a caller that is no part of a call.
+    pub(crate) fn is_clean(&self, text: &str) -> bool {
+        self.scan_text(text).is_ok_and(|(_, findings)| findings.is_empty())
+    }
+
+    /// A text of a caller as it may be recorded beside a call: what would not leave in an answer
+    /// is masked.
+    pub(crate) fn recordable(&self, text: &str) -> String {
+        let dlp = self.dlp();
+        let Ok((value, findings)) = self.scan_text(text) else { return String::new() };
+        let masked = dlp.engine.redact(value, &findings, None, |finding| {
+            let action = dlp.engine.default_action(finding, Direction::Output);
+            (action != Action::Flag).then_some(Mask::Placeholder)
+        });
+        masked.as_str().map_or_else(String::new, str::to_owned)
+    }
+
+    fn scan_text(&self, text: &str) -> Result<(Value, Findings), Unscannable> {
+        let value = Value::from(text);
+        // Nobody sees these fingerprints.
+        let findings = self.dlp().engine.scan(&value, &FingerprintKey::new([0; 32]))?;
+        Ok((value, findings))
     }
 
     /// Puts other settings of DLP in force. Says no when the policies name a detector that there

@@ -13,6 +13,7 @@ use portcullis_core::{
     policy::PolicySet,
     principal::Scope,
     refusal::{Executed, Refusal, TOKEN_SCOPES},
+    tool::ToolId,
 };
 use portcullis_upstream::{CallAnswer, CallError, Trace};
 use serde_json::Value;
@@ -117,7 +118,7 @@ impl App {
         invocation: Invocation,
         draft: &mut Draft,
     ) -> Result<Ready, Refusal> {
-        draft.target(named(&invocation.tool));
+        draft.target(self.named(&invocation.tool));
         ctx.require(Scope::McpsInvoke).inspect_err(|refusal| {
             let reason = refusal.details().get("reason").and_then(Value::as_str).map(str::to_owned);
             draft.governance(unscoped(reason.unwrap_or_else(|| TOKEN_SCOPES.to_owned())));
@@ -139,6 +140,14 @@ impl App {
         Ok(Ready { ctx, call, visible, policies, dlp, view })
     }
 
+    /// The target of a call as far as its path names one. What is no tool id is not recorded, nor
+    /// what is unknown and holds something that DLP knows: it may be a secret in the wrong place.
+    fn named(&self, tool: &str) -> Target {
+        let id = tool.parse::<ToolId>().ok().map(|id| id.to_string());
+        let id = id.filter(|id| self.tools.load().contains_key(id) || self.is_clean(id));
+        Target { credential: None, id, provider_id: None, kind: "mcp", version: None }
+    }
+
     /// Steps 10 and 11: DLP, policy, obligations.
     async fn judge(
         &self,
@@ -158,7 +167,8 @@ impl App {
         let origin = &ready.ctx.origin;
         let trace = Trace {
             traceparent: origin.traceparent.as_deref(),
-            tracestate: origin.tracestate.as_deref(),
+            // It goes to the server, and nobody has looked through it.
+            tracestate: origin.tracestate.as_deref().filter(|text| self.is_clean(text)),
         };
         let answered = ready.visible.provider.server().call_tool(&ready.call, trace).await;
         match answered {
@@ -199,12 +209,6 @@ impl App {
 fn failed(ready: &Ready, governance: Governance, error: &CallError) -> Done {
     let refusal = ready.visible.provider.refusal(error, ready.visible.provider_id);
     Done::stopped(governance, refusal, error.executed)
-}
-
-/// The target of a call as far as its path names one: nothing that is not a tool id is recorded.
-fn named(tool: &str) -> Target {
-    let id = tool.parse::<portcullis_core::tool::ToolId>().ok().map(|id| id.to_string());
-    Target { credential: None, id, provider_id: None, kind: "mcp", version: None }
 }
 
 /// The answer to a bug. If the call was dispatched, its intent is closed as `unknown` later.

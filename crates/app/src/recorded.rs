@@ -64,7 +64,7 @@ impl Draft {
     /// Opens the event of a request. Nothing is durable yet.
     pub(crate) fn open(app: &App, ctx: &Ctx) -> Self {
         let id = EventId::new(app.ids());
-        let detached = ctx.detached(&*app.random);
+        let detached = ctx.detached(app);
         Self { id, ctx: ctx.clone(), target: None, governance: None, detached }
     }
 

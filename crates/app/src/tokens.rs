@@ -243,7 +243,7 @@ impl App {
             }),
             governance: None,
             outcome: Outcome::success(Executed::Yes),
-            detached: ctx.detached(&*self.random),
+            detached: ctx.detached(self),
         }
     }
 }

@@ -20,6 +20,7 @@ mod definitions;
 mod detector;
 mod detectors;
 mod digits;
+mod evidence;
 mod external;
 mod finding;
 mod fit;

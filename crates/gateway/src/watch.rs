@@ -4,10 +4,11 @@ use std::{
     collections::BTreeSet,
     ffi::OsString,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
+use arc_swap::ArcSwap;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use portcullis_app::App;
 use portcullis_upstream::Outbound;
@@ -29,7 +30,8 @@ pub(crate) fn watch(config: &Config, node: &Node) -> Result<(), Failure> {
     let (mut watcher, changes) = bell(|_| true)?;
     watcher.watch(&config.policy_folder(), RecursiveMode::Recursive)?;
     let app = Arc::clone(&node.app);
-    on_change(watcher, changes, signal(SignalKind::hangup())?, move || {
+    on_change(changes, signal(SignalKind::hangup())?, move || {
+        let _alive = &watcher;
         // It logs what is wrong by itself.
         let _ = app.reload_policies();
     });
@@ -39,28 +41,23 @@ pub(crate) fn watch(config: &Config, node: &Node) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The folders of the files are watched, for a file is often replaced by another one.
+/// Watches the folders of the files, for a file is often replaced by another one.
 fn watch_dlp(file: &Path, config: &Config, node: &Node) -> Result<(), Failure> {
-    let files: Vec<PathBuf> = [file]
-        .into_iter()
-        .chain(config.dlp.files().iter().map(PathBuf::as_path))
-        .map(absolute)
-        .collect();
-    let names: BTreeSet<OsString> =
-        files.iter().filter_map(|file| file.file_name().map(ToOwned::to_owned)).collect();
-    let (mut watcher, changes) = bell(move |event| {
+    let names: Arc<ArcSwap<BTreeSet<OsString>>> = Arc::default();
+    let wanted = Arc::clone(&names);
+    let (watcher, changes) = bell(move |event| {
+        let wanted = wanted.load();
         event.paths.iter().filter_map(|path| path.file_name()).any(|name| {
             // Mounted settings are replaced through a link of this name.
-            names.contains(name) || name == "..data"
+            wanted.contains(name) || name == "..data"
         })
     })?;
-    let folders: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
-    for folder in folders {
-        watcher.watch(folder, RecursiveMode::NonRecursive)?;
-    }
-    let (app, outbound, file) = (Arc::clone(&node.app), node.outbound.clone(), file.to_owned());
-    on_change(watcher, changes, signal(SignalKind::hangup())?, move || {
-        if let Err(error) = reload_dlp(&app, &outbound, &file) {
+    let files = Followed { watcher: Mutex::new(watcher), names };
+    files.follow(file, config)?;
+    let (app, outbound) = (Arc::clone(&node.app), node.outbound.clone());
+    let (files, file) = (Arc::new(files), file.to_owned());
+    on_change(changes, signal(SignalKind::hangup())?, move || {
+        if let Err(error) = reload_dlp(&app, &outbound, &file, &files) {
             tracing::error!(%error, "the DLP settings cannot be loaded; the last good ones stay");
             portcullis_app::counting::dlp_reload_failed();
         }
@@ -68,16 +65,36 @@ fn watch_dlp(file: &Path, config: &Config, node: &Node) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The files with DLP settings that are watched.
+struct Followed {
+    watcher: Mutex<RecommendedWatcher>,
+    names: Arc<ArcSwap<BTreeSet<OsString>>>,
+}
+
+impl Followed {
+    /// From now on the files that this configuration names.
+    fn follow(&self, file: &Path, config: &Config) -> notify::Result<()> {
+        let others = config.dlp.files().iter().map(PathBuf::as_path);
+        let files: Vec<PathBuf> = [file].into_iter().chain(others).map(absolute).collect();
+        let names = files.iter().filter_map(|file| file.file_name().map(ToOwned::to_owned));
+        self.names.store(Arc::new(names.collect()));
+        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        let folders: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+        folders.into_iter().try_for_each(|it| watcher.watch(it, RecursiveMode::NonRecursive))
+    }
+}
+
 fn absolute(file: &Path) -> PathBuf {
     std::path::absolute(file).unwrap_or_else(|_| file.to_owned())
 }
 
-fn reload_dlp(app: &App, outbound: &Outbound, file: &Path) -> Result<(), String> {
+fn reload_dlp(app: &App, outbound: &Outbound, file: &Path, files: &Followed) -> Result<(), String> {
     let told = |error: &dyn std::error::Error| match error.source() {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
     };
     let config = Config::load(Some(file)).map_err(|error| told(&error))?;
+    files.follow(file, &config).map_err(|error| error.to_string())?;
     let dlp = config.dlp.load(outbound)?;
     app.replace_dlp(dlp).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -101,20 +118,25 @@ fn bell(
 
 /// Reloads after every change and hangup, off the threads that serve requests.
 fn on_change(
-    watcher: RecommendedWatcher,
     mut changes: mpsc::Receiver<()>,
     mut hangup: Signal,
-    reload: impl Fn() + Clone + Send + 'static,
+    reload: impl Fn() + Send + Sync + 'static,
 ) {
+    let reload = Arc::new(reload);
     detach(async move {
-        let _watcher = watcher;
         loop {
             tokio::select! {
                 change = changes.recv() => if change.is_none() { return },
                 _ = hangup.recv() => {}
             }
             while tokio::time::timeout(SETTLE, changes.recv()).await.is_ok_and(|it| it.is_some()) {}
-            if tokio::task::spawn_blocking(reload.clone()).await.is_err() {
+            if tokio::task::spawn_blocking({
+                let reload = Arc::clone(&reload);
+                move || reload()
+            })
+            .await
+            .is_err()
+            {
                 tracing::error!("loading anew ended in a panic; what was in force stays");
             }
         }

@@ -55,6 +55,7 @@ pub enum Script {
 #[derive(Debug, Clone)]
 pub struct HostileTool {
     name: String,
+    description: Option<String>,
     schema: Value,
     script: Script,
 }
@@ -62,7 +63,14 @@ pub struct HostileTool {
 impl HostileTool {
     /// A tool that takes any object.
     pub fn new(name: &str, script: Script) -> Self {
-        Self { name: name.to_owned(), schema: json!({"type": "object"}), script }
+        Self { name: name.to_owned(), description: None, schema: json!({"type": "object"}), script }
+    }
+
+    /// The same tool with a description.
+    #[must_use]
+    pub fn described(mut self, description: &str) -> Self {
+        self.description = Some(description.to_owned());
+        self
     }
 
     /// The same tool with an input schema of its own.
@@ -220,7 +228,9 @@ impl Shared {
 }
 
 fn define(tool: &HostileTool) -> Value {
-    json!({"name": tool.name, "inputSchema": tool.schema})
+    json!({
+        "name": tool.name, "description": tool.description, "inputSchema": tool.schema,
+    })
 }
 
 async fn play(

@@ -6,10 +6,9 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::{
     body::Body,
-    context,
     custom::Own,
-    detector::{Candidate, Detector, Edges, NormalForm, Shape},
-    hidden,
+    detector::{Candidate, Detector, NormalForm, Shape},
+    evidence, hidden,
     kinds::{Category, Likelihood},
     layouts::Layout,
     mask,
@@ -147,45 +146,12 @@ impl Active {
             return None;
         }
         let bits = match &self.rule {
-            Rule::BuiltIn(detector) => bits(detector, body, home.node, &candidate)?,
+            Rule::BuiltIn(detector) => evidence::bits(detector, body, segment, &candidate)?,
             Rule::Own(own) => own.bits(body, home.node, &candidate)?,
             Rule::Hidden => return None,
         };
         Likelihood::from_bits(bits + more).filter(|likelihood| *likelihood >= self.min_likelihood)
     }
-}
-
-/// What a key that speaks against a match takes away.
-const AGAINST_BITS: i32 = 12;
-
-/// The evidence that a built-in detector has for a candidate.
-fn bits(detector: &Detector, body: &Body, node: u32, candidate: &Candidate<'_>) -> Option<i32> {
-    if !has_free_edges(detector.edges, candidate.text, &candidate.range) {
-        return None;
-    }
-    let shape = detector.bits + (detector.check)(candidate)?;
-    let in_context = !detector.context.is_empty()
-        && (context::stands_near(candidate.text, &candidate.range, detector.context)
-            || context::stands_above(body, node, detector.context));
-    let weight = if in_context {
-        detector.context_bits
-    } else if !detector.against.is_empty() && context::stands_above(body, node, detector.against) {
-        -AGAINST_BITS
-    } else {
-        0
-    };
-    Some(shape + weight)
-}
-
-/// Whether nothing touches a match that may not. A letter that ends an escape such as a
-/// literal `\n` is no part of a word.
-pub(super) fn has_free_edges(edges: Edges, text: &[u8], inside: &Range<usize>) -> bool {
-    let before = text.get(..inside.start).unwrap_or_default();
-    let free_before = match before {
-        [.., b'\\', b'n' | b'r' | b't'] | [] => true,
-        [.., last] => edges.allow(*last),
-    };
-    free_before && text.get(inside.end).is_none_or(|next| edges.allow(*next))
 }
 
 /// How far from a literal a detector of one's own looks.

@@ -1,12 +1,13 @@
 //! The scan buffer: every key, string and number literal of a JSON value in one run of bytes,
 //! with what is needed to say later where a byte came from.
 
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, cell::Cell, ops::Range};
 
 use serde_json::Value;
 
 use super::{
     Unscannable,
+    evidence::Memo,
     joins::{self, Neighbours},
     media,
     settings::Limits,
@@ -26,6 +27,7 @@ pub(super) struct Body {
     pub(super) neighbours: Vec<(u32, Neighbours)>,
     /// How many images, recordings and other media there are.
     pub(super) media: u32,
+    pub(super) memo: Cell<Memo>,
     nodes: Vec<Node>,
 }
 
@@ -71,12 +73,16 @@ impl Segment {
 impl Body {
     /// Lays a value flat, or says which limit it exceeds.
     pub(super) fn flatten(value: &Value, limits: &Limits) -> Result<Body, Unscannable> {
+        let mut size = Size::default();
+        size.add(value, limits.max_depth);
         let mut body = Body {
-            text: Vec::with_capacity(1024),
-            segments: Vec::with_capacity(64),
+            // With room for some views.
+            text: Vec::with_capacity(size.bytes + size.bytes / 4 + 256),
+            segments: Vec::with_capacity(2 * size.nodes + 16),
             neighbours: Vec::new(),
             media: 0,
-            nodes: Vec::with_capacity(64),
+            memo: Cell::default(),
+            nodes: Vec::with_capacity(size.nodes),
         };
         body.walk(value, ROOT, 0, limits)?;
         Ok(body)
@@ -201,6 +207,35 @@ impl Body {
         let at = |node: u32| self.nodes.get(node as usize).map(|found| (node, *found));
         std::iter::successors(at(node), move |(_, found)| at(found.parent))
             .map(|(node, found)| (node, found.step))
+    }
+}
+
+/// About how much there is to lay flat, so that room for it is asked for once.
+#[derive(Default)]
+struct Size {
+    bytes: usize,
+    nodes: usize,
+}
+
+impl Size {
+    fn add(&mut self, value: &Value, levels: usize) {
+        let Some(levels) = levels.checked_sub(1) else { return };
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::String(text) => self.bytes += text.len() + 1,
+            Value::Number(number) => self.bytes += number.as_str().len() + 1,
+            Value::Array(elements) => {
+                self.nodes += elements.len();
+                elements.iter().for_each(|element| self.add(element, levels));
+            }
+            Value::Object(members) => {
+                self.nodes += members.len();
+                for (key, member) in members {
+                    self.bytes += key.len() + 1;
+                    self.add(member, levels);
+                }
+            }
+        }
     }
 }
 

@@ -87,9 +87,8 @@ fn line(detector: &Detector, page: &mut String) {
 /// Whether it can fire without a word beside it.
 fn is_telling(detector: &Detector) -> bool {
     let more = match detector.shape {
-        Shape::Number { alone: [], .. } => return false,
+        Shape::Number { alone: [], .. } | Shape::Beside { .. } => return false,
         Shape::Number { .. } => ALONE_BITS,
-        Shape::Beside { .. } => return false,
         Shape::Pattern { .. }
         | Shape::At(_)
         | Shape::Digits(_)

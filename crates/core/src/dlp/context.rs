@@ -83,25 +83,39 @@ fn is_noise(text: &[u8], at: usize, word: &str) -> bool {
     }
 }
 
+/// Whether one of the words might begin in a part of a text: no if none does, yes if only their
+/// first letters do.
+pub(super) fn might_begin(text: &[u8], part: Range<usize>, words: &[&str]) -> bool {
+    const FIRST: usize = 3;
+    let initials = Initials::of(words);
+    let bytes = text.get(part.clone()).unwrap_or_default();
+    let may_begin = (part.start..).zip(bytes).filter(|(_, byte)| initials.hold(**byte));
+    may_begin.map(|(at, _)| at).any(|at| {
+        words.iter().map(|word| word.as_bytes()).any(|word| {
+            let is_plain = |byte: &&u8| byte.is_ascii() && **byte != b' ';
+            let length = word.iter().take(FIRST).take_while(is_plain).count();
+            let (first, wanted) = (text.get(at..at + length), word.get(..length));
+            first.zip(wanted).is_some_and(|(first, wanted)| first.eq_ignore_ascii_case(wanted))
+        })
+    })
+}
+
 /// What some words begin with, in either case: most bytes are told apart by this alone.
 struct Initials([u128; 2]);
 
 impl Initials {
     fn of(words: &[&str]) -> Self {
         let mut initials = Self([0; 2]);
-        let mut utf8 = [0; 4];
-        for first in words.iter().filter_map(|word| word.chars().next()) {
-            for letter in first.to_lowercase().chain(first.to_uppercase()) {
-                let bytes = letter.encode_utf8(&mut utf8).bytes();
-                bytes.take(1).for_each(|byte| initials.add(byte));
+        for first in words.iter().filter_map(|word| word.bytes().next()) {
+            let [low, high] = &mut initials.0;
+            if first.is_ascii() {
+                *low |= 1 << first.to_ascii_lowercase() | 1 << first.to_ascii_uppercase();
+            } else {
+                // Upper and lower case may begin with different bytes.
+                *high = u128::MAX;
             }
         }
         initials
-    }
-
-    fn add(&mut self, byte: u8) {
-        let [low, high] = &mut self.0;
-        *(if byte < 128 { low } else { high }) |= 1 << (byte & 127);
     }
 
     fn hold(&self, byte: u8) -> bool {

@@ -4,10 +4,11 @@ use regex::bytes::Regex;
 use serde::Deserialize;
 
 use super::{
-    active::{compile, has_free_edges},
+    active::compile,
     body::Body,
     checks, context,
     detector::{Candidate, Edges},
+    evidence::has_free_edges,
     kinds::{Category, Likelihood},
 };
 

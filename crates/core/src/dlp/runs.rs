@@ -56,7 +56,7 @@ pub(super) fn decode(run: &[u8]) -> Encoded {
     let padding = run.iter().rev().take_while(|byte| **byte == b'=').count();
     let run = run.get(..run.len() - padding).unwrap_or_default();
     if run.len().is_multiple_of(2) && run.iter().all(u8::is_ascii_hexdigit) {
-        if run.len() > PROBED || reads_like_text(&hex(run.get(..SHORTEST).unwrap_or_default())) {
+        if run.len() > PROBED || run.first_chunk().is_some_and(hex_reads_like_text) {
             keep(&hex(run), &mut encoded);
         }
         return encoded;
@@ -81,21 +81,64 @@ fn readable(decoded: &[u8]) -> impl Iterator<Item = &str> {
 
 /// Whether the first or the last sixteen characters decode to text.
 fn probe(run: &[u8]) -> bool {
-    let alphabet = alphabet(run);
-    let aligned = run.len() / 4 * 4;
-    [run.get(..SHORTEST), run.get(aligned.saturating_sub(SHORTEST)..aligned)]
-        .into_iter()
-        .flatten()
-        .any(|end| {
-            let mut decoded = [0; SHORTEST / 4 * 3];
-            alphabet.decode_slice(end, &mut decoded).is_ok() && reads_like_text(&decoded)
-        })
+    let aligned = run.get(..run.len() / 4 * 4).unwrap_or_default();
+    run.first_chunk().is_some_and(base64_reads_like_text)
+        || aligned.last_chunk().is_some_and(base64_reads_like_text)
 }
 
-/// Whether at least three bytes of four are readable.
+fn base64_reads_like_text(end: &[u8; SHORTEST]) -> bool {
+    let mut decoded = [0; SHORTEST / 4 * 3];
+    for (three, four) in decoded.chunks_exact_mut(3).zip(end.chunks_exact(4)) {
+        let bits = four.iter().fold(0_u32, |bits, letter| bits << 6 | u32::from(six_bits(*letter)));
+        let [_, bytes @ ..] = bits.to_be_bytes();
+        three.copy_from_slice(&bytes);
+    }
+    reads_like_text(&decoded)
+}
+
+/// The value of a letter in either alphabet.
+fn six_bits(letter: u8) -> u8 {
+    match letter {
+        b'A'..=b'Z' => letter - b'A',
+        b'a'..=b'z' => letter - b'a' + 26,
+        b'0'..=b'9' => letter - b'0' + 52,
+        b'+' | b'-' => 62,
+        _ => 63,
+    }
+}
+
+fn hex_reads_like_text(end: &[u8; SHORTEST]) -> bool {
+    let half = |digit: u8| match digit {
+        b'0'..=b'9' => digit - b'0',
+        _ => (digit | 0x20).wrapping_sub(b'a' - 10),
+    };
+    let mut decoded = [0; SHORTEST / 2];
+    for (byte, pair) in decoded.iter_mut().zip(end.chunks_exact(2)) {
+        *byte = pair.iter().fold(0, |byte, digit| byte << 4 | half(*digit) & 15);
+    }
+    reads_like_text(&decoded)
+}
+
+/// Whether at least three bytes of four are readable. Takes little time, for most runs are none.
 fn reads_like_text(decoded: &[u8]) -> bool {
-    let length: usize = readable(decoded).map(str::len).sum();
-    !decoded.is_empty() && 4 * length >= 3 * decoded.len()
+    let mut readable = 0;
+    let mut rest = decoded;
+    while let [first, after @ ..] = rest {
+        let follow = match first {
+            0xC2..=0xDF => 1,
+            0xE0..=0xEF => 2,
+            0xF0..=0xF4 => 3,
+            _ => 0,
+        };
+        let is_whole = after.len() >= follow
+            && after.iter().take(follow).all(|byte| matches!(byte, 0x80..=0xBF));
+        let taken = if is_whole { 1 + follow } else { 1 };
+        if matches!(first, b' '..=b'~' | b'\t' | b'\n' | b'\r') || follow > 0 && is_whole {
+            readable += taken;
+        }
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    4 * readable >= 3 * decoded.len()
 }
 
 fn is_base64(byte: u8) -> bool {

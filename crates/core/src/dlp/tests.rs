@@ -7,6 +7,7 @@ use super::*;
 mod clean;
 mod configured;
 mod examples;
+mod fuzz;
 mod places;
 mod redaction;
 

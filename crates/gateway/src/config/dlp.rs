@@ -172,3 +172,103 @@ fn rules(file: &Path) -> Result<Gitleaks, String> {
         .map_err(|error| format!("`{name}` is no rule file: {}", error.to_string().trim_end()))?;
     Ok(rules.named(name))
 }
+
+#[cfg(test)]
+mod tests {
+    use portcullis_core::{
+        clock::Timestamp,
+        policy::{Catalogue, PolicyFile, PolicySet},
+    };
+
+    use super::*;
+    use crate::config::Config;
+
+    const PAGE: &str = include_str!("../../../../docs/dlp.md");
+
+    /// The snippets of the page in a language, without the indentation of lists.
+    fn snippets(language: &str) -> Vec<String> {
+        let mut snippets = Vec::new();
+        let mut inside = false;
+        for line in PAGE.lines().map(|line| line.strip_prefix("   ").unwrap_or(line)) {
+            match (line.strip_prefix("```"), inside) {
+                (Some(opened), false) if opened == language => {
+                    snippets.push(String::new());
+                    inside = true;
+                }
+                (Some(_), _) => inside = false,
+                (None, true) => snippets.last_mut().unwrap().extend([line, "\n"]),
+                (None, false) => {}
+            }
+        }
+        snippets
+    }
+
+    fn dlp(text: &str) -> Dlp {
+        let config: Config = toml::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        config.dlp
+    }
+
+    #[test]
+    fn every_setting_on_the_page_is_accepted() {
+        let snippets = snippets("toml");
+
+        assert!(snippets.len() >= 8, "{}", snippets.len());
+        for snippet in snippets {
+            let mut dlp = dlp(&snippet);
+            // The file on the page is not there.
+            dlp.gitleaks.clear();
+            let loaded = dlp.engine();
+            assert!(loaded.is_ok(), "{:?}\n{snippet}", loaded.err());
+        }
+    }
+
+    #[test]
+    fn every_policy_on_the_page_loads() {
+        let engine = dlp("").engine().unwrap();
+        let names = engine.names();
+        let catalogue = Catalogue::new([("github".parse().unwrap(), None)]);
+
+        for text in snippets("cedar") {
+            let file = PolicyFile { path: "page.cedar".to_owned(), text };
+            let set = PolicySet::load(vec![file], &catalogue, &names, Timestamp::default());
+            assert!(set.is_ok(), "{:?}", set.err());
+        }
+    }
+
+    #[test]
+    fn the_defaults_on_the_page_are_the_defaults() {
+        let page = snippets("toml").pop().unwrap();
+
+        let limits = dlp(&page).limits;
+
+        assert_eq!(format!("{limits:?}"), format!("{:?}", Limits::default()));
+    }
+
+    #[test]
+    fn a_detector_outside_is_declared_whole() {
+        let outbound = upstream::Outbound::new(std::sync::Arc::new(Zeros));
+        let external = |more: &str| {
+            let url = "url = \"https://n.example/s\"\ndetectors = {x = \"contact\"}";
+            dlp(&format!("[dlp.external]\n{url}\n{more}")).load(&outbound).err()
+        };
+
+        assert_eq!(external(""), None);
+        for (more, wanted) in [
+            ("timeout_ms = 0", "timeout_ms"),
+            ("input = false\noutput = false", "neither"),
+            ("token = { env = \"NOT_SET_ANYWHERE\" }", "NOT_SET_ANYWHERE"),
+        ] {
+            let told = external(more).unwrap();
+            assert!(told.starts_with("`external`: ") && told.contains(wanted), "{told}");
+        }
+    }
+
+    #[derive(Debug)]
+    struct Zeros;
+
+    impl portcullis_core::random::Random for Zeros {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(0);
+        }
+    }
+}

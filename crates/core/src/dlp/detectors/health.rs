@@ -221,9 +221,10 @@ fn dea(candidate: &Candidate<'_>) -> Option<i32> {
     one_digit(sum % 10 == at(digits, 6) && varied(digits))
 }
 
-/// `U` is reserved; chapters go from `A` to `Z`.
+/// A code with a point is more than a letter and two digits.
 fn icd(candidate: &Candidate<'_>) -> Option<i32> {
-    Some(if candidate.matched().contains(&b'.') { 4 } else { 0 })
+    let is_used = candidate.matched().first()?.is_ascii_alphabetic();
+    is_used.then_some(if candidate.matched().contains(&b'.') { 4 } else { 0 })
 }
 
 fn nhs(candidate: &Candidate<'_>) -> Option<i32> {

@@ -1,38 +1,107 @@
 //! The prefilter: finds hundreds of literals in one pass, in any case.
 //!
-//! Three bytes at a time are folded to lower case and hashed into a bitmap that fits the first
+//! Four bytes at a time are folded to lower case and hashed into a bitmap that fits the first
 //! cache; only where that says yes are literals compared. Unlike an automaton, no step has to wait
-//! for the one before.
+//! for the one before. Literals of two or three bytes have a bitmap of their own.
 
 use std::ops::Range;
 
-/// Bits of a hash.
-const BITS: u32 = 15;
-
-/// Literals by the hash of their first three bytes.
+/// Literals by the hash of how they begin.
 pub(super) struct Literals {
+    long: Table<17>,
+    short: Table<14>,
+    texts: Vec<Vec<u8>>,
+}
+
+/// Literals by a hash of so many bits.
+struct Table<const BITS: u32> {
     bitmap: Vec<u64>,
     /// For each hash where its literals begin in `order`; one more entry than there are hashes.
     starts: Vec<u32>,
     order: Vec<u32>,
-    texts: Vec<Vec<u8>>,
 }
+
+/// The first bytes of a text, folded.
+const LONG: u32 = 0xffff_ffff;
+const SHORT: u32 = 0x00ff_ffff;
 
 impl Literals {
     /// Prepares lower-case literals of at least two bytes. Their places in the list are what
     /// [`each`](Self::each) tells.
     pub(super) fn new(texts: Vec<Vec<u8>>) -> Literals {
-        let mut hashed: Vec<(usize, u32)> = Vec::new();
+        let mut long = Vec::new();
+        let mut short = Vec::new();
         for (index, text) in (0..).zip(&texts) {
-            match text.as_slice() {
-                [first, second, third, ..] => hashed.push((hash(*first, *second, *third), index)),
-                // Whatever may follow it.
-                [first, second] => {
-                    hashed.extend((0..=u8::MAX).map(|third| (hash(*first, *second, third), index)))
+            match *text.as_slice() {
+                [first, second, third, fourth, ..] => {
+                    long.push((folded([first, second, third, fourth]), index));
                 }
+                [first, second, third] => short.push((folded([first, second, third, 0]), index)),
+                // Whatever may follow it.
+                [first, second] => short
+                    .extend((0..=u8::MAX).map(|third| (folded([first, second, third, 0]), index))),
                 [_] | [] => {}
             }
         }
+        Literals { long: Table::new(&long, LONG), short: Table::new(&short, SHORT), texts }
+    }
+
+    /// Calls `each` with every literal that stands in the text and where, in the order in which
+    /// they begin.
+    pub(super) fn each(&self, text: &[u8], mut each: impl FnMut(usize, Range<usize>)) {
+        for (at, window) in text.windows(4).enumerate() {
+            let Some(four) = window.first_chunk() else { continue };
+            let four = folded(*four);
+            if self.long.may_hold(four, LONG) {
+                self.compare(self.long.at(four, LONG), text, at, &mut each);
+            }
+            if self.short.may_hold(four, SHORT) {
+                self.compare(self.short.at(four, SHORT), text, at, &mut each);
+            }
+        }
+        // Only short ones fit into the rest.
+        for at in text.len().saturating_sub(3)..text.len() {
+            let shorts = (0..).zip(&self.texts).filter(|(_, literal)| literal.len() < 4);
+            for (index, literal) in shorts {
+                tell(text, at, index, literal, &mut each);
+            }
+        }
+    }
+
+    fn compare(
+        &self,
+        candidates: &[u32],
+        text: &[u8],
+        at: usize,
+        each: &mut impl FnMut(usize, Range<usize>),
+    ) {
+        for index in candidates {
+            let index = *index as usize;
+            if let Some(literal) = self.texts.get(index) {
+                tell(text, at, index, literal, each);
+            }
+        }
+    }
+}
+
+/// Tells if the literal stands there.
+fn tell(
+    text: &[u8],
+    at: usize,
+    index: usize,
+    literal: &[u8],
+    each: &mut impl FnMut(usize, Range<usize>),
+) {
+    let end = at + literal.len();
+    if text.get(at..end).is_some_and(|found| found.eq_ignore_ascii_case(literal)) {
+        each(index, at..end);
+    }
+}
+
+impl<const BITS: u32> Table<BITS> {
+    fn new(literals: &[(u32, u32)], mask: u32) -> Self {
+        let hashed = literals.iter().map(|(four, index)| (Self::hash(*four, mask), *index));
+        let mut hashed: Vec<(usize, u32)> = hashed.collect();
         hashed.sort_unstable();
         hashed.dedup();
         let mut bitmap = vec![0; 1 << (BITS - 6)];
@@ -50,53 +119,32 @@ impl Literals {
             *start = sum;
         }
         let order = hashed.into_iter().map(|(_, index)| index).collect();
-        Literals { bitmap, starts, order, texts }
+        Self { bitmap, starts, order }
     }
 
-    /// Calls `each` with every literal that stands in the text and where, in the order in which
-    /// they begin. A literal in the last two bytes of the text is not seen; a scan buffer ends
-    /// with a separator.
-    pub(super) fn each(&self, text: &[u8], mut each: impl FnMut(usize, Range<usize>)) {
-        let Ok(bitmap) = <&[u64; 1 << (BITS - 6)]>::try_from(self.bitmap.as_slice()) else {
-            return;
-        };
-        for (at, window) in text.windows(3).enumerate() {
-            let [first, second, third] = window else { continue };
-            let hash = hash(*first, *second, *third);
-            let word = bitmap.get(hash >> 6).copied().unwrap_or_default();
-            if word >> (hash & 63) & 1 == 1 {
-                self.compare(hash, text, at, &mut each);
-            }
-        }
+    #[inline]
+    fn may_hold(&self, four: u32, mask: u32) -> bool {
+        let hash = Self::hash(four, mask);
+        self.bitmap.get(hash >> 6).is_some_and(|word| word >> (hash & 63) & 1 == 1)
     }
 
-    fn compare(
-        &self,
-        hash: usize,
-        text: &[u8],
-        at: usize,
-        each: &mut impl FnMut(usize, Range<usize>),
-    ) {
-        let Some([start, end]) = self.starts.get(hash..hash + 2) else { return };
-        let literals = self.order.get(*start as usize..*end as usize).unwrap_or_default();
-        for index in literals {
-            let index = *index as usize;
-            let Some(literal) = self.texts.get(index) else { continue };
-            let end = at + literal.len();
-            if text.get(at..end).is_some_and(|found| found.eq_ignore_ascii_case(literal)) {
-                each(index, at..end);
-            }
-        }
+    fn at(&self, four: u32, mask: u32) -> &[u32] {
+        let hash = Self::hash(four, mask);
+        let Some([start, end]) = self.starts.get(hash..hash + 2) else { return &[] };
+        self.order.get(*start as usize..*end as usize).unwrap_or_default()
+    }
+
+    #[inline]
+    fn hash(four: u32, mask: u32) -> usize {
+        const SPREAD: u32 = 0x9e37_79b1;
+        ((four & mask).wrapping_mul(SPREAD) >> (u32::BITS - BITS)) as usize
     }
 }
 
-/// Below 2 to the power of [`BITS`]. Letters hash alike in both cases.
+/// Letters are the same in both cases.
 #[inline]
-fn hash(first: u8, second: u8, third: u8) -> usize {
-    const FOLD: u32 = 0x0020_2020;
-    const SPREAD: u32 = 0x9e37_79b1;
-    let three = u32::from(first) | u32::from(second) << 8 | u32::from(third) << 16;
-    ((three | FOLD).wrapping_mul(SPREAD) >> (u32::BITS - BITS)) as usize
+fn folded(four: [u8; 4]) -> u32 {
+    u32::from_le_bytes(four) | 0x2020_2020
 }
 
 #[cfg(test)]

@@ -78,9 +78,8 @@ impl Reach {
         match self {
             Reach::Across { .. } | Reach::Here => true,
             Reach::From { .. } => match text.get(..literal.start) {
-                Some([.., b'\\', b'n' | b'r' | b't']) => true,
+                Some([.., b'\\', b'n' | b'r' | b't'] | []) | None => true,
                 Some([.., before]) => !is_word(*before),
-                Some([]) | None => true,
             },
             Reach::Beyond { .. } => context::begins_at(text, literal.start),
             Reach::Near => {

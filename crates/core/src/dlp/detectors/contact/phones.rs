@@ -178,7 +178,8 @@ fn international(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
         end = through_brackets(text, end + bracket).unwrap_or(end);
     }
     let longest = text.get(start..end).unwrap_or_default();
-    vec![start..start + at_most_fifteen(longest)]
+    let found = start..start + at_most_fifteen(longest);
+    Vec::from([found])
 }
 
 /// After `(`: digits, `)`, then digits and separators.

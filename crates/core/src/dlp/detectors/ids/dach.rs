@@ -135,7 +135,7 @@ pub(super) const ALL: &[Detector] = &[
 fn tax_id(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let head = digits.get(..10)?;
-    let most = (0..10).map(|digit| head.iter().filter(|d| **d == digit).count()).max()?;
+    let most = (0..10).map(|digit| head.iter().map(|d| u8::from(*d == digit)).sum::<u8>()).max()?;
     let fits = at(&digits, 0) != 0 && most <= 3 && mod_11_10(&digits);
     fits.then_some(if most == 1 { 2 } else { 7 })
 }

@@ -1,0 +1,129 @@
+//! Whatever is found stays nowhere: the whole product runs with canaries in every place that a
+//! caller, a tool, a server or an operator can fill, and then everything it wrote is searched.
+
+use std::{fs, path::Path};
+
+use portcullis_testkit::{Answer, Script};
+use reqwest::Method;
+use serde_json::json;
+
+use super::{
+    CARD, EMAIL, MASK_EMAIL, TOKEN, assert_absent, assert_absent_of, assert_clean, base64, leaky,
+};
+use crate::scene::{Scene, giving, scene_with, tool};
+
+/// The key that the provider gets, which the operator keeps in a variable.
+const PROVIDER_KEY: &str = concat!("sk_live_", "CanaryF4k3F4k3F4k3F4k3F4k3");
+
+async fn canaries() -> Scene {
+    let mut tools: Vec<_> = leaky().iter().map(|(name, result, _)| giving(name, result)).collect();
+    tools.push(tool("echo", Script::Echo));
+    tools.push(tool("errs", Script::Rpc(-32603)));
+    tools.push(tool("fails", Script::Status(500)));
+    tools.push(tool("garbles", Script::Body(format!("{{\"{TOKEN}\": "))));
+    tools.push(tool("hangs_up", Script::CloseInBody));
+    tools.push(tool("chatty", Script::Echo).described(&format!("Use {TOKEN}.")));
+    let in_schema = json!({"type": "object", "properties": {TOKEN: {"enum": [CARD]}}});
+    tools.push(tool("leaky_schema", Script::Echo).taking(in_schema));
+    tools.push(tool(TOKEN, Script::Echo));
+    let key = "auth = \"api_key\"\napi_key = { env = \"UP_KEY\" }";
+    scene_with(tools, key, |builder| {
+        let log = "[log]\nlevel = \"trace\"\n[server]\nmetrics_listen = \"127.0.0.1:0\"";
+        builder.policies(MASK_EMAIL).config(log).env("UP_KEY", PROVIDER_KEY)
+    })
+    .await
+}
+
+/// Calls whose input, output, errors, path, query, headers and tokens hold canaries.
+async fn call_all(scene: &Scene) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    for (name, ..) in leaky() {
+        answers.push(scene.invoke(name, json!({})).await);
+    }
+    for input in [
+        json!({"secret": TOKEN}),
+        json!({TOKEN: CARD, EMAIL: [CARD]}),
+        json!({"to": EMAIL, "token": {"of": {"depth": base64(TOKEN)}}}),
+    ] {
+        for name in ["echo", "errs", "fails", "garbles", "hangs_up", "chatty"] {
+            answers.push(scene.invoke(name, input.clone()).await);
+        }
+    }
+    for name in ["errs", "fails", "garbles", "hangs_up"] {
+        answers.push(scene.invoke(name, json!({"to": EMAIL})).await);
+    }
+    for body in [format!("{{\"input\":{{\"a\":\"{TOKEN}\""), format!("{{\"input\":\"{TOKEN}\"}}")] {
+        answers.push(scene.post("echo", &body).await);
+    }
+    let gateway = &scene.gateway;
+    let with_headers = gateway
+        .request(Method::POST, &format!("/v1/mcps/up:echo/invoke?note={TOKEN}"))
+        .bearer_auth(&scene.who.token)
+        .header("content-type", "application/json")
+        .header("user-agent", TOKEN)
+        .header("traceparent", TOKEN)
+        .header("tracestate", format!("a={TOKEN}"))
+        .header("x-forwarded-for", TOKEN)
+        .header("cookie", format!("a={TOKEN}"))
+        .body(r#"{"input":{}}"#);
+    answers.push(gateway.send(with_headers).await);
+    answers.push(gateway.send(gateway.request(Method::GET, "/v1/mcps").bearer_auth(TOKEN)).await);
+    answers
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_found_value_stays_anywhere() {
+    let scene = canaries().await;
+    let metrics = scene.gateway.starting_log();
+    let metrics = metrics.split("metrics on ").nth(1).expect("the address of the metrics");
+    let metrics = metrics.lines().next().expect("a line").trim().to_owned();
+
+    let answers = call_all(&scene).await;
+    // A secret in the place of a tool's name: its caller is told his own path, nobody else is.
+    scene.invoke(TOKEN, json!({})).await;
+
+    for answer in &answers {
+        assert_clean(answer, "an answer");
+    }
+    for path in ["/v1/audit/events?limit=200", "/v1/mcps", "/v1/providers", "/v1/policies"] {
+        assert_clean(&scene.gateway.get(&scene.who, path).await, path);
+    }
+    let counted = get(&metrics).await;
+    assert!(counted.contains("portcullis_http_requests_total"), "{counted}");
+    let arguments = fs::read(format!("/proc/{}/cmdline", scene.gateway.pid())).expect("arguments");
+    let own = [PROVIDER_KEY, scene.who.token.as_str()];
+    for (what, text) in [
+        ("the metrics", counted),
+        ("the log", scene.gateway.log()),
+        ("the arguments", String::from_utf8_lossy(&arguments).into_owned()),
+    ] {
+        assert_absent(what, &text);
+        assert_absent_of(&own, what, &text);
+    }
+    assert_files_clean(&scene, &own);
+}
+
+fn assert_files_clean(scene: &Scene, own: &[&str]) {
+    let mut files = Vec::new();
+    collect(scene.gateway.folder(), &mut files);
+    let name = |file: &Path| file.file_name().expect("a name").to_string_lossy().into_owned();
+    assert!(files.iter().any(|file| name(file).ends_with("-wal")), "{files:?}");
+    for file in files {
+        let bytes = fs::read(&file).expect("a readable file");
+        let text = String::from_utf8_lossy(&bytes);
+        assert_absent(&name(&file), &text);
+        assert_absent_of(own, &name(&file), &text);
+    }
+}
+
+fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() { collect(&path, files) } else { files.push(path) }
+    }
+}
+
+async fn get(url: &str) -> String {
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    client.get(url).send().await.expect("an answer").text().await.expect("a text")
+}

@@ -1,0 +1,252 @@
+//! DLP as an operator sets it up: reloading, masks, a detector outside, media, definitions.
+
+use std::{
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use axum::{Router, routing::post};
+use portcullis_testkit::Script;
+use serde_json::{Value, json};
+
+use super::{BLOCKED, CARD, EMAIL, TOKEN, WITHHELD, findings, found};
+use crate::{
+    given::{items, until},
+    scene::{SUCCESS, Scene, giving, scene_with, tool},
+};
+
+const STAFF: &str = "[[dlp.custom]]\nname = \"staff_number\"\ncategory = \"national_id\"\n\
+                     pattern = \"EMP-[0-9]{6}\"\nliterals = [\"EMP-\"]\n\
+                     must_match = [\"EMP-123456\"]\nmust_not_match = [\"EMP-1\"]\n";
+
+async fn echoing(config: &str, policies: Option<&str>) -> Scene {
+    scene_with(vec![tool("echo", Script::Echo)], "", |builder| {
+        let builder = builder.config(config);
+        match policies {
+            Some(policies) => builder.policies(policies),
+            None => builder,
+        }
+    })
+    .await
+}
+
+async fn result_of(scene: &Scene, input: Value) -> String {
+    scene.invoke("echo", input).await.at("/governance/dlp_result").to_string()
+}
+
+/// Replaces the configuration by a file of that name that is written elsewhere first.
+fn replace_config(scene: &Scene, text: &str) {
+    let config = scene.gateway.config_file();
+    let new = scene.gateway.folder().join("new.toml");
+    fs::write(&new, text).unwrap();
+    fs::rename(new, config).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_are_loaded_again_and_wrong_ones_are_not() {
+    let scene = echoing("", None).await;
+    let staff = || json!({ "note": "EMP-123456" });
+    let before = fs::read_to_string(scene.gateway.config_file()).unwrap();
+    assert_eq!(result_of(&scene, staff()).await, "\"passed\"");
+
+    replace_config(&scene, &format!("{before}\n{STAFF}"));
+    let _ = scene.gateway.wait_for_log("other DLP settings are in force");
+    let redacted = scene.invoke("echo", staff()).await;
+    assert_eq!(redacted.at("/result/note"), "[REDACTED:staff_number]", "{}", redacted.text);
+
+    for wrong in [STAFF.replace("EMP-[", "EMP-("), "[dlp]\nx = 1".to_owned(), "[".to_owned()] {
+        replace_config(&scene, &format!("{before}\n{wrong}"));
+        let _ = scene.gateway.wait_for_log("the last good ones stay");
+        assert_eq!(result_of(&scene, staff()).await, "\"redacted\"", "{wrong}");
+    }
+    replace_config(&scene, &before);
+    let _ = scene.gateway.wait_for_log("other DLP settings are in force");
+    assert_eq!(result_of(&scene, staff()).await, "\"passed\"");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rule_files_are_loaded_and_a_hangup_loads_everything_again() {
+    let scene = echoing("", None).await;
+    let config = scene.gateway.config_file();
+    let before = fs::read_to_string(&config).unwrap();
+    let rule = |id: &str| {
+        format!(
+            "[[rules]]\nid = \"{id}\"\nregex = '''acme-[a-z0-9]{{12}}'''\nkeywords = [\"acme-\"]\n"
+        )
+    };
+    fs::write(scene.gateway.folder().join("rules.toml"), rule("acme-key")).unwrap();
+    let with_rules = before.replacen('\n', "\ndlp.gitleaks = [\"rules.toml\"]\n", 1);
+
+    replace_config(&scene, &with_rules);
+    let _ = scene.gateway.wait_for_log("other DLP settings are in force");
+    let blocked = scene.invoke("echo", json!({ "a": "acme-a1b2c3d4e5f6" })).await;
+    let event = scene.check(&blocked, BLOCKED).await;
+    assert_eq!(findings(&event, "input"), [found("gitleaks_acme_key", "/a", "block")]);
+
+    scene.gateway.hang_up();
+    let _ = scene.gateway.wait_for_log("other DLP settings are in force");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_detector_that_a_policy_masks_cannot_go() {
+    let policies = r#"@id("all") permit (principal, action, resource);
+        @id("mask") @redact("input: staff_number")
+        forbid (principal, action in Mcp::Action::"*:*", resource)
+        when { context.dlp.findings.contains("staff_number") };"#;
+    let scene = echoing(STAFF, Some(policies)).await;
+    let before = fs::read_to_string(scene.gateway.config_file()).unwrap();
+
+    replace_config(&scene, &before.replace("staff_number", "other_number"));
+
+    let told = scene.gateway.wait_for_log("cannot be loaded");
+    assert!(told.contains("staff_number"), "{told}");
+    let masked = scene.invoke("echo", json!({ "a": "EMP-123456" })).await;
+    scene.check(&masked, SUCCESS).await;
+    assert_eq!(scene.upstream.calls()[0].arguments(), r#"{"a":"[REDACTED:staff_number]"}"#);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_says_how_its_findings_are_masked() {
+    let policies = r#"@id("all") permit (principal, action, resource);
+        @id("mask") @phase("response") @redact("output: credit_card keep_last=4, contact pseudonym")
+        forbid (principal, action in Mcp::Action::"*:*", resource)
+        when { context has dlp_output && context.dlp_output.count > 0 };"#;
+    let scene = echoing("", Some(policies)).await;
+
+    let answer = scene.invoke("echo", json!({ "card": CARD, "to": EMAIL, "cc": EMAIL })).await;
+
+    scene.check(&answer, SUCCESS).await;
+    assert_eq!(answer.at("/result/card"), "[REDACTED:credit_card:1111]");
+    let to = answer.at("/result/to").as_str().unwrap();
+    assert!(to.starts_with("[email:") && to.len() == "[email:]".len() + 16, "{to}");
+    assert_eq!(answer.at("/result/cc"), to);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_masked_in_the_input_fits_the_schema() {
+    let card = json!({"type": "object", "properties": {"card": {"type": "integer"}}});
+    let tools = vec![tool("pay", Script::Echo).taking(card)];
+    let scene = scene_with(tools, "", |builder| {
+        builder.config("[dlp.actions.input]\nfinancial = \"redact\"")
+    })
+    .await;
+
+    let sent = scene.invoke("pay", json!({ "card": 4_111_111_111_111_111_u64 })).await;
+
+    scene.check(&sent, SUCCESS).await;
+    assert_eq!(scene.upstream.calls()[0].arguments(), r#"{"card":0}"#);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn images_are_governed_by_policy_and_hidden_characters_taken_away() {
+    let policies = r#"@id("all") permit (principal, action, resource);
+        @id("no-images") @reason("nothing looks into images") @phase("response")
+        forbid (principal, action in Mcp::Action::"*:*", resource)
+        when { context has dlp_output && context.dlp_output.media > 0 };"#;
+    let image = json!({"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]});
+    let hidden = json!({"content": [{"type": "text", "text": "do\u{e0049}\u{1b}[0m it"}]});
+    let tools = vec![giving("image", &image), giving("hidden", &hidden)];
+    let scene = scene_with(tools, "", |builder| builder.policies(policies)).await;
+
+    let image = scene.invoke("image", json!({})).await;
+    let hidden = scene.invoke("hidden", json!({})).await;
+
+    scene.check(&image, super::WITHHELD).await;
+    assert_eq!(image.at("/governance/policy"), "no-images");
+    let event = scene.check(&hidden, SUCCESS).await;
+    assert_eq!(hidden.at("/result/content/0/text"), "do[0m it");
+    assert_eq!(
+        findings(&event, "output"),
+        [found("hidden_characters", "/content/0/text", "redact")]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_says_of_its_tools_is_masked_or_left_out() {
+    let tools = vec![
+        tool("chatty", Script::Echo).described(&format!("Use {TOKEN} to call.")),
+        tool("leaky", Script::Echo).taking(json!({"type": "object", "properties": {TOKEN: {}}})),
+    ];
+    let scene = scene_with(tools, "", |builder| builder).await;
+
+    let listed =
+        until(|| scene.gateway.get(&scene.who, "/v1/mcps"), |it| !items(it).is_empty()).await;
+
+    let [only] = items(&listed).as_slice() else { panic!("{}", listed.text) };
+    assert_eq!(only["id"], "up:chatty");
+    assert_eq!(only["description"], "Use [REDACTED:github_token] to call.");
+    assert!(!scene.gateway.log().contains(TOKEN));
+    assert!(scene.gateway.log().contains("DLP finds `github_token`"), "{}", scene.gateway.log());
+}
+
+/// A detector outside that takes every `Grace` for a name, until it is told to break.
+async fn outside(broken: Arc<AtomicBool>) -> String {
+    let answer = move |body: String| {
+        let broken = broken.load(Ordering::SeqCst);
+        async move {
+            if broken {
+                return r#"{"findings": "none"}"#.to_owned();
+            }
+            let asked: Value = serde_json::from_str(&body).unwrap();
+            let texts = asked["texts"].as_array().unwrap();
+            let named = texts.iter().filter_map(|shown| {
+                let start = shown["text"].as_str()?.find("Grace")?;
+                Some(json!({
+                    "place": shown["place"], "detector": "person_name", "start": start,
+                    "end": start + 5,
+                }))
+            });
+            json!({ "findings": Value::from_iter(named) }).to_string()
+        }
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/scan", listener.local_addr().unwrap());
+    let router = Router::new().route("/scan", post(answer));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+fn external(url: &str, more: &str) -> String {
+    format!(
+        "[dlp.actions.output]\ncontact = \"redact\"\n[dlp.external]\nurl = \"{url}\"\n\
+         allow_private = true\ntimeout_ms = 5000\n{more}\n\
+         [dlp.external.detectors]\nperson_name = \"contact\"\n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_detector_outside_is_asked_and_nothing_passes_without_its_answer() {
+    let broken = Arc::new(AtomicBool::new(false));
+    let url = outside(Arc::clone(&broken)).await;
+    let scene = echoing(&external(&url, ""), None).await;
+
+    let masked = scene.invoke("echo", json!({ "by": "Grace H." })).await;
+    broken.store(true, Ordering::SeqCst);
+    let refused = scene.invoke("echo", json!({ "by": "Grace H." })).await;
+
+    let event = scene.check(&masked, SUCCESS).await;
+    assert_eq!(masked.at("/result/by"), "[REDACTED:person_name] H.");
+    assert_eq!(findings(&event, "input"), [found("person_name", "/by", "flag")]);
+    assert_eq!(findings(&event, "output"), [found("person_name", "/by", "redact")]);
+    scene.check(&refused, BLOCKED).await;
+    let reason = refused.at("/error/details/reason").as_str().unwrap();
+    assert!(reason.contains("external detector"), "{reason}");
+    assert_eq!(scene.upstream.count("echo"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_detector_outside_may_be_done_without_if_the_operator_says_so() {
+    let nobody = "http://127.0.0.1:1/scan";
+    let lenient = echoing(&external(nobody, "when_unavailable = \"pass\""), None).await;
+    let strict = echoing(&external(nobody, "input = false"), None).await;
+
+    let passed = lenient.invoke("echo", json!({ "by": "Grace", "to": EMAIL })).await;
+    let withheld = strict.invoke("echo", json!({ "by": "Grace" })).await;
+
+    lenient.check(&passed, SUCCESS).await;
+    assert_eq!(passed.at("/result"), &json!({ "by": "Grace", "to": "[REDACTED:email]" }));
+    strict.check(&withheld, WITHHELD).await;
+}
