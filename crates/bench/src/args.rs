@@ -24,6 +24,10 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// Measures how fast DLP scans clean, dirty and hostile bodies.
     Dlp(DlpArgs),
+    /// Measures what DLP finds, and what it should not, in labelled cases.
+    DlpAccuracy(AccuracyArgs),
+    /// Counts what DLP finds in text that holds nothing to be found.
+    DlpClean(CleanArgs),
     /// The MCP server that the gateway guards; runs until its standard input ends.
     #[command(hide = true)]
     Upstream,
@@ -75,6 +79,31 @@ pub(crate) struct DlpArgs {
     /// Print the figures as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AccuracyArgs {
+    /// Cases, one JSON object a line: `id`, `entity`, `tier` (strong, weak, negative), `text` and
+    /// `expected` with `bstart`, `bend`; may be compressed with gzip
+    pub(crate) cases: PathBuf,
+    /// Print the cases that were missed or wrongly flagged
+    #[arg(long)]
+    pub(crate) list: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanArgs {
+    /// Files and folders to read as answers; none for generated text only
+    pub(crate) paths: Vec<PathBuf>,
+    /// A folder with the MCP servers of the tests; the paths are then read through them
+    #[arg(long, env = "PORTCULLIS_TEST_SERVERS")]
+    pub(crate) servers: Option<PathBuf>,
+    /// Bytes per answer
+    #[arg(long, default_value_t = 2048)]
+    pub(crate) answer: usize,
+    /// Print what was found where
+    #[arg(long)]
+    pub(crate) list: bool,
 }
 
 #[derive(Debug, Args)]

@@ -11,9 +11,11 @@ use clap::Parser as _;
 
 use self::args::{Cli, Command};
 
+mod accuracy;
 mod args;
 mod audit;
 mod authenticate;
+mod clean;
 mod client;
 mod compare;
 mod disk;
@@ -51,6 +53,8 @@ async fn main() -> ExitCode {
         Some(Command::Authenticate(args)) => authenticate::run(args).await,
         Some(Command::Replay(args)) => replay::run(args).await,
         Some(Command::Dlp(args)) => dlp::run(args),
+        Some(Command::DlpAccuracy(args)) => accuracy::run(args),
+        Some(Command::DlpClean(args)) => clean::run(args),
         Some(Command::Upstream) => upstream::serve().await.map(|()| Verdict::Holds),
     };
     match verdict {

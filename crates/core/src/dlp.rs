@@ -12,6 +12,7 @@ use serde_json::Value;
 mod active;
 mod allow;
 mod body;
+mod catalogue;
 mod checks;
 mod context;
 mod custom;
@@ -40,6 +41,7 @@ mod unescape;
 mod views;
 
 pub use allow::Allow;
+pub use catalogue::catalogue;
 pub use custom::{Checksum, Custom};
 pub use definitions::Unshowable;
 pub use detector::Detector;

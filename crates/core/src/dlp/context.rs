@@ -65,8 +65,22 @@ pub(super) fn names(text: &[u8], words: &[&str]) -> bool {
     let may_begin = text.iter().enumerate().filter(|(_, byte)| initials.hold(**byte));
     may_begin.map(|(at, _)| at).any(|at| {
         let rest = text.get(at..).unwrap_or_default();
-        begins_at(text, at) && words.iter().any(|word| names_at(rest, word))
+        begins_at(text, at)
+            && words.iter().any(|word| names_at(rest, word) && !is_noise(text, at, word))
     })
+}
+
+/// Whether a short word stands in something too long to be made of words, such as base64.
+fn is_noise(text: &[u8], at: usize, word: &str) -> bool {
+    const SHORT: usize = 4;
+    const LONGEST: usize = 20;
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(**byte, b'+' | b'/');
+    let length =
+        |bytes: &mut dyn Iterator<Item = &u8>| bytes.take(LONGEST + 1).take_while(is_part).count();
+    word.len() <= SHORT && {
+        let (before, after) = text.split_at_checked(at).unwrap_or_default();
+        length(&mut before.iter().rev()) + length(&mut after.iter()) > LONGEST
+    }
 }
 
 /// Whether one of the words might begin in a part of a text: no if none does, yes if only their
@@ -173,7 +187,9 @@ mod tests {
         {
             assert!(names(text.as_bytes(), &["ssn"]), "{text}");
         }
-        for text in ["classname", "ssname", "passnumber", ""] {
+        for text in
+            ["Zq8vT3nKf0Lw+SSN/Rj5mXyB7cHdPs2GuEa9Ni", "classname", "ssname", "passnumber", ""]
+        {
             assert!(!names(text.as_bytes(), &["ssn"]), "{text}");
         }
     }
@@ -185,6 +201,7 @@ mod tests {
         }
         assert!(names("EMŠO: 1".as_bytes(), &["emšo"]));
         assert!(spellings("emšo").contains(&"emŠo".to_owned()));
+        assert!(names("СНИЛС 1".as_bytes(), &["снилс"]));
         assert!(names("ЄДРПОУ, ІПН".as_bytes(), &["іпн"]));
         assert!(names("身份证号码".as_bytes(), &["身份证"]));
         assert_eq!(spellings("tax id"), ["tax id", "tax_id", "tax-id", "taxid"]);

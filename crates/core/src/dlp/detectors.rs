@@ -7,6 +7,7 @@ mod financial;
 mod health;
 mod ids;
 mod making;
+mod naming;
 mod network;
 mod secrets;
 

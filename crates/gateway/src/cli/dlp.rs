@@ -9,7 +9,7 @@ use std::{
 
 use clap::{Args, Subcommand, ValueEnum};
 use portcullis_core::{
-    dlp::{Direction, Engine, Finding, Findings, FingerprintKey, Sample, Subject},
+    dlp::{Direction, Engine, Finding, Findings, FingerprintKey, Sample, Subject, catalogue},
     id::OrgId,
     json::{Bounds, parse},
 };
@@ -26,6 +26,8 @@ pub(super) enum Dlp {
     /// Load the DLP settings and try every sample of the configured detectors: exit code 0 when
     /// all is well, 1 when not
     Test(Test),
+    /// Print the built-in detectors, as docs/detectors.md has them
+    Detectors,
 }
 
 #[derive(Args)]
@@ -62,12 +64,18 @@ impl Dlp {
         let (done, failed) = match self {
             Self::Scan(scan) => (scan.run(), 2),
             Self::Test(test) => (test.run(), 1),
+            Self::Detectors => (detectors(), 1),
         };
         done.unwrap_or_else(|error| {
             output::fail(&*error);
             ExitCode::from(failed)
         })
     }
+}
+
+fn detectors() -> Result<ExitCode, Failure> {
+    output::Output::new(false).line(&catalogue())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 impl Scan {

@@ -2,7 +2,7 @@
 
 use aws_lc_rs::digest;
 
-/// Decodes Base58Check (Bitcoin's alphabet): version and payload, without the checksum.
+/// Decodes `Base58Check` (Bitcoin's alphabet): version and payload, without the checksum.
 pub(in crate::dlp) fn base58_check(text: &[u8]) -> Option<Vec<u8>> {
     const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
     let mut bytes: Vec<u8> = Vec::with_capacity(text.len());

@@ -41,6 +41,7 @@ pub(super) const ALL: &[Detector] = &[
     },
     phones::INTERNATIONAL,
     phones::GROUPED,
+    phones::SPACED,
     phones::NAMED,
     number(
         "postal_code",

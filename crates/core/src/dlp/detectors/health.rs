@@ -95,12 +95,11 @@ pub(super) const ALL: &[Detector] = &[
     health("icd10_code", "ICD-10 code of a diagnosis, beside words that name it", icd)
         .named(&["A99.9", "A99.99", "A99", "A9X.9", "A99.999", "A99.9A", "A99.99A", "A99.999A"])
         .beside(&[
-            "icd",
             "icd 10",
             "icd10",
+            "icd code",
             "diagnosis",
             "diagnoses",
-            "dx",
             "diagnosis code",
             "diagnose",
         ])
@@ -222,9 +221,10 @@ fn dea(candidate: &Candidate<'_>) -> Option<i32> {
     one_digit(sum % 10 == at(digits, 6) && varied(digits))
 }
 
-/// `U` is reserved; chapters go from `A` to `Z`.
+/// A code with a point is more than a letter and two digits.
 fn icd(candidate: &Candidate<'_>) -> Option<i32> {
-    Some(if candidate.matched().contains(&b'.') { 4 } else { 0 })
+    let is_used = candidate.matched().first()?.is_ascii_alphabetic();
+    is_used.then_some(if candidate.matched().contains(&b'.') { 4 } else { 0 })
 }
 
 fn nhs(candidate: &Candidate<'_>) -> Option<i32> {

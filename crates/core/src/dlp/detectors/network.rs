@@ -88,7 +88,7 @@ pub(super) const ALL: &[Detector] = &[
         bits: 8,
         normal_form: NormalForm::LowerCase,
         shape: Shape::Colons,
-        ..machine("ipv6_full_address", "IPv6 address with all its groups", ipv6)
+        ..machine("ipv6_full_address", "IPv6 address with all its groups", ipv6_full)
     }
     .beside(WORDS)
     .fires(&["2001:0db8:85a3:0000:0000:8a2e:0370:7334"])
@@ -204,6 +204,11 @@ fn ipv6(candidate: &Candidate<'_>) -> Option<i32> {
     // Pairs alone are rather a clock, a fingerprint or a device.
     let is_eight = text.contains("::") || text.split(':').any(|group| group.len() > 2);
     (is_eight && !address.is_loopback() && !address.is_unspecified()).then_some(12)
+}
+
+fn ipv6_full(candidate: &Candidate<'_>) -> Option<i32> {
+    let is_short = candidate.matched().windows(2).any(|pair| pair == b"::");
+    (!is_short).then(|| ipv6(candidate))?
 }
 
 /// Six pairs, neither empty nor the broadcast address.

@@ -159,14 +159,26 @@ impl Detector {
 
     /// For marks so clear that what follows need not look random.
     const fn even_if_dull(mut self) -> Detector {
-        self.check = |_| Some(0);
+        self.check = clear;
         self
     }
 }
 
 /// Nothing more, if the match is no mere placeholder.
 fn random(candidate: &Candidate<'_>) -> Option<i32> {
-    checks::looks_random(candidate.matched(), 3.0).then_some(0)
+    (checks::looks_random(candidate.matched(), 3.0) && !is_inside_base64(candidate)).then_some(0)
+}
+
+/// Nothing more.
+fn clear(candidate: &Candidate<'_>) -> Option<i32> {
+    (!is_inside_base64(candidate)).then_some(0)
+}
+
+/// Between two signs that only base64 has on both sides.
+fn is_inside_base64(candidate: &Candidate<'_>) -> bool {
+    let is_sign = |byte: Option<&u8>| matches!(byte, Some(b'+' | b'/'));
+    let before = candidate.range.start.checked_sub(1).and_then(|at| candidate.text.get(at));
+    is_sign(before) && is_sign(candidate.text.get(candidate.range.end))
 }
 
 fn random_with_digits(candidate: &Candidate<'_>) -> Option<i32> {

@@ -21,6 +21,27 @@ fn every_detector_fires_on_its_positives_and_not_on_its_negatives() {
 }
 
 #[test]
+fn the_page_about_detectors_is_up_to_date() {
+    let page = include_str!("../../../../../docs/detectors.md");
+
+    assert!(page.trim_end() == catalogue(), "run `cargo run -- dlp detectors > docs/detectors.md`");
+}
+
+#[test]
+fn there_is_a_detector_for_every_kind_that_is_promised() {
+    let count = |category| {
+        Engine::known_detectors().filter(|detector| detector.category() == category).count()
+    };
+    let others = [Category::Financial, Category::NationalId, Category::Health, Category::Contact]
+        .map(count)
+        .iter()
+        .sum::<usize>();
+
+    assert!(count(Category::Secret) >= 120, "{}", count(Category::Secret));
+    assert!(others + count(Category::Network) >= 70, "{others}");
+}
+
+#[test]
 fn names_are_unique_and_descriptions_are_there() {
     let mut names: Vec<&str> = Engine::known_detectors().map(Detector::name).collect();
     let total = names.len();

@@ -94,6 +94,29 @@ pub(super) const GROUPED: Detector = Detector {
 .fires(&["my phone number is (425) 882-9090", "415-555-0132", r#"{"phone": "4155550132"}"#])
 .passes(&["115-555-0132", "415-155-0132", "4155550132", "2.415.555.0132"]);
 
+pub(super) const SPACED: Detector = Detector {
+    ..number(
+        "grouped_phone_number",
+        Category::Contact,
+        "Telephone number as it is grouped in France, Turkey, the UK, Australia or Brazil",
+        grouped,
+    )
+}
+.alone(&[
+    "99 99 99 99 99",
+    "99.99.99.99.99",
+    "999 999 99 99",
+    "9999 999 99 99",
+    "99999 999999",
+    "9999 999 999",
+    "(99) 99999-9999",
+    "(99) 9999-9999",
+])
+.beside(WORDS)
+.not_below(OTHERS)
+.fires(&["06 12 34 56 78", "532 123 45 67", "07911 123456", "0412 345 678", "(11) 98456-5666"])
+.passes(&["16 12 34 56 78", "632 123 45 67", "17911 123456", "2024.11.05.10.22"]);
+
 pub(super) const NAMED: Detector = Detector {
     ..number(
         "national_phone_number",
@@ -155,7 +178,8 @@ fn international(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
         end = through_brackets(text, end + bracket).unwrap_or(end);
     }
     let longest = text.get(start..end).unwrap_or_default();
-    vec![start..start + at_most_fifteen(longest)]
+    let found = start..start + at_most_fifteen(longest);
+    Vec::from([found])
 }
 
 /// After `(`: digits, `)`, then digits and separators.
@@ -233,6 +257,21 @@ fn north_american(candidate: &Candidate<'_>) -> Option<i32> {
     let is_plan =
         |from: usize| part(local, from, from + 1) >= 2 && part(local, from + 1, from + 3) != 11;
     (is_plan(0) && is_plan(3) && varied(local)).then_some(0)
+}
+
+/// What such numbers begin with: 0 and no second one, 5 for mobiles in Turkey, brackets.
+fn grouped(candidate: &Candidate<'_>) -> Option<i32> {
+    let digits = candidate.digits();
+    let matched = candidate.matched();
+    let (first, second) = (part(&digits, 0, 1), part(&digits, 1, 2));
+    let begins = match (matched.first()?, matched.len()) {
+        (b'(', _) => first != 0,
+        (_, 13) if digits.len() == 10 => first == 5,
+        // A mobile number: in Australia 04, in the United Kingdom 07.
+        (_, 12) => first == 0 && matches!(second, 4 | 7),
+        _ => first == 0 && second != 0,
+    };
+    (begins && varied(&digits)).then_some(0)
 }
 
 /// Digits that differ, and are no date.

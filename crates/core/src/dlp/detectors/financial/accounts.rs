@@ -260,9 +260,19 @@ fn iban_at(text: &[u8], run: &DigitRun) -> Option<Range<usize>> {
     let length = iban_length(country)?;
     let mut at = start;
     let mut taken = 0;
+    // Separated after the first four, it is so after every four, by the same sign.
+    let joint = text.get(start + 4).copied().filter(|byte| matches!(byte, b' ' | b'-'));
     while taken < length {
         let byte = text.get(at)?;
-        let separates = matches!(byte, b' ' | b'-') && taken % 4 == 0 && taken > 0;
+        let separates = Some(*byte) == joint && taken % 4 == 0 && taken > 0;
+        if joint.is_some()
+            && taken % 4 == 0
+            && taken > 0
+            && !separates
+            && text.get(at - 1) != joint.as_ref()
+        {
+            return None;
+        }
         if byte.is_ascii_alphanumeric() {
             taken += 1;
         } else if !separates || !text.get(at + 1)?.is_ascii_alphanumeric() {

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use crate::dlp::{
-    checks,
+    checks, context,
     detector::{Candidate, Detector, DigitRun, Edges, NormalForm, Shape},
-    detectors::number,
+    detectors::{SERIALS, naming::name, number},
     kinds::Category,
 };
 
@@ -175,10 +175,19 @@ fn card(candidate: &Candidate<'_>) -> Option<i32> {
     if !varied || !checks::luhn(&digits) {
         return None;
     }
+    // In JSON or code that is carried as text, a name before the number may tell what it is.
+    if name(candidate)
+        .is_some_and(|name| context::names(name, SERIALS) || context::names(name, IDS))
+    {
+        return None;
+    }
     let is_grouped = candidate.matched().len() > digits.len();
     let is_usual = matches!(candidate.matched().len(), 17 | 19 | 22) && is_grouped;
     Some(issuer + if is_usual { 12 } else { 0 })
 }
+
+/// Names of numbers that programs count with.
+const IDS: &[&str] = &["id", "ids", "offset", "size", "bytes", "score", "count", "time", "ts"];
 
 /// What the issuer range and length say: `None` for a range no scheme uses.
 fn issuer_bits(digits: &[u8]) -> Option<i32> {

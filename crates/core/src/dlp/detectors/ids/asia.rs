@@ -68,11 +68,12 @@ pub(super) const ALL: &[Detector] = &[
         .not_below(SERIALS)
         .fires(&["NRIC S2740116C was processed", "S2740116C"])
         .passes(&["S2740116D", "X2740116C", "S274011C"]),
-    national("sg_uen", "Singaporean business number, beside words that name it", any)
-        .named(&["999999999A", "99999999A", "T99AA9999A", "S99AA9999A"])
+    national("sg_uen", "Singaporean business number", uen)
+        .alone(&["999999999A"])
+        .named(&["99999999A", "T99AA9999A", "S99AA9999A"])
         .beside(&["uen", "unique entity", "acra"])
-        .fires(&["UEN 201496888E"])
-        .passes(&["201496888E"]),
+        .fires(&["201496888E", "UEN T09LL0001B"])
+        .passes(&["201496888F", "301496888E", "T09LL0001B"]),
     national("my_mykad", "Malaysian identity card number", mykad)
         .alone(&["999999-99-9999"])
         .named(&["999999999999", "999999 99 9999"])
@@ -83,7 +84,14 @@ pub(super) const ALL: &[Detector] = &[
     national("th_national_id", "Thai national identity number", thai)
         .alone(&["9-9999-99999-99-9", "9 9999 99999 99 9"])
         .named(&["9999999999999"])
-        .beside(&["thai id", "national id", "บัตรประชาชน", "เลขประจำตัวประชาชน", "citizen id"])
+        .beside(&[
+            "tnin",
+            "thai id",
+            "national id",
+            "บัตรประชาชน",
+            "เลขประจำตัวประชาชน",
+            "citizen id",
+        ])
         .fires(&["8-2620-52227-72-9", r#"{"nationalId": "1344368647641"}"#])
         .passes(&["8-2620-52227-72-8", "8262052227729"]),
     national("id_nik", "Indonesian resident number, beside words that name it", nik)
@@ -129,7 +137,7 @@ fn gstin(candidate: &Candidate<'_>) -> Option<i32> {
     });
     let check = (36 - products.sum::<u32>() % 36) % 36;
     let is_state = matches!(state, 1..=38 | 97);
-    (is_state && check == value(*last)).then_some(12)
+    is_state.then_some(if check == value(*last) { 12 } else { -4 })
 }
 
 /// Province and division, family, sex.
@@ -152,6 +160,18 @@ fn nric(candidate: &Candidate<'_>) -> Option<i32> {
     let sum = weighted(&candidate.digits(), &[2, 7, 6, 5, 4, 3, 2]) + offset;
     let place = if matched.first() == Some(&b'M') { 10 - sum % 11 } else { sum % 11 };
     (letters.get(usize::try_from(place).ok()?) == matched.last()).then_some(6)
+}
+
+/// A company's number begins with its year and ends with a check letter.
+fn uen(candidate: &Candidate<'_>) -> Option<i32> {
+    let matched = candidate.matched();
+    if !matched.get(..9)?.iter().all(u8::is_ascii_digit) {
+        return Some(0);
+    }
+    let digits = candidate.digits();
+    let sum = weighted(&digits, &[10, 8, 6, 4, 9, 7, 5, 3, 1]);
+    let letter = b"ZKCMDNERGWH".get(usize::try_from(sum % 11).ok()?);
+    (matches!(part(&digits, 0, 4), 1900..=2099) && letter == matched.last()).then_some(6)
 }
 
 /// Born, and in a state or country that has a code.

@@ -105,6 +105,7 @@ pub(super) const ALL: &[Detector] = &[
             "türk kimlik",
             "tc no",
             "turkish id",
+            "national id",
         ])
         .fires(&["TC kimlik no 32077532986", r#"{"tckn": "95117653850"}"#])
         .passes(&["32077532986", "TC kimlik no 32077532987", "kimlik 10000000145"]),

@@ -49,7 +49,7 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&[concat!("AKID", "z69xA5WD2xi3Nz7f7i0PsuhM3JQIC5EW")])
         .passes(&["AKID"])
         .needing_digits(),
-    named("ibm_cloud_api_key", "IBM Cloud API key, beside its name", &["ibm", "iam", "cloud_api", "cloud-api", "cloudapi", "cloud_iam", "cloud-iam"], r"[0-9A-Za-z_-]{44}")
+    named("ibm_cloud_api_key", "IBM Cloud API key, beside its name", &["ibm", "iam", "cloud_api", "cloud-api", "cloudapi", "cloud_iam", "cloud-iam"], r#"(?:^|[\s"'`=:>(,\[])([0-9A-Za-z_-]{44})"#)
         .fires(&[concat!("ibm_api_key := ", "bi8OS6Qt9oj64emvLwlpVw0RI-lFk5sPrQE2G4kZmabh"), concat!(r#"CLOUD_IAM_API_KEY:""#, "Mm3rD4Y75gM42IYvackVjin9P9vlM1HNcnNGap7hvqrB", r#"""#)])
         .passes(&[concat!("", "XG52T5wH2-A6F5CDuJu2VDaV-256PCLB8dQqlm1ynrfX")]),
     named("ibm_cos_hmac_key", "IBM Cloud object storage secret, beside its name", &["ibm", "cos", "secret_access_key", "secret-access-key"], r"[0-9a-f]{48}")
@@ -62,7 +62,7 @@ pub(super) const ALL: &[Detector] = &[
     vendor("cloudflare_token", "Cloudflare user or account token, or global key", &["cfk_", "cfut_", "cfat_"], r"cf(?:k|ut|at)_[0-9A-Za-z_-]{40,64}")
         .fires(&[concat!("cfut_", "MK67H6b24Q38qP5FNpJ8Adi085BrkGDlVrjjgez1ZZtAK6U6")])
         .passes(&["cfut_x", "cfk_"]),
-    named("cloudflare_api_token", "Cloudflare token or key of the older form, beside its name", &["cloudflare", "cf_api", "cfapi"], r"[0-9A-Za-z_-]{40}|[0-9a-f]{37}")
+    named("cloudflare_api_token", "Cloudflare token or key of the older form, beside its name", &["cloudflare", "cf_api", "cfapi"], r#"(?:^|[\s"'`=:>(,\[])([0-9A-Za-z_-]{40}|[0-9a-f]{37})"#)
         .fires(&[concat!(r#"cloudflare_token = ""#, "Eg3Nm2_E9Wz2KZSs2wvnS2mKVIQFObVyThCtUai1", r#"""#), concat!(r#"cloudflare: ""#, "396e54a22bf8fe7dc6ab35568a7bf24e65a7e", r#"""#)])
         .passes(&[concat!("", "jm3zI9L54W15tNEgSJwfYVBuS_Yr1ohN294lGqJ9")])
         .telling(),
@@ -97,7 +97,7 @@ pub(super) const ALL: &[Detector] = &[
     vendor("netlify_token", "Netlify token", &["nfp_", "nfc_", "nfo_", "nfu_"], r"nf[pcou]_[0-9A-Za-z_]{36,40}")
         .fires(&[concat!("nfp_", "0I2SY8dp48i82VXRtX4uCwjpjiK7EbNO48Xk")])
         .passes(&["nfp_"]),
-    named("netlify_access_token", "Netlify token of the older form, beside its name", &["netlify"], r"[0-9A-Za-z=_-]{40,46}")
+    named("netlify_access_token", "Netlify token of the older form, beside its name", &["netlify"], r#"(?:^|[\s"'`=:>(,\[])([0-9A-Za-z=_-]{40,46})"#)
         .fires(&[concat!(r#"netlify_token = ""#, "Hv4Hm9YJ6Se2ERiPot5dYHOxAjhPHKBKI24Trq2l29l", r#"""#), concat!(r#"{"netlifyApiKey": ""#, "Cv4fV2Jr78q40IREtMcst-m8XSCeRQ2xLwPDu33_wSQ", r#""}"#)])
         .passes(&[concat!("", "hP35H2cH9Sf4aueVbqiURz7KxdtDEQCdTSTTcQKINyP")]),
     vendor("vercel_token", "Vercel token", &["vcp_", "vci_", "vca_", "vcr_", "vck_"], r"vc[piark]_[0-9A-Za-z]{24,64}")

@@ -19,7 +19,7 @@ pub(super) const ALL: &[Detector] = &[
     named("atlassian_api_token", "Atlassian, Jira or Confluence token of the older form, beside its name", &["atlassian", "jira", "confluence"], r"[0-9A-Za-z]{24}")
         .fires(&[concat!(r#"atlassian_token = ""#, "f73o19k237o3jpraihlg34iq", r#"""#), concat!(r#"{"atlassianApiKey": ""#, "i74xt3em8wv4nyvt2dl60e0q", r#""}"#)])
         .passes(&[concat!("", "6y63q6rg5k59p708mnjvsdhb")]),
-    named("bitbucket_client_secret", "Bitbucket client id or secret, beside its name", &["bitbucket"], r"[0-9A-Za-z=_-]{64}|[0-9A-Za-z]{32}")
+    named("bitbucket_client_secret", "Bitbucket client id or secret, beside its name", &["bitbucket"], r#"(?:^|[\s"'`=:>(,\[])([0-9A-Za-z=_-]{64}|[0-9A-Za-z]{32})"#)
         .fires(&[concat!(r#"bitbucket_token = ""#, "of2ld3bf5tj53h8bdg36iy0e5g56aqsj8wpwxnzqqbo4cqs16vsqolorcti8en5w", r#"""#), concat!(r#"{"bitbucketApiKey": ""#, "bv2qq7th69w8kjsy9zpx0a5szvho4a7fsrqhzstr3f6b1k6aebekmzgtyfjdqs3g", r#""}"#)])
         .passes(&[concat!("", "oa3cc8wz9le2ce5pnxf66x66zpfoi9lbt07dsj622iqet29d7j87o3rcf6tyu85u")]),
     vendor("npm_token", "npm access token", &["npm_"], r"npm_[0-9A-Za-z]{36}")
@@ -50,63 +50,68 @@ pub(super) const ALL: &[Detector] = &[
     vendor("docker_token", "Docker Hub access token", &["dckr_pat_", "dckr_oat_"], r"dckr_[po]at_[0-9A-Za-z_-]{27,32}")
         .fires(&[concat!("dckr_pat_", "6N8qP5FT92l76aRAo80MrJAEEMB")])
         .passes(&["dckr_pat_x"]),
-    vendor("artifactory_api_key", "Artifactory API key or password", &["akcp", "akc", "cmvmdgtu"], r"AKCp[0-9A-Za-z]{65,75}|AKC[0-9A-Za-z]{10,80}|cmVmdGtu[0-9A-Za-z]{56}")
+    vendor("artifactory_api_key", "Artifactory API key or password", &["akc", "cmvmdgtu"], r"AKC[0-9A-Za-z]{10,80}|cmVmdGtu[0-9A-Za-z]{56}")
         .fires(&[concat!("X-JFrog-Art-Api: AKCp", "DB8Dn4aV9c96nJiY4x97JCsZVd6M2q45tUZzjTuyb1olyLTjpNC36Hx2fM86Rw8Qh7Rsd"), concat!("cmVmdGtu", "e85sQ44M6NF8IUg5wfbpdpYwioGKzNEiN3pCXd504chGzgWF1exqh6Tz")])
         .passes(&["AKC", "AKCx"])
         .even_if_dull(),
+    vendor("artifactory_password", "Encrypted password of Artifactory", &["_password=ap", "_password = ap"], r"_password ?= ?(AP[0-9A-F][0-9A-Za-z]{10,200})")
+        .fires(&[concat!("artifactory:_password=", "AP6HR2Jj8Ju6gH9XyaF4MXdgrX9")])
+        .passes(&["artifactory:_password=AP6xxxxxx"])
+        .at_any_edge()
+        .even_if_dull(),
     named("jfrog_token", "JFrog API key or identity token, beside its name", &["jfrog", "artifactory", "bintray", "xray"], r"[0-9A-Za-z]{73}|[0-9A-Za-z]{64}")
-        .fires(&[concat!(r#"jfrog_token = ""#, "7u3jf9ug6vy35dgrazq3uuqm91fbkwjhckucxydac7n3a3ep3jq1f490mq1g1l3i", r#"""#), concat!(r#"{"jfrogApiKey": ""#, "tm82k5ev7uw4j2oz6jp2kz3ovppnm49o5b20einhuiyu7f0p3eik8jbmp9bw4z8s", r#""}"#)])
-        .passes(&[concat!("", "9y54w3hj47q4o90fkts8t0wax0xt4nnqfk9ryr574jz6lh490t8ep77tm00ka8c7")])
+        .fires(&[concat!(r#"jfrog_token = ""#, "uu4m95fb9wj4ckucxydac7n3a3ep3jq1f490mq1g1l3ie3setmp2keev2uwbj2oz", r#"""#), concat!(r#"{"jfrogApiKey": ""#, "z36vp6nm69o8b20einhuiyu7f0p3eik8jbmp9bw4z8s1pxj9yc4wghjp7q2o90fk", r#""}"#)])
+        .passes(&[concat!("", "wa70x74n9qf89ryr574jz6lh490t8ep77tm00ka8c7ogklky07286wr9yodyrzn8")])
         .telling(),
     vendor("circleci_token", "CircleCI personal or project token", &["ccipat_", "cciprj_"], r"CCI(?:PAT|PRJ)_[0-9A-Za-z]{22}_[0-9A-Fa-f]{40}")
-        .fires(&[concat!("CCIPAT_", "kZ5AH7Z57Gw9Jyo9dy9r8z_deaa96f77b86b0f36f05ae0c7bf42f87927f5fb8")])
+        .fires(&[concat!("CCIPAT_", "7M5DN7vs2X69LOFLpp5Wxq_36f05ae0c7bf42f87927f5fb875b6a0f789a42f3")])
         .passes(&["CCIPAT_"]),
     vendor("buildkite_token", "Buildkite API or agent token", &["bkua_", "bkct_", "bkaj_"], r"bk(?:ua|aj)_[0-9a-f]{40}|bkct_[0-9A-Za-z]{40,90}")
-        .fires(&[concat!("bkua_", "75b6a0f789a42f3619a9759273a8029ab324c2ed")])
+        .fires(&[concat!("bkua_", "619a9759273a8029ab324c2edf5aa050a9fd8b7b")])
         .passes(&["bkua_1"]),
-    named("travis_ci_token", "Travis CI token, beside its name", &["travis"], r"[0-9A-Za-z_-]{22}")
-        .fires(&[concat!(r#"travis_token = ""#, "1U9ku4VI9b37kbutFBrwox", r#"""#), concat!(r#"{"travisApiKey": ""#, "YL4dd4bx3zP8PVBgRtHOXe", r#""}"#)])
-        .passes(&[concat!("", "n06cF50c3u59KT77JeRCNZ")]),
+    named("travis_ci_token", "Travis CI token, beside its name", &["travis"], r#"(?:^|[\s"'`=:>(,\[])([0-9A-Za-z_-]{22})"#)
+        .fires(&[concat!(r#"travis_token = ""#, "Ci3wY40d4Yb36zP1PVBgRt", r#"""#), concat!(r#"{"travisApiKey": ""#, "Bn6Oc5003zu9iKT77JeRCN", r#""}"#)])
+        .passes(&[concat!("", "p68Pk2mV2ON4aIjKyPgJBH")]),
     named("drone_ci_token", "Drone CI token, beside its name", &["drone", "droneci"], r"[0-9A-Za-z]{32}")
-        .fires(&[concat!(r#"drone_token = ""#, "pj8cm4a87yg6170b6dk5nnl8oybgd1mv", r#"""#), concat!(r#"{"droneApiKey": ""#, "g88qy75m6vl28s4z0kwv687i49qdw6gr", r#""}"#)])
-        .passes(&[concat!("", "nw6bl44837a6jrizznbl30mu1k0xkxi6")]),
+        .fires(&[concat!(r#"drone_token = ""#, "5n8l88yb4d17vylwqg8jqyo5m7vle8s4", r#"""#), concat!(r#"{"droneApiKey": ""#, "v647i89q8w65r09vqdnwlblo48r7a3jr", r#""}"#)])
+        .passes(&[concat!("", "bl60m51k7xk3i6qjeshnqg632p2ntpe4")]),
     named("codecov_token", "Codecov token, beside its name", &["codecov"], r"[0-9A-Za-z]{32}|[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
-        .fires(&[concat!(r#"codecov_token = ""#, "hn5g652p5nt7e4spxh0jy4f82i129iz5", r#"""#), concat!(r#"{"codecovApiKey": ""#, "ep6wj46p4su2y0lc85sqkmq84ak4ste7", r#""}"#)])
-        .passes(&[concat!("", "w47ve85f70z38f4loblz1rlyh182mpbc")]),
+        .fires(&[concat!(r#"codecov_token = ""#, "0j84f42i2299z5n9pouep4wj66pesucy", r#"""#), concat!(r#"{"codecovApiKey": ""#, "sq9mq44a54s2e7tjjcw4xve75fv0zw8f", r#""}"#)])
+        .passes(&[concat!("", "lz7rl5h192m8bcu6yvfp4j4plzx6w8qf")]),
     vendor("sonar_token", "SonarQube or SonarCloud token", &["squ_", "sqp_", "sqa_"], r"sq[upa]_[0-9a-f]{40}")
-        .fires(&[concat!("sqp_", "7f4f75cbb82b6fdbac614e0e4f6cbbc821ea3587")])
+        .fires(&[concat!("sqp_", "bac614e0e4f6cbbc821ea358776ba2281b3cb28c")])
         .passes(&["sqp_"]),
-    named("sonar_api_token", "SonarQube token of the older form, beside its name", &["sonar"], r"[0-9A-Za-z=_-]{40}")
-        .fires(&[concat!(r#"sonar_token = ""#, "76ba2281b3cb28c75b07a665758986cd94ef5d96", r#"""#), concat!(r#"{"sonarApiKey": ""#, "36af221c53f7a2dd8c060d61b16128c9ffbe667d", r#""}"#)])
-        .passes(&[concat!("", "1a33f74902b508fee52fc3916cf0ecdb93f3009e")]),
+    named("sonar_api_token", "SonarQube token of the older form, beside its name", &["sonar"], r#"(?:^|[\s"'`=:>(,\[])([0-9A-Za-z=_-]{40})"#)
+        .fires(&[concat!(r#"sonar_token = ""#, "75b07a665758986cd94ef5d9636af221c53f7a2d", r#"""#), concat!(r#"{"sonarApiKey": ""#, "d8c060d61b16128c9ffbe667d1a33f74902b508f", r#""}"#)])
+        .passes(&[concat!("", "ee52fc3916cf0ecdb93f3009e981889ebe65f5e8")]),
     vendor("snyk_token", "Snyk service token", &["snyk_"], r"snyk_(?:uat|sat)\.[0-9a-z]{8}\.[0-9A-Za-z_-]{40,200}\.[0-9A-Za-z_-]{40,200}")
-        .fires(&[concat!("snyk_uat.", "srdqqs2x.7z49x7Gc70D3c4hPh5YSxNhE7Ysopy3RF6Nvwqt60OxbWex9G0HKW6zGNRbh.kc65c57q7sO6pzd_QMSlhTiqkuNINOZMXDSWaY1Xdnl_ycdjLouq_Cl7ZFgA")])
+        .fires(&[concat!("snyk_uat.", "bz0o3b2d.Ph6YS3Nh57Y2opy3RF6Nvwqt60OxbWex9G0HKW6zGNRbhrTQn-cx5ca7qRsO.kQ2Sl8Ti4ku6INOZMXDSWaY1Xdnl_ycdjLouq_Cl7ZFgAIzRKuTI3ug73Jvs")])
         .passes(&["snyk_org"]),
     named("snyk_api_token", "Snyk API token, beside its name", &["snyk"], r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
-        .fires(&[concat!(r#"snyk_token = ""#, "5b8d51ed-8540-4d58-a129-27ed1a3b9cc9", r#"""#), concat!(r#"{"snykApiKey": ""#, "46d570b7-f4c4-42ba-a945-3ea244d98684", r#""}"#)])
-        .passes(&[concat!("", "70f10a0b-4c54-49e6-a9df-8e5c703b4475")]),
+        .fires(&[concat!(r#"snyk_token = ""#, "12927ed1-a3b9-4cc9-a46d-570b7f4c42ba", r#"""#), concat!(r#"{"snykApiKey": ""#, "9453ea24-4d98-4684-a70f-10a0b4c549e6", r#""}"#)])
+        .passes(&[concat!("", "9df8e5c7-03b4-4475-ab47-2a3fd7aceec2")]),
     vendor("postman_api_key", "Postman API key", &["pmak-"], r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}")
-        .fires(&[concat!("PMAK-", "b472a3fd7aceec2708a5d6f6-69f30f29e29e72ea2401eb68ee08b76da7")])
+        .fires(&[concat!("PMAK-", "708a5d6f669f30f29e29e72e-a2401eb68ee08b76da70f7ded32eb48090")])
         .passes(&["PMAK-0f1e2d3c"]),
     vendor("sourcegraph_token", "Sourcegraph access token", &["sgp_", "slk_"], r"sgp_(?:(?:[0-9A-Fa-f]{16}|local)_)?[0-9A-Fa-f]{40}|slk_[0-9a-f]{64}")
-        .fires(&[concat!("sgp_", "0f7ded32eb480905_cf11f952bb84410dac35e038d7c797aa56844007")])
+        .fires(&[concat!("sgp_", "5cf11f952bb84410_dac35e038d7c797aa568440075dd1e36dd2843be")])
         .passes(&["sgp_", "sgp_652d9a2e48FC7E!FcDbEA1BC2E2A6CE23cFe7F7D"]),
     named("jenkins_api_token", "Jenkins API token, beside its name", &["jenkins"], r"11[0-9a-f]{32}")
-        .fires(&[concat!(r#"jenkins_token = ""#, "115dd1e36dd2843beb63f46918f2381aaf", r#"""#), concat!(r#"{"jenkinsApiKey": ""#, "112d31183338d4a685b6d8b9531c3f9c4e", r#""}"#)])
-        .passes(&[concat!("", "11d1091b2a18fc2e3d153316a8948a72a8")]),
+        .fires(&[concat!(r#"jenkins_token = ""#, "11b63f46918f2381aaf2d31183338d4a68", r#"""#), concat!(r#"{"jenkinsApiKey": ""#, "115b6d8b9531c3f9c4ed1091b2a18fc2e3", r#""}"#)])
+        .passes(&[concat!("", "11d153316a8948a72a873243350f43178c")]),
     vendor("launchdarkly_key", "LaunchDarkly SDK, mobile or API key", &["sdk-", "mob-", "api-"], r"(?:sdk|mob|api)-[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
-        .fires(&[concat!("sdk-", "73243350-f431-478c-a426-b5c6f17d0969")])
+        .fires(&[concat!("sdk-", "426b5c6f-17d0-4969-a6df-5795392ad75f")])
         .passes(&["sdk-1.0", "api-gateway"]),
-    named("launchdarkly_access_token", "LaunchDarkly token of the older form, beside its name", &["launchdarkly"], r"[0-9A-Za-z=_-]{40}")
-        .fires(&[concat!(r#"launchdarkly_token = ""#, "A39wD7vm6lO7Cw_xuQ6vB9Z-fqStc41Zx_Jp1gBL", r#"""#), concat!(r#"{"launchdarklyApiKey": ""#, "xZ36v5xP6EX7ypekwMNZImLkzWazLKruqVu5v_T0", r#""}"#)])
-        .passes(&[concat!("", "Lp3SP3MD6m-9E8gswuUHbmmB_-tPElXfsTrvKCxf")]),
+    named("launchdarkly_access_token", "LaunchDarkly token of the older form, beside its name", &["launchdarkly"], r#"(?:^|[\s"'`=:>(,\[])([0-9A-Za-z=_-]{40})"#)
+        .fires(&[concat!(r#"launchdarkly_token = ""#, "xu86v59Z3fq2tc41Zx_Jp1gBL6TITxZH6vQxPoEX", r#"""#), concat!(r#"{"launchdarklyApiKey": ""#, "kw5NZ5mL9zW2zLKruqVu5v_T0jCGOLpkSPDMDAmk", r#""}"#)])
+        .passes(&[concat!("", "sw8UH6mm6_-4PElXfsTrvKCxflpL-e1aZ_Gxt6qn")]),
     vendor("readme_api_key", "ReadMe API key", &["rdme_"], r"rdme_[0-9A-Za-z]{70}")
-        .fires(&[concat!("rdme_", "c93az5ql63i2g81qsje7f7e181o966b5dupvrcf207hc2smvk666ob7su2x6ffpxcifqx4")])
+        .fires(&[concat!("rdme_", "e797e3819968b5dupvrcf207hc2smvk666ob7su2x6ffpxcifqx4hprbbldlyhks1laivb")])
         .passes(&["rdme_"]),
     vendor("contentful_token", "Contentful management token", &["cfpat-"], r"CFPAT-[0-9A-Za-z_-]{43}")
-        .fires(&[concat!("CFPAT-", "cw3wW2vK4wa9Qd_m83aHAh7tTftx9-aG-9aAaeRA0iW")])
+        .fires(&[concat!("CFPAT-", "aH7h72Tf5x96aG-9aAaeRA0iWneu9ZsacwRo0gEBZEi")])
         .passes(&["CFPAT-"]),
-    named("contentful_delivery_token", "Contentful delivery token, beside its name", &["contentful"], r"[0-9A-Za-z=_-]{43}")
-        .fires(&[concat!(r#"contentful_token = ""#, "Zs5cw8o07EB2EiTaDLaNvcLKyXtt1YwVdVnX0qpJcxB", r#"""#), concat!(r#"{"contentfulApiKey": ""#, "XL6CN49N2WQ6s_O0CH11kOsmSrp5me1uUNMmCMdL1rJ", r#""}"#)])
-        .passes(&[concat!("", "7b43f6IJ7rY7-gAOnxTanZdzUgHDoAMLQlrEwWwWt3B")]),
+    named("contentful_delivery_token", "Contentful delivery token, beside its name", &["contentful"], r#"(?:^|[\s"'`=:>(,\[])([0-9A-Za-z=_-]{43})"#)
+        .fires(&[concat!(r#"contentful_token = ""#, "aN7cL8yX5t16wVdVnX0qpJcxByWRgXLtCNY9NiWQRsk", r#"""#), concat!(r#"{"contentfulApiKey": ""#, "115Os7Sr35m41uUNMmCMdL1rJNveG7b53fyIJ9rY--g", r#""}"#)])
+        .passes(&[concat!("", "Ta7Zd7Ug5Do2MLQlrEwWwWt3BwMSUi2XBX9i9uV9Ufm")]),
 ];

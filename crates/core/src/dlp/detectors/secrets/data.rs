@@ -43,10 +43,10 @@ pub(super) const ALL: &[Detector] = &[
     named("confluent_secret_key", "Confluent secret, beside its name", &["confluent"], r"[0-9A-Za-z+/]{64}|[0-9A-Za-z]{16}")
         .fires(&[concat!(r#"confluent_token = ""#, "zl26R9J66rf5T4juXz1ZKAQiUWajcbimb5dWtirdoVHSv84X5TUdIpyMotSQWKuJ", r#"""#), concat!(r#"{"confluentApiKey": ""#, "Aq9uv6wC4tY9SfJpdF3rD1WVZZ2Gh8CIKqDFVftHLA0h2uKn8LUvnDYsSAGax0xm", r#""}"#)])
         .passes(&[concat!("", "CA7BU2Hm2ZW4GtuyiCUzpIe4ugdbE2r9xT1cnA6kfmwBPSCgpkj9ZJsSNDqYg5TN")]),
-    named("snowflake_token", "Snowflake token, beside its name", &["snowflake"], r"[0-9A-Za-z_-]{80,300}")
+    named("snowflake_token", "Snowflake token, beside its name", &["snowflake"], r#"(?:^|[\s"'`=:>(,\[])([0-9A-Za-z_-]{80,300})"#)
         .fires(&[concat!(r#"snowflake_token = ""#, "St9ds5Dt4m73Br3L0r90vOvc9fFXgmlH7F1XYx41dGRbn4NovQwbFkSfqFtX9FHqBsEn4w32nqK5fEwKVZKzpA7OHGRacM2g4nQFQDYCnZYtzOm8LML78evt", r#"""#), concat!(r#"{"snowflakeApiKey": ""#, "Kn5fn3ra8Im5Oycb959N1MAdRe5AvP7JHS4uE5ojq6S178eXMJONjoGT8saNc5vlDxEBb0L2iXOolA9tMDf9jQ5vxV1UN1qKy88ySi5yu3lrDGiJq3ivU0P3", r#""}"#)])
         .passes(&[concat!("", "HT9tc5JH5983RwgBIZpvCI8RUHmYbnPzWE5sBvXfq9UQ0ZXApAMgwQlvdeFuyygCVU1dzi7KduFvAtq4sbxeujDOo7SQJqBQRFZQ73v5sUyuyVny3zy7yCSe")]),
-    named("elastic_api_key", "Elastic API key, beside its name", &["elastic", "elasticsearch", "elastic_cloud"], r"[0-9A-Za-z+/_-]{56,80}={0,2}")
+    named("elastic_api_key", "Elastic API key, beside its name", &["elastic", "elasticsearch", "elastic_cloud"], r#"(?:^|[\s"'`=:>(,\[])([0-9A-Za-z+/_-]{56,80}={0,2})"#)
         .fires(&[concat!(r#"elastic_token = ""#, "Fq4uP6fn3BL4LfcmCoDDKMonAMxTY6N6mI6s0G0YVZ5gtTQMh7zeAfKk6xYH", r#"""#), concat!(r#"{"elasticApiKey": ""#, "yk90Q7lr6yo8AyQQfmGYliYqYQZ2xoT9lHIuJ57jsRxJBywPnhnOusrV6Epe", r#""}"#)])
         .passes(&[concat!("", "M76qs5YO9vy547TvPN0RK6gg0NCrK4kuOtmoMnrXxm1u9jhWbaukrtf8SDfk")]),
     named("algolia_api_key", "Algolia API key, beside its name", &["algolia"], r"[0-9a-f]{32}")

@@ -1,9 +1,10 @@
 //! Secrets of no vendor, which only their names give away.
 
-use super::{assigned, random, vendor};
+use super::{random, vendor};
 use crate::dlp::{
     checks, context,
     detector::{Candidate, Detector, Edges, Shape},
+    detectors::naming::name,
 };
 
 pub(super) const ALL: &[Detector] = &[
@@ -28,10 +29,37 @@ pub(super) const ALL: &[Detector] = &[
         "password = getPassword()",
         r#"{"password": "string"}"#,
         r#"{"passwordField": "current-password-1"}"#,
-        "pwd=/home/user/work1",
+        "pwd=/srv/app/work1",
         "password = ${DB_PASSWORD_1}",
         "forgot password? see https://x.example/reset1",
     ]),
+    Detector {
+        edges: Edges::Any,
+        bits: 14,
+        check: odd,
+        shape: Shape::Beside {
+            literals: &[
+                "password",
+                "passwd",
+                "pwd",
+                "passphrase",
+                "secret",
+                "private_key",
+                "apikey",
+                "api_key",
+            ],
+            pattern: r#"(?:=>|[=:])\s{0,3}["'`]?([^"'`\s]{12,72})"#,
+            after: 128,
+        },
+        ..vendor(
+            "odd_password",
+            "Text full of odd characters that is given to a name such as `password` or `secret`",
+            &[],
+            "",
+        )
+    }
+    .fires(&[r"secret := q{{t}r)w${e]zx(vb[plm>-_$#kju}}"])
+    .passes(&["password = \"${A.b}{{c.d}}\"", "secret: function(a, b) { return a[b]; }"]),
     Detector {
         edges: Edges::Any,
         bits: 14,
@@ -195,16 +223,28 @@ const OTHERS: &[&str] = &[
 /// The name says password, and the value is no word, variable or path.
 fn password(candidate: &Candidate<'_>) -> Option<i32> {
     const NAMES: &[&[u8]] = &[b"password", b"passwd", b"pwd", b"passphrase", b"passcode"];
-    let name = assigned::name(candidate)?.to_ascii_lowercase();
-    let ends = |known: &&[u8]| name.ends_with(known);
+    let called = name(candidate)?.to_ascii_lowercase();
+    let ends = |known: &&[u8]| called.ends_with(known);
     let matched = candidate.matched();
     let is_other = matched.contains(&b'$') && matched.contains(&b'_')
         || matches!(
             matched.first()?,
             b'/' | b'%' | b'.' | b'$' | b'*' | b'#' | b'&' | b'@' | b'\\' | b'-'
         )
-        || matched.windows(3).any(|part| part == b"://" || part == b"***" || part == b"...");
+        || matched.windows(3).any(|part| part == b"://" || part == b"***" || part == b"...")
+        || speaks_of_secrets(matched);
     (NAMES.iter().any(ends) && !is_other && classes(matched) >= 3 && !is_dull(matched)).then_some(6)
+}
+
+/// More odd characters, and more kinds of them, than any program or template has in a row.
+fn odd(candidate: &Candidate<'_>) -> Option<i32> {
+    let matched = candidate.matched();
+    let is_odd = |byte: &&u8| byte.is_ascii_punctuation();
+    let kinds =
+        (0x21..0x7F_u8).filter(|byte| byte.is_ascii_punctuation() && matched.contains(byte));
+    let fits =
+        matched.len() >= 16 && kinds.count() >= 8 && matched.iter().filter(is_odd).count() >= 10;
+    (fits && checks::entropy(matched) >= 4.0).then_some(6)
 }
 
 /// How many kinds of characters there are: lower case, upper case, digits, others.
@@ -216,14 +256,22 @@ fn classes(text: &[u8]) -> usize {
         + has(|byte| !byte.is_ascii_alphanumeric())
 }
 
+/// A placeholder says what it stands for.
+fn speaks_of_secrets(text: &[u8]) -> bool {
+    const WORDS: &[&[u8]] =
+        &[b"password", b"passwd", b"secret", b"example", b"placeholder", b"your"];
+    let lower = text.to_ascii_lowercase();
+    WORDS.iter().any(|word| memchr::memmem::find(&lower, word).is_some())
+}
+
 fn is_dull(text: &[u8]) -> bool {
     checks::entropy(text) < 2.5
 }
 
 /// The name says secret and nothing else, and the value is random.
 fn secret(candidate: &Candidate<'_>) -> Option<i32> {
-    let name = assigned::name(candidate)?;
-    let is_secret = context::names(name, SECRETS) && !context::names(name, OTHERS);
+    let called = name(candidate)?;
+    let is_secret = context::names(called, SECRETS) && !context::names(called, OTHERS);
     (is_secret && is_key_text(candidate)).then_some(6)
 }
 
@@ -241,6 +289,7 @@ fn is_key_text(candidate: &Candidate<'_>) -> bool {
         && digits * 24 > matched.len()
         && !is_uuid
         && !is_worded
+        && !speaks_of_secrets(matched)
         && checks::entropy(matched) >= least
         && random(candidate).is_some()
 }

@@ -209,7 +209,8 @@ fn password(candidate: &Candidate<'_>) -> Option<i32> {
     const USUAL: &[&[u8]] =
         &[b"password", b"passwd", b"pass", b"pwd", b"secret", b"changeme", b"example", b"token"];
     let matched = candidate.matched();
-    let is_variable = matches!(matched.first(), Some(b'$' | b'{' | b'[' | b'<' | b'%' | b'*'));
+    let is_variable =
+        matches!(matched.first(), Some(b'$' | b'{' | b'[' | b'<' | b'%' | b'*' | b'\\' | b'('));
     let is_usual = USUAL.iter().any(|usual| matched.eq_ignore_ascii_case(usual));
     let is_masked = matched.iter().all(|byte| matches!(byte, b'x' | b'X' | b'*' | b'.'));
     (!is_variable && !is_usual && !is_masked).then_some(if random(candidate).is_some() {

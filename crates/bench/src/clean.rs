@@ -1,0 +1,158 @@
+//! What DLP finds where nothing is to be found: source code, answers, ids, hashes, images.
+//!
+//! Every text is cut into answers as tools give them. An answer counts as flagged when it has a
+//! finding that is redacted or blocked by default: a secret, a financial or a national number.
+//! What is only reported, such as the address of an author, is counted apart.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use portcullis_core::dlp::{Action, Direction, Engine, FingerprintKey, Settings};
+use serde_json::{Value, json};
+
+use crate::{Failure, Verdict, args::CleanArgs, say};
+
+mod generated;
+mod servers;
+
+/// What was found in one corpus.
+#[derive(Debug, Default)]
+struct Row {
+    bytes: usize,
+    answers: usize,
+    flagged: usize,
+    reported: usize,
+    grave: usize,
+    detectors: BTreeMap<String, usize>,
+}
+
+struct Counter<'a> {
+    args: &'a CleanArgs,
+    engine: Engine,
+    key: FingerprintKey,
+}
+
+/// Files larger than this are no text that a tool answers with.
+const LARGEST: u64 = 4 << 20;
+
+/// Prints one line a corpus.
+pub(crate) fn run(args: &CleanArgs) -> Result<Verdict, Failure> {
+    let engine = Engine::new(&Settings::default())?;
+    let counter = Counter { args, engine, key: FingerprintKey::new([7; 32]) };
+    say(
+        "| corpus | MB | answers | with grave findings | grave findings per MB | with others | detectors |\n|---|---|---|---|---|---|---|\n",
+    );
+    let mut total = Row::default();
+    for (name, text) in generated::texts() {
+        let mut row = Row::default();
+        counter.count(&name, &text, &mut row)?;
+        row.say(&name);
+        total.add(&row);
+    }
+    for path in &args.paths {
+        let mut row = Row::default();
+        counter.walk(path, &mut row)?;
+        row.say(&path.display().to_string());
+        total.add(&row);
+    }
+    if let Some(servers) = &args.servers {
+        let mut row = Row::default();
+        servers::each_answer(servers, &args.paths, |answer| {
+            counter.scan("server", answer, answer.to_string().len(), &mut row)
+        })?;
+        row.say("answers of MCP servers");
+        total.add(&row);
+    }
+    total.say("all");
+    Ok(Verdict::Holds)
+}
+
+impl Counter<'_> {
+    fn walk(&self, path: &Path, row: &mut Row) -> Result<(), Failure> {
+        let about = fs::symlink_metadata(path)?;
+        if about.is_dir() {
+            let mut entries: Vec<_> = fs::read_dir(path)?.collect::<Result<_, _>>()?;
+            entries.sort_by_key(fs::DirEntry::path);
+            return entries.iter().try_for_each(|entry| self.walk(&entry.path(), row));
+        }
+        if !about.is_file() || about.len() > LARGEST {
+            return Ok(());
+        }
+        match String::from_utf8(fs::read(path)?) {
+            Ok(text) => self.count(&path.display().to_string(), &text, row),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Cuts a text into answers at the ends of lines, where there are any.
+    fn count(&self, name: &str, text: &str, row: &mut Row) -> Result<(), Failure> {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let end = rest.floor_char_boundary(self.args.answer.max(1));
+            let line = rest.get(..end).and_then(|head| head.rfind('\n'));
+            let cut = match line {
+                Some(line) if end < rest.len() => line + 1,
+                Some(_) | None => end,
+            };
+            let (answer, after) = rest.split_at(cut.max(1).min(rest.len()));
+            let value = json!({ "content": [{ "type": "text", "text": answer }] });
+            self.scan(name, &value, answer.len(), row)?;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    fn scan(&self, name: &str, answer: &Value, bytes: usize, row: &mut Row) -> Result<(), Failure> {
+        let findings = self.engine.scan(answer, &self.key)?;
+        let mut grave = 0;
+        for finding in &findings {
+            let count = usize::try_from(finding.count())?;
+            *row.detectors.entry(finding.detector().to_owned()).or_default() += count;
+            let action = self.engine.default_action(finding, Direction::Output);
+            if action > Action::Flag {
+                grave += count;
+            }
+            if self.args.list {
+                let text = answer.pointer(finding.pointer()).and_then(Value::as_str);
+                for range in finding.ranges() {
+                    let shown = text.and_then(|text| text.get(range)).unwrap_or_default();
+                    say(&format!("{} {name}: {shown:?}\n", finding.detector()));
+                }
+            }
+        }
+        row.bytes += bytes;
+        row.answers += 1;
+        row.grave += grave;
+        row.flagged += usize::from(grave > 0);
+        row.reported += usize::from(grave == 0 && !findings.is_empty());
+        Ok(())
+    }
+}
+
+impl Row {
+    fn add(&mut self, other: &Row) {
+        self.bytes += other.bytes;
+        self.answers += other.answers;
+        self.flagged += other.flagged;
+        self.reported += other.reported;
+        self.grave += other.grave;
+        for (name, count) in &other.detectors {
+            *self.detectors.entry(name.clone()).or_default() += count;
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "figures for people to read")]
+    fn say(&self, name: &str) {
+        let megabytes = self.bytes as f64 / 1e6;
+        let mut detectors: Vec<_> = self.detectors.iter().collect();
+        detectors.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let most = detectors.iter().take(12).map(|(name, count)| format!("{name} {count}"));
+        say(&format!(
+            "| {name} | {megabytes:.2} | {} | {} | {:.2} | {} | {} |\n",
+            self.answers,
+            self.flagged,
+            self.grave as f64 / megabytes.max(1e-6),
+            self.reported,
+            most.collect::<Vec<_>>().join(", ")
+        ));
+    }
+}
