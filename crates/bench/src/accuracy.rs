@@ -100,9 +100,10 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<Verdict, Failure> {
         }
         for finding in &found {
             let counts = detectors.entry(finding.detector().to_owned()).or_default();
-            match finding.ranges().any(|range| case.expects(&range)) {
-                true => counts.0 += 1,
-                false => counts.1 += 1,
+            if finding.ranges().any(|range| case.expects(&range)) {
+                counts.0 += 1;
+            } else {
+                counts.1 += 1;
             }
         }
     }

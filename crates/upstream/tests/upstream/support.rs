@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use portcullis_core::{
     call::{Asker, Cleared, ToolCall},
     clock::Timestamp,
-    dlp::{Engine, FingerprintKey, Settings},
+    dlp::{Engine, FingerprintKey, Settings, Subject},
     policy::{Catalogue, PolicyFile, PolicySet},
     principal::{AuthMethod, Caller, Plan, Role, ScopeSet},
     random::Random,
@@ -83,7 +83,7 @@ fn cleared(name: &str, arguments: Value) -> Cleared<ToolCall> {
     let engine = Engine::new(&Settings::default()).unwrap();
     let asker = Asker { caller: &caller(), time: Timestamp::default(), source_ip: None };
     let call = ToolCall::new(tool, arguments, 0).unwrap();
-    let scanned = call.scan(&engine, &FingerprintKey::new([7; 32])).unwrap();
+    let scanned = call.scan(&engine, &Subject::of(FingerprintKey::new([7; 32]))).unwrap();
     scanned.decide(&set, &engine, asker).unwrap().fulfil(&engine).unwrap()
 }
 
