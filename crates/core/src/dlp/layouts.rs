@@ -20,6 +20,34 @@ pub(super) struct Layout {
     open: usize,
 }
 
+/// What follows the first group of digits; most layouts are told apart by it alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    Space,
+    Dash,
+    Dot,
+    Slash,
+    Letter,
+    Other,
+}
+
+impl Next {
+    pub(super) const ALL: [Next; 6] =
+        [Next::Space, Next::Dash, Next::Dot, Next::Slash, Next::Letter, Next::Other];
+
+    /// Of a byte, or of the end of the text.
+    pub(super) fn of(byte: Option<&u8>) -> Next {
+        match byte {
+            Some(b' ') => Next::Space,
+            Some(b'-') => Next::Dash,
+            Some(b'.') => Next::Dot,
+            Some(b'/') => Next::Slash,
+            Some(letter) if letter.is_ascii_alphabetic() => Next::Letter,
+            Some(_) | None => Next::Other,
+        }
+    }
+}
+
 /// What may stand around a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Surroundings {
@@ -42,6 +70,15 @@ impl Layout {
     /// How many digits the first group of digits has.
     pub(super) fn first_group(&self) -> RangeInclusive<usize> {
         self.group..=self.group + self.open
+    }
+
+    /// Whether something may follow the first group of digits.
+    pub(super) fn may_go_on(&self, next: Next) -> bool {
+        match self.classes.get(self.lead + self.group) {
+            None => next != Next::Letter,
+            Some(_) if self.open > 0 => true,
+            class => Next::of(class) == next,
+        }
     }
 
     /// What is found when a group of digits begins at an offset.

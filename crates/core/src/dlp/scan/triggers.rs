@@ -7,7 +7,7 @@ use super::{
         body::{Body, Segment},
         detector::{ALONE_BITS, DigitRun, Shape},
         digits,
-        layouts::Layout,
+        layouts::{Layout, Next},
         runs,
     },
     Cursor, Match, Scanner,
@@ -26,8 +26,9 @@ pub(super) struct Triggers {
     digits: Vec<u16>,
     runs: Vec<u16>,
     colons: Vec<u16>,
-    /// Layouts that are telling by themselves, by the length of their first group of digits.
-    layouts: Vec<Vec<(u16, Layout)>>,
+    /// Layouts that are telling by themselves, by the length of their first group of digits
+    /// and by what follows it.
+    layouts: Vec<[Vec<(u16, Layout)>; Next::ALL.len()]>,
 }
 
 impl Triggers {
@@ -41,9 +42,13 @@ impl Triggers {
             Shape::Number { alone, .. } => {
                 for layout in alone.iter().map(|source| Layout::new(source)) {
                     let groups = layout.first_group();
-                    self.layouts.resize_with(self.layouts.len().max(groups.end() + 1), Vec::new);
-                    for layouts in self.layouts.get_mut(groups).into_iter().flatten() {
-                        layouts.push((index, layout));
+                    let length = self.layouts.len().max(groups.end() + 1);
+                    self.layouts.resize_with(length, Default::default);
+                    for by_next in self.layouts.get_mut(groups).into_iter().flatten() {
+                        let fitting = Next::ALL.iter().zip(by_next);
+                        for (_, layouts) in fitting.filter(|(next, _)| layout.may_go_on(**next)) {
+                            layouts.push((index, layout));
+                        }
                     }
                 }
             }
@@ -126,7 +131,9 @@ impl Scanner {
     /// The layouts that begin at a group of digits of this length.
     fn scan_layouts(&self, body: &Body, segment: u32, run: &DigitRun, matches: &mut Vec<Match>) {
         for group in &run.groups {
-            for (index, layout) in self.triggers.layouts.get(group.len()).into_iter().flatten() {
+            let next = Next::of(body.text.get(group.end)) as usize;
+            let layouts = self.triggers.layouts.get(group.len()).and_then(|by| by.get(next));
+            for (index, layout) in layouts.into_iter().flatten() {
                 let Some(range) = layout.around(&body.text, group.start) else { continue };
                 let Some(active) = self.active.get(usize::from(*index)) else { continue };
                 matches.extend(active.weigh(*index, body, segment, range, ALONE_BITS));
@@ -148,7 +155,7 @@ impl Scanner {
         let mut work = 0;
         runs::each(&body.text, range.clone(), |run| {
             let Some(segment) = cursor.seek(run.start) else { return };
-            for word in words(&body.text, run) {
+            for word in words(&body.text, run).filter(|word| may_be_coin(&body.text, word)) {
                 work += word.len();
                 self.weigh_all(&self.triggers.runs, body, segment, &word, matches);
             }
@@ -203,6 +210,14 @@ fn words(text: &[u8], run: Range<usize>) -> impl Iterator<Item = Range<usize>> {
         at += word.len() + 1;
         (word.len() >= runs::SHORTEST).then_some(range)
     })
+}
+
+/// Whether a word has the length and the beginning of an address or a key of a coin: cheap to
+/// tell, and few have both.
+fn may_be_coin(text: &[u8], word: &Range<usize>) -> bool {
+    const FIRST: &[u8] = b"123mnLMD9AXTt5K";
+    matches!(word.len(), 25..=36 | 51 | 52)
+        && text.get(word.start).is_some_and(|first| FIRST.contains(first))
 }
 
 /// The stretches of hex digits, colons and dots that begin in a part of a text.

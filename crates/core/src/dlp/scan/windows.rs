@@ -36,6 +36,9 @@ pub(in crate::dlp) enum Reach {
 /// The longest number, with its separators.
 const LONGEST: usize = 40;
 
+/// Names up to this length must be whole words: too many words begin with them.
+const SHORT: usize = 4;
+
 /// How much of a value is looked at below a key that names it.
 const BELOW: usize = 1024;
 
@@ -81,7 +84,10 @@ impl Reach {
                 Some([.., b'\\', b'n' | b'r' | b't'] | []) | None => true,
                 Some([.., before]) => !is_word(*before),
             },
-            Reach::Beyond { .. } => context::begins_at(text, literal.start),
+            Reach::Beyond { .. } => {
+                context::begins_at(text, literal.start)
+                    && (literal.len() > SHORT || context::ends_at(text, literal.end))
+            }
             Reach::Near => {
                 context::begins_at(text, literal.start) && context::ends_at(text, literal.end)
             }

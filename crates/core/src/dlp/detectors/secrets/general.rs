@@ -29,7 +29,7 @@ pub(super) const ALL: &[Detector] = &[
         "password = getPassword()",
         r#"{"password": "string"}"#,
         r#"{"passwordField": "current-password-1"}"#,
-        "pwd=/home/user/work1",
+        "pwd=/srv/app/work1",
         "password = ${DB_PASSWORD_1}",
         "forgot password? see https://x.example/reset1",
     ]),
