@@ -45,10 +45,10 @@ pub(crate) fn run(args: &DlpArgs) -> Result<Verdict, Failure> {
     let dirty = sized("dirty", bodies::dirty);
     let hostile = bodies::hostile().into_iter().filter(|(name, _)| wanted(name));
     let hostile: Vec<Row> = hostile.map(|(name, value)| bench.row(&name, &value)).collect();
-    let basis = clean.last().map_or(0.0, |row| row.speed());
+    let basis = clean.last().map_or(0.0, Row::speed);
     if args.json {
         let rows = clean.iter().chain(&dirty).chain(&hostile).map(Row::json);
-        say(&format!("{}\n", Value::from_iter(rows)));
+        say(&format!("{}\n", rows.collect::<Value>()));
     } else {
         table("Clean and dirty", clean.iter().chain(&dirty), basis);
         table("Hostile, 1 MB each", hostile.iter(), basis);

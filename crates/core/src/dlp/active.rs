@@ -214,7 +214,7 @@ impl Pattern {
         }
         let captures = self.regex.captures_at(haystack, whole.start)?;
         let wanted = captures.get(self.group).map_or_else(|| whole.clone(), |group| group.range());
-        Some(Found { wanted, whole })
+        Some(Found { whole, wanted })
     }
 }
 

@@ -226,7 +226,9 @@ impl Size {
             Value::Number(number) => self.bytes += number.as_str().len() + 1,
             Value::Array(elements) => {
                 self.nodes += elements.len();
-                elements.iter().for_each(|element| self.add(element, levels));
+                for element in elements {
+                    self.add(element, levels);
+                }
             }
             Value::Object(members) => {
                 self.nodes += members.len();

@@ -52,6 +52,7 @@ impl Engine {
 
     /// Adds what an external detector found in a value to what the engine found in it. Says no
     /// to a report about a kind or a place that there is not.
+    #[must_use]
     pub fn add_reported(
         &self,
         value: &Value,
@@ -80,8 +81,8 @@ impl Engine {
         let segment = body.segment(report.place)?;
         let text = std::str::from_utf8(body.slice(segment.range())).ok()?;
         let offset = |chars: usize| {
-            let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-            ends.skip(chars).next()
+            let mut ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+            ends.nth(chars)
         };
         let (start, end) = (offset(report.start)?, offset(report.end)?);
         let matched = text.get(start..end).filter(|matched| !matched.is_empty())?;

@@ -15,7 +15,7 @@ use super::{
 /// correlate inside an org and mean nothing outside it.
 #[derive(Clone)]
 pub struct FingerprintKey {
-    key: hmac::Key,
+    key: Arc<hmac::Key>,
 }
 
 impl FingerprintKey {
@@ -23,7 +23,7 @@ impl FingerprintKey {
     #[must_use]
     pub fn new(bytes: [u8; 32]) -> Self {
         let bytes = Zeroizing::new(bytes);
-        Self { key: hmac::Key::new(hmac::HMAC_SHA256, bytes.as_ref()) }
+        Self { key: Arc::new(hmac::Key::new(hmac::HMAC_SHA256, bytes.as_ref())) }
     }
 
     /// HMAC-SHA-256 over the detector's name and the normalised value, cut to 16 bytes.

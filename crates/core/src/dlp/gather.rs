@@ -80,7 +80,7 @@ impl Gather<'_> {
         for found in &matches {
             let Some(valued) = self.valued(&groups.hasher, found) else { continue };
             match self.views.origins(self.body, found.segment, &found.range) {
-                Origins::One(origin) => self.take(&mut groups, &valued, origin),
+                Origins::One(origin) => self.take(&mut groups, &valued, &origin),
                 Origins::Parts(parts) => cut.push((valued, parts)),
             }
         }
@@ -111,7 +111,7 @@ impl Gather<'_> {
         self.subject.key.fingerprint(&active.name, &self.value(active, range))
     }
 
-    fn take(&self, groups: &mut Groups, valued: &Valued<'_>, origin: Origin) {
+    fn take(&self, groups: &mut Groups, valued: &Valued<'_>, origin: &Origin) {
         if self.is_allowed(valued, origin.segment) {
             return;
         }
@@ -119,7 +119,7 @@ impl Gather<'_> {
             let value = self.value(valued.active, &valued.found.range);
             self.subject.key.pseudonym(&valued.active.name, &value)
         };
-        groups.of(valued.found, origin.segment).add(valued, &origin, pseudonym);
+        groups.of(valued.found, origin.segment).add(valued, origin, pseudonym);
     }
 
     /// Matches that neighbours share. Neighbours make words by chance; only what proves itself
@@ -136,7 +136,7 @@ impl Gather<'_> {
             if is_part || !may_be_cut(valued.active, valued.found) {
                 continue;
             }
-            for part in parts {
+            for part in &parts {
                 self.take(groups, &valued, part);
             }
         }

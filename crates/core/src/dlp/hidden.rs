@@ -111,13 +111,13 @@ mod tests {
 
     #[test]
     fn smuggled_text_is_seen_and_honest_text_is_not() {
-        for (text, runs_of_it) in [
-            ("a\u{1b}[31mb", vec![1..2]),
-            ("x\u{e0041}\u{e0042}y", vec![1..9]),
-            ("a\u{202e}b", vec![1..4]),
-            ("a\u{200b}\u{200c}\u{200b}\u{200c}\u{200c}b", vec![1..16]),
+        for (text, run) in [
+            ("a\u{1b}[31mb", 1..2),
+            ("x\u{e0041}\u{e0042}y", 1..9),
+            ("a\u{202e}b", 1..4),
+            ("a\u{200b}\u{200c}\u{200b}\u{200c}\u{200c}b", 1..16),
         ] {
-            assert_eq!(runs(text), runs_of_it, "{text:?}");
+            assert_eq!(runs(text), std::slice::from_ref(&run), "{text:?}");
         }
         for text in [
             "a\tb\r\nc",

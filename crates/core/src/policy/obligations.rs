@@ -116,7 +116,7 @@ pub(super) fn redact(value: &str, detectors: &BTreeSet<String>) -> Result<Redact
         "output" => Direction::Output,
         _ => return Err(wrong(form.to_owned())),
     };
-    let mut named = BTreeMap::new();
+    let mut masks = BTreeMap::new();
     for item in list(names) {
         let (name, mask) = match item.split_once(char::is_whitespace) {
             Some((name, mask)) => (name, Some(mask.trim().parse::<Mask>().map_err(wrong)?)),
@@ -127,13 +127,13 @@ pub(super) fn redact(value: &str, detectors: &BTreeSet<String>) -> Result<Redact
             let message = format!("`{name}` is no detector");
             return Err(fault("redact", "unknown_detector", message));
         }
-        named.insert(Arc::<str>::from(name), mask);
+        masks.insert(Arc::<str>::from(name), mask);
     }
-    let detectors = match (named.len(), named.get("*")) {
+    let detectors = match (masks.len(), masks.get("*")) {
         (0, _) => return Err(wrong(form.to_owned())),
         (1, Some(mask)) => Detectors::All(*mask),
         (_, Some(_)) => return Err(wrong("`*` stands alone: it names all detectors".to_owned())),
-        (_, None) => Detectors::Named(named),
+        (_, None) => Detectors::Named(masks),
     };
     Ok(Redact { direction, detectors })
 }

@@ -142,7 +142,7 @@ impl Scan {
         }
         if self.org.is_some() {
             let prints = finding.fingerprints().iter().map(ToString::to_string);
-            add("fingerprints", Value::from_iter(prints));
+            add("fingerprints", prints.collect());
         }
         record
     }
@@ -183,7 +183,7 @@ fn read_value(bytes: Vec<u8>) -> Result<(Value, Option<String>), Failure> {
 fn lines(text: &str, finding: &Finding) -> Vec<usize> {
     let line = |at: usize| {
         let before = text.as_bytes().get(..at).unwrap_or_default();
-        before.iter().filter(|byte| **byte == b'\n').count() + 1
+        before.split(|byte| *byte == b'\n').count()
     };
     let mut lines: Vec<usize> = finding.ranges().map(|range| line(range.start)).collect();
     lines.sort_unstable();

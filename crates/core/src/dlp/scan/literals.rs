@@ -10,6 +10,8 @@ use std::ops::Range;
 pub(super) struct Literals {
     long: Table<17>,
     short: Table<14>,
+    /// The places of those shorter than four bytes.
+    shorts: Vec<u32>,
     texts: Vec<Vec<u8>>,
 }
 
@@ -43,7 +45,10 @@ impl Literals {
                 [_] | [] => {}
             }
         }
-        Literals { long: Table::new(&long, LONG), short: Table::new(&short, SHORT), texts }
+        let mut shorts: Vec<u32> = short.iter().map(|(_, index)| *index).collect();
+        shorts.dedup();
+        let (long, short) = (Table::new(&long, LONG), Table::new(&short, SHORT));
+        Literals { long, short, shorts, texts }
     }
 
     /// Calls `each` with every literal that stands in the text and where, in the order in which
@@ -61,10 +66,7 @@ impl Literals {
         }
         // Only short ones fit into the rest.
         for at in text.len().saturating_sub(3)..text.len() {
-            let shorts = (0..).zip(&self.texts).filter(|(_, literal)| literal.len() < 4);
-            for (index, literal) in shorts {
-                tell(text, at, index, literal, &mut each);
-            }
+            self.compare(&self.shorts, text, at, &mut each);
         }
     }
 

@@ -182,7 +182,9 @@ fn strings(value: &Value) -> String {
         Value::String(text) => format!("{text}\n"),
         Value::Array(elements) => elements.iter().map(strings).collect(),
         Value::Object(members) => {
-            members.iter().map(|(key, member)| format!("{key}\n{}", strings(member))).collect()
+            let each =
+                members.iter().flat_map(|(key, member)| [format!("{key}\n"), strings(member)]);
+            each.collect()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
     }

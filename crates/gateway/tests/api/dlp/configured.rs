@@ -11,6 +11,7 @@ use std::{
 use axum::{Router, routing::post};
 use portcullis_testkit::Script;
 use serde_json::{Value, json};
+use tokio_util::task::TaskTracker;
 
 use super::{BLOCKED, CARD, EMAIL, TOKEN, WITHHELD, findings, found};
 use crate::{
@@ -199,13 +200,13 @@ async fn outside(broken: Arc<AtomicBool>) -> String {
                     "end": start + 5,
                 }))
             });
-            json!({ "findings": Value::from_iter(named) }).to_string()
+            json!({ "findings": named.collect::<Value>() }).to_string()
         }
     };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/scan", listener.local_addr().unwrap());
     let router = Router::new().route("/scan", post(answer));
-    tokio::spawn(async move { axum::serve(listener, router).await });
+    TaskTracker::new().spawn(async move { axum::serve(listener, router).await });
     url
 }
 
