@@ -36,7 +36,7 @@ fn blocks(page: &str) -> Vec<Block> {
                 open = Some(Block { line: at + 1, language, words, text: String::new() });
             }
             (Some(_), Some(_)) => found.extend(open.take()),
-            (Some(block), None) => block.text += &format!("{line}\n"),
+            (Some(block), None) => block.text.extend([line, "\n"]),
             (None, None) => {}
         }
     }
