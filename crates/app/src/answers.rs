@@ -106,15 +106,20 @@ pub(crate) fn outcome_of(refusal: &Refusal, executed: Executed) -> Outcome {
     let status = match refusal {
         Refusal::InvalidRequest { .. }
         | Refusal::InvalidInput { .. }
+        | Refusal::InvalidScope { .. }
         | Refusal::MethodNotAllowed { .. }
         | Refusal::PayloadTooLarge { .. }
         | Refusal::UnsupportedMediaType => OutcomeStatus::Invalid,
         Refusal::MissingToken
         | Refusal::InvalidToken
+        | Refusal::WrongTokenKind { .. }
         | Refusal::TokenExpired { .. }
         | Refusal::TokenRevoked
+        | Refusal::TokenReused
+        | Refusal::InvalidCredential { .. }
         | Refusal::PolicyDenied { .. }
-        | Refusal::InsufficientScope { .. } => OutcomeStatus::Denied,
+        | Refusal::InsufficientScope { .. }
+        | Refusal::DelegationNotTrusted => OutcomeStatus::Denied,
         Refusal::NotFound { .. } => OutcomeStatus::NotFound,
         Refusal::RateLimited { .. } => OutcomeStatus::RateLimited,
         Refusal::UpstreamError { .. } => OutcomeStatus::UpstreamError,

@@ -9,9 +9,10 @@ use arc_swap::ArcSwap;
 use aws_lc_rs::hmac;
 use portcullis_core::{
     clock::{Clock, Timestamp},
-    dlp::{Detector, Engine, FingerprintKey},
+    dlp::{Engine, FingerprintKey},
     id::{Ids, OrgId},
-    policy::{Catalogue, PolicyError, PolicySet},
+    lifetime::GrantLife,
+    policy::{Catalogue, PolicyError},
     random::Random,
     refusal::{Refusal, Unavailable},
 };
@@ -23,13 +24,15 @@ use crate::{
     coalesced::Coalesced,
     jobs::{LateEvents, UsedTokens},
     notices::Notices,
-    policies::{Policies, PolicyFolder},
+    policies::{Policies, PolicySource},
     providers::{Declared, Provider},
     rates::Rates,
+    simulate::Simulations,
     sources::Sources,
     tenants::Tenants,
     tokens::Sessions,
     tools::ToolTable,
+    trust::Trust,
 };
 
 /// What boot hands over.
@@ -45,8 +48,8 @@ pub struct Parts {
     pub writer: AuditWriter,
     /// This node's name, written into intents.
     pub node: String,
-    /// The policy folder; it has to exist.
-    pub policies: PolicyFolder,
+    /// Where the policies come from.
+    pub policies: PolicySource,
     /// The DLP engine.
     pub dlp: Engine,
     /// The key from which each org's fingerprint key is derived.
@@ -55,6 +58,10 @@ pub struct Parts {
     pub providers: Vec<Declared>,
     /// Where the notices go that policies ask for, by name.
     pub webhooks: BTreeMap<String, Webhook>,
+    /// The trust rules.
+    pub trust: Trust,
+    /// How long a login lasts.
+    pub grant_life: GrantLife,
     /// Where audit logs say they are from: the public host of this installation.
     pub log_host: String,
     /// Where work goes that must finish before the process ends.
@@ -80,7 +87,10 @@ pub struct App {
     pub(crate) sessions: Sessions,
     pub(crate) used_tokens: UsedTokens,
     pub(crate) late_events: LateEvents,
+    pub(crate) simulations: Simulations,
     pub(crate) coalesced: Coalesced,
+    pub(crate) trust: Trust,
+    pub(crate) grant_life: GrantLife,
     pub(crate) log_host: String,
     pub(crate) tasks: TaskTracker,
     last_probe: tokio::sync::Mutex<(Timestamp, bool)>,
@@ -107,13 +117,9 @@ impl App {
             providers.values().map(|provider| (provider.declared.slug.clone(), None)),
         )
         .with_webhooks(parts.webhooks.keys().cloned());
-        let files = parts.policies.read().map_err(|error| {
-            vec![PolicyError::unreadable(&parts.policies.path().to_string_lossy(), &error)]
-        })?;
-        let detectors: Vec<&str> = Engine::known_detectors().map(Detector::name).collect();
-        let set = PolicySet::load(files, &catalogue, &detectors, now)?;
+        let policies = Policies::open(parts.policies, &catalogue, now)?;
         Ok(Arc::new(Self {
-            policies: Policies::new(parts.policies, set, now),
+            policies,
             clock: parts.clock,
             random: parts.random,
             store: parts.store,
@@ -130,7 +136,10 @@ impl App {
             sessions: Sessions::new(),
             used_tokens: UsedTokens::default(),
             late_events: LateEvents::default(),
+            simulations: Simulations::default(),
             coalesced: Coalesced::default(),
+            trust: parts.trust,
+            grant_life: parts.grant_life,
             log_host: parts.log_host,
             tasks: parts.tasks,
             last_probe: tokio::sync::Mutex::new((Timestamp::default(), false)),

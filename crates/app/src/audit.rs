@@ -8,6 +8,7 @@ use portcullis_core::{
     clock::Timestamp,
     id::{EventId, OrgId},
     json::{self, Bounds},
+    policy::{PolicyError, PolicySet},
     principal::Scope,
     refusal::{Executed, Refusal, Unavailable},
 };
@@ -19,7 +20,19 @@ use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio::time::Instant;
 
-use crate::{App, Ctx, store_failed};
+use crate::{App, Ctx, policies::SetChange, store_failed};
+
+/// The most names or errors of one kind that an event tells.
+const MAX_TOLD: usize = 100;
+
+fn named(ids: &[Arc<str>]) -> Vec<&str> {
+    ids.iter().take(MAX_TOLD).map(|id| &**id).collect()
+}
+
+/// Something of the installation, which no org owns.
+fn installation(kind: &'static str, id: &str) -> Target {
+    Target { credential: None, id: Some(id.to_owned()), provider_id: None, kind, version: None }
+}
 
 /// The row of an event.
 pub(crate) fn row_of(event: &Event) -> NewEvent {
@@ -128,6 +141,8 @@ pub struct EventView {
 
 /// Members of `detached` in every answer, `null` where nothing was captured.
 const DETACHED: [&str; 6] = ["actor_name", "label", "source_ip", "user_agent", "input", "output"];
+/// Members that only events of some kinds have.
+const DETAILS: [&str; 4] = ["change", "decision_inputs", "reload", "simulation"];
 
 impl EventView {
     /// Without payloads and salts.
@@ -149,6 +164,11 @@ impl EventView {
             let value = self.detached.get(*name).cloned().unwrap_or(Value::Null);
             ((*name).to_owned(), value)
         });
+        let details = DETAILS.iter().filter_map(|name| {
+            let value = self.detached.get(*name).filter(|_| members.len() == DETACHED.len())?;
+            Some(((*name).to_owned(), value.clone()))
+        });
+        let shown = shown.chain(details);
         let mut record = self.record.clone();
         record.insert("detached".to_owned(), Value::Object(shown.collect()));
         record.insert("integrity".to_owned(), Value::Object(integrity));
@@ -199,32 +219,44 @@ impl App {
         }
     }
 
-    /// Tells every org's log which policy set is in force from now on. Runs beside the reload:
-    /// the set itself is in force at once, and every call names it.
-    pub(crate) fn policy_set_changed(self: &App, version: &str) {
-        let target = Target {
-            credential: None,
-            id: Some(version.to_owned()),
-            provider_id: None,
-            kind: "policy_set",
-            version: None,
-        };
-        self.tell_every_org(EventType::PolicyChanged, target);
+    /// Tells every org's log which policy set is in force from now on, and what changed. Runs
+    /// beside the reload: the set itself is in force at once, and every call names it.
+    pub(crate) fn policy_set_changed(&self, set: &PolicySet, before: &PolicySet) {
+        let change = SetChange::between(before, set);
+        let details = json!({
+            "previous": before.version(),
+            "added": named(&change.added),
+            "changed": named(&change.changed),
+            "removed": named(&change.removed),
+        });
+        let target = installation("policy_set", set.version());
+        self.tell_every_org(EventType::PolicyChanged, target, Some(("change", details)));
     }
 
-    /// Tells every org's log that this node begins to serve.
-    pub fn started(&self) {
-        let target = Target {
-            credential: None,
-            id: Some(self.node.clone()),
-            provider_id: None,
-            kind: "node",
-            version: None,
-        };
-        self.tell_every_org(EventType::SystemStarted, target);
+    /// Tells every org's log that a policy folder was not taken, and why.
+    pub(crate) fn policy_reload_failed(&self, errors: &[PolicyError]) {
+        let shown: Vec<&PolicyError> = errors.iter().take(MAX_TOLD).collect();
+        let details = json!({ "count": errors.len(), "errors": shown });
+        let set = self.policies.current();
+        let target = installation("policy_set", set.version());
+        self.tell_every_org(EventType::PolicyReloadFailed, target, Some(("reload", details)));
     }
 
-    fn tell_every_org(&self, kind: EventType, target: Target) {
+    /// Tells every org's log that this node begins to serve, and keeps what it serves by.
+    pub fn started(self: &Arc<Self>) {
+        self.tell_every_org(EventType::SystemStarted, installation("node", &self.node), None);
+        if let Some(files) = self.policies.take_opened() {
+            self.keep_set(&self.policies.current(), &files);
+            self.keep_last_good(&files);
+        }
+    }
+
+    fn tell_every_org(
+        &self,
+        kind: EventType,
+        target: Target,
+        details: Option<(&'static str, Value)>,
+    ) {
         let (store, writer) = (self.store.clone(), self.writer.clone());
         let (clock, random) = (Arc::clone(&self.clock), Arc::clone(&self.random));
         self.tasks.spawn(async move {
@@ -234,6 +266,9 @@ impl App {
             };
             for org in orgs {
                 let ids = portcullis_core::id::Ids { clock: &*clock, random: &*random };
+                let detached = details.iter().fold(Detached::default(), |kept, (name, value)| {
+                    kept.keep(name, Some(value.clone()), &*random)
+                });
                 let event = Event {
                     id: EventId::new(ids),
                     org_id: org.id,
@@ -245,7 +280,7 @@ impl App {
                     target: Some(target.clone()),
                     governance: None,
                     outcome: Outcome::success(Executed::Yes),
-                    detached: Detached::default(),
+                    detached,
                 };
                 if let Err(error) = writer.append(row_of(&event), patience()).await {
                     tracing::error!(%error, event = kind.as_str(), "an event could not be recorded");
@@ -319,7 +354,8 @@ impl App {
     }
 }
 
-fn visibility(ctx: &Ctx) -> Visibility {
+/// Whose events the caller may see.
+pub(crate) fn visibility(ctx: &Ctx) -> Visibility {
     if ctx.caller().scopes.contains(Scope::AuditRead) {
         Visibility::All
     } else {

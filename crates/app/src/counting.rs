@@ -7,6 +7,7 @@ use portcullis_store::{AuditProgress, ProviderStatus};
 
 const INVOCATIONS: &str = "portcullis_invocations_total";
 const PROVIDER_UP: &str = "portcullis_provider_up";
+const ISSUER_UP: &str = "portcullis_issuer_up";
 const RELOAD_FAILURES: &str = "portcullis_policy_reload_failures_total";
 const NOTICES: &str = "portcullis_policy_notices_total";
 const AUDIT_COMMITS: &str = "portcullis_audit_commits_total";
@@ -17,6 +18,7 @@ const AUDIT_WAITING: &str = "portcullis_audit_waiting";
 pub fn describe() {
     describe_counter!(INVOCATIONS, "Invocations by how they ended and whether the tool ran");
     describe_gauge!(PROVIDER_UP, "1 while the provider can be used, 0 otherwise");
+    describe_gauge!(ISSUER_UP, "1 if the issuer's keys could be fetched the last time, 0 if not");
     describe_counter!(RELOAD_FAILURES, "Policy folders that could not be loaded");
     describe_counter!(NOTICES, "Notices that policies asked for, by channel and how they fared");
     describe_counter!(AUDIT_COMMITS, "Transactions of the audit writer");
@@ -32,6 +34,10 @@ pub(crate) fn invocation(outcome: &Outcome) {
 pub(crate) fn provider(slug: &str, status: ProviderStatus) {
     let up = if status == ProviderStatus::Connected { 1.0 } else { 0.0 };
     gauge!(PROVIDER_UP, "provider" => slug.to_owned()).set(up);
+}
+
+pub(crate) fn issuer(issuer: &str, up: bool) {
+    gauge!(ISSUER_UP, "issuer" => issuer.to_owned()).set(if up { 1.0 } else { 0.0 });
 }
 
 pub(crate) fn reload_failed() {

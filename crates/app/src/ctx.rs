@@ -78,7 +78,6 @@ impl Ctx {
 
     pub(crate) fn asker(&self) -> Asker<'_> {
         Asker {
-            caller: self.caller(),
             principal: &self.session.principal,
             time: self.origin.arrived,
             source_ip: Some(self.origin.source_ip),

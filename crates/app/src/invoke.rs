@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use portcullis_core::{
     audit::{Governance, OutcomeStatus, Target},
-    call::{Answer, Asker, Cleared, Denial, Ruling, ToolCall},
+    call::{Answer, Cleared, Denial, Ruling, ToolCall},
     limits::Resource,
     policy::PolicySet,
     principal::Scope,
     refusal::{Executed, Refusal, TOKEN_SCOPES},
+    tool::Tool,
 };
 use portcullis_upstream::{CallAnswer, CallError, Trace};
 use serde_json::Value;
@@ -126,12 +127,14 @@ impl App {
         let call = ToolCall::new(Arc::clone(&visible.tool), input, bytes)?;
         let policies = self.policies.current();
         let tool = Arc::clone(&visible.tool);
-        let call = self.judge(call, &policies, ctx.asker()).map_err(|denial| {
-            self.give_notices(&ctx, tool.id.as_str(), &denial.ruling, Went::Denied);
+        let call = self.judge(&ctx, call, &policies).map_err(|denial| {
+            self.ruled(&ctx, &tool, &denial.ruling, Went::Denied);
+            draft.looked_at(self, &denial.ruling.inputs);
             draft.governance(denied(&denial, policies.version()));
             denial.refusal()
         })?;
-        self.give_notices(&ctx, tool.id.as_str(), call.ruling(), Went::Allowed);
+        self.ruled(&ctx, &tool, call.ruling(), Went::Allowed);
+        draft.looked_at(self, &call.ruling().inputs);
         draft.governance(allowed(call.ruling(), policies.version()));
         visible.usable()?;
         Ok(Ready { ctx, call, visible, policies, view })
@@ -140,13 +143,13 @@ impl App {
     /// Steps 10 and 11: DLP, policy, obligations.
     fn judge(
         &self,
+        ctx: &Ctx,
         call: ToolCall,
         policies: &PolicySet,
-        asker: Asker<'_>,
     ) -> Result<Cleared<ToolCall>, Denial> {
-        let key = self.fingerprint_key(asker.caller.org_id);
-        let permitted = call.scan(&self.dlp, &key)?.decide(policies, &self.dlp, asker)?;
-        permitted.fulfil(&self.dlp, &self.rates.at(asker.time))
+        let key = self.fingerprint_key(ctx.caller().org_id);
+        let permitted = call.scan(&self.dlp, &key)?.decide(policies, &self.dlp, ctx.asker())?;
+        permitted.fulfil(&self.dlp, &self.rates.at(ctx.origin.arrived))
     }
 
     /// Steps 14 and 15, on a task of its own: call the upstream, judge what came back.
@@ -162,22 +165,25 @@ impl App {
             Err(error) => failed(&ready, governance, &error),
             Ok(answer) => match self.judge_answer(&ready, answer) {
                 Ok(answer) => {
-                    self.give_answer_notices(&ready, answer.ruling(), Went::Allowed);
+                    self.ruled(&ready.ctx, &ready.visible.tool, answer.ruling(), Went::Allowed);
                     add_answer(&mut governance, answer.ruling());
-                    let (result, is_error, _) = answer.into_parts();
-                    Done::answered(governance, result, is_error)
+                    let (result, is_error, ruling) = answer.into_parts();
+                    Done::answered(governance, result, is_error).looked_at(ruling.inputs)
                 }
                 Err(denial) => {
-                    self.give_answer_notices(&ready, &denial.ruling, Went::Denied);
+                    self.ruled(&ready.ctx, &ready.visible.tool, &denial.ruling, Went::Denied);
                     withhold(&mut governance, &denial);
-                    Done::stopped(governance, denial.refusal(), Executed::Yes)
+                    let done = Done::stopped(governance, denial.refusal(), Executed::Yes);
+                    done.looked_at(denial.ruling.inputs)
                 }
             },
         }
     }
 
-    fn give_answer_notices(&self, ready: &Ready, ruling: &Ruling, went: Went) {
-        self.give_notices(&ready.ctx, ready.visible.tool.id.as_str(), ruling, went);
+    /// What follows from a ruling besides the answer: it is counted, and whoever wants is told.
+    fn ruled(&self, ctx: &Ctx, tool: &Tool, ruling: &Ruling, went: Went) {
+        self.policies.tallies.count(ruling, ctx.origin.arrived);
+        self.give_notices(ctx, tool.id.as_str(), ruling, went);
     }
 
     fn judge_answer(&self, ready: &Ready, answer: CallAnswer) -> Result<Cleared<Answer>, Denial> {
@@ -187,10 +193,11 @@ impl App {
             View::Structured => Answer::structured(content, structured, is_error),
             View::Mcp => Answer::mcp(content, structured, is_error, more),
         };
-        let asker = ready.ctx.asker();
-        let key = self.fingerprint_key(asker.caller.org_id);
+        let key = self.fingerprint_key(ready.ctx.caller().org_id);
         let scanned = answer.scan(&self.dlp, &key)?;
-        scanned.decide(&ready.call, &ready.policies, asker)?.fulfil(&self.dlp)
+        scanned
+            .decide(&ready.call, &ready.policies, &self.dlp, ready.ctx.asker())?
+            .fulfil(&self.dlp)
     }
 }
 

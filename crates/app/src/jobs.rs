@@ -1,6 +1,8 @@
-//! What happens without being asked: sealing, late events, catalogue refresh, recovery, token use.
+//! What happens without being asked: sealing, late events, catalogue refresh, recovery, token use,
+//! forgetting.
 
 mod catalogue;
+mod forgetting;
 mod late;
 mod recovery;
 mod sealing;
@@ -28,6 +30,7 @@ impl App {
         self.repeat(late::EVERY, |app| Box::pin(late::write(app)), stop);
         self.repeat(COALESCE, |app| Box::pin(app.record_coalesced()), stop);
         self.repeat(token_use::EVERY, |app| Box::pin(token_use::write(app)), stop);
+        self.repeat(forgetting::EVERY, |app| Box::pin(forgetting::forget(app)), stop);
         catalogue::start(self, stop);
     }
 

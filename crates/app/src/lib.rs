@@ -18,22 +18,35 @@ mod policies;
 mod providers;
 mod rates;
 mod recorded;
+mod simulate;
 mod sources;
 mod tenants;
 mod tokens;
 mod tools;
+mod trust;
 
 pub use self::{
     app::{App, Parts},
     audit::{EventQuery, EventView},
-    commands::{NewToken, Shell, ShellError, TokenRequest},
+    commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState},
     ctx::{Ctx, Origin},
     invoke::{GovernanceView, Invocation, Invoked, Stopped, View},
-    policies::{PolicyFolder, PolicyQuery, Reload},
+    policies::{
+        Fallback, LastGood, PolicyFolder, PolicyQuery, PolicySource, PolicyStats, Reload,
+        Reloading, SetChange,
+    },
     providers::{AuthKind, Declared, ProviderQuery, ProviderState, ProviderView},
+    simulate::{
+        Ask, Base, Baseline, Draft, Expectation, Options, Replay, Simulation, Subject, Unread, Who,
+        Workbench,
+    },
     tenants::Tenant,
-    tokens::{Refused, Session},
+    tokens::{
+        Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,
+        Session, SubjectType,
+    },
     tools::{ToolQuery, ToolView},
+    trust::{KeySource, Trust, TrustRefusal},
 };
 
 use portcullis_core::refusal::{Refusal, Unavailable};

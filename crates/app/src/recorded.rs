@@ -9,7 +9,7 @@ use portcullis_core::{
     id::EventId,
     refusal::{Executed, Refusal, Unavailable},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     App, Ctx,
@@ -25,6 +25,7 @@ pub(crate) struct Draft {
     ctx: Ctx,
     target: Option<Target>,
     governance: Option<Governance>,
+    inputs: Map<String, Value>,
     detached: Detached,
 }
 
@@ -39,17 +40,24 @@ const DIED: Outcome = Outcome {
 /// How the work between intent and outcome ended.
 pub(crate) struct Done {
     governance: Option<Governance>,
+    inputs: Box<Map<String, Value>>,
     end: Result<(Value, OutcomeStatus), (Refusal, Executed)>,
 }
 
 impl Done {
     pub(crate) fn answered(governance: Governance, result: Value, is_error: bool) -> Self {
         let status = if is_error { OutcomeStatus::ToolError } else { OutcomeStatus::Success };
-        Self { governance: Some(governance), end: Ok((result, status)) }
+        Self { governance: Some(governance), inputs: Box::default(), end: Ok((result, status)) }
     }
 
     pub(crate) fn stopped(governance: Governance, refusal: Refusal, executed: Executed) -> Self {
-        Self { governance: Some(governance), end: Err((refusal, executed)) }
+        Self { governance: Some(governance), inputs: Box::default(), end: Err((refusal, executed)) }
+    }
+
+    /// Adds what the decision about the answer looked at.
+    pub(crate) fn looked_at(mut self, inputs: Box<Map<String, Value>>) -> Self {
+        self.inputs = inputs;
+        self
     }
 
     fn outcome(&self) -> Outcome {
@@ -65,7 +73,8 @@ impl Draft {
     pub(crate) fn open(app: &App, ctx: &Ctx) -> Self {
         let id = EventId::new(app.ids());
         let detached = ctx.detached(&*app.random);
-        Self { id, ctx: ctx.clone(), target: None, governance: None, detached }
+        let inputs = Map::new();
+        Self { id, ctx: ctx.clone(), target: None, governance: None, inputs, detached }
     }
 
     /// What the call is aimed at, as far as is known by now.
@@ -76,6 +85,17 @@ impl Draft {
     /// What was decided, as far as is known by now.
     pub(crate) fn governance(&mut self, governance: Governance) {
         self.governance = Some(governance);
+    }
+
+    /// What a decision looked at, to be kept beside what is known already.
+    pub(crate) fn looked_at(&mut self, app: &App, inputs: &Map<String, Value>) {
+        if inputs.is_empty() {
+            return;
+        }
+        self.inputs.extend(inputs.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let kept = Value::Object(self.inputs.clone());
+        let detached = std::mem::take(&mut self.detached);
+        self.detached = detached.keep("decision_inputs", Some(kept), &*app.random);
     }
 
     /// The input as the caller sent it, to be committed to.
@@ -160,9 +180,14 @@ impl App {
         let done = AssertUnwindSafe(self.perform(ready)).catch_unwind().await;
         let done = done.unwrap_or_else(|_| {
             let governance = unfinished.governance.clone();
-            Done { governance, end: Err((Refusal::Internal, Executed::Unknown)) }
+            Done {
+                governance,
+                inputs: Box::default(),
+                end: Err((Refusal::Internal, Executed::Unknown)),
+            }
         });
         let outcome = done.outcome();
+        draft.looked_at(self, &done.inputs);
         draft.governance = done.governance;
         let output = done.end.as_ref().ok().map(|(result, _)| result);
         draft.detached.commit("output", output, &*self.random);

@@ -1,4 +1,17 @@
-//! Who is asking: from a Bearer to a session, and back to nothing by revocation.
+//! Who is asking: from a Bearer to a session, and how Bearers come and go.
+
+mod credentials;
+mod events;
+mod exchange;
+mod refresh;
+mod revoke;
+mod users;
+
+pub use self::{
+    credentials::{Credentials, Presented, SubjectType},
+    exchange::{ExchangeRequest, Granted},
+    refresh::Refreshing,
+};
 
 use std::{
     net::IpAddr,
@@ -11,13 +24,13 @@ use std::{
 
 use moka::sync::Cache;
 use portcullis_core::{
-    audit::{Actor, Event, EventType, Outcome, Target},
+    audit::{Actor, EventType},
     clock::Timestamp,
-    id::{EventId, OrgId, TokenId},
+    id::OrgId,
     limits::{Bucket, Resource},
     policy::Principal,
-    principal::{Caller, Scope},
-    refusal::{Executed, Refusal},
+    principal::{AuthMethod, Caller, Plan, ScopeSet},
+    refusal::Refusal,
     token::{Token, TokenHash, TokenKind},
 };
 use portcullis_store::KnownToken;
@@ -36,9 +49,40 @@ pub struct Session {
     /// The caller as policies see it.
     pub(crate) principal: Principal,
     pub(crate) tenant: Arc<Tenant>,
+    kind: TokenKind,
+    exchange_only: bool,
     expires_at: Timestamp,
     looked_up: u64,
     last_used_minute: AtomicI64,
+}
+
+/// Whose plan pays for a request.
+#[derive(Debug, Clone)]
+pub struct Account {
+    tenant: Arc<Tenant>,
+    plan: Plan,
+}
+
+/// What a Bearer is presented for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To use the API.
+    Access,
+    /// To be exchanged for another token.
+    Exchange,
+    /// To be revoked, or to revoke another one: whoever holds any token may end it.
+    Revocation,
+}
+
+impl Purpose {
+    /// Whether a token of this kind is good for it.
+    const fn admits(self, kind: TokenKind, exchange_only: bool) -> bool {
+        match self {
+            Self::Revocation => true,
+            Self::Exchange => !matches!(kind, TokenKind::Refresh),
+            Self::Access => !matches!(kind, TokenKind::Refresh) && !exchange_only,
+        }
+    }
 }
 
 /// A Bearer that opens nothing: the refusal, and the source's bucket after it was charged.
@@ -86,24 +130,43 @@ impl App {
     pub async fn authenticate(
         &self,
         bearer: Option<&str>,
+        purpose: Purpose,
         origin: &Origin,
     ) -> Result<Arc<Session>, Refused> {
-        match self.session(bearer, origin).await {
-            Ok(session) => {
-                self.note_use(&session, origin.arrived);
-                Ok(session)
-            }
-            Err(Rejected { refusal, whose }) => {
-                if let Some(whose) = whose {
-                    let (org, actor) = *whose;
-                    self.note_refused(EventType::AuthRejected, org, actor, &refusal, origin);
-                }
-                Err(self.charged(refusal, origin))
-            }
+        let session = self.session(bearer, purpose, origin).await;
+        session.map_err(|rejected| self.turned_away(rejected, origin))
+    }
+
+    /// Does what must not stop halfway because a client hangs up.
+    async fn to_its_end<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        self.tasks.spawn(work).await.map_err(|_| Refusal::Internal)
+    }
+
+    /// Notes the no in the log of the org whose credential it was, and charges the source.
+    fn turned_away(&self, Rejected { refusal, whose }: Rejected, origin: &Origin) -> Refused {
+        if let Some(whose) = whose {
+            let (org, actor) = *whose;
+            self.note_refused(EventType::AuthRejected, org, actor, &refusal, origin);
         }
+        self.charged(refusal, origin)
     }
 
     async fn session(
+        &self,
+        bearer: Option<&str>,
+        purpose: Purpose,
+        origin: &Origin,
+    ) -> Result<Arc<Session>, Rejected> {
+        let session = self.known_session(bearer, origin).await?.usable(purpose, origin)?;
+        self.note_use(&session, origin.arrived);
+        Ok(session)
+    }
+
+    /// The session of a token that was not revoked when it was last looked up.
+    async fn known_session(
         &self,
         bearer: Option<&str>,
         origin: &Origin,
@@ -115,14 +178,14 @@ impl App {
         if let Some(session) = self.sessions.cache.get(&hash)
             && session.tenant.is_current(session.looked_up)
         {
-            return session.usable(origin);
+            return Ok(session);
         }
         if !self.sources.may_look_up(origin.source_ip, origin.arrived) {
             return Err(Refusal::InvalidToken.into());
         }
         let session = Arc::new(self.look_up(&token, hash).await?);
         self.sessions.cache.insert(hash, Arc::clone(&session));
-        session.usable(origin)
+        Ok(session)
     }
 
     async fn look_up(&self, token: &Token, hash: TokenHash) -> Result<Session, Rejected> {
@@ -130,26 +193,69 @@ impl App {
         let found =
             self.store.find_token_by_hash(&hash).await.map_err(|error| store_failed(&error))?;
         let known = found.ok_or(Refusal::InvalidToken)?;
-        if token.kind() == TokenKind::Refresh || known.token.kind != token.kind() {
+        if known.token.kind != token.kind() {
             return Err(Refusal::InvalidToken.into());
         }
-        if known.token.revoked_at.is_some()
-            || known.principal.disabled_at.is_some()
-            || known.org.disabled_at.is_some()
-        {
-            return Err(Rejected::of(&caller(known), Refusal::TokenRevoked));
+        let (kind, exchange_only) = (known.token.kind, known.token.exchange_only);
+        let (revoked, expires_at) = (known.token.revoked_at.is_some(), known.token.expires_at);
+        let caller = self.caller(known)?;
+        if revoked {
+            return Err(Rejected::of(&caller, Refusal::TokenRevoked));
         }
-        self.connections_of(known.org.id).await?;
-        let expires_at = known.token.expires_at;
-        let caller = caller(known);
+        self.connections_of(caller.org_id).await?;
         Ok(Session {
             tenant: self.tenants.tenant(caller.org_id),
+            principal: Principal::of(&caller),
+            kind,
+            exchange_only,
             expires_at,
             looked_up,
             last_used_minute: AtomicI64::new(0),
-            principal: Principal::of(&caller),
             caller,
         })
+    }
+
+    /// Who is behind a token, cut down to what the role, the actor's role and the trust rule allow
+    /// at this moment; nothing of it is frozen into the token. Says no when one of them is gone.
+    fn caller(&self, known: KnownToken) -> Result<Caller, Rejected> {
+        let bounds = self.bounds(&known);
+        let KnownToken { token, principal, via, org } = known;
+        let gone = principal.disabled_at.is_some()
+            || org.disabled_at.is_some()
+            || via.is_some_and(|via| via.disabled_at.is_some())
+            || bounds.is_none();
+        let scopes = match token.kind {
+            TokenKind::User | TokenKind::Service => {
+                token.scopes.intersection(bounds.unwrap_or(ScopeSet::EMPTY))
+            }
+            // It opens no endpoint but its own.
+            TokenKind::Refresh => ScopeSet::EMPTY,
+        };
+        let caller = Caller {
+            org_id: org.id,
+            plan: org.plan,
+            principal_id: principal.id,
+            principal_name: principal.name,
+            role: principal.role,
+            via: token.via,
+            token_id: token.id,
+            label: token.label,
+            scopes,
+            method: token.method,
+            allowed_from: token.allowed_cidrs,
+        };
+        if gone { Err(Rejected::of(&caller, Refusal::TokenRevoked)) } else { Ok(caller) }
+    }
+
+    /// What the roles and the trust rule behind a token allow at this moment; `None` when the rule
+    /// is gone.
+    fn bounds(&self, known: &KnownToken) -> Option<ScopeSet> {
+        let rule = match &known.token.method {
+            AuthMethod::Oidc { trust } => self.trust_rule(known.org.id, trust)?.scopes,
+            AuthMethod::Operator | AuthMethod::Token => ScopeSet::ALL,
+        };
+        let via = known.via.map_or(ScopeSet::ALL, |via| via.role.scopes());
+        Some(known.principal.role.scopes().intersection(via).intersection(rule))
     }
 
     /// Charges the source; when its bucket is empty the answer is 429 whatever was wrong.
@@ -163,11 +269,47 @@ impl App {
         }
     }
 
+    /// Charges the source for a request that was refused before anybody was known.
+    #[must_use]
+    pub fn charge_source(&self, refusal: Refusal, origin: &Origin) -> Refused {
+        self.charged(refusal, origin)
+    }
+
     /// Counts the request of a valid token against its org's plan.
     pub fn admit_request(&self, ctx: &Ctx) -> Result<(), Refusal> {
         self.take(ctx, Resource::Requests).inspect_err(|refusal| {
             let (org, actor) = (ctx.caller().org_id, Actor::of(ctx.caller()));
             self.note_refused(EventType::RequestThrottled, org, actor, refusal, &ctx.origin);
+        })
+    }
+
+    /// Counts the exchange of good credentials against the plan of the subject's org.
+    pub fn admit_exchange(
+        &self,
+        credentials: &Credentials,
+        origin: &Origin,
+    ) -> Result<(), Refusal> {
+        let subject = &credentials.subject;
+        self.admit(&subject.account, || (subject.org_id, subject.actor()), origin)
+    }
+
+    /// Counts a refresh against the plan of the grant's org.
+    pub fn admit_refresh(&self, refreshing: &Refreshing, origin: &Origin) -> Result<(), Refusal> {
+        let caller = refreshing.caller();
+        self.admit(refreshing.account(), || (caller.org_id, Actor::of(caller)), origin)
+    }
+
+    fn admit(
+        &self,
+        account: &Account,
+        who: impl FnOnce() -> (OrgId, Actor),
+        origin: &Origin,
+    ) -> Result<(), Refusal> {
+        let taken = account.tenant.take(Resource::Requests, account.plan, self.clock.now());
+        taken.map(|_| ()).map_err(|bucket| {
+            let (refusal, (org, actor)) = (self.limited(bucket), who());
+            self.note_refused(EventType::RequestThrottled, org, actor, &refusal, origin);
+            refusal
         })
     }
 
@@ -177,10 +319,10 @@ impl App {
         taken.map(|_| ()).map_err(|bucket| self.limited(bucket))
     }
 
-    /// The caller's bucket as it stands.
+    /// The bucket of an org as it stands.
     #[must_use]
-    pub fn peek(&self, session: &Session, resource: Resource) -> Bucket {
-        session.tenant.peek(resource, session.caller.plan, self.clock.now())
+    pub fn peek(&self, account: &Account, resource: Resource) -> Bucket {
+        account.tenant.peek(resource, account.plan, self.clock.now())
     }
 
     /// The bucket of an unknown caller's source as it stands.
@@ -206,57 +348,21 @@ impl App {
             self.used_tokens.note(session.caller.token_id, now);
         }
     }
-
-    /// Revokes the Bearer's own token, or `token_id`: one's own always, any of the org with
-    /// `admin`. Gives the number of tokens that fell with it.
-    pub async fn revoke_token(
-        &self,
-        ctx: &Ctx,
-        token_id: Option<TokenId>,
-    ) -> Result<(TokenId, u64), Refusal> {
-        let caller = ctx.caller();
-        let target = token_id.unwrap_or(caller.token_id);
-        let unknown = || Refusal::not_found("token", &target.to_string());
-        let found = self.store.find_token(caller.org_id, target).await;
-        let token = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
-        let own = token.principal_id == caller.principal_id || target == caller.token_id;
-        if !own && !caller.scopes.contains(Scope::Admin) {
-            return Err(unknown());
-        }
-        let event = self.token_event(EventType::TokenRevoked, Actor::of(caller), target, ctx);
-        self.record(event).await?;
-        let revoked = self.store.revoke_token(caller.org_id, target, self.clock.now()).await;
-        let revoked = revoked.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
-        self.tenants.revoked(caller.org_id);
-        Ok((target, revoked))
-    }
-
-    fn token_event(&self, kind: EventType, actor: Actor, token: TokenId, ctx: &Ctx) -> Event {
-        Event {
-            id: EventId::new(self.ids()),
-            org_id: ctx.caller().org_id,
-            kind,
-            occurred_at: ctx.origin.arrived,
-            count: None,
-            actor,
-            request: Some(ctx.recorded_request()),
-            target: Some(Target {
-                credential: None,
-                id: Some(token.to_string()),
-                provider_id: None,
-                kind: "token",
-                version: None,
-            }),
-            governance: None,
-            outcome: Outcome::success(Executed::Yes),
-            detached: ctx.detached(&*self.random),
-        }
-    }
 }
 
 impl Session {
-    /// Says no once the token has expired, or to an address it is not bound to.
-    fn usable(self: Arc<Self>, origin: &Origin) -> Result<Arc<Self>, Rejected> {
+    /// Whose plan pays for what is asked through it.
+    #[must_use]
+    pub fn account(&self) -> Account {
+        Account { tenant: Arc::clone(&self.tenant), plan: self.caller.plan }
+    }
+
+    /// Says no to a kind of token that is not good for `purpose`, once the token has expired, or
+    /// to an address it is not bound to.
+    fn usable(self: Arc<Self>, purpose: Purpose, origin: &Origin) -> Result<Arc<Self>, Rejected> {
+        if !purpose.admits(self.kind, self.exchange_only) {
+            return Err(Rejected::of(&self.caller, self.wrong_kind()));
+        }
         if self.expires_at <= origin.arrived {
             let refusal = Refusal::TokenExpired { expired_at: self.expires_at };
             return Err(Rejected::of(&self.caller, refusal));
@@ -267,25 +373,17 @@ impl Session {
         Ok(self)
     }
 
+    fn wrong_kind(&self) -> Refusal {
+        let hint = match self.kind {
+            TokenKind::Refresh => "a refresh token is for `POST /v1/auth/refresh`",
+            TokenKind::User | TokenKind::Service => {
+                "it can only be exchanged for another one at `POST /v1/auth/token`"
+            }
+        };
+        Refusal::WrongTokenKind { hint }
+    }
+
     fn may_come_from(&self, address: IpAddr) -> bool {
         self.caller.allowed_from.as_ref().is_none_or(|networks| networks.contains(address))
-    }
-}
-
-/// Scopes are cut down to the role on each look-up, never frozen into the token.
-fn caller(known: KnownToken) -> Caller {
-    let scopes = known.token.scopes.intersection(known.principal.role.scopes());
-    Caller {
-        org_id: known.org.id,
-        plan: known.org.plan,
-        principal_id: known.principal.id,
-        principal_name: known.principal.name,
-        role: known.principal.role,
-        via: known.token.via,
-        token_id: known.token.id,
-        label: known.token.label,
-        scopes,
-        method: known.token.method,
-        allowed_from: known.token.allowed_cidrs,
     }
 }

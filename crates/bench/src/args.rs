@@ -18,6 +18,10 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Kills the gateway again and again under load and looks for lost answers.
     KillLoop(KillLoopArgs),
+    /// Measures what it costs to find out who is asking.
+    Authenticate(AuthenticateArgs),
+    /// Fills a log and measures how long it takes to replay it under other policies.
+    Replay(ReplayArgs),
     /// The MCP server that the gateway guards; runs until its standard input ends.
     #[command(hide = true)]
     Upstream,
@@ -49,6 +53,16 @@ pub(crate) struct CompareArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct AuthenticateArgs {
+    /// How often a known token is asked about
+    #[arg(long, default_value_t = 2_000_000)]
+    pub(crate) repeats: u32,
+    /// Print the figures as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct KillLoopArgs {
     /// How often the gateway is killed
     #[arg(long, default_value_t = 24)]
@@ -63,6 +77,19 @@ pub(crate) struct KillLoopArgs {
     #[arg(long, default_value_t = 256)]
     pub(crate) payload: usize,
     /// The gateway to kill; by default it is built by cargo, like this program
+    #[arg(long)]
+    pub(crate) binary: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Events to replay
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) events: u64,
+    /// Bytes of JSON that the tool is given and gives back
+    #[arg(long, default_value_t = 1024)]
+    pub(crate) payload: usize,
+    /// The gateway to measure; by default it is built by cargo, like this program
     #[arg(long)]
     pub(crate) binary: Option<PathBuf>,
 }

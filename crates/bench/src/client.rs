@@ -125,3 +125,19 @@ pub(crate) fn get(address: SocketAddr, token: &str, path: &str) -> Result<Templa
         .header(AUTHORIZATION, format!("Bearer {token}"));
     Ok(request.body(Full::default())?)
 }
+
+/// A POST of JSON to the gateway.
+pub(crate) fn post(
+    address: SocketAddr,
+    token: &str,
+    path: &str,
+    body: &Value,
+) -> Result<Template, Failure> {
+    let request = Request::builder()
+        .method(Method::POST)
+        .uri(path)
+        .header(HOST, address.to_string())
+        .header(AUTHORIZATION, format!("Bearer {token}"))
+        .header(CONTENT_TYPE, "application/json");
+    Ok(request.body(Full::from(body.to_string()))?)
+}

@@ -1,7 +1,8 @@
 //! Measures Portcullis against the upstream it guards, and kills it under load.
 //!
 //! Without a subcommand it compares a direct `tools/call` with the same call through the gateway,
-//! side by side and in turns. With `kill-loop` it checks that `kill -9` loses no recorded answer.
+//! side by side and in turns. With `kill-loop` it checks that `kill -9` loses no recorded answer;
+//! with `replay` it measures how long recorded calls take to be asked again.
 
 use std::{error::Error, io::Write as _, process::ExitCode};
 
@@ -11,6 +12,7 @@ use self::args::{Cli, Command};
 
 mod args;
 mod audit;
+mod authenticate;
 mod client;
 mod compare;
 mod disk;
@@ -20,6 +22,7 @@ mod load;
 mod payload;
 mod policies;
 mod process;
+mod replay;
 mod report;
 mod upstream;
 
@@ -39,6 +42,8 @@ async fn main() -> ExitCode {
     let verdict = match &cli.command {
         None => compare::run(&cli.compare).await,
         Some(Command::KillLoop(args)) => kill_loop::run(args).await,
+        Some(Command::Authenticate(args)) => authenticate::run(args).await,
+        Some(Command::Replay(args)) => replay::run(args).await,
         Some(Command::Upstream) => upstream::serve().await.map(|()| Verdict::Holds),
     };
     match verdict {

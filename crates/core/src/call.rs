@@ -19,6 +19,7 @@
 
 mod answer;
 mod input;
+mod inputs;
 mod limits;
 mod ruling;
 

@@ -175,6 +175,18 @@ impl ScopeSet {
         Self(self.0 & other.0)
     }
 
+    /// What is in this set and not in `other`.
+    #[must_use]
+    pub const fn difference(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Whether nothing is in the set.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     /// Whether every scope of this set is in `other`.
     #[must_use]
     pub const fn is_subset_of(self, other: Self) -> bool {

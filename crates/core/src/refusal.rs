@@ -1,120 +1,25 @@
 //! Everything Portcullis may answer instead of a result: the error catalogue.
 //!
-//! A refusal is not a failure: most of these are the product working. This is the one file that
-//! knows codes, statuses, messages and details; the event of a call records the same status that
-//! the caller is answered with.
+//! A refusal is not a failure: most of these are the product working. This is the one place that
+//! knows codes and statuses, with their messages and details below it; the event of a call records
+//! the same status that the caller is answered with.
 
-use std::fmt;
+mod details;
+mod message;
+mod reasons;
 
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+pub use self::reasons::{Executed, Unavailable, UpstreamReason, Violation};
+
+use serde_json::{Map, Value};
 
 use crate::{
     clock::Timestamp,
     id::ProviderId,
     limits::Resource,
-    principal::Scope,
+    principal::{Scope, ScopeSet},
     tool::{ProviderSlug, ToolId},
+    trust::CredentialCheck,
 };
-
-/// Whether the upstream effect happened: tells a caller whether a retry is safe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Executed {
-    /// Nothing reached the upstream.
-    No,
-    /// The upstream did it.
-    Yes,
-    /// The upstream may have done it.
-    Unknown,
-}
-
-impl Executed {
-    /// `no`, `yes` or `unknown`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::No => "no",
-            Self::Yes => "yes",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-/// One place where a request breaks a rule. Never echoes a value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Violation {
-    /// JSON Pointer to the place.
-    pub path: String,
-    /// The schema keyword that was broken, if a schema was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub keyword: Option<String>,
-    /// What is wrong, in words.
-    pub message: String,
-}
-
-/// Why a provider's answer could not be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UpstreamReason {
-    /// No connection could be made; nothing was sent.
-    ConnectFailed,
-    /// The connection or process died before the answer came.
-    ConnectionReset,
-    /// The answer was not MCP.
-    ProtocolError,
-    /// The server asked for a conversation that the gateway does not offer.
-    InteractionRequired,
-    /// The answer is larger than the cap.
-    ResponseTooLarge,
-    /// The server answered with an HTTP status of 500 or more.
-    #[serde(rename = "http_5xx")]
-    Http5xx,
-    /// The server answered with a JSON-RPC error.
-    JsonrpcError,
-}
-
-impl UpstreamReason {
-    /// The reason as it stands in `error.details.reason`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ConnectFailed => "connect_failed",
-            Self::ConnectionReset => "connection_reset",
-            Self::ProtocolError => "protocol_error",
-            Self::InteractionRequired => "interaction_required",
-            Self::ResponseTooLarge => "response_too_large",
-            Self::Http5xx => "http_5xx",
-            Self::JsonrpcError => "jsonrpc_error",
-        }
-    }
-}
-
-/// What the gateway cannot do without.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unavailable {
-    /// The audit log cannot be written.
-    Audit,
-    /// The store cannot be read.
-    Store,
-    /// The node is shutting down.
-    Shutdown,
-    /// Too much work is in flight already.
-    Overloaded,
-}
-
-impl Unavailable {
-    /// The reason as it stands in `error.details.reason`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Audit => "audit",
-            Self::Store => "store",
-            Self::Shutdown => "shutdown",
-            Self::Overloaded => "overloaded",
-        }
-    }
-}
 
 /// An answer from the error catalogue.
 #[derive(Debug, Clone, PartialEq)]
@@ -135,10 +40,22 @@ pub enum Refusal {
         /// How it breaks it.
         violations: Vec<Violation>,
     },
+    /// A scope that does not exist, or more than the credential may have.
+    InvalidScope {
+        /// What of the scopes asked for is too much, bounded.
+        scope: String,
+        /// What may be asked for.
+        allowed: ScopeSet,
+    },
     /// No credential was presented.
     MissingToken,
     /// Unknown, malformed, or of the wrong kind for this endpoint.
     InvalidToken,
+    /// One of ours, but of a kind that this endpoint does not take.
+    WrongTokenKind {
+        /// What to do with it instead.
+        hint: &'static str,
+    },
     /// Known, but past its expiry.
     TokenExpired {
         /// When it ended.
@@ -146,6 +63,13 @@ pub enum Refusal {
     },
     /// Known, but it or an ancestor was revoked.
     TokenRevoked,
+    /// A refresh token that was spent before; its grant has ended.
+    TokenReused,
+    /// A JWT that is not accepted at the exchange.
+    InvalidCredential {
+        /// The class of the check that failed.
+        check: CredentialCheck,
+    },
     /// A policy, or its DLP rule, or its failure, said no.
     PolicyDenied {
         /// The policy's name.
@@ -162,6 +86,8 @@ pub enum Refusal {
         /// The missing scope.
         required: Scope,
     },
+    /// No trust rule lets the Bearer act for the subject.
+    DelegationNotTrusted,
     /// Not there, or not visible to this caller.
     NotFound {
         /// The kind of resource.
@@ -248,12 +174,15 @@ impl Refusal {
         match self {
             Self::InvalidRequest { .. } => "invalid_request",
             Self::InvalidInput { .. } => "invalid_input",
+            Self::InvalidScope { .. } => "invalid_scope",
             Self::MissingToken => "missing_token",
-            Self::InvalidToken => "invalid_token",
+            Self::InvalidToken | Self::WrongTokenKind { .. } => "invalid_token",
             Self::TokenExpired { .. } => "token_expired",
             Self::TokenRevoked => "token_revoked",
+            Self::TokenReused => "token_reused",
+            Self::InvalidCredential { .. } => "invalid_credential",
             Self::PolicyDenied { .. } => "policy_denied",
-            Self::InsufficientScope { .. } => "insufficient_scope",
+            Self::InsufficientScope { .. } | Self::DelegationNotTrusted => "insufficient_scope",
             Self::NotFound { .. } => "not_found",
             Self::MethodNotAllowed { .. } => "method_not_allowed",
             Self::ProviderAuthRequired { .. } => "provider_auth_required",
@@ -271,12 +200,19 @@ impl Refusal {
     #[must_use]
     pub const fn http_status(&self) -> u16 {
         match self {
-            Self::InvalidRequest { .. } | Self::InvalidInput { .. } => 400,
+            Self::InvalidRequest { .. } | Self::InvalidInput { .. } | Self::InvalidScope { .. } => {
+                400
+            }
             Self::MissingToken
             | Self::InvalidToken
+            | Self::WrongTokenKind { .. }
             | Self::TokenExpired { .. }
-            | Self::TokenRevoked => 401,
-            Self::PolicyDenied { .. } | Self::InsufficientScope { .. } => 403,
+            | Self::TokenRevoked
+            | Self::TokenReused
+            | Self::InvalidCredential { .. } => 401,
+            Self::PolicyDenied { .. }
+            | Self::InsufficientScope { .. }
+            | Self::DelegationNotTrusted => 403,
             Self::NotFound { .. } => 404,
             Self::MethodNotAllowed { .. } => 405,
             Self::ProviderAuthRequired { .. } => 409,
@@ -289,143 +225,18 @@ impl Refusal {
             Self::UpstreamTimeout { .. } => 504,
         }
     }
-
-    /// The members of `error.details`.
-    #[must_use]
-    pub fn details(&self) -> Map<String, Value> {
-        let details = match self {
-            Self::InvalidRequest { parameter, violations, .. } => {
-                let mut details = Map::new();
-                if let Some(parameter) = parameter {
-                    details.insert("parameter".to_owned(), json!(parameter));
-                }
-                if !violations.is_empty() {
-                    details.insert("violations".to_owned(), json!(violations));
-                }
-                return details;
-            }
-            Self::InvalidInput { violations, .. } => json!({ "violations": violations }),
-            Self::MissingToken
-            | Self::InvalidToken
-            | Self::TokenRevoked
-            | Self::UnsupportedMediaType
-            | Self::Internal => json!({}),
-            Self::TokenExpired { expired_at } => json!({ "expired_at": expired_at }),
-            Self::PolicyDenied { policy, reason, dlp, more } => {
-                let mut details = Map::new();
-                details.insert("policy".to_owned(), json!(policy));
-                details.insert("reason".to_owned(), json!(reason));
-                if let Some(dlp) = dlp {
-                    details.insert("dlp".to_owned(), dlp.clone());
-                }
-                details.extend(more.clone());
-                return details;
-            }
-            Self::InsufficientScope { required } => json!({
-                "policy": TOKEN_SCOPES,
-                "reason": format!("the token lacks the scope {required}"),
-                "required_scope": required.as_str(),
-            }),
-            Self::NotFound { resource, id } => json!({ "resource": resource, "id": id }),
-            Self::MethodNotAllowed { allow } => json!({ "allow": allow }),
-            Self::ProviderAuthRequired { provider, provider_id } => json!({
-                "provider": provider,
-                "provider_id": provider_id,
-                "connect": format!("/v1/providers/{provider}/connect"),
-            }),
-            Self::PayloadTooLarge { limit_bytes } => json!({ "limit_bytes": limit_bytes }),
-            Self::RateLimited { resource, limit, retry_after, reset_at } => json!({
-                "resource": resource.as_str(),
-                "limit": limit,
-                "retry_after": retry_after,
-                "reset_at": reset_at,
-            }),
-            Self::UpstreamError { provider, reason } => {
-                json!({ "provider": provider, "reason": reason })
-            }
-            Self::Unavailable { reason } => json!({ "reason": reason.as_str() }),
-            Self::UpstreamTimeout { provider, timeout_ms } => {
-                json!({ "provider": provider, "timeout_ms": timeout_ms })
-            }
-        };
-        if let Value::Object(details) = details { details } else { Map::new() }
-    }
 }
 
-/// The first violation as the end of a sentence; nothing when there is none.
-struct First<'a>(&'a [Violation]);
-
-impl fmt::Display for First<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.first() {
-            None => Ok(()),
-            Some(first) if first.path.is_empty() => write!(f, ": {}", first.message),
-            Some(first) => write!(f, ": {} {}", first.path, first.message),
-        }
-    }
-}
+/// Why a delegation is refused.
+const NOT_DELEGATED: &str = "no trust rule lets the Bearer act for this subject";
 
 /// The built-in policy behind every missing scope.
 pub const TOKEN_SCOPES: &str = "token-scopes";
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::InvalidRequest { message, .. } => f.write_str(message),
-            Self::InvalidInput { tool, violations } => {
-                write!(f, "Input does not match the schema of {tool}{}.", First(violations))
-            }
-            Self::MissingToken => f.write_str("Send a token as `Authorization: Bearer <token>`."),
-            Self::InvalidToken => f.write_str("The token is not valid here."),
-            Self::TokenExpired { expired_at } => write!(f, "The token expired at {expired_at}."),
-            Self::TokenRevoked => f.write_str("The token was revoked."),
-            Self::PolicyDenied { policy, reason, .. } => {
-                write!(f, "Denied by policy '{policy}': {}.", reason.trim_end_matches('.'))
-            }
-            Self::InsufficientScope { required } => {
-                write!(f, "The token lacks the scope {required}.")
-            }
-            Self::NotFound { resource, id } => write!(f, "There is no {resource} `{id}` here."),
-            Self::MethodNotAllowed { allow } => {
-                write!(f, "This path answers {} only.", allow.join(", "))
-            }
-            Self::ProviderAuthRequired { provider, .. } => {
-                write!(f, "Provider '{provider}' refuses its credentials; connect it again.")
-            }
-            Self::PayloadTooLarge { limit_bytes } => {
-                write!(f, "The body is larger than {limit_bytes} bytes.")
-            }
-            Self::UnsupportedMediaType => f.write_str("Send the body as application/json."),
-            Self::RateLimited { resource, limit, retry_after, .. } => {
-                let what = match resource {
-                    Resource::Requests => "Request limit",
-                    Resource::Invocations => "Invocation limit",
-                    Resource::Unauthenticated => "Limit for requests without a valid token",
-                };
-                write!(f, "{what} of {limit} per minute exceeded. Retry in {retry_after} seconds.")
-            }
-            Self::Internal => f.write_str("Something went wrong inside the gateway."),
-            Self::UpstreamError { provider, reason: UpstreamReason::ConnectFailed } => {
-                write!(f, "Provider '{provider}' is unreachable.")
-            }
-            Self::UpstreamError { provider, .. } => {
-                write!(f, "Provider '{provider}' failed while executing the call.")
-            }
-            Self::Unavailable { reason } => f.write_str(match reason {
-                Unavailable::Audit => "The audit log cannot be written, so nothing is invoked.",
-                Unavailable::Store => "The store cannot be read.",
-                Unavailable::Shutdown => "This node is shutting down.",
-                Unavailable::Overloaded => "Too much work is in flight; retry shortly.",
-            }),
-            Self::UpstreamTimeout { provider, timeout_ms } => {
-                write!(f, "Provider '{provider}' did not answer within {timeout_ms} ms.")
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]

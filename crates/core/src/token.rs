@@ -202,7 +202,24 @@ impl CidrList {
     }
 }
 
+impl CidrList {
+    /// The networks that are in both lists; `None` when there are none.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Option<Self> {
+        let pairs = self.0.iter().flat_map(|one| other.0.iter().map(move |two| (*one, *two)));
+        let common: Vec<Cidr> = pairs.filter_map(|(one, two)| one.narrower(two)).collect();
+        if common.is_empty() { None } else { Some(Self(common)) }
+    }
+}
+
 impl Cidr {
+    /// The one inside the other: two networks are nested or apart.
+    fn narrower(self, other: Self) -> Option<Self> {
+        let (wide, narrow) =
+            if self.length <= other.length { (self, other) } else { (other, self) };
+        wide.contains(narrow.network).then_some(narrow)
+    }
+
     fn contains(self, address: IpAddr) -> bool {
         match (self.network, address) {
             (IpAddr::V4(network), IpAddr::V4(address)) => {
@@ -329,7 +346,53 @@ mod tests {
         assert!("10.0.0.0/33".parse::<CidrList>().is_err());
     }
 
+    #[test]
+    fn networks_in_both_lists_are_their_intersection() {
+        let list = |text: &str| text.parse::<CidrList>().unwrap();
+
+        let common =
+            list("10.0.0.0/8,192.0.2.0/24").intersection(&list("10.1.0.0/16,2001:db8::/32"));
+
+        assert_eq!(common, Some(list("10.1.0.0/16")));
+        assert_eq!(list("10.0.0.0/8").intersection(&list("192.0.2.0/24")), None);
+    }
+
     proptest! {
+        #[test]
+        fn any_form_but_the_grammar_is_refused(
+            prefix in "(mcp_live_|svc_live_|mcp_refresh_|mcp_test_|mcp_|)",
+            body in "[0-9A-Za-z_-]{0,45}",
+        ) {
+            let text = format!("{prefix}{body}");
+            if let Ok(token) = Token::parse(&text) {
+                prop_assert_eq!(token.secret().expose(), &text);
+                prop_assert!(text.starts_with(token.kind().prefix()));
+                prop_assert_eq!(text.len(), token.kind().prefix().len() + 38);
+            }
+        }
+
+        #[test]
+        fn every_generated_token_has_the_grammar(seed in any::<[u8; 32]>()) {
+            #[derive(Debug)]
+            struct Seeded([u8; 32]);
+            impl Random for Seeded {
+                fn fill(&self, bytes: &mut [u8]) {
+                    for (byte, seed) in bytes.iter_mut().zip(self.0.iter().cycle()) {
+                        // Below 248 and above 0: a source of one constant byte is none.
+                        *byte = seed % 200;
+                    }
+                }
+            }
+            for kind in TokenKind::ALL {
+                let token = Token::generate(kind, &Seeded(seed));
+                let text = token.secret().expose();
+                let body = text.strip_prefix(kind.prefix()).unwrap();
+                prop_assert_eq!(body.len(), 38);
+                prop_assert!(body.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+                prop_assert_eq!(Token::parse(text).unwrap().hash(), token.hash());
+            }
+        }
+
         #[test]
         fn one_changed_character_is_never_a_token(place in 0usize..47, letter in "[0-9A-Za-z]") {
             let (text, _, _) = VECTORS[0];

@@ -2,7 +2,8 @@
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    fs,
+    io::{self, Write},
     path::Path,
     sync::{Arc, OnceLock},
     time::{Duration, SystemTime},
@@ -10,7 +11,9 @@ use std::{
 
 use aws_lc_rs::{hmac, rand};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use portcullis_app::{App, Parts, PolicyFolder, Shell};
+use portcullis_app::{
+    App, Fallback, LastGood, Parts, PolicyFolder, PolicySource, Shell, Trust, Unread, Workbench,
+};
 use portcullis_core::{
     clock::{Clock, Timestamp},
     dlp::Engine,
@@ -18,6 +21,7 @@ use portcullis_core::{
 };
 use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store};
 use portcullis_upstream::Outbound;
+use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use crate::{
@@ -60,6 +64,8 @@ pub(crate) enum BootError {
          `data_dir` of its own (`--data-dir` for the quickstart)"
     )]
     Served(String),
+    #[error("nothing serves from the data folder `{0}`")]
+    Idle(String),
     #[error(
         "the key file `{0}` cannot be read; `portcullis key new` makes one (mode 0600), and \
          `portcullis quickstart` does so by itself"
@@ -117,6 +123,28 @@ impl Office {
     }
 }
 
+/// The tools to work on policies with: those in `described`, or what the providers tell now.
+/// Opens no database and needs no key.
+pub(crate) async fn workbench(
+    config: &Config,
+    described: Option<&Value>,
+) -> Result<(Workbench, Vec<Unread>), BootError> {
+    let dlp = Engine::new(&config.dlp).map_err(|error| BootError::Dlp(error.to_string()))?;
+    let outbound = Outbound::new(Arc::new(SystemRandom));
+    let providers: Result<Vec<_>, _> =
+        config.providers.iter().map(|provider| provider.declare(&outbound)).collect();
+    let (providers, now) = (providers?, SystemClock.now());
+    if let Some(described) = described {
+        let slugs = providers.into_iter().map(|provider| provider.slug).collect();
+        let bench = Workbench::described(slugs, described, dlp, now);
+        let bench = bench.map_err(|error| BootError::Other(error.to_string()))?;
+        return Ok((bench.with_webhooks(config.webhooks.keys().cloned()), Vec::new()));
+    }
+    let patience = Duration::from_secs(config.server.provider_patience_seconds);
+    let (bench, unread) = Workbench::connected(&providers, dlp, now, patience).await;
+    Ok((bench.with_webhooks(config.webhooks.keys().cloned()), unread))
+}
+
 async fn open_store(config: &Config) -> Result<Store, BootError> {
     let folder = &config.data_dir;
     let failed = |error| BootError::DataFolder(folder.display().to_string(), error);
@@ -132,7 +160,7 @@ pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
 
 /// Writes a new key file, readable by its owner only. Says no if there is one already.
 pub(crate) fn new_key(path: &Path) -> io::Result<()> {
-    use std::{io::Write, os::unix::fs::OpenOptionsExt};
+    use std::os::unix::fs::OpenOptionsExt;
     let mut key = [0; 32];
     SystemRandom.fill(&mut key);
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
@@ -164,9 +192,19 @@ pub(crate) fn claim(config: &Config) -> Result<(), BootError> {
     let folder = &config.data_dir;
     let failed = |error| BootError::DataFolder(folder.display().to_string(), error);
     make_private(folder).map_err(failed)?;
-    let file = fs::File::create(folder.join("serving.lock")).map_err(failed)?;
+    let path = folder.join("serving.lock");
+    let mut file = fs::OpenOptions::new()
+        .create(true)
+        .write(true)
+        .truncate(false)
+        .open(path)
+        .map_err(failed)?;
     match file.try_lock() {
         Ok(()) => {
+            // Whom `portcullis policy reload` sends its signal to.
+            file.set_len(0)
+                .and_then(|()| writeln!(file, "{}", std::process::id()))
+                .map_err(failed)?;
             CLAIM.get_or_init(|| file);
             Ok(())
         }
@@ -175,10 +213,24 @@ pub(crate) fn claim(config: &Config) -> Result<(), BootError> {
     }
 }
 
+/// The process that serves from this data folder. Says no when none does.
+pub(crate) fn serving(config: &Config) -> Result<i32, BootError> {
+    let path = config.data_dir.join("serving.lock");
+    let idle = || BootError::Idle(config.data_dir.display().to_string());
+    let file = fs::File::open(&path).map_err(|_| idle())?;
+    match file.try_lock() {
+        Ok(()) => Err(idle()),
+        Err(_) => fs::read_to_string(&path)
+            .ok()
+            .and_then(|text| text.trim().parse().ok())
+            .ok_or_else(idle),
+    }
+}
+
 impl Node {
     /// Opens store and keys, loads policies and detectors, declares providers. Nothing is
     /// listened on and nobody is called yet.
-    pub(crate) async fn assemble(config: &Config) -> Result<Self, BootError> {
+    pub(crate) async fn assemble(config: &Config, fallback: Fallback) -> Result<Self, BootError> {
         let key = read_key(&config.key_file())?;
         let dlp = Engine::new(&config.dlp).map_err(|error| BootError::Dlp(error.to_string()))?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -193,6 +245,7 @@ impl Node {
             .map(|(name, webhook)| webhook.declare(name, &outbound).map(|way| (name.clone(), way)))
             .collect();
         let webhooks = webhooks?;
+        let trusted = config.trusted()?;
         let store = open_store(config).await?;
         let (writer, task) = AuditWriter::new(
             store.clone(),
@@ -207,11 +260,17 @@ impl Node {
             store: store.clone(),
             writer,
             node: config.server.node.clone(),
-            policies: PolicyFolder::new(config.policy_folder()),
+            policies: PolicySource {
+                folder: PolicyFolder::new(config.policy_folder()),
+                last_good: LastGood::new(config.last_good_file()),
+                fallback,
+            },
             dlp,
             fingerprint_key: derived(&key, "dlp-fingerprint"),
             providers,
             webhooks,
+            trust: Trust::new(trusted.rules, trusted.keys, &outbound, &tasks),
+            grant_life: config.tokens.grant_life(),
             log_host: config.server.public_host.clone(),
             tasks: tasks.clone(),
         })
@@ -228,6 +287,14 @@ impl Node {
             Arc::new(Gateway { app: Arc::clone(&app), cursors, proxies, draining, body_time });
         Ok(Self { app, gateway, store, tasks, outbound })
     }
+}
+
+/// The trust rules of this configuration without store or port, and the clock to ask them with.
+pub(crate) fn trust(config: &Config) -> Result<(Trust, Arc<dyn Clock>), BootError> {
+    let trusted = config.trusted()?;
+    let outbound = Outbound::new(Arc::new(SystemRandom));
+    let trust = Trust::new(trusted.rules, trusted.keys, &outbound, &TaskTracker::new());
+    Ok((trust, Arc::new(SystemClock)))
 }
 
 /// The writer runs outside the tracker: it ends when the last of its users is gone.

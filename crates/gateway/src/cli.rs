@@ -3,11 +3,13 @@
 mod check;
 mod orgs;
 mod output;
+mod policy;
 mod principals;
 mod quickstart;
 mod quickstart_tour;
 mod serve;
 mod tokens;
+mod trust;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -34,7 +36,7 @@ enum Command {
     Quickstart(quickstart::Quickstart),
     /// Serve the API as the configuration says, until SIGTERM or Ctrl-C
     Serve(serve::Serve),
-    /// Check configuration, key, database, policies and providers, as `serve` would, and stop
+    /// Check configuration, key, database, policies, providers and trust rules, and stop
     Check(check::Check),
     /// Make, list and change orgs, the tenants of an installation
     #[command(subcommand)]
@@ -45,6 +47,12 @@ enum Command {
     /// Make, list and revoke tokens
     #[command(subcommand)]
     Token(tokens::Tokens),
+    /// Explain what the trust rules make of somebody's JWT
+    #[command(subcommand)]
+    Trust(trust::TrustCommand),
+    /// Check, test, compare and try out policies
+    #[command(subcommand)]
+    Policy(policy::Policy),
     /// Make a key file
     #[command(subcommand)]
     Key(check::Keys),
@@ -89,6 +97,8 @@ async fn run(command: Command) -> Result<(), Failure> {
         Command::Org(orgs) => orgs.run().await,
         Command::Principal(principals) => principals.run().await,
         Command::Token(tokens) => tokens.run().await,
+        Command::Trust(trust) => trust.run().await,
+        Command::Policy(policy) => policy.run().await,
         Command::Key(keys) => keys.run(),
         Command::Openapi => Output::new(false).line(crate::http::openapi()),
         Command::SampleMcp => {

@@ -6,6 +6,9 @@
 mod database;
 mod providers;
 mod server;
+mod times;
+mod tokens;
+mod trust;
 mod webhooks;
 
 use std::{
@@ -22,6 +25,9 @@ pub(crate) use self::{
     database::{Audit, Database},
     providers::Provider,
     server::{Log, LogFormat, Server, Tls, address},
+    times::seconds,
+    tokens::Tokens,
+    trust::{TrustEntry, Trusted},
     webhooks::WebhookSettings,
 };
 
@@ -39,6 +45,8 @@ pub(crate) struct Config {
     pub(crate) dlp: dlp::Settings,
     pub(crate) log: Log,
     pub(crate) providers: Vec<Provider>,
+    pub(crate) tokens: Tokens,
+    pub(crate) trust: Vec<TrustEntry>,
     pub(crate) webhooks: BTreeMap<String, WebhookSettings>,
 }
 
@@ -70,6 +78,8 @@ impl Default for Config {
             dlp: dlp::Settings::default(),
             log: Log::default(),
             providers: Vec::new(),
+            tokens: Tokens::default(),
+            trust: Vec::new(),
             webhooks: BTreeMap::new(),
         }
     }
@@ -106,10 +116,8 @@ impl Config {
         };
         let path = file.unwrap_or(Path::new("defaults"));
         let mut config = Self::parse(&text, env::vars(), path)?;
-        if let Some(folder) = file.and_then(Path::parent)
-            && config.data_dir.is_relative()
-        {
-            config.data_dir = folder.join(&config.data_dir);
+        if let Some(folder) = file.and_then(Path::parent) {
+            config.take_paths_from(folder);
         }
         config.check()?;
         Ok(config)
@@ -132,9 +140,16 @@ impl Config {
         table.try_into().map_err(|source| ConfigError::Overlay(Box::new(source)))
     }
 
+    /// Makes relative paths begin at the folder of the file they are written in.
+    fn take_paths_from(&mut self, folder: &Path) {
+        self.data_dir = folder.join(&self.data_dir);
+        self.trust.iter_mut().for_each(|entry| entry.take_paths_from(folder));
+    }
+
     /// What no single key can tell.
     fn check(&self) -> Result<(), ConfigError> {
         self.server.check().map_err(ConfigError::Wrong)?;
+        self.tokens.check().map_err(ConfigError::Wrong)?;
         let mut slugs: Vec<&str> = self.providers.iter().map(|p| p.slug.as_str()).collect();
         slugs.sort_unstable();
         if let Some(twice) = slugs.windows(2).find(|pair| pair.first() == pair.last()) {
@@ -144,12 +159,22 @@ impl Config {
         Ok(())
     }
 
+    /// The trust rules and the places of their issuers' keys.
+    pub(crate) fn trusted(&self) -> Result<Trusted, ConfigError> {
+        Trusted::of(&self.trust)
+    }
+
     pub(crate) fn key_file(&self) -> PathBuf {
         self.keys.file.clone().unwrap_or_else(|| self.data_dir.join("key"))
     }
 
     pub(crate) fn policy_folder(&self) -> PathBuf {
         self.policies.path.clone().unwrap_or_else(|| self.data_dir.join("policies"))
+    }
+
+    /// Where the files of the set that was last in force are kept.
+    pub(crate) fn last_good_file(&self) -> PathBuf {
+        self.data_dir.join("policies.last-good.json")
     }
 }
 
@@ -211,6 +236,28 @@ mod tests {
 
         assert!(config.check().is_ok());
         assert!(!config.providers.is_empty());
+        assert_eq!(config.trusted().unwrap().rules.iter().count(), 2);
+    }
+
+    #[test]
+    fn the_trust_rules_of_the_readme_are_valid_and_need_no_warning() {
+        let key =
+            r#"{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("cluster-keys.json");
+        fs::write(file, format!("{{\"keys\":[{key}]}}")).unwrap();
+        let blocks = include_str!("../../../README.md").split("```toml\n").skip(1);
+
+        for block in blocks {
+            let mut config = parse(block.split("```").next().unwrap(), &[]).unwrap();
+            config.take_paths_from(folder.path());
+
+            let trusted = config.trusted().unwrap();
+
+            assert_eq!(trusted.rules.iter().count(), 1, "{block}");
+            let warnings = trusted.rules.iter().flat_map(|rule| rule.warnings());
+            assert_eq!(warnings.collect::<Vec<_>>(), Vec::<String>::new(), "{block}");
+        }
     }
 
     #[test]
@@ -236,6 +283,14 @@ mod tests {
         assert_eq!(config.server.listen, "127.0.0.1:2");
         assert_eq!(config.server.max_connections, 5);
         assert!(parse("", &[("PORTCULLIS_SERVER__LISTN", "x")]).is_err());
+    }
+
+    #[test]
+    fn the_environment_leaves_the_trust_rules_as_they_are() {
+        let example = include_str!("../../../docs/portcullis.example.toml");
+        let config = parse(example, &[("PORTCULLIS_SERVER__LISTEN", "127.0.0.1:2")]).unwrap();
+
+        assert_eq!(config.trusted().unwrap().rules.iter().count(), 2);
     }
 
     #[test]

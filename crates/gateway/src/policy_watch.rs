@@ -1,51 +1,121 @@
 //! Loads the policy folder anew when it changes, or on SIGHUP.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use notify::{EventKind, RecursiveMode, Watcher};
-use portcullis_app::App;
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use portcullis_app::{App, Reloading};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
+    time::{Instant, MissedTickBehavior, timeout_at},
 };
 
 use crate::boot::Node;
 
 /// Editors and deployments write several files: wait until they are done.
 const SETTLE: Duration = Duration::from_millis(250);
+/// But not for ever: whoever writes all the time is not done.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often it is looked whether the folder is still the one that is watched. A watch goes with
+/// the folder it was made for; a mount or a link may put another in its place.
+const LOOK: Duration = Duration::from_secs(1);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Watches `folder` as long as the node lives. Says no if it cannot be watched.
 pub(crate) fn watch(folder: &Path, node: &Node) -> Result<(), Failure> {
     let (bell, changes) = mpsc::channel(1);
-    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+    let sentry = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         // Reading the folder is no change of it; a full channel already holds the news.
         if event.is_ok_and(|event| !matches!(event.kind, EventKind::Access(_))) {
             let _ = bell.try_send(());
         }
     })?;
-    watcher.watch(folder, RecursiveMode::Recursive)?;
+    let mut watched = Watched { sentry, folder: folder.to_owned(), seen: None };
+    watched.begin()?;
     let hangup = signal(SignalKind::hangup())?;
     let app = Arc::clone(&node.app);
-    detach(async move {
-        let _watcher = watcher;
-        reload_on(changes, hangup, app).await;
-    });
+    detach(reload_on(watched, changes, hangup, app));
     Ok(())
 }
 
-async fn reload_on(mut changes: mpsc::Receiver<()>, mut hangup: Signal, app: Arc<App>) {
-    loop {
-        tokio::select! {
-            change = changes.recv() => if change.is_none() { return },
-            _ = hangup.recv() => {}
+/// The folder that is watched, told apart from another of its name.
+struct Watched {
+    sentry: RecommendedWatcher,
+    folder: PathBuf,
+    seen: Option<(u64, u64)>,
+}
+
+impl Watched {
+    fn begin(&mut self) -> notify::Result<()> {
+        self.seen = self.present();
+        self.sentry.watch(&self.folder, RecursiveMode::Recursive)
+    }
+
+    fn present(&self) -> Option<(u64, u64)> {
+        fs::metadata(&self.folder).ok().map(|found| (found.dev(), found.ino()))
+    }
+
+    /// Whether another folder, or none, stands where the watched one stood.
+    fn moved(&mut self) -> bool {
+        let present = self.present();
+        if present == self.seen {
+            return false;
         }
-        while tokio::time::timeout(SETTLE, changes.recv()).await.is_ok_and(|more| more.is_some()) {}
-        let app = Arc::clone(&app);
-        let reloaded = tokio::task::spawn_blocking(move || app.reload_policies()).await;
-        if reloaded.is_err() {
-            tracing::error!("loading the policies ended in a panic; the last good set stays");
+        // The watch of a folder that is gone is gone with it.
+        let _ = self.sentry.unwatch(&self.folder);
+        self.seen = None;
+        if present.is_some()
+            && let Err(error) = self.begin()
+        {
+            tracing::error!(%error, "the policy folder cannot be watched; SIGHUP still loads it");
+        }
+        true
+    }
+}
+
+async fn reload_on(
+    mut watched: Watched,
+    mut changes: mpsc::Receiver<()>,
+    mut hangup: Signal,
+    app: Arc<App>,
+) {
+    let mut looks = tokio::time::interval(LOOK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let reloading = tokio::select! {
+            change = changes.recv() => match change {
+                Some(()) => Reloading::Noticed,
+                None => return,
+            },
+            _ = hangup.recv() => Reloading::Ordered,
+            _ = looks.tick() => {
+                if !watched.moved() {
+                    continue;
+                }
+                Reloading::Noticed
+            }
+        };
+        settle(&mut changes).await;
+        // What was wrong is logged and kept to be shown.
+        let _ = app.reload_policies(reloading).await;
+    }
+}
+
+/// Waits until nothing has changed for a while.
+async fn settle(changes: &mut mpsc::Receiver<()>) {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let quiet = (Instant::now() + SETTLE).min(end);
+        match timeout_at(quiet, changes.recv()).await {
+            Ok(Some(())) if Instant::now() < end => {}
+            Ok(_) | Err(_) => return,
         }
     }
 }

@@ -167,6 +167,10 @@ pub(crate) trait Dialect {
     /// Returns when every event whose position is already given out is visible or gone.
     async fn wait_for_writers(&mut self) -> Result<(), sqlx::Error>;
 
+    /// Holds off everybody else who makes or revokes tokens of the org until the transaction ends,
+    /// so that a revocation sees all that was made from what it takes.
+    async fn lock_tokens(&mut self, org_id: &str) -> Result<(), sqlx::Error>;
+
     /// Inserts the rows in few statements, the intents of calls about to begin.
     async fn insert_intents(&mut self, node: &str, rows: &[&NewIntent]) -> Result<(), sqlx::Error>;
 
@@ -235,8 +239,8 @@ macro_rules! change {
 
 /// A struct that reads itself, column by column of the same name, from a row of either database.
 macro_rules! row {
-    ($name:ident { $($column:ident: $type:ty),+ $(,)? }) => {
-        struct $name { $($column: $type),+ }
+    ($vis:vis $name:ident { $($column:ident: $type:ty),+ $(,)? }) => {
+        $vis struct $name { $($column: $type),+ }
         row!(@of sqlx::sqlite::SqliteRow, $name { $($column),+ });
         row!(@of sqlx::postgres::PgRow, $name { $($column),+ });
     };

@@ -6,12 +6,14 @@
 //! stand above the tenants are few: [`Store::find_token_by_hash`] finds out which tenant it is,
 //! [`Store::touch_tokens`] follows it, and the operator's lists and the jobs at start-up and of
 //! sealing ([`Store::list_orgs`], [`Store::open_intents`], [`Store::orgs_with_unsealed`]) look for
-//! work in all of them.
+//! work in all of them. Policies are the installation's ([`Store::keep_policy_set`]).
 
 mod audit;
 mod db;
 mod error;
+mod identities;
 mod orgs;
+mod policies;
 mod principals;
 mod providers;
 mod settings;
@@ -30,9 +32,14 @@ pub use crate::{
     },
     db::{Durability, Store},
     error::StoreError,
+    identities::Identity,
     orgs::Org,
+    policies::{KeptPolicySet, NewPolicySet, PolicyVersion},
     principals::Principal,
     providers::{NewProvider, ProviderOwner, ProviderRecord, ProviderStatus, ProviderUpdate},
     settings::{DatabaseSettings, DatabaseUrl, DatabaseUrlError, Sync},
-    tokens::{KnownToken, TokenPage, TokenRecord},
+    tokens::{
+        Assertion, Issue, Issued, KnownRefresh, KnownToken, NewRefresh, NewToken, Pair, Rotated,
+        Rotation, TokenPage, TokenRecord, ViaState,
+    },
 };

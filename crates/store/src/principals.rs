@@ -29,7 +29,7 @@ pub struct Principal {
     pub disabled_at: Option<Timestamp>,
 }
 
-row!(PrincipalRow {
+row!(pub(crate) PrincipalRow {
     id: String,
     org_id: String,
     name: String,
@@ -40,7 +40,7 @@ row!(PrincipalRow {
 });
 
 impl PrincipalRow {
-    fn read(self) -> Result<Principal, StoreError> {
+    pub(crate) fn read(self) -> Result<Principal, StoreError> {
         Ok(Principal {
             id: parse(&self.id, "principals.id")?,
             org_id: parse(&self.org_id, "principals.org_id")?,
@@ -59,30 +59,37 @@ pub(crate) fn role_of(name: &str, scopes: &str) -> Result<Role, StoreError> {
 }
 
 /// What of a role is not in its name.
-fn listed(role: Role) -> ScopeSet {
+pub(crate) fn listed(role: Role) -> ScopeSet {
     match role {
         Role::Member | Role::Auditor | Role::Admin => ScopeSet::EMPTY,
         Role::Service(listed) => listed,
     }
 }
 
-impl Store {
-    /// Adds a principal. Says no to an id or a name that exists, and to an org that does not.
-    pub async fn create_principal(&self, principal: &Principal) -> Result<(), StoreError> {
-        change!(self, |tx| {
-            sqlx::query(
-                "INSERT INTO principals (id, org_id, name, role, scopes, created_at, disabled_at) \
-                 VALUES ($1, $2, $3, $4, $5, $6, $7)",
-            )
+/// Inserts a principal within a transaction of either database.
+macro_rules! insert {
+    ($tx:ident, $principal:expr) => {{
+        let principal: &$crate::Principal = $principal;
+        sqlx::query($crate::principals::INSERT)
             .bind(principal.id.to_string())
             .bind(principal.org_id.to_string())
             .bind(&principal.name)
             .bind(principal.role.name())
-            .bind(listed(principal.role).to_string())
+            .bind($crate::principals::listed(principal.role).to_string())
             .bind(principal.created_at.as_micros())
-            .bind(principal.disabled_at.map(Timestamp::as_micros))
-            .execute(&mut *tx)
+            .bind(principal.disabled_at.map(portcullis_core::clock::Timestamp::as_micros))
+            .execute(&mut *$tx)
             .await?;
+    }};
+}
+
+pub(crate) use insert;
+
+impl Store {
+    /// Adds a principal. Says no to an id or a name that exists, and to an org that does not.
+    pub async fn create_principal(&self, principal: &Principal) -> Result<(), StoreError> {
+        change!(self, |tx| {
+            insert!(tx, principal);
         });
         Ok(())
     }
@@ -152,6 +159,20 @@ impl Store {
         Ok(changed > 0)
     }
 
+    /// The principal's tokens are accepted again, those that have not ended meanwhile. `false` if
+    /// the org has no such principal.
+    pub async fn enable_principal(&self, org: OrgId, id: PrincipalId) -> Result<bool, StoreError> {
+        let changed = change!(self, |tx| {
+            sqlx::query("UPDATE principals SET disabled_at = NULL WHERE org_id = $1 AND id = $2")
+                .bind(org.to_string())
+                .bind(id.to_string())
+                .execute(&mut *tx)
+                .await?
+                .rows_affected()
+        });
+        Ok(changed > 0)
+    }
+
     /// From now on none of the principal's tokens is accepted. Keeps the moment of an earlier
     /// call. `false` if the org has no such principal.
     pub async fn disable_principal(
@@ -175,3 +196,7 @@ impl Store {
         Ok(changed > 0)
     }
 }
+
+pub(crate) const INSERT: &str = "
+INSERT INTO principals (id, org_id, name, role, scopes, created_at, disabled_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7)";

@@ -3,8 +3,17 @@
 use portcullis_core::{
     clock::Timestamp,
     id::{GrantId, OrgId, PrincipalId, TokenId},
-    principal::{AuthMethod, ScopeSet},
+    principal::{AuthMethod, Role, ScopeSet},
     token::{CidrList, TokenHash, TokenKind},
+};
+
+mod issue;
+mod refresh;
+mod revoke;
+
+pub use self::{
+    issue::{Assertion, Issue, Issued, NewRefresh, NewToken},
+    refresh::{KnownRefresh, Pair, Rotated, Rotation},
 };
 
 use crate::{
@@ -26,12 +35,14 @@ pub struct TokenRecord {
     pub org_id: OrgId,
     /// Whose token it is.
     pub principal_id: PrincipalId,
-    /// On whose behalf, if delegated.
+    /// Who acts through it for the principal, if it was delegated.
     pub via: Option<PrincipalId>,
     /// The tokens that are revoked together.
     pub grant_id: GrantId,
     /// The token it was attenuated or delegated from.
     pub parent_id: Option<TokenId>,
+    /// The token the actor of a delegation presented.
+    pub via_token_id: Option<TokenId>,
     /// What it may do.
     pub scopes: ScopeSet,
     /// Its own name for itself; never trusted.
@@ -48,6 +59,8 @@ pub struct TokenRecord {
     pub last_used_at: Option<Timestamp>,
     /// Where it may be used from; `None` means anywhere.
     pub allowed_cidrs: Option<CidrList>,
+    /// Whether it can only be exchanged for another token.
+    pub exchange_only: bool,
 }
 
 /// A token and all that decides whether and for what it is accepted.
@@ -57,8 +70,19 @@ pub struct KnownToken {
     pub token: TokenRecord,
     /// Whose it is.
     pub principal: Principal,
+    /// Who acts through it, if it was delegated.
+    pub via: Option<ViaState>,
     /// The tenant.
     pub org: Org,
+}
+
+/// What of the actor of a delegation decides about the token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ViaState {
+    /// What the actor may do.
+    pub role: Role,
+    /// Since when it may nothing, if so.
+    pub disabled_at: Option<Timestamp>,
 }
 
 /// Which tokens of an org to list, by id.
@@ -80,6 +104,7 @@ row!(TokenRow {
     via: Option<String>,
     grant_id: String,
     parent_id: Option<String>,
+    via_token_id: Option<String>,
     scopes: String,
     label: Option<String>,
     method: String,
@@ -89,6 +114,7 @@ row!(TokenRow {
     revoked_at: Option<i64>,
     last_used_at: Option<i64>,
     allowed_cidrs: Option<String>,
+    exchange_only: i64,
 });
 
 impl TokenRow {
@@ -101,6 +127,7 @@ impl TokenRow {
             via: parse_some(self.via.as_deref(), "tokens.via")?,
             grant_id: parse(&self.grant_id, "tokens.grant_id")?,
             parent_id: parse_some(self.parent_id.as_deref(), "tokens.parent_id")?,
+            via_token_id: parse_some(self.via_token_id.as_deref(), "tokens.via_token_id")?,
             scopes: parse(&self.scopes, "tokens.scopes")?,
             label: self.label,
             method: match (self.method.as_str(), self.trust) {
@@ -114,6 +141,7 @@ impl TokenRow {
             revoked_at: self.revoked_at.map(Timestamp::from_micros),
             last_used_at: self.last_used_at.map(Timestamp::from_micros),
             allowed_cidrs: parse_some(self.allowed_cidrs.as_deref(), "tokens.allowed_cidrs")?,
+            exchange_only: self.exchange_only != 0,
         })
     }
 }
@@ -130,6 +158,9 @@ row!(OwnerRow {
     org_plan_invocations: Option<i64>,
     org_created_at: i64,
     org_disabled_at: Option<i64>,
+    via_role: Option<String>,
+    via_scopes: Option<String>,
+    via_disabled_at: Option<i64>,
 });
 
 impl OwnerRow {
@@ -149,7 +180,14 @@ impl OwnerRow {
             created_at: Timestamp::from_micros(self.org_created_at),
             disabled_at: self.org_disabled_at.map(Timestamp::from_micros),
         };
-        Ok(KnownToken { token, principal, org })
+        let via = match (self.via_role, self.via_scopes) {
+            (Some(role), Some(scopes)) => Some(ViaState {
+                role: role_of(&role, &scopes)?,
+                disabled_at: self.via_disabled_at.map(Timestamp::from_micros),
+            }),
+            (None, _) | (_, None) => None,
+        };
+        Ok(KnownToken { token, principal, via, org })
     }
 }
 
@@ -169,42 +207,6 @@ where
 }
 
 impl Store {
-    /// Remembers a new token by its hash. Says no to an id or hash that exists, and to a
-    /// principal, `via` or parent that is not of the same org.
-    pub async fn insert_token(
-        &self,
-        token: &TokenRecord,
-        hash: &TokenHash,
-    ) -> Result<(), StoreError> {
-        let trust = match &token.method {
-            AuthMethod::Oidc { trust } => Some(trust.as_str()),
-            AuthMethod::Operator | AuthMethod::Token => None,
-        };
-        change!(self, |tx| {
-            sqlx::query(INSERT)
-                .bind(token.id.to_string())
-                .bind(token.kind.as_str())
-                .bind(hash.as_bytes().as_slice())
-                .bind(token.org_id.to_string())
-                .bind(token.principal_id.to_string())
-                .bind(token.via.map(|id| id.to_string()))
-                .bind(token.grant_id.to_string())
-                .bind(token.parent_id.map(|id| id.to_string()))
-                .bind(token.scopes.to_string())
-                .bind(token.label.as_deref())
-                .bind(token.method.name())
-                .bind(trust)
-                .bind(token.issued_at.as_micros())
-                .bind(token.expires_at.as_micros())
-                .bind(token.revoked_at.map(Timestamp::as_micros))
-                .bind(token.last_used_at.map(Timestamp::as_micros))
-                .bind(token.allowed_cidrs.as_ref().map(ToString::to_string))
-                .execute(&mut *tx)
-                .await?;
-        });
-        Ok(())
-    }
-
     /// The token with this hash, with its principal and org, in whatever state they are.
     pub async fn find_token_by_hash(
         &self,
@@ -259,39 +261,6 @@ impl Store {
         rows.into_iter().map(TokenRow::read).collect()
     }
 
-    /// Revokes the token, its whole grant, and everything attenuated or delegated from any of
-    /// them, and says how many *others* were live until now. Safe to run twice. `None` if the org
-    /// has no such token.
-    pub async fn revoke_token(
-        &self,
-        org: OrgId,
-        id: TokenId,
-        now: Timestamp,
-    ) -> Result<Option<u64>, StoreError> {
-        let id = id.to_string();
-        let revoked: Option<Vec<String>> = change!(self, |tx| {
-            let known: Option<i32> =
-                sqlx::query_scalar("SELECT 1 FROM tokens WHERE org_id = $1 AND id = $2")
-                    .bind(org.to_string())
-                    .bind(&id)
-                    .fetch_optional(&mut *tx)
-                    .await?;
-            match known {
-                None => None,
-                Some(_) => Some(
-                    sqlx::query_scalar(REVOKE)
-                        .bind(org.to_string())
-                        .bind(&id)
-                        .bind(now.as_micros())
-                        .fetch_all(&mut *tx)
-                        .await?,
-                ),
-            }
-        });
-        Ok(revoked
-            .map(|ids| ids.iter().filter(|other| **other != id).fold(0, |others, _| others + 1)))
-    }
-
     /// Remembers when tokens were last seen; an older moment never replaces a newer one.
     pub async fn touch_tokens(&self, seen: &[(TokenId, Timestamp)]) -> Result<(), StoreError> {
         if seen.is_empty() {
@@ -313,37 +282,21 @@ impl Store {
     }
 }
 
-const INSERT: &str = "
-INSERT INTO tokens (id, kind, hash, org_id, principal_id, via, grant_id, parent_id, scopes, label,
-    method, trust, issued_at, expires_at, revoked_at, last_used_at, allowed_cidrs)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
-
 const FIND_BY_HASH: &str = "
 SELECT t.*,
     p.name AS principal_name, p.role AS principal_role, p.scopes AS principal_scopes,
     p.created_at AS principal_created_at, p.disabled_at AS principal_disabled_at,
     o.name AS org_name, o.plan AS org_plan, o.plan_requests AS org_plan_requests,
     o.plan_invocations AS org_plan_invocations, o.created_at AS org_created_at,
-    o.disabled_at AS org_disabled_at
+    o.disabled_at AS org_disabled_at,
+    v.role AS via_role, v.scopes AS via_scopes, v.disabled_at AS via_disabled_at
 FROM tokens t
 JOIN principals p ON p.org_id = t.org_id AND p.id = t.principal_id
 JOIN orgs o ON o.id = t.org_id
+LEFT JOIN principals v ON v.org_id = t.org_id AND v.id = t.via
 WHERE t.hash = $1";
 
 const LIST: &str = "SELECT * FROM tokens WHERE org_id = $1 AND id > $2 ORDER BY id LIMIT $3";
 
 const LIST_OF_PRINCIPAL: &str = "
 SELECT * FROM tokens WHERE org_id = $1 AND id > $2 AND principal_id = $4 ORDER BY id LIMIT $3";
-
-/// Down from the token: its grant, what was made from any of these, their grants, and so on.
-const REVOKE: &str = "
-WITH RECURSIVE doomed (id, grant_id) AS (
-    SELECT id, grant_id FROM tokens WHERE org_id = $1 AND id = $2
-    UNION
-    SELECT t.id, t.grant_id FROM tokens t
-    JOIN doomed d ON t.grant_id = d.grant_id OR t.parent_id = d.id
-    WHERE t.org_id = $1
-)
-UPDATE tokens SET revoked_at = $3
-WHERE org_id = $1 AND id IN (SELECT id FROM doomed) AND revoked_at IS NULL
-RETURNING id";

@@ -178,6 +178,14 @@ impl Gateway {
         self.folder().join("portcullis.toml")
     }
 
+    /// Adds TOML tables to the configuration of a gateway that is prepared, such as those that
+    /// name an org; a running one does not notice.
+    pub fn configure(&self, toml: &str) {
+        let mut config = fs::read_to_string(self.config_file()).expect("a configuration");
+        config.extend(["\n", toml, "\n"]);
+        fs::write(self.config_file(), config).expect("a configuration file");
+    }
+
     /// Where it listens.
     #[must_use]
     pub fn url(&self) -> &str {
@@ -252,11 +260,17 @@ impl Gateway {
 
     /// Starts it on a free port and waits until it listens.
     pub fn start(&mut self) {
+        self.start_with(&[]);
+    }
+
+    /// Starts it with more options of `serve` and waits until it listens.
+    pub fn start_with(&mut self, options: &[&str]) {
         let config = self.config_file();
         let mut child = self
             .command()
             .args(["serve", "--port", "0", "--config"])
             .arg(config)
+            .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

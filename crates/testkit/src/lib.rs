@@ -14,6 +14,7 @@ mod disk;
 mod gateway;
 mod hostile;
 mod mcp;
+mod oidc;
 
 pub use self::{
     answer::Answer,
@@ -21,4 +22,5 @@ pub use self::{
     gateway::{Builder, Gateway, Principal},
     hostile::{Hostile, HostileCall, HostileTool, Script},
     mcp::{McpServer, tool},
+    oidc::{Fetches, Oidc, OldKeys, Wanted},
 };

@@ -11,6 +11,7 @@
 
 pub mod answer;
 pub mod error;
+pub mod jwks;
 pub mod outbound;
 pub mod reach;
 pub mod sample;
@@ -28,6 +29,7 @@ mod stdio;
 
 pub use answer::CallAnswer;
 pub use error::{CallError, CallErrorKind};
+pub use jwks::{Discovery, FetchError, KeyLocation};
 pub use outbound::Outbound;
 pub use reach::{Endpoint, Reach};
 pub use server::{Server, Trace};

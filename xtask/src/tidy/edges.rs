@@ -25,7 +25,7 @@ const CRATES: [Crate; 8] = [
         tests_use: &["testkit"],
     },
     Crate { folder: "crates/testkit", uses: &["core"], tests_use: &[] },
-    Crate { folder: "crates/bench", uses: &[], tests_use: &[] },
+    Crate { folder: "crates/bench", uses: &["core", "store", "upstream", "app"], tests_use: &[] },
     Crate { folder: "xtask", uses: &[], tests_use: &[] },
 ];
 

@@ -23,9 +23,21 @@ pub enum EventType {
     /// A token was made.
     #[serde(rename = "token.issued")]
     TokenIssued,
+    /// A refresh token was spent for the next pair.
+    #[serde(rename = "token.refreshed")]
+    TokenRefreshed,
     /// A token and what descends from it was revoked.
     #[serde(rename = "token.revoked")]
     TokenRevoked,
+    /// A refresh token was presented after it was spent; its grant was revoked.
+    #[serde(rename = "token.reuse_detected")]
+    TokenReuseDetected,
+    /// The operator made or changed an org.
+    #[serde(rename = "org.changed")]
+    OrgChanged,
+    /// The operator or a login made or changed a principal.
+    #[serde(rename = "principal.changed")]
+    PrincipalChanged,
     /// A token that opens nothing was presented; stands for `count` of them.
     #[serde(rename = "auth.rejected")]
     AuthRejected,
@@ -41,6 +53,12 @@ pub enum EventType {
     /// Another policy set is in force.
     #[serde(rename = "policy.changed")]
     PolicyChanged,
+    /// A policy folder could not be taken; the last good set stays in force.
+    #[serde(rename = "policy.reload_failed")]
+    PolicyReloadFailed,
+    /// Somebody asked what policies would say.
+    #[serde(rename = "policy.simulated")]
+    PolicySimulated,
     /// A node began to serve.
     #[serde(rename = "system.started")]
     SystemStarted,
@@ -53,12 +71,18 @@ impl EventType {
         match self {
             Self::McpInvocation => "mcp.invocation",
             Self::TokenIssued => "token.issued",
+            Self::TokenRefreshed => "token.refreshed",
             Self::TokenRevoked => "token.revoked",
+            Self::TokenReuseDetected => "token.reuse_detected",
+            Self::OrgChanged => "org.changed",
+            Self::PrincipalChanged => "principal.changed",
             Self::AuthRejected => "auth.rejected",
             Self::RequestThrottled => "request.throttled",
             Self::ProviderConnected => "provider.connected",
             Self::ToolChanged => "tool.changed",
             Self::PolicyChanged => "policy.changed",
+            Self::PolicyReloadFailed => "policy.reload_failed",
+            Self::PolicySimulated => "policy.simulated",
             Self::SystemStarted => "system.started",
         }
     }
@@ -149,7 +173,7 @@ pub struct Target {
     pub id: Option<String>,
     /// The connection.
     pub provider_id: Option<ProviderId>,
-    /// `mcp`, `token`, `provider`, `policy_set` or `node`.
+    /// `mcp`, `token`, `principal`, `org`, `provider`, `policy_set` or `node`.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Which definition of the tool was in force.

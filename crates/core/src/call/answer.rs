@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Cleared, Permitted, Scanned, ToolCall, count_of,
+    inputs::{inputs, pointers},
     ruling::{Asker, Denial, Ruling, action, block_reason},
 };
 use crate::{
@@ -68,16 +69,26 @@ impl Answer {
 }
 
 impl Scanned<Answer> {
+    /// Where something was found, from the structured part that policies see.
+    fn pointers(&self) -> Vec<&str> {
+        let all = pointers(&self.findings).into_iter();
+        if self.inner.structured {
+            return all.collect();
+        }
+        all.filter_map(|pointer| pointer.strip_prefix("/structuredContent")).collect()
+    }
+
     /// Asks the response policies, on the same snapshot that permitted the call.
     pub fn decide(
         self,
         call: &Cleared<ToolCall>,
         set: &PolicySet,
+        engine: &Engine,
         asker: Asker<'_>,
     ) -> Result<Permitted<Answer>, Denial> {
         let detectors = self.findings.detectors();
         let input_detectors = call.findings.detectors();
-        let decision = set.decide(&Question {
+        let question = Question {
             principal: asker.principal,
             tool: call.tool(),
             input: call.input(),
@@ -98,11 +109,13 @@ impl Scanned<Answer> {
             source_ip: asker.source_ip,
             bytes: call.bytes(),
             mfa: false,
-        });
+        };
+        let decision = set.decide(&question);
+        let inputs = inputs(set, engine, &question, &self.pointers());
         match &decision.verdict {
             Verdict::Deny { policy, reason, reads_dlp, .. } => {
                 let blocked = *reads_dlp && !self.findings.is_empty();
-                let mut ruling = Ruling::new(policy, &decision);
+                let mut ruling = Ruling::new(policy, &decision, inputs);
                 ruling.note(&self.findings, Direction::Output, |_| Action::Block);
                 let denial = Denial::new(ruling, reason.clone());
                 Err(if blocked { denial.because_of_dlp(Direction::Output) } else { denial })
@@ -111,7 +124,7 @@ impl Scanned<Answer> {
                 let mut owed = obligations.clone();
                 owed.extend(call.obligations.iter().cloned());
                 Ok(Permitted {
-                    ruling: Ruling::new(policy, &decision),
+                    ruling: Ruling::new(policy, &decision, inputs),
                     obligations: owed,
                     inner: self.inner,
                     findings: self.findings,

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{
     Cleared, Limiter, Permitted, Scanned, count_of,
+    inputs::{inputs, pointers},
     limits::Taken,
     ruling::{Asker, Denial, Ruling, action, block_reason},
 };
@@ -56,7 +57,7 @@ impl Scanned<ToolCall> {
         asker: Asker<'_>,
     ) -> Result<Permitted<ToolCall>, Denial> {
         let detectors = self.findings.detectors();
-        let decision = set.decide(&Question {
+        let question = Question {
             principal: asker.principal,
             tool: &self.inner.tool,
             input: &self.inner.input,
@@ -73,11 +74,13 @@ impl Scanned<ToolCall> {
             source_ip: asker.source_ip,
             bytes: self.inner.bytes,
             mfa: false,
-        });
+        };
+        let decision = set.decide(&question);
+        let inputs = inputs(set, engine, &question, &pointers(&self.findings));
         let default = |finding: &_| engine.default_action(finding, Direction::Input);
         match &decision.verdict {
             Verdict::Deny { policy, reason, reads_dlp, .. } => {
-                let mut ruling = Ruling::new(policy, &decision);
+                let mut ruling = Ruling::new(policy, &decision, inputs);
                 let blocked = *reads_dlp && !self.findings.is_empty();
                 let shown = |finding: &_| if blocked { Action::Block } else { default(finding) };
                 ruling.note(&self.findings, Direction::Input, shown);
@@ -85,7 +88,7 @@ impl Scanned<ToolCall> {
                 Err(if blocked { denial.because_of_dlp(Direction::Input) } else { denial })
             }
             Verdict::Allow { policy, obligations } => Ok(Permitted {
-                ruling: Ruling::new(policy, &decision),
+                ruling: Ruling::new(policy, &decision, inputs),
                 obligations: obligations.clone(),
                 inner: self.inner,
                 findings: self.findings,

@@ -147,7 +147,7 @@ mod tests {
         let engine = Engine::new(&Settings::default()).unwrap();
         let (caller, time) = (caller(), Timestamp::default());
         let principal = Principal::of(&caller);
-        let asker = Asker { caller: &caller, principal: &principal, time, source_ip: None };
+        let asker = Asker { principal: &principal, time, source_ip: None };
         let call = ToolCall::new(tool, json!({ "to": to }), 0).unwrap();
         let scanned = call.scan(&engine, &FingerprintKey::new([7; 32])).unwrap();
         let permitted = scanned.decide(&set.unwrap(), &engine, asker).unwrap();

@@ -9,7 +9,6 @@ use crate::{
     clock::Timestamp,
     dlp::{Action, Direction, Engine, Finding, Findings},
     policy::{Decision, Named, Notice, Obligation, Principal, Shadow},
-    principal::Caller,
     refusal::Refusal,
 };
 
@@ -22,8 +21,6 @@ const MAX_RECORDED: usize = 20;
 /// Who asks, when and from where: what policies may look at besides the call.
 #[derive(Debug, Clone, Copy)]
 pub struct Asker<'a> {
-    /// The verified caller.
-    pub caller: &'a Caller,
     /// The caller as policies see it.
     pub principal: &'a Principal,
     /// When the request arrived.
@@ -43,10 +40,14 @@ pub struct Ruling {
     pub determining: Vec<String>,
     /// Shadow policies that would have changed the decision.
     pub shadow: Vec<String>,
+    /// Policies that could not be evaluated.
+    pub errors: Vec<String>,
     /// What DLP found and what was done about it.
     pub findings: Vec<DlpFinding>,
     /// The worst of it.
     pub dlp_result: DlpResult,
+    /// What the decision looked at, as events keep it.
+    pub inputs: Box<Map<String, Value>>,
     /// Whom to tell.
     pub notices: Vec<Notice>,
 }
@@ -64,14 +65,16 @@ pub struct Denial {
 
 impl Ruling {
     /// Begins a ruling with what policy decided.
-    pub(super) fn new(decided: &Named, decision: &Decision) -> Self {
+    pub(super) fn new(decided: &Named, decision: &Decision, inputs: Map<String, Value>) -> Self {
         Self {
             policy: decided.id.to_string(),
             policy_version: decided.version.as_deref().map(str::to_owned),
             determining: decision.determining.iter().map(ToString::to_string).collect(),
             shadow: decision.shadow.iter().filter(|s| s.flips).map(shadow_name).collect(),
+            errors: decision.errors.iter().map(|error| error.policy.to_string()).collect(),
             findings: Vec::new(),
             dlp_result: DlpResult::Passed,
+            inputs: Box::new(inputs),
             notices: decision.notices.clone(),
         }
     }
@@ -83,8 +86,10 @@ impl Ruling {
             policy_version: None,
             determining: vec![DLP_DEFAULT.to_owned()],
             shadow: Vec::new(),
+            errors: Vec::new(),
             findings: Vec::new(),
             dlp_result: DlpResult::Blocked,
+            inputs: Box::default(),
             notices: Vec::new(),
         }
     }

@@ -1,12 +1,15 @@
 //! `portcullis check` and `portcullis key`.
 
+mod trust;
+
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
-use portcullis_app::ProviderState;
+use portcullis_app::{Fallback, ProviderState, Reloading};
 use portcullis_store::ProviderStatus;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use self::trust::CheckedRule;
 use super::{Failure, Installation, output::Output};
 use crate::boot::{self, Node};
 
@@ -29,13 +32,14 @@ impl Check {
     /// Does what `serve` does before it binds its port, tells what was found, and stops.
     pub(super) async fn run(self) -> Result<(), Failure> {
         let config = self.installation.config()?;
-        let node = Node::assemble(&config).await?;
+        let node = Node::assemble(&config, Fallback::Refuse).await?;
         let patience = Duration::from_secs(config.server.provider_patience_seconds);
         node.app.connect_providers(patience).await;
         // Policies are judged against the tools that are known now.
-        let errors = node.app.reload_policies().err().unwrap_or_default();
+        let errors = node.app.reload_policies(Reloading::Ordered).await.err().unwrap_or_default();
         let durability = node.store.durability().await?;
         let providers = node.app.provider_states();
+        let trusted = trust::check(node.app.trust(), &node.store).await?;
         let (set, _) = node.app.policy_set();
         let shown = json!({
             "database": {
@@ -47,15 +51,8 @@ impl Check {
             },
             "policy_set": set.version(),
             "policy_errors": errors,
-            "providers": providers
-                .iter()
-                .map(|provider| json!({
-                    "slug": provider.slug,
-                    "status": provider.status.as_str(),
-                    "tools": provider.tools,
-                    "last_error": provider.last_error,
-                }))
-                .collect::<Vec<_>>(),
+            "providers": providers.iter().map(provider_json).collect::<Vec<_>>(),
+            "trust": trusted.iter().map(CheckedRule::to_json).collect::<Vec<_>>(),
         });
         let mut text = vec![format!(
             "database    {} {}, synchronous {}, {}",
@@ -73,20 +70,34 @@ impl Check {
         if set.summary().active == 0 {
             text.push("            no active policy: every call would be denied".to_owned());
         }
-        for provider in &providers {
-            let ProviderState { slug, status, tools, last_error } = provider;
-            let why = last_error.as_ref().map(|error| format!(" ({error})")).unwrap_or_default();
-            text.push(format!("provider    {slug}: {}, {tools} tools{why}", status.as_str()));
-        }
+        text.extend(providers.iter().map(provider_text));
+        text.extend(trusted.iter().flat_map(CheckedRule::to_text));
         self.installation.output().record(&shown, &text.join("\n"))?;
         node.store.close().await;
         let unusable = providers.iter().any(|it| it.status != ProviderStatus::Connected);
-        match (errors.is_empty(), unusable) {
-            (true, false) => Ok(()),
-            (false, _) => Err("the policies have errors".into()),
-            (true, true) => Err("some providers cannot be used".into()),
+        let untrusted = trusted.iter().any(|rule| !rule.is_usable());
+        match (errors.is_empty(), unusable, untrusted) {
+            (true, false, false) => Ok(()),
+            (false, ..) => Err("the policies have errors".into()),
+            (true, true, _) => Err("some providers cannot be used".into()),
+            (true, false, true) => Err("some trust rules cannot be used".into()),
         }
     }
+}
+
+fn provider_json(provider: &ProviderState) -> Value {
+    json!({
+        "slug": provider.slug,
+        "status": provider.status.as_str(),
+        "tools": provider.tools,
+        "last_error": provider.last_error,
+    })
+}
+
+fn provider_text(provider: &ProviderState) -> String {
+    let ProviderState { slug, status, tools, last_error } = provider;
+    let why = last_error.as_ref().map(|error| format!(" ({error})")).unwrap_or_default();
+    format!("provider    {slug}: {}, {tools} tools{why}", status.as_str())
 }
 
 impl Keys {

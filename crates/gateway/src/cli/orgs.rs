@@ -25,6 +25,20 @@ pub(super) enum Orgs {
         #[command(flatten)]
         installation: Installation,
     },
+    /// Accept none of an org's tokens any more; running nodes follow within 5 seconds
+    Disable {
+        /// Id or name of the org
+        org: String,
+        #[command(flatten)]
+        installation: Installation,
+    },
+    /// Accept an org's tokens again
+    Enable {
+        /// Id or name of the org
+        org: String,
+        #[command(flatten)]
+        installation: Installation,
+    },
     /// Change an org's plan; running nodes follow within 5 seconds
     SetPlan {
         /// Id or name of the org
@@ -89,10 +103,18 @@ impl Orgs {
                 let orgs = office.shell.orgs().await;
                 office.close().await;
                 let records: Vec<Value> = orgs?.iter().map(record).collect();
-                let columns =
-                    ["id", "name", "plan", "requests_per_minute", "invocations_per_minute"];
+                let columns = [
+                    "id",
+                    "name",
+                    "plan",
+                    "requests_per_minute",
+                    "invocations_per_minute",
+                    "disabled_at",
+                ];
                 installation.output().table(&records, &columns)
             }
+            Self::Disable { org, installation } => disable(&org, &installation).await,
+            Self::Enable { org, installation } => enable(&org, &installation).await,
             Self::SetPlan { org, plan, installation } => {
                 let plan = plan.plan()?;
                 let office = installation.office().await?;
@@ -111,6 +133,34 @@ impl Orgs {
     }
 }
 
+async fn disable(org: &str, installation: &Installation) -> Result<(), Failure> {
+    let office = installation.office().await?;
+    let disabled = async {
+        let org = office.shell.org(org).await?;
+        office.shell.disable_org(&org).await?;
+        office.shell.org(&org.id.to_string()).await
+    };
+    let disabled = disabled.await;
+    office.close().await;
+    let org = disabled?;
+    let text = format!("disabled {}: none of its tokens is accepted", org.id);
+    installation.output().record(&record(&org), &text)
+}
+
+async fn enable(org: &str, installation: &Installation) -> Result<(), Failure> {
+    let office = installation.office().await?;
+    let enabled = async {
+        let org = office.shell.org(org).await?;
+        office.shell.enable_org(&org).await?;
+        office.shell.org(&org.id.to_string()).await
+    };
+    let enabled = enabled.await;
+    office.close().await;
+    let org = enabled?;
+    let text = format!("enabled {}: its tokens are accepted again", org.id);
+    installation.output().record(&record(&org), &text)
+}
+
 fn record(org: &Org) -> Value {
     json!({
         "id": org.id,
@@ -119,5 +169,6 @@ fn record(org: &Org) -> Value {
         "requests_per_minute": org.plan.requests_per_minute(),
         "invocations_per_minute": org.plan.invocations_per_minute(),
         "created_at": org.created_at,
+        "disabled_at": org.disabled_at,
     })
 }

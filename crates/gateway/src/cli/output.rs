@@ -29,9 +29,28 @@ impl Output {
         Ok(out.flush()?)
     }
 
+    /// Something doubtful, for people only: it stands on stderr, beside whatever is printed.
+    #[expect(clippy::unused_self, reason = "whoever prints was told how")]
+    pub(super) fn warn(self, text: &str) {
+        let _ = writeln!(io::stderr().lock(), "warning: {text}");
+    }
+
     /// One record: `value` as JSON, or `text` for people.
     pub(super) fn record(self, value: &Value, text: &str) -> Result<(), Failure> {
         if self.json { self.line(&value.to_string()) } else { self.line(text) }
+    }
+
+    /// One record in full: as JSON, or a line for each member that has a value.
+    pub(super) fn members(self, value: &Value) -> Result<(), Failure> {
+        let Value::Object(members) = value else { return self.line(&value.to_string()) };
+        if self.json {
+            return self.line(&value.to_string());
+        }
+        let width = members.keys().map(String::len).max().unwrap_or_default();
+        for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
+            self.line(&format!("{name:width$}  {}", cell(value)))?;
+        }
+        Ok(())
     }
 
     /// Many records: a JSON array, or a table with the members named in `columns`.

@@ -2,7 +2,7 @@
 
 use clap::{Subcommand, ValueEnum};
 use portcullis_core::{
-    id::PrincipalKind,
+    id::{PrincipalId, PrincipalKind},
     principal::{Role, ScopeSet},
 };
 use portcullis_store::Principal;
@@ -28,6 +28,34 @@ pub(super) enum Principals {
         /// What a service account may do, such as "mcps:read mcps:invoke"
         #[arg(long, value_name = "SCOPES", value_parser = super::scopes)]
         scopes: Option<ScopeSet>,
+        #[command(flatten)]
+        installation: Installation,
+    },
+    /// Give a principal another role, or a service account other scopes; running nodes follow
+    /// within 5 seconds
+    SetRole {
+        /// `usr_…` or `sa_…`
+        principal: PrincipalId,
+        /// What a user is from now on
+        #[arg(long, value_enum)]
+        role: Option<RoleName>,
+        /// What a service account may do from now on
+        #[arg(long, value_name = "SCOPES", value_parser = super::scopes)]
+        scopes: Option<ScopeSet>,
+        #[command(flatten)]
+        installation: Installation,
+    },
+    /// Accept none of a principal's tokens any more; running nodes follow within 5 seconds
+    Disable {
+        /// `usr_…` or `sa_…`
+        principal: PrincipalId,
+        #[command(flatten)]
+        installation: Installation,
+    },
+    /// Accept a principal's tokens again
+    Enable {
+        /// `usr_…` or `sa_…`
+        principal: PrincipalId,
         #[command(flatten)]
         installation: Installation,
     },
@@ -67,6 +95,22 @@ fn role(kind: Kind, role: RoleName, scopes: Option<ScopeSet>) -> Result<Role, Fa
     }
 }
 
+/// The role after a change: nothing is taken for granted, for a default would take rights away.
+fn changed_role(
+    kind: PrincipalKind,
+    named: Option<RoleName>,
+    scopes: Option<ScopeSet>,
+) -> Result<Role, Failure> {
+    match (kind, named, scopes) {
+        (PrincipalKind::User, Some(named), scopes) => role(Kind::User, named, scopes),
+        (PrincipalKind::User, None, _) => Err("say which `--role` the user has from now on".into()),
+        (PrincipalKind::Service, None, scopes) => role(Kind::Service, RoleName::Member, scopes),
+        (PrincipalKind::Service, Some(_), _) => {
+            Err("a service account has `--scopes`, no role of its own".into())
+        }
+    }
+}
+
 impl Principals {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
@@ -87,6 +131,30 @@ impl Principals {
                 let text = format!("made {} ({name}, role {})", principal.id, role.name());
                 installation.output().record(&record(&principal), &text)
             }
+            Self::SetRole { principal, role: named, scopes, installation } => {
+                let role = changed_role(principal.kind(), named, scopes)?;
+                let office = installation.office().await?;
+                let changed = office.shell.set_role(principal, role).await;
+                office.close().await;
+                let changed = changed?;
+                let may = changed.role.scopes();
+                let text = format!("{principal} has the role {} now: {may}", role.name());
+                installation.output().record(&record(&changed), &text)
+            }
+            Self::Disable { principal, installation } => {
+                let office = installation.office().await?;
+                let disabled = office.shell.disable_principal(principal).await;
+                office.close().await;
+                let text = format!("disabled {principal}: none of its tokens is accepted");
+                installation.output().record(&record(&disabled?), &text)
+            }
+            Self::Enable { principal, installation } => {
+                let office = installation.office().await?;
+                let enabled = office.shell.enable_principal(principal).await;
+                office.close().await;
+                let text = format!("enabled {principal}: its tokens are accepted again");
+                installation.output().record(&record(&enabled?), &text)
+            }
             Self::List { org, installation } => {
                 let office = installation.office().await?;
                 let listed = async {
@@ -96,7 +164,9 @@ impl Principals {
                 let listed = listed.await;
                 office.close().await;
                 let records: Vec<Value> = listed?.iter().map(record).collect();
-                installation.output().table(&records, &["id", "name", "role", "scopes"])
+                installation
+                    .output()
+                    .table(&records, &["id", "name", "role", "scopes", "disabled_at"])
             }
         }
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use portcullis_app::{Shell, TokenRequest};
+use portcullis_app::{Fallback, Shell, TokenRequest};
 use portcullis_core::{
     id::PrincipalKind,
     principal::{Plan, Role, Scope, ScopeSet},
@@ -46,7 +46,7 @@ impl Quickstart {
         let bound = server::Bound::bind(&config.server).await?;
         drop(bound);
         let token = agent_token(&config).await?;
-        let (node, bound) = serve::start(&config).await?;
+        let (node, bound) = serve::start(&config, Fallback::Refuse).await?;
         let url = bound.url();
         let kept = if again { "using again" } else { "made" };
         out.line(&format!("Portcullis listens on {url}\n{kept} {}", self.data_dir.display()))?;
@@ -143,6 +143,7 @@ async fn mint(shell: &Shell) -> Result<Secret, Failure> {
         lifetime_seconds: Some(24 * 60 * 60),
         label: Some("quickstart".to_owned()),
         allowed_from: None,
+        exchange_only: false,
     };
     Ok(shell.create_token(request).await?.token.secret().clone())
 }

@@ -3,6 +3,7 @@
 use std::{process, time::Duration};
 
 use clap::Args;
+use portcullis_app::Fallback;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +22,9 @@ pub(super) struct Serve {
     /// The port, instead of the one in `server.listen`; 0 takes any free one
     #[arg(long)]
     port: Option<u16>,
+    /// Start with the policies that were last in force if those of the folder do not load
+    #[arg(long)]
+    last_good: bool,
 }
 
 impl Serve {
@@ -32,16 +36,21 @@ impl Serve {
             config.server.listen = address.to_string();
         }
         telemetry::log(&config.log)?;
-        let (node, bound) = start(&config).await?;
+        let fallback = if self.last_good { Fallback::LastGood } else { Fallback::Refuse };
+        let stop = stop_signal()?;
+        let Some(started) = stop.run_until_cancelled(start(&config, fallback)).await else {
+            return Ok(());
+        };
+        let (node, bound) = started?;
         tracing::info!("listening on {}", bound.url());
-        serve::run(node, bound, &config, stop_signal()?).await;
+        serve::run(node, bound, &config, stop).await;
         Ok(())
     }
 }
 
 /// Everything up to the first connection: metrics, store, policies, crash recovery, providers,
 /// port. Whatever is wrong is told before the port is bound.
-pub(super) async fn start(config: &Config) -> Result<(Node, Bound), Failure> {
+pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, Bound), Failure> {
     if let Some(listen) = &config.server.metrics_listen {
         let handle = telemetry::metrics()?;
         let address = config::address(listen, "server.metrics_listen")?;
@@ -49,7 +58,7 @@ pub(super) async fn start(config: &Config) -> Result<(Node, Bound), Failure> {
         detach(serving);
     }
     boot::claim(config)?;
-    let node = Node::assemble(config).await?;
+    let node = Node::assemble(config, fallback).await?;
     let closed = node.app.recover().await?;
     if closed > 0 {
         tracing::warn!(closed, "calls that a crash cut off are recorded as unknown");
@@ -57,7 +66,10 @@ pub(super) async fn start(config: &Config) -> Result<(Node, Bound), Failure> {
     let bound = Bound::bind(&config.server).await?;
     let patience = Duration::from_secs(config.server.provider_patience_seconds);
     node.app.connect_providers(patience).await;
-    let (policies, _) = node.app.policy_set();
+    let (policies, loaded) = node.app.policy_set();
+    for error in &loaded.errors {
+        tracing::error!(%error, "the policy folder cannot be loaded; the last good set is in force");
+    }
     if policies.summary().active == 0 {
         let folder = config.policy_folder();
         tracing::warn!("no active policy in {}: every call is denied", folder.display());

@@ -1,16 +1,20 @@
 //! `portcullis token`.
 
+use std::io::{self, Read};
+
 use clap::Subcommand;
-use portcullis_app::TokenRequest;
+use portcullis_app::{Inspected, TokenRequest};
 use portcullis_core::{
     id::{PrincipalId, TokenId},
     principal::ScopeSet,
+    secret::Secret,
     token::CidrList,
 };
 use portcullis_store::TokenRecord;
 use serde_json::{Value, json};
 
 use super::{Failure, Installation};
+use crate::config::seconds;
 
 #[derive(Subcommand)]
 pub(super) enum Tokens {
@@ -32,6 +36,9 @@ pub(super) enum Tokens {
         /// Networks it may be used from, such as `10.0.0.0/8,2001:db8::/32`
         #[arg(long, value_name = "CIDRS")]
         allowed_from: Option<CidrList>,
+        /// It can only be exchanged at /v1/auth/token for another one, and not used itself
+        #[arg(long)]
+        exchange_only: bool,
         #[command(flatten)]
         installation: Installation,
     },
@@ -40,6 +47,13 @@ pub(super) enum Tokens {
         /// Id or name of the org
         #[arg(long)]
         org: String,
+        #[command(flatten)]
+        installation: Installation,
+    },
+    /// Tell what is known of a token: whose it is, what it may do now, whether it is accepted
+    Inspect {
+        /// The token's id (`tok_…`), or `-` to read the token itself from standard input
+        token: String,
         #[command(flatten)]
         installation: Installation,
     },
@@ -52,41 +66,27 @@ pub(super) enum Tokens {
     },
 }
 
-/// `15m`, `12h`, `90d` or a number of seconds.
-fn seconds(text: &str) -> Result<i64, String> {
-    let wrong = || format!("`{text}` is no time such as 90s, 15m, 12h or 90d");
-    let (number, unit) = match text.char_indices().last() {
-        Some((at, 's')) => (text.get(..at), 1),
-        Some((at, 'm')) => (text.get(..at), 60),
-        Some((at, 'h')) => (text.get(..at), 3600),
-        Some((at, 'd')) => (text.get(..at), 86_400),
-        Some(_) | None => (Some(text), 1),
-    };
-    let number: i64 = number.and_then(|number| number.parse().ok()).ok_or_else(wrong)?;
-    number.checked_mul(unit).filter(|seconds| *seconds > 0).ok_or_else(wrong)
-}
-
 impl Tokens {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
-            Self::Create { principal, scopes, expires_in, label, allowed_from, installation } => {
-                let office = installation.office().await?;
+            Self::Create {
+                principal,
+                scopes,
+                expires_in,
+                label,
+                allowed_from,
+                exchange_only,
+                installation,
+            } => {
                 let request = TokenRequest {
                     principal,
                     scopes,
                     lifetime_seconds: expires_in,
                     label,
                     allowed_from,
+                    exchange_only,
                 };
-                let made = office.shell.create_token(request).await;
-                office.close().await;
-                let made = made?;
-                let mut shown = record(&made.record);
-                let text = made.token.secret().expose();
-                if let Value::Object(members) = &mut shown {
-                    members.insert("token".to_owned(), Value::from(text));
-                }
-                installation.output().record(&shown, text)
+                create(request, &installation).await
             }
             Self::List { org, installation } => {
                 let office = installation.office().await?;
@@ -108,6 +108,7 @@ impl Tokens {
                 ];
                 installation.output().table(&records, &columns)
             }
+            Self::Inspect { token, installation } => inspect(&token, &installation).await,
             Self::Revoke { token_id, installation } => {
                 let office = installation.office().await?;
                 let revoked = office.shell.revoke_token(token_id).await;
@@ -121,31 +122,62 @@ impl Tokens {
     }
 }
 
+async fn create(request: TokenRequest, installation: &Installation) -> Result<(), Failure> {
+    let office = installation.office().await?;
+    let made = office.shell.create_token(request).await;
+    office.close().await;
+    let made = made?;
+    let mut shown = record(&made.record);
+    let text = made.token.secret().expose();
+    if let Value::Object(members) = &mut shown {
+        members.insert("token".to_owned(), Value::from(text));
+    }
+    installation.output().record(&shown, text)
+}
+
+async fn inspect(token: &str, installation: &Installation) -> Result<(), Failure> {
+    let office = installation.office().await?;
+    let token = if token == "-" { typed()? } else { Secret::new(token.to_owned()) };
+    let inspected = office.shell.inspect_token(token.expose()).await;
+    office.close().await;
+    let Inspected { record: token, principal, scopes, state } = inspected?;
+    let mut shown = record(&token);
+    if let Value::Object(members) = &mut shown {
+        let more = [
+            ("state", json!(state)),
+            ("effective_scopes", json!(scopes)),
+            ("principal_name", json!(principal.name)),
+            ("role", json!(principal.role.name())),
+        ];
+        members.extend(more.map(|(name, value)| (name.to_owned(), value)));
+    }
+    installation.output().members(&shown)
+}
+
+/// A token on standard input: an argument would stand in the list of processes.
+fn typed() -> Result<Secret, Failure> {
+    let mut text = String::new();
+    io::stdin().lock().take(1024).read_to_string(&mut text)?;
+    Ok(Secret::new(text.trim().to_owned()))
+}
+
 fn record(token: &TokenRecord) -> Value {
     json!({
         "id": token.id,
         "org_id": token.org_id,
+        "kind": token.kind.as_str(),
         "principal": token.principal_id,
+        "via": token.via,
+        "method": token.method.name(),
+        "parent_id": token.parent_id,
+        "grant_id": token.grant_id,
         "scopes": token.scopes,
         "label": token.label,
         "issued_at": token.issued_at,
         "expires_at": token.expires_at,
         "revoked_at": token.revoked_at,
         "last_used_at": token.last_used_at,
+        "exchange_only": token.exchange_only,
+        "allowed_from": token.allowed_cidrs.as_ref().map(ToString::to_string),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_read_with_their_unit() {
-        assert_eq!(seconds("90"), Ok(90));
-        assert_eq!(seconds("15m"), Ok(900));
-        assert_eq!(seconds("365d"), Ok(31_536_000));
-        for text in ["", "d", "-5m", "0", "1w", "99999999999999999d", "5é"] {
-            assert!(seconds(text).is_err(), "{text}");
-        }
-    }
 }

@@ -162,7 +162,12 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
         Refusal::MissingToken => {
             insert(headers, "www-authenticate", "Bearer realm=\"portcullis\"");
         }
-        Refusal::InvalidToken | Refusal::TokenExpired { .. } | Refusal::TokenRevoked => insert(
+        Refusal::InvalidToken
+        | Refusal::WrongTokenKind { .. }
+        | Refusal::TokenExpired { .. }
+        | Refusal::TokenRevoked
+        | Refusal::TokenReused
+        | Refusal::InvalidCredential { .. } => insert(
             headers,
             "www-authenticate",
             "Bearer realm=\"portcullis\", error=\"invalid_token\"",
@@ -174,6 +179,11 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
                 "Bearer realm=\"portcullis\", error=\"insufficient_scope\", scope=\"{required}\""
             ),
         ),
+        Refusal::DelegationNotTrusted => insert(
+            headers,
+            "www-authenticate",
+            "Bearer realm=\"portcullis\", error=\"insufficient_scope\"",
+        ),
         Refusal::RateLimited { retry_after, .. } => {
             insert(headers, "retry-after", &retry_after.to_string());
         }
@@ -181,6 +191,7 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
         Refusal::MethodNotAllowed { allow } => insert(headers, "allow", &allow.join(", ")),
         Refusal::InvalidRequest { .. }
         | Refusal::InvalidInput { .. }
+        | Refusal::InvalidScope { .. }
         | Refusal::PolicyDenied { .. }
         | Refusal::NotFound { .. }
         | Refusal::ProviderAuthRequired { .. }

@@ -16,6 +16,8 @@ use serde_json::{Map, Value};
 
 /// The largest body of an invocation in bytes.
 pub(crate) const INVOKE_LIMIT: usize = 1 << 20;
+/// The largest body elsewhere in bytes.
+pub(crate) const SMALL_LIMIT: usize = 64 << 10;
 /// How large a body may be and how long it may take to arrive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance {
@@ -31,11 +33,52 @@ pub(crate) async fn object(
 ) -> Result<(Map<String, Value>, u64), Refusal> {
     let bytes = read(headers, body, allowance).await?;
     let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    let parsed = json::parse(&bytes, Bounds::REQUEST);
+    Ok((parsed(&bytes)?, size))
+}
+
+/// Reads a JSON object of at most 64 KiB; an empty body is an object without members.
+pub(crate) async fn optional_object(
+    headers: &HeaderMap,
+    body: Body,
+    time: Duration,
+) -> Result<Map<String, Value>, Refusal> {
+    let bytes = read(headers, body, Allowance { bytes: SMALL_LIMIT, time }).await?;
+    if bytes.is_empty() { Ok(Map::new()) } else { parsed(&bytes) }
+}
+
+fn parsed(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
+    let parsed = json::parse(bytes, Bounds::REQUEST);
     match parsed.map_err(|error| Refusal::bad_request(format!("The body is refused: {error}.")))? {
-        Value::Object(members) => Ok((members, size)),
+        Value::Object(members) => Ok(members),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
             Err(Refusal::bad_request("The body has to be a JSON object."))
+        }
+    }
+}
+
+/// A member that is wrong, and what is.
+pub(crate) fn wrong_member(name: &str, problem: &str) -> Refusal {
+    let violation =
+        Violation { path: format!("/{name}"), keyword: None, message: problem.to_owned() };
+    Refusal::InvalidRequest {
+        message: format!("The member `{name}` {problem}."),
+        parameter: None,
+        violations: vec![violation],
+    }
+}
+
+/// The text in a member of at most `longest` bytes; `None` if it is absent or `null`.
+pub(crate) fn text(
+    members: &mut Map<String, Value>,
+    name: &str,
+    longest: usize,
+) -> Result<Option<String>, Refusal> {
+    match members.remove(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if text.len() <= longest => Ok(Some(text)),
+        Some(Value::String(_)) => Err(wrong_member(name, &format!("may be {longest} bytes long"))),
+        Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            Err(wrong_member(name, "has to be a text"))
         }
     }
 }

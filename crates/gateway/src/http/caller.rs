@@ -6,8 +6,8 @@ use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, header, request::Parts},
 };
-use portcullis_app::Ctx;
-use portcullis_core::refusal::Refusal;
+use portcullis_app::{Ctx, Purpose};
+use portcullis_core::{refusal::Refusal, secret::Secret};
 
 use super::{Gateway, answer::Answer, exchange::Exchange};
 
@@ -21,26 +21,65 @@ impl FromRequestParts<Arc<Gateway>> for Known {
     type Rejection = Answer;
 
     async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Answer> {
-        let ctx = authenticated(parts, gateway).await?;
+        let ctx = authenticated(parts, Purpose::Access, gateway).await?;
         gateway.app.admit_request(&ctx)?;
         Ok(Self(ctx))
+    }
+}
+
+/// Whoever holds one of our live tokens, of any kind: enough to end it.
+#[derive(Debug)]
+pub(crate) struct Holder(pub(crate) Ctx);
+
+impl FromRequestParts<Arc<Gateway>> for Holder {
+    type Rejection = Answer;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Answer> {
+        let ctx = authenticated(parts, Purpose::Revocation, gateway).await?;
+        gateway.app.admit_request(&ctx)?;
+        Ok(Self(ctx))
+    }
+}
+
+/// The Bearer of an endpoint at which it is the credential itself; nothing is known of it yet.
+#[derive(Debug)]
+pub(crate) struct Credential {
+    pub(crate) bearer: Option<Secret>,
+    pub(crate) exchange: Arc<Exchange>,
+}
+
+impl FromRequestParts<Arc<Gateway>> for Credential {
+    type Rejection = Answer;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Answer> {
+        let exchange = parts.extensions.get::<Arc<Exchange>>().ok_or(Refusal::Internal)?;
+        if parts.headers.get_all(header::AUTHORIZATION).iter().count() > 1 {
+            let refusal = Refusal::bad_request("There are several `Authorization` headers.");
+            return Err(gateway.app.charge_source(refusal, &exchange.origin).refusal.into());
+        }
+        let bearer = bearer(&parts.headers).map(|text| Secret::new(text.to_owned()));
+        Ok(Self { bearer, exchange: Arc::clone(exchange) })
     }
 }
 
 /// A caller with a live token on a path that is no endpoint: it costs a request like any other,
 /// but is told so even when the plan is used up.
 pub(super) async fn lost(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<(), Answer> {
-    let ctx = authenticated(parts, gateway).await?;
+    let ctx = authenticated(parts, Purpose::Access, gateway).await?;
     let _ = gateway.app.admit_request(&ctx);
     Ok(())
 }
 
-async fn authenticated(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Ctx, Answer> {
+async fn authenticated(
+    parts: &mut Parts,
+    purpose: Purpose,
+    gateway: &Arc<Gateway>,
+) -> Result<Ctx, Answer> {
     let exchange = parts.extensions.get::<Arc<Exchange>>().ok_or(Refusal::Internal)?;
     let bearer = bearer(&parts.headers);
-    let authenticated = gateway.app.authenticate(bearer, &exchange.origin).await;
+    let authenticated = gateway.app.authenticate(bearer, purpose, &exchange.origin).await;
     let session = authenticated.map_err(|refused| Answer::Refused(refused.refusal))?;
-    exchange.known(&session);
+    exchange.known(session.account());
     Ok(Ctx { origin: exchange.origin.clone(), session })
 }
 

@@ -12,7 +12,7 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-use portcullis_app::{Origin, Session};
+use portcullis_app::{Account, Origin};
 use portcullis_core::{
     id::RequestId,
     limits::{Bucket, Resource},
@@ -26,7 +26,7 @@ use super::{Gateway, answer::Answer, leftover::Leftover};
 pub(crate) struct Exchange {
     pub(crate) origin: Origin,
     resource: Resource,
-    session: OnceLock<Arc<Session>>,
+    account: OnceLock<Account>,
 }
 
 impl Exchange {
@@ -45,7 +45,7 @@ impl Exchange {
                 tracestate,
             },
             resource: if invocation { Resource::Invocations } else { Resource::Requests },
-            session: OnceLock::new(),
+            account: OnceLock::new(),
         }
     }
 
@@ -54,19 +54,19 @@ impl Exchange {
         self.resource == Resource::Invocations
     }
 
-    /// From here on the caller is known.
-    pub(crate) fn known(&self, session: &Arc<Session>) {
-        let _ = self.session.set(Arc::clone(session));
+    /// From here on it is known whose plan pays.
+    pub(crate) fn known(&self, account: Account) {
+        let _ = self.account.set(account);
     }
 
     /// The bucket to show as `X-RateLimit-*` (contract A17), and all that apply.
     fn buckets(&self, gateway: &Gateway, refusal: Option<&Refusal>) -> (Bucket, Vec<Bucket>) {
         let app = &gateway.app;
-        let all = match self.session.get() {
+        let all = match self.account.get() {
             None => vec![app.peek_source(&self.origin)],
-            Some(session) => vec![
-                app.peek(session, Resource::Requests),
-                app.peek(session, Resource::Invocations),
+            Some(account) => vec![
+                app.peek(account, Resource::Requests),
+                app.peek(account, Resource::Invocations),
             ],
         };
         let shown = match refusal {

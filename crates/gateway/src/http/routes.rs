@@ -53,7 +53,8 @@ impl Modify for BearerToken {
 
 fn table() -> OpenApiRouter<Arc<Gateway>> {
     OpenApiRouter::with_openapi(Api::openapi())
-        .routes(routes!(v1::auth::revoke))
+        .routes(routes!(v1::auth::exchange::exchange, v1::auth::revoke))
+        .routes(routes!(v1::auth::refresh::refresh))
         .routes(routes!(v1::mcps::list))
         .routes(routes!(v1::mcps::get))
         .routes(routes!(v1::invoke::invoke))
@@ -61,6 +62,7 @@ fn table() -> OpenApiRouter<Arc<Gateway>> {
         .routes(routes!(v1::providers::get))
         .routes(routes!(v1::policies::list))
         .routes(routes!(v1::policies::get))
+        .routes(routes!(v1::simulate::simulate))
         .routes(routes!(v1::events::list))
         .routes(routes!(v1::events::get))
         .routes(routes!(health::healthz))
@@ -167,7 +169,7 @@ mod tests {
         let config = Config { data_dir: folder.to_owned(), ..Config::default() };
         std::fs::create_dir(folder.join("policies")).unwrap();
         boot::new_key(&folder.join("key")).unwrap();
-        boot::Node::assemble(&config).await.unwrap().gateway
+        boot::Node::assemble(&config, portcullis_app::Fallback::Refuse).await.unwrap().gateway
     }
 
     async fn boom() -> StatusCode {

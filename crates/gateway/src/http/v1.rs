@@ -7,6 +7,7 @@ pub(super) mod mcps;
 pub(super) mod policies;
 pub(super) mod providers;
 pub(super) mod shapes;
+pub(super) mod simulate;
 
 use axum::extract::{Path, rejection::PathRejection};
 

@@ -1,5 +1,7 @@
 //! The operator's commands: orgs, principals, tokens.
 
+use std::{io::Write, process::Stdio};
+
 use portcullis_testkit::{Gateway, Principal};
 use serde_json::{Value, json};
 
@@ -223,4 +225,106 @@ async fn a_label_is_recorded_with_what_its_token_does() {
 
     let event = gateway.get(&who, &format!("/v1/audit/events/{}", call.event_id())).await;
     assert_eq!(event.at("/data/detached/label"), "nightly-deploy", "{}", event.text);
+}
+
+#[tokio::test]
+async fn a_token_is_inspected_by_its_id_or_by_itself_and_never_printed() {
+    let gateway = gateway().prepare();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke");
+    let inspect = |token: &str| gateway.admin(&["token", "inspect", token]);
+    let state = |token: &str| inspect(token)["state"].as_str().unwrap().to_owned();
+
+    let known = inspect(&who.token_id);
+
+    assert_eq!(known["state"], "live");
+    assert_eq!(known["effective_scopes"], "mcps:invoke mcps:read");
+    assert_eq!((&known["principal"], &known["role"]), (&json!(who.id), &json!("service")));
+    assert_eq!(typed(&gateway, &who.token), known);
+    assert!(!known.to_string().contains(&who.token[9..]));
+    gateway.admin(&["principal", "set-role", &who.id, "--scopes", "mcps:read"]);
+    assert_eq!(inspect(&who.token_id)["effective_scopes"], "mcps:read");
+    gateway.admin(&["principal", "disable", &who.id]);
+    assert_eq!(state(&who.token_id), "principal_disabled");
+    gateway.admin(&["principal", "enable", &who.id]);
+    gateway.admin(&["org", "disable", "acme"]);
+    assert_eq!(state(&who.token_id), "org_disabled");
+    gateway.admin(&["org", "enable", "acme"]);
+    assert_eq!(state(&who.token_id), "live");
+    gateway.admin(&["token", "revoke", &who.token_id]);
+    assert_eq!(state(&who.token_id), "revoked");
+    let cut = who.token.get(..who.token.len() - 1).unwrap();
+    for (token, wanted) in [(cut, "checksum"), ("tok_01M7W9Y2TK0000000000000000", "no token")] {
+        let (code, told) = failure(&gateway, &["token", "inspect", token]).await;
+        assert_eq!(code, 1, "{told}");
+        assert!(told.contains(wanted) && !told.contains(&who.token[9..40]), "{told}");
+    }
+}
+
+/// `token inspect -` with the token on standard input.
+fn typed(gateway: &Gateway, token: &str) -> Value {
+    let mut child = gateway
+        .command()
+        .args(["token", "inspect", "-", "--json", "--config"])
+        .arg(gateway.config_file())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    writeln!(child.stdin.take().unwrap(), "{token}").unwrap();
+    let output = child.wait_with_output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn a_change_of_role_names_what_there_is_from_now_on() {
+    let gateway = gateway().prepare();
+    let org = gateway.org("acme", &ENOUGH);
+    let (user, service) =
+        (gateway.user(&org, "member", "mcps:read"), gateway.service(&org, "mcps:read"));
+
+    let changed = gateway.admin(&["principal", "set-role", &user.id, "--role", "auditor"]);
+
+    assert_eq!(changed["role"], "auditor");
+    for (command, wanted) in [
+        (&["principal", "set-role", &user.id][..], "--role"),
+        (&["principal", "set-role", &user.id, "--role", "admin", "--scopes", "admin"], "scopes"),
+        (&["principal", "set-role", &service.id, "--role", "admin"], "--scopes"),
+        (&["principal", "set-role", &service.id], "--scopes"),
+        (&["principal", "disable", "usr_01M7W9Y2TK0000000000000000"], "no principal"),
+        (&["org", "disable", "nobody"], "no org"),
+        (&["principal", "create", "member", "--org", "acme"], "already"),
+    ] {
+        let (code, told) = failure(&gateway, command).await;
+        assert_eq!(code, 1, "{command:?}: {told}");
+        assert!(told.contains(wanted), "{command:?}: {told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_shell_does_to_orgs_and_people_is_in_the_log() {
+    let mut gateway = gateway().prepare();
+    let org = gateway.org("acme", &ENOUGH);
+    let admin = gateway.user(&org, "admin", ALL_SCOPES);
+    let other = gateway.user(&org, "member", "mcps:read");
+
+    gateway.admin(&["principal", "disable", &other.id]);
+    gateway.admin(&["org", "set-plan", "acme", "--plan", "pro"]);
+    gateway.start();
+    let events = gateway.get(&admin, "/v1/audit/events?type=org.changed,principal.changed").await;
+
+    let told: Vec<(&str, &str)> = items(&events)
+        .iter()
+        .map(|event| (event["type"].as_str().unwrap(), event["target"]["id"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("org.changed", org.as_str()),
+            ("principal.changed", &other.id),
+            ("principal.changed", &other.id),
+            ("principal.changed", &admin.id),
+            ("org.changed", &org),
+        ]
+    );
+    assert!(items(&events).iter().all(|event| event["actor"]["auth"]["method"] == "operator"));
 }

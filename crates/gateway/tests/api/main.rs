@@ -15,9 +15,11 @@ mod health;
 mod http;
 mod limits;
 mod metrics;
+mod policy_commands;
 mod quickstart;
 mod real_servers;
 mod shutdown;
+mod trust;
 mod v1;
 
 use portcullis_testkit::Builder;

@@ -42,6 +42,13 @@ impl Dialect for PgConnection {
         Ok(())
     }
 
+    async fn lock_tokens(&mut self, org_id: &str) -> Result<(), sqlx::Error> {
+        // Weak enough for rows that refer to the org to be inserted beside it.
+        let lock = "SELECT 1 FROM orgs WHERE id = $1 FOR NO KEY UPDATE";
+        sqlx::query(lock).bind(org_id).execute(&mut *self).await?;
+        Ok(())
+    }
+
     async fn insert_intents(&mut self, node: &str, rows: &[&NewIntent]) -> Result<(), sqlx::Error> {
         let insert = "INSERT INTO audit_intents (id, org_id, node, opened_at, record) \
                       SELECT id, org_id, $3, opened_at, record \

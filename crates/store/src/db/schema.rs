@@ -22,7 +22,11 @@ macro_rules! migration {
     };
 }
 
-const MIGRATIONS: &[Migration] = &[migration!(1, "0001_initial")];
+const MIGRATIONS: &[Migration] = &[
+    migration!(1, "0001_initial"),
+    migration!(2, "0002_identity"),
+    migration!(3, "0003_policy_versions"),
+];
 
 /// Holds off other nodes that start at the same moment; any number no one else uses.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(5785245101)";

@@ -40,6 +40,11 @@ impl Dialect for SqliteConnection {
         Ok(())
     }
 
+    async fn lock_tokens(&mut self, _: &str) -> Result<(), sqlx::Error> {
+        // One writes at a time, tokens or anything else.
+        Ok(())
+    }
+
     async fn insert_intents(&mut self, node: &str, rows: &[&NewIntent]) -> Result<(), sqlx::Error> {
         for rows in portions(rows) {
             let mut insert = sqlx::query(INTENTS.sql(rows.len()));

@@ -76,6 +76,11 @@ impl Database {
         }
     }
 
+    /// Whether it is the one that needs no server.
+    pub(crate) fn is_sqlite(&self) -> bool {
+        matches!(self.place, Place::File(_))
+    }
+
     /// Runs one statement past the store.
     pub(crate) async fn execute(&self, statement: &'static str) {
         match &self.place {

@@ -49,7 +49,9 @@ struct Filled(u32);
 
 impl Random for Filled {
     fn fill(&self, bytes: &mut [u8]) {
-        for (byte, seed) in bytes.iter_mut().zip(self.0.to_be_bytes().into_iter().cycle()) {
+        // Base 16, for bytes that differ may stand for the same letter of a token.
+        let digits = format!("{:08x}", self.0).into_bytes();
+        for (byte, seed) in bytes.iter_mut().zip(digits.into_iter().cycle()) {
             *byte = seed;
         }
     }
@@ -97,6 +99,7 @@ pub(crate) fn token(org_id: OrgId, principal_id: PrincipalId, n: u32) -> TokenRe
         via: None,
         grant_id: id::<GrantId>("grn", n),
         parent_id: None,
+        via_token_id: None,
         scopes: ScopeSet::ALL,
         label: None,
         method: AuthMethod::Operator,
@@ -105,6 +108,7 @@ pub(crate) fn token(org_id: OrgId, principal_id: PrincipalId, n: u32) -> TokenRe
         revoked_at: None,
         last_used_at: None,
         allowed_cidrs: None,
+        exchange_only: false,
     }
 }
 

@@ -7,6 +7,8 @@ mod http;
 #[cfg(test)]
 mod http_eras;
 #[cfg(test)]
+mod jwks;
+#[cfg(test)]
 mod sample;
 #[cfg(test)]
 mod stdio;

@@ -81,9 +81,9 @@ fn cleared(name: &str, arguments: Value) -> Cleared<ToolCall> {
     let file = PolicyFile { path: "all.cedar".to_owned(), text };
     let set = PolicySet::load(vec![file], &catalogue, &[], Timestamp::default()).unwrap();
     let engine = Engine::new(&Settings::default()).unwrap();
-    let (caller, time) = (caller(), Timestamp::default());
-    let principal = Principal::of(&caller);
-    let asker = Asker { caller: &caller, principal: &principal, time, source_ip: None };
+    let time = Timestamp::default();
+    let principal = Principal::of(&caller());
+    let asker = Asker { principal: &principal, time, source_ip: None };
     let call = ToolCall::new(tool, arguments, 0).unwrap();
     let scanned = call.scan(&engine, &FingerprintKey::new([7; 32])).unwrap();
     scanned.decide(&set, &engine, asker).unwrap().fulfil(&engine, &Unlimited).unwrap()

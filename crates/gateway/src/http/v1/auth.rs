@@ -1,5 +1,9 @@
 //! `/v1/auth`: tokens.
 
+pub(crate) mod exchange;
+mod granted;
+pub(crate) mod refresh;
+
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
@@ -7,11 +11,11 @@ use portcullis_core::{id::TokenId, refusal::Refusal};
 use serde_json::json;
 
 use super::shapes::{ErrorAnswer, One};
-use crate::http::{Gateway, answer::Answer, caller::Known, query::Query};
+use crate::http::{Gateway, answer::Answer, caller::Holder, query::Query};
 
 /// Revokes the Bearer's own token, or another one, with everything that descends from it.
 ///
-/// Takes effect on this node before the answer leaves, everywhere within 5 seconds.
+/// The Bearer may be of any kind, also a refresh token. Takes effect on this node before the answer leaves, everywhere within 5 seconds.
 #[utoipa::path(
     delete, path = "/v1/auth/token", tag = "auth",
     params(("token_id" = Option<String>, Query, description = "revoke this one instead: own \
@@ -23,7 +27,7 @@ use crate::http::{Gateway, answer::Answer, caller::Known, query::Query};
     )
 )]
 pub(crate) async fn revoke(
-    Known(ctx): Known,
+    Holder(ctx): Holder,
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
 ) -> Result<Answer, Answer> {
@@ -32,7 +36,7 @@ pub(crate) async fn revoke(
     let token_id: Option<TokenId> = asked
         .map(|text| text.parse().map_err(|_| Refusal::not_found("token", text)))
         .transpose()?;
-    let (token_id, descendants) = gateway.app.revoke_token(&ctx, token_id).await?;
+    let (token_id, descendants) = gateway.app.revoke_token(ctx, token_id).await?;
     Ok(Answer::Data(json!({
         "revoked": true,
         "token_id": token_id,

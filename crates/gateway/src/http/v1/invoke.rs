@@ -8,7 +8,7 @@ use axum::{
     http::HeaderMap,
 };
 use portcullis_app::{Invocation, View};
-use portcullis_core::refusal::{Refusal, Violation};
+use portcullis_core::refusal::Refusal;
 use serde_json::Value;
 
 use super::{
@@ -83,19 +83,9 @@ async fn input(headers: &HeaderMap, body: Body, time: Duration) -> Result<(Value
     body::only(&members, &["input"])?;
     match members.remove("input") {
         Some(input @ Value::Object(_)) => Ok((input, size)),
-        None => Err(wrong_input("is required; send `{}` for no arguments")),
+        None => Err(body::wrong_member("input", "is required; send `{}` for no arguments")),
         Some(
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
-        ) => Err(wrong_input("has to be an object")),
-    }
-}
-
-fn wrong_input(problem: &str) -> Refusal {
-    let violation =
-        Violation { path: "/input".to_owned(), keyword: None, message: problem.to_owned() };
-    Refusal::InvalidRequest {
-        message: format!("The member `input` {problem}."),
-        parameter: None,
-        violations: vec![violation],
+        ) => Err(body::wrong_member("input", "has to be an object")),
     }
 }

@@ -58,7 +58,8 @@ pub(crate) async fn list(
     let (set, found, more) = gateway.app.policies(&ctx, &wanted)?;
     let records: Vec<_> = found.iter().filter_map(|index| set.records().get(*index)).collect();
     let end = records.last().filter(|_| more).map(|record| &*record.id);
-    let items: Vec<Value> = records.iter().map(|record| json!(record)).collect();
+    let items: Vec<Value> =
+        records.iter().map(|record| with_stats(&gateway, &record.id, json!(record))).collect();
     let data = json!({ "items": items, "policy_set": policy_set(&gateway, &set) });
     Ok(list.answer(data, end))
 }
@@ -86,15 +87,29 @@ pub(crate) async fn get(
     ctx.require(Scope::PoliciesRead)?;
     let query = Query::parse(raw.as_deref(), &["version"])?;
     let id = segment(path);
-    let (set, index) = gateway.app.policy(&ctx, &id)?;
-    let record = set.records().get(index).ok_or(Refusal::Internal)?;
-    // Earlier versions are not kept yet: only the one in force can be read.
-    match query.text("version") {
-        Some(version) if record.version.as_deref() != Some(version) => {
-            Err(Refusal::not_found("policy version", version).into())
+    let found = gateway.app.policy(&ctx, &id);
+    let wanted = query.text("version");
+    if let Ok((set, index)) = &found {
+        let record = set.records().get(*index).ok_or(Refusal::Internal)?;
+        if wanted.is_none_or(|version| record.version.as_deref() == Some(version)) {
+            return Ok(Answer::Data(with_stats(&gateway, &id, json!(record.full()))));
         }
-        Some(_) | None => Ok(Answer::Data(json!(record.full()))),
     }
+    // A policy that is gone can still be read in the version that an event points at.
+    match (wanted, found) {
+        (Some(version), _) => {
+            Ok(Answer::Data(gateway.app.policy_version(&ctx, &id, version).await?))
+        }
+        (None, found) => Err(found.err().unwrap_or(Refusal::Internal).into()),
+    }
+}
+
+/// The record with what became of the policy since this node runs.
+fn with_stats(gateway: &Gateway, id: &str, mut record: Value) -> Value {
+    if let Value::Object(members) = &mut record {
+        members.insert("stats".to_owned(), json!(gateway.app.policy_stats(id)));
+    }
+    record
 }
 
 fn policy_set(gateway: &Gateway, set: &PolicySet) -> Value {

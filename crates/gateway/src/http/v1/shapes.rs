@@ -90,6 +90,35 @@ pub(crate) struct InvokeRequest {
     input: Value,
 }
 
+/// The body of a simulation: `requests`, or one call with `tool`, or `replay`.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the body is parsed strictly by the app")]
+pub(crate) struct SimulateRequest {
+    /// Hypothetical calls: `{id?, principal?, agent?, tool, input, phase?, output?, context?, dlp?,
+    /// expect?}`; at most 1,000.
+    #[schema(value_type = Option<Vec<Object>>)]
+    requests: Option<Value>,
+    /// One call instead of `requests`: the tool's id.
+    tool: Option<String>,
+    /// One call instead of `requests`: its arguments.
+    #[schema(value_type = Option<Object>)]
+    input: Option<Value>,
+    /// One call instead of `requests`: who calls; asking as somebody else needs `admin`.
+    #[schema(value_type = Option<Object>)]
+    principal: Option<Value>,
+    /// Recorded calls: `{from?, to?, filter?, event_ids?, sample?, limit?, cursor?}`.
+    #[schema(value_type = Option<Object>)]
+    replay: Option<Value>,
+    /// The policies to ask: `{base?, upsert?, remove?, set_status?}`; those in force by default.
+    #[schema(value_type = Option<Object>)]
+    policies: Option<Value>,
+    /// What to compare with: `live`, `sha256:…` or, of a replay, `recorded`.
+    baseline: Option<String>,
+    /// `{explain?, include_shadow?, changed_only?, group?, max_changes?, timeout_ms?}`.
+    #[schema(value_type = Option<Object>)]
+    options: Option<Value>,
+}
+
 /// Any answer that is not a result.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the answers that `answer.rs` writes")]

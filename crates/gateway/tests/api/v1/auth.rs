@@ -1,5 +1,10 @@
 //! `DELETE /v1/auth/token`, and who every other route lets in.
 
+mod delegation;
+mod exchange;
+mod refresh;
+mod trusting;
+
 use std::fmt::Write as _;
 
 use portcullis_core::{
@@ -47,6 +52,7 @@ async fn plant(
         via: None,
         grant_id: format!("grn_{id}").parse::<GrantId>().unwrap(),
         parent_id: None,
+        via_token_id: None,
         scopes: "mcps:read".parse::<ScopeSet>().unwrap(),
         label: None,
         method: AuthMethod::Operator,
@@ -55,6 +61,7 @@ async fn plant(
         revoked_at: None,
         last_used_at: None,
         allowed_cidrs: None,
+        exchange_only: false,
     };
     change(&mut record);
     let token = Token::generate(record.kind, &Filled(number));
@@ -84,30 +91,43 @@ fn status(answer: &Answer) -> (u16, &str) {
     (answer.status.as_u16(), answer.code())
 }
 
-/// Every route that needs a token, with the scope it asks for.
-fn routes() -> Vec<(Method, String, Option<&'static str>)> {
+/// Every route as the OpenAPI document has it.
+fn templates() -> Vec<(Method, String)> {
     let document: Value = serde_json::from_str(&gateway().prepare().run(&["openapi"])).unwrap();
     let mut found = Vec::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
         for (method, operation) in operations.as_object().unwrap() {
-            let method: Method = method.to_uppercase().parse().unwrap();
-            let scope = match (method.as_str(), path.as_str()) {
-                ("GET", "/healthz" | "/readyz" | "/openapi.json") => {
-                    assert_eq!(operation["security"], json!([{}]), "{path}");
-                    continue;
-                }
-                ("GET", "/v1/mcps" | "/v1/mcps/{id}") => Some("mcps:read"),
-                ("POST", "/v1/mcps/{id}/invoke") => Some("mcps:invoke"),
-                ("GET", "/v1/providers" | "/v1/providers/{id}") => Some("providers:read"),
-                ("GET", "/v1/policies" | "/v1/policies/{id}") => Some("policies:read"),
-                ("GET", "/v1/audit/events" | "/v1/audit/events/{id}")
-                | ("DELETE", "/v1/auth/token") => None,
-                other => panic!("say which scope {other:?} needs"),
-            };
-            found.push((method, path.replace("{id}", "sample:create_note"), scope));
+            let open = matches!(path.as_str(), "/healthz" | "/readyz" | "/openapi.json");
+            assert_eq!(operation["security"] == json!([{}]), open, "{path}");
+            if !open {
+                found.push((method.to_uppercase().parse().unwrap(), path.clone()));
+            }
         }
     }
     found
+}
+
+/// Every route that needs a token, with the scope it asks for.
+fn routes() -> Vec<(Method, String, Option<&'static str>)> {
+    let scope = |method: &Method, path: &str| match (method.as_str(), path) {
+        ("GET", "/v1/mcps" | "/v1/mcps/{id}") => Some("mcps:read"),
+        ("POST", "/v1/mcps/{id}/invoke") => Some("mcps:invoke"),
+        ("GET", "/v1/providers" | "/v1/providers/{id}") => Some("providers:read"),
+        ("GET", "/v1/policies" | "/v1/policies/{id}") | ("POST", "/v1/policies/simulate") => {
+            Some("policies:read")
+        }
+        ("GET", "/v1/audit/events" | "/v1/audit/events/{id}")
+        | ("DELETE", "/v1/auth/token")
+        // There the Bearer is the credential itself.
+        | ("POST", "/v1/auth/token" | "/v1/auth/refresh") => None,
+        other => panic!("say which scope {other:?} needs"),
+    };
+    let all = templates().into_iter();
+    all.map(|(method, path)| {
+        let needs = scope(&method, &path);
+        (method, path.replace("{id}", "sample:create_note"), needs)
+    })
+    .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,6 +161,10 @@ async fn no_route_lets_a_stranger_in() {
     ];
     for (method, path, _) in routes() {
         for (number, (code, bearer)) in cases.iter().enumerate() {
+            // Whoever holds a token of any kind may end it.
+            if method == Method::DELETE && *bearer == Some(&refresh.token) {
+                continue;
+            }
             // Each from a source of its own, lest the source's limit be what says no.
             let source = format!("198.51.100.{number}");
             let mut request = gateway.request(method.clone(), &path);
@@ -150,10 +174,60 @@ async fn no_route_lets_a_stranger_in() {
             }
             let answer = gateway.send(request).await;
             let what = format!("{method} {path}, case {number}");
-            assert_eq!(status(&answer), (401, *code), "{what}");
+            // Where only refresh tokens are taken, the others are all of the wrong kind.
+            let kind = path == "/v1/auth/refresh" && bearer.is_some();
+            let code = if kind { "invalid_token" } else { code };
+            assert_eq!(status(&answer), (401, code), "{what}");
             assert_framed(&answer, &what);
             assert!(!answer.text.contains("sample"), "{what}: {}", answer.text);
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_route_shows_or_touches_what_is_another_orgs() {
+    let mut gateway = gateway().prepare();
+    let orgs = ["acme", "other"].map(|name| gateway.org(name, &ENOUGH));
+    let binary = env!("CARGO_BIN_EXE_portcullis");
+    let provider = format!(
+        "[[providers]]\nslug = \"sample\"\ncommand = [\"{binary}\", \"sample-mcp\"]\norg = \"{}\"",
+        orgs[1]
+    );
+    trusting::append(&gateway, &provider);
+    gateway.start();
+    let [ours, theirs] = orgs.map(|org| gateway.user(&org, "admin", ALL_SCOPES));
+    until(|| gateway.get(&theirs, "/v1/mcps"), |answer| !items(answer).is_empty()).await;
+    let theirs_now = gateway.get(&theirs, "/v1/providers").await;
+    let provider = items(&theirs_now)[0]["id"].as_str().unwrap().to_owned();
+    let events = gateway.get(&theirs, "/v1/audit/events").await;
+    let event = items(&events)[0]["id"].as_str().unwrap().to_owned();
+    let token = second(&gateway, &theirs, &[]);
+
+    for (method, template) in templates() {
+        let id = match template.as_str() {
+            "/v1/mcps/{id}" | "/v1/mcps/{id}/invoke" => "sample:list_items",
+            "/v1/providers/{id}" => &provider,
+            "/v1/audit/events/{id}" => &event,
+            // The policies are the installation's, not an org's.
+            "/v1/policies/{id}" => continue,
+            "/v1/auth/token" if method == Method::DELETE => &token.token_id,
+            path if path.contains('{') => panic!("say what is another org's at {path}"),
+            _ => continue,
+        };
+        let path = match template.split_once("{id}") {
+            Some((before, after)) => format!("{before}{id}{after}"),
+            None => format!("{template}?token_id={id}"),
+        };
+        let ask = |who: &Principal| {
+            let request = gateway.request(method.clone(), &path).bearer_auth(&who.token);
+            let body = if method == Method::POST { "{\"input\": {}}" } else { "" };
+            gateway.send(request.header("content-type", "application/json").body(body))
+        };
+
+        let answer = ask(&ours).await;
+
+        assert_eq!(status(&answer), (404, "not_found"), "{method} {path}: {}", answer.text);
+        assert_eq!(ask(&theirs).await.status, 200, "{method} {path}");
     }
 }
 

@@ -179,7 +179,16 @@ async fn a_list_has_neither_payloads_nor_salts_and_its_events_follow_each_other(
     let mut types = members(&list, "type");
     types.sort_unstable();
     types.dedup();
-    assert_eq!(types, ["mcp.invocation", "provider.connected", "token.issued"]);
+    assert_eq!(
+        types,
+        [
+            "mcp.invocation",
+            "org.changed",
+            "principal.changed",
+            "provider.connected",
+            "token.issued"
+        ]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

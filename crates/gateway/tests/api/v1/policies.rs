@@ -153,7 +153,9 @@ async fn an_edit_is_in_force_soon_and_a_broken_one_leaves_the_last_good_set() {
     let before = set(&gateway, &who).await;
     assert_eq!(note(&gateway, &who).await, "403 no-notes");
 
-    write(&gateway, "@id(\"fine\")\npermit (principal, action, resource);\n");
+    let fine = "@id(\"fine\")\npermit (principal, action, resource);\n";
+    let off = "@id(\"off\") @mode(\"disabled\")\npermit (principal, action, resource);\n";
+    write(&gateway, &format!("{fine}{off}"));
     until(|| set(&gateway, &who), |it| members(it, "id").contains(&"fine")).await;
     assert_eq!(note(&gateway, &who).await, "200 fine");
 
@@ -190,11 +192,18 @@ async fn an_edit_is_in_force_soon_and_a_broken_one_leaves_the_last_good_set() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_any_policy_every_call_is_denied() {
+async fn an_emptied_folder_is_taken_only_when_it_is_meant_and_then_denies_every_call() {
     let gateway = gateway().sample().policies(POLICIES).start();
     let who = everybody(&gateway);
 
     fs::remove_file(gateway.folder().join("policies/test.cedar")).unwrap();
+    let status = "/data/policy_set/last_reload/status";
+    let refused = until(|| set(&gateway, &who), |it| it.at(status) == "failed").await;
+    let error = refused.at("/data/policy_set/last_reload/errors/0");
+    assert_eq!(error["code"], "too_few_policies", "{error}");
+    assert_eq!(note(&gateway, &who).await, "403 no-notes", "the last good set stays");
+
+    gateway.hang_up();
     until(|| set(&gateway, &who), |it| members(it, "id") == BUILTINS).await;
 
     assert_eq!(note(&gateway, &who).await, "403 default-deny");

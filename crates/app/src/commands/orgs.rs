@@ -1,0 +1,63 @@
+//! What the shell does with orgs.
+
+use portcullis_core::{audit::EventType, id::OrgId, principal::Plan};
+use portcullis_store::{Org, StoreError};
+
+use super::{Shell, ShellError, named};
+
+impl Shell {
+    /// Makes an org.
+    pub async fn create_org(&self, name: &str, plan: Plan) -> Result<Org, ShellError> {
+        named(name)?;
+        let org = Org {
+            id: OrgId::new(self.ids()),
+            name: name.to_owned(),
+            plan,
+            created_at: self.clock.now(),
+            disabled_at: None,
+        };
+        match self.store.create_org(&org).await {
+            Ok(()) => {
+                self.tell(EventType::OrgChanged, org.id, "org", org.id).await?;
+                Ok(org)
+            }
+            Err(StoreError::Conflict(_)) => Err(ShellError::Taken(name.to_owned())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Every org.
+    pub async fn orgs(&self) -> Result<Vec<Org>, ShellError> {
+        Ok(self.store.list_orgs().await?)
+    }
+
+    /// The org with this id or name.
+    pub async fn org(&self, id_or_name: &str) -> Result<Org, ShellError> {
+        let found = match id_or_name.parse::<OrgId>() {
+            Ok(id) => self.store.find_org(id).await?,
+            Err(_) => self.store.find_org_by_name(id_or_name).await?,
+        };
+        found.ok_or_else(|| ShellError::NoOrg(id_or_name.to_owned()))
+    }
+
+    /// Changes an org's plan; running nodes follow within 5 seconds.
+    pub async fn set_plan(&self, org: &Org, plan: Plan) -> Result<(), ShellError> {
+        self.tell(EventType::OrgChanged, org.id, "org", org.id).await?;
+        self.store.set_plan(org.id, plan).await?;
+        Ok(())
+    }
+
+    /// From now on none of the org's tokens is accepted; running nodes follow within 5 seconds.
+    pub async fn disable_org(&self, org: &Org) -> Result<(), ShellError> {
+        self.tell(EventType::OrgChanged, org.id, "org", org.id).await?;
+        self.store.disable_org(org.id, self.clock.now()).await?;
+        Ok(())
+    }
+
+    /// The org's tokens are accepted again, those that have not ended meanwhile.
+    pub async fn enable_org(&self, org: &Org) -> Result<(), ShellError> {
+        self.tell(EventType::OrgChanged, org.id, "org", org.id).await?;
+        self.store.enable_org(org.id).await?;
+        Ok(())
+    }
+}

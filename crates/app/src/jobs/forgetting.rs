@@ -1,0 +1,18 @@
+//! Removes what is worth nothing any more: JWTs that have expired, pairs that may not be asked
+//! for again. Whoever comes too early or too late changes no answer.
+
+use std::time::Duration;
+
+use crate::{App, store_failed};
+
+pub(super) const EVERY: Duration = Duration::from_mins(1);
+
+pub(super) async fn forget(app: &App) {
+    let now = app.clock.now();
+    if let Err(error) = app.store.forget_assertions(now).await {
+        store_failed(&error);
+    }
+    if let Err(error) = app.store.forget_sealed_pairs(now).await {
+        store_failed(&error);
+    }
+}

@@ -1,0 +1,72 @@
+//! Reading the policy folder.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use portcullis_core::policy::{FACTS_FILE, PolicyFile};
+
+/// The largest policy file that is read, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+/// The most policy files that are read.
+const MAX_FILES: usize = 10_000;
+const MAX_DEPTH: usize = 16;
+
+/// The folder of `*.cedar` files.
+#[derive(Debug, Clone)]
+pub struct PolicyFolder(PathBuf);
+
+impl PolicyFolder {
+    /// The folder at `path`.
+    #[must_use]
+    pub const fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Reads every `*.cedar` file below the folder and the file of facts in it, in the order of
+    /// their paths.
+    pub fn read(&self) -> io::Result<Vec<PolicyFile>> {
+        let mut files = Vec::new();
+        self.collect(&self.0, MAX_DEPTH, &mut files)?;
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(files)
+    }
+
+    /// Policies, wherever they are, and the one file of facts.
+    fn is_read(&self, path: &Path) -> bool {
+        path.extension().is_some_and(|extension| extension == "cedar")
+            || path == self.0.join(FACTS_FILE)
+    }
+
+    fn collect(&self, folder: &Path, depth: usize, files: &mut Vec<PolicyFile>) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let hidden =
+                path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+            // Before anything else: an editor's lock file is a link that leads nowhere.
+            if hidden {
+                continue;
+            }
+            let kind = fs::metadata(&path)?;
+            if kind.is_dir() && depth > 0 {
+                self.collect(&path, depth - 1, files)?;
+            } else if self.is_read(&path) {
+                if kind.len() > MAX_FILE || files.len() >= MAX_FILES {
+                    let message = format!("`{}` is over the limits", path.display());
+                    return Err(io::Error::other(message));
+                }
+                let name = path.strip_prefix(&self.0).unwrap_or(&path);
+                let text = fs::read_to_string(&path)?;
+                files.push(PolicyFile { path: name.to_string_lossy().into_owned(), text });
+            }
+        }
+        Ok(())
+    }
+}

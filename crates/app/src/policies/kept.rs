@@ -1,0 +1,74 @@
+//! Every set that was in force, kept by its digest, so that what an event points at can be read.
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    policy::{FACTS_FILE, PolicyFile, PolicySet},
+    principal::Scope,
+    refusal::Refusal,
+};
+use portcullis_store::{NewPolicySet, PolicyVersion};
+use serde_json::{Value, json};
+
+use crate::{App, Ctx, store_failed};
+
+impl App {
+    /// Keeps the set in the store. Runs beside: until it is done, the set is in the folder.
+    pub(crate) fn keep_set(self: &Arc<Self>, set: &Arc<PolicySet>, files: &[PolicyFile]) {
+        let (app, set) = (Arc::clone(self), Arc::clone(set));
+        let facts = files.iter().find(|file| file.path == FACTS_FILE);
+        let files = json!({ FACTS_FILE: facts.map(|file| &file.text) }).to_string();
+        self.tasks.spawn(async move {
+            let policies: Vec<PolicyVersion> =
+                set.records().iter().filter_map(version_of).collect();
+            let members = policies.iter().map(|kept| (kept.id.as_str(), kept.version.as_str()));
+            let members = members.collect();
+            let kept = NewPolicySet { version: set.version(), members, files };
+            if let Err(error) = app.store.keep_policy_set(&kept, &policies, app.clock.now()).await {
+                store_failed(&error);
+            }
+        });
+    }
+
+    /// The record of a policy in an earlier version, as it was when it was in force.
+    pub async fn policy_version(
+        &self,
+        ctx: &Ctx,
+        id: &str,
+        version: &str,
+    ) -> Result<Value, Refusal> {
+        ctx.require(Scope::PoliciesRead)?;
+        let unknown = || Refusal::not_found("policy version", version);
+        let found = self.store.find_policy_version(id, version).await;
+        let record = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
+        serde_json::from_str(&record).map_err(|_| unknown())
+    }
+
+    /// The files of a set that was once in force, each policy in one of its own.
+    pub(crate) async fn kept_files(
+        &self,
+        version: &str,
+    ) -> Result<Option<Vec<PolicyFile>>, Refusal> {
+        let found = self.store.find_policy_set(version).await;
+        let Some(set) = found.map_err(|error| store_failed(&error))? else { return Ok(None) };
+        let file = |record: &String| {
+            let record: Value = serde_json::from_str(record).ok()?;
+            let text = record.get("source")?.as_str()?.to_owned();
+            let path = record.pointer("/origin/path").and_then(Value::as_str).unwrap_or("kept");
+            Some(PolicyFile { path: path.to_owned(), text })
+        };
+        let others: Value = serde_json::from_str(&set.files).unwrap_or_default();
+        let facts = others.get(FACTS_FILE).and_then(Value::as_str);
+        let facts =
+            facts.map(|text| PolicyFile { path: FACTS_FILE.to_owned(), text: text.to_owned() });
+        Ok(set.records.iter().map(file).chain(facts.map(Some)).collect())
+    }
+}
+
+fn version_of(record: &portcullis_core::policy::PolicyRecord) -> Option<PolicyVersion> {
+    Some(PolicyVersion {
+        id: record.id.to_string(),
+        version: record.version.as_deref()?.to_owned(),
+        record: json!(record.full()).to_string(),
+    })
+}

@@ -1,0 +1,232 @@
+//! Loading the folder anew: all of it or nothing, and never less by accident.
+
+use std::sync::{Arc, PoisonError};
+
+use portcullis_core::{
+    clock::Timestamp,
+    dlp::{Detector, Engine},
+    policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
+};
+
+use super::{PolicyFolder, Reload};
+use crate::{App, counting};
+
+/// Who asks for a reload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reloading {
+    /// The folder changed. A set that lost more than half of its policies is not taken: an
+    /// emptied mount is not a decision.
+    Noticed,
+    /// The operator asked for it: what the folder holds is meant.
+    Ordered,
+}
+
+/// What changed between two sets, by the names of policies.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SetChange {
+    /// New ones.
+    pub added: Vec<Arc<str>>,
+    /// Those in another version.
+    pub changed: Vec<Arc<str>>,
+    /// Those that are gone.
+    pub removed: Vec<Arc<str>>,
+}
+
+impl SetChange {
+    /// What has to be done to `before` to get `after`.
+    #[must_use]
+    pub fn between(before: &PolicySet, after: &PolicySet) -> Self {
+        let mut change = Self::default();
+        for record in after.records() {
+            match before.find(&record.id) {
+                None => change.added.push(Arc::clone(&record.id)),
+                Some(earlier) if earlier.version != record.version => {
+                    change.changed.push(Arc::clone(&record.id));
+                }
+                Some(_) => {}
+            }
+        }
+        let gone = before.records().iter().filter(|record| after.find(&record.id).is_none());
+        change.removed = gone.map(|record| Arc::clone(&record.id)).collect();
+        change
+    }
+}
+
+/// Reads and loads a folder.
+pub(crate) fn load(
+    folder: &PolicyFolder,
+    was: Option<&PolicySet>,
+    catalogue: &Catalogue,
+    now: Timestamp,
+) -> Result<(PolicySet, Vec<PolicyFile>), Vec<PolicyError>> {
+    let files = folder
+        .read()
+        .map_err(|error| vec![PolicyError::unreadable(&folder.path().to_string_lossy(), &error)])?;
+    let set = match was {
+        Some(was) => reloaded(was, files.clone(), catalogue, now)?,
+        None => load_files(files.clone(), catalogue, now)?,
+    };
+    Ok((set, files))
+}
+
+/// Loads files and takes from another set what is the same.
+pub(crate) fn reloaded(
+    was: &PolicySet,
+    files: Vec<PolicyFile>,
+    catalogue: &Catalogue,
+    now: Timestamp,
+) -> Result<PolicySet, Vec<PolicyError>> {
+    was.reload(files, catalogue, &detectors(), now)
+}
+
+fn detectors() -> Vec<&'static str> {
+    Engine::known_detectors().map(Detector::name).collect()
+}
+
+pub(crate) fn load_files(
+    files: Vec<PolicyFile>,
+    catalogue: &Catalogue,
+    now: Timestamp,
+) -> Result<PolicySet, Vec<PolicyError>> {
+    PolicySet::load(files, catalogue, &detectors(), now)
+}
+
+fn policies_of(set: &PolicySet) -> usize {
+    set.records().iter().filter(|record| !record.builtin).count()
+}
+
+/// Says no to a set that is less than half of the one in force.
+fn guard(current: &PolicySet, next: &PolicySet, folder: &PolicyFolder) -> Result<(), PolicyError> {
+    let (before, after) = (policies_of(current), policies_of(next));
+    if after * 2 >= before {
+        return Ok(());
+    }
+    Err(PolicyError {
+        path: folder.path().to_string_lossy().into_owned(),
+        line: 1,
+        column: 1,
+        code: "too_few_policies",
+        policy: None,
+        message: format!(
+            "only {after} of {before} policies are left; if that is meant, run \
+             `portcullis policy reload` or send SIGHUP"
+        ),
+    })
+}
+
+impl App {
+    /// Loads the folder anew, off the threads that serve requests. On any error the set in force
+    /// stays, and the errors are kept to be shown.
+    pub async fn reload_policies(
+        self: &Arc<Self>,
+        reloading: Reloading,
+    ) -> Result<(), Vec<PolicyError>> {
+        let app = Arc::clone(self);
+        let reloaded = tokio::task::spawn_blocking(move || app.reload_now(reloading)).await;
+        reloaded.unwrap_or_else(|_| {
+            tracing::error!("loading the policies ended in a panic; the last good set stays");
+            Ok(())
+        })
+    }
+
+    fn reload_now(self: &Arc<Self>, reloading: Reloading) -> Result<(), Vec<PolicyError>> {
+        let now = self.clock.now();
+        let policies = &self.policies;
+        // Held while loading: a catalogue that changes meanwhile is bound after this, not lost.
+        let _one_at_a_time = policies.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let loaded = load(&policies.folder, Some(&policies.current()), &self.catalogue(), now);
+        let taken = loaded.and_then(|(set, files)| {
+            let current = policies.current.load_full();
+            match reloading {
+                Reloading::Noticed => {
+                    guard(&current, &set, &policies.folder).map_err(|error| vec![error])?;
+                }
+                Reloading::Ordered => {}
+            }
+            self.take_set(&current, set, &files);
+            Ok(())
+        });
+        let errors = taken.as_ref().err().cloned().unwrap_or_default();
+        if !errors.is_empty() {
+            self.reload_failed(&errors);
+        }
+        policies.last_reload.store(Arc::new(Reload { at: now, errors }));
+        taken
+    }
+
+    fn take_set(self: &Arc<Self>, current: &PolicySet, set: PolicySet, files: &[PolicyFile]) {
+        let set = Arc::new(set);
+        let policies = &self.policies;
+        policies.tallies.fit(&set);
+        policies.current.store(Arc::clone(&set));
+        if set.version() == current.version() {
+            return;
+        }
+        tracing::info!(version = set.version(), "another policy set is in force");
+        self.keep_last_good(files);
+        self.keep_set(&set, files);
+        self.policy_set_changed(&set, current);
+    }
+
+    /// Keeps the files for a start with a broken folder. That they cannot be kept stops nothing.
+    pub(crate) fn keep_last_good(&self, files: &[PolicyFile]) {
+        if let Err(error) = self.policies.last_good.keep(files) {
+            tracing::error!(%error, "the last good policies cannot be kept for a later start");
+        }
+    }
+
+    fn reload_failed(self: &Arc<Self>, errors: &[PolicyError]) {
+        for error in errors {
+            tracing::error!(%error, "the policy folder cannot be loaded; the last good set stays");
+        }
+        counting::reload_failed();
+        let known = self.policies.last_reload.load();
+        // A folder that stays broken is told once, however often its files are touched.
+        if known.errors != errors {
+            self.policy_reload_failed(errors);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(text: &str) -> PolicySet {
+        let file = PolicyFile { path: "test.cedar".to_owned(), text: text.to_owned() };
+        load_files(vec![file], &Catalogue::default(), Timestamp::default()).unwrap()
+    }
+
+    fn permits(count: usize) -> PolicySet {
+        let policy = |n| format!("@id(\"p{n}\") permit (principal, action, resource);\n");
+        set(&(0..count).map(policy).collect::<String>())
+    }
+
+    #[test]
+    fn a_set_that_lost_more_than_half_is_not_taken() {
+        let folder = PolicyFolder::new("policies".into());
+        for (before, after, taken) in
+            [(0, 0, true), (1, 0, false), (2, 1, true), (3, 1, false), (10, 5, true), (5, 9, true)]
+        {
+            let said = guard(&permits(before), &permits(after), &folder);
+
+            assert_eq!(said.is_ok(), taken, "{before} to {after}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn a_change_names_what_came_what_went_and_what_is_another() {
+        let before = set("@id(\"a\") permit (principal, action, resource);
+            @id(\"b\") permit (principal, action, resource);
+            @id(\"c\") permit (principal, action, resource);");
+        let after = set("@id(\"a\") permit   (principal, action, resource); // as it was
+            @id(\"b\") forbid (principal, action, resource);
+            @id(\"d\") permit (principal, action, resource);");
+
+        let change = SetChange::between(&before, &after);
+
+        assert_eq!(change.added, ["d".into()]);
+        assert_eq!(change.changed, ["b".into()]);
+        assert_eq!(change.removed, ["c".into()]);
+    }
+}

@@ -1,0 +1,233 @@
+//! What would policies say? To hypothetical calls, or to recorded ones, under the set in force, an
+//! earlier one, or a draft. Nothing is sent and no limit is spent; that somebody asked is recorded.
+
+mod answers;
+mod judge;
+mod members;
+mod replay;
+mod report;
+mod request;
+mod sets;
+mod workbench;
+
+use std::{sync::Arc, time::Duration};
+
+use portcullis_core::{
+    audit::{Actor, Event, EventType, Outcome, Target},
+    clock::Timestamp,
+    id::{EventId, PrincipalId},
+    policy::{Catalogue, PolicyFile, PolicySet, Principal},
+    principal::Scope,
+    refusal::{Executed, Refusal, Unavailable},
+};
+use serde_json::Value;
+use tokio::{sync::Semaphore, time::Instant};
+
+pub use self::request::{
+    Ask, Base, Baseline, Draft, Expectation, Options, Replay, Simulation, Subject, Who,
+};
+pub use self::workbench::{Unread, Workbench};
+use self::{
+    answers::{case, identity},
+    judge::{Case, Court},
+    request::refusal,
+    sets::Origins,
+};
+use crate::{App, Ctx, policies::reloaded, store_failed};
+
+/// How many simulations run at once: each may keep a core busy that calls need.
+const AT_ONCE: usize = 2;
+
+/// The simulations of this node.
+#[derive(Debug)]
+pub(crate) struct Simulations(Semaphore);
+
+impl Default for Simulations {
+    fn default() -> Self {
+        Self(Semaphore::new(AT_ONCE))
+    }
+}
+
+/// The sets of one simulation.
+#[derive(Clone)]
+pub(crate) struct Sets {
+    live: Arc<PolicySet>,
+    candidate: Arc<PolicySet>,
+    baseline: Option<(Arc<PolicySet>, &'static str)>,
+}
+
+impl Sets {
+    fn told(&self) -> Value {
+        let baseline = self.baseline.as_ref().map(|(set, source)| (&**set, *source));
+        report::sets(&self.candidate, &self.live, baseline)
+    }
+
+    fn baseline(&self) -> Option<&PolicySet> {
+        self.baseline.as_ref().map(|(set, _)| &**set)
+    }
+}
+
+impl App {
+    /// Answers a simulation; `data` of the answer.
+    pub async fn simulate(
+        self: &Arc<Self>,
+        ctx: &Ctx,
+        simulation: Simulation,
+    ) -> Result<Value, Refusal> {
+        ctx.require(Scope::PoliciesRead)?;
+        let Simulation { subject, draft, baseline, options } = simulation;
+        let deadline = Instant::now() + Duration::from_millis(options.timeout_ms);
+        let _one_of_few = tokio::time::timeout_at(deadline, self.simulations.0.acquire())
+            .await
+            .map_err(|_| Refusal::Unavailable { reason: Unavailable::Overloaded })?;
+        match subject {
+            Subject::Asks(asks) => {
+                let cases = self.cases(ctx, &asks).await?;
+                let sets = self.sets(draft, baseline).await?;
+                let key = self.fingerprint_key(ctx.caller().org_id);
+                let app = Arc::clone(self);
+                let work = move || {
+                    let court = Court { engine: &app.dlp, key: &key };
+                    answers::answer(&court, &asks, &cases, &sets, &options, deadline)
+                };
+                let (answer, told) = off_the_request(work).await?;
+                self.simulated(ctx, told).await?;
+                Ok(answer)
+            }
+            Subject::Replay(replay) => {
+                let sets = self.sets(draft, baseline).await?;
+                let (answer, told) = self.replayed(ctx, &replay, sets, &options, deadline).await?;
+                self.simulated(ctx, told).await?;
+                Ok(answer)
+            }
+        }
+    }
+
+    /// Looks up who calls what. Asking as somebody else needs `admin`.
+    async fn cases(&self, ctx: &Ctx, asks: &[Ask]) -> Result<Vec<Case>, Refusal> {
+        let own = ctx.caller().principal_id.to_string();
+        let others = asks.iter().filter_map(|ask| ask.who.as_ref()).any(|who| !who.is_just(&own));
+        if others {
+            ctx.require(Scope::Admin)?;
+        }
+        let mut cases = Vec::with_capacity(asks.len());
+        let myself = Arc::new(Principal::new(ctx.session.principal.identity().clone()));
+        for ask in asks {
+            let principal = match &ask.who {
+                Some(who) if !who.is_just(&own) => Arc::new(self.imagined(ctx, who).await?),
+                Some(_) | None => Arc::clone(&myself),
+            };
+            let tool = self.visible(ctx, &ask.tool)?.tool;
+            cases.push(case(ask, principal, tool, ctx.origin.arrived));
+        }
+        Ok(cases)
+    }
+
+    /// Somebody as the request says, and where it is silent as the org knows them.
+    async fn imagined(&self, ctx: &Ctx, who: &Who) -> Result<Principal, Refusal> {
+        let org = ctx.caller().org_id;
+        let known = match who.id.as_deref().and_then(|id| id.parse::<PrincipalId>().ok()) {
+            Some(id) => {
+                let found = self.store.find_principal(org, id).await;
+                found.map_err(|error| store_failed(&error))?
+            }
+            None => None,
+        };
+        let mut who = who.clone();
+        if let Some(known) = known {
+            let role = known.role;
+            who.roles = who.roles.or_else(|| Some(vec![role.name().to_owned()]));
+            let scopes = || role.scopes().iter().map(|scope| scope.as_str().to_owned()).collect();
+            who.scopes = who.scopes.or_else(|| Some(scopes()));
+        }
+        Ok(Principal::new(identity(who, org.to_string())))
+    }
+
+    /// The sets to ask, loaded off the threads that serve requests.
+    async fn sets(
+        self: &Arc<Self>,
+        draft: Draft,
+        baseline: Option<Baseline>,
+    ) -> Result<Sets, Refusal> {
+        let live = self.policies.current();
+        let origins = match (draft.kept_base(), &draft.base) {
+            (Some(version), _) => Origins::Kept(self.kept(version, "/policies/base").await?),
+            (None, Base::Empty) => Origins::Empty,
+            (None, Base::Live | Base::Kept(_)) => Origins::Live,
+        };
+        let kept = match &baseline {
+            Some(Baseline::Kept(version)) => Some(self.kept(version, "/baseline").await?),
+            Some(Baseline::Live | Baseline::Recorded) | None => None,
+        };
+        let (catalogue, now) = (self.catalogue(), self.now());
+        off_the_request(move || {
+            let candidate =
+                sets::drafted(&draft, &live, origins, &catalogue, now).map_err(refusal)?;
+            let baseline = match (baseline, kept) {
+                (_, Some(files)) => Some((kept_set(&live, files, &catalogue, now)?, "kept")),
+                (Some(Baseline::Live), None) => Some((Arc::clone(&live), "live")),
+                (Some(Baseline::Recorded | Baseline::Kept(_)) | None, None) => None,
+            };
+            Ok(Sets { live, candidate, baseline })
+        })
+        .await?
+    }
+
+    async fn kept(&self, version: &str, place: &str) -> Result<Vec<PolicyFile>, Refusal> {
+        let unknown = || {
+            let message = "is the digest of no set that was ever in force";
+            refusal(vec![members::violation(place, message)])
+        };
+        self.kept_files(version).await?.ok_or_else(unknown)
+    }
+
+    /// Records that somebody asked.
+    async fn simulated(&self, ctx: &Ctx, told: Value) -> Result<(), Refusal> {
+        let set = told.get("candidate").and_then(Value::as_str).map(str::to_owned);
+        let detached = ctx.detached(&*self.random).keep("simulation", Some(told), &*self.random);
+        self.record(Event {
+            id: EventId::new(self.ids()),
+            org_id: ctx.caller().org_id,
+            kind: EventType::PolicySimulated,
+            occurred_at: ctx.origin.arrived,
+            count: None,
+            actor: Actor::of(ctx.caller()),
+            request: Some(ctx.recorded_request()),
+            target: Some(Target {
+                credential: None,
+                id: set,
+                provider_id: None,
+                kind: "policy_set",
+                version: None,
+            }),
+            governance: None,
+            outcome: Outcome::success(Executed::No),
+            detached,
+        })
+        .await
+    }
+}
+
+fn kept_set(
+    live: &PolicySet,
+    files: Vec<PolicyFile>,
+    catalogue: &Catalogue,
+    now: Timestamp,
+) -> Result<Arc<PolicySet>, Refusal> {
+    reloaded(live, files, catalogue, now).map(Arc::new).map_err(|errors| {
+        let told = errors.iter().take(20).map(|error| {
+            members::violation("/baseline", format!("no longer fits the tools: {error}"))
+        });
+        refusal(told.collect())
+    })
+}
+
+/// Runs on the blocking pool: what takes long must not hold up calls.
+async fn off_the_request<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| {
+        tracing::error!("a simulation ended in a panic");
+        Refusal::Internal
+    })
+}

@@ -1,0 +1,107 @@
+//! Hypothetical calls, answered one by one.
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    clock::Timestamp,
+    policy::{Agent, Identity, PolicySet, Principal},
+    tool::Tool,
+};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{
+    Sets,
+    judge::{Case, Court},
+    report::{Counts, Item},
+    request::{Ask, Options, Who},
+};
+
+/// The answer, and what of it is recorded.
+pub(super) fn answer(
+    court: &Court<'_>,
+    asks: &[Ask],
+    cases: &[Case],
+    sets: &Sets,
+    options: &Options,
+    deadline: Instant,
+) -> (Value, Value) {
+    let started = Instant::now();
+    let mut counts = Counts::default();
+    let mut results = Vec::with_capacity(asks.len());
+    for (ask, case) in asks.iter().zip(cases) {
+        if Instant::now() > deadline {
+            break;
+        }
+        let item = judged(court, ask, case, sets, options);
+        item.count(&mut counts);
+        results.push(item.told(options.include_shadow));
+    }
+    let complete = results.len() == asks.len();
+    let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let told = json!({
+        "mode": "requests", "candidate": sets.candidate.version(),
+        "baseline": sets.baseline().map(PolicySet::version), "summary": counts,
+    });
+    let answer = json!({
+        "mode": "requests", "simulated": true, "policy_set": sets.told(),
+        "results": results, "summary": counts, "complete": complete, "duration_ms": duration,
+    });
+    (answer, told)
+}
+
+fn judged<'a>(
+    court: &Court<'_>,
+    ask: &'a Ask,
+    case: &Case,
+    sets: &Sets,
+    options: &Options,
+) -> Item<'a> {
+    let began = Instant::now();
+    let judged = court.judge(&sets.candidate, case, options.explain);
+    let evaluated_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+    Item {
+        id: ask.id.as_deref(),
+        tool: &ask.tool,
+        judged,
+        before: sets.baseline().map(|set| court.judge(set, case, None)),
+        expect: ask.expect.as_ref(),
+        evaluated_us,
+    }
+}
+
+/// A call as it is judged.
+pub(super) fn case(ask: &Ask, principal: Arc<Principal>, tool: Arc<Tool>, now: Timestamp) -> Case {
+    let body = json!({ "input": ask.input }).to_string();
+    Case {
+        principal,
+        tool,
+        input: ask.input.clone(),
+        phase: ask.phase,
+        output: ask.output.clone(),
+        time: ask.time.unwrap_or(now),
+        ip: ask.ip,
+        bytes: u64::try_from(body.len()).unwrap_or(u64::MAX),
+        mfa: ask.mfa,
+        dlp: ask.dlp.clone(),
+        dlp_output: ask.dlp_output.clone(),
+    }
+}
+
+/// Somebody exactly as the request says.
+pub(super) fn identity(who: Who, org: String) -> Identity {
+    let Who { kind, id, roles, scopes, groups, claims, agent } = who;
+    Identity {
+        kind,
+        id: id.unwrap_or_else(|| "somebody".to_owned()),
+        org,
+        roles: roles.unwrap_or_default(),
+        scopes: scopes.unwrap_or_default(),
+        groups,
+        claims: claims
+            .into_iter()
+            .map(|(name, values)| (name, values.into_iter().collect()))
+            .collect(),
+        agent: agent.map(|(id, kind)| Agent { id, kind }),
+    }
+}

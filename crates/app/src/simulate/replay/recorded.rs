@@ -1,0 +1,142 @@
+//! A recorded call, read back as far as a decision needs it.
+
+use std::{borrow::Cow, collections::BTreeMap, net::IpAddr};
+
+use portcullis_core::{
+    id::PrincipalKind,
+    policy::{Agent, Identity, Known},
+};
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+/// The core of an event.
+#[derive(Deserialize)]
+pub(super) struct Core<'a> {
+    #[serde(borrow)]
+    pub(super) actor: Actor<'a>,
+    #[serde(borrow)]
+    pub(super) governance: Option<Governance<'a>>,
+    #[serde(borrow)]
+    pub(super) target: Option<Target<'a>>,
+    #[serde(borrow)]
+    pub(super) outcome: Outcome<'a>,
+}
+
+/// Who did it.
+#[derive(Deserialize)]
+pub(super) struct Actor<'a> {
+    #[serde(borrow)]
+    pub(super) id: Option<Cow<'a, str>>,
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) via: Option<Cow<'a, str>>,
+}
+
+/// How it was decided.
+#[derive(Deserialize)]
+pub(super) struct Governance<'a> {
+    #[serde(borrow)]
+    pub(super) decision: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) policy: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) policy_set: Option<Cow<'a, str>>,
+}
+
+/// What was called.
+#[derive(Deserialize)]
+pub(super) struct Target<'a> {
+    #[serde(borrow)]
+    pub(super) id: Option<Cow<'a, str>>,
+}
+
+/// How it ended.
+#[derive(Deserialize)]
+pub(super) struct Outcome<'a> {
+    #[serde(borrow)]
+    pub(super) executed: Cow<'a, str>,
+}
+
+/// The detached part.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Detached<'a> {
+    pub(super) source_ip: Option<IpAddr>,
+    #[serde(borrow)]
+    pub(super) decision_inputs: Option<Inputs<'a>>,
+}
+
+/// What the decision looked at.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Inputs<'a> {
+    #[serde(borrow)]
+    pub(super) principal: Option<&'a RawValue>,
+    pub(super) request: Request,
+    pub(super) dlp: Facts,
+    pub(super) dlp_output: Option<Facts>,
+    pub(super) input: Option<Value>,
+    input_paths: Vec<String>,
+    pub(super) facts: Option<Value>,
+    facts_paths: Vec<String>,
+    pub(super) output: Option<Value>,
+    output_paths: Vec<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Request {
+    pub(super) bytes: u64,
+    pub(super) mfa: bool,
+}
+
+/// What DLP found, in names and numbers.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Facts {
+    pub(super) findings: Vec<String>,
+    pub(super) count: i64,
+    pub(super) max_severity: i64,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Memberships {
+    roles: Vec<String>,
+    scopes: Vec<String>,
+    groups: Vec<String>,
+    claims: BTreeMap<String, Vec<String>>,
+}
+
+impl Inputs<'_> {
+    /// What of the call the event tells.
+    pub(super) fn known(&self) -> Known {
+        let paths = self.input_paths.iter().chain(&self.facts_paths).chain(&self.output_paths);
+        Known::only(paths.map(String::as_str))
+    }
+
+    /// Who called.
+    pub(super) fn identity(&self, actor: &Actor<'_>, org: &str) -> Identity {
+        let read = self.principal.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let Memberships { roles, scopes, groups, claims } = read.unwrap_or_default();
+        let kind = match &*actor.kind {
+            "service" => PrincipalKind::Service,
+            _ => PrincipalKind::User,
+        };
+        let agent = actor.via.as_ref().map(|via| Agent {
+            id: via.to_string(),
+            kind: if via.starts_with("sa_") { "service" } else { "user" }.to_owned(),
+        });
+        let id = actor.id.as_deref().unwrap_or_default().to_owned();
+        let claims = claims.into_iter().map(|(name, values)| (name, values.into_iter().collect()));
+        Identity {
+            roles,
+            scopes,
+            groups,
+            claims: claims.collect(),
+            agent,
+            ..Identity::new(kind, id, org.to_owned())
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! `DELETE /v1/auth/token`: a token and all that came of it.
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    audit::{Actor, EventType},
+    id::TokenId,
+    principal::Scope,
+    refusal::Refusal,
+};
+
+use super::events::TokenEvent;
+use crate::{App, Ctx, store_failed};
+
+impl App {
+    /// Revokes the Bearer's own token, or `token_id`: one's own always, any of the org with
+    /// `admin`. Gives the number of tokens that fell with it.
+    pub async fn revoke_token(
+        self: &Arc<Self>,
+        ctx: Ctx,
+        token_id: Option<TokenId>,
+    ) -> Result<(TokenId, u64), Refusal> {
+        let app = Arc::clone(self);
+        self.to_its_end(async move { app.revoke(&ctx, token_id).await }).await?
+    }
+
+    async fn revoke(
+        &self,
+        ctx: &Ctx,
+        token_id: Option<TokenId>,
+    ) -> Result<(TokenId, u64), Refusal> {
+        let caller = ctx.caller();
+        let target = token_id.unwrap_or(caller.token_id);
+        let unknown = || Refusal::not_found("token", &target.to_string());
+        let found = self.store.find_token(caller.org_id, target).await;
+        let token = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
+        let own = token.principal_id == caller.principal_id || target == caller.token_id;
+        if !own && !caller.scopes.contains(Scope::Admin) {
+            return Err(unknown());
+        }
+        let event = TokenEvent {
+            kind: EventType::TokenRevoked,
+            actor: Actor::of(caller),
+            name: Some(&caller.principal_name),
+            label: caller.label.as_deref(),
+            token: target,
+        };
+        self.record(self.token_event(caller.org_id, event, &ctx.origin)).await?;
+        let revoked = self.store.revoke_token(caller.org_id, target, self.clock.now()).await;
+        let revoked = revoked.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
+        self.tenants.revoked(caller.org_id);
+        Ok((target, revoked))
+    }
+}

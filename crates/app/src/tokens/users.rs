@@ -1,0 +1,106 @@
+//! Users who come from a trusted issuer: made at their first login, kept in step at each one.
+
+use portcullis_core::{
+    audit::{Event, EventType, Outcome, Target},
+    id::{EventId, OrgId, PrincipalId, PrincipalKind},
+    refusal::{Executed, Refusal},
+    trust::{CredentialCheck, TrustedUser},
+};
+use portcullis_store::{Principal, StoreError};
+
+use super::credentials::{Known, Party, identity};
+use crate::{App, Origin, store_failed};
+
+impl App {
+    /// The principal of a party and its name: made if this is its first login, given today's role
+    /// if the issuer says another one.
+    pub(super) async fn settled(
+        &self,
+        party: &Party,
+        origin: &Origin,
+    ) -> Result<(PrincipalId, String), Refusal> {
+        let (user, known) = match &party.who {
+            Known::There(id, name) => return Ok((*id, name.clone())),
+            Known::Login { user, known } => (user, known.clone()),
+        };
+        let principal = match known {
+            Some(principal) => principal,
+            None => self.first_login(party, user, origin).await?,
+        };
+        if principal.disabled_at.is_some() {
+            return Err(Refusal::InvalidCredential { check: CredentialCheck::Trust });
+        }
+        if principal.role != user.role {
+            self.record(self.principal_event(party, principal.id, origin)).await?;
+            let changed = self.store.set_role(party.org_id, principal.id, user.role).await;
+            changed.map_err(|error| store_failed(&error))?;
+            // Tokens of earlier logins have today's role at once.
+            self.tenants.revoked(party.org_id);
+        }
+        Ok((principal.id, principal.name))
+    }
+
+    /// Makes the user. Somebody else may be doing the same at this moment: then theirs counts.
+    async fn first_login(
+        &self,
+        party: &Party,
+        user: &TrustedUser,
+        origin: &Origin,
+    ) -> Result<Principal, Refusal> {
+        let principal = Principal {
+            id: PrincipalId::new(PrincipalKind::User, self.ids()),
+            org_id: party.org_id,
+            name: user.name.clone(),
+            role: user.role,
+            created_at: self.clock.now(),
+            disabled_at: None,
+        };
+        // Names are unique in an org, and people's are not.
+        let told_apart = format!("{} ({})", user.name, principal.id);
+        for name in [user.name.clone(), told_apart] {
+            let principal = Principal { name, ..principal.clone() };
+            match self.store.create_with_identity(&principal, identity(user)).await {
+                Ok(()) => {
+                    self.record(self.principal_event(party, principal.id, origin)).await?;
+                    return Ok(principal);
+                }
+                Err(StoreError::Conflict(_)) => {
+                    if let Some(there) = self.user(party.org_id, user).await? {
+                        return Ok(there);
+                    }
+                }
+                Err(error) => return Err(store_failed(&error)),
+            }
+        }
+        Err(Refusal::Internal)
+    }
+
+    async fn user(&self, org: OrgId, user: &TrustedUser) -> Result<Option<Principal>, Refusal> {
+        let found = self.store.find_by_identity(org, identity(user)).await;
+        found.map_err(|error| store_failed(&error))
+    }
+
+    fn principal_event(&self, party: &Party, principal: PrincipalId, origin: &Origin) -> Event {
+        let mut actor = party.actor();
+        actor.id = Some(principal);
+        Event {
+            id: EventId::new(self.ids()),
+            org_id: party.org_id,
+            kind: EventType::PrincipalChanged,
+            occurred_at: origin.arrived,
+            count: None,
+            actor,
+            request: Some(origin.recorded()),
+            target: Some(Target {
+                credential: None,
+                id: Some(principal.to_string()),
+                provider_id: None,
+                kind: "principal",
+                version: None,
+            }),
+            governance: None,
+            outcome: Outcome::success(Executed::Yes),
+            detached: origin.detached(&*self.random),
+        }
+    }
+}

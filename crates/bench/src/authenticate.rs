@@ -1,0 +1,219 @@
+//! What it costs to find out who is asking: when the node knows the token, and when it has to ask
+//! the store (SQLite).
+//!
+//! CPU time of the whole process, threads of the database included; nothing else runs in it.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    hint::black_box,
+    net::{IpAddr, Ipv4Addr},
+    path::Path,
+    process,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use aws_lc_rs::rand;
+use portcullis_app::{
+    App, Fallback, LastGood, Origin, Parts, PolicyFolder, PolicySource, Purpose, Refused, Trust,
+};
+use portcullis_core::{
+    clock::{Clock, Timestamp},
+    dlp::{Engine, Settings},
+    id::{GrantId, Ids, OrgId, PrincipalId, PrincipalKind, RequestId, TokenId},
+    lifetime::GrantLife,
+    principal::{AuthMethod, Plan, Role, ScopeSet},
+    random::Random,
+    token::{Token, TokenKind},
+    trust::TrustRules,
+};
+use portcullis_store::{
+    AuditSettings, AuditWriter, DatabaseSettings, DatabaseUrl, Org, Principal, Store, Sync,
+    TokenRecord,
+};
+use portcullis_upstream::Outbound;
+use serde_json::json;
+use tokio_util::task::TaskTracker;
+
+use crate::{Failure, Verdict, args::AuthenticateArgs, process::cpu_time, say};
+
+/// What a request of a known token may cost.
+const GOAL: Duration = Duration::from_micros(3);
+const TOKENS: u32 = 4_000;
+
+#[derive(Debug)]
+struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "a benchmark runs on the time of the machine")]
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+    }
+}
+
+#[derive(Debug)]
+struct SystemRandom;
+
+impl Random for SystemRandom {
+    #[expect(clippy::expect_used, reason = "without randomness there is nothing to measure")]
+    fn fill(&self, bytes: &mut [u8]) {
+        rand::fill(bytes).expect("the random source of the operating system works");
+    }
+}
+
+/// Prints what one request costs, and whether the goal holds.
+pub(crate) async fn run(args: &AuthenticateArgs) -> Result<Verdict, Failure> {
+    let folder = tempfile::tempdir()?;
+    let bench = Bench::open(folder.path()).await?;
+    let tokens = bench.tokens().await?;
+    let cold = bench.cold(&tokens).await?;
+    let known = tokens.first().ok_or("there are no tokens")?;
+    let broken = "svc_live_00000000000000000000000000000000000000";
+    let warm = bench.repeated(known, args.repeats).await?;
+    let refused = bench.repeated(broken, args.repeats / 10).await?;
+    if args.json {
+        let nanos = |cost: Duration| cost.as_nanos();
+        let figures =
+            json!({"warm_ns": nanos(warm), "cold_ns": nanos(cold), "refused_ns": nanos(refused)});
+        say(&format!("{figures}\n"));
+    } else {
+        say(&format!(
+            "CPU of finding out who asks:\n  known token        {warm:?} (goal {GOAL:?})\n  \
+             looked up          {cold:?}\n  checksum broken    {refused:?}\n"
+        ));
+    }
+    Ok(if warm <= GOAL { Verdict::Holds } else { Verdict::Broken })
+}
+
+struct Bench {
+    app: Arc<App>,
+    store: Store,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+    origin: Origin,
+}
+
+impl Bench {
+    async fn open(folder: &Path) -> Result<Self, Failure> {
+        let policies = folder.join("policies");
+        fs::create_dir(&policies)?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let random: Arc<dyn Random> = Arc::new(SystemRandom);
+        let url = DatabaseUrl::sqlite(folder.join("portcullis.db"));
+        // How tokens are written is not what is measured.
+        let settings = DatabaseSettings { sync: Sync::ProcessCrash, ..DatabaseSettings::new(url) };
+        let store = Store::open(&settings).await?;
+        let audit = AuditSettings::new("bench".to_owned());
+        let (writer, _) = AuditWriter::new(store.clone(), Arc::clone(&clock), audit);
+        let outbound = Outbound::new(Arc::clone(&random));
+        let tasks = TaskTracker::new();
+        let app = App::new(Parts {
+            clock: Arc::clone(&clock),
+            random: Arc::clone(&random),
+            store: store.clone(),
+            writer,
+            node: "bench".to_owned(),
+            policies: PolicySource {
+                folder: PolicyFolder::new(policies),
+                last_good: LastGood::new(folder.join("last-good")),
+                fallback: Fallback::Refuse,
+            },
+            dlp: Engine::new(&Settings::default())?,
+            fingerprint_key: [0; 32],
+            providers: Vec::new(),
+            webhooks: BTreeMap::new(),
+            trust: Trust::new(TrustRules::default(), BTreeMap::new(), &outbound, &tasks),
+            grant_life: GrantLife::default(),
+            log_host: "localhost".to_owned(),
+            tasks,
+        });
+        let app = app.map_err(|errors| format!("{errors:?}"))?;
+        let origin = Origin {
+            request_id: RequestId::new(Ids { clock: &*clock, random: &*random }),
+            arrived: clock.now(),
+            source_ip: IpAddr::from(Ipv4Addr::LOCALHOST),
+            user_agent: None,
+            traceparent: None,
+            tracestate: None,
+        };
+        Ok(Self { app, store, clock, random, origin })
+    }
+
+    /// Stores an org, a service account and its tokens.
+    async fn tokens(&self) -> Result<Vec<String>, Failure> {
+        let ids = Ids { clock: &*self.clock, random: &*self.random };
+        let created_at = self.clock.now();
+        let org = Org {
+            id: OrgId::new(ids),
+            name: "bench".to_owned(),
+            plan: Plan::Pro,
+            created_at,
+            disabled_at: None,
+        };
+        self.store.create_org(&org).await?;
+        let principal = Principal {
+            id: PrincipalId::new(PrincipalKind::Service, ids),
+            org_id: org.id,
+            name: "bench".to_owned(),
+            role: Role::Service(ScopeSet::ALL),
+            created_at,
+            disabled_at: None,
+        };
+        self.store.create_principal(&principal).await?;
+        let mut tokens = Vec::new();
+        for _ in 0..TOKENS {
+            let token = Token::generate(TokenKind::Service, &*self.random);
+            let record = TokenRecord {
+                id: TokenId::new(ids),
+                kind: TokenKind::Service,
+                org_id: org.id,
+                principal_id: principal.id,
+                via: None,
+                grant_id: GrantId::new(ids),
+                parent_id: None,
+                via_token_id: None,
+                scopes: ScopeSet::ALL,
+                label: None,
+                method: AuthMethod::Operator,
+                issued_at: created_at,
+                expires_at: created_at.plus_seconds(86_400),
+                revoked_at: None,
+                last_used_at: None,
+                allowed_cidrs: None,
+                exchange_only: false,
+            };
+            self.store.insert_token(&record, &token.hash()).await?;
+            tokens.push(token.secret().expose().to_owned());
+        }
+        Ok(tokens)
+    }
+
+    async fn ask(&self, token: &str) -> bool {
+        let asked = self.app.authenticate(Some(token), Purpose::Access, &self.origin).await;
+        black_box(asked).map_err(|Refused { refusal, .. }| refusal).is_ok()
+    }
+
+    /// Each token once, none of them known before.
+    async fn cold(&self, tokens: &[String]) -> Result<Duration, Failure> {
+        let before = cpu_time(process::id())?;
+        for token in tokens {
+            if !self.ask(token).await {
+                return Err("a token was refused".into());
+            }
+        }
+        let spent = cpu_time(process::id())?.saturating_sub(before);
+        Ok(spent / u32::try_from(tokens.len())?.max(1))
+    }
+
+    /// The same token again and again.
+    async fn repeated(&self, token: &str, repeats: u32) -> Result<Duration, Failure> {
+        self.ask(token).await;
+        let before = cpu_time(process::id())?;
+        for _ in 0..repeats {
+            self.ask(black_box(token)).await;
+        }
+        Ok(cpu_time(process::id())?.saturating_sub(before) / repeats.max(1))
+    }
+}

@@ -1,0 +1,264 @@
+//! What a decision looked at, as events keep it: enough to decide the same call again under other
+//! policies, without keeping the call.
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    dlp::{Engine, Findings, FingerprintKey},
+    policy::{DlpFacts, Phase, PolicySet, Projection, Question},
+};
+
+/// A member whose value is larger than this many bytes of JSON is left out.
+const MAX_MEMBER: usize = 4096;
+
+/// What the decision about `question` looks at besides what every event tells: of the arguments and
+/// the result only what a policy for this tool reads.
+///
+/// `found` are JSON Pointers to what DLP found in the value of this phase. A member in which
+/// something was found is not kept and its paths are not listed; neither is one that is too large.
+pub(super) fn inputs(
+    set: &PolicySet,
+    engine: &Engine,
+    question: &Question<'_>,
+    found: &[&str],
+) -> Map<String, Value> {
+    let Projection { paths, input, facts, output } = set.project(question);
+    let mut kept = Map::new();
+    match question.phase {
+        Phase::Request => {
+            kept.insert("principal".to_owned(), principal(question));
+            let request = json!({ "bytes": question.bytes, "mfa": question.mfa });
+            kept.insert("request".to_owned(), request);
+            keep_dlp(&mut kept, "dlp", &question.dlp);
+            keep("input", &paths, input, found, &mut kept);
+            let found = if found.is_empty() { Vec::new() } else { looked_through(engine, &facts) };
+            let found: Vec<&str> = found.iter().map(String::as_str).collect();
+            keep("facts", &paths, facts, &found, &mut kept);
+        }
+        Phase::Response => {
+            if let Some(facts) = &question.dlp_output {
+                keep_dlp(&mut kept, "dlp_output", facts);
+            }
+            if let Some(output) = output {
+                keep("output", &paths, output, found, &mut kept);
+            }
+        }
+    }
+    kept
+}
+
+/// What DLP finds in facts: they are made of the input, so what was found there may be in them.
+/// Facts that cannot be looked through are kept no more than those with findings.
+fn looked_through(engine: &Engine, facts: &Value) -> Vec<String> {
+    // The fingerprints are not used, so neither is the key.
+    match engine.scan(facts, &FingerprintKey::new([0; 32])) {
+        Ok(findings) => pointers(&findings).into_iter().map(str::to_owned).collect(),
+        Err(_) => vec![String::new()],
+    }
+}
+
+/// Where something was found.
+pub(super) fn pointers(findings: &Findings) -> Vec<&str> {
+    findings.iter().map(crate::dlp::Finding::pointer).collect()
+}
+
+fn principal(question: &Question<'_>) -> Value {
+    let identity = question.principal.identity();
+    let mut kept = Map::new();
+    let mut add = |name: &str, values: &[String]| {
+        if !values.is_empty() {
+            kept.insert(name.to_owned(), json!(values));
+        }
+    };
+    add("roles", &identity.roles);
+    add("scopes", &identity.scopes);
+    add("groups", &identity.groups);
+    if !identity.claims.is_empty() {
+        kept.insert("claims".to_owned(), json!(identity.claims));
+    }
+    Value::Object(kept)
+}
+
+fn keep_dlp(kept: &mut Map<String, Value>, name: &str, facts: &DlpFacts<'_>) {
+    if facts.count > 0 {
+        let facts = json!({
+            "findings": facts.detectors, "count": facts.count, "max_severity": facts.max_severity,
+        });
+        kept.insert(name.to_owned(), facts);
+    }
+}
+
+/// Keeps the arguments or the result as far as they are read and may be kept.
+fn keep(
+    name: &'static str,
+    paths: &[String],
+    value: Value,
+    found: &[&str],
+    kept: &mut Map<String, Value>,
+) {
+    let prefix = format!("context.{name}");
+    let read: Vec<&String> = paths.iter().filter(|path| is_within(path, &prefix)).collect();
+    let (false, Value::Object(mut members)) = (read.is_empty(), value) else { return };
+    let touched: Vec<String> = found.iter().filter_map(|pointer| first(pointer)).collect();
+    let whole = found.contains(&"");
+    let mut withheld = Vec::new();
+    members.retain(|member, value| {
+        let keep = !whole && !touched.contains(member) && is_small(value);
+        if !keep {
+            withheld.push(path_of(&prefix, member));
+        }
+        keep
+    });
+    // A member that is withheld is unknown, and so is the whole of which it is a part.
+    let known = |path: &&&String| {
+        !withheld.iter().any(|other| is_within(path, other) || is_within(other, path))
+    };
+    let known: Vec<&&String> = read.iter().filter(known).collect();
+    kept.insert(format!("{name}_paths"), json!(known));
+    kept.insert(name.to_owned(), Value::Object(members));
+}
+
+/// Whether `path` is `outer` or lies below it.
+fn is_within(path: &str, outer: &str) -> bool {
+    path.strip_prefix(outer)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || rest.starts_with('['))
+}
+
+/// The path of a member, as policies write it.
+fn path_of(prefix: &str, name: &str) -> String {
+    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
+    if plain { format!("{prefix}.{name}") } else { format!("{prefix}[{}]", Value::from(name)) }
+}
+
+/// The member of the value that a JSON Pointer leads into.
+fn first(pointer: &str) -> Option<String> {
+    let token = pointer.strip_prefix('/')?.split('/').next()?;
+    Some(token.replace("~1", "/").replace("~0", "~"))
+}
+
+fn is_small(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+        Value::String(text) => text.len() <= MAX_MEMBER,
+        Value::Array(_) | Value::Object(_) => value.to_string().len() <= MAX_MEMBER,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        clock::Timestamp,
+        id::PrincipalKind,
+        policy::{Catalogue, Identity, PolicyFile, Principal},
+        tool::{ProviderSlug, Tool, ToolDefinition},
+    };
+
+    const READING: &str = r#"
+        @id("base") permit (principal, action, resource);
+        @id("much") @reason("x") forbid (principal, action, resource)
+        when { context.input has amount && context.input.amount > 100 };
+        @id("note") @mode("shadow") @reason("x") forbid (principal, action, resource)
+        when { context.input has note && context.input.note like "*x*" };
+        @id("to") @reason("x") forbid (principal, action, resource)
+        when { context.input has to && context.input.to has name && context.input.to.name == "eve" };
+        @id("out") @phase("response") @reason("x") forbid (principal, action, resource)
+        when { context has output && context.output has state && context.output.state == "odd" };"#;
+
+    fn bank() -> Arc<Tool> {
+        let text = json!({ "type": "string" });
+        let to = json!({ "type": "object", "properties": { "name": text, "iban": text } });
+        let input =
+            json!({ "amount": { "type": "integer" }, "note": text, "secret": text, "to": to });
+        let definition = ToolDefinition {
+            name: "pay".parse().unwrap(),
+            title: None,
+            description: None,
+            input_schema: json!({ "type": "object", "properties": input }),
+            output_schema: Some(json!({ "type": "object", "properties": { "state": text } })),
+            annotations: json!({}),
+        };
+        let bank: ProviderSlug = "bank".parse().unwrap();
+        Arc::new(Tool::new(&bank, definition, Timestamp::default()).unwrap())
+    }
+
+    fn kept(policies: &str, phase: Phase, value: &Value, found: &[&str]) -> Value {
+        let tool = bank();
+        let catalogue = Catalogue::new([("bank".parse().unwrap(), Some(vec![Arc::clone(&tool)]))]);
+        let file = PolicyFile { path: "test.cedar".to_owned(), text: policies.to_owned() };
+        let set = PolicySet::load(vec![file], &catalogue, &[], Timestamp::default()).unwrap();
+        let identity = Identity {
+            roles: vec!["member".to_owned()],
+            ..Identity::new(PrincipalKind::User, "ana".to_owned(), "org".to_owned())
+        };
+        let nothing = DlpFacts { detectors: &[], count: 0, max_severity: 0 };
+        let question = Question {
+            principal: &Principal::new(identity),
+            tool: &tool,
+            input: value,
+            facts: None,
+            phase,
+            dlp: nothing,
+            output: (phase == Phase::Response).then_some(value),
+            dlp_output: None,
+            time: Timestamp::default(),
+            source_ip: None,
+            bytes: 10,
+            mfa: false,
+        };
+        let engine = Engine::new(&crate::dlp::Settings::default()).unwrap();
+        Value::Object(inputs(&set, &engine, &question, found))
+    }
+
+    #[test]
+    fn only_what_a_policy_reads_is_kept() {
+        let input = json!({"amount": 7, "secret": "s3cr3t", "to": {"name": "bob", "iban": "DE00"}});
+
+        let kept = kept(READING, Phase::Request, &input, &[]);
+
+        assert_eq!(kept["input"], json!({"amount": 7, "to": {"name": "bob"}}));
+        let paths = ["context.input.amount", "context.input.note", "context.input.to.name"];
+        assert_eq!(kept["input_paths"], json!(paths));
+        assert_eq!(kept["principal"], json!({"roles": ["member"]}));
+        assert!(!kept.to_string().contains("s3cr3t"));
+    }
+
+    #[test]
+    fn what_dlp_found_something_in_is_neither_kept_nor_known() {
+        let input = json!({"amount": 7, "note": "me@example.com", "to": {"name": "bob"}});
+
+        let kept = kept(READING, Phase::Request, &input, &["/note", "/to/iban"]);
+
+        assert_eq!(kept["input"], json!({"amount": 7}));
+        assert_eq!(kept["input_paths"], json!(["context.input.amount"]));
+    }
+
+    #[test]
+    fn a_member_that_is_too_large_is_neither_kept_nor_known() {
+        let input = json!({"amount": 7, "note": "n".repeat(5000)});
+
+        let kept = kept(READING, Phase::Request, &input, &[]);
+
+        assert_eq!(kept["input_paths"], json!(["context.input.amount", "context.input.to.name"]));
+    }
+
+    #[test]
+    fn nothing_of_the_input_is_kept_when_no_policy_reads_it() {
+        let permit = "@id(\"base\") permit (principal, action, resource);";
+
+        let kept = kept(permit, Phase::Request, &json!({"amount": 7}), &[]);
+
+        assert_eq!(kept.get("input"), None);
+    }
+
+    #[test]
+    fn of_the_result_is_kept_what_response_policies_read() {
+        let kept = kept(READING, Phase::Response, &json!({"state": "even", "rows": [1]}), &[]);
+
+        assert_eq!(kept["output"], json!({"state": "even"}));
+        assert_eq!(kept["output_paths"], json!(["context.output.state"]));
+    }
+}

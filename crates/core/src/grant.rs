@@ -1,0 +1,105 @@
+//! What a refresh token is worth when it is presented: the state machine of a grant.
+//!
+//! A grant is what begins with one login. At any moment at most one of its refresh tokens is
+//! unspent. Spending it buys the next pair; the token spent last is answered with that same pair
+//! for a little while, for the answer may have been lost on its way. Whatever else a spent token
+//! is presented for is taken as theft: the grant ends.
+
+mod sealed;
+
+pub use self::sealed::TokenPair;
+
+use crate::clock::Timestamp;
+
+/// How long the pair that a spent refresh token bought is given out again, in seconds.
+pub const RETRY_SECONDS: i64 = 30;
+
+/// How things stand with one refresh token of a grant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RefreshState {
+    /// From when on it is not accepted: it was idle for too long, or the grant ends.
+    pub expires_at: Timestamp,
+    /// Whether it, or what it came from, was revoked.
+    pub revoked: bool,
+    /// When it was spent, and what became of its successor.
+    pub spent: Option<Spent>,
+}
+
+/// A refresh token that has bought its pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spent {
+    /// When.
+    pub at: Timestamp,
+    /// Whether the refresh token of that pair was spent as well.
+    pub successor_spent: bool,
+}
+
+/// What to do with a refresh token that is presented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presented {
+    /// Spend it for a new pair.
+    Fresh,
+    /// Give the pair it bought once more.
+    Repeated,
+    /// It was spent before: revoke the grant.
+    Reused,
+    /// It is too old.
+    Expired,
+    /// The grant has ended already.
+    Revoked,
+}
+
+impl RefreshState {
+    /// What a token in this state is worth at `now`.
+    #[must_use]
+    pub fn presented(&self, now: Timestamp) -> Presented {
+        match self.spent {
+            _ if self.revoked => Presented::Revoked,
+            Some(Spent { at, successor_spent: false }) if now <= at.plus_seconds(RETRY_SECONDS) => {
+                Presented::Repeated
+            }
+            Some(_) => Presented::Reused,
+            None if self.expires_at <= now => Presented::Expired,
+            None => Presented::Fresh,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::default().plus_seconds(seconds)
+    }
+
+    const fn spent(at: Timestamp, successor_spent: bool) -> Spent {
+        Spent { at, successor_spent }
+    }
+
+    #[test]
+    fn each_state_has_one_answer() {
+        let live = RefreshState { expires_at: at(100), revoked: false, spent: None };
+        for (state, now, wanted) in [
+            (live, 0, Presented::Fresh),
+            (live, 99, Presented::Fresh),
+            (live, 100, Presented::Expired),
+            (RefreshState { spent: Some(spent(at(10), false)), ..live }, 10, Presented::Repeated),
+            (RefreshState { spent: Some(spent(at(10), false)), ..live }, 40, Presented::Repeated),
+            (RefreshState { spent: Some(spent(at(10), false)), ..live }, 41, Presented::Reused),
+            (RefreshState { spent: Some(spent(at(10), true)), ..live }, 11, Presented::Reused),
+            // A clock that was set back does not turn a retry into a theft.
+            (RefreshState { spent: Some(spent(at(10), false)), ..live }, 5, Presented::Repeated),
+            (RefreshState { spent: Some(spent(at(90), false)), ..live }, 110, Presented::Repeated),
+            (RefreshState { spent: Some(spent(at(10), false)), ..live }, 500, Presented::Reused),
+            (RefreshState { revoked: true, ..live }, 0, Presented::Revoked),
+            (
+                RefreshState { revoked: true, spent: Some(spent(at(10), false)), ..live },
+                11,
+                Presented::Revoked,
+            ),
+        ] {
+            assert_eq!(state.presented(at(now)), wanted, "{state:?} at {now}");
+        }
+    }
+}

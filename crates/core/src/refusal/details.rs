@@ -1,0 +1,86 @@
+//! What `error.details` holds, code by code.
+
+use serde_json::{Map, Value, json};
+
+use super::{NOT_DELEGATED, Refusal, TOKEN_SCOPES, Violation};
+
+impl Refusal {
+    /// The members of `error.details`.
+    #[must_use]
+    pub fn details(&self) -> Map<String, Value> {
+        let details = match self {
+            Self::InvalidRequest { parameter, violations, .. } => {
+                return invalid(parameter.as_deref(), violations);
+            }
+            Self::InvalidInput { violations, .. } => json!({ "violations": violations }),
+            Self::InvalidScope { scope, .. } => json!({ "scope": scope }),
+            Self::MissingToken
+            | Self::InvalidToken
+            | Self::WrongTokenKind { .. }
+            | Self::TokenRevoked
+            | Self::TokenReused
+            | Self::UnsupportedMediaType
+            | Self::Internal => json!({}),
+            Self::TokenExpired { expired_at } => json!({ "expired_at": expired_at }),
+            Self::InvalidCredential { check } => json!({ "check": check.as_str() }),
+            Self::PolicyDenied { policy, reason, dlp, more } => {
+                let mut details = denial(policy, reason, dlp.as_ref());
+                details.extend(more.clone());
+                return details;
+            }
+            Self::InsufficientScope { required } => json!({
+                "policy": TOKEN_SCOPES,
+                "reason": format!("the token lacks the scope {required}"),
+                "required_scope": required.as_str(),
+            }),
+            Self::DelegationNotTrusted => json!({
+                "policy": TOKEN_SCOPES,
+                "reason": NOT_DELEGATED,
+                "required_scope": null,
+            }),
+            Self::NotFound { resource, id } => json!({ "resource": resource, "id": id }),
+            Self::MethodNotAllowed { allow } => json!({ "allow": allow }),
+            Self::ProviderAuthRequired { provider, provider_id } => json!({
+                "provider": provider,
+                "provider_id": provider_id,
+                "connect": format!("/v1/providers/{provider}/connect"),
+            }),
+            Self::PayloadTooLarge { limit_bytes } => json!({ "limit_bytes": limit_bytes }),
+            Self::RateLimited { resource, limit, retry_after, reset_at } => json!({
+                "resource": resource.as_str(),
+                "limit": limit,
+                "retry_after": retry_after,
+                "reset_at": reset_at,
+            }),
+            Self::UpstreamError { provider, reason } => {
+                json!({ "provider": provider, "reason": reason })
+            }
+            Self::Unavailable { reason } => json!({ "reason": reason.as_str() }),
+            Self::UpstreamTimeout { provider, timeout_ms } => {
+                json!({ "provider": provider, "timeout_ms": timeout_ms })
+            }
+        };
+        if let Value::Object(details) = details { details } else { Map::new() }
+    }
+}
+
+fn invalid(parameter: Option<&str>, violations: &[Violation]) -> Map<String, Value> {
+    let mut details = Map::new();
+    if let Some(parameter) = parameter {
+        details.insert("parameter".to_owned(), json!(parameter));
+    }
+    if !violations.is_empty() {
+        details.insert("violations".to_owned(), json!(violations));
+    }
+    details
+}
+
+fn denial(policy: &str, reason: &str, dlp: Option<&Value>) -> Map<String, Value> {
+    let mut details = Map::new();
+    details.insert("policy".to_owned(), json!(policy));
+    details.insert("reason".to_owned(), json!(reason));
+    if let Some(dlp) = dlp {
+        details.insert("dlp".to_owned(), dlp.clone());
+    }
+    details
+}

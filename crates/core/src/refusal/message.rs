@@ -1,0 +1,94 @@
+//! What `error.message` says: one sentence for people, with what to do where that helps.
+
+use std::fmt;
+
+use super::{NOT_DELEGATED, Refusal, Unavailable, UpstreamReason, Violation};
+use crate::limits::Resource;
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidRequest { message, .. } => f.write_str(message),
+            Self::InvalidInput { tool, violations } => {
+                write!(f, "Input does not match the schema of {tool}{}.", First(violations))
+            }
+            Self::InvalidScope { scope, allowed } => {
+                write!(f, "The scope `{scope}` cannot be had here; `{allowed}` can.")
+            }
+            Self::MissingToken => f.write_str("Send a token as `Authorization: Bearer <token>`."),
+            Self::InvalidToken => f.write_str("The token is not valid here."),
+            Self::TokenExpired { expired_at } => write!(f, "The token expired at {expired_at}."),
+            Self::WrongTokenKind { hint } => write!(f, "The token is not valid here: {hint}."),
+            Self::TokenRevoked => f.write_str("The token was revoked."),
+            Self::TokenReused => f.write_str(
+                "The refresh token was used before, so everything that came of its login was \
+                 revoked; log in again.",
+            ),
+            Self::InvalidCredential { check } => f.write_str(check.sentence()),
+            Self::PolicyDenied { policy, reason, .. } => {
+                write!(f, "Denied by policy '{policy}': {}.", reason.trim_end_matches('.'))
+            }
+            Self::InsufficientScope { required } => {
+                write!(f, "The token lacks the scope {required}.")
+            }
+            Self::DelegationNotTrusted => write!(f, "Delegation is refused: {NOT_DELEGATED}."),
+            Self::NotFound { resource, id } => write!(f, "There is no {resource} `{id}` here."),
+            Self::MethodNotAllowed { allow } => {
+                write!(f, "This path answers {} only.", allow.join(", "))
+            }
+            Self::ProviderAuthRequired { provider, .. } => {
+                write!(f, "Provider '{provider}' refuses its credentials; connect it again.")
+            }
+            Self::PayloadTooLarge { limit_bytes } => {
+                write!(f, "The body is larger than {limit_bytes} bytes.")
+            }
+            Self::UnsupportedMediaType => f.write_str("Send the body as application/json."),
+            Self::RateLimited { resource, limit, retry_after, .. } => {
+                let what = name(*resource);
+                write!(f, "{what} of {limit} per minute exceeded. Retry in {retry_after} seconds.")
+            }
+            Self::Internal => f.write_str("Something went wrong inside the gateway."),
+            Self::UpstreamError { provider, reason: UpstreamReason::ConnectFailed } => {
+                write!(f, "Provider '{provider}' is unreachable.")
+            }
+            Self::UpstreamError { provider, .. } => {
+                write!(f, "Provider '{provider}' failed while executing the call.")
+            }
+            Self::Unavailable { reason } => f.write_str(missing(*reason)),
+            Self::UpstreamTimeout { provider, timeout_ms } => {
+                write!(f, "Provider '{provider}' did not answer within {timeout_ms} ms.")
+            }
+        }
+    }
+}
+
+/// The first violation as the end of a sentence; nothing when there is none.
+struct First<'a>(&'a [Violation]);
+
+impl fmt::Display for First<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.first() {
+            None => Ok(()),
+            Some(first) if first.path.is_empty() => write!(f, ": {}", first.message),
+            Some(first) => write!(f, ": {} {}", first.path, first.message),
+        }
+    }
+}
+
+const fn name(resource: Resource) -> &'static str {
+    match resource {
+        Resource::Requests => "Request limit",
+        Resource::Invocations => "Invocation limit",
+        Resource::Unauthenticated => "Limit for requests without a valid token",
+    }
+}
+
+const fn missing(reason: Unavailable) -> &'static str {
+    match reason {
+        Unavailable::Audit => "The audit log cannot be written, so nothing is invoked.",
+        Unavailable::Store => "The store cannot be read.",
+        Unavailable::Shutdown => "This node is shutting down.",
+        Unavailable::Overloaded => "Too much work is in flight; retry shortly.",
+        Unavailable::IssuerKeys => "The issuer's keys cannot be fetched; retry shortly.",
+    }
+}

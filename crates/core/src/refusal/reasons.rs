@@ -1,0 +1,105 @@
+//! The closed words inside refusals: what was executed, what is missing, what an upstream did.
+
+use serde::Serialize;
+
+/// Whether the upstream effect happened: tells a caller whether a retry is safe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Executed {
+    /// Nothing reached the upstream.
+    No,
+    /// The upstream did it.
+    Yes,
+    /// The upstream may have done it.
+    Unknown,
+}
+
+impl Executed {
+    /// `no`, `yes` or `unknown`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::No => "no",
+            Self::Yes => "yes",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One place where a request breaks a rule. Never echoes a value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// JSON Pointer to the place.
+    pub path: String,
+    /// The schema keyword that was broken, if a schema was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keyword: Option<String>,
+    /// What is wrong, in words.
+    pub message: String,
+}
+
+/// Why a provider's answer could not be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UpstreamReason {
+    /// No connection could be made; nothing was sent.
+    ConnectFailed,
+    /// The connection or process died before the answer came.
+    ConnectionReset,
+    /// The answer was not MCP.
+    ProtocolError,
+    /// The server asked for a conversation that the gateway does not offer.
+    InteractionRequired,
+    /// The answer is larger than the cap.
+    ResponseTooLarge,
+    /// The server answered with an HTTP status of 500 or more.
+    #[serde(rename = "http_5xx")]
+    Http5xx,
+    /// The server answered with a JSON-RPC error.
+    JsonrpcError,
+}
+
+impl UpstreamReason {
+    /// The reason as it stands in `error.details.reason`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ConnectFailed => "connect_failed",
+            Self::ConnectionReset => "connection_reset",
+            Self::ProtocolError => "protocol_error",
+            Self::InteractionRequired => "interaction_required",
+            Self::ResponseTooLarge => "response_too_large",
+            Self::Http5xx => "http_5xx",
+            Self::JsonrpcError => "jsonrpc_error",
+        }
+    }
+}
+
+/// What the gateway cannot do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unavailable {
+    /// The audit log cannot be written.
+    Audit,
+    /// The store cannot be read.
+    Store,
+    /// The node is shutting down.
+    Shutdown,
+    /// Too much work is in flight already.
+    Overloaded,
+    /// The keys of a trusted issuer cannot be fetched, and none are remembered.
+    IssuerKeys,
+}
+
+impl Unavailable {
+    /// The reason as it stands in `error.details.reason`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Audit => "audit",
+            Self::Store => "store",
+            Self::Shutdown => "shutdown",
+            Self::Overloaded => "overloaded",
+            Self::IssuerKeys => "issuer_keys",
+        }
+    }
+}

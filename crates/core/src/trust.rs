@@ -1,0 +1,39 @@
+//! Trusting the JWTs of others: which issuer's token makes whom, and why it is refused.
+//!
+//! The road of a JWT: [`Jwt::parse`] looks at its form, [`TrustRules::trusts`] says whether its
+//! issuer is known at all, [`Jwt::verify`] checks the signature against the issuer's [`KeySet`],
+//! and [`TrustRules::admit`] turns what was [`Verified`] into a [`TrustedSubject`] by exactly one
+//! [`TrustRule`]. Whoever has a `TrustedSubject` has been through all of it.
+//!
+//! **Invariant:** time is an argument, keys are an argument, and nothing inside a JWT (no `jku`,
+//! `x5u`, `jwk` or `kid`) ever decides where a key comes from.
+
+mod advice;
+mod check;
+mod claim;
+mod claims;
+mod expectation;
+mod explain;
+mod jwk;
+mod jwt;
+mod rejection;
+mod roles;
+mod rules;
+mod subject;
+
+pub use self::{
+    check::CredentialCheck,
+    claim::{ClaimError, ClaimPath},
+    claims::{Claims, LEEWAY_SECONDS},
+    expectation::{Expectation, Expectations, Pattern, PatternError},
+    explain::{Fault, RuleReport},
+    jwk::{KeySet, KeySetError, MAX_KEYS},
+    jwt::{Algorithm, Jwt, MAX_JWT_BYTES, Verified, is_jwt_shaped},
+    rejection::Rejection,
+    roles::{RoleMap, RoleMapError},
+    rules::{MaxTtl, TrustRule, TrustRules, TrustRulesError, TtlError, Who},
+    subject::{SingleUse, Subject, TrustedSubject, TrustedUser},
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+//! What a caller is told of a credential that was not accepted: the class of the check, no more.
+
+/// The class of the check that failed: `error.details.check`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CredentialCheck {
+    /// The form, the algorithm, the key or the signature.
+    Signature,
+    /// Who issued it.
+    Issuer,
+    /// For whom it was issued.
+    Audience,
+    /// When it is valid.
+    Time,
+    /// Whether it was used before.
+    Replay,
+    /// Whether exactly one trust rule makes somebody of it.
+    Trust,
+}
+
+impl CredentialCheck {
+    /// The check as it stands in `error.details.check`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Signature => "signature",
+            Self::Issuer => "issuer",
+            Self::Audience => "audience",
+            Self::Time => "time",
+            Self::Replay => "replay",
+            Self::Trust => "trust",
+        }
+    }
+
+    /// The sentence for the caller. It names no rule, no claim and no key.
+    #[must_use]
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::Signature => "The credential is no JWT with a valid signature of its issuer.",
+            Self::Issuer => "The credential comes from an issuer that is not trusted here.",
+            Self::Audience => "The credential was not issued for this gateway.",
+            Self::Time => "The credential is not valid at this time.",
+            Self::Replay => "The credential was exchanged before.",
+            Self::Trust => "The credential matches no trust rule, or several.",
+        }
+    }
+}

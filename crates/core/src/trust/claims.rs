@@ -1,0 +1,146 @@
+//! The claims of a JWT: strict JSON, and the registered claims of RFC 7519 that are checked.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::{
+    clock::Timestamp,
+    json::{self, Bounds},
+    trust::{ClaimPath, Rejection},
+};
+
+/// How far the clocks of issuer and gateway may be apart.
+pub const LEEWAY_SECONDS: i64 = 60;
+
+/// What a header or a set of claims may hold: far more than any issuer puts there.
+pub(crate) const BOUNDS: Bounds =
+    Bounds { depth: 8, nodes: 2_000, string_bytes: 8 << 10, number_chars: 32 };
+
+/// The end of the year 9999; what lies beyond is no date.
+const LAST_SECOND: i64 = 253_402_300_799;
+/// Characters of a text that names somebody or something.
+const MAX_NAME: usize = 255;
+
+/// The claims of a JWT, verified or not.
+#[derive(Clone, PartialEq)]
+pub struct Claims {
+    members: Value,
+    issuer: String,
+}
+
+/// Claims can name people: they are not printed by accident.
+impl fmt::Debug for Claims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Claims(…)")
+    }
+}
+
+impl Claims {
+    /// Reads a JWT's payload. Says no to duplicate members, deep nesting and what is no object.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Rejection> {
+        let members = json::parse(bytes, BOUNDS)
+            .map_err(|_| Rejection::Malformed("its claims are not one strict JSON value"))?;
+        if !members.is_object() {
+            return Err(Rejection::Malformed("its claims are no JSON object"));
+        }
+        if members.get("sub").is_some_and(|subject| !subject.is_string()) {
+            return Err(Rejection::Malformed("`sub` is not a text"));
+        }
+        let issuer = members.get("iss").and_then(Value::as_str);
+        let issuer = issuer.ok_or(Rejection::UnknownIssuer)?.to_owned();
+        Ok(Self { members, issuer })
+    }
+
+    /// `iss`.
+    #[must_use]
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// A claim, wherever it stands.
+    #[must_use]
+    pub fn at(&self, claim: &ClaimPath) -> Option<&Value> {
+        claim.find(&self.members)
+    }
+
+    /// Every claim, as a JSON object.
+    #[must_use]
+    pub fn members(&self) -> &Value {
+        &self.members
+    }
+
+    /// A claim that names something: a text of 1 to 255 characters without control characters.
+    #[must_use]
+    pub fn name(&self, claim: &str) -> Option<&str> {
+        self.members.get(claim).and_then(as_name)
+    }
+
+    /// Whether `aud` is `audience` or a list that holds it.
+    #[must_use]
+    pub fn is_for(&self, audience: &str) -> bool {
+        match self.members.get("aud") {
+            Some(Value::String(only)) => only == audience,
+            Some(Value::Array(many)) => many.iter().any(|one| one.as_str() == Some(audience)),
+            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => {
+                false
+            }
+        }
+    }
+
+    /// Says no before `nbf` or `iat`, after `exp`, and without an `exp`; 60 seconds of leeway each
+    /// way. Gives the moment of `exp`.
+    pub fn check_times(&self, now: Timestamp) -> Result<Timestamp, Rejection> {
+        let end = self.time("exp", "`exp` is no date")?;
+        let end = end.ok_or(Rejection::BadTime("there is no `exp`: it would never end"))?;
+        if now >= end.plus_seconds(LEEWAY_SECONDS) {
+            return Err(Rejection::Expired(end));
+        }
+        let not_before = self.time("nbf", "`nbf` is no date")?;
+        let issued = self.time("iat", "`iat` is no date")?;
+        for start in [not_before, issued].into_iter().flatten() {
+            if now.plus_seconds(LEEWAY_SECONDS) < start {
+                return Err(Rejection::NotYetValid(start));
+            }
+        }
+        Ok(end)
+    }
+
+    /// Says no to what the issuer signed for another purpose: security events and logout tokens
+    /// (RFC 8417), and tokens bound to a key that their bearer would have to prove (RFC 7800),
+    /// which nobody is asked to do here.
+    pub fn check_purpose(&self) -> Result<(), Rejection> {
+        if self.members.get("events").is_some() {
+            return Err(Rejection::WrongPurpose("`events` makes it a security event, no identity"));
+        }
+        if self.members.get("cnf").is_some() {
+            return Err(Rejection::WrongPurpose(
+                "`cnf` binds it to a key, and the exchange takes bearer tokens only",
+            ));
+        }
+        Ok(())
+    }
+
+    fn time(&self, name: &str, wrong: &'static str) -> Result<Option<Timestamp>, Rejection> {
+        let Some(value) = self.members.get(name) else { return Ok(None) };
+        numeric_date(value).map(Some).ok_or(Rejection::BadTime(wrong))
+    }
+}
+
+/// A text that can name somebody or something.
+pub(crate) fn as_name(value: &Value) -> Option<&str> {
+    let text = value.as_str()?;
+    let fits = (1..=MAX_NAME).contains(&text.chars().count());
+    (fits && text.trim() == text && !text.chars().any(char::is_control)).then_some(text)
+}
+
+/// A `NumericDate`: seconds since 1970, perhaps with a fraction, which is dropped.
+fn numeric_date(value: &Value) -> Option<Timestamp> {
+    let Value::Number(number) = value else { return None };
+    let text = number.as_str();
+    let whole = text.split_once('.').map_or(text, |(whole, fraction)| {
+        if fraction.bytes().all(|digit| digit.is_ascii_digit()) { whole } else { "" }
+    });
+    let seconds: i64 = whole.parse().ok()?;
+    (0..=LAST_SECOND).contains(&seconds).then(|| Timestamp::default().plus_seconds(seconds))
+}

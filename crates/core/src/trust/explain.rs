@@ -1,0 +1,69 @@
+//! What each rule says of a JWT, check by check, for the operator who wonders.
+
+use std::sync::Arc;
+
+use crate::{
+    clock::Timestamp,
+    trust::{Claims, CredentialCheck, Subject, TrustRule, TrustRules},
+};
+
+/// What one rule says of some claims.
+#[derive(Debug, Clone)]
+pub struct RuleReport {
+    /// The rule.
+    pub rule: Arc<TrustRule>,
+    /// Everything that speaks against it; nothing if the rule matches.
+    pub faults: Vec<Fault>,
+    /// Whom the rule would make of them, if it can.
+    pub who: Option<Subject>,
+}
+
+/// Something that speaks against a JWT.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The class of check.
+    pub check: CredentialCheck,
+    /// What is not as it should be. Quotes the rule, never the claims.
+    pub text: String,
+}
+
+impl TrustRules {
+    /// What every rule says of these claims, whoever signed them. A rule for another issuer says
+    /// only that.
+    #[must_use]
+    pub fn explain(&self, claims: &Claims, now: Timestamp) -> Vec<RuleReport> {
+        self.iter().map(|rule| rule.explain(claims, now)).collect()
+    }
+}
+
+impl TrustRule {
+    fn explain(self: &Arc<Self>, claims: &Claims, now: Timestamp) -> RuleReport {
+        let rule = Arc::clone(self);
+        if claims.issuer() != self.issuer {
+            let text = format!("`iss` is not \"{}\"", self.issuer);
+            let faults = vec![Fault { check: CredentialCheck::Issuer, text }];
+            return RuleReport { rule, faults, who: None };
+        }
+        let (subject, refused) = match claims.check_times(now) {
+            Ok(end) => match self.subject(claims, end) {
+                Ok(subject) => (Some(subject.who), None),
+                Err(rejection) => (None, Some(rejection)),
+            },
+            Err(rejection) => (self.who(claims).ok(), Some(rejection)),
+        };
+        let purpose = claims.check_purpose().err();
+        let told = refused.into_iter().chain(purpose);
+        let mut faults: Vec<Fault> = told
+            .map(|rejection| Fault { check: rejection.check(), text: rejection.to_string() })
+            .collect();
+        if !claims.is_for(&self.audience) {
+            let text = format!("`aud` does not hold \"{}\"", self.audience);
+            faults.push(Fault { check: CredentialCheck::Audience, text });
+        }
+        faults.extend(self.expects.unmet(claims).map(|(claim, expected)| {
+            let there = if claims.at(claim).is_some() { "is not" } else { "is missing; expected" };
+            Fault { check: CredentialCheck::Trust, text: format!("`{claim}` {there} {expected}") }
+        }));
+        RuleReport { rule, faults, who: subject }
+    }
+}

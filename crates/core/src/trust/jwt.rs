@@ -1,0 +1,220 @@
+//! One JWT (RFC 7519) in compact form (RFC 7515): what it looks like, and its signature.
+
+use std::fmt;
+
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RSA_PSS_2048_8192_SHA256,
+    RsaParameters, VerificationAlgorithm,
+};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde_json::Value;
+
+use crate::{
+    json,
+    secret::Secret,
+    trust::{Claims, KeySet, Rejection, claims::BOUNDS},
+};
+
+/// The longest JWT that is looked at.
+pub const MAX_JWT_BYTES: usize = 16 << 10;
+/// Characters of a `kid`.
+const MAX_KEY_ID: usize = 256;
+
+/// The signature algorithms that are accepted: none with a shared secret, and not `none`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Algorithm {
+    /// RSA PKCS #1 v1.5 with SHA-256.
+    Rs256,
+    /// RSA PSS with SHA-256.
+    Ps256,
+    /// ECDSA on P-256 with SHA-256.
+    Es256,
+    /// Ed25519.
+    EdDsa,
+}
+
+impl Algorithm {
+    pub(crate) const ALL: [Self; 4] = [Self::Rs256, Self::Ps256, Self::Es256, Self::EdDsa];
+
+    /// The name in `alg`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rs256 => "RS256",
+            Self::Ps256 => "PS256",
+            Self::Es256 => "ES256",
+            Self::EdDsa => "EdDSA",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|algorithm| algorithm.as_str() == name)
+    }
+}
+
+/// How an algorithm is verified: RSA keys are built from their parts, the others from a point.
+pub(crate) enum Verification {
+    Rsa(&'static RsaParameters),
+    Point(&'static dyn VerificationAlgorithm),
+}
+
+impl Algorithm {
+    pub(crate) fn verification(self) -> Verification {
+        match self {
+            Self::Rs256 => Verification::Rsa(&RSA_PKCS1_2048_8192_SHA256),
+            Self::Ps256 => Verification::Rsa(&RSA_PSS_2048_8192_SHA256),
+            Self::Es256 => Verification::Point(&ECDSA_P256_SHA256_FIXED),
+            Self::EdDsa => Verification::Point(&ED25519),
+        }
+    }
+}
+
+/// Whether a credential can only be meant as a JWT: three parts of base64url. Our own tokens have
+/// no dot. Says nothing about its worth.
+#[must_use]
+pub fn is_jwt_shaped(text: &str) -> bool {
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    text.bytes().filter(|byte| *byte == b'.').count() == 2 && text.bytes().all(letter)
+}
+
+/// A well-formed JWT whose signature nobody has checked.
+#[derive(Clone)]
+pub struct Jwt {
+    algorithm: Algorithm,
+    key_id: Option<String>,
+    claims: Claims,
+    signed: Secret,
+    signature: Vec<u8>,
+}
+
+/// A JWT is a credential: it is not printed by accident.
+impl fmt::Debug for Jwt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Jwt").field("algorithm", &self.algorithm).finish_non_exhaustive()
+    }
+}
+
+/// Claims under a signature of the issuer's key. Only [`Jwt::verify`] makes one.
+#[derive(Debug, Clone, Copy)]
+pub struct Verified<'a>(&'a Claims);
+
+impl<'a> Verified<'a> {
+    /// The claims.
+    #[must_use]
+    pub fn claims(self) -> &'a Claims {
+        self.0
+    }
+}
+
+impl Jwt {
+    /// Reads a JWT. Says no before any cryptography to whatever is too large, is no strict JSON,
+    /// is signed by an algorithm or declared as a type that is not accepted, or demands an
+    /// extension (`crit`).
+    pub fn parse(text: &str) -> Result<Self, Rejection> {
+        if text.len() > MAX_JWT_BYTES {
+            return Err(Rejection::Malformed("it is longer than 16 KiB"));
+        }
+        let (signed, signature) = text.rsplit_once('.').ok_or(NOT_THREE)?;
+        let (header, payload) = signed.split_once('.').ok_or(NOT_THREE)?;
+        let header = Header::parse(&decoded(header)?)?;
+        let signature = decoded(signature)?;
+        let claims = Claims::parse(&decoded(payload)?)?;
+        let signed = Secret::new(signed.to_owned());
+        Ok(Self { algorithm: header.algorithm, key_id: header.key_id, claims, signed, signature })
+    }
+
+    /// The algorithm it claims to be signed by.
+    #[must_use]
+    pub const fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// The id of the key it claims to be signed with: nothing but a key for a look-up.
+    #[must_use]
+    pub fn key_id(&self) -> Option<&str> {
+        self.key_id.as_deref()
+    }
+
+    /// The claims as anybody may have written them: to find the issuer, and to explain.
+    #[must_use]
+    pub const fn unverified(&self) -> &Claims {
+        &self.claims
+    }
+
+    /// Checks the signature with the keys that fit `kid` and `alg`; without a `kid`, with all that
+    /// fit `alg`.
+    pub fn verify(&self, keys: &KeySet) -> Result<Verified<'_>, Rejection> {
+        let mut fitting = keys.fitting(self.key_id(), self.algorithm).peekable();
+        if fitting.peek().is_none() {
+            return Err(Rejection::UnknownKey);
+        }
+        let signed = self.signed.expose().as_bytes();
+        if fitting.any(|key| key.verify_sig(signed, &self.signature).is_ok()) {
+            Ok(Verified(&self.claims))
+        } else {
+            Err(Rejection::WrongSignature)
+        }
+    }
+}
+
+const NOT_THREE: Rejection = Rejection::Malformed("it is no JWT: three parts with dots between");
+
+fn decoded(part: &str) -> Result<Vec<u8>, Rejection> {
+    let bytes = URL_SAFE_NO_PAD.decode(part);
+    bytes.map_err(|_| Rejection::Malformed("a part of it is not base64url without padding"))
+}
+
+/// What is read of the header. Everything else in it (`jku`, `jwk`, `x5u`, `x5c`, …) is never
+/// looked at: keys come from the issuer as the operator named it.
+struct Header {
+    algorithm: Algorithm,
+    key_id: Option<String>,
+}
+
+impl Header {
+    fn parse(bytes: &[u8]) -> Result<Self, Rejection> {
+        let header = json::parse(bytes, BOUNDS)
+            .map_err(|_| Rejection::Malformed("its header is not one strict JSON value"))?;
+        if !header.is_object() {
+            return Err(Rejection::Malformed("its header is no JSON object"));
+        }
+        if header.get("crit").is_some() {
+            return Err(Rejection::Malformed("its header demands an extension (`crit`)"));
+        }
+        check_type(header.get("typ"))?;
+        let algorithm = header.get("alg").and_then(Value::as_str).and_then(Algorithm::from_name);
+        let algorithm = algorithm
+            .ok_or(Rejection::Malformed("its `alg` is not one of RS256, PS256, ES256 and EdDSA"))?;
+        Ok(Self { algorithm, key_id: key_id(header.get("kid"))? })
+    }
+}
+
+/// Absent, or one of those that say "a JWT for whoever is its audience". An issuer signs many other
+/// things with the same key (`logout+jwt`, `dpop+jwt`, `secevent+jwt`, …); none of them proves who
+/// its bearer is (RFC 8725 §3.11).
+fn check_type(kind: Option<&Value>) -> Result<(), Rejection> {
+    const ACCEPTED: [&str; 3] = ["JWT", "JOSE", "at+jwt"];
+    let Some(kind) = kind else { return Ok(()) };
+    let name = kind.as_str().map(|name| strip_application(name.trim()));
+    if name.is_some_and(|name| ACCEPTED.iter().any(|known| known.eq_ignore_ascii_case(name))) {
+        Ok(())
+    } else {
+        Err(Rejection::Malformed("its `typ` says that it is for another purpose"))
+    }
+}
+
+/// A media type may be written with or without `application/` (RFC 7515 §4.1.9).
+fn strip_application(name: &str) -> &str {
+    match name.split_at_checked("application/".len()) {
+        Some((start, rest)) if start.eq_ignore_ascii_case("application/") => rest,
+        Some(_) | None => name,
+    }
+}
+
+fn key_id(value: Option<&Value>) -> Result<Option<String>, Rejection> {
+    match value {
+        None => Ok(None),
+        Some(Value::String(id)) if id.chars().count() <= MAX_KEY_ID => Ok(Some(id.clone())),
+        Some(_) => Err(Rejection::Malformed("its `kid` is no text of at most 256 characters")),
+    }
+}

@@ -1,0 +1,83 @@
+//! Why a JWT was not accepted, in the detail that its operator needs.
+
+use crate::{
+    clock::Timestamp,
+    trust::{CredentialCheck, claim::ClaimPath},
+};
+
+/// Why a JWT was not accepted. Callers are told [`Rejection::check`] and nothing else; the text is
+/// for `portcullis trust test` and quotes no claim's value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// The text is no JWT that this gateway reads.
+    #[error("{0}")]
+    Malformed(&'static str),
+    /// No rule trusts the issuer.
+    #[error("no rule trusts the issuer in `iss`")]
+    UnknownIssuer,
+    /// The issuer publishes no key that fits `kid` and `alg`.
+    #[error("the issuer has no key for this `kid` and `alg`")]
+    UnknownKey,
+    /// The signature is not the issuer's.
+    #[error("the signature does not verify with the issuer's key")]
+    WrongSignature,
+    /// A time is missing or is none.
+    #[error("{0}")]
+    BadTime(&'static str),
+    /// Its time is over.
+    #[error("it expired at {0}")]
+    Expired(Timestamp),
+    /// Its time has not come.
+    #[error("it is not valid before {0}")]
+    NotYetValid(Timestamp),
+    /// No rule expects its audience.
+    #[error("`aud` does not hold the audience of any rule for this issuer")]
+    WrongAudience,
+    /// It was issued for something else than to prove who somebody is.
+    #[error("{0}")]
+    WrongPurpose(&'static str),
+    /// No rule matches its claims.
+    #[error("no rule matches its claims")]
+    NoRule,
+    /// Several rules match its claims.
+    #[error("several rules match its claims: {}", .0.join(", "))]
+    SeveralRules(Vec<String>),
+    /// The claim that names the user is missing or is no name.
+    #[error("the claim `{0}` holds no name of a user: a text of 1 to 255 characters")]
+    NoUser(ClaimPath),
+    /// No entry of the rule's `roles` matches.
+    #[error("no entry of `roles` matches the claim `{0}`")]
+    NoRole(ClaimPath),
+    /// Entries of the rule's `roles` contradict each other.
+    #[error("entries of `roles` that are equally exact give the claim `{0}` different roles")]
+    SeveralRoles(ClaimPath),
+    /// The rule wants it used once, but nothing tells it from another.
+    #[error("the rule has `single_use`, and there is no `jti` of 1 to 255 characters")]
+    NoTokenId,
+    /// It was exchanged before.
+    #[error("it was exchanged before")]
+    Replayed,
+}
+
+impl Rejection {
+    /// The class of the check that failed.
+    #[must_use]
+    pub const fn check(&self) -> CredentialCheck {
+        match self {
+            Self::Malformed(_) | Self::UnknownKey | Self::WrongSignature => {
+                CredentialCheck::Signature
+            }
+            Self::UnknownIssuer => CredentialCheck::Issuer,
+            Self::BadTime(_) | Self::Expired(_) | Self::NotYetValid(_) => CredentialCheck::Time,
+            Self::WrongAudience => CredentialCheck::Audience,
+            Self::WrongPurpose(_)
+            | Self::NoRule
+            | Self::SeveralRules(_)
+            | Self::NoUser(_)
+            | Self::NoRole(_)
+            | Self::SeveralRoles(_)
+            | Self::NoTokenId => CredentialCheck::Trust,
+            Self::Replayed => CredentialCheck::Replay,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Who a JWT is here.
+
+use std::sync::Arc;
+
+use crate::{
+    clock::Timestamp,
+    id::{OrgId, PrincipalId},
+    principal::{Role, ScopeSet},
+    trust::rules::TrustRule,
+};
+
+/// Whom a verified JWT speaks for by exactly one rule. Whether it was used before, and whether the
+/// principal exists and is enabled, only the store can tell.
+#[derive(Debug, Clone)]
+pub struct TrustedSubject {
+    /// The rule. Its name is recorded; callers are never told.
+    pub rule: Arc<TrustRule>,
+    /// Who it is.
+    pub who: Subject,
+    /// `sub`, for the record, if it is a name.
+    pub external_subject: Option<String>,
+    /// When the JWT itself ends.
+    pub expires_at: Timestamp,
+    /// What has to be remembered so that it is exchanged only once, if the rule wants that.
+    pub single_use: Option<SingleUse>,
+}
+
+/// A principal that is there already, or a user who may be new.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// The principal that the rule names.
+    Fixed(PrincipalId),
+    /// A user of the issuer, created on first sight.
+    User(TrustedUser),
+}
+
+/// A user as the issuer tells it. Issuer, claim and subject together are the identity; name and
+/// role may be others tomorrow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustedUser {
+    /// The issuer, exactly.
+    pub issuer: String,
+    /// The claim that `subject` was taken from: one issuer's `sub` and `email` are two name spaces.
+    pub claim: String,
+    /// The claim's value.
+    pub subject: String,
+    /// A name for people: at most 200 characters, none of them a control character. Never trusted.
+    pub name: String,
+    /// The role at this login.
+    pub role: Role,
+}
+
+/// A JWT that may be exchanged once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SingleUse {
+    /// The issuer; a `jti` is unique within it.
+    pub issuer: String,
+    /// The `jti`.
+    pub jti: String,
+    /// Until when it has to be remembered; later it is refused as expired anyway.
+    pub until: Timestamp,
+}
+
+impl TrustedSubject {
+    /// The org it is somebody in.
+    #[must_use]
+    pub fn org(&self) -> OrgId {
+        self.rule.org
+    }
+
+    /// What a token for it may do at most.
+    #[must_use]
+    pub fn scopes(&self) -> ScopeSet {
+        self.rule.scopes
+    }
+
+    /// How long a token for it may live at most, in seconds.
+    #[must_use]
+    pub fn max_ttl_seconds(&self) -> i64 {
+        self.rule.max_ttl.seconds()
+    }
+
+    /// Whether the rule lets `actor` act on its behalf.
+    #[must_use]
+    pub fn may_be_acted_for_by(&self, actor: PrincipalId) -> bool {
+        self.rule.delegation.contains(&actor)
+    }
+}

@@ -1,0 +1,97 @@
+//! What trusting a JWT promises, as tables.
+
+mod advice;
+mod claims;
+mod form;
+mod issuer;
+mod keys;
+mod rules;
+mod signatures;
+
+use serde_json::{Value, json};
+
+use self::issuer::Issuer;
+use super::*;
+use crate::{clock::Timestamp, principal::ScopeSet};
+
+const ORG: &str = "org_01M754BKTKX1YB8Q05NMW9TP4G";
+const OTHER_ORG: &str = "org_01M754BKTKGT8C7BR1BSH99ZV7";
+const SERVICE: &str = "sa_01M754BKTK9KV856N96WMEHWY9";
+const OTHER_SERVICE: &str = "sa_01M754BKTK9TG1TCT7SPYHDJTD";
+const ISSUER: &str = "https://login.acme.example";
+const AUDIENCE: &str = "https://gateway.acme.example";
+/// 2026-11-20T11:02:15Z.
+const NOW: i64 = 1_795_172_535;
+
+fn now() -> Timestamp {
+    Timestamp::default().plus_seconds(NOW)
+}
+
+/// Claims that every rule of these tests accepts.
+fn claims() -> Value {
+    json!({
+        "iss": ISSUER,
+        "aud": AUDIENCE,
+        "sub": "repo:acme/api",
+        "exp": NOW + 300,
+        "nbf": NOW - 5,
+        "iat": NOW - 5,
+        "jti": "3f0c",
+        "repository_id": "821093847",
+    })
+}
+
+/// These claims with others in their place; `null` removes one.
+fn with(changes: &Value) -> Value {
+    let mut claims = claims();
+    let members = claims.as_object_mut().unwrap();
+    for (name, value) in changes.as_object().unwrap() {
+        if value.is_null() {
+            members.remove(name);
+        } else {
+            members.insert(name.clone(), value.clone());
+        }
+    }
+    claims
+}
+
+fn expects(all: &[(&str, Expectation)]) -> Expectations {
+    let all = all.iter().map(|(claim, it)| (claim.parse().unwrap(), it.clone())).collect();
+    Expectations::new(all).unwrap()
+}
+
+fn is(text: &str) -> Expectation {
+    Expectation::text(text).unwrap()
+}
+
+/// A rule for a service account.
+fn rule(name: &str) -> TrustRule {
+    TrustRule {
+        name: name.to_owned(),
+        org: ORG.parse().unwrap(),
+        issuer: ISSUER.to_owned(),
+        audience: AUDIENCE.to_owned(),
+        expects: expects(&[("repository_id", is("821093847"))]),
+        who: Who::Fixed(SERVICE.parse().unwrap()),
+        scopes: ScopeSet::ALL,
+        max_ttl: MaxTtl::new(900).unwrap(),
+        single_use: false,
+        delegation: Vec::new(),
+    }
+}
+
+/// Whom these rules make of these claims under a good signature.
+fn admitted(rules: Vec<TrustRule>, claims: &Value) -> Result<TrustedSubject, Rejection> {
+    admitted_in(rules, None, claims)
+}
+
+fn admitted_in(
+    rules: Vec<TrustRule>,
+    org: Option<&str>,
+    claims: &Value,
+) -> Result<TrustedSubject, Rejection> {
+    let jwt = Jwt::parse(&Issuer::get().sign(claims)).unwrap();
+    let verified = jwt.verify(Issuer::get().keys()).unwrap();
+    let org = org.map(|org| org.parse().unwrap());
+    TrustRules::new(rules).unwrap().admit(verified, org, now())
+}

@@ -1,0 +1,142 @@
+//! `portcullis policy`: what a security team does with its policy files before they are in force.
+
+mod cases;
+mod compare;
+mod init;
+mod reload;
+mod validate;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use clap::{Args, Subcommand};
+use portcullis_app::{PolicyFolder, Workbench};
+use portcullis_core::policy::{PolicyError, PolicySet};
+use serde_json::Value;
+
+use super::{Failure, Installation, output::Output};
+use crate::{boot, config::Config};
+
+#[derive(Subcommand)]
+pub(super) enum Policy {
+    /// Load a policy folder as the gateway would, and tell every error with file, line and column
+    Validate(validate::Validate),
+    /// List the policies of a folder
+    List(validate::List),
+    /// Say what policies would say to the calls in a file (a body of POST /v1/policies/simulate)
+    Simulate(cases::Simulate),
+    /// Run the cases in the folder's `tests`, or in files of your own
+    Test(cases::Test),
+    /// Tell what differs between two folders, or between what was last in force and a folder
+    Diff(compare::Diff),
+    /// Write a commented starter set for the tools of the providers
+    Init(init::Init),
+    /// Print the tools of the providers, for `--tools` where no provider can be reached
+    Tools(init::Tools),
+    /// Make the running gateway take the folder as it is, also when most of it is gone
+    Reload(reload::Reload),
+}
+
+impl Policy {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        match self {
+            Self::Validate(validate) => validate.run().await,
+            Self::List(list) => list.run().await,
+            Self::Simulate(simulate) => simulate.run().await,
+            Self::Test(test) => test.run().await,
+            Self::Diff(diff) => diff.run().await,
+            Self::Init(init) => init.run().await,
+            Self::Tools(tools) => tools.run().await,
+            Self::Reload(reload) => reload.run(),
+        }
+    }
+}
+
+/// What every one of these commands works with.
+#[derive(Args)]
+pub(super) struct Desk {
+    #[command(flatten)]
+    installation: Installation,
+    /// The policy folder; without it that of the configuration
+    #[arg(long, value_name = "FOLDER")]
+    policies: Option<PathBuf>,
+    /// Tools from a file (`portcullis policy tools`) instead of from the providers
+    #[arg(long, value_name = "FILE")]
+    tools: Option<PathBuf>,
+}
+
+impl Desk {
+    fn output(&self) -> Output {
+        self.installation.output()
+    }
+
+    fn config(&self) -> Result<Config, Failure> {
+        self.installation.config()
+    }
+
+    fn folder(&self, config: &Config) -> PathBuf {
+        self.policies.clone().unwrap_or_else(|| config.policy_folder())
+    }
+
+    /// The tools; what could not be asked is told on stderr and is no failure by itself.
+    async fn bench(&self, config: &Config) -> Result<Workbench, Failure> {
+        let described = match &self.tools {
+            Some(file) => Some(read_json(file)?),
+            None => None,
+        };
+        let (bench, unread) = boot::workbench(config, described.as_ref()).await?;
+        for provider in unread {
+            self.output().warn(&format!("{provider}; its tools are not known here"));
+        }
+        Ok(bench)
+    }
+
+    /// The tools and the policies of the folder.
+    async fn loaded(&self) -> Result<(Workbench, Arc<PolicySet>), Failure> {
+        let config = self.config()?;
+        let bench = self.bench(&config).await?;
+        let folder = self.folder(&config);
+        let set = load(&bench, &folder)?;
+        Ok((bench, set))
+    }
+}
+
+/// Every error of a folder that does not load.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", shown.join("\n"))]
+struct Broken {
+    shown: Vec<String>,
+}
+
+fn load(bench: &Workbench, folder: &Path) -> Result<Arc<PolicySet>, Failure> {
+    let set = try_load(bench, folder)?;
+    set.map_err(|errors| {
+        let shown = errors.iter().map(|error| line_of(folder, error)).collect();
+        Broken { shown }.into()
+    })
+}
+
+fn try_load(
+    bench: &Workbench,
+    folder: &Path,
+) -> Result<Result<Arc<PolicySet>, Vec<PolicyError>>, Failure> {
+    let files = PolicyFolder::new(folder.to_owned())
+        .read()
+        .map_err(|error| format!("the policy folder `{}`: {error}", folder.display()))?;
+    Ok(bench.load(files))
+}
+
+/// `policies/github.cedar:7:12: message`.
+fn line_of(folder: &Path, error: &PolicyError) -> String {
+    let PolicyError { path, line, column, message, .. } = error;
+    format!("{}:{line}:{column}: {message}", folder.join(path).display())
+}
+
+fn read_json(file: &Path) -> Result<Value, Failure> {
+    let text =
+        fs::read_to_string(file).map_err(|error| format!("`{}`: {error}", file.display()))?;
+    serde_json::from_str(&text).map_err(|error| format!("`{}`: {error}", file.display()).into())
+}

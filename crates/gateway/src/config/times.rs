@@ -1,0 +1,52 @@
+//! Times as people write them.
+
+use serde::{Deserialize, Deserializer, de::Error};
+
+/// A time in a configuration: `"15m"`, `"12h"`, `"90d"` or a number of seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seconds(pub(crate) i64);
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a time such as \"15m\" or a number of seconds")]
+        enum Written {
+            Number(u32),
+            Text(String),
+        }
+        let text = match Written::deserialize(reader)? {
+            Written::Number(number) => number.to_string(),
+            Written::Text(text) => text,
+        };
+        seconds(&text).map(Self).map_err(D::Error::custom)
+    }
+}
+
+/// Reads `15m`, `12h`, `90d` or a number of seconds; says no to zero.
+pub(crate) fn seconds(text: &str) -> Result<i64, String> {
+    let wrong = || format!("`{text}` is no time such as 90s, 15m, 12h or 90d");
+    let (number, unit) = match text.char_indices().last() {
+        Some((at, 's')) => (text.get(..at), 1),
+        Some((at, 'm')) => (text.get(..at), 60),
+        Some((at, 'h')) => (text.get(..at), 3600),
+        Some((at, 'd')) => (text.get(..at), 86_400),
+        Some(_) | None => (Some(text), 1),
+    };
+    let number: i64 = number.and_then(|number| number.parse().ok()).ok_or_else(wrong)?;
+    number.checked_mul(unit).filter(|seconds| *seconds > 0).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_with_their_unit() {
+        assert_eq!(seconds("90"), Ok(90));
+        assert_eq!(seconds("15m"), Ok(900));
+        assert_eq!(seconds("365d"), Ok(31_536_000));
+        for text in ["", "d", "-5m", "0", "1w", "99999999999999999d", "5é"] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+}

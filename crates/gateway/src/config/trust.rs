@@ -1,0 +1,343 @@
+//! `[[trust]]`: whose JWTs are taken for whom.
+
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use portcullis_app::KeySource;
+use portcullis_core::{
+    id::{OrgId, PrincipalId, PrincipalKind},
+    principal::{Role, Scope, ScopeSet},
+    trust::{
+        ClaimPath, Expectation, Expectations, KeySet, MaxTtl, Pattern, RoleMap, TrustRule,
+        TrustRules, Who,
+    },
+};
+use portcullis_upstream::{Discovery, Endpoint, KeyLocation};
+use serde::Deserialize;
+use serde_json::json;
+use toml::{Table, Value};
+
+use super::{ConfigError, times::Seconds};
+
+const DAY: i64 = 24 * 60 * 60;
+/// Seconds for which keys are good that an issuer, being down, cannot confirm.
+const DEFAULT_STALE: i64 = DAY;
+const MAX_STALE: i64 = 7 * DAY;
+/// Characters of an issuer, an audience or a rule's name.
+const MAX_TEXT: usize = 500;
+const MAX_NAME: usize = 64;
+/// The claim that tells roles unless `roles_from` names another.
+const DEFAULT_ROLES_FROM: &str = "groups";
+
+/// One `[[trust]]` entry.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TrustEntry {
+    /// Its name, recorded in events.
+    name: String,
+    /// The org it lets into (`org_…`).
+    org: String,
+    /// `iss`, exactly.
+    issuer: String,
+    /// What `aud` has to hold.
+    audience: String,
+    /// What the claims have to be.
+    #[serde(rename = "match", default)]
+    expects: Table,
+    /// Whom it makes: this principal,
+    principal: Option<String>,
+    /// or a user named by this claim.
+    user_from: Option<String>,
+    /// The user's role by the values of `roles_from`.
+    roles: Option<BTreeMap<String, String>>,
+    /// The claim that tells roles.
+    roles_from: Option<String>,
+    /// What its tokens may do at most; whatever the principal may when absent.
+    scopes: Option<Vec<String>>,
+    /// How long its tokens live at most.
+    max_ttl: Option<Seconds>,
+    /// A JWT can be exchanged only once.
+    #[serde(default)]
+    single_use: bool,
+    /// Service accounts that may act on behalf of its subjects.
+    #[serde(default)]
+    delegation: Vec<String>,
+    /// The address of the issuer's JWK Set; found by discovery when absent.
+    jwks_url: Option<String>,
+    /// The JWK Set itself, for issuers that publish none.
+    jwks: Option<Jwks>,
+    /// The issuer's host may have a private or loopback address, and may be spoken to without TLS.
+    allow_private: Option<bool>,
+    /// How long known keys are good while the issuer is down.
+    stale_keys_for: Option<Seconds>,
+}
+
+/// Where an issuer's keys come from. The rules of one issuer share it: those that say nothing
+/// follow the one that does.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Keys {
+    jwks_url: Option<String>,
+    jwks: Option<Jwks>,
+    allow_private: Option<bool>,
+    stale_keys_for: Option<Seconds>,
+}
+
+/// A JWK Set in a file or written down.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Jwks {
+    file: Option<PathBuf>,
+    keys: Option<Vec<Table>>,
+}
+
+/// The rules, and where the keys of each issuer come from.
+#[derive(Debug)]
+pub(crate) struct Trusted {
+    /// The rules.
+    pub(crate) rules: TrustRules,
+    /// The place of the keys, by issuer.
+    pub(crate) keys: BTreeMap<String, KeySource>,
+}
+
+impl Trusted {
+    /// Reads all entries as a whole. Says no with what to change.
+    pub(super) fn of(entries: &[TrustEntry]) -> Result<Self, ConfigError> {
+        let mut rules = Vec::with_capacity(entries.len());
+        let mut declared: BTreeMap<&str, (&TrustEntry, Keys)> = BTreeMap::new();
+        for entry in entries {
+            rules.push(entry.rule().map_err(|error| entry.wrong(&error))?);
+            let said = entry.keys();
+            match declared.entry(&entry.issuer) {
+                Entry::Vacant(place) => {
+                    place.insert((entry, said));
+                }
+                Entry::Occupied(mut place) if place.get().1 == Keys::default() => {
+                    place.insert((entry, said));
+                }
+                Entry::Occupied(place) => {
+                    let (first, known) = place.get();
+                    if said != Keys::default() && said != *known {
+                        return Err(entry.other_keys_than(first));
+                    }
+                }
+            }
+        }
+        let keys = declared.into_iter().map(|(issuer, (entry, keys))| {
+            let source = keys.source(issuer).map_err(|error| entry.wrong(&error))?;
+            Ok((issuer.to_owned(), source))
+        });
+        let keys = keys.collect::<Result<_, ConfigError>>()?;
+        let rules = TrustRules::new(rules).map_err(|error| ConfigError::Wrong(text(error)))?;
+        Ok(Self { rules, keys })
+    }
+}
+
+impl TrustEntry {
+    pub(super) fn take_paths_from(&mut self, folder: &Path) {
+        if let Some(file) = self.jwks.as_mut().and_then(|jwks| jwks.file.as_mut()) {
+            *file = folder.join(&*file);
+        }
+    }
+
+    fn wrong(&self, error: &str) -> ConfigError {
+        ConfigError::Wrong(format!("trust rule `{}`: {error}", self.name))
+    }
+
+    fn other_keys_than(&self, first: &Self) -> ConfigError {
+        self.wrong(&format!(
+            "trust rule `{}` has the same issuer with other keys; an issuer has one set of keys",
+            first.name
+        ))
+    }
+
+    fn keys(&self) -> Keys {
+        Keys {
+            jwks_url: self.jwks_url.clone(),
+            jwks: self.jwks.clone(),
+            allow_private: self.allow_private,
+            stale_keys_for: self.stale_keys_for,
+        }
+    }
+
+    fn rule(&self) -> Result<TrustRule, String> {
+        let who = self.who()?;
+        let kind = match &who {
+            Who::Fixed(principal) => principal.kind(),
+            Who::User { .. } => PrincipalKind::User,
+        };
+        let max_ttl = self.max_ttl.map(|ttl| MaxTtl::new(ttl.0)).transpose();
+        Ok(TrustRule {
+            name: name(&self.name)?,
+            org: self.org.parse::<OrgId>().map_err(in_key("org"))?,
+            issuer: plain("issuer", &self.issuer)?,
+            audience: plain("audience", &self.audience)?,
+            expects: self.expects()?,
+            who,
+            scopes: self.scopes()?,
+            max_ttl: max_ttl.map_err(in_key("max_ttl"))?.unwrap_or(MaxTtl::default_of(kind)),
+            single_use: self.single_use,
+            delegation: self.delegation()?,
+        })
+    }
+
+    fn expects(&self) -> Result<Expectations, String> {
+        let expected = self.expects.iter().map(|(claim, value)| {
+            let error = |error: String| format!("`match.{claim}`: {error}");
+            let path: ClaimPath = claim.parse().map_err(|it| error(text(it)))?;
+            Ok((path, expectation(value).map_err(error)?))
+        });
+        Expectations::new(expected.collect::<Result<_, String>>()?).ok_or_else(|| {
+            "`match` is empty, so that everybody the issuer knows would be trusted; say at least \
+             one thing that has to hold"
+                .to_owned()
+        })
+    }
+
+    fn who(&self) -> Result<Who, String> {
+        match (&self.principal, &self.user_from) {
+            (Some(principal), None) if self.roles.is_none() && self.roles_from.is_none() => {
+                principal.parse().map(Who::Fixed).map_err(in_key("principal"))
+            }
+            (Some(_), None) => {
+                Err("`roles` are for `user_from`; a principal has its role already".to_owned())
+            }
+            (None, Some(claim)) => {
+                let from = claim.parse().map_err(in_key("user_from"))?;
+                Ok(Who::User { from, roles: self.roles()? })
+            }
+            (Some(_), Some(_)) | (None, None) => {
+                Err("give either `principal` or `user_from`, one of them".to_owned())
+            }
+        }
+    }
+
+    fn roles(&self) -> Result<RoleMap, String> {
+        let claim = self.roles_from.as_deref().unwrap_or(DEFAULT_ROLES_FROM);
+        let claim = claim.parse().map_err(in_key("roles_from"))?;
+        let roles = self.roles.as_ref().ok_or(
+            "`user_from` needs `roles`; `roles = { \"*\" = \"member\" }` makes everybody a member",
+        )?;
+        let entries = roles.iter().map(|(value, role)| {
+            let pattern: Pattern = value.parse().map_err(in_key("roles"))?;
+            let role = Role::from_parts(role, ScopeSet::EMPTY).ok_or_else(|| {
+                format!("`roles`: `{role}` is no role; there are member, auditor and admin")
+            })?;
+            Ok((pattern, role))
+        });
+        RoleMap::new(claim, entries.collect::<Result<_, String>>()?).map_err(in_key("roles"))
+    }
+
+    fn scopes(&self) -> Result<ScopeSet, String> {
+        let Some(listed) = &self.scopes else { return Ok(ScopeSet::ALL) };
+        if listed.is_empty() {
+            return Err("`scopes` is empty; leave it out, or name at least one".to_owned());
+        }
+        listed.iter().map(|scope| scope.parse::<Scope>().map_err(in_key("scopes"))).collect()
+    }
+
+    fn delegation(&self) -> Result<Vec<PrincipalId>, String> {
+        let actors = self.delegation.iter().map(|actor| {
+            let id: PrincipalId = actor.parse().map_err(in_key("delegation"))?;
+            match id.kind() {
+                PrincipalKind::Service => Ok(id),
+                PrincipalKind::User => {
+                    Err("`delegation`: only service accounts (`sa_…`) act for others".to_owned())
+                }
+            }
+        });
+        actors.collect()
+    }
+}
+
+impl Keys {
+    fn source(&self, issuer: &str) -> Result<KeySource, String> {
+        let stale = self.stale_keys_for.map_or(DEFAULT_STALE, |stale| stale.0);
+        if stale > MAX_STALE {
+            return Err("`stale_keys_for` is 7 days at most".to_owned());
+        }
+        let reach =
+            if self.allow_private == Some(true) { Endpoint::named } else { Endpoint::public };
+        let location = match (&self.jwks, &self.jwks_url) {
+            (Some(jwks), None) => return self.written_down(jwks),
+            (None, Some(url)) => KeyLocation::Jwks(reach(url).map_err(in_key("jwks_url"))?),
+            (None, None) => {
+                let discovery = Discovery::of(issuer, reach).map_err(in_key("issuer"))?;
+                KeyLocation::Discovery(discovery)
+            }
+            (Some(_), Some(_)) => {
+                return Err("give either `jwks_url` or `jwks`, one of them".to_owned());
+            }
+        };
+        Ok(KeySource::Published { location, stale_seconds: stale })
+    }
+
+    fn written_down(&self, jwks: &Jwks) -> Result<KeySource, String> {
+        if self.allow_private.is_some() || self.stale_keys_for.is_some() {
+            return Err("`allow_private` and `stale_keys_for` are for keys that are fetched, and \
+                        `jwks` is written down"
+                .to_owned());
+        }
+        let set = match (&jwks.file, &jwks.keys) {
+            (Some(file), None) => fs::read(file)
+                .map_err(|error| format!("`jwks`: `{}` cannot be read: {error}", file.display()))?,
+            (None, Some(keys)) => json!({ "keys": keys }).to_string().into_bytes(),
+            (Some(_), Some(_)) | (None, None) => {
+                return Err("`jwks` is either { file = … } or { keys = […] }".to_owned());
+            }
+        };
+        let set = KeySet::parse(&set).map_err(in_key("jwks"))?;
+        if set.is_empty() {
+            return Err("`jwks` holds no key that can verify RS256, PS256, ES256 or EdDSA; RSA \
+                        keys need 2048 bits"
+                .to_owned());
+        }
+        Ok(KeySource::Static(set))
+    }
+}
+
+fn expectation(value: &Value) -> Result<Expectation, String> {
+    match value {
+        Value::String(pattern) => Expectation::text(pattern).map_err(text),
+        Value::Boolean(wanted) => Ok(Expectation::Flag(*wanted)),
+        Value::Integer(wanted) => Ok(Expectation::Integer(*wanted)),
+        Value::Array(_) => Err("write one rule for each of these".to_owned()),
+        Value::Float(_) | Value::Datetime(_) | Value::Table(_) => Err(
+            "a claim is matched with a text, a whole number, or true or false; one inside another \
+             is named like \"/kubernetes.io/namespace\""
+                .to_owned(),
+        ),
+    }
+}
+
+fn name(given: &str) -> Result<String, String> {
+    let letter = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
+    if (1..=MAX_NAME).contains(&given.len()) && given.chars().all(letter) {
+        Ok(given.to_owned())
+    } else {
+        Err("`name` has 1 to 64 letters, digits, `-`, `_` and `.`".to_owned())
+    }
+}
+
+/// Issuer and audience are compared byte by byte; what cannot be seen cannot be meant.
+fn plain(key: &str, given: &str) -> Result<String, String> {
+    let hidden = |it: char| it.is_whitespace() || it.is_control();
+    if (1..=MAX_TEXT).contains(&given.chars().count()) && !given.chars().any(hidden) {
+        Ok(given.to_owned())
+    } else {
+        Err(format!("`{key}` has 1 to {MAX_TEXT} characters without white space"))
+    }
+}
+
+fn in_key<E: std::fmt::Display>(key: &str) -> impl Fn(E) -> String {
+    move |error| format!("`{key}`: {error}")
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+#[cfg(test)]
+mod tests;

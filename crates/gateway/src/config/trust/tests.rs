@@ -1,0 +1,193 @@
+//! Tests of `[[trust]]` entries.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::*;
+
+const ED25519: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
+
+/// A configuration with nothing but trust rules.
+#[derive(Debug, Deserialize)]
+struct Config {
+    trust: Vec<TrustEntry>,
+}
+
+fn parsed(toml: &str) -> Result<Config, toml::de::Error> {
+    toml::from_str(toml)
+}
+
+fn trusted(toml: &str) -> Result<Trusted, String> {
+    let file = parsed(toml).map_err(|error| error.to_string())?;
+    Trusted::of(&file.trust).map_err(|error| error.to_string())
+}
+
+fn refusal(toml: &str) -> String {
+    trusted(toml).unwrap_err()
+}
+
+fn keys() -> serde_json::Value {
+    json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "x": ED25519}]})
+}
+
+/// A JWK Set in TOML.
+fn inline() -> String {
+    format!("{{ keys = [{{ kty = \"OKP\", crv = \"Ed25519\", x = \"{ED25519}\" }}] }}")
+}
+
+/// A rule that is right, as a list of lines to be changed.
+fn lines() -> Vec<(&'static str, String)> {
+    [
+        ("name", "\"ci\""),
+        ("org", "\"org_01M754BKTKX1YB8Q05NMW9TP4G\""),
+        ("issuer", "\"https://login.acme.example\""),
+        ("audience", "\"https://gateway.acme.example\""),
+        ("match", "{ repository_id = \"821093847\" }"),
+        ("principal", "\"sa_01M754BKTK9KV856N96WMEHWY9\""),
+    ]
+    .map(|(key, value)| (key, value.to_owned()))
+    .to_vec()
+}
+
+/// The rule with these keys set, or left out when the value is empty.
+fn entry(changes: &[(&'static str, &str)]) -> String {
+    let mut lines = lines();
+    for (key, value) in changes {
+        lines.retain(|(known, _)| known != key);
+        if !value.is_empty() {
+            lines.push((key, (*value).to_owned()));
+        }
+    }
+    let lines: Vec<String> = lines.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    format!("[[trust]]\n{}\n", lines.join("\n"))
+}
+
+fn user(changes: &[(&'static str, &str)]) -> String {
+    let mut all = vec![("principal", ""), ("user_from", "\"sub\"")];
+    all.extend(changes);
+    entry(&all)
+}
+
+#[test]
+fn an_entry_that_is_wrong_is_refused_and_the_wrong_is_named() {
+    let inline =
+        format!("{{ keys = [{{ kty = \"OKP\", crv = \"Ed25519\", x = \"{ED25519}\" }}] }}");
+    for (toml, wanted) in [
+        (entry(&[("nmae", "\"x\"")]), "nmae"),
+        (entry(&[("name", "")]), "name"),
+        (entry(&[("name", "\"a b\"")]), "`name`"),
+        (entry(&[("org", "\"acme\"")]), "`org`"),
+        (entry(&[("org", "")]), "org"),
+        (entry(&[("issuer", "\"\"")]), "`issuer`"),
+        (entry(&[("issuer", "\"https://a b\"")]), "`issuer`"),
+        (entry(&[("issuer", "\"http://login.acme.example\"")]), "https://"),
+        (entry(&[("issuer", "\"https://127.0.0.1\"")]), "may not be dialled"),
+        (entry(&[("issuer", "\"kubernetes/serviceaccount\"")]), "not a URL"),
+        (entry(&[("audience", "\"\"")]), "`audience`"),
+        (entry(&[("audience", "")]), "audience"),
+        (entry(&[("match", "")]), "`match` is empty"),
+        (entry(&[("match", "{}")]), "`match` is empty"),
+        (entry(&[("match", "{ ref = \"*\" }")]), "`match.ref`"),
+        (entry(&[("match", "{ ref = \"refs/*/main\" }")]), "at the end"),
+        (entry(&[("match", "{ ref = \"\" }")]), "`match.ref`"),
+        (entry(&[("match", "{ ref = [\"a\", \"b\"] }")]), "one rule for each"),
+        (entry(&[("match", "{ ref = 1.5 }")]), "`match.ref`"),
+        (entry(&[("match", "{ ref = { a = \"b\" } }")]), "/kubernetes.io/namespace"),
+        (entry(&[("principal", "\"acme\"")]), "`principal`"),
+        (entry(&[("principal", "")]), "either `principal` or `user_from`"),
+        (entry(&[("user_from", "\"sub\"")]), "either `principal` or `user_from`"),
+        (entry(&[("roles", "{ \"*\" = \"member\" }")]), "`roles`"),
+        (user(&[]), "needs `roles`"),
+        (user(&[("roles", "{}")]), "`roles` is empty"),
+        (user(&[("roles", "{ a = \"root\" }")]), "`root` is no role"),
+        (user(&[("roles", "{ a = \"service\" }")]), "role"),
+        (user(&[("roles", "{ \"a*b\" = \"member\" }")]), "at the end"),
+        (user(&[("roles", "{ a = \"member\" }"), ("roles_from", "\"\"")]), "`roles_from`"),
+        (entry(&[("scopes", "[\"mcps:all\"]")]), "mcps:all"),
+        (entry(&[("scopes", "[]")]), "`scopes` is empty"),
+        (entry(&[("max_ttl", "\"13h\"")]), "`max_ttl`"),
+        (entry(&[("max_ttl", "59")]), "`max_ttl`"),
+        (entry(&[("max_ttl", "\"soon\"")]), "soon"),
+        (entry(&[("max_ttl", "-5")]), "15m"),
+        (entry(&[("single_use", "\"yes\"")]), "single_use"),
+        (entry(&[("delegation", "[\"usr_01M754BKTKFVJC7V0B9VHVKZBP\"]")]), "sa_"),
+        (entry(&[("delegation", "[\"acme\"]")]), "`delegation`"),
+        (entry(&[("jwks_url", "\"http://8.8.8.8/keys\"")]), "`jwks_url`"),
+        (entry(&[("jwks_url", "\"https://a.example/k\""), ("jwks", &inline)]), "one of them"),
+        (entry(&[("jwks", "{}")]), "file"),
+        (entry(&[("jwks", "{ file = \"/nowhere.json\" }")]), "/nowhere.json"),
+        (entry(&[("jwks", "{ keys = [] }")]), "no key"),
+        (entry(&[("jwks", "{ keys = [{ kty = \"oct\", k = \"c2VjcmV0\" }] }")]), "no key"),
+        (entry(&[("jwks", "{ keys = 1 }")]), "keys"),
+        (entry(&[("jwks", "{ url = \"x\" }")]), "url"),
+        (entry(&[("jwks", &inline), ("allow_private", "true")]), "`allow_private`"),
+        (entry(&[("stale_keys_for", "\"8d\"")]), "`stale_keys_for`"),
+        (entry(&[]).repeat(2), "two trust rules `ci`"),
+        (
+            entry(&[("jwks_url", "\"https://a.example/1\"")])
+                + &entry(&[("name", "\"cd\""), ("jwks_url", "\"https://a.example/2\"")]),
+            "other keys",
+        ),
+    ] {
+        let told = refusal(&toml);
+
+        assert!(told.contains(wanted), "{wanted}: {told}");
+    }
+}
+
+#[test]
+fn rules_of_one_issuer_share_its_keys_whichever_of_them_names_them() {
+    let issuer = ("issuer", "\"kubernetes/serviceaccount\"");
+    let silent = entry(&[issuer]);
+    let naming = entry(&[issuer, ("name", "\"cd\""), ("jwks", &inline())]);
+    for toml in [silent.clone() + &naming, naming + &silent] {
+        let trusted = trusted(&toml).unwrap();
+
+        assert_eq!(trusted.rules.iter().count(), 2);
+        let source = &trusted.keys["kubernetes/serviceaccount"];
+        assert!(matches!(source, KeySource::Static(keys) if keys.ids().count() == 1));
+    }
+}
+
+#[test]
+fn what_is_left_out_has_the_documented_default() {
+    let service = trusted(&entry(&[])).unwrap();
+    let user = trusted(&user(&[("roles", "{ a = \"admin\" }")])).unwrap();
+    let only = |trusted: &Trusted| Arc::clone(trusted.rules.iter().next().unwrap());
+
+    let (service, user) = (only(&service), only(&user));
+
+    assert_eq!((service.max_ttl.seconds(), user.max_ttl.seconds()), (900, 43_200));
+    assert_eq!((service.scopes, service.single_use), (ScopeSet::ALL, false));
+    assert!(service.delegation.is_empty());
+    let Who::User { roles, .. } = &user.who else { panic!("a user") };
+    assert_eq!(roles.claim().as_str(), "groups");
+}
+
+#[test]
+fn keys_are_good_for_a_day_without_their_issuer_unless_it_says_otherwise() {
+    for (changes, seconds) in [
+        (vec![], 86_400),
+        (vec![("stale_keys_for", "\"2h\"")], 7200),
+        (vec![("stale_keys_for", "\"7d\"")], 604_800),
+    ] {
+        let trusted = trusted(&entry(&changes)).unwrap();
+
+        let source = &trusted.keys["https://login.acme.example"];
+        assert!(
+            matches!(source, KeySource::Published { stale_seconds, .. } if *stale_seconds == seconds)
+        );
+    }
+}
+
+#[test]
+fn a_file_of_keys_is_taken_from_the_folder_of_the_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("keys.json"), keys().to_string()).unwrap();
+    let mut file = parsed(&entry(&[("jwks", "{ file = \"keys.json\" }")])).unwrap();
+
+    file.trust[0].take_paths_from(folder.path());
+
+    assert!(Trusted::of(&file.trust).is_ok());
+}

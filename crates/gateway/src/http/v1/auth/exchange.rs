@@ -1,0 +1,142 @@
+//! `POST /v1/auth/token`: a credential for an access token (RFC 8693, in JSON).
+
+use std::sync::Arc;
+
+use axum::{body::Body, extract::State, http::HeaderMap};
+use portcullis_app::{ExchangeRequest, Presented, SubjectType};
+use portcullis_core::{
+    id::OrgId, lifetime, refusal::Refusal, secret::Secret, trust::MAX_JWT_BYTES,
+};
+use serde_json::{Map, Value};
+
+use super::granted::{ExchangeBody, TokenAnswer, answer, scope};
+use crate::http::{
+    Gateway,
+    answer::Answer,
+    body::{self, text, wrong_member},
+    caller::Credential,
+    v1::shapes::ErrorAnswer,
+};
+
+const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
+const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
+const MEMBERS: [&str; 7] =
+    ["subject_token", "grant_type", "subject_token_type", "scope", "expires_in", "org_id", "label"];
+/// Characters of a label.
+const MAX_LABEL: usize = 64;
+
+/// Exchanges a JWT of a trusted issuer, or one of our tokens, for a token that can do no more.
+///
+/// The Bearer is the credential. With `subject_token` the new token is the subject's, and a
+/// different Bearer is remembered as who acts for it.
+#[utoipa::path(
+    post, path = "/v1/auth/token", tag = "auth",
+    request_body = Option<ExchangeBody>,
+    responses(
+        (status = 200, description = "a token; shown this once", body = TokenAnswer),
+        (status = 400, description = "bad request, or more scopes than the subject may have", body = ErrorAnswer),
+        (status = 401, description = "the credential is worth nothing", body = ErrorAnswer),
+        (status = 403, description = "no trust rule lets the Bearer act for the subject", body = ErrorAnswer),
+        (status = 413, description = "the body is over 64 KiB", body = ErrorAnswer),
+        (status = 415, description = "the body is not JSON", body = ErrorAnswer),
+        (status = 429, description = "a limit is exceeded", body = ErrorAnswer),
+        (status = 503, description = "the gateway cannot record, or the issuer's keys cannot be had", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn exchange(
+    Credential { bearer, exchange }: Credential,
+    State(gateway): State<Arc<Gateway>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Answer, Answer> {
+    let (app, origin) = (&gateway.app, &exchange.origin);
+    let asked = match body::optional_object(&headers, body, gateway.body_time).await {
+        Ok(members) => Asked::read(members),
+        Err(refusal) => Err(refusal),
+    };
+    let asked = asked.map_err(|refusal| app.charge_source(refusal, origin).refusal)?;
+    let presented = Presented { bearer, ..asked.presented };
+    let credentials = app.credentials(presented, origin).await.map_err(|no| no.refusal)?;
+    exchange.known(credentials.account().clone());
+    app.admit_exchange(&credentials, origin)?;
+    let request = ExchangeRequest { scope: scope(asked.scope.as_deref())?, ..asked.request };
+    Ok(answer(&app.exchange(credentials, request, origin).await?))
+}
+
+/// The body, read.
+struct Asked {
+    presented: Presented,
+    scope: Option<String>,
+    request: ExchangeRequest,
+}
+
+impl Asked {
+    fn read(mut members: Map<String, Value>) -> Result<Self, Refusal> {
+        body::only(&members, &MEMBERS)?;
+        let members = &mut members;
+        let subject = text(members, "subject_token", MAX_JWT_BYTES)?;
+        if text(members, "grant_type", 100)?.is_some_and(|given| given != GRANT_TYPE) {
+            return Err(wrong_member("grant_type", &format!("can only be `{GRANT_TYPE}`")));
+        }
+        let subject_type = match text(members, "subject_token_type", 100)?.as_deref() {
+            None => None,
+            Some(JWT) => Some(SubjectType::Jwt),
+            Some(ACCESS_TOKEN) => Some(SubjectType::AccessToken),
+            Some(_) => {
+                let problem = format!("can be `{JWT}` or `{ACCESS_TOKEN}`");
+                return Err(wrong_member("subject_token_type", &problem));
+            }
+        };
+        Ok(Self {
+            presented: Presented {
+                bearer: None,
+                subject: subject.map(Secret::new),
+                subject_type,
+                org_id: org(members)?,
+            },
+            scope: text(members, "scope", 1024)?,
+            request: ExchangeRequest {
+                scope: None,
+                expires_in: expires_in(members)?,
+                label: label(members)?,
+            },
+        })
+    }
+}
+
+fn org(members: &mut Map<String, Value>) -> Result<Option<OrgId>, Refusal> {
+    let text = text(members, "org_id", 64)?;
+    let parsed = text.map(|text| text.parse()).transpose();
+    parsed.map_err(|_| wrong_member("org_id", "has to be an id of the form `org_…`"))
+}
+
+fn expires_in(members: &mut Map<String, Value>) -> Result<Option<i64>, Refusal> {
+    let seconds = match members.remove("expires_in") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Number(number)) => whole(&number.to_string()),
+        Some(Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) => None,
+    };
+    let seconds = seconds.filter(|seconds| *seconds >= lifetime::SHORTEST);
+    let problem = "has to be a whole number of seconds, 60 or more";
+    seconds.map(Some).ok_or_else(|| wrong_member("expires_in", problem))
+}
+
+/// A whole number; one too large for us is a long time all the same, and is cut to the maximum.
+fn whole(number: &str) -> Option<i64> {
+    let digits = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
+    digits.then(|| number.parse().unwrap_or(i64::MAX))
+}
+
+fn label(members: &mut Map<String, Value>) -> Result<Option<String>, Refusal> {
+    let label = text(members, "label", 4 * MAX_LABEL)?;
+    match label {
+        Some(label) if label.chars().count() > MAX_LABEL => {
+            Err(wrong_member("label", "may be 64 characters long"))
+        }
+        Some(label) if label.chars().any(char::is_control) => {
+            Err(wrong_member("label", "may hold no control characters"))
+        }
+        label => Ok(label),
+    }
+}

@@ -1,0 +1,18 @@
+//! Trust rules: how they are written, what `check` says of them, and `trust test`.
+
+mod config;
+mod test;
+
+use portcullis_testkit::Gateway;
+
+use crate::gateway;
+
+const GATEWAY: &str = "https://gateway.acme.example";
+const APP: &str = "mcp-gateway";
+
+/// A prepared gateway with an org.
+fn prepared() -> (Gateway, String) {
+    let gateway = gateway().prepare();
+    let org = gateway.org("acme", &[]);
+    (gateway, org)
+}

@@ -1,0 +1,384 @@
+//! `POST /v1/auth/token`: JWTs of a real OpenID provider, and our own tokens, for narrower ones.
+
+use portcullis_testkit::{OldKeys, Wanted};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{
+    second, status,
+    trusting::{AUDIENCE, Trusting, job_claims, list_items, post, text},
+};
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, assert_framed, items, until},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_without_a_secret_gets_a_short_token_that_works_and_is_recorded() {
+    let it = Trusting::start("");
+    let body =
+        json!({"scope": "mcps:read mcps:invoke", "expires_in": 600, "label": "nightly-deploy"});
+
+    let answer = it.exchange(&it.job(), &body).await;
+
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert_framed(&answer, "exchange");
+    assert_eq!(answer.header("x-ratelimit-resource"), "requests");
+    let data = answer.at("/data");
+    assert!(text(&answer, "/data/access_token").starts_with("svc_live_"));
+    assert_eq!(data["token_type"], "Bearer");
+    assert_eq!(data["expires_in"], 600);
+    assert_eq!(data["scope"], "mcps:invoke mcps:read");
+    assert_eq!(data["org_id"], it.org.as_str());
+    assert_eq!(data["principal"], json!({"type": "service", "id": it.ci, "via": null}));
+    assert_eq!(data["label"], "nightly-deploy");
+    assert_eq!(data.get("refresh_token"), None, "services exchange again");
+    let token = text(&answer, "/data/access_token");
+    let invoke = list_items(&it.gateway, &token);
+    assert_eq!(invoke.await.status, 200);
+    let events =
+        it.gateway.request(Method::GET, "/v1/audit/events?type=token.issued").bearer_auth(&token);
+    let events = it.gateway.send(events).await;
+    let event = &items(&events)[0];
+    assert_eq!(event["target"]["id"], data["token_id"]);
+    assert_eq!(event["actor"]["auth"], json!({"method": "oidc", "trust": "ci"}));
+    assert_eq!(event["actor"]["id"], it.ci.as_str());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_asked_for_has_defaults_and_what_is_asked_too_much_is_cut_or_refused() {
+    let it = Trusting::start("");
+
+    let plain = it.exchange(&it.job(), &Value::Null).await;
+    let greedy = it.exchange(&it.job(), &json!({"expires_in": 86_400})).await;
+    let endless = it.exchange(&it.job(), &json!({"expires_in": 1e300})).await;
+    let beyond = it.exchange(&it.job(), &json!({"scope": "mcps:read policies:read"})).await;
+    let unknown = it.exchange(&it.job(), &json!({"scope": "mcps:write"})).await;
+
+    assert_eq!(plain.at("/data/expires_in"), 900);
+    assert_eq!(plain.at("/data/scope"), "mcps:invoke mcps:read");
+    assert_eq!(greedy.at("/data/expires_in"), 1800, "the rule's max_ttl");
+    assert_eq!(status(&endless), (400, "invalid_request"));
+    assert_eq!(status(&beyond), (400, "invalid_scope"), "the service account may not");
+    assert_eq!(beyond.at("/error/details"), &json!({"scope": "policies:read"}));
+    assert_eq!(unknown.at("/error/details"), &json!({"scope": "mcps:write"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_body_is_refused_and_named() {
+    let it = Trusting::start("");
+    let token = text(&it.exchange(&it.job(), &Value::Null).await, "/data/access_token");
+
+    for (body, path) in [
+        (json!({"scopes": "mcps:read"}), "/scopes"),
+        (json!({"scope": ["mcps:read"]}), "/scope"),
+        (json!({"expires_in": 59}), "/expires_in"),
+        (json!({"expires_in": "600"}), "/expires_in"),
+        (json!({"expires_in": 600.5}), "/expires_in"),
+        (json!({"expires_in": -600}), "/expires_in"),
+        (json!({"label": "x".repeat(65)}), "/label"),
+        (json!({"label": "a\nb"}), "/label"),
+        (json!({"org_id": "acme"}), "/org_id"),
+        (json!({"grant_type": "client_credentials"}), "/grant_type"),
+        (
+            json!({"subject_token_type": "urn:ietf:params:oauth:token-type:saml2"}),
+            "/subject_token_type",
+        ),
+        (json!({"subject_token": "x".repeat(16 * 1024 + 1)}), "/subject_token"),
+    ] {
+        let answer = it.exchange(&token, &body).await;
+
+        assert_eq!(status(&answer), (400, "invalid_request"), "{body}");
+        assert_eq!(answer.at("/error/details/violations/0/path"), path, "{body}");
+        assert_eq!(answer.header("x-ratelimit-resource"), "unauthenticated");
+    }
+    let wrong_type = json!({"subject_token_type": "urn:ietf:params:oauth:token-type:jwt"});
+    assert_eq!(status(&it.exchange(&token, &wrong_type).await), (400, "invalid_request"));
+    let other_org = json!({"org_id": "org_01M754BKTKX1YB8Q05NMW9TP4G"});
+    assert_eq!(status(&it.exchange(&token, &other_org).await), (400, "invalid_request"));
+    let two = it.gateway.request(Method::POST, "/v1/auth/token").bearer_auth(&token);
+    let two = it.gateway.send(two.header("authorization", "Bearer x")).await;
+    assert_eq!(status(&two), (400, "invalid_request"));
+    let typed = it.gateway.request(Method::POST, "/v1/auth/token").bearer_auth(&token);
+    let typed = it.gateway.send(typed.header("content-type", "text/plain").body("{}")).await;
+    assert_eq!(status(&typed), (415, "unsupported_media_type"));
+    let grant = json!({"grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+        "subject_token_type": "urn:ietf:params:oauth:token-type:access_token"});
+    assert_eq!(it.exchange(&token, &grant).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_jwt_that_is_not_right_is_refused_by_the_class_of_its_fault() {
+    let it = Trusting::start("");
+    let stranger = portcullis_testkit::Oidc::start();
+    it.oidc.set_clock(-7200);
+    let expired = it.oidc.service_token(&job_claims());
+    it.oidc.set_clock(7200);
+    let early = it.oidc.service_token(&job_claims());
+    it.oidc.set_clock(0);
+    let mut forged = it.job();
+    forged.replace_range(forged.len() - 20..forged.len() - 16, "AAAA");
+    let once = it.job();
+    assert_eq!(it.exchange(&once, &Value::Null).await.status, 200);
+
+    for (jwt, check) in [
+        (expired, "time"),
+        (early, "time"),
+        (forged, "signature"),
+        (stranger.service_token(&job_claims()), "issuer"),
+        (it.oidc.service_token(&Wanted::new("https://other.example")), "audience"),
+        (it.oidc.service_token(&Wanted::new(AUDIENCE).claim("repository_id", "1")), "trust"),
+        (it.oidc.logout_token("ana", AUDIENCE), "signature"),
+        (once, "replay"),
+        ("e30.e30.".to_owned(), "signature"),
+    ] {
+        let answer = it.exchange(&jwt, &Value::Null).await;
+
+        let what = format!("{check}: {}", answer.text);
+        assert_eq!(answer.code(), "invalid_credential", "{what}");
+        assert_eq!(answer.at("/error/details/check"), check, "{what}");
+        assert_eq!(
+            answer.header("www-authenticate"),
+            "Bearer realm=\"portcullis\", error=\"invalid_token\""
+        );
+        assert_framed(&answer, &what);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_rotate_are_followed_and_an_outage_is_outlived() {
+    let it = Trusting::start("");
+    assert_eq!(it.exchange(&it.job(), &Value::Null).await.status, 200);
+
+    it.oidc.rotate(OldKeys::Withdrawn);
+    let rotated = it.exchange(&it.job(), &Value::Null).await;
+    let job = it.job();
+    it.oidc.stop();
+    let meanwhile = it.exchange(&job, &Value::Null).await;
+    it.oidc.resume();
+
+    assert_eq!(rotated.status, 200, "a new key id is looked up: {}", rotated.text);
+    assert_eq!(meanwhile.status, 200, "known keys go on: {}", meanwhile.text);
+    assert_eq!(it.oidc.fetches().jwks, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_issuers_keys_the_answer_is_come_back_later() {
+    let it = Trusting::start("");
+    let job = it.job();
+    it.oidc.stop();
+
+    let answer = it.exchange(&job, &Value::Null).await;
+
+    assert_eq!(status(&answer), (503, "unavailable"));
+    assert_eq!(answer.at("/error/details/reason"), "issuer_keys");
+    assert!(answer.header("retry-after").parse::<u64>().unwrap() > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_is_made_at_the_first_login_and_has_todays_role() {
+    let it = Trusting::start("");
+
+    let first = it.exchange(&it.person("ana", &["mcp-admins"]), &Value::Null).await;
+    let asked = json!({"scope": "admin audit:read"});
+    let admin = it.exchange(&it.person("ana", &["mcp-admins"]), &asked).await;
+    let token = text(&admin, "/data/access_token");
+    assert_eq!(
+        it.gateway
+            .send(
+                it.gateway
+                    .request(Method::GET, "/v1/policies")
+                    .bearer_auth(text(&first, "/data/access_token"))
+            )
+            .await
+            .status,
+        200
+    );
+    let demoted = it.exchange(&it.person("ana", &[]), &Value::Null).await;
+    let other = it.exchange(&it.person("bob", &[]), &Value::Null).await;
+
+    assert!(text(&first, "/data/access_token").starts_with("mcp_live_"));
+    assert_eq!(first.at("/data/expires_in"), 3600);
+    assert_eq!(first.at("/data/principal/type"), "user");
+    let scope = text(&first, "/data/scope");
+    assert!(!scope.contains("admin") && !scope.contains("audit:export"), "{scope}");
+    assert_eq!(admin.at("/data/scope"), "admin audit:read");
+    assert_eq!(first.at("/data/principal/id"), demoted.at("/data/principal/id"));
+    assert_ne!(first.at("/data/principal/id"), other.at("/data/principal/id"));
+    let still = it
+        .gateway
+        .request(Method::GET, "/v1/policies")
+        .bearer_auth(text(&first, "/data/access_token"));
+    assert_eq!(status(&it.gateway.send(still).await), (403, "insufficient_scope"), "at once");
+    assert_eq!(it.status(&token).await, 200);
+    let changes = it.gateway.admin(&["principal", "list", "--org", &it.org]);
+    let people = changes.as_array().unwrap().iter().filter(|p| p["role"] == "member").count();
+    assert_eq!(people, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_first_logins_at_once_make_one_person() {
+    let it = Trusting::start("");
+    let jwts: Vec<String> = (0..8).map(|_| it.person("ana", &[])).collect();
+
+    let logins = jwts.iter().map(|jwt| it.exchange(jwt, &Value::Null));
+    let answers = futures_util::future::join_all(logins).await;
+
+    for answer in &answers {
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        assert_eq!(answer.at("/data/principal/id"), answers[0].at("/data/principal/id"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disabled_person_or_org_can_not_log_in() {
+    let it = Trusting::start("");
+    let first = it.exchange(&it.person("ana", &[]), &Value::Null).await;
+    let id = text(&first, "/data/principal/id");
+
+    it.gateway.admin(&["principal", "disable", &id]);
+    let refused = it.exchange(&it.person("ana", &[]), &Value::Null).await;
+    let other = it.exchange(&it.person("bob", &[]), &Value::Null).await;
+    it.gateway.admin(&["principal", "enable", &id]);
+    let again = it.exchange(&it.person("ana", &[]), &Value::Null).await;
+    it.gateway.admin(&["org", "disable", &it.org]);
+    let closed = it.exchange(&it.person("ana", &[]), &Value::Null).await;
+
+    assert_eq!(status(&refused), (401, "invalid_credential"));
+    assert_eq!((other.status.as_u16(), again.status.as_u16()), (200, 200));
+    assert_eq!(status(&closed), (401, "invalid_credential"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_that_is_taken_away_takes_its_tokens_along() {
+    let mut it = Trusting::start("");
+    let (access, refresh) = it.login("ana", &[]).await;
+    assert_eq!(it.status(&access).await, 200);
+
+    it.gateway.stop();
+    let file = it.gateway.config_file();
+    let config = std::fs::read_to_string(&file).unwrap();
+    let without = config.split("[[trust]]\nname = \"people\"").next().unwrap();
+    std::fs::write(&file, without).unwrap();
+    it.gateway.start();
+
+    assert_eq!(it.status(&access).await, 401);
+    assert_eq!(status(&it.refresh(&refresh).await), (401, "token_revoked"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_buys_a_narrower_one_and_never_a_wider_or_longer_one() {
+    let gateway = gateway().sample().start();
+    let org = gateway.org("acme", &ENOUGH);
+    let parent = gateway.service(&org, "mcps:read mcps:invoke audit:read audit:export");
+    let ask = |body: Value| {
+        let (gateway, token) = (&gateway, parent.token.clone());
+        async move { post(gateway, "/v1/auth/token", &token, &body).await }
+    };
+
+    let narrow = ask(json!({"scope": "mcps:read", "expires_in": 60})).await;
+    let plain = ask(Value::Null).await;
+    let long = ask(json!({"expires_in": 400 * 86_400})).await;
+    let wide = ask(json!({"scope": "mcps:read admin"})).await;
+
+    assert_eq!(narrow.at("/data/scope"), "mcps:read");
+    assert_eq!(narrow.at("/data/expires_in"), 60);
+    assert_eq!(plain.at("/data/scope"), "audit:read mcps:invoke mcps:read", "export by name only");
+    assert_eq!(
+        plain.at("/data/principal"),
+        &json!({"type": "service", "id": parent.id, "via": null})
+    );
+    assert_eq!(plain.at("/data/expires_at"), long.at("/data/expires_at"), "the parent's rest");
+    assert_eq!(status(&wide), (400, "invalid_scope"));
+    assert_eq!(wide.at("/error/details"), &json!({"scope": "admin"}));
+    let child = text(&narrow, "/data/access_token");
+    let again = post(&gateway, "/v1/auth/token", &child, &json!({"scope": "mcps:invoke"})).await;
+    assert_eq!(status(&again), (400, "invalid_scope"), "what is gone does not come back");
+    let invoke = list_items(&gateway, &child);
+    assert_eq!(status(&invoke.await), (403, "insufficient_scope"));
+    let known = gateway.admin(&["token", "inspect", &text(&narrow, "/data/token_id")]);
+    assert_eq!(known["parent_id"], parent.token_id.as_str());
+    assert_eq!((&known["state"], &known["method"]), (&json!("live"), &json!("token")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn revoking_a_token_ends_what_was_bought_with_it_and_nothing_is_bought_after() {
+    let gateway = gateway().start();
+    let parent = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let first = post(&gateway, "/v1/auth/token", &parent.token, &Value::Null).await;
+    let child = text(&first, "/data/access_token");
+    let second = post(&gateway, "/v1/auth/token", &child, &Value::Null).await;
+    let grandchild = text(&second, "/data/access_token");
+
+    let request = gateway.request(Method::DELETE, "/v1/auth/token").bearer_auth(&child);
+    let revoked = gateway.send(request).await;
+
+    assert_eq!(revoked.at("/data/descendants_revoked"), 1, "{}", revoked.text);
+    for token in [&child, &grandchild] {
+        let answer = post(&gateway, "/v1/auth/token", token, &Value::Null).await;
+        assert_eq!(status(&answer), (401, "token_revoked"));
+    }
+    assert_eq!(post(&gateway, "/v1/auth/token", &parent.token, &Value::Null).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_exchange_only_token_opens_nothing_but_the_exchange_and_gives_short_tokens() {
+    let gateway = gateway().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read audit:read");
+    let only = second(&gateway, &who, &["--exchange-only"]);
+
+    let used = gateway.get(&only, "/v1/mcps").await;
+    let exchanged = post(&gateway, "/v1/auth/token", &only.token, &Value::Null).await;
+    let long = post(&gateway, "/v1/auth/token", &only.token, &json!({"expires_in": 864_000})).await;
+
+    assert_eq!(status(&used), (401, "invalid_token"));
+    assert!(used.at("/error/message").as_str().unwrap().contains("/v1/auth/token"));
+    assert_eq!(exchanged.at("/data/expires_in"), 900);
+    assert_eq!(long.at("/data/expires_in"), 43_200);
+    let token = text(&exchanged, "/data/access_token");
+    let listed = gateway.send(gateway.request(Method::GET, "/v1/mcps").bearer_auth(&token)).await;
+    assert_eq!(listed.status, 200);
+    let events = || gateway.get(&who, "/v1/audit/events?type=auth.rejected");
+    let events = until(events, |answer| !items(answer).is_empty()).await;
+    assert_eq!(items(&events)[0]["actor"]["token_id"], only.token_id.as_str());
+    assert_eq!(items(&events)[0]["outcome"]["error_code"], "invalid_token");
+    let ended = gateway.request(Method::DELETE, "/v1/auth/token").bearer_auth(&only.token);
+    assert_eq!(gateway.send(ended).await.status, 200, "whoever holds a token may end it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_bought_with_a_bound_token_is_bound_to_the_same_networks() {
+    let it = Trusting::start("");
+    let mint = ["token", "create", "--principal", &it.ci, "--allowed-from", "203.0.113.0/24"];
+    let bound = it.gateway.admin(&mint)["token"].as_str().unwrap().to_owned();
+    let from = |path: &str, token: &str, address: &str, method: Method| {
+        let request = it.gateway.request(method, path).bearer_auth(token);
+        it.gateway.send(request.header("x-forwarded-for", address))
+    };
+
+    let refused = from("/v1/auth/token", &bound, "198.51.100.1", Method::POST).await;
+    let child = from("/v1/auth/token", &bound, "203.0.113.9", Method::POST).await;
+    let child = text(&child, "/data/access_token");
+
+    assert_eq!(status(&refused), (401, "invalid_token"));
+    assert_eq!(from("/v1/mcps", &child, "203.0.113.9", Method::GET).await.status, 200);
+    assert_eq!(from("/v1/mcps", &child, "198.51.100.1", Method::GET).await.status, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_successful_exchange_costs_the_org_and_a_failed_one_the_source() {
+    let gateway = gateway().start();
+    let org = crate::given::org_with_time_left(&gateway, &["--plan", "free"]).await;
+    let who = gateway.service(&org, "mcps:read");
+    let left = |answer: &portcullis_testkit::Answer| -> i64 {
+        answer.header("x-ratelimit-remaining").parse().unwrap()
+    };
+
+    let one = post(&gateway, "/v1/auth/token", &who.token, &Value::Null).await;
+    let failed = post(&gateway, "/v1/auth/token", "svc_live_x", &Value::Null).await;
+    let two = post(&gateway, "/v1/auth/token", &who.token, &Value::Null).await;
+
+    assert_eq!((left(&one), left(&two)), (59, 58));
+    assert_eq!(failed.header("x-ratelimit-resource"), "unauthenticated");
+    assert_eq!(left(&failed), 59);
+}

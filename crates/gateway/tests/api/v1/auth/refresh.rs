@@ -1,0 +1,242 @@
+//! `POST /v1/auth/refresh`: rotation, retries, and what a replay ends.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{
+    status,
+    trusting::{Trusting, post, text},
+};
+use crate::given::{assert_framed, items, now, store};
+
+fn pair(answer: &portcullis_testkit::Answer) -> (String, String) {
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    (text(answer, "/data/access_token"), text(answer, "/data/refresh_token"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refresh_token_buys_the_next_pair_and_the_access_token_lives_on() {
+    let it = Trusting::start("");
+    let (first, refresh) = it.login("ana", &[]).await;
+
+    let answer = it.refresh(&refresh).await;
+
+    let (second, next) = pair(&answer);
+    assert_framed(&answer, "refresh");
+    assert_eq!(answer.at("/data/expires_in"), 3600);
+    assert_eq!(answer.at("/data/principal/type"), "user");
+    assert_eq!(answer.at("/data/scope"), "mcps:invoke mcps:read providers:read providers:write");
+    assert!(next != refresh && second != first);
+    assert_eq!((it.status(&first).await, it.status(&second).await), (200, 200));
+    pair(&it.refresh(&next).await);
+    let request = it.gateway.request(Method::GET, "/v1/audit/events?type=token.refreshed");
+    let events = it.gateway.send(request.bearer_auth(&second)).await;
+    assert_eq!(items(&events).len(), 2, "{}", events.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_answer_is_given_again_also_after_a_restart() {
+    let mut it = Trusting::start("");
+    let (_, refresh) = it.login("ana", &[]).await;
+
+    let first = pair(&it.refresh(&refresh).await);
+    let again = pair(&it.refresh(&refresh).await);
+    it.gateway.kill();
+    it.gateway.start();
+    let restarted = pair(&it.refresh(&refresh).await);
+
+    assert_eq!((&first, &first), (&again, &restarted));
+    pair(&it.refresh(&first.1).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_refreshes_at_once_all_get_the_same_pair() {
+    let it = Trusting::start("");
+    let (_, refresh) = it.login("ana", &[]).await;
+
+    // A client of its own for each, so that each has a connection of its own.
+    let calls = (0..16).map(|_| {
+        let (url, refresh) = (format!("{}/v1/auth/refresh", it.gateway.url()), refresh.clone());
+        async move {
+            let client = reqwest::Client::builder().no_proxy().build().unwrap();
+            let answer = client.post(url).bearer_auth(refresh).send().await.unwrap();
+            let body: Value = serde_json::from_str(&answer.text().await.unwrap()).unwrap();
+            (body["data"]["access_token"].clone(), body["data"]["refresh_token"].clone())
+        }
+    });
+    let pairs = join_all(calls).await;
+
+    assert!(pairs[0].0.is_string(), "{pairs:?}");
+    assert!(pairs.iter().all(|pair| *pair == pairs[0]), "{pairs:?}");
+    pair(&it.refresh(pairs[0].1.as_str().unwrap()).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_spent_token_that_comes_back_ends_everything_that_came_of_the_login() {
+    let it = Trusting::start("");
+    let (access, refresh) = it.login("ana", &[]).await;
+    let child =
+        text(&it.exchange(&access, &json!({"scope": "mcps:read"})).await, "/data/access_token");
+    let (second, next) = pair(&it.refresh(&refresh).await);
+    let (third, last) = pair(&it.refresh(&next).await);
+    let (other, _) = it.login("ana", &[]).await;
+
+    let reused = it.refresh(&refresh).await;
+
+    assert_eq!(status(&reused), (401, "token_reused"), "{}", reused.text);
+    assert_framed(&reused, "reuse");
+    for token in [&access, &child, &second, &third] {
+        assert_eq!(it.status(token).await, 401);
+    }
+    assert_eq!(status(&it.refresh(&last).await), (401, "token_revoked"));
+    assert_eq!(status(&it.refresh(&refresh).await), (401, "token_revoked"));
+    assert_eq!(it.status(&other).await, 200, "another login is another grant");
+    let request = it.gateway.request(Method::GET, "/v1/audit/events?type=token.reuse_detected");
+    let events = it.gateway.send(request.bearer_auth(&other)).await;
+    assert_eq!(items(&events).len(), 1, "{}", events.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_half_a_minute_a_retry_is_a_replay() {
+    let it = Trusting::start("");
+    let (_, refresh) = it.login("ana", &[]).await;
+    let (second, _) = pair(&it.refresh(&refresh).await);
+
+    // Time is the machine's: what is moved is the moment the token was spent.
+    let store = store(&it.gateway).await;
+    let forgotten =
+        store.forget_sealed_pairs(now(&it.gateway).await.plus_seconds(31)).await.unwrap();
+    let reused = it.refresh(&refresh).await;
+
+    assert_eq!(forgotten, 1);
+    assert_eq!(status(&reused), (401, "token_reused"));
+    assert_eq!(it.status(&second).await, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refresh_may_narrow_and_not_widen_and_the_next_has_all_again() {
+    let it = Trusting::start("");
+    let person = it.person("ana", &["mcp-admins"]);
+    let login =
+        it.exchange(&person, &json!({"scope": "mcps:read audit:read", "expires_in": 600})).await;
+    let refresh = text(&login, "/data/refresh_token");
+
+    let wide = post(&it.gateway, "/v1/auth/refresh", &refresh, &json!({"scope": "admin"})).await;
+    let narrow =
+        post(&it.gateway, "/v1/auth/refresh", &refresh, &json!({"scope": "mcps:read"})).await;
+    let whole = it.refresh(&text(&narrow, "/data/refresh_token")).await;
+
+    assert_eq!(status(&wide), (400, "invalid_scope"));
+    assert_eq!(wide.at("/error/details"), &json!({"scope": "admin"}));
+    assert_eq!(narrow.at("/data/scope"), "mcps:read");
+    assert_eq!(narrow.at("/data/expires_in"), 600, "as long as the login asked for");
+    assert_eq!(whole.at("/data/scope"), "audit:read mcps:read");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bearer_beside_the_refresh_token_is_of_the_same_grant() {
+    let it = Trusting::start("");
+    let (access, refresh) = it.login("ana", &[]).await;
+    let (foreign, _) = it.login("ana", &[]).await;
+    let body = json!({"refresh_token": refresh});
+
+    let other = post(&it.gateway, "/v1/auth/refresh", &foreign, &body).await;
+    let garbage = post(&it.gateway, "/v1/auth/refresh", "mcp_live_x", &body).await;
+    let none = post(&it.gateway, "/v1/auth/refresh", "", &json!({})).await;
+    let own = post(&it.gateway, "/v1/auth/refresh", &access, &body).await;
+    let alone = post(
+        &it.gateway,
+        "/v1/auth/refresh",
+        "",
+        &json!({"refresh_token": text(&own, "/data/refresh_token")}),
+    )
+    .await;
+
+    assert_eq!(status(&other), (401, "invalid_token"));
+    assert_eq!(status(&garbage), (401, "invalid_token"));
+    assert_eq!(status(&none), (401, "missing_token"));
+    assert_eq!((own.status.as_u16(), alone.status.as_u16()), (200, 200), "{}", own.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_refresh_tokens_are_refreshed_and_they_open_nothing_else() {
+    let it = Trusting::start("");
+    let (access, refresh) = it.login("ana", &[]).await;
+    let service = it.gateway.service(&it.org, "mcps:read");
+    let unknown = "mcp_refresh_SABnjxCJHfilY2ajLrAVc7vcVbJCBRxw0DlfUK";
+
+    for (token, hint) in [
+        (access.as_str(), "refresh token"),
+        (service.token.as_str(), "exchanged"),
+        (unknown, ""),
+        ("x.y.z", ""),
+    ] {
+        let answer = it.refresh(token).await;
+        assert_eq!(status(&answer), (401, "invalid_token"), "{token}");
+        assert!(text(&answer, "/error/message").contains(hint), "{}", answer.text);
+    }
+    let exchanged = it.exchange(&refresh, &Value::Null).await;
+    assert_eq!(status(&exchanged), (401, "invalid_token"));
+    assert!(text(&exchanged, "/error/message").contains("/v1/auth/refresh"));
+    assert_eq!(it.status(&refresh).await, 401);
+    for body in [json!({"token": refresh}), json!({"refresh_token": 7}), json!({"expires_in": 60})]
+    {
+        let answer = post(&it.gateway, "/v1/auth/refresh", &refresh, &body).await;
+        assert_eq!(status(&answer), (400, "invalid_request"), "{body}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refresh_token_that_was_idle_for_too_long_or_whose_login_is_over_has_expired() {
+    let it = Trusting::start("[tokens]\nrefresh_idle = \"2s\"\nrefresh_absolute = \"4s\"");
+    let (_, refresh) = it.login("ana", &[]).await;
+    let (access, next) = pair(&it.refresh(&refresh).await);
+    tokio::time::timeout(Duration::from_secs(20), async {
+        while it.status(&access).await == 200 {}
+    })
+    .await
+    .expect("no token outlives its login");
+
+    let expired = it.refresh(&next).await;
+
+    assert_eq!(status(&expired), (401, "token_expired"), "{}", expired.text);
+    assert!(expired.at("/error/details/expired_at").is_string());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_holds_a_refresh_token_can_end_its_login_and_nobody_elses() {
+    let it = Trusting::start("");
+    let (access, refresh) = it.login("ana", &["mcp-admins"]).await;
+    let (other, _) = it.login("bob", &[]).await;
+    let bobs = it.gateway.admin(&["token", "list", "--org", &it.org]);
+    let bobs = bobs.as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned();
+    let delete = |path: String| {
+        it.gateway.send(it.gateway.request(Method::DELETE, &path).bearer_auth(&refresh))
+    };
+
+    let foreign = delete(format!("/v1/auth/token?token_id={bobs}")).await;
+    let own = delete("/v1/auth/token".to_owned()).await;
+
+    assert_eq!(status(&foreign), (404, "not_found"), "a refresh token carries no scope");
+    assert_eq!(own.at("/data/descendants_revoked"), 1, "{}", own.text);
+    assert_eq!((it.status(&access).await, it.status(&other).await), (401, 200));
+    assert_eq!(status(&it.refresh(&refresh).await), (401, "token_revoked"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disabled_person_can_not_refresh_and_nothing_is_lost_by_it() {
+    let it = Trusting::start("");
+    let login = it.exchange(&it.person("ana", &[]), &Value::Null).await;
+    let (id, refresh) = (text(&login, "/data/principal/id"), text(&login, "/data/refresh_token"));
+
+    it.gateway.admin(&["principal", "disable", &id]);
+    let refused = it.refresh(&refresh).await;
+    it.gateway.admin(&["principal", "enable", &id]);
+    let again = it.refresh(&refresh).await;
+
+    assert_eq!(status(&refused), (401, "token_revoked"));
+    pair(&again);
+}

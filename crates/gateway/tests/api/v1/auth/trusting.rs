@@ -1,0 +1,127 @@
+//! A gateway that trusts a real OpenID provider.
+
+use std::fs;
+
+use portcullis_testkit::{Answer, Gateway, Oidc, Wanted};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{gateway, given::ENOUGH};
+
+/// What JWTs have to be for.
+pub(super) const AUDIENCE: &str = "https://gateway.acme.example";
+
+/// The gateway, its provider, and who is there.
+pub(super) struct Trusting {
+    pub(super) gateway: Gateway,
+    pub(super) oidc: Oidc,
+    pub(super) org: String,
+    /// The service account of CI jobs, with `mcps:read mcps:invoke`.
+    pub(super) ci: String,
+    /// A service account that may act for the provider's users.
+    pub(super) agent: String,
+}
+
+impl Trusting {
+    /// With `more` in the configuration.
+    pub(super) fn start(more: &str) -> Self {
+        let oidc = Oidc::start();
+        let proxies = "[server]\ntrusted_proxies = [\"127.0.0.0/8\"]";
+        let mut gateway = gateway().config(proxies).config(more).sample().prepare();
+        let org = gateway.org("acme", &ENOUGH);
+        let ci = service(&gateway, &org, "ci", "mcps:read mcps:invoke");
+        let agent = service(&gateway, &org, "agent", "mcps:read mcps:invoke policies:read");
+        let ci_rule = format!(
+            "match = {{ repository_id = \"821093847\", ref = \"refs/heads/main\" }}\n\
+             principal = \"{ci}\"\nscopes = [\"mcps:read\", \"mcps:invoke\", \"policies:read\"]\n\
+             max_ttl = \"30m\"\nsingle_use = true"
+        );
+        let people = format!(
+            "match = {{ email_verified = true }}\nuser_from = \"sub\"\nmax_ttl = \"12h\"\n\
+             roles = {{ \"mcp-admins\" = \"admin\", \"mcp-auditors\" = \"auditor\", \
+             \"*\" = \"member\" }}\ndelegation = [\"{agent}\"]"
+        );
+        let rules = [
+            oidc.trust("ci", &org, AUDIENCE, &ci_rule),
+            oidc.trust("people", &org, AUDIENCE, &people),
+        ];
+        append(&gateway, &rules.concat());
+        gateway.start();
+        Self { gateway, oidc, org, ci, agent }
+    }
+
+    /// The JWT of a CI job; each has a `jti` of its own.
+    pub(super) fn job(&self) -> String {
+        self.oidc.service_token(&job_claims())
+    }
+
+    /// The ID token of a person in these groups.
+    pub(super) fn person(&self, subject: &str, groups: &[&str]) -> String {
+        let wanted = Wanted::new(AUDIENCE)
+            .claim("email_verified", true)
+            .claim("groups", groups.iter().map(ToString::to_string).collect::<Vec<_>>());
+        self.oidc.user_token(subject, &wanted)
+    }
+
+    /// `POST /v1/auth/token` with a Bearer and a body.
+    pub(super) async fn exchange(&self, bearer: &str, body: &Value) -> Answer {
+        post(&self.gateway, "/v1/auth/token", bearer, body).await
+    }
+
+    /// Logs in as a person: the answer's tokens.
+    pub(super) async fn login(&self, subject: &str, groups: &[&str]) -> (String, String) {
+        let answer = self.exchange(&self.person(subject, groups), &Value::Null).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        (text(&answer, "/data/access_token"), text(&answer, "/data/refresh_token"))
+    }
+
+    /// `POST /v1/auth/refresh` with the token as the Bearer.
+    pub(super) async fn refresh(&self, token: &str) -> Answer {
+        post(&self.gateway, "/v1/auth/refresh", token, &Value::Null).await
+    }
+
+    /// The status of a request with this token.
+    pub(super) async fn status(&self, token: &str) -> u16 {
+        let request = self.gateway.request(Method::GET, "/v1/audit/events").bearer_auth(token);
+        self.gateway.send(request).await.status.as_u16()
+    }
+}
+
+pub(super) fn job_claims() -> Wanted {
+    Wanted::new(AUDIENCE).claim("repository_id", "821093847").claim("ref", "refs/heads/main")
+}
+
+/// A JSON body with a Bearer; no body at all for `null`.
+pub(super) async fn post(gateway: &Gateway, path: &str, bearer: &str, body: &Value) -> Answer {
+    let mut request = gateway.request(Method::POST, path);
+    if !bearer.is_empty() {
+        request = request.bearer_auth(bearer);
+    }
+    if !body.is_null() {
+        request = request.header("content-type", "application/json").body(body.to_string());
+    }
+    gateway.send(request).await
+}
+
+/// Calls a tool of the sample server.
+pub(super) async fn list_items(gateway: &Gateway, token: &str) -> Answer {
+    let input = json!({"input": {}});
+    post(gateway, "/v1/mcps/sample:list_items/invoke", token, &input).await
+}
+
+pub(super) fn text(answer: &Answer, pointer: &str) -> String {
+    answer.at(pointer).as_str().unwrap_or_else(|| panic!("{pointer} in {}", answer.text)).to_owned()
+}
+
+/// Adds to the configuration of a gateway that does not run.
+pub(super) fn append(gateway: &Gateway, toml: &str) {
+    let file = gateway.config_file();
+    let before = fs::read_to_string(&file).unwrap();
+    fs::write(file, format!("{before}\n{toml}")).unwrap();
+}
+
+fn service(gateway: &Gateway, org: &str, name: &str, scopes: &str) -> String {
+    let create =
+        ["principal", "create", name, "--org", org, "--type", "service", "--scopes", scopes];
+    gateway.admin(&create)["id"].as_str().unwrap().to_owned()
+}

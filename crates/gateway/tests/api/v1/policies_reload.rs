@@ -1,0 +1,221 @@
+//! `GET /v1/policies/{id}`: what reloads leave behind, and what calls meet meanwhile.
+
+use std::{
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use portcullis_testkit::{Answer, Gateway, Principal};
+use serde_json::{Value, json};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, failure, items, members, until},
+};
+
+const BASE: &str = "@id(\"base\") permit (principal, action, resource);\n";
+
+/// The base, and a forbid of this name on long lists.
+fn short(name: &str) -> String {
+    format!(
+        "{BASE}@id(\"{name}\") @reason(\"Lists are short\")
+        forbid (principal, action == Mcp::Action::\"sample:list_items\", resource)
+        when {{ context has input && context.input has limit && context.input.limit > 10 }};\n"
+    )
+}
+
+fn admin(gateway: &Gateway) -> Principal {
+    gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES)
+}
+
+fn write(gateway: &Gateway, text: &str) {
+    fs::write(gateway.folder().join("policies/test.cedar"), text).unwrap();
+}
+
+async fn set(gateway: &Gateway, who: &Principal) -> Answer {
+    gateway.get(who, "/v1/policies").await
+}
+
+async fn list(gateway: &Gateway, who: &Principal, limit: u64) -> Answer {
+    gateway.invoke(who, "sample:list_items", json!({"limit": limit})).await
+}
+
+/// The policy that decided and the set it stood in, as the event says.
+async fn recorded(gateway: &Gateway, who: &Principal, answer: &Answer) -> (String, String) {
+    let event = gateway.get(who, &format!("/v1/audit/events/{}", answer.event_id())).await;
+    let text = |name: &str| {
+        event.at(&format!("/data/governance/{name}")).as_str().unwrap_or_default().to_owned()
+    };
+    (text("policy"), text("policy_set"))
+}
+
+async fn details(gateway: &Gateway, who: &Principal, kind: &str, member: &str) -> Vec<Value> {
+    let list = gateway.get(who, &format!("/v1/audit/events?type={kind}&order=asc")).await;
+    let mut found = Vec::new();
+    for event in items(&list) {
+        let id = event["id"].as_str().unwrap();
+        let event = gateway.get(who, &format!("/v1/audit/events/{id}")).await;
+        found.push(event.at(&format!("/data/detached/{member}")).clone());
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_version_that_was_in_force_can_be_read_also_after_a_restart() {
+    let mut gateway = gateway().sample().policies(&short("short")).start();
+    let who = admin(&gateway);
+    let denied = list(&gateway, &who, 50).await;
+    let event = gateway.get(&who, &format!("/v1/audit/events/{}", denied.event_id())).await;
+    let version = event.at("/data/governance/policy_version").as_str().unwrap().to_owned();
+
+    write(&gateway, &format!("{BASE}@id(\"other\") permit (principal, action, resource);"));
+    until(|| set(&gateway, &who), |it| members(it, "id").contains(&"other")).await;
+    gateway.stop();
+    gateway.start();
+
+    let gone = gateway.get(&who, "/v1/policies/short").await;
+    assert_eq!((gone.status.as_u16(), gone.code()), (404, "not_found"));
+    let kept = gateway.get(&who, &format!("/v1/policies/short?version={version}")).await;
+    assert_eq!(kept.status, 200, "{}", kept.text);
+    assert_eq!(kept.at("/data/version"), version.as_str());
+    assert_eq!(kept.at("/data/reason"), "Lists are short");
+    assert!(kept.at("/data/source").as_str().unwrap().contains("limit > 10"), "{}", kept.text);
+    for path in ["short?version=sha256:00", "base?version=short"] {
+        assert_eq!(gateway.get(&who, &format!("/v1/policies/{path}")).await.status, 404, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_says_what_changed_and_what_was_not_taken() {
+    let gateway = gateway().sample().policies(&short("short")).start();
+    let who = admin(&gateway);
+    let before = set(&gateway, &who).await;
+
+    write(&gateway, &short("shorter"));
+    until(|| set(&gateway, &who), |it| members(it, "id").contains(&"shorter")).await;
+    write(&gateway, "permit (principal");
+    let failed = "/data/policy_set/last_reload/status";
+    until(|| set(&gateway, &who), |it| it.at(failed) == "failed").await;
+
+    let told = until(
+        || gateway.get(&who, "/v1/audit/events?type=policy.reload_failed"),
+        |it| !items(it).is_empty(),
+    );
+    told.await;
+    let changes = details(&gateway, &who, "policy.changed", "change").await;
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    assert_eq!(changes[0]["added"], json!(["shorter"]));
+    assert_eq!(changes[0]["removed"], json!(["short"]));
+    assert_eq!(&changes[0]["previous"], before.at("/data/policy_set/version"));
+    let failures = details(&gateway, &who, "policy.reload_failed", "reload").await;
+    assert_eq!(failures[0]["errors"][0]["path"], "test.cedar", "{failures:?}");
+    assert_eq!(failures[0]["errors"][0]["code"], "syntax");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_is_gone_leaves_the_last_good_set_and_is_loaded_when_it_is_back() {
+    let gateway = gateway().sample().policies(&short("short")).start();
+    let who = admin(&gateway);
+    let policies = gateway.folder().join("policies");
+
+    fs::remove_dir_all(&policies).unwrap();
+    let status = "/data/policy_set/last_reload/status";
+    until(|| set(&gateway, &who), |it| it.at(status) == "failed").await;
+    let denied = list(&gateway, &who, 50).await;
+    assert_eq!((denied.status.as_u16(), denied.at("/governance/policy")), (403, &json!("short")));
+
+    fs::create_dir(&policies).unwrap();
+    write(&gateway, &short("back"));
+    until(|| set(&gateway, &who), |it| members(it, "id").contains(&"back")).await;
+    // The new folder is watched like the old one.
+    write(&gateway, &short("again"));
+    until(|| set(&gateway, &who), |it| members(it, "id").contains(&"again")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_starts_with_the_last_good_set_only_when_it_is_told_to() {
+    let mut gateway = gateway().sample().policies(&short("short")).start();
+    let who = admin(&gateway);
+    gateway.stop();
+    write(&gateway, "permit (principal");
+
+    let (code, told) = failure(&gateway, &["serve"]).await;
+    assert_eq!(code, 1, "{told}");
+    gateway.start_with(&["--last-good"]);
+
+    let denied = list(&gateway, &who, 50).await;
+    assert_eq!((denied.status.as_u16(), denied.at("/governance/policy")), (403, &json!("short")));
+    let shown = set(&gateway, &who).await;
+    assert_eq!(shown.at("/data/policy_set/last_reload/status"), "failed");
+    assert_eq!(shown.at("/data/policy_set/last_reload/errors/0/path"), "test.cedar");
+    write(&gateway, &short("mended"));
+    until(|| set(&gateway, &who), |it| members(it, "id").contains(&"mended")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_tell_what_became_of_each_policy() {
+    let policies = format!(
+        "{}@id(\"watch\") @mode(\"shadow\") @reason(\"x\") forbid (principal, action, resource);",
+        short("short")
+    );
+    let gateway = gateway().sample().policies(&policies).start();
+    let who = admin(&gateway);
+    for limit in [5, 5, 50] {
+        list(&gateway, &who, limit).await;
+    }
+
+    let stats = async |id: &str| {
+        let record = gateway.get(&who, &format!("/v1/policies/{id}")).await;
+        let stats = record.at("/data/stats").clone();
+        let numbers = ["matched", "decided", "errors", "would_flip"];
+        let numbers = numbers.map(|name| stats[name].as_u64().unwrap());
+        (numbers, stats["last_matched_at"].is_string())
+    };
+
+    assert_eq!(stats("base").await, ([2, 2, 0, 0], true));
+    assert_eq!(stats("short").await, ([1, 1, 0, 0], true));
+    assert_eq!(stats("watch").await, ([0, 0, 0, 2], false));
+    let listed = set(&gateway, &who).await;
+    assert!(items(&listed).iter().all(|record| record["stats"].is_object()), "{}", listed.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_storm_of_reloads_every_call_is_decided_by_one_set_and_its_event_says_which() {
+    let gateway = gateway().sample().policies(&short("a")).start();
+    let who = admin(&gateway);
+    let first = set(&gateway, &who).await.at("/data/policy_set/version").clone();
+    write(&gateway, &short("b"));
+    let second = until(|| set(&gateway, &who), |it| members(it, "id").contains(&"b")).await;
+    let second = second.at("/data/policy_set/version").clone();
+    let done = Arc::new(AtomicBool::new(false));
+    let (stop, file) = (Arc::clone(&done), gateway.folder().join("policies/test.cedar"));
+    let storm = std::thread::spawn(move || {
+        let texts = [short("a"), "permit (".to_owned(), short("b"), String::new()];
+        for text in texts.iter().cycle() {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            fs::write(&file, text).unwrap();
+            std::thread::park_timeout(std::time::Duration::from_millis(60));
+        }
+    });
+
+    let mut seen = std::collections::BTreeSet::new();
+    for turn in 0..400_u32 {
+        let (limit, status) = if turn % 4 == 0 { (50, 403) } else { (5, 200) };
+        let answer = list(&gateway, &who, limit).await;
+        assert_eq!(answer.status, status, "{}", answer.text);
+        let (policy, version) = recorded(&gateway, &who, &answer).await;
+        let known = [("a", &first), ("b", &second)];
+        let named = known.iter().find(|(_, it)| **it == version.as_str());
+        let (name, _) = named.unwrap_or_else(|| panic!("no set {version}"));
+        assert_eq!(policy, if status == 200 { "base" } else { *name });
+        seen.insert(*name);
+    }
+    done.store(true, Ordering::Relaxed);
+    storm.join().unwrap();
+    assert!(!seen.is_empty());
+}

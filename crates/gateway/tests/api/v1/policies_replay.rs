@@ -1,0 +1,195 @@
+//! `POST /v1/policies/simulate` over recorded calls.
+
+use portcullis_testkit::{Answer, Gateway, Principal};
+use serde_json::{Value, json};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, items},
+};
+
+const PATH: &str = "/v1/policies/simulate";
+
+const POLICIES: &str = r#"@id("base") permit (principal, action, resource);
+@id("short-lists") @reason("Lists are short")
+forbid (principal, action == Mcp::Action::"sample:list_items", resource)
+when { context.input has limit && context.input.limit > 10 };"#;
+
+const STRICTER: &str = r#"@id("short-lists") @reason("Lists are shorter")
+forbid (principal, action == Mcp::Action::"sample:list_items", resource)
+when { context.input has limit && context.input.limit > 3 };"#;
+
+/// A gateway whose log knows three short lists, two of five, one too long, and one note.
+async fn played() -> (Gateway, Principal) {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    for limit in [1, 2, 3, 5, 5, 50] {
+        gateway.invoke(&who, "sample:list_items", json!({"limit": limit})).await;
+    }
+    let note = json!({"title": "a", "text": "b"});
+    assert_eq!(gateway.invoke(&who, "sample:create_note", note).await.status, 200);
+    (gateway, who)
+}
+
+async fn replay(gateway: &Gateway, who: &Principal, body: &Value) -> Answer {
+    let answer = gateway.post(who, PATH, &body.to_string()).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    answer
+}
+
+fn number(answer: &Answer, name: &str) -> u64 {
+    let value = answer.at(&format!("/data/summary/{name}"));
+    value.as_u64().unwrap_or_else(|| panic!("{name} in {}", answer.text))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_set_in_force_changes_nothing_of_what_it_decided() {
+    let (gateway, who) = played().await;
+
+    let answer = replay(&gateway, &who, &json!({"replay": {}})).await;
+
+    assert_eq!((number(&answer, "scanned"), number(&answer, "unchanged")), (7, 7));
+    assert_eq!((number(&answer, "changed"), number(&answer, "drift")), (0, 0));
+    assert_eq!(answer.at("/data/summary/complete"), true);
+    assert_eq!(answer.at("/data/next_cursor"), &Value::Null);
+    assert_eq!(answer.at("/data/changes"), &json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_is_told_by_what_it_would_have_changed() {
+    let (gateway, who) = played().await;
+    let body = json!({"replay": {}, "policies": {"upsert": [{"source": STRICTER}]}});
+
+    let answer = replay(&gateway, &who, &body).await;
+
+    assert_eq!(number(&answer, "newly_denied"), 2, "{}", answer.text);
+    assert_eq!((number(&answer, "unchanged"), number(&answer, "changed")), (5, 2));
+    assert_eq!(
+        answer.at("/data/by_policy"),
+        &serde_json::from_str::<Value>(
+            r#"[{"policy": "short-lists", "newly_denied": 2, "newly_allowed": 0}]"#
+        )
+        .unwrap()
+    );
+    let change = answer.at("/data/changes/0");
+    assert_eq!(
+        (&change["change"], &change["tool"]),
+        (&json!("newly_denied"), &json!("sample:list_items"))
+    );
+    assert_eq!(change["count"].to_string(), "2");
+    assert_eq!(change["principal"]["id"], who.id.as_str());
+    assert_eq!(
+        (&change["baseline"]["policy"], &change["candidate"]["policy"]),
+        (&json!("base"), &json!("short-lists"))
+    );
+    assert_eq!(change["candidate"]["reason"], "Lists are shorter");
+    let id = change["example_event_ids"][0].as_str().unwrap();
+    assert_eq!(gateway.get(&who, &format!("/v1/audit/events/{id}")).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dropping_a_forbid_is_told_as_newly_allowed() {
+    let (gateway, who) = played().await;
+    let body = json!({"replay": {}, "policies": {"remove": ["short-lists"]}});
+
+    let answer = replay(&gateway, &who, &body).await;
+
+    assert_eq!((number(&answer, "newly_allowed"), number(&answer, "changed")), (1, 1));
+    assert_eq!(answer.at("/data/changes/0/baseline/policy"), "short-lists");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_event_does_not_tell_is_a_maybe() {
+    let (gateway, who) = played().await;
+    // No policy read the text of notes when the call was made.
+    let reading = r#"@id("no-drafts") @reason("x") forbid (principal, action == Mcp::Action::"sample:create_note", resource)
+        when { context.input.text like "*draft*" };"#;
+    let body = json!({"replay": {}, "policies": {"upsert": [{"source": reading}]}});
+
+    let answer = replay(&gateway, &who, &body).await;
+
+    assert_eq!(
+        (number(&answer, "maybe_denied"), number(&answer, "changed")),
+        (1, 0),
+        "{}",
+        answer.text
+    );
+    assert_eq!(answer.at("/data/changes/0/missing"), &json!(["context.input.text"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn drift_is_told_when_the_policies_have_moved_on() {
+    let (gateway, who) = played().await;
+    let file = gateway.folder().join("policies/test.cedar");
+    std::fs::write(file, format!("@id(\"base\") permit (principal, action, resource);{STRICTER}"))
+        .unwrap();
+    crate::given::until(
+        || gateway.get(&who, "/v1/policies/short-lists"),
+        |it| it.at("/data/reason") == "Lists are shorter",
+    )
+    .await;
+
+    let live = replay(&gateway, &who, &json!({"replay": {}})).await;
+    let recorded = replay(&gateway, &who, &json!({"replay": {}, "baseline": "recorded"})).await;
+
+    assert_eq!((number(&live, "drift"), number(&live, "changed")), (2, 0), "{}", live.text);
+    assert_eq!(number(&recorded, "newly_denied"), 2, "{}", recorded.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_chosen_by_filter_by_id_by_share_and_in_portions() {
+    let (gateway, who) = played().await;
+    let events = gateway.get(&who, "/v1/audit/events?type=mcp.invocation&order=asc").await;
+    let id = items(&events)[3]["id"].as_str().unwrap();
+    for (wanted, scanned) in [
+        (json!({"filter": {"tool": "sample:create_note"}}), 1),
+        (json!({"filter": {"provider": "sample"}}), 7),
+        (json!({"filter": {"provider": "other"}}), 0),
+        (json!({"filter": {"decision": "deny"}}), 1),
+        (json!({"filter": {"policy": "base"}}), 6),
+        (json!({"filter": {"principal": who.id}}), 7),
+        (json!({"event_ids": [id]}), 1),
+        (json!({"from": "2020-01-01T00:00:00Z", "to": "2020-01-02T00:00:00Z"}), 0),
+        (json!({"sample": 0.000_001}), 0),
+    ] {
+        let answer = replay(&gateway, &who, &json!({"replay": wanted})).await;
+        assert_eq!(number(&answer, "scanned"), scanned, "{wanted}: {}", answer.text);
+    }
+
+    let first = replay(&gateway, &who, &json!({"replay": {"limit": 4}})).await;
+    assert_eq!((number(&first, "scanned"), first.at("/data/summary/complete")), (4, &json!(false)));
+    let cursor = first.at("/data/next_cursor");
+    let rest = replay(&gateway, &who, &json!({"replay": {"cursor": cursor}})).await;
+    assert_eq!((number(&rest, "scanned"), rest.at("/data/summary/complete")), (3, &json!(true)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_audit_read_only_own_calls_are_replayed() {
+    let (gateway, who) = played().await;
+    let other = gateway.service(&who.org, "policies:read mcps:invoke");
+    gateway.invoke(&other, "sample:list_items", json!({"limit": 1})).await;
+
+    let own = replay(&gateway, &other, &json!({"replay": {}})).await;
+
+    assert_eq!(number(&own, "scanned"), 1);
+    let unknown = gateway
+        .post(
+            &other,
+            PATH,
+            &json!({"replay": {"event_ids": ["evt_01M7W9Y2TKP17G0AVDQZTD2P3X"]}}).to_string(),
+        )
+        .await;
+    assert_eq!((unknown.status.as_u16(), unknown.code()), (404, "not_found"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_no_policy_decided_are_told_apart() {
+    let (gateway, who) = played().await;
+    gateway.invoke(&who, "sample:list_items", json!({"limit": "many"})).await;
+    gateway.invoke(&who, "sample:nothing", json!({})).await;
+
+    let answer = replay(&gateway, &who, &json!({"replay": {}})).await;
+
+    assert_eq!((number(&answer, "scanned"), number(&answer, "undecided")), (9, 2));
+    assert_eq!(number(&answer, "evaluated"), 7);
+}

@@ -1,0 +1,301 @@
+//! `POST /v1/policies/simulate` with hypothetical calls.
+
+use portcullis_testkit::{Answer, Gateway, Principal};
+use serde_json::{Value, json};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items},
+};
+
+const PATH: &str = "/v1/policies/simulate";
+
+const POLICIES: &str = r#"@id("base")
+permit (principal, action, resource);
+
+@id("short-lists")
+@reason("Lists are short")
+forbid (principal, action == Mcp::Action::"sample:list_items", resource)
+when { context has input && context.input has limit && context.input.limit > 10 };
+
+@id("staff-only")
+@mode("shadow")
+@reason("Notes are for staff")
+forbid (principal, action == Mcp::Action::"sample:create_note", resource)
+unless { principal in Mcp::Group::"staff" };
+"#;
+
+fn admin(gateway: &Gateway) -> Principal {
+    gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES)
+}
+
+async fn simulate(gateway: &Gateway, who: &Principal, body: &Value) -> Answer {
+    gateway.post(who, PATH, &body.to_string()).await
+}
+
+/// `allow base`, and so on for each result.
+fn said(answer: &Answer) -> Vec<String> {
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let results = answer.at("/data/results").as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or("none").to_owned();
+    results.iter().map(|it| format!("{} {}", text(&it["decision"]), text(&it["policy"]))).collect()
+}
+
+fn call(limit: u64) -> Value {
+    json!({"tool": "sample:list_items", "input": {"limit": limit}})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_call_is_answered_as_it_would_be_and_nothing_is_done() {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let who = admin(&gateway);
+
+    let allowed = simulate(&gateway, &who, &call(5)).await;
+    let denied = simulate(&gateway, &who, &call(50)).await;
+
+    assert_enveloped(&allowed, "a simulation");
+    assert_eq!(said(&allowed), ["allow base"]);
+    assert_eq!(said(&denied), ["deny short-lists"]);
+    let result = denied.at("/data/results/0");
+    assert_eq!(result["cause"], "explicit_deny");
+    assert_eq!(result["reason"], "Lists are short");
+    assert_eq!(result["determining_policies"], json!(["short-lists"]));
+    assert_eq!(denied.at("/data/simulated"), true);
+    let events = gateway.get(&who, "/v1/audit/events?type=mcp.invocation").await;
+    assert!(items(&events).is_empty(), "{}", events.text);
+    let events = gateway.get(&who, "/v1/audit/events?type=policy.simulated&order=asc").await;
+    assert_eq!(items(&events).len(), 2);
+    let id = items(&events)[1]["id"].as_str().unwrap();
+    let event = gateway.get(&who, &format!("/v1/audit/events/{id}")).await;
+    assert_eq!(event.at("/data/detached/simulation/summary/deny").to_string(), "1");
+    assert_eq!(event.at("/data/target/type"), "policy_set");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_simulated_is_what_happens() {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let who = admin(&gateway);
+    let secret =
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEAxyz\n-----END RSA PRIVATE KEY-----";
+    for (tool, input) in [
+        ("sample:list_items", json!({"limit": 5})),
+        ("sample:list_items", json!({"limit": 50})),
+        ("sample:create_note", json!({"title": "a", "text": "b"})),
+        ("sample:create_note", json!({"title": "a", "text": secret})),
+    ] {
+        let body = json!({"tool": tool, "input": input});
+
+        let simulated = simulate(&gateway, &who, &body).await;
+        let invoked = gateway.invoke(&who, tool, input).await;
+
+        let decided = |name: &str| invoked.at(&format!("/governance/{name}")).clone();
+        let result = simulated.at("/data/results/0");
+        assert_eq!(result["decision"], decided("decision"), "{tool}: {}", simulated.text);
+        assert_eq!(result["policy"], decided("policy"), "{tool}: {}", simulated.text);
+    }
+    let body = json!({"tool": "sample:create_note", "input": {"title": 7}});
+    let simulated = simulate(&gateway, &who, &body).await;
+    let result = simulated.at("/data/results/0");
+    assert_eq!((&result["decision"], &result["cause"]), (&Value::Null, &json!("invalid_input")));
+    assert!(!result["violations"].as_array().unwrap().is_empty(), "{}", simulated.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_is_asked_as_others_at_other_times_and_checked_against_expectations() {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let who = admin(&gateway);
+    let note = json!({"title": "a", "text": "b"});
+    let body = json!({
+        "requests": [
+            {"id": "r1", "tool": "sample:create_note", "input": note,
+             "principal": {"type": "user", "id": "ana", "groups": ["staff"]},
+             "expect": {"decision": "allow", "policy": "base"}},
+            {"id": "r2", "tool": "sample:create_note", "input": note,
+             "principal": {"type": "user", "id": "bob"},
+             "expect": {"decision": "deny"}},
+        ],
+        "policies": {"set_status": {"staff-only": "active"}},
+        "baseline": "live",
+    });
+
+    let answer = simulate(&gateway, &who, &body).await;
+
+    assert_eq!(said(&answer), ["allow base", "deny staff-only"]);
+    let results = answer.at("/data/results");
+    assert_eq!((&results[0]["id"], &results[0]["change"]), (&json!("r1"), &json!("none")));
+    assert_eq!((&results[1]["id"], &results[1]["change"]), (&json!("r2"), &json!("newly_denied")));
+    assert_eq!(results[1]["baseline"]["decision"], "allow");
+    assert_eq!(results[1]["expectation"], json!({"met": true}));
+    assert_eq!(answer.at("/data/policy_set/candidate/changed"), &json!(["staff-only"]));
+    let summary = answer.at("/data/summary");
+    assert_eq!(summary["changed"].to_string(), "1", "{summary}");
+    assert_eq!(summary["expectations_failed"].to_string(), "0", "{summary}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expectation_that_is_not_met_says_what_was_got() {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let who = admin(&gateway);
+    let mut body = call(50);
+    body["expect"] = json!({"decision": "allow", "cause": "permit"});
+
+    let answer = simulate(&gateway, &who, &body).await;
+
+    let expectation = answer.at("/data/results/0/expectation");
+    assert_eq!(expectation["met"], false);
+    assert_eq!(expectation["unmet"][0], "decision: expected `allow`, got `deny`");
+    assert_eq!(answer.at("/data/summary/expectations_failed").to_string(), "1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_is_laid_over_the_set_in_force() {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let who = admin(&gateway);
+    let stricter = r#"@id("short-lists") @reason("x") forbid (principal, action == Mcp::Action::"sample:list_items", resource)
+        when { context has input && context.input has limit && context.input.limit > 3 };"#;
+    for (policies, wanted) in [
+        (json!({"upsert": [{"source": stricter}]}), "deny short-lists"),
+        (json!({"remove": ["base"]}), "deny default-deny"),
+        (json!({"remove": ["short-lists"]}), "allow base"),
+        (json!({"base": "empty"}), "deny default-deny"),
+        (
+            json!({"base": "empty", "upsert": [{"source": "@id(\"mine\") permit (principal, action, resource);"}]}),
+            "allow mine",
+        ),
+        (json!({"set_status": {"base": "disabled"}}), "deny default-deny"),
+        (json!({"set_status": {"base": "shadow"}}), "deny default-deny"),
+    ] {
+        let mut body = call(5);
+        body["policies"] = policies.clone();
+
+        let answer = simulate(&gateway, &who, &body).await;
+
+        assert_eq!(said(&answer), [wanted], "{policies}: {}", answer.text);
+    }
+    let live = gateway.get(&who, "/v1/policies").await;
+    let version = live.at("/data/policy_set/version").as_str().unwrap();
+    let mut body = call(50);
+    body["policies"] = json!({"base": version});
+    let kept = simulate(&gateway, &who, &body).await;
+    assert_eq!(said(&kept), ["deny short-lists"]);
+    assert_eq!(kept.at("/data/policy_set/candidate/version"), version);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_that_does_not_load_is_refused_with_the_places() {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let who = admin(&gateway);
+    for (policies, place, said) in [
+        (
+            json!({"upsert": [{"source": "permit (principal"}]}),
+            "/policies/upsert/0/source",
+            "line 1",
+        ),
+        (
+            json!({"upsert": [{"source": "@id(\"a\")\npermit (principal, action, resource)\nwhen { context.inptu.x };"}]}),
+            "/policies/upsert/0/source",
+            "line 3",
+        ),
+        (json!({"remove": ["nothing"]}), "/policies/remove/0", "is no policy"),
+        (json!({"remove": ["default-deny"]}), "/policies/remove/0", "is no policy"),
+        (
+            json!({"set_status": {"nothing": "active"}}),
+            "/policies/set_status/nothing",
+            "is no policy",
+        ),
+        (json!({"base": "sha256:00"}), "/policies/base", "ever in force"),
+        (json!({"bas": "live"}), "/policies/bas", "is not known"),
+    ] {
+        let mut body = call(5);
+        body["policies"] = policies.clone();
+
+        let answer = simulate(&gateway, &who, &body).await;
+
+        assert_eq!((answer.status.as_u16(), answer.code()), (400, "invalid_request"), "{policies}");
+        let violation = answer.at("/error/details/violations/0");
+        assert_eq!(violation["path"], place, "{}", answer.text);
+        assert!(violation["message"].as_str().unwrap().contains(said), "{}", answer.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn asking_as_somebody_else_needs_admin() {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let org = gateway.org("acme", &ENOUGH);
+    let who = gateway.service(&org, "policies:read");
+    let mut body = call(5);
+
+    for (principal, status) in [
+        (Value::Null, 200),
+        (json!({"id": who.id}), 200),
+        (json!({"id": who.id, "groups": ["staff"]}), 403),
+        (json!({"type": "user", "id": "ana"}), 403),
+    ] {
+        body["principal"] = principal.clone();
+
+        let answer = simulate(&gateway, &who, &body).await;
+
+        assert_eq!(answer.status, status, "{principal}: {}", answer.text);
+        if status == 403 {
+            assert_eq!(answer.at("/error/details/required_scope"), "admin");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_is_not_there_is_not_found() {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let who = admin(&gateway);
+
+    let answer = simulate(&gateway, &who, &json!({"tool": "sample:nothing"})).await;
+
+    assert_eq!((answer.status.as_u16(), answer.code()), (404, "not_found"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn findings_can_be_imagined_and_are_otherwise_looked_for() {
+    let policies = r#"@id("base") permit (principal, action, resource);
+        @id("no-mail") @reason("No addresses") forbid (principal, action, resource)
+        when { context has dlp && context.dlp.findings.contains("email") };"#;
+    let gateway = gateway().sample().policies(policies).start();
+    let who = admin(&gateway);
+    let note =
+        |text: &str| json!({"tool": "sample:create_note", "input": {"title": "a", "text": text}});
+
+    let plain = simulate(&gateway, &who, &note("hello")).await;
+    let mut imagined = note("hello");
+    imagined["dlp"] = json!({"findings": ["email"]});
+    let imagined = simulate(&gateway, &who, &imagined).await;
+    let found = simulate(&gateway, &who, &note("write to ana@example.com")).await;
+
+    assert_eq!(said(&plain), ["allow base"]);
+    assert_eq!(said(&imagined), ["deny no-mail"]);
+    assert_eq!(said(&found), ["deny no-mail"]);
+    assert_eq!(found.at("/data/results/0/dlp/findings"), &json!(["email"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_denial_by_default_names_the_permit_that_nearly_applied_and_more_when_asked() {
+    let policies = r#"@id("small") permit (principal, action == Mcp::Action::"sample:list_items", resource)
+        when { context.input has limit && context.input.limit <= 3 };
+        @id("notes") permit (principal, action == Mcp::Action::"sample:create_note", resource);"#;
+    let gateway = gateway().sample().policies(policies).start();
+    let who = admin(&gateway);
+    let mut body = call(5);
+
+    let plain = simulate(&gateway, &who, &body).await;
+    body["options"] = json!({"explain": "full"});
+    let full = simulate(&gateway, &who, &body).await;
+    body["options"] = json!({"explain": "none"});
+    let none = simulate(&gateway, &who, &body).await;
+
+    assert_eq!(said(&plain), ["deny default-deny"]);
+    assert_eq!(plain.at("/data/results/0/cause"), "default_deny");
+    let miss = plain.at("/data/results/0/explain/near_misses/0");
+    assert_eq!((&miss["policy"], &miss["outcome"]), (&json!("small"), &json!("false")));
+    assert!(miss["clause"].as_str().unwrap().contains("limit <= 3"), "{miss}");
+    let candidates = full.at("/data/results/0/explain/candidates").as_array().unwrap();
+    assert_eq!(candidates.len(), 1, "{}", full.text);
+    assert_eq!(candidates[0]["clauses"].as_array().unwrap().len(), 2, "{}", full.text);
+    assert_eq!(none.at("/data/results/0").get("explain"), None);
+}

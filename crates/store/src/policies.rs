@@ -1,0 +1,119 @@
+//! The policies that were ever in force, by version. They belong to the installation, not to an
+//! org: an event of any org may point at them.
+
+use portcullis_core::clock::Timestamp;
+use serde_json::json;
+
+use crate::{
+    Store,
+    db::{change, read, row},
+    error::StoreError,
+};
+
+/// One policy in one version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyVersion {
+    /// Its name.
+    pub id: String,
+    /// Its `sha256:…`.
+    pub version: String,
+    /// The record as the API shows it, with its source, as JSON.
+    pub record: String,
+}
+
+/// Which policies stood together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewPolicySet<'a> {
+    /// The set's `sha256:…`.
+    pub version: &'a str,
+    /// Name and version of each policy.
+    pub members: Vec<(&'a str, &'a str)>,
+    /// What else the set was made of, as JSON.
+    pub files: String,
+}
+
+/// A policy set that was once in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptPolicySet {
+    /// The records of its policies, as JSON.
+    pub records: Vec<String>,
+    /// What else it was made of, as JSON.
+    pub files: String,
+}
+
+row!(SetRow { members: String, files: String });
+
+impl Store {
+    /// Remembers a set and those of its policies that are new. What is known already stays as it
+    /// is, so this may run again.
+    pub async fn keep_policy_set(
+        &self,
+        set: &NewPolicySet<'_>,
+        policies: &[PolicyVersion],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let members = json!(set.members).to_string();
+        change!(self, |tx| {
+            for policy in policies {
+                sqlx::query(
+                    "INSERT INTO policy_versions (id, version, record, kept_at) \
+                     VALUES ($1, $2, $3, $4) ON CONFLICT (id, version) DO NOTHING",
+                )
+                .bind(&policy.id)
+                .bind(&policy.version)
+                .bind(&policy.record)
+                .bind(now.as_micros())
+                .execute(&mut *tx)
+                .await?;
+            }
+            sqlx::query(
+                "INSERT INTO policy_sets (version, members, files, kept_at) \
+                 VALUES ($1, $2, $3, $4) ON CONFLICT (version) DO NOTHING",
+            )
+            .bind(set.version)
+            .bind(&members)
+            .bind(&set.files)
+            .bind(now.as_micros())
+            .execute(&mut *tx)
+            .await?;
+        });
+        Ok(())
+    }
+
+    /// The record of a policy in this version.
+    pub async fn find_policy_version(
+        &self,
+        id: &str,
+        version: &str,
+    ) -> Result<Option<String>, StoreError> {
+        Ok(read!(self, |conn| {
+            sqlx::query_scalar("SELECT record FROM policy_versions WHERE id = $1 AND version = $2")
+                .bind(id)
+                .bind(version)
+                .fetch_optional(&mut *conn)
+                .await?
+        }))
+    }
+
+    /// The set of this version with all its policies.
+    pub async fn find_policy_set(
+        &self,
+        version: &str,
+    ) -> Result<Option<KeptPolicySet>, StoreError> {
+        let row: Option<SetRow> = read!(self, |conn| {
+            sqlx::query_as("SELECT members, files FROM policy_sets WHERE version = $1")
+                .bind(version)
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        let Some(SetRow { members, files }) = row else { return Ok(None) };
+        let members: Vec<(String, String)> = serde_json::from_str(&members)
+            .map_err(|_| StoreError::Corrupt("policy_sets.members"))?;
+        let mut records = Vec::with_capacity(members.len());
+        for (id, version) in &members {
+            let record = self.find_policy_version(id, version).await?;
+            records.push(record.ok_or(StoreError::Corrupt("policy_sets.members"))?);
+        }
+        Ok(Some(KeptPolicySet { records, files }))
+    }
+}

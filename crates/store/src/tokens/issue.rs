@@ -1,0 +1,188 @@
+//! New tokens.
+
+use portcullis_core::{clock::Timestamp, token::TokenHash};
+
+use super::TokenRecord;
+use crate::{
+    Store,
+    db::{Dialect, change},
+    error::StoreError,
+};
+
+/// A token to be remembered: all that is known of it, and its hash.
+#[derive(Debug, Clone, Copy)]
+pub struct NewToken<'a> {
+    /// All but its text.
+    pub record: &'a TokenRecord,
+    /// The SHA-256 of its text.
+    pub hash: &'a TokenHash,
+}
+
+/// The first refresh token of a grant.
+#[derive(Debug, Clone, Copy)]
+pub struct NewRefresh<'a> {
+    /// The token.
+    pub token: NewToken<'a>,
+    /// When the grant ends, however often it is refreshed.
+    pub grant_ends_at: Timestamp,
+    /// How long the access tokens live that it buys.
+    pub access_seconds: i64,
+}
+
+/// A JWT that may be exchanged once.
+#[derive(Debug, Clone, Copy)]
+pub struct Assertion {
+    /// What it is told apart by.
+    pub digest: [u8; 32],
+    /// Until when it would be accepted, and so has to be remembered.
+    pub expires_at: Timestamp,
+}
+
+/// What an exchange brings into being.
+#[derive(Debug, Clone, Copy)]
+pub struct Issue<'a> {
+    /// The access token.
+    pub access: NewToken<'a>,
+    /// The refresh token beside it.
+    pub refresh: Option<NewRefresh<'a>>,
+    /// What must not have been exchanged before.
+    pub assertions: &'a [Assertion],
+}
+
+/// What became of an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Issued {
+    /// The tokens exist.
+    Done,
+    /// Nothing was made: the JWT was exchanged before.
+    Replayed,
+    /// Nothing was made: what the token comes from was revoked meanwhile.
+    ParentRevoked,
+}
+
+/// Inserts a token within a transaction of either database.
+macro_rules! insert {
+    ($tx:ident, $new:expr) => {{
+        let $crate::tokens::NewToken { record, hash } = $new;
+        let trust = match &record.method {
+            portcullis_core::principal::AuthMethod::Oidc { trust } => Some(trust.as_str()),
+            portcullis_core::principal::AuthMethod::Operator
+            | portcullis_core::principal::AuthMethod::Token => None,
+        };
+        sqlx::query($crate::tokens::issue::INSERT)
+            .bind(record.id.to_string())
+            .bind(record.kind.as_str())
+            .bind(hash.as_bytes().as_slice())
+            .bind(record.org_id.to_string())
+            .bind(record.principal_id.to_string())
+            .bind(record.via.map(|id| id.to_string()))
+            .bind(record.grant_id.to_string())
+            .bind(record.parent_id.map(|id| id.to_string()))
+            .bind(record.via_token_id.map(|id| id.to_string()))
+            .bind(record.scopes.to_string())
+            .bind(record.label.as_deref())
+            .bind(record.method.name())
+            .bind(trust)
+            .bind(record.issued_at.as_micros())
+            .bind(record.expires_at.as_micros())
+            .bind(record.revoked_at.map(portcullis_core::clock::Timestamp::as_micros))
+            .bind(record.last_used_at.map(portcullis_core::clock::Timestamp::as_micros))
+            .bind(record.allowed_cidrs.as_ref().map(ToString::to_string))
+            .bind(i64::from(record.exchange_only))
+            .execute(&mut *$tx)
+            .await?;
+    }};
+}
+
+/// Inserts what makes a token a refresh token, within a transaction of either database.
+macro_rules! insert_refresh {
+    ($tx:ident, $new:expr) => {{
+        let $crate::tokens::NewRefresh { token, grant_ends_at, access_seconds } = $new;
+        $crate::tokens::issue::insert!($tx, token);
+        sqlx::query($crate::tokens::issue::INSERT_REFRESH)
+            .bind(token.record.id.to_string())
+            .bind(token.record.org_id.to_string())
+            .bind(token.record.grant_id.to_string())
+            .bind(grant_ends_at.as_micros())
+            .bind(access_seconds)
+            .execute(&mut *$tx)
+            .await?;
+    }};
+}
+
+pub(super) use {insert, insert_refresh};
+
+impl Store {
+    /// Remembers a new token by its hash. Says no to an id or hash that exists, and to a
+    /// principal, `via` or parent that is not of the same org.
+    pub async fn insert_token(
+        &self,
+        record: &TokenRecord,
+        hash: &TokenHash,
+    ) -> Result<(), StoreError> {
+        change!(self, |tx| insert!(tx, NewToken { record, hash }));
+        Ok(())
+    }
+
+    /// Remembers what an exchange gave, all of it or nothing. From here on a revocation of what
+    /// the token comes from takes the token as well.
+    pub async fn issue_tokens(&self, issue: Issue<'_>) -> Result<Issued, StoreError> {
+        let record = issue.access.record;
+        change!(self, |tx| {
+            tx.lock_tokens(&record.org_id.to_string()).await?;
+            for parent in [record.parent_id, record.via_token_id].into_iter().flatten() {
+                let live: Option<i32> = sqlx::query_scalar(IS_LIVE)
+                    .bind(record.org_id.to_string())
+                    .bind(parent.to_string())
+                    .fetch_optional(&mut *tx)
+                    .await?;
+                if live.is_none() {
+                    return Ok(Issued::ParentRevoked);
+                }
+            }
+            for assertion in issue.assertions {
+                let first = sqlx::query(REMEMBER)
+                    .bind(assertion.digest.as_slice())
+                    .bind(assertion.expires_at.as_micros())
+                    .execute(&mut *tx)
+                    .await?;
+                if first.rows_affected() == 0 {
+                    return Ok(Issued::Replayed);
+                }
+            }
+            insert!(tx, issue.access);
+            if let Some(refresh) = issue.refresh {
+                insert_refresh!(tx, refresh);
+            }
+        });
+        Ok(Issued::Done)
+    }
+
+    /// Forgets the JWTs that have expired: nobody accepts them any more.
+    pub async fn forget_assertions(&self, now: Timestamp) -> Result<u64, StoreError> {
+        let forgotten = change!(self, |tx| {
+            sqlx::query("DELETE FROM used_assertions WHERE expires_at < $1")
+                .bind(now.as_micros())
+                .execute(&mut *tx)
+                .await?
+                .rows_affected()
+        });
+        Ok(forgotten)
+    }
+}
+
+pub(super) const INSERT: &str = "
+INSERT INTO tokens (id, kind, hash, org_id, principal_id, via, grant_id, parent_id, via_token_id,
+    scopes, label, method, trust, issued_at, expires_at, revoked_at, last_used_at, allowed_cidrs,
+    exchange_only)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)";
+
+pub(super) const INSERT_REFRESH: &str = "
+INSERT INTO refreshes (token_id, org_id, grant_id, grant_ends_at, access_seconds)
+VALUES ($1, $2, $3, $4, $5)";
+
+const IS_LIVE: &str = "
+SELECT 1 FROM tokens WHERE org_id = $1 AND id = $2 AND revoked_at IS NULL";
+
+const REMEMBER: &str = "
+INSERT INTO used_assertions (digest, expires_at) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING";

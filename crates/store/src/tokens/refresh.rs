@@ -1,0 +1,216 @@
+//! The refresh tokens of a grant: one is unspent, the one before it may be asked about again.
+
+use portcullis_core::{
+    clock::Timestamp,
+    grant::{Presented, RETRY_SECONDS, RefreshState, Spent},
+    id::{OrgId, TokenId},
+    token::TokenHash,
+};
+
+use super::{
+    KnownToken, NewRefresh, NewToken, TokenRecord, TokenRow,
+    issue::{insert, insert_refresh},
+};
+use crate::{
+    Store,
+    db::{Dialect, change, parse, read, row},
+    error::StoreError,
+};
+
+/// A refresh token, whose it is, and how things stand with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownRefresh {
+    /// The token, its principal and its org.
+    pub known: KnownToken,
+    /// When the grant ends.
+    pub grant_ends_at: Timestamp,
+    /// How long the access tokens live that it buys.
+    pub access_seconds: i64,
+    /// How things stand.
+    pub state: RefreshState,
+}
+
+/// A refresh token to be spent, and what it buys.
+#[derive(Debug, Clone, Copy)]
+pub struct Rotation<'a> {
+    /// The hash of the token that is presented.
+    pub presented: &'a TokenHash,
+    /// The access token it buys.
+    pub access: NewToken<'a>,
+    /// The refresh token it buys.
+    pub refresh: NewRefresh<'a>,
+    /// Both as text, sealed so that only the presented token opens it.
+    pub sealed: &'a [u8],
+    /// The moment.
+    pub now: Timestamp,
+}
+
+/// The pair a spent refresh token has bought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// The access token.
+    pub access: TokenRecord,
+    /// The refresh token.
+    pub refresh: TokenRecord,
+    /// Both as text, sealed.
+    pub sealed: Vec<u8>,
+}
+
+/// What became of a rotation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rotated {
+    /// The token is spent, the new pair is live.
+    Done,
+    /// It was spent a moment ago, for this pair. Nothing was changed.
+    Repeated(Box<Pair>),
+    /// It is worth nothing. Nothing was changed.
+    Refused(Presented),
+}
+
+row!(StateRow {
+    token_id: String,
+    expires_at: i64,
+    revoked_at: Option<i64>,
+    grant_ends_at: i64,
+    access_seconds: i64,
+    spent_at: Option<i64>,
+    next_access_id: Option<String>,
+    next_refresh_id: Option<String>,
+    next_spent_at: Option<i64>,
+    sealed: Option<Vec<u8>>,
+});
+
+impl StateRow {
+    fn state(&self) -> RefreshState {
+        RefreshState {
+            expires_at: Timestamp::from_micros(self.expires_at),
+            revoked: self.revoked_at.is_some(),
+            spent: self.spent_at.map(|at| Spent {
+                at: Timestamp::from_micros(at),
+                // A pair that is no longer there cannot be given again.
+                successor_spent: self.next_spent_at.is_some() || self.sealed.is_none(),
+            }),
+        }
+    }
+}
+
+impl Store {
+    /// The refresh token with this hash; `None` if there is none, or the token is another kind.
+    pub async fn find_refresh(&self, hash: &TokenHash) -> Result<Option<KnownRefresh>, StoreError> {
+        let Some(known) = self.find_token_by_hash(hash).await? else { return Ok(None) };
+        let row: Option<StateRow> = read!(self, |conn| {
+            sqlx::query_as(STATE)
+                .bind(hash.as_bytes().as_slice())
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        Ok(row.map(|row| KnownRefresh {
+            known,
+            grant_ends_at: Timestamp::from_micros(row.grant_ends_at),
+            access_seconds: row.access_seconds,
+            state: row.state(),
+        }))
+    }
+
+    /// Whether the org's refresh token with this id has bought its pair.
+    pub async fn is_spent(&self, org: OrgId, id: TokenId) -> Result<bool, StoreError> {
+        let spent: Option<i32> = read!(self, |conn| {
+            sqlx::query_scalar(
+                "SELECT 1 FROM refreshes \
+                 WHERE org_id = $1 AND token_id = $2 AND spent_at IS NOT NULL",
+            )
+            .bind(org.to_string())
+            .bind(id.to_string())
+            .fetch_optional(&mut *conn)
+            .await?
+        });
+        Ok(spent.is_some())
+    }
+
+    /// Spends a refresh token for the next pair, or says what became of it before. Of any number
+    /// of callers at the same moment one spends it, and the others are given the pair it bought.
+    pub async fn rotate(&self, rotation: Rotation<'_>) -> Result<Rotated, StoreError> {
+        let hash = rotation.presented.as_bytes().as_slice();
+        let org = rotation.access.record.org_id.to_string();
+        let pair = change!(self, |tx| {
+            tx.lock_tokens(&org).await?;
+            let row: StateRow = sqlx::query_as(STATE).bind(hash).fetch_one(&mut *tx).await?;
+            match row.state().presented(rotation.now) {
+                Presented::Fresh => {
+                    sqlx::query(SPEND)
+                        .bind(&row.token_id)
+                        .bind(rotation.now.as_micros())
+                        .bind(rotation.access.record.id.to_string())
+                        .bind(rotation.refresh.token.record.id.to_string())
+                        .bind(rotation.sealed)
+                        .execute(&mut *tx)
+                        .await?;
+                    sqlx::query(FORGET_PREVIOUS).bind(&row.token_id).execute(&mut *tx).await?;
+                    insert!(tx, rotation.access);
+                    insert_refresh!(tx, rotation.refresh);
+                    None
+                }
+                Presented::Repeated => Some(row),
+                refused @ (Presented::Reused | Presented::Expired | Presented::Revoked) => {
+                    return Ok(Rotated::Refused(refused));
+                }
+            }
+        });
+        match pair {
+            None => Ok(Rotated::Done),
+            Some(row) => Ok(Rotated::Repeated(Box::new(self.bought(row).await?))),
+        }
+    }
+
+    async fn bought(&self, row: StateRow) -> Result<Pair, StoreError> {
+        let (Some(access), Some(refresh), Some(sealed)) =
+            (row.next_access_id, row.next_refresh_id, row.sealed)
+        else {
+            return Err(StoreError::Corrupt("refreshes.sealed"));
+        };
+        let access = self.token_by_id(parse(&access, "refreshes.next_access_id")?).await?;
+        let refresh = self.token_by_id(parse(&refresh, "refreshes.next_refresh_id")?).await?;
+        Ok(Pair { access, refresh, sealed })
+    }
+
+    async fn token_by_id(&self, id: TokenId) -> Result<TokenRecord, StoreError> {
+        let row: TokenRow = read!(self, |conn| {
+            sqlx::query_as("SELECT * FROM tokens WHERE id = $1")
+                .bind(id.to_string())
+                .fetch_one(&mut *conn)
+                .await?
+        });
+        row.read()
+    }
+
+    /// Forgets the sealed pairs that may not be asked for any more.
+    pub async fn forget_sealed_pairs(&self, now: Timestamp) -> Result<u64, StoreError> {
+        let forgotten = change!(self, |tx| {
+            sqlx::query(FORGET_SEALED)
+                .bind(now.plus_seconds(-RETRY_SECONDS).as_micros())
+                .execute(&mut *tx)
+                .await?
+                .rows_affected()
+        });
+        Ok(forgotten)
+    }
+}
+
+const STATE: &str = "
+SELECT r.token_id, t.expires_at, t.revoked_at, r.grant_ends_at, r.access_seconds, r.spent_at,
+    r.next_access_id, r.next_refresh_id, n.spent_at AS next_spent_at, r.sealed
+FROM tokens t
+JOIN refreshes r ON r.token_id = t.id
+LEFT JOIN refreshes n ON n.token_id = r.next_refresh_id
+WHERE t.hash = $1";
+
+const SPEND: &str = "
+UPDATE refreshes SET spent_at = $2, next_access_id = $3, next_refresh_id = $4, sealed = $5
+WHERE token_id = $1";
+
+/// Only the token spent last may be answered again.
+const FORGET_PREVIOUS: &str = "
+UPDATE refreshes SET sealed = NULL WHERE next_refresh_id = $1 AND sealed IS NOT NULL";
+
+const FORGET_SEALED: &str = "
+UPDATE refreshes SET sealed = NULL WHERE sealed IS NOT NULL AND spent_at < $1";

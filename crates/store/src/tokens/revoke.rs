@@ -1,0 +1,58 @@
+//! Revocation: a token, its grant, and all that came from any of them.
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, TokenId},
+};
+
+use crate::{
+    Store,
+    db::{Dialect, change},
+    error::StoreError,
+};
+
+impl Store {
+    /// Revokes the token, its whole grant, and everything attenuated or delegated from any of
+    /// them, and says how many *others* were live until now. Safe to run twice. `None` if the org
+    /// has no such token.
+    pub async fn revoke_token(
+        &self,
+        org: OrgId,
+        id: TokenId,
+        now: Timestamp,
+    ) -> Result<Option<u64>, StoreError> {
+        let id = id.to_string();
+        let revoked: Vec<String> = change!(self, |tx| {
+            tx.lock_tokens(&org.to_string()).await?;
+            let known: Option<i32> =
+                sqlx::query_scalar("SELECT 1 FROM tokens WHERE org_id = $1 AND id = $2")
+                    .bind(org.to_string())
+                    .bind(&id)
+                    .fetch_optional(&mut *tx)
+                    .await?;
+            if known.is_none() {
+                return Ok(None);
+            }
+            sqlx::query_scalar(REVOKE)
+                .bind(org.to_string())
+                .bind(&id)
+                .bind(now.as_micros())
+                .fetch_all(&mut *tx)
+                .await?
+        });
+        Ok(Some(revoked.iter().filter(|other| **other != id).fold(0, |others, _| others + 1)))
+    }
+}
+
+/// Down from the token: its grant, what was made from any of these, their grants, and so on.
+const REVOKE: &str = "
+WITH RECURSIVE doomed (id, grant_id) AS (
+    SELECT id, grant_id FROM tokens WHERE org_id = $1 AND id = $2
+    UNION
+    SELECT t.id, t.grant_id FROM tokens t
+    JOIN doomed d ON t.grant_id = d.grant_id OR t.parent_id = d.id OR t.via_token_id = d.id
+    WHERE t.org_id = $1
+)
+UPDATE tokens SET revoked_at = $3
+WHERE org_id = $1 AND id IN (SELECT id FROM doomed) AND revoked_at IS NULL
+RETURNING id";

@@ -1,0 +1,52 @@
+//! What was once in force can be read again.
+
+use portcullis_store::{NewPolicySet, PolicyVersion};
+
+use crate::{
+    database::{Database, on_both},
+    given::NOW,
+};
+
+fn policy(id: &str, version: &str) -> PolicyVersion {
+    let record = format!("{{\"id\":\"{id}\",\"version\":\"{version}\"}}");
+    PolicyVersion { id: id.to_owned(), version: version.to_owned(), record }
+}
+
+fn set<'a>(version: &'a str, members: &[(&'a str, &'a str)]) -> NewPolicySet<'a> {
+    NewPolicySet { version, members: members.to_vec(), files: "{}".to_owned() }
+}
+
+on_both! {
+    async fn a_policy_set_and_its_policies_are_found_by_version(db: Database) {
+        let store = &db.store;
+        let (a1, a2, b) = (policy("a", "sha256:1"), policy("a", "sha256:2"), policy("b", "sha256:3"));
+
+        let first = set("sha256:x", &[("a", "sha256:1"), ("b", "sha256:3")]);
+        store.keep_policy_set(&first, &[a1.clone(), b.clone()], NOW).await.unwrap();
+        let second = set("sha256:y", &[("a", "sha256:2"), ("b", "sha256:3")]);
+        store.keep_policy_set(&second, std::slice::from_ref(&a2), NOW).await.unwrap();
+
+        let found = store.find_policy_set("sha256:x").await.unwrap().unwrap();
+        assert_eq!(found.records, [a1.record.clone(), b.record.clone()]);
+        let found = store.find_policy_set("sha256:y").await.unwrap().unwrap();
+        assert_eq!((found.records, found.files.as_str()), (vec![a2.record, b.record], "{}"));
+        let one = store.find_policy_version("a", "sha256:1").await.unwrap();
+        assert_eq!(one, Some(a1.record));
+        assert_eq!(store.find_policy_version("b", "sha256:1").await.unwrap(), None);
+        assert_eq!(store.find_policy_set("sha256:z").await.unwrap(), None);
+    }
+
+    async fn keeping_a_set_twice_changes_nothing(db: Database) {
+        let store = &db.store;
+        let kept = policy("a", "sha256:1");
+        let members = set("sha256:x", &[("a", "sha256:1")]);
+
+        for record in [kept.record.as_str(), "{}"] {
+            let policy = PolicyVersion { record: record.to_owned(), ..kept.clone() };
+            store.keep_policy_set(&members, &[policy], NOW).await.unwrap();
+        }
+
+        let found = store.find_policy_set("sha256:x").await.unwrap().unwrap();
+        assert_eq!(found.records, [kept.record]);
+    }
+}

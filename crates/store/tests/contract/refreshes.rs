@@ -1,0 +1,357 @@
+//! Grants: one refresh token is unspent, and revocation reaches whatever came from it.
+
+use portcullis_core::{
+    clock::Timestamp,
+    grant::Presented,
+    id::{OrgId, PrincipalId, TokenId},
+    principal::AuthMethod,
+    token::TokenKind,
+};
+use portcullis_store::{
+    Assertion, Issue, Issued, NewRefresh, NewToken, Rotated, Rotation, Store, TokenPage,
+    TokenRecord,
+};
+use proptest::{
+    prelude::*,
+    strategy::ValueTree,
+    test_runner::{Config, TestRunner},
+};
+use tokio::task::JoinSet;
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, NOW, hash, token, token_id},
+};
+
+const GRANT_ENDS: Timestamp = NOW.plus_seconds(7 * 86_400);
+
+/// The access token `n` and the refresh token `n + 1`, in the grant `grant`.
+fn pair(org: OrgId, user: PrincipalId, grant: u32, n: u32) -> (TokenRecord, TokenRecord) {
+    let grant_id = given::id("grn", grant);
+    let method = AuthMethod::Oidc { trust: "acme-idp".to_owned() };
+    let access = TokenRecord { grant_id, method, ..token(org, user, n) };
+    let refresh = TokenRecord {
+        id: token_id(n + 1),
+        kind: TokenKind::Refresh,
+        expires_at: NOW.plus_seconds(86_400),
+        ..access.clone()
+    };
+    (access, refresh)
+}
+
+async fn login(store: &Store, org: OrgId, user: PrincipalId, n: u32) {
+    let (access, refresh) = pair(org, user, n, n);
+    let issue = Issue {
+        access: NewToken { record: &access, hash: &hash(n) },
+        refresh: Some(NewRefresh {
+            token: NewToken { record: &refresh, hash: &hash(n + 1) },
+            grant_ends_at: GRANT_ENDS,
+            access_seconds: 3600,
+        }),
+        assertions: &[],
+    };
+    assert_eq!(store.issue_tokens(issue).await.unwrap(), Issued::Done);
+}
+
+/// Presents the refresh token `presented` of the grant `grant` for the pair `n`, `n + 1`.
+async fn rotate(
+    store: &Store,
+    (org, user): (OrgId, PrincipalId),
+    (grant, presented, n): (u32, u32, u32),
+    now: Timestamp,
+) -> Rotated {
+    let (access, refresh) = pair(org, user, grant, n);
+    let rotation = Rotation {
+        presented: &hash(presented),
+        access: NewToken { record: &access, hash: &hash(n) },
+        refresh: NewRefresh {
+            token: NewToken { record: &refresh, hash: &hash(n + 1) },
+            grant_ends_at: GRANT_ENDS,
+            access_seconds: 3600,
+        },
+        sealed: &n.to_be_bytes(),
+        now,
+    };
+    store.rotate(rotation).await.unwrap()
+}
+
+/// The pair that was given again, by the number of its access token.
+fn repeated(rotated: &Rotated) -> Option<u32> {
+    let Rotated::Repeated(pair) = rotated else { return None };
+    let n = u32::from_be_bytes(pair.sealed.as_slice().try_into().unwrap());
+    assert_eq!((pair.access.id, pair.refresh.id), (token_id(n), token_id(n + 1)));
+    Some(n)
+}
+
+/// What a token made from `parent` is.
+fn child(org: OrgId, user: PrincipalId, n: u32, parent: TokenId) -> TokenRecord {
+    TokenRecord { parent_id: Some(parent), method: AuthMethod::Token, ..token(org, user, n) }
+}
+
+async fn attenuate(store: &Store, record: &TokenRecord, n: u32) -> Issued {
+    let access = NewToken { record, hash: &hash(n) };
+    store.issue_tokens(Issue { access, refresh: None, assertions: &[] }).await.unwrap()
+}
+
+async fn all(store: &Store, org: OrgId) -> Vec<TokenRecord> {
+    let page = TokenPage { principal_id: None, after: None, limit: 10_000 };
+    store.list_tokens(org, page).await.unwrap()
+}
+
+on_both! {
+    async fn a_spent_token_gives_its_pair_again_while_the_next_one_is_unspent(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let who = (org, given::user(&db.store, org, 1).await);
+        login(&db.store, org, who.1, 10).await;
+        let later = |seconds| NOW.plus_seconds(seconds);
+        let store = &db.store;
+
+        assert_eq!(rotate(store, who, (10, 11, 20), later(0)).await, Rotated::Done);
+        assert_eq!(repeated(&rotate(store, who, (10, 11, 30), later(30)).await), Some(20));
+        let late = rotate(store, who, (10, 11, 30), later(31)).await;
+        assert_eq!(late, Rotated::Refused(Presented::Reused));
+        assert_eq!(rotate(store, who, (10, 21, 30), later(31)).await, Rotated::Done);
+        let older = rotate(store, who, (10, 11, 40), later(31)).await;
+        assert_eq!(older, Rotated::Refused(Presented::Reused), "it is not the last one spent");
+        assert_eq!(repeated(&rotate(store, who, (10, 21, 40), later(32)).await), Some(30));
+
+        store.forget_sealed_pairs(later(31)).await.unwrap();
+        assert_eq!(repeated(&rotate(store, who, (10, 21, 40), later(32)).await), Some(30));
+        store.forget_sealed_pairs(later(62)).await.unwrap();
+        let gone = rotate(store, who, (10, 21, 40), later(33)).await;
+        assert_eq!(gone, Rotated::Refused(Presented::Reused), "what is forgotten is not given");
+    }
+
+    async fn a_refresh_token_is_found_with_its_state(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let who = (org, given::user(&db.store, org, 1).await);
+        login(&db.store, org, who.1, 10).await;
+
+        let fresh = db.store.find_refresh(&hash(11)).await.unwrap().unwrap();
+        rotate(&db.store, who, (10, 11, 20), NOW).await;
+        let spent = db.store.find_refresh(&hash(11)).await.unwrap().unwrap();
+        db.store.revoke_token(org, token_id(20), NOW).await.unwrap();
+        let revoked = db.store.find_refresh(&hash(21)).await.unwrap().unwrap();
+
+        assert_eq!(fresh.state.presented(NOW), Presented::Fresh);
+        assert_eq!((fresh.known.token.id, fresh.grant_ends_at), (token_id(11), GRANT_ENDS));
+        assert_eq!(fresh.access_seconds, 3600);
+        assert_eq!(spent.state.presented(NOW), Presented::Repeated);
+        assert_eq!(revoked.state.presented(NOW), Presented::Revoked);
+        assert_eq!(db.store.find_refresh(&hash(10)).await.unwrap(), None, "an access token");
+        assert_eq!(db.store.find_refresh(&hash(99)).await.unwrap(), None);
+    }
+
+    async fn of_many_at_the_same_moment_one_spends_and_all_get_its_pair(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let who = (org, given::user(&db.store, org, 1).await);
+        login(&db.store, org, who.1, 10).await;
+
+        let mut callers = JoinSet::new();
+        for n in 1..=20u32 {
+            let store = db.store.clone();
+            callers.spawn(async move {
+                (n * 100, rotate(&store, who, (10, 11, n * 100), NOW).await)
+            });
+        }
+        let answers = callers.join_all().await;
+
+        let winners: Vec<u32> =
+            answers.iter().filter(|(_, got)| *got == Rotated::Done).map(|(n, _)| *n).collect();
+        assert_eq!(winners.len(), 1);
+        assert!(answers.iter().all(|(n, got)| *n == winners[0] || repeated(got) == Some(winners[0])));
+        assert_eq!(all(&db.store, org).await.len(), 4, "no pair but the winner's exists");
+    }
+
+    async fn nothing_is_made_from_what_is_revoked(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let user = given::user(&db.store, org, 1).await;
+        for n in [1, 2] {
+            db.store.insert_token(&token(org, user, n), &hash(n)).await.unwrap();
+        }
+        db.store.revoke_token(org, token_id(2), NOW).await.unwrap();
+        let through = TokenRecord { via_token_id: Some(token_id(2)), ..child(org, user, 5, token_id(1)) };
+
+        assert_eq!(attenuate(&db.store, &child(org, user, 3, token_id(1)), 3).await, Issued::Done);
+        let orphan = child(org, user, 4, token_id(2));
+        assert_eq!(attenuate(&db.store, &orphan, 4).await, Issued::ParentRevoked);
+        assert_eq!(attenuate(&db.store, &through, 5).await, Issued::ParentRevoked);
+        assert_eq!(all(&db.store, org).await.len(), 3);
+    }
+
+    async fn a_delegated_token_falls_with_either_of_its_parents(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let user = given::user(&db.store, org, 1).await;
+        for n in [1, 2] {
+            db.store.insert_token(&token(org, user, n), &hash(n)).await.unwrap();
+        }
+        let through = TokenRecord { via_token_id: Some(token_id(2)), ..child(org, user, 3, token_id(1)) };
+        attenuate(&db.store, &through, 3).await;
+
+        let fallen = db.store.revoke_token(org, token_id(2), NOW).await.unwrap();
+
+        assert_eq!(fallen, Some(1));
+        let record = db.store.find_token(org, token_id(3)).await.unwrap().unwrap();
+        assert_eq!(record.revoked_at, Some(NOW));
+    }
+
+    async fn an_assertion_is_exchanged_once_and_nothing_is_left_of_the_second(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let user = given::user(&db.store, org, 1).await;
+        let assertion = Assertion { digest: [7; 32], expires_at: NOW.plus_seconds(60) };
+
+        let mut callers = JoinSet::new();
+        for n in 1..=8 {
+            let store = db.store.clone();
+            callers.spawn(async move {
+                let record = token(org, user, n);
+                let access = NewToken { record: &record, hash: &hash(n) };
+                store.issue_tokens(Issue { access, refresh: None, assertions: &[assertion] }).await.unwrap()
+            });
+        }
+        let answers = callers.join_all().await;
+
+        assert_eq!(answers.iter().filter(|got| **got == Issued::Done).count(), 1, "{answers:?}");
+        assert_eq!(answers.iter().filter(|got| **got == Issued::Replayed).count(), 7);
+        assert_eq!(all(&db.store, org).await.len(), 1);
+        assert_eq!(db.store.forget_assertions(NOW.plus_seconds(60)).await.unwrap(), 0);
+        assert_eq!(db.store.forget_assertions(NOW.plus_seconds(61)).await.unwrap(), 1);
+    }
+
+    async fn any_interleaving_keeps_one_unspent_token_a_grant_and_no_live_orphan(db: Database) {
+        let cases = if db.is_sqlite() { 48 } else { 16 };
+        let mut runner = TestRunner::new(Config::default());
+        for case in 0..cases {
+            let batches = batches().new_tree(&mut runner).unwrap().current();
+            let org = given::org(&db.store, case).await;
+            let mut world = World::begin(&db.store, org, case).await;
+            for batch in &batches {
+                world.run(batch).await;
+                world.check(&format!("{batches:?}")).await;
+            }
+        }
+    }
+}
+
+/// What somebody does to one of the tokens there are; the number picks which.
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    Refresh(u32),
+    Revoke(u32),
+    Attenuate(u32),
+    Delegate(u32, u32),
+    /// All that came before is so many seconds older.
+    Wait(u8),
+}
+
+/// Acts in batches: what is in one batch happens at the same moment.
+fn batches() -> impl Strategy<Value = Vec<Vec<Act>>> {
+    let act = prop_oneof![
+        5 => any::<u32>().prop_map(Act::Refresh),
+        1 => any::<u32>().prop_map(Act::Revoke),
+        2 => any::<u32>().prop_map(Act::Attenuate),
+        1 => any::<(u32, u32)>().prop_map(|(of, via)| Act::Delegate(of, via)),
+        1 => (1u8..40).prop_map(Act::Wait),
+    ];
+    prop::collection::vec(prop::collection::vec(act, 1..6), 1..8)
+}
+
+/// Two grants of one user, and a place to begin numbering.
+struct World {
+    store: Store,
+    who: (OrgId, PrincipalId),
+    now: Timestamp,
+    next: u32,
+}
+
+impl World {
+    async fn begin(store: &Store, org: OrgId, case: u32) -> Self {
+        let first = 1_000_000 + case * 10_000;
+        let user = given::user(store, org, first).await;
+        for grant in [first, first + 10] {
+            login(store, org, user, grant).await;
+        }
+        Self { store: store.clone(), who: (org, user), now: NOW, next: first + 20 }
+    }
+
+    async fn run(&mut self, batch: &[Act]) {
+        let tokens = all(&self.store, self.who.0).await;
+        let pick = |number: u32| tokens[usize::try_from(number).unwrap() % tokens.len()].clone();
+        let mut acts = JoinSet::new();
+        for act in batch {
+            let (store, who, now, n) = (self.store.clone(), self.who, self.now, self.next);
+            self.next += 10;
+            match *act {
+                Act::Wait(seconds) => self.now = self.now.plus_seconds(i64::from(seconds)),
+                Act::Refresh(number) => {
+                    let token = pick(number);
+                    if token.kind == TokenKind::Refresh {
+                        acts.spawn(async move { refresh(&store, who, &token, n, now).await });
+                    }
+                }
+                Act::Revoke(number) => {
+                    let id = pick(number).id;
+                    acts.spawn(async move {
+                        store.revoke_token(who.0, id, now).await.unwrap();
+                    });
+                }
+                Act::Attenuate(number) => {
+                    let record = child(who.0, who.1, n, pick(number).id);
+                    acts.spawn(async move {
+                        attenuate(&store, &record, n).await;
+                    });
+                }
+                Act::Delegate(of, via) => {
+                    let via_token_id = Some(pick(via).id);
+                    let record = child(who.0, who.1, n, pick(of).id);
+                    let record = TokenRecord { via_token_id, ..record };
+                    acts.spawn(async move {
+                        attenuate(&store, &record, n).await;
+                    });
+                }
+            }
+        }
+        acts.join_all().await;
+    }
+
+    async fn check(&self, what: &str) {
+        let tokens = all(&self.store, self.who.0).await;
+        let find = |id: TokenId| tokens.iter().find(|token| token.id == id).unwrap();
+        let mut unspent = std::collections::BTreeMap::<_, usize>::new();
+        for token in &tokens {
+            for parent in [token.parent_id, token.via_token_id].into_iter().flatten() {
+                let orphan = find(parent).revoked_at.is_some() && token.revoked_at.is_none();
+                assert!(!orphan, "{} lives on without {parent}: {what}", token.id);
+            }
+            let kin = tokens.iter().filter(|other| other.grant_id == token.grant_id);
+            let revoked = kin.filter(|other| other.revoked_at.is_some()).count();
+            assert!(revoked == 0 || token.revoked_at.is_some(), "half a grant lives: {what}");
+            if token.kind == TokenKind::Refresh {
+                let hash = hash(number_of(token.id));
+                let known = self.store.find_refresh(&hash).await.unwrap().unwrap();
+                let live = known.state.presented(self.now) == Presented::Fresh;
+                *unspent.entry(token.grant_id).or_default() += usize::from(live);
+            }
+        }
+        assert!(unspent.values().all(|count| *count <= 1), "{unspent:?}: {what}");
+    }
+}
+
+fn number_of(id: TokenId) -> u32 {
+    id.to_string().trim_start_matches("tok_").parse().unwrap()
+}
+
+/// As the gateway does: what is used again ends the grant.
+async fn refresh(
+    store: &Store,
+    who: (OrgId, PrincipalId),
+    token: &TokenRecord,
+    n: u32,
+    now: Timestamp,
+) {
+    let grant: u32 = token.grant_id.to_string().trim_start_matches("grn_").parse().unwrap();
+    let rotated = rotate(store, who, (grant, number_of(token.id), n), now).await;
+    if rotated == Rotated::Refused(Presented::Reused) {
+        store.revoke_token(who.0, token.id, now).await.unwrap();
+    }
+}

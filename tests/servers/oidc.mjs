@@ -1,0 +1,253 @@
+// An OpenID provider on a free loopback port, driven by one JSON object a line on its standard
+// input; each is answered by one on its standard output. The first line it prints tells its issuer.
+//
+//   {"do": "service_token", "claims": {}, "audience": "", "ttl": 300, "alg": "RS256"}
+//   {"do": "user_token", "subject": "", "claims": {}, "audience": "", "ttl": 300, "alg": "RS256"}
+//   {"do": "logout_token", "subject": "", "audience": ""}
+//   {"do": "rotate", "keep": true}      new keys; the old ones stay published or are withdrawn
+//   {"do": "stop"}, {"do": "resume"}    an outage, on the same port
+//   {"do": "clock", "seconds": -7200}   its clock, as it differs from the machine's
+//   {"do": "jwks"}                      what it publishes as its keys
+//   {"do": "fetches"}                   how often each document was asked for
+//
+// A service token is an access token in JWT form by the client credentials grant, whose claims may
+// replace `sub`, as a CI system's would. A user token is an ID token by the authorization code flow
+// with PKCE, through the provider's own endpoints; the person at the login page is played here.
+
+import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
+
+// The answers are all that may stand on standard output.
+console.info = console.warn;
+console.log = console.warn;
+
+const library = join(process.env.PORTCULLIS_TEST_SERVERS, 'node_modules/oidc-provider/lib/index.js');
+const { default: Provider } = await import(pathToFileURL(library));
+
+const SECRET = 'a secret between the provider and its test clients';
+const REDIRECT = 'https://client.example/callback';
+const realNow = Date.now;
+let shift = 0;
+Date.now = () => realNow() + shift * 1000;
+
+let keys = [];
+let clients = new Map();
+let wanted = { claims: {}, ttl: 300, alg: 'RS256', audience: '' };
+let provider;
+let counts = { discovery: 0, jwks: 0 };
+
+function newKeys() {
+  const made = [
+    ['RS256', generateKeyPairSync('rsa', { modulusLength: 2048 })],
+    ['ES256', generateKeyPairSync('ec', { namedCurve: 'P-256' })],
+    ['EdDSA', generateKeyPairSync('ed25519')],
+  ];
+  return made.map(([name, { privateKey }]) => ({
+    ...privateKey.export({ format: 'jwk' }),
+    kid: `${name}-${randomBytes(6).toString('hex')}`,
+    use: 'sig',
+  }));
+}
+
+function rebuild() {
+  provider = new Provider(issuer, {
+    jwks: { keys },
+    clients: [
+      {
+        client_id: 'ci',
+        client_secret: SECRET,
+        grant_types: ['client_credentials'],
+        response_types: [],
+        redirect_uris: [],
+        token_endpoint_auth_method: 'client_secret_post',
+      },
+      ...clients.values(),
+    ],
+    conformIdTokenClaims: false,
+    claims: { openid: ['sub', ...Object.keys(wanted.claims)] },
+    cookies: { keys: ['test'] },
+    features: {
+      backchannelLogout: { enabled: true },
+      clientCredentials: { enabled: true },
+      devInteractions: { enabled: false },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: () => ({
+          accessTokenFormat: 'jwt',
+          accessTokenTTL: wanted.ttl,
+          audience: wanted.audience,
+          jwt: { sign: { alg: wanted.alg } },
+          scope: '',
+        }),
+      },
+    },
+    findAccount: (ctx, accountId) => ({
+      accountId,
+      claims: () => ({ sub: accountId, ...wanted.claims }),
+    }),
+    formats: {
+      customizers: {
+        jwt: (ctx, token, jwt) => Object.assign(jwt.payload, wanted.claims),
+      },
+    },
+    interactions: { url: (ctx, interaction) => `/interaction/${interaction.uid}` },
+    loadExistingGrant: async (ctx) => {
+      const { client, session } = ctx.oidc;
+      const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId });
+      grant.addOIDCScope('openid');
+      await grant.save();
+      return grant;
+    },
+    pkce: { required: () => true },
+    ttl: { ClientCredentials: () => wanted.ttl, IdToken: () => wanted.ttl },
+  });
+}
+
+async function handle(request, response) {
+  // After an outage nobody shall meet a connection from before it.
+  response.setHeader('connection', 'close');
+  if (request.url.startsWith('/.well-known/')) counts.discovery += 1;
+  if (request.url.startsWith('/jwks')) counts.jwks += 1;
+  if (request.url.startsWith('/interaction/')) {
+    const { params } = await provider.interactionDetails(request, response);
+    const result = { login: { accountId: params.login_hint } };
+    await provider.interactionFinished(request, response, result);
+    return;
+  }
+  await provider.callback()(request, response);
+}
+
+const server = createServer((request, response) => {
+  handle(request, response).catch((error) => {
+    process.stderr.write(`${error.stack}\n`);
+    response.writeHead(500).end();
+  });
+});
+const listen = (port) => new Promise((done) => server.listen(port, '127.0.0.1', done));
+await listen(0);
+const { port } = server.address();
+const issuer = `http://127.0.0.1:${port}`;
+
+async function post(path, form) {
+  const response = await fetch(issuer + path, { method: 'POST', body: new URLSearchParams(form) });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(JSON.stringify(answer));
+  return answer;
+}
+
+async function serviceToken() {
+  const answer = await post('/token', {
+    grant_type: 'client_credentials',
+    client_id: 'ci',
+    client_secret: SECRET,
+    resource: 'urn:test:gateway',
+  });
+  return { token: answer.access_token };
+}
+
+// Follows the provider's redirects as a browser with cookies would, to the client's own address.
+async function browse(address) {
+  const cookies = new Map();
+  for (let url = new URL(address), steps = 0; steps < 10; steps += 1) {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const response = await fetch(url, { redirect: 'manual', headers: { cookie } });
+    for (const set of response.headers.getSetCookie()) {
+      const [, name, value] = /^([^=]+)=([^;]*)/.exec(set);
+      cookies.set(name, value);
+    }
+    const location = response.headers.get('location');
+    if (!location) throw new Error(`no redirect from ${url}: ${await response.text()}`);
+    url = new URL(location, url);
+    if (url.href.startsWith(REDIRECT)) return url;
+  }
+  throw new Error('too many redirects');
+}
+
+function client() {
+  const alg = wanted.alg;
+  clients.set(wanted.audience, {
+    client_id: wanted.audience,
+    client_secret: SECRET,
+    id_token_signed_response_alg: alg,
+    redirect_uris: [REDIRECT],
+    token_endpoint_auth_method: 'client_secret_post',
+  });
+  rebuild();
+}
+
+async function userToken({ subject }) {
+  client();
+  const verifier = randomBytes(32).toString('base64url');
+  const asked = new URLSearchParams({
+    client_id: wanted.audience,
+    response_type: 'code',
+    redirect_uri: REDIRECT,
+    scope: 'openid',
+    login_hint: subject,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+  });
+  const back = await browse(`${issuer}/auth?${asked}`);
+  const answer = await post('/token', {
+    grant_type: 'authorization_code',
+    client_id: wanted.audience,
+    client_secret: SECRET,
+    code: back.searchParams.get('code'),
+    redirect_uri: REDIRECT,
+    code_verifier: verifier,
+  });
+  return { token: answer.id_token };
+}
+
+// The token by which a provider tells its clients that somebody logged out.
+async function logoutToken({ subject }) {
+  client();
+  const found = await provider.Client.find(wanted.audience);
+  const token = new provider.IdToken({ sub: subject }, { client: found });
+  token.mask = { sub: null };
+  token.set('events', { 'http://schemas.openid.net/event/backchannel-logout': {} });
+  return { token: await token.issue({ use: 'logout' }) };
+}
+
+const commands = {
+  service_token: serviceToken,
+  user_token: userToken,
+  logout_token: logoutToken,
+  rotate: ({ keep }) => {
+    keys = keep ? [...newKeys(), ...keys] : newKeys();
+    rebuild();
+    return {};
+  },
+  stop: () => new Promise((done) => {
+    server.close(() => done({}));
+    server.closeAllConnections();
+  }),
+  resume: () => listen(port).then(() => ({})),
+  clock: ({ seconds }) => {
+    shift = seconds;
+    return {};
+  },
+  jwks: () => {
+    const published = keys.map(({ d, p, q, dp, dq, qi, ...jwk }) => jwk);
+    return { jwks: { keys: published } };
+  },
+  fetches: () => ({ ...counts }),
+};
+
+keys = newKeys();
+rebuild();
+const say = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
+say({ issuer });
+for await (const line of createInterface({ input: process.stdin })) {
+  try {
+    const command = JSON.parse(line);
+    if (command.claims) wanted = command;
+    say(await commands[command.do](command));
+  } catch (error) {
+    say({ error: error.stack });
+  }
+}
+process.exit();
