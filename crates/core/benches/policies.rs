@@ -103,20 +103,22 @@ fn input() -> Value {
     Value::Object(input)
 }
 
-/// A hundredth of the policies are about everything or a group of tools; the others name one tool,
-/// most of them a role, a group or a person as well.
+/// One policy in a thousand is about every tool, one in thirty about a provider; the others name one
+/// tool, most of them a role, a group or a person as well.
 fn policy(number: usize) -> String {
     let tool = format!("p{}:tool_{}", number % PROVIDERS, (number / PROVIDERS) % 20);
     let one = format!("action == Mcp::Action::\"{tool}\"");
     let provider = format!("action in Mcp::Action::\"p{}:*\"", number % PROVIDERS);
-    let (effect, principal, action, condition) = match number % 100 {
-        0 => (
+    // The policies about one tool are of every kind.
+    let kind = (number + number / TOOLS) % 100;
+    let (effect, principal, action, condition) = match kind {
+        _ if number.is_multiple_of(1_000) => (
             "forbid",
             "principal".to_owned(),
             "action in Mcp::Action::\"hint:open_world\"".to_owned(),
             "context.dlp.findings.containsAny([\"private_key\", \"aws_access_key\"])",
         ),
-        1..=4 => (
+        0..=4 => (
             "permit",
             format!("principal in Mcp::Group::\"team-{number}\""),
             provider,

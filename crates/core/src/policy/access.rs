@@ -196,8 +196,7 @@ impl PolicySet {
         if self.policies.find(id).is_none() {
             return self.find(id).is_some();
         }
-        let slot = self.slot(tool);
-        slot.candidates.binary_search_by(|candidate| (*candidate.policy.id).cmp(id)).is_ok()
+        self.slot(tool).find(id).is_some()
     }
 
     /// Whether the policy of this name can apply to a principal: `usr_…`, `sa_…`, or an entity

@@ -94,7 +94,8 @@ impl Binding {
     /// Every problem of every policy with every tool.
     fn problems(&self) -> impl Iterator<Item = (&Placed, &Problem, &str)> {
         ordered(&self.slots).into_iter().flat_map(move |(tool, slot)| {
-            slot.candidates.iter().flat_map(move |candidate| {
+            let doubtful = slot.candidates.iter().filter(|one| !one.is_valid());
+            doubtful.flat_map(move |candidate| {
                 let placed = self.policies.find(&candidate.policy.id);
                 let problems = candidate.finding.problems.iter();
                 problems.filter_map(move |problem| Some((placed?, problem, tool)))
@@ -128,13 +129,19 @@ impl Binding {
         let mut verdicts: Vec<Verdicts> =
             self.policies.iter().zip(&self.checks).map(start).collect();
         for (tool, slot) in ordered(&self.slots) {
-            for candidate in &slot.candidates {
+            for candidate in slot.candidates.iter().filter(|one| !one.finding.is_clean()) {
                 let number = self.policies.number(&candidate.policy.id);
                 let Some(verdict) = number.and_then(|at| verdicts.get_mut(at)) else { continue };
                 verdict.add(tool, &candidate.finding);
             }
         }
-        verdicts.into_iter().map(Verdicts::finish).collect()
+        let pairs = self.policies.iter().zip(verdicts);
+        pairs.map(|(placed, verdict)| verdict.finish(|| self.tools_of(&placed.policy.id))).collect()
+    }
+
+    /// How many tools the policy may apply to.
+    fn tools_of(&self, id: &str) -> usize {
+        self.slots.values().filter(|slot| slot.find(id).is_some()).count()
     }
 }
 
@@ -148,14 +155,12 @@ fn ordered(slots: &Slots) -> BTreeMap<&str, &Slot> {
 struct Verdicts {
     errors: Vec<String>,
     warnings: Vec<String>,
-    tools: usize,
     impossible: usize,
     problems: BTreeMap<String, Vec<String>>,
 }
 
 impl Verdicts {
     fn add(&mut self, tool: &str, finding: &check::Finding) {
-        self.tools += 1;
         self.impossible += usize::from(finding.impossible);
         for problem in &finding.problems {
             self.problems.entry(problem.message.clone()).or_default().push(tool.to_owned());
@@ -167,12 +172,12 @@ impl Verdicts {
         }
     }
 
-    fn finish(mut self) -> Validation {
+    fn finish(mut self, tools: impl Fn() -> usize) -> Validation {
         for (message, tools) in &self.problems {
             let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
             self.errors.push(format!("{message} (for {})", check::some_of(&tools)));
         }
-        if self.tools > 0 && self.impossible == self.tools {
+        if self.impossible > 0 && self.impossible == tools() {
             self.warnings.push("it can never be true for any tool it may apply to".to_owned());
         }
         self.warnings.dedup();

@@ -40,6 +40,13 @@ pub(super) struct Finding {
     pub(super) impossible: bool,
 }
 
+impl Finding {
+    /// Whether there is nothing to say.
+    pub(super) fn is_clean(&self) -> bool {
+        self.problems.is_empty() && self.warnings.is_empty() && !self.impossible
+    }
+}
+
 /// What a policy's names say before any tool is looked at.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NameCheck {
@@ -65,10 +72,10 @@ fn check_literal(
     check: &mut NameCheck,
 ) {
     let (kind, id) = (literal.type_name(), literal.id().unescaped());
-    let offset = policy.offset_of(&format!("\"{}\"", literal.id().escaped()));
+    let offset = || policy.offset_of(&format!("\"{}\"", literal.id().escaped()));
     let (code, known) = if !names().knows(kind) {
         let message = format!("there is no entity type `{kind}`");
-        check.problems.push(Problem::new(offset, "unknown_entity_type", message));
+        check.problems.push(Problem::new(offset(), "unknown_entity_type", message));
         return;
     } else if *kind == names().action {
         ("unknown_action", catalogue.action(id))
@@ -91,7 +98,7 @@ fn check_literal(
         Known::NoTool => format!("`{id}`: the provider has no such tool"),
         Known::NoName => format!("`{id}` is neither a tool nor a group of tools"),
     };
-    check.problems.push(Problem::new(offset, code, problem));
+    check.problems.push(Problem::new(offset(), code, problem));
 }
 
 /// Roles, scopes, labels and, where known, groups are closed lists; a name outside it matches nobody today.

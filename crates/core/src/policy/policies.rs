@@ -62,9 +62,11 @@ impl Policies {
         placed.filter_map(fit).collect()
     }
 
-    /// Each policy by its text.
+    /// Each policy that is as its text says, by its text.
     pub(super) fn by_source(&self) -> HashMap<&str, &Arc<Compiled>> {
-        self.all.iter().map(|placed| (&*placed.policy.source, &placed.policy)).collect()
+        let policies = self.all.iter().map(|placed| &placed.policy);
+        let as_written = policies.filter(|policy| !policy.restated);
+        as_written.map(|policy| (&*policy.source, policy)).collect()
     }
 }
 

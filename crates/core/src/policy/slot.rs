@@ -115,6 +115,12 @@ impl Slot {
         }
     }
 
+    /// The candidate of this name.
+    pub(super) fn find(&self, id: &str) -> Option<&Candidate> {
+        let at = self.candidates.binary_search_by(|one| (*one.policy.id).cmp(id)).ok()?;
+        self.candidates.get(at)
+    }
+
     pub(super) fn candidate(&self, number: u32) -> Option<&Candidate> {
         self.candidates.get(usize::try_from(number).ok()?)
     }

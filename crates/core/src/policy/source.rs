@@ -84,6 +84,8 @@ pub(super) struct Compiled {
     /// Every entity it names, in scope and conditions.
     pub(super) literals: Vec<EntityUid>,
     pub(super) source: Arc<str>,
+    /// Its status is another than its text says.
+    pub(super) restated: bool,
     /// What is doubtful about it whatever tools there are.
     pub(super) lints: Vec<String>,
     pub(super) clauses: OnceLock<Vec<Part>>,
@@ -120,7 +122,7 @@ impl Compiled {
             annotations["mode"] = status.as_str().into();
         }
         let annotations = Annotations { status, ..self.annotations.clone() };
-        Self { annotations, digest: digest(&meaning), ..self.clone() }
+        Self { annotations, digest: digest(&meaning), restated: true, ..self.clone() }
     }
 }
 
@@ -247,6 +249,7 @@ impl Parser<'_> {
             rule: Arc::new(rule),
             annotations,
             source: source.into(),
+            restated: false,
             clauses: OnceLock::new(),
         })
     }

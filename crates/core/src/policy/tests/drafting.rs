@@ -168,3 +168,15 @@ fn an_addition_is_checked_wherever_its_name_stands_among_the_others() {
         assert_eq!(errors[0].code, "unknown_attribute", "{id}");
     }
 }
+
+#[test]
+fn a_reload_reads_what_the_files_say_whatever_status_was_set_beside_them() {
+    let set = loaded(RULES, &tools());
+    let statuses = [("later".to_owned(), Status::Active)].into();
+    let draft = drafted(&set, &Changes { statuses, ..Changes::default() });
+
+    let again =
+        draft.reload(vec![file(RULES)], &catalogue(&tools()), &DETECTORS, Timestamp::default());
+
+    assert_eq!(again.unwrap().version(), set.version());
+}
