@@ -113,20 +113,20 @@ impl Obligation {
     /// Whether a finding has to be masked in this direction.
     #[must_use]
     pub fn redacts(&self, direction: Direction, finding: &Finding) -> bool {
-        self.masks(direction, finding).is_some()
+        self.detectors(direction).is_some_and(|detectors| detectors.of(finding).is_some())
     }
 
     /// How a finding has to be masked in this direction; `None` when nothing is said of it.
     #[must_use]
     pub fn mask(&self, direction: Direction, finding: &Finding) -> Option<Mask> {
-        self.masks(direction, finding).flatten()
+        self.detectors(direction)?.of(finding)?
     }
 
-    fn masks(&self, direction: Direction, finding: &Finding) -> Option<Option<Mask>> {
+    fn detectors(&self, direction: Direction) -> Option<&Detectors> {
         match self {
             Self::RateLimit { .. } => None,
             Self::Redact { direction: asked, detectors, .. } => {
-                detectors.of(finding).filter(|_| *asked == direction)
+                (*asked == direction).then_some(detectors)
             }
         }
     }
