@@ -34,7 +34,7 @@ fn questions() -> [Question; 3] {
         )
     };
     let changed = forbid("bench:*");
-    let elsewhere = forbid("hint:read_only");
+    let elsewhere = forbid("hint:destructive");
     [
         Question { name: "nothing changed", policies: json!({}) },
         Question {
