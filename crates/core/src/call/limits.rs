@@ -135,7 +135,7 @@ mod tests {
             title: None,
             description: None,
             input_schema: json!({
-                "type": "object", "properties": { "to": { "type": "string", "maxLength": 14 } },
+                "type": "object", "properties": { "to": { "type": "string", "pattern": "^[a-z@.]+$" } },
             }),
             output_schema: None,
             annotations: Value::Null,
@@ -167,7 +167,7 @@ mod tests {
     fn a_call_that_is_refused_all_the_same_gives_back_what_it_took() {
         let counted = Counted::default();
 
-        // Masked, the address is longer than the tool takes.
+        // Masked, the address is nothing that the tool takes.
         let denial = run("ana@acme.com", &counted).unwrap_err();
 
         assert_eq!(denial.ruling.policy, "mask");
