@@ -1,4 +1,4 @@
-//! What is recorded about tokens.
+//! What is recorded about tokens, and about the people they are for.
 
 use portcullis_core::{
     audit::{Actor, Event, EventType, Outcome, Target},
@@ -20,9 +20,27 @@ pub(super) struct TokenEvent<'a> {
 impl App {
     pub(super) fn token_event(&self, org: OrgId, event: TokenEvent<'_>, origin: &Origin) -> Event {
         let TokenEvent { kind, actor, name, label, token } = event;
+        let mut event = self.identity_event(org, kind, actor, ("token", token.to_string()), origin);
+        event.detached = event.detached.keep("actor_name", name, &*self.random).keep(
+            "label",
+            label,
+            &*self.random,
+        );
+        event
+    }
+
+    /// Something was done to a token or a principal: the kind of target, and its id.
+    pub(super) fn identity_event(
+        &self,
+        org_id: OrgId,
+        kind: EventType,
+        actor: Actor,
+        (target, id): (&'static str, String),
+        origin: &Origin,
+    ) -> Event {
         Event {
             id: EventId::new(self.ids()),
-            org_id: org,
+            org_id,
             kind,
             occurred_at: origin.arrived,
             count: None,
@@ -30,18 +48,14 @@ impl App {
             request: Some(origin.recorded()),
             target: Some(Target {
                 credential: None,
-                id: Some(token.to_string()),
+                id: Some(id),
                 provider_id: None,
-                kind: "token",
+                kind: target,
                 version: None,
             }),
             governance: None,
             outcome: Outcome::success(Executed::Yes),
-            detached: origin.detached(self).keep("actor_name", name, &*self.random).keep(
-                "label",
-                label,
-                &*self.random,
-            ),
+            detached: origin.detached(self),
         }
     }
 }

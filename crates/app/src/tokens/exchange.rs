@@ -91,7 +91,8 @@ impl App {
             parent_id: subject.session().map(|session| session.caller.token_id),
             via_token_id: actor.as_ref().and_then(Party::session).map(|s| s.caller.token_id),
             scopes,
-            label: request.label,
+            // It goes into every event of the token: no place for what DLP would not let out.
+            label: request.label.map(|label| self.recordable(&label)),
             method: method(subject),
             issued_at: now,
             expires_at,

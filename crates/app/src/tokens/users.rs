@@ -1,9 +1,9 @@
 //! Users who come from a trusted issuer: made at their first login, kept in step at each one.
 
 use portcullis_core::{
-    audit::{Event, EventType, Outcome, Target},
-    id::{EventId, OrgId, PrincipalId, PrincipalKind},
-    refusal::{Executed, Refusal},
+    audit::{Event, EventType},
+    id::{OrgId, PrincipalId, PrincipalKind},
+    refusal::Refusal,
     trust::{CredentialCheck, TrustedUser},
 };
 use portcullis_store::{Principal, StoreError};
@@ -83,24 +83,7 @@ impl App {
     fn principal_event(&self, party: &Party, principal: PrincipalId, origin: &Origin) -> Event {
         let mut actor = party.actor();
         actor.id = Some(principal);
-        Event {
-            id: EventId::new(self.ids()),
-            org_id: party.org_id,
-            kind: EventType::PrincipalChanged,
-            occurred_at: origin.arrived,
-            count: None,
-            actor,
-            request: Some(origin.recorded()),
-            target: Some(Target {
-                credential: None,
-                id: Some(principal.to_string()),
-                provider_id: None,
-                kind: "principal",
-                version: None,
-            }),
-            governance: None,
-            outcome: Outcome::success(Executed::Yes),
-            detached: origin.detached(self),
-        }
+        let target = ("principal", principal.to_string());
+        self.identity_event(party.org_id, EventType::PrincipalChanged, actor, target, origin)
     }
 }

@@ -327,6 +327,26 @@ async fn a_token_buys_a_narrower_one_and_never_a_wider_or_longer_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_secret_in_a_label_is_masked_wherever_the_label_goes() {
+    let gateway = gateway().start();
+    let parent = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read audit:read");
+    let secret = concat!("AKIA", "Q3EGRZT5VJ7KXW2N");
+
+    let label = format!("deploy {secret}");
+    let made = post(&gateway, "/v1/auth/token", &parent.token, &json!({"label": label})).await;
+    let events = gateway.get(&parent, "/v1/audit/events?type=token.issued").await;
+
+    assert_eq!(made.status, 200, "{}", made.text);
+    assert!(text(&made, "/data/label").starts_with("deploy "), "{}", made.text);
+    let known = gateway.admin(&["token", "inspect", &text(&made, "/data/token_id")]);
+    let event = format!("/v1/audit/events/{}", items(&events)[0]["id"].as_str().unwrap());
+    let event = gateway.get(&parent, &event).await;
+    for place in [&made.text, &known.to_string(), &event.text] {
+        assert!(!place.contains(secret), "{place}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn revoking_a_token_ends_what_was_bought_with_it_and_nothing_is_bought_after() {
     let gateway = gateway().start();
     let parent = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
