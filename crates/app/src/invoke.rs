@@ -1,8 +1,8 @@
 //! The story of a governed call (contract §5.3), step by step and in its order.
 //!
 //! authenticate and `requests` limit (the HTTP layer) → scope → body → visible → `invocations`
-//! limit → schema → DLP → policy → obligations → connection → intent durable → upstream → DLP and
-//! policy on the answer → outcome durable → answer.
+//! limit → quarantine → schema → DLP → policy → obligations → connection → intent durable →
+//! upstream → DLP and policy on the answer → outcome durable → answer.
 
 use std::sync::Arc;
 
@@ -23,6 +23,7 @@ use crate::{
     App, Ctx, Dlp,
     answers::{add_answer, allowed, denied, outcome_of, unscoped, withhold},
     notices::Went,
+    pins::{quarantine, quarantined},
     recorded::{Done, Draft},
     tools::Visible,
 };
@@ -130,6 +131,10 @@ impl App {
         let visible = self.visible(&ctx, &invocation.tool)?;
         draft.target(visible.target());
         self.take(&ctx, Resource::Invocations)?;
+        if self.pins.hold(ctx.caller().org_id, &visible.tool.id) {
+            draft.governance(quarantine());
+            return Err(quarantined());
+        }
         let call = ToolCall::new(Arc::clone(&visible.tool), input, bytes)?;
         let (policies, dlp) = (self.policies.current(), self.dlp());
         let tool = Arc::clone(&visible.tool);

@@ -15,6 +15,7 @@ mod dlp;
 mod invoke;
 pub mod jobs;
 mod notices;
+mod pins;
 mod policies;
 mod providers;
 mod rates;
@@ -29,10 +30,11 @@ mod trust;
 pub use self::{
     app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
-    commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState},
+    commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState, Waiting},
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
     invoke::{GovernanceView, Invocation, Invoked, Stopped, View},
+    pins::Pinning,
     policies::{
         Fallback, LastGood, PolicyFolder, PolicyQuery, PolicySource, PolicyStats, Reload,
         Reloading, SetChange,
@@ -47,7 +49,7 @@ pub use self::{
         Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,
         Session, SubjectType,
     },
-    tools::{ToolQuery, ToolView},
+    tools::{ToolQuery, ToolStatus, ToolView},
     trust::{KeySource, Trust, TrustRefusal},
 };
 

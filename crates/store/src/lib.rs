@@ -6,13 +6,15 @@
 //! stand above the tenants are few: [`Store::find_token_by_hash`] finds out which tenant it is,
 //! [`Store::touch_tokens`] follows it, and the operator's lists and the jobs at start-up and of
 //! sealing ([`Store::list_orgs`], [`Store::open_intents`], [`Store::orgs_with_unsealed`]) look for
-//! work in all of them. Policies are the installation's ([`Store::keep_policy_set`]).
+//! work in all of them. The pins of a provider that every org shares are nobody's alone
+//! ([`Store::list_pins`]). Policies are the installation's ([`Store::keep_policy_set`]).
 
 mod audit;
 mod db;
 mod error;
 mod identities;
 mod orgs;
+mod pins;
 mod policies;
 mod principals;
 mod providers;
@@ -34,6 +36,7 @@ pub use crate::{
     error::StoreError,
     identities::Identity,
     orgs::Org,
+    pins::{Definition, Pin, PinChange, Told},
     policies::{KeptPolicySet, NewPolicySet, PolicyVersion},
     principals::Principal,
     providers::{NewProvider, ProviderOwner, ProviderRecord, ProviderStatus, ProviderUpdate},

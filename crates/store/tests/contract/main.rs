@@ -14,6 +14,7 @@ mod audit_writer;
 mod identities;
 mod opening;
 mod orgs;
+mod pins;
 mod policies;
 mod principals;
 mod providers;
