@@ -163,7 +163,7 @@ impl App {
         let visible = self.visible(ctx, &invocation.tool)?;
         draft.target(visible.target());
         let claim = key.map(|key| Claim::of_call(ctx, &key, &visible.tool.id, view, &input));
-        self.admit(ctx, claim.as_ref()).await?;
+        self.admit_call(ctx, claim.as_ref()).await?;
         let call = ToolCall::new(Arc::clone(&visible.tool), input, bytes)?;
         let (policies, dlp) = (self.policies.current(), self.dlp());
         let tool = Arc::clone(&visible.tool);
@@ -182,7 +182,7 @@ impl App {
 
     /// Steps 7 and 8: the `invocations` limit and the idempotency key. A request that was answered
     /// before is given that answer, also beyond the limit.
-    async fn admit(&self, ctx: &Ctx, claim: Option<&Claim>) -> Result<(), Early> {
+    async fn admit_call(&self, ctx: &Ctx, claim: Option<&Claim>) -> Result<(), Early> {
         let known = match claim {
             None => Known::Free,
             Some(claim) => self.known(ctx.caller().org_id, claim).await?,

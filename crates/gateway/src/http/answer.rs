@@ -161,16 +161,15 @@ impl Answer {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.remove(header::CONTENT_LENGTH);
-        let status = match self {
-            Self::Replayed(replayed) => {
-                insert(headers, "idempotency-replayed", "true");
-                Some(replayed.http_status)
-            }
-            other => other.refusal().map(|refusal| {
-                refusal_headers(refusal, headers);
-                refusal.http_status()
-            }),
-        };
+        let mut status = None;
+        if let Self::Replayed(replayed) = self {
+            insert(headers, "idempotency-replayed", "true");
+            status = Some(replayed.http_status);
+        }
+        if let Some(refusal) = self.refusal() {
+            refusal_headers(refusal, headers);
+            status = Some(refusal.http_status());
+        }
         if let Some(status) = status {
             *response.status_mut() =
                 StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -52,7 +52,7 @@ impl Scene {
 }
 
 async fn replays(gateway: &Gateway, who: &Principal) -> Vec<Value> {
-    let page = gateway.get(who, "/v1/audit/events?type=mcp.replayed&order=asc").await;
+    let page = gateway.get(who, "/v1/audit/events?type=mcp.replayed&order=asc&limit=200").await;
     page.at("/data/items").as_array().expect("a list").clone()
 }
 
