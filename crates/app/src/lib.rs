@@ -12,6 +12,7 @@ mod commands;
 pub mod counting;
 mod ctx;
 mod dlp;
+mod idempotency;
 mod invoke;
 pub mod jobs;
 mod notices;
@@ -33,7 +34,8 @@ pub use self::{
     commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState, Waiting},
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
-    invoke::{GovernanceView, Invocation, Invoked, Stopped, View},
+    idempotency::{Replayed, ReplayedError},
+    invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
     pins::Pinning,
     policies::{
         Fallback, LastGood, PolicyFolder, PolicyQuery, PolicySource, PolicyStats, Reload,
