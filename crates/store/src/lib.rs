@@ -12,6 +12,7 @@ mod audit;
 mod db;
 mod error;
 mod identities;
+mod logins;
 mod orgs;
 mod policies;
 mod principals;
@@ -33,8 +34,9 @@ pub use crate::{
     db::{Durability, Store},
     error::StoreError,
     identities::Identity,
+    logins::LoginRecord,
     orgs::Org,
-    policies::{KeptPolicySet, NewPolicySet, PolicyVersion},
+    policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
     principals::Principal,
     providers::{NewProvider, ProviderOwner, ProviderRecord, ProviderStatus, ProviderUpdate},
     settings::{DatabaseSettings, DatabaseUrl, DatabaseUrlError, Sync},

@@ -105,6 +105,12 @@ impl Compiled {
         self.rule.condition().is_some()
     }
 
+    /// Whether it names neither principals nor actions.
+    pub(super) fn is_unindexed(&self) -> bool {
+        let Scope { principal, action, .. } = &self.rule.scope;
+        *principal == EntityScope::Any && *action == ActionScope::Any
+    }
+
     /// Whether its conditions look at what DLP found.
     pub(super) fn reads_dlp(&self) -> bool {
         self.paths.member("dlp").is_some() || self.paths.member("dlp_output").is_some()
