@@ -176,7 +176,7 @@ impl EventView {
     }
 }
 
-fn object(text: &str) -> Option<Map<String, Value>> {
+pub(crate) fn object(text: &str) -> Option<Map<String, Value>> {
     match json::parse(text.as_bytes(), Bounds::UPSTREAM) {
         Ok(Value::Object(members)) => Some(members),
         Ok(_) | Err(_) => None,
@@ -199,6 +199,7 @@ impl App {
             org_id: event.org_id,
             opened_at: self.clock.now(),
             record: unfinished(&row_of(event)),
+            key: None,
         }
     }
 

@@ -12,6 +12,7 @@ mod commands;
 pub mod counting;
 mod ctx;
 mod dlp;
+mod idempotency;
 mod invoke;
 pub mod jobs;
 mod notices;
@@ -32,7 +33,8 @@ pub use self::{
     commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState},
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
-    invoke::{GovernanceView, Invocation, Invoked, Stopped, View},
+    idempotency::{Replayed, ReplayedError},
+    invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
     policies::{
         CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyQuery,
         PolicySource, PolicyStats, Reload, Reloading, SetChange,

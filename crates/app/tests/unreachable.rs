@@ -70,6 +70,7 @@ async fn node(folder: &Path) -> Node {
     let (writer, _) = AuditWriter::new(store.clone(), Arc::clone(&clock), audit);
     let (outbound, tasks) = (Outbound::new(Arc::clone(&random)), TaskTracker::new());
     let app = App::new(Parts {
+        answer_key: portcullis_core::idempotency::AnswerKey::new(&[1; 32]),
         clock: Arc::clone(&clock),
         random: Arc::clone(&random),
         store: store.clone(),

@@ -111,6 +111,7 @@ impl Bench {
         let outbound = Outbound::new(Arc::clone(&random));
         let tasks = TaskTracker::new();
         let app = App::new(Parts {
+            answer_key: portcullis_core::idempotency::AnswerKey::new(&[1; 32]),
             clock: Arc::clone(&clock),
             random: Arc::clone(&random),
             store: store.clone(),

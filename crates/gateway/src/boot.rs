@@ -19,6 +19,7 @@ use portcullis_core::{
     clock::{Clock, Timestamp},
     dlp::FingerprintKey,
     id::OrgId,
+    idempotency::{ANSWERS, AnswerKey},
     random::Random,
 };
 use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store};
@@ -285,6 +286,7 @@ impl Node {
             },
             dlp,
             fingerprint_key: derived(&key, FINGERPRINTS),
+            answer_key: AnswerKey::new(&derived(&key, ANSWERS)),
             providers,
             trust: Trust::new(trusted.rules, trusted.keys, &outbound, &tasks),
             grant_life: config.tokens.grant_life(),
