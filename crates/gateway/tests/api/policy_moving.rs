@@ -43,7 +43,7 @@ fn shop() -> Gateway {
     gateway
 }
 
-/// A policy of AgentCore is Cedar, and no policy of ours.
+/// A policy of `AgentCore` is Cedar, and no policy of ours.
 async fn theirs(gateway: &Gateway, block: &Block) {
     let folder = gateway.folder().join("theirs");
     fs::create_dir_all(&folder).unwrap();
