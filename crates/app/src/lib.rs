@@ -38,13 +38,13 @@ pub use self::{
     invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
     pins::Pinning,
     policies::{
-        Fallback, LastGood, PolicyFolder, PolicyQuery, PolicySource, PolicyStats, Reload,
-        Reloading, SetChange,
+        CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyQuery,
+        PolicySource, PolicyStats, Reload, Reloading, SetChange,
     },
     providers::{AuthKind, Declared, ProviderQuery, ProviderState, ProviderView},
     simulate::{
-        Ask, Base, Baseline, Draft, Expectation, Options, Replay, Simulation, Subject, Unread, Who,
-        Workbench,
+        Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay, Simulation,
+        Subject, Unread, Who, Workbench,
     },
     tenants::Tenant,
     tokens::{

@@ -15,6 +15,7 @@ mod db;
 mod error;
 mod idempotency;
 mod identities;
+mod logins;
 mod orgs;
 mod pins;
 mod policies;
@@ -40,9 +41,10 @@ pub use crate::{
     error::StoreError,
     idempotency::{KeyEnd, KnownKey, NewKey},
     identities::Identity,
+    logins::LoginRecord,
     orgs::Org,
     pins::{Definition, Pin, PinChange, Told},
-    policies::{KeptPolicySet, NewPolicySet, PolicyVersion},
+    policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
     principals::Principal,
     providers::{NewProvider, ProviderOwner, ProviderRecord, ProviderStatus, ProviderUpdate},
     settings::{DatabaseSettings, DatabaseUrl, DatabaseUrlError, Sync},
