@@ -11,6 +11,7 @@ use portcullis_core::{
     clock::{Clock, Timestamp},
     dlp::{FingerprintKey, Subject},
     id::{Ids, OrgId},
+    idempotency::AnswerKey,
     lifetime::GrantLife,
     policy::{Catalogue, PolicyError},
     random::Random,
@@ -56,6 +57,8 @@ pub struct Parts {
     pub dlp: Dlp,
     /// The key from which each org's fingerprint key is derived.
     pub fingerprint_key: [u8; 32],
+    /// Seals the answers that are kept for idempotency keys.
+    pub answer_key: AnswerKey,
     /// The providers.
     pub providers: Vec<Declared>,
     /// The trust rules.
@@ -91,6 +94,7 @@ pub struct App {
     pub(crate) late_events: LateEvents,
     pub(crate) simulations: Simulations,
     pub(crate) coalesced: Coalesced,
+    pub(crate) answer_key: AnswerKey,
     pub(crate) trust: Trust,
     pub(crate) grant_life: GrantLife,
     pub(crate) log_host: String,
@@ -142,6 +146,7 @@ impl App {
             late_events: LateEvents::default(),
             simulations: Simulations::default(),
             coalesced: Coalesced::default(),
+            answer_key: parts.answer_key,
             trust: parts.trust,
             grant_life: parts.grant_life,
             log_host: parts.log_host,

@@ -5,13 +5,16 @@
 //! changes what belongs to a tenant takes its `OrgId` and puts it into the statement. Those that
 //! stand above the tenants are few: [`Store::find_token_by_hash`] finds out which tenant it is,
 //! [`Store::touch_tokens`] follows it, and the operator's lists and the jobs at start-up and of
-//! sealing ([`Store::list_orgs`], [`Store::open_intents`], [`Store::orgs_with_unsealed`]) look for
-//! work in all of them. Policies are the installation's ([`Store::keep_policy_set`]).
+//! sealing ([`Store::list_orgs`], [`Store::open_intents`], [`Store::orgs_with_unsealed`],
+//! [`Store::forget_idempotency_keys`]) look for work in all of them. Policies are the
+//! installation's ([`Store::keep_policy_set`]).
 
 mod audit;
 mod db;
 mod error;
+mod idempotency;
 mod identities;
+mod logins;
 mod orgs;
 mod policies;
 mod principals;
@@ -28,13 +31,17 @@ pub use crate::{
         },
         intents::OpenIntent,
         seal::UnsealedEvent,
-        writer::{AuditProgress, AuditSettings, AuditTask, AuditWriter, NewEvent, NewIntent},
+        writer::{
+            AuditProgress, AuditSettings, AuditTask, AuditWriter, Began, NewEvent, NewIntent,
+        },
     },
     db::{Durability, Store},
     error::StoreError,
+    idempotency::{KeyEnd, KnownKey, NewKey},
     identities::Identity,
+    logins::LoginRecord,
     orgs::Org,
-    policies::{KeptPolicySet, NewPolicySet, PolicyVersion},
+    policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
     principals::Principal,
     providers::{NewProvider, ProviderOwner, ProviderRecord, ProviderStatus, ProviderUpdate},
     settings::{DatabaseSettings, DatabaseUrl, DatabaseUrlError, Sync},

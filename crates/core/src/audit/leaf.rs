@@ -1,6 +1,4 @@
-//! From a stored record to the leaf of the log (RFC 6962 hashing).
-
-use aws_lc_rs::digest;
+//! From a stored record to the leaf of the log.
 
 use crate::clock::Timestamp;
 
@@ -21,17 +19,6 @@ pub fn leaf_bytes(core: &str, sequence: i64, recorded_at: Timestamp) -> Result<S
     Ok(format!("{before},\"recorded_at\":\"{recorded_at}\"{middle},\"sequence\":{sequence}{after}"))
 }
 
-/// The RFC 6962 leaf hash: SHA-256 over a zero byte and the leaf.
-#[must_use]
-pub fn leaf_hash(leaf: &[u8]) -> [u8; 32] {
-    let mut context = digest::Context::new(&digest::SHA256);
-    context.update(&[0]);
-    context.update(leaf);
-    let mut hash = [0; 32];
-    hash.copy_from_slice(context.finish().as_ref());
-    hash
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -40,7 +27,7 @@ mod tests {
     use crate::{
         audit::{
             Actor, Credential, Detached, DlpFinding, DlpResult, Event, EventType, Governance,
-            Outcome, RecordedDecision, Request, Target,
+            Outcome, RecordedDecision, Request, Target, leaf_hash,
         },
         json::{Bounds, canonical, parse, sha256},
         random::Random,

@@ -1,0 +1,22 @@
+//! The evidence format of exports, `jsonl`: how its lines are written, read and verified.
+//!
+//! The first line is a [`Manifest`], the last a [`Trailer`] with the signed checkpoint, and
+//! between them stands one event a line. A *complete* file holds every event of a range of the
+//! log; with the hashes left and right of the range whoever reads it computes the signed root
+//! again, so nothing inside the range can be missing. In a file that was filtered each event may
+//! carry its own inclusion path.
+
+mod event;
+mod fault;
+mod lines;
+mod verifier;
+
+pub use self::{
+    event::{LeafOfEvent, commitments_hold, leaf_of_event},
+    fault::Fault,
+    lines::{
+        Consistency, EventLine, FORMAT, Line, MAX_LINE_BYTES, Manifest, Neighbour, Range, Trailer,
+        event_line,
+    },
+    verifier::{Report, Since, Verifier},
+};

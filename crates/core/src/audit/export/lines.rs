@@ -1,0 +1,243 @@
+//! The lines themselves.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::Fault;
+use crate::{
+    audit::{
+        checkpoint::{hash_of, hash_text},
+        merkle::Hash,
+    },
+    json::{self, Bounds},
+};
+
+/// Which form the lines have.
+pub const FORMAT: &str = "portcullis-audit-export@v1";
+/// Longer lines are refused unread. An event of ours is below 3 MiB with both payloads.
+pub const MAX_LINE_BYTES: usize = 16 << 20;
+/// More hashes than that no proof has.
+const MAX_HASHES: usize = 128;
+
+/// What the file says it holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`FORMAT`].
+    pub format: String,
+    /// The origin of the log: `<host>/audit/<org_id>`.
+    pub log: String,
+    /// Whose log.
+    pub org_id: String,
+    /// When it was made, RFC 3339.
+    pub created_at: String,
+    /// Events recorded at this moment or later, RFC 3339.
+    pub from: String,
+    /// Events recorded before this moment, RFC 3339.
+    pub to: String,
+    /// What else was asked for; `{}` in a complete file.
+    pub filters: Value,
+    /// What was included: `payloads`, `proofs`.
+    pub include: Vec<String>,
+    /// Whether every event of the range is in it.
+    pub complete: bool,
+    /// Which part of the log; absent when it holds none of it.
+    pub range: Option<Range>,
+    /// The log's verifier keys. **Not** evidence: whoever verifies brings keys from elsewhere.
+    pub keys: Vec<String>,
+}
+
+/// A piece of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Range {
+    /// Sequence of the first event.
+    pub first: u64,
+    /// Sequence of the last event.
+    pub last: u64,
+    /// Size of the tree whose checkpoint ends the file.
+    pub checkpoint_size: u64,
+}
+
+impl Manifest {
+    /// Its line, with the line feed.
+    #[must_use]
+    pub fn line(&self) -> String {
+        tagged("manifest", json!(self))
+    }
+}
+
+/// An event and, in a filtered file, its inclusion path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventLine {
+    /// The record as the API shows it.
+    pub event: Map<String, Value>,
+    /// The path from its leaf to the root of the checkpoint.
+    pub proof: Option<Vec<Hash>>,
+}
+
+#[derive(Serialize)]
+struct WrittenEvent<'a, E> {
+    kind: &'static str,
+    event: &'a E,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proof: Option<Vec<String>>,
+}
+
+/// The line of an event, with the line feed. `event` is the record as the API shows it.
+#[must_use]
+pub fn event_line(event: &impl Serialize, proof: Option<&[Hash]>) -> String {
+    let proof = proof.map(|hashes| hashes.iter().map(hash_text).collect());
+    let line = WrittenEvent { kind: "event", event, proof };
+    // Records have string keys throughout, so they always serialise.
+    let mut line = serde_json::to_string(&line).unwrap_or_default();
+    line.push('\n');
+    line
+}
+
+/// The last line: what the events are proven against.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Trailer {
+    /// The signed checkpoint.
+    pub note: String,
+    /// How many events stand above.
+    pub events: u64,
+    /// Subtree hashes left of the range of a complete file: `Plan::span(0, first)`.
+    pub prefix: Vec<Hash>,
+    /// Subtree hashes right of it: `Plan::span(last + 1, checkpoint_size)`.
+    pub suffix: Vec<Hash>,
+    /// From the checkpoint the reader holds, if it said which.
+    pub consistency: Option<Consistency>,
+    /// The event in front of the range: shows that the range begins where `from` wants it.
+    pub before: Option<Neighbour>,
+    /// The event behind the range: shows that it ends where `to` wants it.
+    pub after: Option<Neighbour>,
+}
+
+/// A consistency proof between two trees of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Consistency {
+    /// Size of the older tree.
+    pub since: u64,
+    /// The proof (RFC 9162 §2.1.4).
+    pub hashes: Vec<Hash>,
+}
+
+/// An event beside the range, with nothing detached, and its inclusion path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Neighbour {
+    /// The hashed part of the record.
+    pub event: Map<String, Value>,
+    /// The path from its leaf to the root of the checkpoint.
+    pub proof: Vec<Hash>,
+}
+
+impl Trailer {
+    /// Its line, with the line feed.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let texts = |hashes: &[Hash]| hashes.iter().map(hash_text).collect::<Vec<_>>();
+        let mut line = json!({
+            "note": self.note,
+            "events": self.events,
+            "prefix": texts(&self.prefix),
+            "suffix": texts(&self.suffix),
+        });
+        let consistency = self
+            .consistency
+            .as_ref()
+            .map(|it| json!({"since": it.since, "hashes": texts(&it.hashes)}));
+        let beside = |it: &Neighbour| json!({"event": it.event, "proof": texts(&it.proof)});
+        let more = [
+            ("consistency", consistency),
+            ("before", self.before.as_ref().map(beside)),
+            ("after", self.after.as_ref().map(beside)),
+        ];
+        if let Value::Object(members) = &mut line {
+            let more = more.into_iter().filter_map(|(name, it)| Some((name.to_owned(), it?)));
+            members.extend(more);
+        }
+        tagged("checkpoint", line)
+    }
+}
+
+fn tagged(kind: &str, value: Value) -> String {
+    let mut line = json!({ "kind": kind });
+    if let (Value::Object(line), Value::Object(members)) = (&mut line, value) {
+        line.extend(members);
+    }
+    format!("{line}\n")
+}
+
+/// One line of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Line {
+    /// The first.
+    Manifest(Box<Manifest>),
+    /// Any between.
+    Event(EventLine),
+    /// The last.
+    Checkpoint(Box<Trailer>),
+}
+
+impl Line {
+    /// Reads a line without its line feed. Says no to whatever has not the form that is written
+    /// here, such as an object that has a member twice.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Fault> {
+        if bytes.len() > MAX_LINE_BYTES {
+            return Err(Fault::unreadable("a line is longer than 16 MiB"));
+        }
+        let value = json::parse(bytes, Bounds::UPSTREAM)
+            .map_err(|error| Fault::unreadable(format!("a line is no JSON: {error}")))?;
+        let Value::Object(mut line) = value else {
+            return Err(Fault::unreadable("a line is no JSON object"));
+        };
+        match line.remove("kind").as_ref().and_then(Value::as_str) {
+            Some("manifest") => serde_json::from_value(Value::Object(line))
+                .map(|manifest| Self::Manifest(Box::new(manifest)))
+                .map_err(|_| Fault::unreadable("the manifest has not the form of one")),
+            Some("event") => {
+                let event = object(&mut line, "event")?;
+                let proof = line.remove("proof").as_ref().map(hashes).transpose()?;
+                Ok(Self::Event(EventLine { event, proof }))
+            }
+            Some("checkpoint") => trailer(line).map(|trailer| Self::Checkpoint(Box::new(trailer))),
+            _ => Err(Fault::unreadable("a line is neither manifest nor event nor checkpoint")),
+        }
+    }
+}
+
+fn trailer(mut line: Map<String, Value>) -> Result<Trailer, Fault> {
+    let malformed = || Fault::unreadable("the checkpoint line has not the form of one");
+    let note = line.get("note").and_then(Value::as_str).ok_or_else(malformed)?.to_owned();
+    let events = line.get("events").and_then(Value::as_u64).ok_or_else(malformed)?;
+    let span = |name: &str| line.get(name).map_or(Ok(Vec::new()), hashes);
+    let (prefix, suffix) = (span("prefix")?, span("suffix")?);
+    let consistency = line.get("consistency").map(|it| {
+        let since = it.get("since").and_then(Value::as_u64).ok_or_else(malformed)?;
+        let hashes = hashes(it.get("hashes").ok_or_else(malformed)?)?;
+        Ok(Consistency { since, hashes })
+    });
+    let consistency = consistency.transpose()?;
+    let mut beside = |name: &str| {
+        let neighbour = line.remove(name).map(|it| {
+            let Value::Object(mut it) = it else { return Err(malformed()) };
+            let proof = hashes(it.get("proof").ok_or_else(malformed)?)?;
+            Ok(Neighbour { event: object(&mut it, "event")?, proof })
+        });
+        neighbour.transpose()
+    };
+    let (before, after) = (beside("before")?, beside("after")?);
+    Ok(Trailer { note, events, prefix, suffix, consistency, before, after })
+}
+
+fn object(line: &mut Map<String, Value>, name: &str) -> Result<Map<String, Value>, Fault> {
+    match line.remove(name) {
+        Some(Value::Object(members)) => Ok(members),
+        _ => Err(Fault::unreadable(format!("a line has no object `{name}`"))),
+    }
+}
+
+fn hashes(value: &Value) -> Result<Vec<Hash>, Fault> {
+    let items = value.as_array().filter(|items| items.len() <= MAX_HASHES);
+    let read = items.and_then(|items| items.iter().map(|it| hash_of(it.as_str()?)).collect());
+    read.ok_or_else(|| Fault::unreadable("a line holds something else than hashes in a proof"))
+}

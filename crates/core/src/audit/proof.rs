@@ -1,0 +1,84 @@
+//! A proof that one event is in its log, as <https://c2sp.org/tlog-proof> writes it.
+
+use std::{fmt, str::FromStr};
+
+use super::{
+    checkpoint::{Checkpoint, CheckpointError, decimal, hash_of, hash_text},
+    merkle::{Hash, root_of_path},
+    note::{MAX_NOTE_BYTES, VerifierKey},
+};
+
+const FIRST_LINE: &str = "c2sp.org/tlog-proof@v1";
+/// No path is longer than the bits of a size.
+const MAX_HASHES: usize = 64;
+
+/// An inclusion path and the signed checkpoint it leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlogProof {
+    /// Place of the leaf, from 0: the event's `sequence`.
+    pub index: u64,
+    /// From the leaf's sibling up to the child of the root.
+    pub path: Vec<Hash>,
+    /// The signed note.
+    pub checkpoint: String,
+}
+
+/// Why a proof does not prove.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProofError {
+    /// Not the form of a proof.
+    #[error("not a proof: {0}")]
+    Form(&'static str),
+    /// Its checkpoint is not accepted.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// The path does not lead from this leaf to the signed root.
+    #[error("the path does not lead from this event to the signed root")]
+    Root,
+}
+
+impl TlogProof {
+    /// The checkpoint that covers the leaf. Says no unless it is signed by a key of the log among
+    /// `keys` and the path leads to its root.
+    pub fn verify(&self, leaf: &Hash, keys: &[VerifierKey]) -> Result<Checkpoint, ProofError> {
+        let (checkpoint, _) = Checkpoint::open(&self.checkpoint, keys)?;
+        let root = root_of_path(self.index, checkpoint.size, leaf, &self.path);
+        if root == Some(checkpoint.root) { Ok(checkpoint) } else { Err(ProofError::Root) }
+    }
+}
+
+impl fmt::Display for TlogProof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{FIRST_LINE}\nindex {}", self.index)?;
+        self.path.iter().try_for_each(|hash| writeln!(f, "{}", hash_text(hash)))?;
+        write!(f, "\n{}", self.checkpoint)
+    }
+}
+
+impl FromStr for TlogProof {
+    type Err = ProofError;
+
+    fn from_str(text: &str) -> Result<Self, ProofError> {
+        let form = ProofError::Form;
+        if text.len() > 2 * MAX_NOTE_BYTES {
+            return Err(form("it is too long"));
+        }
+        let (head, checkpoint) = text.split_once("\n\n").ok_or(form("it has no checkpoint"))?;
+        let mut lines = head.split('\n');
+        if lines.next() != Some(FIRST_LINE) {
+            return Err(form("its first line is not `c2sp.org/tlog-proof@v1`"));
+        }
+        let mut line = lines.next();
+        if line.is_some_and(|line| line.starts_with("extra ")) {
+            line = lines.next();
+        }
+        let index = line.and_then(|line| line.strip_prefix("index ")).and_then(decimal);
+        let index = index.ok_or(form("it has no index"))?;
+        let path: Option<Vec<_>> = lines.take(MAX_HASHES + 1).map(hash_of).collect();
+        let path = path.ok_or(form("a line of its path is no hash"))?;
+        if path.len() > MAX_HASHES {
+            return Err(form("its path is too long"));
+        }
+        Ok(Self { index, path, checkpoint: checkpoint.to_owned() })
+    }
+}
