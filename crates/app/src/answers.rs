@@ -105,6 +105,8 @@ pub(crate) fn withhold(governance: &mut Governance, denial: &Denial) {
 pub(crate) fn outcome_of(refusal: &Refusal, executed: Executed) -> Outcome {
     let status = match refusal {
         Refusal::InvalidRequest { .. }
+        | Refusal::RejectedByProvider { .. }
+        | Refusal::NotRefreshable { .. }
         | Refusal::InvalidInput { .. }
         | Refusal::InvalidScope { .. }
         | Refusal::IdempotencyKeyReused { .. }
@@ -121,7 +123,7 @@ pub(crate) fn outcome_of(refusal: &Refusal, executed: Executed) -> Outcome {
         | Refusal::PolicyDenied { .. }
         | Refusal::InsufficientScope { .. }
         | Refusal::DelegationNotTrusted => OutcomeStatus::Denied,
-        Refusal::NotFound { .. } => OutcomeStatus::NotFound,
+        Refusal::NotFound { .. } | Refusal::NoSuchProvider { .. } => OutcomeStatus::NotFound,
         Refusal::RateLimited { .. } => OutcomeStatus::RateLimited,
         Refusal::UpstreamError { .. } => OutcomeStatus::UpstreamError,
         Refusal::UpstreamTimeout { .. } | Refusal::Interrupted { .. } => {

@@ -1,7 +1,8 @@
-//! What happens without being asked: sealing, late events, catalogue refresh, recovery, token use,
-//! forgetting.
+//! What happens without being asked: sealing, late events, catalogue refresh, connections, recovery,
+//! token use, forgetting.
 
 mod catalogue;
+mod connections;
 mod forgetting;
 mod late;
 mod recovery;
@@ -33,6 +34,19 @@ impl App {
         self.repeat(forgetting::EVERY, |app| Box::pin(forgetting::forget(app)), stop);
         self.repeat(pins::EVERY, |app| Box::pin(pins::follow(app)), stop);
         catalogue::start(self, stop);
+        let (app, stop) = (Arc::clone(self), stop.clone());
+        self.tasks.spawn(async move {
+            let mut ticks = tokio::time::interval(connections::EVERY);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let mut round = 0_u32;
+            while stop.run_until_cancelled(ticks.tick()).await.is_some() {
+                round = round.wrapping_add(1);
+                if round.is_multiple_of(connections::KEYS_EVERY) {
+                    connections::look_at_keys(&app).await;
+                }
+                connections::look_after(&app).await;
+            }
+        });
     }
 
     fn repeat(self: &Arc<Self>, every: Duration, round: Round, stop: &CancellationToken) {

@@ -9,6 +9,8 @@ mod app;
 mod audit;
 mod coalesced;
 mod commands;
+mod connect;
+mod connections;
 pub mod counting;
 mod ctx;
 mod dlp;
@@ -27,11 +29,16 @@ mod tenants;
 mod tokens;
 mod tools;
 mod trust;
+mod vault;
 
 pub use self::{
     app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
     commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState, Waiting},
+    connect::{
+        Callback, CalledBack, ConnectRequest, Connected, Connecting, Disconnected, Owner,
+        RotateError, UpstreamRevocation, rotate_secrets,
+    },
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
     idempotency::{Replayed, ReplayedError},
@@ -41,7 +48,10 @@ pub use self::{
         CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyQuery,
         PolicySource, PolicyStats, Reload, Reloading, SetChange,
     },
-    providers::{AuthKind, Declared, ProviderQuery, ProviderState, ProviderView},
+    providers::{
+        AccountSource, Auth, AuthKind, AuthorizationServer, Declared, Endpoints, HeaderFormat,
+        OAuthSettings, OwnerView, Owners, ProviderQuery, ProviderState, ProviderView, Whose,
+    },
     simulate::{
         Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay, Simulation,
         Subject, Unread, Who, Workbench,
@@ -53,6 +63,7 @@ pub use self::{
     },
     tools::{ToolQuery, ToolStatus, ToolView},
     trust::{KeySource, Trust, TrustRefusal},
+    vault::{KeySource as VaultSource, Vaults},
 };
 
 use portcullis_core::refusal::{Refusal, Unavailable};

@@ -11,6 +11,7 @@ mod health;
 mod idempotency;
 mod leftover;
 mod metrics;
+mod oauth;
 mod page;
 mod proxies;
 mod query;

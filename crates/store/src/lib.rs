@@ -6,9 +6,11 @@
 //! stand above the tenants are few: [`Store::find_token_by_hash`] finds out which tenant it is,
 //! [`Store::touch_tokens`] follows it, and the operator's lists and the jobs at start-up and of
 //! sealing ([`Store::list_orgs`], [`Store::open_intents`], [`Store::orgs_with_unsealed`],
-//! [`Store::forget_idempotency_keys`]) look for work in all of them. The pins of a provider that
-//! every org shares are nobody's alone ([`Store::list_pins`]). Policies are the installation's
-//! ([`Store::keep_policy_set`]).
+//! [`Store::forget_idempotency_keys`]) look for work in all of them, as do the jobs that look after
+//! connections and keys ([`Store::due_refreshes`], [`Store::expired_attempts`],
+//! [`Store::secrets_not_under`]). [`Store::call_attempt_back`] finds out whose attempt a browser
+//! comes back from. The pins of a provider that every org shares are nobody's alone
+//! ([`Store::list_pins`]). Policies are the installation's ([`Store::keep_policy_set`]).
 
 mod audit;
 mod db;
@@ -21,6 +23,7 @@ mod pins;
 mod policies;
 mod principals;
 mod providers;
+mod secrets;
 mod settings;
 mod tokens;
 mod tools;
@@ -46,7 +49,12 @@ pub use crate::{
     pins::{Definition, Pin, PinChange, Told},
     policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
     principals::Principal,
-    providers::{NewProvider, ProviderOwner, ProviderRecord, ProviderStatus, ProviderUpdate},
+    providers::{
+        ATTEMPT, Account, Attempt, CLIENT, CONNECTION, CREDENTIAL, Grant, NewAttempt,
+        NewCredential, NewProvider, OAuthClient, OwnerFilter, ProviderOwner, ProviderPage,
+        ProviderRecord, ProviderStatus, ProviderUpdate,
+    },
+    secrets::SealedSecret,
     settings::{DatabaseSettings, DatabaseUrl, DatabaseUrlError, Sync},
     tokens::{
         Assertion, Issue, Issued, KnownRefresh, KnownToken, NewRefresh, NewToken, Pair, Rotated,

@@ -10,19 +10,23 @@
 )]
 
 mod answer;
+mod authorizer;
 mod disk;
 mod gateway;
 mod hostile;
 mod mcp;
 mod oidc;
 mod postgres;
+mod saas;
 
 pub use self::{
     answer::Answer,
+    authorizer::{Authorizer, Guarded},
     disk::unsignalled,
     gateway::{Builder, Gateway, Principal},
     hostile::{Hostile, HostileCall, HostileTool, Script},
     mcp::{McpServer, tool},
     oidc::{Fetches, Oidc, OldKeys, Wanted},
     postgres::PostgresDatabase,
+    saas::{CLIENT_ID, CLIENT_SECRET, Habits, Saas},
 };

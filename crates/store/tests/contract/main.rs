@@ -11,6 +11,7 @@ mod given;
 mod audit_events;
 mod audit_seal;
 mod audit_writer;
+mod connections;
 mod idempotency;
 mod identities;
 mod opening;
