@@ -4,6 +4,7 @@
 //! [`invoke`] tells the story of a governed call, [`recorded`] is the bracket that makes sure that
 //! nothing happens unrecorded.
 
+mod anchors;
 mod answers;
 mod app;
 mod audit;
@@ -14,6 +15,7 @@ mod ctx;
 mod dlp;
 mod invoke;
 pub mod jobs;
+mod log;
 mod notices;
 mod policies;
 mod providers;
@@ -27,12 +29,14 @@ mod tools;
 mod trust;
 
 pub use self::{
+    anchors::{AnchorFile, Anchors, WitnessedBy},
     app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
     commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState},
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
     invoke::{GovernanceView, Invocation, Invoked, Stopped, View},
+    log::{CheckpointSince, LogKeyError, origin},
     policies::{
         Fallback, LastGood, PolicyFolder, PolicyQuery, PolicySource, PolicyStats, Reload,
         Reloading, SetChange,

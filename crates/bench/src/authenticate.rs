@@ -16,10 +16,11 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    App, Dlp, Fallback, LastGood, Origin, Parts, PolicyFolder, PolicySource, Purpose, Refused,
-    Trust,
+    Anchors, App, Dlp, Fallback, LastGood, Origin, Parts, PolicyFolder, PolicySource, Purpose,
+    Refused, Trust,
 };
 use portcullis_core::{
+    audit::keyring::Keyring,
     clock::{Clock, Timestamp},
     dlp::{Engine, Settings},
     id::{GrantId, Ids, OrgId, PrincipalId, PrincipalKind, RequestId, TokenId},
@@ -128,6 +129,8 @@ impl Bench {
             trust: Trust::new(TrustRules::default(), BTreeMap::new(), &outbound, &tasks),
             grant_life: GrantLife::default(),
             log_host: "localhost".to_owned(),
+            log_keys: Keyring::generate(&SystemRandom, clock.now()),
+            anchors: Anchors::default(),
             tasks,
         });
         let app = app.map_err(|errors| format!("{errors:?}"))?;

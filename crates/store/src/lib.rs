@@ -5,8 +5,9 @@
 //! changes what belongs to a tenant takes its `OrgId` and puts it into the statement. Those that
 //! stand above the tenants are few: [`Store::find_token_by_hash`] finds out which tenant it is,
 //! [`Store::touch_tokens`] follows it, and the operator's lists and the jobs at start-up and of
-//! sealing ([`Store::list_orgs`], [`Store::open_intents`], [`Store::orgs_with_unsealed`]) look for
-//! work in all of them. Policies are the installation's ([`Store::keep_policy_set`]).
+//! sealing ([`Store::list_orgs`], [`Store::open_intents`], [`Store::orgs_with_unsealed`],
+//! [`Store::orgs_with_unsigned`], [`Store::committed_since`], [`Store::horizon`],
+//! [`Store::checkpoints_since`], [`Store::any_checkpoint`]) look for work in all of them. Policies are the installation's ([`Store::keep_policy_set`]).
 
 mod audit;
 mod db;
@@ -22,12 +23,13 @@ mod tools;
 
 pub use crate::{
     audit::{
+        checkpoints::{CheckpointKind, StoredCheckpoint},
         events::{
             EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventTarget, Seal,
             Visibility,
         },
         intents::OpenIntent,
-        seal::UnsealedEvent,
+        seal::{Sealer, SignedNote, UnsealedEvent},
         writer::{AuditProgress, AuditSettings, AuditTask, AuditWriter, NewEvent, NewIntent},
     },
     db::{Durability, Store},

@@ -15,6 +15,7 @@ mod gateway;
 mod hostile;
 mod mcp;
 mod oidc;
+mod witness;
 
 pub use self::{
     answer::Answer,
@@ -23,4 +24,5 @@ pub use self::{
     hostile::{Hostile, HostileCall, HostileTool, Script},
     mcp::{McpServer, tool},
     oidc::{Fetches, Oidc, OldKeys, Wanted},
+    witness::LogWitness,
 };
