@@ -6,10 +6,10 @@ use portcullis_core::{
     id::EventId,
     refusal::{Executed, Refusal, TOKEN_SCOPES},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The `governance` member of an answer (contract §2).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GovernanceView {
     /// `allow` or `deny`.
     pub decision: RecordedDecision,
@@ -107,6 +107,7 @@ pub(crate) fn outcome_of(refusal: &Refusal, executed: Executed) -> Outcome {
         Refusal::InvalidRequest { .. }
         | Refusal::InvalidInput { .. }
         | Refusal::InvalidScope { .. }
+        | Refusal::IdempotencyKeyReused { .. }
         | Refusal::MethodNotAllowed { .. }
         | Refusal::PayloadTooLarge { .. }
         | Refusal::UnsupportedMediaType => OutcomeStatus::Invalid,
@@ -123,10 +124,12 @@ pub(crate) fn outcome_of(refusal: &Refusal, executed: Executed) -> Outcome {
         Refusal::NotFound { .. } => OutcomeStatus::NotFound,
         Refusal::RateLimited { .. } => OutcomeStatus::RateLimited,
         Refusal::UpstreamError { .. } => OutcomeStatus::UpstreamError,
-        Refusal::UpstreamTimeout { .. } => OutcomeStatus::UpstreamTimeout,
-        Refusal::ProviderAuthRequired { .. } | Refusal::Unavailable { .. } => {
-            OutcomeStatus::Unavailable
+        Refusal::UpstreamTimeout { .. } | Refusal::Interrupted { .. } => {
+            OutcomeStatus::UpstreamTimeout
         }
+        Refusal::ProviderAuthRequired { .. }
+        | Refusal::IdempotencyInProgress { .. }
+        | Refusal::Unavailable { .. } => OutcomeStatus::Unavailable,
         Refusal::Internal => OutcomeStatus::Unknown,
     };
     Outcome {

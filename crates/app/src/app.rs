@@ -12,6 +12,7 @@ use portcullis_core::{
     clock::{Clock, Timestamp},
     dlp::{FingerprintKey, Subject},
     id::{Ids, OrgId},
+    idempotency::AnswerKey,
     lifetime::GrantLife,
     policy::{Catalogue, PolicyError},
     random::Random,
@@ -59,6 +60,8 @@ pub struct Parts {
     pub dlp: Dlp,
     /// The key from which each org's fingerprint key is derived.
     pub fingerprint_key: [u8; 32],
+    /// Seals the answers that are kept for idempotency keys.
+    pub answer_key: AnswerKey,
     /// The providers.
     pub providers: Vec<Declared>,
     /// The trust rules.
@@ -98,6 +101,7 @@ pub struct App {
     pub(crate) late_events: LateEvents,
     pub(crate) simulations: Simulations,
     pub(crate) coalesced: Coalesced,
+    pub(crate) answer_key: AnswerKey,
     pub(crate) trust: Trust,
     pub(crate) grant_life: GrantLife,
     pub(crate) log: LogSigner,
@@ -152,6 +156,7 @@ impl App {
             late_events: LateEvents::default(),
             simulations: Simulations::default(),
             coalesced: Coalesced::default(),
+            answer_key: parts.answer_key,
             trust: parts.trust,
             grant_life: parts.grant_life,
             tasks: parts.tasks,

@@ -6,6 +6,7 @@ use portcullis_core::{audit::Outcome, policy::Channel};
 use portcullis_store::{AuditProgress, ProviderStatus};
 
 const INVOCATIONS: &str = "portcullis_invocations_total";
+const REPLAYS: &str = "portcullis_replays_total";
 const PROVIDER_UP: &str = "portcullis_provider_up";
 const ISSUER_UP: &str = "portcullis_issuer_up";
 const RELOAD_FAILURES: &str = "portcullis_policy_reload_failures_total";
@@ -23,6 +24,7 @@ const AUDIT_ANCHOR_BEHIND: &str = "portcullis_audit_anchor_behind";
 /// Says what each figure means; called once, before anything is counted.
 pub fn describe() {
     describe_counter!(INVOCATIONS, "Invocations by how they ended and whether the tool ran");
+    describe_counter!(REPLAYS, "Answers given again for the same idempotency key");
     describe_gauge!(PROVIDER_UP, "1 while the provider can be used, 0 otherwise");
     describe_gauge!(ISSUER_UP, "1 if the issuer's keys could be fetched the last time, 0 if not");
     describe_counter!(RELOAD_FAILURES, "Policy folders that could not be loaded");
@@ -41,6 +43,10 @@ pub fn describe() {
 pub(crate) fn invocation(outcome: &Outcome) {
     let labels = [("outcome", outcome.status.as_str()), ("executed", outcome.executed.as_str())];
     counter!(INVOCATIONS, &labels).increment(1);
+}
+
+pub(crate) fn replayed() {
+    counter!(REPLAYS).increment(1);
 }
 
 pub(crate) fn provider(slug: &str, status: ProviderStatus) {

@@ -1,7 +1,7 @@
 //! The story of a governed call (contract §5.3), step by step and in its order.
 //!
 //! authenticate and `requests` limit (the HTTP layer) → scope → body → visible → `invocations`
-//! limit → schema → DLP → policy → obligations → connection → intent durable → upstream → DLP and
+//! limit (a replay costs none) → idempotency key → schema → DLP → policy → obligations → connection → intent durable → upstream → DLP and
 //! policy on the answer → outcome durable → answer.
 
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use portcullis_core::{
     audit::{Governance, OutcomeStatus, Target},
     call::{Answer, Cleared, Denial, Ruling, ToolCall},
+    idempotency::IdempotencyKey,
     limits::Resource,
     policy::PolicySet,
     principal::Scope,
@@ -22,6 +23,7 @@ pub use crate::answers::GovernanceView;
 use crate::{
     App, Ctx, Dlp,
     answers::{add_answer, allowed, denied, outcome_of, unscoped, withhold},
+    idempotency::{Claim, Known, Replayed},
     notices::Went,
     recorded::{Done, Draft},
     tools::Visible,
@@ -45,6 +47,8 @@ pub struct Invocation {
     pub tool: String,
     /// The form of the result, or what is wrong with the query or the headers.
     pub view: Result<View, Refusal>,
+    /// The idempotency key, if there is one, or what is wrong with it.
+    pub key: Result<Option<IdempotencyKey>, Refusal>,
     /// The `input` member and the size of the whole body in bytes.
     pub body: Result<(Value, u64), Refusal>,
 }
@@ -58,6 +62,15 @@ pub struct Invoked {
     pub governance: GovernanceView,
     /// `success` or `tool_error`.
     pub outcome: OutcomeStatus,
+}
+
+/// What is answered to a call that was not refused.
+#[derive(Debug)]
+pub enum Answered {
+    /// The tool was called.
+    Invoked(Invoked),
+    /// The same request was made before, and this was its answer.
+    Replayed(Box<Replayed>),
 }
 
 /// A call that was refused or failed.
@@ -81,16 +94,33 @@ pub(crate) struct Ready {
     policies: Arc<PolicySet>,
     dlp: Arc<Dlp>,
     view: View,
+    /// The idempotency key that it has to take before anything is sent.
+    pub(crate) claim: Option<Claim>,
+}
+
+/// Why a call goes no further.
+enum Early {
+    /// It is refused.
+    Refused(Refusal),
+    /// It was made before.
+    Replayed(Box<Replayed>),
+}
+
+impl From<Refusal> for Early {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
 }
 
 impl App {
-    /// Invokes a tool. Every call of this function leaves exactly one `mcp.invocation` event, and
-    /// it is durable before the answer is given.
+    /// Invokes a tool. Every call of this function leaves exactly one `mcp.invocation` event, or
+    /// one `mcp.replayed` if the request was made before under the same idempotency key, and it is
+    /// durable before the answer is given.
     pub async fn invoke(
         self: &Arc<Self>,
         ctx: Ctx,
         invocation: Invocation,
-    ) -> Result<Invoked, Box<Stopped>> {
+    ) -> Result<Answered, Box<Stopped>> {
         let app = Arc::clone(self);
         let task = self.tasks.spawn(async move { app.governed(ctx, invocation).await });
         task.await.unwrap_or_else(|_| Err(crashed()))
@@ -101,11 +131,12 @@ impl App {
         self: Arc<Self>,
         ctx: Ctx,
         invocation: Invocation,
-    ) -> Result<Invoked, Box<Stopped>> {
+    ) -> Result<Answered, Box<Stopped>> {
         let mut draft = Draft::open(&self, &ctx);
-        match self.clear(ctx, invocation, &mut draft).await {
+        match self.clear(&ctx, invocation, &mut draft).await {
             Ok(ready) => self.recorded(draft, ready).await,
-            Err(refusal) => {
+            Err(Early::Replayed(replayed)) => self.replay(&ctx, replayed).await,
+            Err(Early::Refused(refusal)) => {
                 let outcome = outcome_of(&refusal, Executed::No);
                 Err(self.refused(draft, refusal, outcome).await)
             }
@@ -115,35 +146,52 @@ impl App {
     /// Steps 4 to 12: everything that is judged before anything is sent.
     async fn clear(
         &self,
-        ctx: Ctx,
+        ctx: &Ctx,
         invocation: Invocation,
         draft: &mut Draft,
-    ) -> Result<Ready, Refusal> {
+    ) -> Result<Ready, Early> {
         draft.target(self.named(&invocation.tool));
         ctx.require(Scope::McpsInvoke).inspect_err(|refusal| {
             let reason = refusal.details().get("reason").and_then(Value::as_str).map(str::to_owned);
             draft.governance(unscoped(reason.unwrap_or_else(|| TOKEN_SCOPES.to_owned())));
         })?;
+        let key = invocation.key?;
+        draft.protected(key.is_some());
         let view = invocation.view?;
         let (input, bytes) = invocation.body?;
         draft.input(self, &input);
-        let visible = self.visible(&ctx, &invocation.tool)?;
+        let visible = self.visible(ctx, &invocation.tool)?;
         draft.target(visible.target());
-        self.take(&ctx, Resource::Invocations)?;
+        let claim = key.map(|key| Claim::of_call(ctx, &key, &visible.tool.id, view, &input));
+        self.admit_call(ctx, claim.as_ref()).await?;
         let call = ToolCall::new(Arc::clone(&visible.tool), input, bytes)?;
         let (policies, dlp) = (self.policies.current(), self.dlp());
         let tool = Arc::clone(&visible.tool);
-        let call = self.judge(&ctx, call, &policies, &dlp).await.map_err(|denial| {
-            self.ruled(&ctx, &tool, &denial.ruling, Went::Denied);
+        let call = self.judge(ctx, call, &policies, &dlp).await.map_err(|denial| {
+            self.ruled(ctx, &tool, &denial.ruling, Went::Denied);
             draft.looked_at(self, &denial.ruling.inputs);
             draft.governance(denied(&denial, policies.version()));
             denial.refusal()
         })?;
-        self.ruled(&ctx, &tool, call.ruling(), Went::Allowed);
+        self.ruled(ctx, &tool, call.ruling(), Went::Allowed);
         draft.looked_at(self, &call.ruling().inputs);
         draft.governance(allowed(call.ruling(), policies.version()));
         visible.usable()?;
-        Ok(Ready { ctx, call, visible, policies, dlp, view })
+        Ok(Ready { ctx: ctx.clone(), call, visible, policies, dlp, view, claim })
+    }
+
+    /// Steps 7 and 8: the `invocations` limit and the idempotency key. A request that was answered
+    /// before is given that answer, also beyond the limit.
+    async fn admit_call(&self, ctx: &Ctx, claim: Option<&Claim>) -> Result<(), Early> {
+        let known = match claim {
+            None => Known::Free,
+            Some(claim) => self.known(ctx.caller().org_id, claim).await?,
+        };
+        if let Known::Answered(replayed) = known {
+            return Err(Early::Replayed(replayed));
+        }
+        self.take(ctx, Resource::Invocations)?;
+        Ok(known.free()?)
     }
 
     /// The target of a call as far as its path names one. What is no tool id is not recorded, nor

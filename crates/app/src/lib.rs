@@ -13,6 +13,7 @@ mod commands;
 pub mod counting;
 mod ctx;
 mod dlp;
+mod idempotency;
 mod invoke;
 pub mod jobs;
 mod log;
@@ -35,16 +36,17 @@ pub use self::{
     commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState},
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
-    invoke::{GovernanceView, Invocation, Invoked, Stopped, View},
+    idempotency::{Replayed, ReplayedError},
+    invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
     log::{CheckpointSince, LogKeyError, origin},
     policies::{
-        Fallback, LastGood, PolicyFolder, PolicyQuery, PolicySource, PolicyStats, Reload,
-        Reloading, SetChange,
+        CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyQuery,
+        PolicySource, PolicyStats, Reload, Reloading, SetChange,
     },
     providers::{AuthKind, Declared, ProviderQuery, ProviderState, ProviderView},
     simulate::{
-        Ask, Base, Baseline, Draft, Expectation, Options, Replay, Simulation, Subject, Unread, Who,
-        Workbench,
+        Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay, Simulation,
+        Subject, Unread, Who, Workbench,
     },
     tenants::Tenant,
     tokens::{

@@ -9,6 +9,7 @@ use portcullis_core::{
     id::EventId,
     refusal::{Executed, Refusal, Unavailable},
 };
+use portcullis_store::{Began, KeyEnd, StoreError};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -16,7 +17,8 @@ use crate::{
     answers::{GovernanceView, outcome_of},
     audit::{patience, row_of},
     counting,
-    invoke::{Invoked, Ready, Stopped},
+    idempotency::{Claim, Kept, Known},
+    invoke::{Answered, Invoked, Ready, Stopped},
 };
 
 /// The event of a call while it is being written.
@@ -27,6 +29,7 @@ pub(crate) struct Draft {
     governance: Option<Governance>,
     inputs: Map<String, Value>,
     detached: Detached,
+    protected: bool,
 }
 
 /// What the event says should the node die between intent and outcome.
@@ -74,7 +77,13 @@ impl Draft {
         let id = EventId::new(app.ids());
         let detached = ctx.detached(app);
         let inputs = Map::new();
-        Self { id, ctx: ctx.clone(), target: None, governance: None, inputs, detached }
+        let ctx = ctx.clone();
+        Self { id, ctx, target: None, governance: None, inputs, detached, protected: false }
+    }
+
+    /// Whether the request came with an idempotency key.
+    pub(crate) fn protected(&mut self, protected: bool) {
+        self.protected = protected;
     }
 
     /// What the call is aimed at, as far as is known by now.
@@ -104,6 +113,8 @@ impl Draft {
     }
 
     fn event(&self, outcome: Outcome) -> Event {
+        let request = self.ctx.recorded_request();
+        let request = if self.protected { request.protected() } else { request };
         Event {
             id: self.id,
             org_id: self.ctx.caller().org_id,
@@ -111,7 +122,7 @@ impl Draft {
             occurred_at: self.ctx.origin.arrived,
             count: None,
             actor: Actor::of(self.ctx.caller()),
-            request: Some(self.ctx.recorded_request()),
+            request: Some(request),
             target: self.target.clone(),
             governance: self.governance.clone(),
             outcome,
@@ -133,12 +144,15 @@ impl Draft {
 impl App {
     /// The answer when the log cannot be written: nothing of the decision is told, for no event
     /// stands behind it yet. The event that says so is recorded as soon as the log takes it.
-    fn unrecorded(&self, draft: &Draft, executed: Executed) -> Box<Stopped> {
+    /// The key of a call, if it has one, ends with that event.
+    fn unrecorded(&self, draft: &Draft, executed: Executed, key: Option<&Claim>) -> Box<Stopped> {
         let refusal = Refusal::Unavailable { reason: Unavailable::Audit };
         let outcome = outcome_of(&refusal, executed);
         counting::invocation(&outcome);
         let event = draft.event(outcome);
-        self.late_events.keep(row_of(&event));
+        let kept = Kept::new(draft.id, Err(&refusal), None, &outcome);
+        let end = key.map(|_| self.key_end(event.org_id, &kept));
+        self.late_events.keep(row_of(&event), end);
         Box::new(Stopped { refusal, executed, governance: None, outcome: None })
     }
 
@@ -157,7 +171,7 @@ impl App {
             }
             Err(error) => {
                 tracing::error!(%error, event = %draft.id, "a refusal could not be recorded");
-                self.unrecorded(&draft, outcome.executed)
+                self.unrecorded(&draft, outcome.executed, None)
             }
         }
     }
@@ -168,41 +182,86 @@ impl App {
     /// a crash after the outcome loses nothing.
     pub(crate) async fn recorded(
         &self,
-        mut draft: Draft,
-        ready: Ready,
-    ) -> Result<Invoked, Box<Stopped>> {
+        draft: Draft,
+        mut ready: Ready,
+    ) -> Result<Answered, Box<Stopped>> {
+        let claim = ready.claim.take();
         let unfinished = draft.event(DIED);
-        if let Err(error) = self.writer.intent(self.intent_of(&unfinished), patience()).await {
-            tracing::error!(%error, event = %draft.id, "an intent could not be recorded");
-            return Err(self.unrecorded(&draft, Executed::No));
+        let mut intent = self.intent_of(&unfinished);
+        intent.key = claim.as_ref().map(|claim| self.new_key(&draft.ctx, claim));
+        match (self.writer.intent(intent, patience()).await, &claim) {
+            (Ok(Began::Begun), _) => {}
+            (Ok(Began::KeyTaken), Some(claim)) => return self.outrun(draft, claim).await,
+            (Ok(Began::KeyTaken), None) => {
+                return Err(self.unrecorded(&draft, Executed::No, None));
+            }
+            (Err(error), claim) => {
+                tracing::error!(%error, event = %draft.id, "an intent could not be recorded");
+                return Err(self.unrecorded(&draft, Executed::No, claim.as_ref()));
+            }
         }
         // A panic ends the call, not its record.
         let done = AssertUnwindSafe(self.perform(ready)).catch_unwind().await;
-        let done = done.unwrap_or_else(|_| {
-            let governance = unfinished.governance.clone();
-            Done {
-                governance,
-                inputs: Box::default(),
-                end: Err((Refusal::Internal, Executed::Unknown)),
-            }
+        let done = done.unwrap_or_else(|_| Done {
+            governance: unfinished.governance,
+            inputs: Box::default(),
+            end: Err((Refusal::Internal, Executed::Unknown)),
         });
+        self.end(draft, done, claim.as_ref()).await
+    }
+
+    /// The durable outcome of a call, then its answer.
+    async fn end(
+        &self,
+        mut draft: Draft,
+        done: Done,
+        claim: Option<&Claim>,
+    ) -> Result<Answered, Box<Stopped>> {
         let outcome = done.outcome();
         draft.looked_at(self, &done.inputs);
         draft.governance = done.governance;
         let output = done.end.as_ref().ok().map(|(result, _)| result);
         draft.detached.commit("output", output, &*self.random);
+        let governance = GovernanceView::of(draft.governance.as_ref(), draft.id);
         let event = draft.event(outcome);
-        if let Err(error) = self.writer.finish(row_of(&event), patience()).await {
+        let key = claim.map(|_| {
+            let end = done.end.as_ref().map(|(result, _)| result).map_err(|(refusal, _)| refusal);
+            self.key_end(event.org_id, &Kept::new(event.id, end, governance.clone(), &outcome))
+        });
+        if let Err(error) = self.finish(&event, key).await {
             tracing::error!(%error, event = %draft.id, "an outcome could not be recorded");
-            return Err(self.unrecorded(&draft, outcome.executed));
+            return Err(self.unrecorded(&draft, outcome.executed, claim));
         }
         counting::invocation(&outcome);
-        match done.end {
-            Err((refusal, executed)) => Err(draft.stopped(refusal, executed, outcome.status)),
-            Ok((result, status)) => match GovernanceView::of(draft.governance.as_ref(), draft.id) {
-                Some(governance) => Ok(Invoked { result, governance, outcome: status }),
-                None => Err(self.unrecorded(&draft, outcome.executed)),
-            },
+        match (done.end, governance) {
+            (Err((refusal, executed)), _) => Err(draft.stopped(refusal, executed, outcome.status)),
+            (Ok((result, outcome)), Some(governance)) => {
+                Ok(Answered::Invoked(Invoked { result, governance, outcome }))
+            }
+            (Ok(_), None) => Err(self.unrecorded(&draft, outcome.executed, None)),
         }
+    }
+
+    async fn finish(&self, event: &Event, key: Option<KeyEnd>) -> Result<(), StoreError> {
+        match key {
+            None => self.writer.finish(row_of(event), patience()).await,
+            Some(end) => self.writer.finish_keyed(row_of(event), end, patience()).await,
+        }
+    }
+
+    /// A call whose key was taken while it was judged: another with the same key was faster.
+    async fn outrun(&self, draft: Draft, claim: &Claim) -> Result<Answered, Box<Stopped>> {
+        let refusal = match self.known(draft.ctx.caller().org_id, claim).await {
+            Ok(Known::Answered(replayed)) => return self.replay(&draft.ctx, replayed).await,
+            // Its holder has let go of it since: asked again, this call can begin.
+            Ok(Known::Free) => {
+                Refusal::IdempotencyInProgress { first: draft.ctx.origin.request_id }
+            }
+            Ok(Known::UnderWay(first)) => Refusal::IdempotencyInProgress { first },
+            Ok(Known::Reused(first)) => Refusal::IdempotencyKeyReused { first },
+            Err(refusal) => refusal,
+        };
+        let outcome = outcome_of(&refusal, Executed::No);
+        Err(self.refused(draft, refusal, outcome).await)
     }
 }

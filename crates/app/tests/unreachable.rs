@@ -13,8 +13,8 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    Anchors, App, Dlp, Fallback, LastGood, Origin, Parts, PolicyFolder, PolicySource, Purpose,
-    Trust,
+    Anchors, App, Dlp, Fallback, LastGood, Origin, Overrides, Parts, PolicyFolder, PolicySource,
+    Purpose, Trust,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -71,6 +71,7 @@ async fn node(folder: &Path) -> Node {
     let (writer, _) = AuditWriter::new(store.clone(), Arc::clone(&clock), audit);
     let (outbound, tasks) = (Outbound::new(Arc::clone(&random)), TaskTracker::new());
     let app = App::new(Parts {
+        answer_key: portcullis_core::idempotency::AnswerKey::new(&[1; 32]),
         clock: Arc::clone(&clock),
         random: Arc::clone(&random),
         store: store.clone(),
@@ -79,6 +80,7 @@ async fn node(folder: &Path) -> Node {
         policies: PolicySource {
             folder: PolicyFolder::new(folder.join("policies")),
             last_good: LastGood::new(folder.join("last-good")),
+            overrides: Overrides::new(folder.join("overrides")),
             fallback: Fallback::Refuse,
         },
         dlp: Dlp::new(Engine::new(&Settings::default()).unwrap(), None),

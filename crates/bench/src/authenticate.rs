@@ -16,8 +16,8 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    Anchors, App, Dlp, Fallback, LastGood, Origin, Parts, PolicyFolder, PolicySource, Purpose,
-    Refused, Trust,
+    Anchors, App, Dlp, Fallback, LastGood, Origin, Overrides, Parts, PolicyFolder, PolicySource,
+    Purpose, Refused, Trust,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -112,6 +112,7 @@ impl Bench {
         let outbound = Outbound::new(Arc::clone(&random));
         let tasks = TaskTracker::new();
         let app = App::new(Parts {
+            answer_key: portcullis_core::idempotency::AnswerKey::new(&[1; 32]),
             clock: Arc::clone(&clock),
             random: Arc::clone(&random),
             store: store.clone(),
@@ -120,6 +121,7 @@ impl Bench {
             policies: PolicySource {
                 folder: PolicyFolder::new(policies),
                 last_good: LastGood::new(folder.join("last-good")),
+                overrides: Overrides::new(folder.join("overrides")),
                 fallback: Fallback::Refuse,
             },
             dlp: Dlp::new(Engine::new(&Settings::default())?, None),

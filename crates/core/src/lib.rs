@@ -9,6 +9,7 @@ pub mod clock;
 pub mod dlp;
 pub mod grant;
 pub mod id;
+pub mod idempotency;
 pub mod json;
 pub mod lifetime;
 pub mod limits;

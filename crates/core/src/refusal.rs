@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     clock::Timestamp,
-    id::ProviderId,
+    id::{ProviderId, RequestId},
     limits::Resource,
     principal::{Scope, ScopeSet},
     tool::{ProviderSlug, ToolId},
@@ -46,6 +46,11 @@ pub enum Refusal {
         scope: String,
         /// What may be asked for.
         allowed: ScopeSet,
+    },
+    /// The idempotency key stands for another request.
+    IdempotencyKeyReused {
+        /// The request that it stands for.
+        first: RequestId,
     },
     /// No credential was presented.
     MissingToken,
@@ -107,6 +112,11 @@ pub enum Refusal {
         /// The connection.
         provider_id: ProviderId,
     },
+    /// The request of this idempotency key is still under way.
+    IdempotencyInProgress {
+        /// That request.
+        first: RequestId,
+    },
     /// The body is over the limit.
     PayloadTooLarge {
         /// The limit.
@@ -146,6 +156,13 @@ pub enum Refusal {
         /// How long it was given.
         timeout_ms: u64,
     },
+    /// The gateway stopped before the provider's answer was recorded.
+    Interrupted {
+        /// The provider.
+        provider: ProviderSlug,
+        /// How long it would have been given.
+        timeout_ms: u64,
+    },
 }
 
 impl Refusal {
@@ -175,6 +192,7 @@ impl Refusal {
             Self::InvalidRequest { .. } => "invalid_request",
             Self::InvalidInput { .. } => "invalid_input",
             Self::InvalidScope { .. } => "invalid_scope",
+            Self::IdempotencyKeyReused { .. } => "idempotency_key_reused",
             Self::MissingToken => "missing_token",
             Self::InvalidToken | Self::WrongTokenKind { .. } => "invalid_token",
             Self::TokenExpired { .. } => "token_expired",
@@ -186,13 +204,14 @@ impl Refusal {
             Self::NotFound { .. } => "not_found",
             Self::MethodNotAllowed { .. } => "method_not_allowed",
             Self::ProviderAuthRequired { .. } => "provider_auth_required",
+            Self::IdempotencyInProgress { .. } => "idempotency_in_progress",
             Self::PayloadTooLarge { .. } => "payload_too_large",
             Self::UnsupportedMediaType => "unsupported_media_type",
             Self::RateLimited { .. } => "rate_limited",
             Self::Internal => "internal_error",
             Self::UpstreamError { .. } => "upstream_error",
             Self::Unavailable { .. } => "unavailable",
-            Self::UpstreamTimeout { .. } => "upstream_timeout",
+            Self::UpstreamTimeout { .. } | Self::Interrupted { .. } => "upstream_timeout",
         }
     }
 
@@ -200,9 +219,10 @@ impl Refusal {
     #[must_use]
     pub const fn http_status(&self) -> u16 {
         match self {
-            Self::InvalidRequest { .. } | Self::InvalidInput { .. } | Self::InvalidScope { .. } => {
-                400
-            }
+            Self::InvalidRequest { .. }
+            | Self::InvalidInput { .. }
+            | Self::InvalidScope { .. }
+            | Self::IdempotencyKeyReused { .. } => 400,
             Self::MissingToken
             | Self::InvalidToken
             | Self::WrongTokenKind { .. }
@@ -215,14 +235,14 @@ impl Refusal {
             | Self::DelegationNotTrusted => 403,
             Self::NotFound { .. } => 404,
             Self::MethodNotAllowed { .. } => 405,
-            Self::ProviderAuthRequired { .. } => 409,
+            Self::ProviderAuthRequired { .. } | Self::IdempotencyInProgress { .. } => 409,
             Self::PayloadTooLarge { .. } => 413,
             Self::UnsupportedMediaType => 415,
             Self::RateLimited { .. } => 429,
             Self::Internal => 500,
             Self::UpstreamError { .. } => 502,
             Self::Unavailable { .. } => 503,
-            Self::UpstreamTimeout { .. } => 504,
+            Self::UpstreamTimeout { .. } | Self::Interrupted { .. } => 504,
         }
     }
 }

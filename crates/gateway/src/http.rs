@@ -8,6 +8,7 @@ mod body;
 mod caller;
 mod exchange;
 mod health;
+mod idempotency;
 mod leftover;
 mod metrics;
 mod page;

@@ -16,8 +16,9 @@ use sqlx::{
 };
 
 use crate::{
-    audit::writer::{NewEvent, NewIntent},
+    audit::writer::{AnsweredKey, NewEvent, NewIntent},
     error::StoreError,
+    idempotency::NewKey,
     settings::{DatabaseSettings, Sync, Target},
 };
 
@@ -174,6 +175,17 @@ pub(crate) trait Dialect {
     /// Inserts the rows in few statements, the intents of calls about to begin.
     async fn insert_intents(&mut self, node: &str, rows: &[&NewIntent]) -> Result<(), sqlx::Error>;
 
+    /// Inserts the keys that are free, each with the event of its intent, and gives the events of
+    /// those. A row that has expired makes room. No two keys may be the same.
+    async fn insert_keys(
+        &mut self,
+        now: i64,
+        rows: &[(&NewIntent, &NewKey)],
+    ) -> Result<Vec<String>, sqlx::Error>;
+
+    /// Keeps the answers of calls with their keys, as far as these are there.
+    async fn answer_keys(&mut self, rows: &[AnsweredKey<'_>]) -> Result<(), sqlx::Error>;
+
     /// Inserts the rows in few statements; their positions ascend in the order given.
     async fn insert_events(
         &mut self,
@@ -191,6 +203,25 @@ pub(crate) trait Dialect {
         first: i64,
         seals: &[NewSeal],
     ) -> Result<(), sqlx::Error>;
+}
+
+/// The rows of keys as a JSON array of arrays, in the order of the statement's columns.
+fn key_rows(rows: &[(&NewIntent, &NewKey)]) -> String {
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|(intent, key)| {
+            let expires_at = key.expires_at.as_micros();
+            serde_json::json!([
+                intent.org_id,
+                key.digest,
+                key.fingerprint,
+                intent.id,
+                key.request_id,
+                expires_at
+            ])
+        })
+        .collect();
+    serde_json::Value::Array(rows).to_string()
 }
 
 /// The seal of one event.

@@ -7,12 +7,15 @@
 //! [`Store::touch_tokens`] follows it, and the operator's lists and the jobs at start-up and of
 //! sealing ([`Store::list_orgs`], [`Store::open_intents`], [`Store::orgs_with_unsealed`],
 //! [`Store::orgs_with_unsigned`], [`Store::committed_since`], [`Store::horizon`],
-//! [`Store::checkpoints_since`], [`Store::any_checkpoint`]) look for work in all of them. Policies are the installation's ([`Store::keep_policy_set`]).
+//! [`Store::checkpoints_since`], [`Store::any_checkpoint`], [`Store::forget_idempotency_keys`]) look
+//! for work in all of them. Policies are the installation's ([`Store::keep_policy_set`]).
 
 mod audit;
 mod db;
 mod error;
+mod idempotency;
 mod identities;
+mod logins;
 mod orgs;
 mod policies;
 mod principals;
@@ -30,13 +33,17 @@ pub use crate::{
         },
         intents::OpenIntent,
         seal::{Sealer, SignedNote, UnsealedEvent},
-        writer::{AuditProgress, AuditSettings, AuditTask, AuditWriter, NewEvent, NewIntent},
+        writer::{
+            AuditProgress, AuditSettings, AuditTask, AuditWriter, Began, NewEvent, NewIntent,
+        },
     },
     db::{Durability, Store},
     error::StoreError,
+    idempotency::{KeyEnd, KnownKey, NewKey},
     identities::Identity,
+    logins::LoginRecord,
     orgs::Org,
-    policies::{KeptPolicySet, NewPolicySet, PolicyVersion},
+    policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
     principals::Principal,
     providers::{NewProvider, ProviderOwner, ProviderRecord, ProviderStatus, ProviderUpdate},
     settings::{DatabaseSettings, DatabaseUrl, DatabaseUrlError, Sync},

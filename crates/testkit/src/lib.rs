@@ -15,6 +15,7 @@ mod gateway;
 mod hostile;
 mod mcp;
 mod oidc;
+mod postgres;
 mod witness;
 
 pub use self::{
@@ -24,5 +25,6 @@ pub use self::{
     hostile::{Hostile, HostileCall, HostileTool, Script},
     mcp::{McpServer, tool},
     oidc::{Fetches, Oidc, OldKeys, Wanted},
+    postgres::PostgresDatabase,
     witness::LogWitness,
 };

@@ -71,6 +71,12 @@ impl Server {
         &self.0.slug
     }
 
+    /// How long a call may take.
+    #[must_use]
+    pub fn call_timeout(&self) -> Duration {
+        self.0.call_timeout
+    }
+
     /// All tools the server lists, page by page: at most 20 pages, 1000 tools, 2 MiB. What is
     /// unusable is skipped and named.
     pub async fn list_tools(&self) -> Result<ToolList, CallError> {

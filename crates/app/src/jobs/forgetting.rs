@@ -1,5 +1,5 @@
 //! Removes what is worth nothing any more: JWTs that have expired, pairs that may not be asked
-//! for again. Whoever comes too early or too late changes no answer.
+//! for again, idempotency keys that are a day old. Whoever comes too early or too late changes no answer.
 
 use std::time::Duration;
 
@@ -13,6 +13,9 @@ pub(super) async fn forget(app: &App) {
         store_failed(&error);
     }
     if let Err(error) = app.store.forget_sealed_pairs(now).await {
+        store_failed(&error);
+    }
+    if let Err(error) = app.store.forget_idempotency_keys(now).await {
         store_failed(&error);
     }
 }

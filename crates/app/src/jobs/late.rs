@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use portcullis_store::{NewEvent, StoreError};
+use portcullis_store::{KeyEnd, NewEvent, StoreError};
 
 use crate::{App, audit::patience};
 
@@ -19,40 +19,47 @@ pub(super) const EVERY: Duration = Duration::from_secs(1);
 /// The most events that wait; beyond them the oldest goes.
 const MOST: usize = 10_000;
 
+/// An event that waits, and how the idempotency key of its call ends with it.
+type Late = (NewEvent, Option<KeyEnd>);
+
 /// Events that wait for a store that can be written.
 #[derive(Debug, Default)]
-pub(crate) struct LateEvents(Mutex<VecDeque<NewEvent>>);
+pub(crate) struct LateEvents(Mutex<VecDeque<Late>>);
 
 impl LateEvents {
-    /// Keeps an event to be recorded later.
-    pub(crate) fn keep(&self, event: NewEvent) {
+    /// Keeps an event to be recorded later, with the end of its call's idempotency key.
+    pub(crate) fn keep(&self, event: NewEvent, key: Option<KeyEnd>) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() == MOST {
             waiting.pop_front();
             tracing::error!(kept = MOST, "too many events wait for the store: the oldest is lost");
         }
-        waiting.push_back(event);
+        waiting.push_back((event, key));
     }
 
-    fn next(&self) -> Option<NewEvent> {
+    fn next(&self) -> Option<Late> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
-    fn back(&self, event: NewEvent) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_front(event);
+    fn back(&self, late: Late) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_front(late);
     }
 }
 
 /// Records what waits, oldest first, until the store says no.
 pub(super) async fn write(app: &App) {
     let mut recorded = 0_u32;
-    while let Some(event) = app.late_events.next() {
-        match app.writer.finish(event.clone(), patience()).await {
+    while let Some((event, key)) = app.late_events.next() {
+        let written = match key.clone() {
+            None => app.writer.finish(event.clone(), patience()).await,
+            Some(end) => app.writer.finish_keyed(event.clone(), end, patience()).await,
+        };
+        match written {
             // A conflict: it had been written after all, and only the word of it was lost.
             Ok(()) | Err(StoreError::Conflict(_)) => recorded += 1,
             Err(error) => {
                 tracing::debug!(%error, "late events wait on");
-                app.late_events.back(event);
+                app.late_events.back((event, key));
                 break;
             }
         }

@@ -24,7 +24,11 @@ impl App {
             }
             for intent in &open {
                 let event = recovered(intent).ok_or(StoreError::Corrupt("audit_intents.record"))?;
-                match self.writer.finish(event, patience()).await {
+                let written = match self.interrupted(&event) {
+                    None => self.writer.finish(event, patience()).await,
+                    Some(end) => self.writer.finish_keyed(event, end, patience()).await,
+                };
+                match written {
                     Ok(()) => closed += 1,
                     // Its event stands already: only the intent is left over.
                     Err(StoreError::Conflict(_)) => {

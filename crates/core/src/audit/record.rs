@@ -1,7 +1,7 @@
 //! The record itself. Members are declared in the order of their names, so that serialising a
 //! record writes its canonical form (RFC 8785) without sorting; a test holds this true.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     audit::Detached,
@@ -20,6 +20,9 @@ pub enum EventType {
     /// A tool was called, or a call was refused.
     #[serde(rename = "mcp.invocation")]
     McpInvocation,
+    /// A stored answer was given again for the same idempotency key.
+    #[serde(rename = "mcp.replayed")]
+    McpReplayed,
     /// A token was made.
     #[serde(rename = "token.issued")]
     TokenIssued,
@@ -70,6 +73,7 @@ impl EventType {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::McpInvocation => "mcp.invocation",
+            Self::McpReplayed => "mcp.replayed",
             Self::TokenIssued => "token.issued",
             Self::TokenRefreshed => "token.refreshed",
             Self::TokenRevoked => "token.revoked",
@@ -154,6 +158,14 @@ pub struct Request {
     pub trace_id: Option<String>,
 }
 
+impl Request {
+    /// The same request, protected by an idempotency key.
+    #[must_use]
+    pub fn protected(self) -> Self {
+        Self { idempotent: true, ..self }
+    }
+}
+
 /// Whose credential went upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -173,7 +185,7 @@ pub struct Target {
     pub id: Option<String>,
     /// The connection.
     pub provider_id: Option<ProviderId>,
-    /// `mcp`, `token`, `principal`, `org`, `provider`, `policy_set` or `node`.
+    /// `mcp`, `audit_event`, `token`, `principal`, `org`, `provider`, `policy_set` or `node`.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Which definition of the tool was in force.
@@ -181,7 +193,7 @@ pub struct Target {
 }
 
 /// Worst outcome of the scans of input and output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DlpResult {
     /// Not run.
@@ -229,7 +241,7 @@ pub struct DlpFinding {
 }
 
 /// What policy said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordedDecision {
     /// The call was permitted.
@@ -273,7 +285,7 @@ pub struct Governance {
 }
 
 /// How it ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeStatus {
     /// Done.

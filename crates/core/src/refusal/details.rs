@@ -56,7 +56,11 @@ impl Refusal {
                 json!({ "provider": provider, "reason": reason })
             }
             Self::Unavailable { reason } => json!({ "reason": reason.as_str() }),
-            Self::UpstreamTimeout { provider, timeout_ms } => {
+            Self::IdempotencyKeyReused { first } | Self::IdempotencyInProgress { first } => {
+                json!({ "first_request_id": first })
+            }
+            Self::UpstreamTimeout { provider, timeout_ms }
+            | Self::Interrupted { provider, timeout_ms } => {
                 json!({ "provider": provider, "timeout_ms": timeout_ms })
             }
         };

@@ -42,6 +42,12 @@ impl fmt::Display for Refusal {
             Self::PayloadTooLarge { limit_bytes } => {
                 write!(f, "The body is larger than {limit_bytes} bytes.")
             }
+            Self::IdempotencyKeyReused { first } => {
+                write!(f, "This `Idempotency-Key` stands for another request, {first}.")
+            }
+            Self::IdempotencyInProgress { first } => {
+                write!(f, "The request {first} with this `Idempotency-Key` is still under way.")
+            }
             Self::UnsupportedMediaType => f.write_str("Send the body as application/json."),
             Self::RateLimited { resource, limit, retry_after, .. } => {
                 let what = name(*resource);
@@ -58,9 +64,12 @@ impl fmt::Display for Refusal {
             Self::UpstreamTimeout { provider, timeout_ms } => {
                 write!(f, "Provider '{provider}' did not answer within {timeout_ms} ms.")
             }
+            Self::Interrupted { .. } => f.write_str(INTERRUPTED),
         }
     }
 }
+
+const INTERRUPTED: &str = "The gateway stopped during the call; the tool may have run.";
 
 /// The first violation as the end of a sentence; nothing when there is none.
 struct First<'a>(&'a [Violation]);

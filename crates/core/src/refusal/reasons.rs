@@ -1,9 +1,9 @@
 //! The closed words inside refusals: what was executed, what is missing, what an upstream did.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Whether the upstream effect happened: tells a caller whether a retry is safe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Executed {
     /// Nothing reached the upstream.

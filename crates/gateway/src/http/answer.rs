@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use portcullis_app::{GovernanceView, Invoked, Stopped};
+use portcullis_app::{GovernanceView, Invoked, Replayed, ReplayedError, Stopped};
 use portcullis_core::{
     audit::OutcomeStatus,
     clock::Timestamp,
@@ -31,6 +31,9 @@ pub(crate) enum Answer {
     Page { data: Value, limit: usize, next_cursor: Option<String> },
     /// `result`, `governance` and `meta`.
     Invoked(Invoked),
+    /// What was answered before to the same request with the same idempotency key, with a new
+    /// `meta`.
+    Replayed(Replayed),
     /// `error`, `governance` if a decision was reached, and `meta`.
     Stopped(Stopped),
     /// `error` and `meta`.
@@ -66,7 +69,7 @@ struct Envelope<'a> {
 
 #[derive(Serialize)]
 struct ErrorBody {
-    code: &'static str,
+    code: String,
     message: String,
     details: Map<String, Value>,
 }
@@ -93,7 +96,7 @@ impl Answer {
         match self {
             Self::Stopped(stopped) => Some(&stopped.refusal),
             Self::Refused(refusal) => Some(refusal),
-            Self::Data(_) | Self::Page { .. } | Self::Invoked(_) => None,
+            Self::Data(_) | Self::Page { .. } | Self::Invoked(_) | Self::Replayed(_) => None,
         }
     }
 
@@ -104,14 +107,30 @@ impl Answer {
             Self::Stopped(stopped) => Some(stopped.executed),
             Self::Refused(Refusal::Internal) if invocation => Some(Executed::Unknown),
             Self::Refused(_) if invocation => Some(Executed::No),
+            Self::Replayed(replayed) => Some(replayed.executed),
             Self::Data(_) | Self::Page { .. } | Self::Invoked(_) | Self::Refused(_) => None,
+        }
+    }
+
+    fn error(&self, executed: Option<Executed>) -> Option<ErrorBody> {
+        match self {
+            Self::Replayed(replayed) => {
+                let ReplayedError { code, message, details } = replayed.error.as_ref()?;
+                let body = (code.clone(), message.clone(), details.clone());
+                Some(error(body, executed))
+            }
+            Self::Stopped(_) | Self::Refused(_) => self.refusal().map(|refusal| {
+                let body = (refusal.code().to_owned(), refusal.to_string(), refusal.details());
+                error(body, executed)
+            }),
+            Self::Data(_) | Self::Page { .. } | Self::Invoked(_) => None,
         }
     }
 
     /// Writes status, body and the headers that depend on them.
     pub(crate) fn write(&self, gateway: &Gateway, exchange: &Exchange, response: &mut Response) {
         let executed = self.executed(exchange.is_invocation());
-        let error = self.refusal().map(|refusal| error(refusal, executed));
+        let error = self.error(executed);
         let (data, result, governance, outcome, pagination) = match self {
             Self::Data(data) => (Some(data), None, None, None, None),
             Self::Page { data, limit, next_cursor } => {
@@ -123,6 +142,10 @@ impl Answer {
             }
             Self::Stopped(stopped) => {
                 (None, None, stopped.governance.as_ref(), stopped.outcome, None)
+            }
+            Self::Replayed(replayed) => {
+                let (result, governance) = (replayed.result.as_ref(), replayed.governance.as_ref());
+                (None, result, governance, Some(replayed.outcome), None)
             }
             Self::Refused(_) => (None, None, None, None, None),
         };
@@ -138,24 +161,36 @@ impl Answer {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.remove(header::CONTENT_LENGTH);
+        let mut status = None;
+        if let Self::Replayed(replayed) = self {
+            insert(headers, "idempotency-replayed", "true");
+            status = Some(replayed.http_status);
+        }
         if let Some(refusal) = self.refusal() {
             refusal_headers(refusal, headers);
-            *response.status_mut() = StatusCode::from_u16(refusal.http_status())
-                .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            status = Some(refusal.http_status());
+        }
+        if let Some(status) = status {
+            *response.status_mut() =
+                StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         }
     }
 }
 
-fn error(refusal: &Refusal, executed: Option<Executed>) -> ErrorBody {
-    let mut details = refusal.details();
+fn error(
+    (code, message, mut details): (String, String, Map<String, Value>),
+    executed: Option<Executed>,
+) -> ErrorBody {
     if let Some(executed) = executed {
         details.insert("executed".to_owned(), Value::from(executed.as_str()));
     }
-    ErrorBody { code: refusal.code(), message: refusal.to_string(), details }
+    ErrorBody { code, message, details }
 }
 
 /// Seconds to wait before a gateway that cannot record is asked again.
 const RETRY_UNAVAILABLE: &str = "5";
+/// Seconds to wait before it is asked again how a request under way ended.
+const RETRY_UNDER_WAY: &str = "1";
 
 fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
     match refusal {
@@ -188,10 +223,12 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
             insert(headers, "retry-after", &retry_after.to_string());
         }
         Refusal::Unavailable { .. } => insert(headers, "retry-after", RETRY_UNAVAILABLE),
+        Refusal::IdempotencyInProgress { .. } => insert(headers, "retry-after", RETRY_UNDER_WAY),
         Refusal::MethodNotAllowed { allow } => insert(headers, "allow", &allow.join(", ")),
         Refusal::InvalidRequest { .. }
         | Refusal::InvalidInput { .. }
         | Refusal::InvalidScope { .. }
+        | Refusal::IdempotencyKeyReused { .. }
         | Refusal::PolicyDenied { .. }
         | Refusal::NotFound { .. }
         | Refusal::ProviderAuthRequired { .. }
@@ -199,6 +236,7 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
         | Refusal::UnsupportedMediaType
         | Refusal::Internal
         | Refusal::UpstreamError { .. }
-        | Refusal::UpstreamTimeout { .. } => {}
+        | Refusal::UpstreamTimeout { .. }
+        | Refusal::Interrupted { .. } => {}
     }
 }

@@ -1,5 +1,7 @@
 //! Recorded before, recorded after: what crashes and a store that takes nothing leave behind.
 
+mod keys;
+
 use std::time::Duration;
 
 use portcullis_testkit::{Answer, Builder, Gateway, Hostile, Principal, Script, unsignalled};

@@ -18,6 +18,7 @@ use crate::{
     Store,
     db::{Dialect, change},
     error::StoreError,
+    idempotency::{KeyEnd, NewKey},
 };
 
 /// A call that is about to have effects.
@@ -31,6 +32,17 @@ pub struct NewIntent {
     pub opened_at: Timestamp,
     /// What is needed to write its event if nobody else does, as JSON.
     pub record: String,
+    /// The idempotency key it is protected by, if it is: then it begins only if the key is free.
+    pub key: Option<NewKey>,
+}
+
+/// Whether a call may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Began {
+    /// Its intent is durable, and so is its key.
+    Begun,
+    /// Its key stands for another call. Nothing was written.
+    KeyTaken,
 }
 
 /// An event to remember for ever. The columns are those the log can be searched by; the record
@@ -131,6 +143,7 @@ pub struct AuditTask {
 enum Work {
     Intent(NewIntent),
     Finish(NewEvent),
+    FinishKeyed(NewEvent, KeyEnd),
     Append(NewEvent),
 }
 
@@ -138,7 +151,7 @@ enum Work {
 struct Job {
     work: Work,
     claim: Claim,
-    answer: oneshot::Sender<Result<(), StoreError>>,
+    answer: oneshot::Sender<Result<Began, StoreError>>,
 }
 
 impl AuditWriter {
@@ -152,19 +165,30 @@ impl AuditWriter {
         (writer, AuditTask { store, clock, settings, jobs, commits, written })
     }
 
-    /// Commits an intent: after this the effect may begin.
-    pub async fn intent(&self, intent: NewIntent, deadline: Instant) -> Result<(), StoreError> {
+    /// Commits an intent, and the idempotency key it names with it: after this the effect may
+    /// begin. Of any number of intents with the same key one begins.
+    pub async fn intent(&self, intent: NewIntent, deadline: Instant) -> Result<Began, StoreError> {
         self.commit(Work::Intent(intent), deadline).await
     }
 
     /// Commits an event and removes the intent of the same id, if there is one, with it.
     pub async fn finish(&self, event: NewEvent, deadline: Instant) -> Result<(), StoreError> {
-        self.commit(Work::Finish(event), deadline).await
+        self.commit(Work::Finish(event), deadline).await.map(drop)
+    }
+
+    /// Like [`Self::finish`], and ends the idempotency key that the intent came with.
+    pub async fn finish_keyed(
+        &self,
+        event: NewEvent,
+        end: KeyEnd,
+        deadline: Instant,
+    ) -> Result<(), StoreError> {
+        self.commit(Work::FinishKeyed(event, end), deadline).await.map(drop)
     }
 
     /// Commits an event that had no intent.
     pub async fn append(&self, event: NewEvent, deadline: Instant) -> Result<(), StoreError> {
-        self.commit(Work::Append(event), deadline).await
+        self.commit(Work::Append(event), deadline).await.map(drop)
     }
 
     /// How much was written so far, and how much waits.
@@ -177,7 +201,7 @@ impl AuditWriter {
         }
     }
 
-    async fn commit(&self, work: Work, deadline: Instant) -> Result<(), StoreError> {
+    async fn commit(&self, work: Work, deadline: Instant) -> Result<Began, StoreError> {
         let (answer, answered) = oneshot::channel();
         let claim = Claim::default();
         let job = Job { work, claim: claim.clone(), answer };
@@ -228,17 +252,22 @@ impl AuditTask {
                 parts.extend([later, part]);
             } else {
                 for job in part {
+                    let answer = result.clone().map(|losers| losers.answer(&job));
                     // Who asked may be gone; what was committed stays.
-                    let _ = job.answer.send(result.clone());
+                    let _ = job.answer.send(answer);
                 }
             }
         }
     }
 
-    async fn commit(&self, jobs: &[Job]) -> Result<(), StoreError> {
-        let batch = Batch::of(jobs);
+    async fn commit(&self, jobs: &[Job]) -> Result<Losers, StoreError> {
+        let mut batch = Batch::of(jobs);
         let committed_at = self.clock.now().as_micros();
         change!(self.store, |tx| {
+            if !batch.keyed.is_empty() {
+                let won = tx.insert_keys(committed_at, &batch.keyed).await?;
+                batch.keep_winners(&won);
+            }
             if !batch.intents.is_empty() {
                 tx.insert_intents(&self.settings.node, &batch.intents).await?;
             }
@@ -249,18 +278,56 @@ impl AuditTask {
             if !batch.finished.is_empty() {
                 tx.delete_intents(&batch.finished).await?;
             }
+            if !batch.answered.is_empty() {
+                tx.answer_keys(&batch.answered).await?;
+            }
+            for (org, subject) in &batch.released {
+                sqlx::query("DELETE FROM idempotency_keys WHERE org_id = $1 AND subject = $2")
+                    .bind(org)
+                    .bind(subject)
+                    .execute(&mut *tx)
+                    .await?;
+            }
         });
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.written.fetch_add(u64::try_from(jobs.len()).unwrap_or(u64::MAX), Ordering::Relaxed);
-        Ok(())
+        Ok(batch.losers)
     }
+}
+
+/// The intents of a batch that did not begin, because their keys stand for other calls.
+#[derive(Debug, Clone, Default)]
+struct Losers(Vec<EventId>);
+
+impl Losers {
+    fn answer(&self, job: &Job) -> Began {
+        match &job.work {
+            Work::Intent(intent) if self.0.contains(&intent.id) => Began::KeyTaken,
+            Work::Intent(_) | Work::Finish(_) | Work::FinishKeyed(..) | Work::Append(_) => {
+                Began::Begun
+            }
+        }
+    }
+}
+
+/// The answer of a call, sealed, for the key that its org and event name.
+#[derive(Debug, Clone)]
+pub(crate) struct AnsweredKey<'a> {
+    pub(crate) org_id: String,
+    pub(crate) subject: String,
+    pub(crate) sealed: &'a [u8],
 }
 
 #[derive(Default)]
 struct Batch<'a> {
     intents: Vec<&'a NewIntent>,
+    /// Those of the intents that come with a key, one for each key.
+    keyed: Vec<(&'a NewIntent, &'a NewKey)>,
+    losers: Losers,
     events: Vec<&'a NewEvent>,
     finished: Vec<String>,
+    answered: Vec<AnsweredKey<'a>>,
+    released: Vec<(String, String)>,
 }
 
 impl<'a> Batch<'a> {
@@ -268,15 +335,55 @@ impl<'a> Batch<'a> {
         let mut batch = Self::default();
         for job in jobs {
             match &job.work {
-                Work::Intent(intent) => batch.intents.push(intent),
-                Work::Finish(event) => {
-                    batch.finished.push(event.id.to_string());
-                    batch.events.push(event);
+                Work::Intent(intent) => batch.begin(intent),
+                Work::Finish(event) => batch.finish(event),
+                Work::FinishKeyed(event, end) => {
+                    batch.finish(event);
+                    batch.end(event, end);
                 }
                 Work::Append(event) => batch.events.push(event),
             }
         }
+        // In one order on every node, so that two batches never wait for each other.
+        batch.keyed.sort_unstable_by(|(a, key_a), (b, key_b)| {
+            (a.org_id, &key_a.digest).cmp(&(b.org_id, &key_b.digest))
+        });
         batch
+    }
+
+    fn begin(&mut self, intent: &'a NewIntent) {
+        if let Some(key) = &intent.key {
+            let same = |(other, known): &(&NewIntent, &NewKey)| {
+                other.org_id == intent.org_id && known.digest == key.digest
+            };
+            if self.keyed.iter().any(same) {
+                return self.losers.0.push(intent.id);
+            }
+            self.keyed.push((intent, key));
+        }
+        self.intents.push(intent);
+    }
+
+    fn finish(&mut self, event: &'a NewEvent) {
+        self.finished.push(event.id.to_string());
+        self.events.push(event);
+    }
+
+    fn end(&mut self, event: &NewEvent, end: &'a KeyEnd) {
+        let (org_id, subject) = (event.org_id.to_string(), event.id.to_string());
+        match end {
+            KeyEnd::Answered(sealed) => self.answered.push(AnsweredKey { org_id, subject, sealed }),
+            KeyEnd::Released => self.released.push((org_id, subject)),
+        }
+    }
+
+    /// Lets go of the intents whose key was taken: `won` are the events of those that got theirs.
+    fn keep_winners(&mut self, won: &[String]) {
+        let lost = self.keyed.iter().map(|(intent, _)| intent.id);
+        let lost = lost.filter(|id| !won.contains(&id.to_string()));
+        self.losers.0.extend(lost.collect::<Vec<_>>());
+        let losers = &self.losers.0;
+        self.intents.retain(|intent| !losers.contains(&intent.id));
     }
 }
 

@@ -2,10 +2,11 @@
 
 use sqlx::PgConnection;
 
-use super::{Dialect, Durability, NewSeal};
+use super::{Dialect, Durability, NewSeal, key_rows};
 use crate::{
-    audit::writer::{NewEvent, NewIntent},
+    audit::writer::{AnsweredKey, NewEvent, NewIntent},
     error::StoreError,
+    idempotency::NewKey,
 };
 
 pub(super) async fn durability(conn: &mut PgConnection) -> Result<Durability, StoreError> {
@@ -60,6 +61,28 @@ impl Dialect for PgConnection {
             .bind(node)
             .bind(rows.iter().map(|row| row.opened_at.as_micros()).collect::<Vec<_>>())
             .bind(rows.iter().map(|row| row.record.as_str()).collect::<Vec<_>>())
+            .execute(&mut *self)
+            .await?;
+        Ok(())
+    }
+
+    async fn insert_keys(
+        &mut self,
+        now: i64,
+        rows: &[(&NewIntent, &NewKey)],
+    ) -> Result<Vec<String>, sqlx::Error> {
+        sqlx::query_scalar(INSERT_KEYS).bind(key_rows(rows)).bind(now).fetch_all(&mut *self).await
+    }
+
+    async fn answer_keys(&mut self, rows: &[AnsweredKey<'_>]) -> Result<(), sqlx::Error> {
+        let update = "UPDATE idempotency_keys AS k SET sealed = given.sealed \
+                      FROM UNNEST($1::text[], $2::text[], $3::bytea[]) \
+                      AS given (org_id, subject, sealed) \
+                      WHERE k.org_id = given.org_id AND k.subject = given.subject";
+        sqlx::query(update)
+            .bind(rows.iter().map(|row| row.org_id.as_str()).collect::<Vec<_>>())
+            .bind(rows.iter().map(|row| row.subject.as_str()).collect::<Vec<_>>())
+            .bind(rows.iter().map(|row| row.sealed).collect::<Vec<_>>())
             .execute(&mut *self)
             .await?;
         Ok(())
@@ -123,6 +146,16 @@ impl Dialect for PgConnection {
         Ok(())
     }
 }
+
+const INSERT_KEYS: &str = "
+INSERT INTO idempotency_keys (org_id, digest, fingerprint, subject, request_id, expires_at)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, (value ->> 5)::bigint
+FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS given (value, place) ORDER BY place
+ON CONFLICT (org_id, digest) DO UPDATE SET fingerprint = excluded.fingerprint,
+    subject = excluded.subject, request_id = excluded.request_id,
+    expires_at = excluded.expires_at, sealed = NULL
+WHERE idempotency_keys.expires_at <= $2
+RETURNING subject";
 
 const INSERT_EVENTS: &str = "
 INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, actor_id, via, token_id,

@@ -5,10 +5,11 @@ use std::{fmt::Write, sync::OnceLock};
 use serde_json::json;
 use sqlx::{Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments};
 
-use super::{Dialect, Durability, NewSeal};
+use super::{Dialect, Durability, NewSeal, key_rows};
 use crate::{
-    audit::writer::{NewEvent, NewIntent},
+    audit::writer::{AnsweredKey, NewEvent, NewIntent},
     error::StoreError,
+    idempotency::NewKey,
 };
 
 pub(super) async fn durability(conn: &mut SqliteConnection) -> Result<Durability, StoreError> {
@@ -61,6 +62,24 @@ impl Dialect for SqliteConnection {
         Ok(())
     }
 
+    async fn insert_keys(
+        &mut self,
+        now: i64,
+        rows: &[(&NewIntent, &NewKey)],
+    ) -> Result<Vec<String>, sqlx::Error> {
+        sqlx::query_scalar(INSERT_KEYS).bind(key_rows(rows)).bind(now).fetch_all(&mut *self).await
+    }
+
+    async fn answer_keys(&mut self, rows: &[AnsweredKey<'_>]) -> Result<(), sqlx::Error> {
+        for row in rows {
+            let update =
+                "UPDATE idempotency_keys SET sealed = $3 WHERE org_id = $1 AND subject = $2";
+            let update = sqlx::query(update).bind(&row.org_id).bind(&row.subject);
+            update.bind(row.sealed).execute(&mut *self).await?;
+        }
+        Ok(())
+    }
+
     async fn insert_events(
         &mut self,
         committed_at: i64,
@@ -98,6 +117,16 @@ impl Dialect for SqliteConnection {
         Ok(())
     }
 }
+
+const INSERT_KEYS: &str = "
+INSERT INTO idempotency_keys (org_id, digest, fingerprint, subject, request_id, expires_at)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5
+FROM json_each($1) WHERE TRUE
+ON CONFLICT (org_id, digest) DO UPDATE SET fingerprint = excluded.fingerprint,
+    subject = excluded.subject, request_id = excluded.request_id,
+    expires_at = excluded.expires_at, sealed = NULL
+WHERE idempotency_keys.expires_at <= $2
+RETURNING subject";
 
 const MOST_ROWS: usize = 128;
 

@@ -56,7 +56,7 @@ on_both! {
             let writer = writer.clone();
             jobs.spawn(async move {
                 match n % 2 {
-                    0 => writer.intent(intent(org, n), soon()).await,
+                    0 => writer.intent(intent(org, n), soon()).await.map(drop),
                     _ => writer.append(event(org, n), soon()).await,
                 }
             });

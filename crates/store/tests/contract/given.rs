@@ -17,7 +17,8 @@ use portcullis_core::{
     token::{Token, TokenHash, TokenKind},
 };
 use portcullis_store::{
-    AuditSettings, AuditTask, AuditWriter, NewEvent, NewIntent, Org, Principal, Store, TokenRecord,
+    AuditSettings, AuditTask, AuditWriter, NewEvent, NewIntent, NewKey, Org, Principal, Store,
+    TokenRecord,
 };
 use tokio::{task::JoinSet, time::Instant};
 
@@ -139,7 +140,19 @@ pub(crate) fn event(org_id: OrgId, n: u32) -> NewEvent {
 }
 
 pub(crate) fn intent(org_id: OrgId, n: u32) -> NewIntent {
-    NewIntent { id: id("evt", n), org_id, opened_at: NOW, record: format!(r#"{{"n":{n}}}"#) }
+    let record = format!(r#"{{"n":{n}}}"#);
+    NewIntent { id: id("evt", n), org_id, opened_at: NOW, record, key: None }
+}
+
+/// An intent that is protected by the key of this digest for an hour.
+pub(crate) fn keyed_intent(org_id: OrgId, n: u32, digest: &str) -> NewIntent {
+    let key = NewKey {
+        digest: digest.to_owned(),
+        fingerprint: format!("request {n}"),
+        request_id: id("req", n),
+        expires_at: NOW.plus_seconds(3600),
+    };
+    NewIntent { key: Some(key), ..intent(org_id, n) }
 }
 
 /// A writer whose task nobody runs yet.

@@ -7,7 +7,7 @@ use axum::{
     extract::{RawQuery, State},
     http::HeaderMap,
 };
-use portcullis_app::{Invocation, View};
+use portcullis_app::{Answered, Invocation, View};
 use portcullis_core::refusal::Refusal;
 use serde_json::Value;
 
@@ -20,6 +20,7 @@ use crate::http::{
     answer::Answer,
     body::{self, Allowance, INVOKE_LIMIT},
     caller::Known,
+    idempotency::idempotency_key,
     query::Query,
 };
 
@@ -29,15 +30,16 @@ use crate::http::{
     params(
         ("id" = String, Path, description = "`<provider>:<tool_name>`"),
         ("view" = Option<String>, Query, description = "`structured` (default) or `mcp`"),
+        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters, bare or quoted: for 24 hours the same request with the same key is given the same answer and reaches no tool"),
     ),
     request_body = InvokeRequest,
     responses(
-        (status = 200, description = "the tool answered", body = InvokeAnswer),
-        (status = 400, description = "bad request or bad input", body = ErrorAnswer),
+        (status = 200, description = "the tool answered", body = InvokeAnswer, headers(("Idempotency-Replayed" = String, description = "`true` when the answer was given before"))),
+        (status = 400, description = "bad request or bad input, or the idempotency key stands for another request", body = ErrorAnswer),
         (status = 401, description = "no live token", body = ErrorAnswer),
         (status = 403, description = "a policy denied it, or the token lacks `mcps:invoke`", body = ErrorAnswer),
         (status = 404, description = "no such tool for this caller", body = ErrorAnswer),
-        (status = 409, description = "the provider refuses its credentials", body = ErrorAnswer),
+        (status = 409, description = "the provider refuses its credentials, or the request of this idempotency key is under way", body = ErrorAnswer),
         (status = 413, description = "the body is over 1 MiB", body = ErrorAnswer),
         (status = 415, description = "the body is not JSON", body = ErrorAnswer),
         (status = 429, description = "a limit is exceeded", body = ErrorAnswer),
@@ -56,21 +58,18 @@ pub(crate) async fn invoke(
 ) -> Answer {
     let invocation = Invocation {
         tool: segment(path),
-        view: view(raw.as_deref(), &headers),
+        view: view(raw.as_deref()),
+        key: idempotency_key(&headers),
         body: input(&headers, body, gateway.body_time).await,
     };
     match gateway.app.invoke(ctx, invocation).await {
-        Ok(invoked) => Answer::Invoked(invoked),
+        Ok(Answered::Invoked(invoked)) => Answer::Invoked(invoked),
+        Ok(Answered::Replayed(replayed)) => Answer::Replayed(*replayed),
         Err(stopped) => Answer::Stopped(*stopped),
     }
 }
 
-fn view(raw: Option<&str>, headers: &HeaderMap) -> Result<View, Refusal> {
-    // A safety header that is not honoured must not be ignored: the client would retry.
-    if headers.contains_key("idempotency-key") {
-        let message = "Idempotency keys are not supported yet; send the call without one.";
-        return Err(Refusal::bad_parameter("Idempotency-Key", message));
-    }
+fn view(raw: Option<&str>) -> Result<View, Refusal> {
     let query = Query::parse(raw, &["view"])?;
     let mcp = query.choice("view", &["structured", "mcp"])? == Some("mcp");
     Ok(if mcp { View::Mcp } else { View::Structured })

@@ -3,6 +3,7 @@
 mod before;
 mod decided;
 mod hangups;
+mod idempotency;
 mod isolation;
 mod obligations;
 mod records;

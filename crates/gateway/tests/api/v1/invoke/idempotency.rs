@@ -1,0 +1,335 @@
+//! The same request with the same key is one call, whatever happens to it (contract §3.6).
+
+use std::fs;
+
+use futures_util::future::join_all;
+use portcullis_testkit::{Answer, Gateway, PostgresDatabase, Principal, Script};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    given::{org_with_time_left, until},
+    scene::{
+        AMPLE, Ending, SUCCESS, Scene, check, giving, list, request_id, scene, scene_with, tool,
+    },
+};
+
+const REUSED: Ending = Ending {
+    status: 400,
+    code: "idempotency_key_reused",
+    executed: "no",
+    decision: "",
+    outcome: "invalid",
+};
+const UNDER_WAY: Ending = Ending {
+    status: 409,
+    code: "idempotency_in_progress",
+    executed: "no",
+    decision: "",
+    outcome: "unavailable",
+};
+
+/// Invokes a tool of the scripted upstream with a key.
+async fn keyed(gateway: &Gateway, who: &Principal, key: &str, tool: &str, input: &Value) -> Answer {
+    let request = gateway
+        .request(Method::POST, &format!("/v1/mcps/up:{tool}/invoke"))
+        .bearer_auth(&who.token)
+        .header("idempotency-key", key)
+        .header("content-type", "application/json")
+        .body(json!({ "input": input }).to_string());
+    gateway.send(request).await
+}
+
+impl Scene {
+    async fn keyed(&self, key: &str, tool: &str, input: Value) -> Answer {
+        keyed(&self.gateway, &self.who, key, tool, &input).await
+    }
+
+    /// The replays that were recorded, oldest first.
+    async fn replays(&self) -> Vec<Value> {
+        replays(&self.gateway, &self.who).await
+    }
+}
+
+async fn replays(gateway: &Gateway, who: &Principal) -> Vec<Value> {
+    let page = gateway.get(who, "/v1/audit/events?type=mcp.replayed&order=asc&limit=200").await;
+    page.at("/data/items").as_array().expect("a list").clone()
+}
+
+/// Everything of an answer but `meta`, which is new each time.
+fn told(answer: &Answer) -> (u16, Value, Value, Value, Value) {
+    let part = |pointer| answer.at(pointer).clone();
+    let status = answer.status.as_u16();
+    (status, part("/result"), part("/error"), part("/governance"), part("/meta/outcome"))
+}
+
+fn assert_replayed(again: &Answer, first: &Answer) {
+    assert_eq!(told(again), told(first), "{}", again.text);
+    assert_eq!(again.header("idempotency-replayed"), "true", "{}", again.text);
+    assert_eq!(first.header("idempotency-replayed"), "");
+    assert_ne!(request_id(again), request_id(first));
+    assert_eq!(again.header("x-request-id"), request_id(again));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_request_is_given_the_same_answer_and_reaches_no_tool() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    let input = json!({"b": 12_345_678_901_234_567_890_u64, "a": ["ü"]});
+    let first = scene.keyed("a-key", "echo", input.clone()).await;
+    let event = scene.check(&first, SUCCESS).await;
+
+    // Quoted it is the same key, and the order of members is no part of a request.
+    let reordered = json!({"a": ["ü"], "b": 12_345_678_901_234_567_890_u64});
+    let answers = [
+        scene.keyed("a-key", "echo", input).await,
+        scene.keyed("\"a-key\"", "echo", reordered).await,
+    ];
+
+    assert_eq!(event["request"]["idempotent"], true);
+    assert_eq!(scene.upstream.calls().len(), 1);
+    let replays = scene.replays().await;
+    assert_eq!(replays.len(), 2);
+    for (answer, replay) in answers.iter().zip(&replays) {
+        assert_replayed(answer, &first);
+        assert_eq!(replay["target"]["id"], first.event_id());
+        assert_eq!(replay["target"]["type"], "audit_event");
+        assert_eq!(replay["actor"]["id"], scene.who.id.as_str());
+        assert_eq!(replay["request"]["id"], request_id(answer).as_str());
+        assert_eq!(replay["request"]["idempotent"], true);
+        let outcome = json!({
+            "status": "success", "http_status": 200, "error_code": null, "executed": "no",
+        });
+        assert_eq!(replay["outcome"], outcome);
+        assert!(
+            list(&scene.gateway, &scene.who, &format!("request_id={}", request_id(answer)))
+                .await
+                .is_empty()
+        );
+    }
+    assert_eq!(list(&scene.gateway, &scene.who, "").await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_request_with_the_same_key_is_refused_and_the_first_named() {
+    let scene = scene(vec![tool("echo", Script::Echo), tool("other", Script::Echo)]).await;
+    let first = scene.keyed("k", "echo", json!({"n": 1})).await;
+    let path = "/v1/mcps/up:echo/invoke?view=mcp";
+    let viewed = scene.gateway.request(Method::POST, path).bearer_auth(&scene.who.token);
+    let viewed = viewed.header("idempotency-key", "k").body(r#"{"input":{"n":1}}"#);
+
+    let answers =
+        [scene.keyed("k", "echo", json!({"n": 2})).await, scene.gateway.send(viewed).await];
+
+    for answer in &answers {
+        let event = scene.check(answer, REUSED).await;
+        assert_eq!(event["request"]["idempotent"], true);
+        assert_eq!(answer.at("/error/details/first_request_id"), request_id(&first).as_str());
+    }
+    assert_eq!(scene.upstream.calls().len(), 1);
+    // Elsewhere it is another key.
+    let stranger = scene.gateway.service(&scene.who.org, "mcps:invoke audit:read");
+    let org = scene.gateway.org("others", &AMPLE);
+    let foreigner = scene.gateway.service(&org, "mcps:invoke");
+    scene.check(&scene.keyed("k", "other", json!({"n": 1})).await, SUCCESS).await;
+    for who in [&stranger, &foreigner] {
+        let answer = keyed(&scene.gateway, who, "k", "echo", &json!({"n": 1})).await;
+        check(&scene.gateway, who, &answer, SUCCESS).await;
+        assert_eq!(answer.header("idempotency-replayed"), "");
+    }
+    assert_eq!(scene.upstream.calls().len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_key_is_refused_and_recorded() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    let refused = Ending { code: "invalid_request", ..REUSED };
+    let long = "k".repeat(256);
+
+    for key in ["", "a b", "\"open", long.as_str()] {
+        let answer = scene.keyed(key, "echo", json!({})).await;
+
+        let event = scene.check(&answer, refused).await;
+        assert_eq!(answer.at("/error/details/parameter"), "Idempotency-Key", "{key}");
+        assert_eq!(event["request"]["idempotent"], false);
+    }
+    let path = "/v1/mcps/up:echo/invoke";
+    let twice = scene.gateway.request(Method::POST, path).bearer_auth(&scene.who.token);
+    let twice = twice.header("idempotency-key", "a").header("idempotency-key", "b");
+    let answer = scene.gateway.send(twice.body(r#"{"input":{}}"#)).await;
+    scene.check(&answer, refused).await;
+    assert!(scene.upstream.calls().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_ending_after_the_dispatch_is_kept() {
+    let policies = "@id(\"all\") permit (principal, action, resource);\n\
+        @id(\"no-mail\") @reason(\"addresses stay inside\") @phase(\"response\") \
+        forbid (principal, action, resource) \
+        when { context has dlp_output && context.dlp_output.findings.contains(\"email\") };";
+    let tools = vec![
+        giving("leaks", &json!({"content": [], "structuredContent": {"to": "ann@example.org"}})),
+        giving("errs", &json!({"content": [{"type": "text", "text": "no"}], "isError": true})),
+        tool("closes", Script::CloseAtOnce),
+        tool("fails", Script::Status(500)),
+        tool("hangs", Script::Silence),
+    ];
+    let scene = scene_with(tools, "timeout_seconds = 1", |it| it.policies(policies)).await;
+    let cases = [
+        ("leaks", 403, "yes"),
+        ("errs", 200, ""),
+        ("closes", 502, "unknown"),
+        ("fails", 502, "unknown"),
+        ("hangs", 504, "unknown"),
+    ];
+
+    for (tool, status, executed) in cases {
+        let first = scene.keyed("k", tool, json!({})).await;
+        let again = scene.keyed("k", tool, json!({})).await;
+
+        assert_eq!(first.status.as_u16(), status, "{tool}: {}", first.text);
+        let told = first.at("/error/details/executed").as_str().unwrap_or_default();
+        assert_eq!(told, executed, "{tool}");
+        assert_replayed(&again, &first);
+        assert_eq!(scene.upstream.count(tool), 1, "{tool}");
+    }
+    let codes: Vec<_> = scene.replays().await.iter().map(|it| it["outcome"].clone()).collect();
+    assert_eq!(codes[0]["error_code"], "policy_denied");
+    assert_eq!(codes[4]["error_code"], "upstream_timeout");
+    assert_eq!(codes[4]["http_status"], 504);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_before_the_dispatch_leaves_the_key_free() {
+    let closed = "@id(\"closed\") forbid (principal, action, resource);";
+    let open = "@id(\"open\") permit (principal, action, resource);";
+    let tools = vec![tool("echo", Script::Echo).taking(json!({
+        "type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}},
+    }))];
+    let scene = scene_with(tools, "", |it| it.policies(closed)).await;
+
+    assert_eq!(scene.keyed("k", "echo", json!({})).await.code(), "invalid_input");
+    assert_eq!(scene.keyed("k", "nothing", json!({"n": 1})).await.code(), "not_found");
+    let denied = scene.keyed("k", "echo", json!({"n": 1})).await;
+    assert_eq!(denied.code(), "policy_denied", "{}", denied.text);
+    assert_eq!(denied.header("idempotency-replayed"), "");
+    fs::write(scene.gateway.folder().join("policies/test.cedar"), open).expect("a policy file");
+    scene.gateway.hang_up();
+    let first = until(|| scene.keyed("k", "echo", json!({"n": 1})), |it| it.status == 200).await;
+    let again = scene.keyed("k", "echo", json!({"n": 1})).await;
+
+    scene.check(&first, SUCCESS).await;
+    assert_replayed(&again, &first);
+    assert_eq!(scene.upstream.calls().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_never_reached_its_server_leaves_the_key_free() {
+    let mut scene = scene(vec![tool("echo", Script::Echo)]).await;
+    scene.upstream.stop();
+
+    let first = scene.keyed("k", "echo", json!({})).await;
+    let again = scene.keyed("k", "echo", json!({})).await;
+
+    for answer in [&first, &again] {
+        assert_eq!((answer.status.as_u16(), answer.code()), (502, "upstream_error"));
+        assert_eq!(answer.at("/error/details/executed"), "no", "{}", answer.text);
+        assert_eq!(answer.header("idempotency-replayed"), "");
+    }
+    assert_ne!(first.event_id(), again.event_id());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_under_way_is_waited_for() {
+    let done = json!({"content": [], "structuredContent": {"done": true}}).to_string();
+    let scene = scene(vec![tool("held", Script::Held(done))]).await;
+    let meanwhile = async {
+        scene.upstream.wait_for(1).await;
+        let answer = scene.keyed("k", "held", json!({})).await;
+        let other = scene.keyed("k", "held", json!({"n": 1})).await;
+        scene.upstream.release();
+        (answer, other)
+    };
+
+    let (first, (answer, other)) = tokio::join!(scene.keyed("k", "held", json!({})), meanwhile);
+
+    scene.check(&answer, UNDER_WAY).await;
+    assert_eq!(answer.header("retry-after"), "1");
+    assert_eq!(answer.at("/error/details/first_request_id"), request_id(&first).as_str());
+    scene.check(&other, REUSED).await;
+    assert_replayed(&scene.keyed("k", "held", json!({})).await, &first);
+    assert_eq!(scene.upstream.calls().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_costs_a_request_and_no_invocation() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    let plan =
+        ["--plan", "enterprise", "--requests-per-minute", "5", "--invocations-per-minute", "1"];
+    let org = org_with_time_left(&scene.gateway, &plan).await;
+    let who = scene.gateway.service(&org, "mcps:invoke");
+    let (gateway, who) = (&scene.gateway, &who);
+    let call = |key, n| async move { keyed(gateway, who, key, "echo", &json!({"n": n})).await };
+    let first = call("k", 1).await;
+    assert_eq!(first.status, 200, "{}", first.text);
+
+    let fresh = call("fresh", 1).await;
+    let reused = call("k", 2).await;
+    let again = call("k", 1).await;
+
+    // Beyond the limit only the answer that is there already can be had.
+    for answer in [&fresh, &reused] {
+        assert_eq!(answer.at("/error/details/resource"), "invocations", "{}", answer.text);
+    }
+    assert_replayed(&again, &first);
+    assert_eq!(call("k", 1).await.status, 200);
+    let beyond = call("k", 1).await;
+    assert_eq!(beyond.at("/error/details/resource"), "requests", "{}", beyond.text);
+    assert_eq!(scene.upstream.calls().len(), 1);
+}
+
+/// Many callers with few keys at once: each key reaches the tool once, and all are told the same.
+async fn race(scene: &Scene) {
+    const KEYS: usize = 5;
+    let calls = (0..100).map(|n| {
+        let key = format!("key-{}", n % KEYS);
+        async move { (n % KEYS, scene.keyed(&key, "echo", json!({"key": n % KEYS})).await) }
+    });
+
+    let answers = join_all(calls).await;
+
+    assert_eq!(scene.upstream.calls().len(), KEYS, "one call for each key");
+    let mut given = 0;
+    for key in 0..KEYS {
+        let settled = scene.keyed(&format!("key-{key}"), "echo", json!({ "key": key })).await;
+        assert_eq!(settled.header("idempotency-replayed"), "true");
+        let mine = answers.iter().filter(|(its, _)| *its == key).map(|(_, answer)| answer);
+        for answer in mine {
+            match answer.status.as_u16() {
+                200 => {
+                    assert_eq!(told(answer), told(&settled));
+                    given += 1;
+                }
+                409 => assert_eq!(answer.code(), "idempotency_in_progress"),
+                _ => panic!("{}", answer.text),
+            }
+        }
+    }
+    assert!(given >= KEYS, "somebody was answered: {given}");
+    let events = list(&scene.gateway, &scene.who, "outcome=success").await;
+    assert_eq!(events.len(), KEYS);
+    let replayed = answers.iter().filter(|(_, it)| it.header("idempotency-replayed") == "true");
+    assert_eq!(scene.replays().await.len(), replayed.count() + KEYS, "each replay has its event");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_requests_at_once_one_reaches_the_tool() {
+    race(&scene(vec![tool("echo", Script::Echo)]).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_requests_at_once_one_reaches_the_tool_on_postgresql() {
+    let Some(database) = PostgresDatabase::create("idempotency") else { return };
+
+    let tools = vec![tool("echo", Script::Echo)];
+    race(&scene_with(tools, "", |it| it.config(&database.config())).await).await;
+}

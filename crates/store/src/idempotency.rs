@@ -1,0 +1,109 @@
+//! Idempotency keys: which request a key stands for, and how that ended.
+//!
+//! A key's row is made with the intent of its call and ended with the call's event, each in the
+//! same transaction ([`crate::AuditWriter`]); here it is read and forgotten.
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, RequestId},
+};
+
+use crate::{
+    Store,
+    db::{change, parse, read, row},
+    error::StoreError,
+};
+
+/// A key that stands for a request from now on.
+#[derive(Debug, Clone)]
+pub struct NewKey {
+    /// The digest of the key and where it means something.
+    pub digest: String,
+    /// The digest of the request.
+    pub fingerprint: String,
+    /// The request.
+    pub request_id: RequestId,
+    /// When it means nothing any more.
+    pub expires_at: Timestamp,
+}
+
+/// How a key ends, with the event of its call.
+#[derive(Debug, Clone)]
+pub enum KeyEnd {
+    /// The call was dispatched: this is its answer, sealed.
+    Answered(Vec<u8>),
+    /// Nothing was dispatched: the key is free again.
+    Released,
+}
+
+/// A key that stands for a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownKey {
+    /// The digest of the request.
+    pub fingerprint: String,
+    /// What the request made: an event or an export.
+    pub subject: String,
+    /// The request.
+    pub request_id: RequestId,
+    /// Its answer, sealed; `None` while it is under way.
+    pub sealed: Option<Vec<u8>>,
+}
+
+row!(KeyRow { fingerprint: String, subject: String, request_id: String, sealed: Option<Vec<u8>> });
+
+/// Rows forgotten at a time, so that nobody waits long for the writer.
+const BATCH: i64 = 500;
+
+impl Store {
+    /// What the key of this digest stands for; `None` if it is free.
+    pub async fn find_idempotency_key(
+        &self,
+        org: OrgId,
+        digest: &str,
+        now: Timestamp,
+    ) -> Result<Option<KnownKey>, StoreError> {
+        let row: Option<KeyRow> = read!(self, |conn| {
+            sqlx::query_as(
+                "SELECT fingerprint, subject, request_id, sealed FROM idempotency_keys \
+                 WHERE org_id = $1 AND digest = $2 AND expires_at > $3",
+            )
+            .bind(org.to_string())
+            .bind(digest)
+            .bind(now.as_micros())
+            .fetch_optional(&mut *conn)
+            .await?
+        });
+        let known = row.map(|row| {
+            Ok(KnownKey {
+                fingerprint: row.fingerprint,
+                subject: row.subject,
+                request_id: parse(&row.request_id, "idempotency_keys.request_id")?,
+                sealed: row.sealed,
+            })
+        });
+        known.transpose()
+    }
+
+    /// Forgets the keys of all orgs that have expired, with their answers. Gives how many.
+    pub async fn forget_idempotency_keys(&self, now: Timestamp) -> Result<u64, StoreError> {
+        let mut forgotten = 0;
+        loop {
+            let gone = change!(self, |tx| {
+                sqlx::query(
+                    "DELETE FROM idempotency_keys WHERE (org_id, digest) IN \
+                     (SELECT org_id, digest FROM idempotency_keys WHERE expires_at <= $1 \
+                      ORDER BY expires_at LIMIT $2)",
+                )
+                .bind(now.as_micros())
+                .bind(BATCH)
+                .execute(&mut *tx)
+                .await?
+                .rows_affected()
+            });
+            forgotten += gone;
+            if gone < u64::try_from(BATCH).unwrap_or(0) {
+                return Ok(forgotten);
+            }
+        }
+    }
+}
