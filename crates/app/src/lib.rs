@@ -18,6 +18,7 @@ mod invoke;
 pub mod jobs;
 mod log;
 mod notices;
+mod pins;
 mod policies;
 mod providers;
 mod rates;
@@ -33,12 +34,13 @@ pub use self::{
     anchors::{AnchorFile, Anchors, WitnessedBy},
     app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
-    commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState},
+    commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState, Waiting},
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
     idempotency::{Replayed, ReplayedError},
     invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
     log::{CheckpointSince, LogKeyError, origin},
+    pins::Pinning,
     policies::{
         CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyQuery,
         PolicySource, PolicyStats, Reload, Reloading, SetChange,
@@ -53,7 +55,7 @@ pub use self::{
         Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,
         Session, SubjectType,
     },
-    tools::{ToolQuery, ToolView},
+    tools::{ToolQuery, ToolStatus, ToolView},
     trust::{KeySource, Trust, TrustRefusal},
 };
 

@@ -8,7 +8,8 @@
 //! sealing ([`Store::list_orgs`], [`Store::open_intents`], [`Store::orgs_with_unsealed`],
 //! [`Store::orgs_with_unsigned`], [`Store::committed_since`], [`Store::horizon`],
 //! [`Store::checkpoints_since`], [`Store::any_checkpoint`], [`Store::forget_idempotency_keys`]) look
-//! for work in all of them. Policies are the installation's ([`Store::keep_policy_set`]).
+//! for work in all of them. The pins of a provider that every org shares are nobody's alone
+//! ([`Store::list_pins`]). Policies are the installation's ([`Store::keep_policy_set`]).
 
 mod audit;
 mod db;
@@ -17,6 +18,7 @@ mod idempotency;
 mod identities;
 mod logins;
 mod orgs;
+mod pins;
 mod policies;
 mod principals;
 mod providers;
@@ -43,6 +45,7 @@ pub use crate::{
     identities::Identity,
     logins::LoginRecord,
     orgs::Org,
+    pins::{Definition, Pin, PinChange, Told},
     policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
     principals::Principal,
     providers::{NewProvider, ProviderOwner, ProviderRecord, ProviderStatus, ProviderUpdate},
