@@ -4,6 +4,7 @@
 //! [`invoke`] tells the story of a governed call, [`recorded`] is the bracket that makes sure that
 //! nothing happens unrecorded.
 
+mod anchors;
 mod answers;
 mod app;
 mod audit;
@@ -17,6 +18,7 @@ mod dlp;
 mod idempotency;
 mod invoke;
 pub mod jobs;
+mod log;
 mod notices;
 mod pins;
 mod policies;
@@ -32,6 +34,7 @@ mod trust;
 mod vault;
 
 pub use self::{
+    anchors::{AnchorFile, Anchors, WitnessedBy},
     app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
     commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState, Waiting},
@@ -43,6 +46,7 @@ pub use self::{
     dlp::{Dlp, External, WhenUnavailable},
     idempotency::{Replayed, ReplayedError},
     invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
+    log::{CheckpointSince, LogKeyError, origin},
     pins::Pinning,
     policies::{
         CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyQuery,

@@ -33,6 +33,7 @@ use zeroize::Zeroizing;
 use crate::{
     config::Config,
     http::{Cursors, Gateway, Proxies},
+    log_keys,
 };
 
 /// The clock of the machine.
@@ -97,6 +98,10 @@ pub(crate) enum BootError {
     Dlp(String),
     #[error("the policies cannot be loaded, so nothing would be governed as written:\n{0}")]
     Policies(String),
+    #[error("the signing keys of the audit logs: {0}")]
+    LogKeys(String),
+    #[error(transparent)]
+    SignedLog(#[from] portcullis_app::LogKeyError),
     #[error("{0}")]
     Other(String),
 }
@@ -297,9 +302,7 @@ impl Node {
         let random: Arc<dyn Random> = Arc::new(SystemRandom);
         let outbound = Outbound::new(Arc::clone(&random));
         let dlp = config.dlp.load(&outbound).map_err(BootError::Dlp)?;
-        let providers: Result<Vec<_>, _> =
-            config.providers.iter().map(|it| it.declare(&outbound, &config.connect)).collect();
-        let providers = providers?;
+        let providers = declared(config, &outbound)?;
         let trusted = config.trusted()?;
         let webhooks = webhooks(config, &outbound)?;
         let vaults = vaults(config, &key)?;
@@ -312,6 +315,7 @@ impl Node {
             AuditSettings::new(config.server.node.clone()),
         );
         let tasks = TaskTracker::new();
+        let log_keys = log_keys::load(config, &store, &*random, clock.now()).await?;
         run_writer(task);
         let app = App::new(Parts {
             clock,
@@ -336,9 +340,12 @@ impl Node {
             connecting,
             webhooks,
             log_host: config.server.public_host.clone(),
+            log_keys,
+            anchors: config.audit.anchors(&outbound).map_err(BootError::Other)?,
             tasks: tasks.clone(),
         })
-        .map_err(|errors| unloadable(&errors))?;
+        .map_err(|errors| ungoverned(&errors))?;
+        app.check_log_keys().await?;
         let cursors = Cursors::new(&derived(&key, "cursor"))
             .map_err(|_| BootError::Other("the cursor key cannot be used".to_owned()))?;
         let proxies = Proxies::new(config.server.proxies().map_err(BootError::Other)?);
@@ -350,9 +357,16 @@ impl Node {
     }
 }
 
-fn unloadable(errors: &[PolicyError]) -> BootError {
+fn ungoverned(errors: &[PolicyError]) -> BootError {
     let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
     BootError::Policies(lines.join("\n"))
+}
+
+fn declared(
+    config: &Config,
+    outbound: &Outbound,
+) -> Result<Vec<portcullis_app::Declared>, crate::config::ConfigError> {
+    config.providers.iter().map(|it| it.declare(outbound, &config.connect)).collect()
 }
 
 /// Where the notices of policies go, by name.

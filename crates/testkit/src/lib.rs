@@ -18,6 +18,7 @@ mod mcp;
 mod oidc;
 mod postgres;
 mod saas;
+mod witness;
 
 pub use self::{
     answer::Answer,
@@ -29,4 +30,5 @@ pub use self::{
     oidc::{Fetches, Oidc, OldKeys, Wanted},
     postgres::PostgresDatabase,
     saas::{CLIENT_ID, CLIENT_SECRET, Habits, Saas},
+    witness::LogWitness,
 };
