@@ -15,7 +15,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::App;
+use crate::{App, pins};
 
 /// How often it is looked whether refusals have to be told.
 const COALESCE: Duration = Duration::from_secs(5);
@@ -31,6 +31,7 @@ impl App {
         self.repeat(COALESCE, |app| Box::pin(app.record_coalesced()), stop);
         self.repeat(token_use::EVERY, |app| Box::pin(token_use::write(app)), stop);
         self.repeat(forgetting::EVERY, |app| Box::pin(forgetting::forget(app)), stop);
+        self.repeat(pins::EVERY, |app| Box::pin(pins::follow(app)), stop);
         catalogue::start(self, stop);
     }
 

@@ -16,6 +16,7 @@ mod idempotency;
 mod invoke;
 pub mod jobs;
 mod notices;
+mod pins;
 mod policies;
 mod providers;
 mod rates;
@@ -30,11 +31,12 @@ mod trust;
 pub use self::{
     app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
-    commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState},
+    commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState, Waiting},
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
     idempotency::{Replayed, ReplayedError},
     invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
+    pins::Pinning,
     policies::{
         CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyQuery,
         PolicySource, PolicyStats, Reload, Reloading, SetChange,
@@ -49,7 +51,7 @@ pub use self::{
         Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,
         Session, SubjectType,
     },
-    tools::{ToolQuery, ToolView},
+    tools::{ToolQuery, ToolStatus, ToolView},
     trust::{KeySource, Trust, TrustRefusal},
 };
 

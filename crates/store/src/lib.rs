@@ -6,8 +6,9 @@
 //! stand above the tenants are few: [`Store::find_token_by_hash`] finds out which tenant it is,
 //! [`Store::touch_tokens`] follows it, and the operator's lists and the jobs at start-up and of
 //! sealing ([`Store::list_orgs`], [`Store::open_intents`], [`Store::orgs_with_unsealed`],
-//! [`Store::forget_idempotency_keys`]) look for work in all of them. Policies are the
-//! installation's ([`Store::keep_policy_set`]).
+//! [`Store::forget_idempotency_keys`]) look for work in all of them. The pins of a provider that
+//! every org shares are nobody's alone ([`Store::list_pins`]). Policies are the installation's
+//! ([`Store::keep_policy_set`]).
 
 mod audit;
 mod db;
@@ -16,6 +17,7 @@ mod idempotency;
 mod identities;
 mod logins;
 mod orgs;
+mod pins;
 mod policies;
 mod principals;
 mod providers;
@@ -41,6 +43,7 @@ pub use crate::{
     identities::Identity,
     logins::LoginRecord,
     orgs::Org,
+    pins::{Definition, Pin, PinChange, Told},
     policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
     principals::Principal,
     providers::{NewProvider, ProviderOwner, ProviderRecord, ProviderStatus, ProviderUpdate},

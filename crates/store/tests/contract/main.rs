@@ -15,6 +15,7 @@ mod idempotency;
 mod identities;
 mod opening;
 mod orgs;
+mod pins;
 mod policies;
 mod principals;
 mod providers;
