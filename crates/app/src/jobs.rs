@@ -15,7 +15,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::{App, pins};
+use crate::{App, anchors, pins};
 
 /// How often it is looked whether refusals have to be told.
 const COALESCE: Duration = Duration::from_secs(5);
@@ -27,11 +27,15 @@ impl App {
     /// Starts the jobs; they end when `stop` is cancelled, each after a last round.
     pub fn start_jobs(self: &Arc<Self>, stop: &CancellationToken) {
         self.repeat(sealing::EVERY, |app| Box::pin(sealing::seal_all(app)), stop);
+        self.repeat(sealing::SWEEP, |app| Box::pin(sealing::sweep(app)), stop);
         self.repeat(late::EVERY, |app| Box::pin(late::write(app)), stop);
         self.repeat(COALESCE, |app| Box::pin(app.record_coalesced()), stop);
         self.repeat(token_use::EVERY, |app| Box::pin(token_use::write(app)), stop);
         self.repeat(forgetting::EVERY, |app| Box::pin(forgetting::forget(app)), stop);
         self.repeat(pins::EVERY, |app| Box::pin(pins::follow(app)), stop);
+        if !self.anchors.is_empty() {
+            self.repeat(self.anchors.every, |app| Box::pin(anchors::publish(app)), stop);
+        }
         catalogue::start(self, stop);
     }
 
