@@ -1,10 +1,12 @@
 //! What the operator's shell may do: orgs, principals, tokens. The shell is the first root of
 //! trust; whatever it does is recorded with the actor `system`.
 
+mod logs;
 mod orgs;
 mod principals;
 mod tokens;
 
+pub use self::logs::{LogIdentity, Tail, told};
 pub use self::tokens::{Inspected, NewToken, TokenRequest, TokenState};
 
 use std::{fmt, sync::Arc};
