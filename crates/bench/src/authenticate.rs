@@ -45,7 +45,7 @@ const GOAL: Duration = Duration::from_micros(3);
 const TOKENS: u32 = 4_000;
 
 #[derive(Debug)]
-struct SystemClock;
+pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "a benchmark runs on the time of the machine")]
@@ -56,7 +56,7 @@ impl Clock for SystemClock {
 }
 
 #[derive(Debug)]
-struct SystemRandom;
+pub(crate) struct SystemRandom;
 
 impl Random for SystemRandom {
     #[expect(clippy::expect_used, reason = "without randomness there is nothing to measure")]

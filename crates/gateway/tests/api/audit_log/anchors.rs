@@ -66,6 +66,8 @@ async fn checkpoints_are_appended_to_a_file_that_verification_takes() {
         }
         grown.push(size);
     }
+    let older = Files::of(&gateway, &who).await;
+    invoke(&gateway, &who).await;
     let before = sizes();
     assert!(before.is_sorted() && grown.iter().all(|size| before.contains(size)), "{before:?}");
     gateway.stop();
@@ -84,13 +86,20 @@ async fn checkpoints_are_appended_to_a_file_that_verification_takes() {
     let after = sizes();
     assert!(after.starts_with(&before) && after.windows(2).all(|pair| pair[0] < pair[1]));
     // An older export is held against what was published before it.
-    let (first, last) = (0, grown[0] - 1);
-    let part = files.write("part.jsonl", &files.complete(first, last).await);
-    assert_eq!(verify(&gateway, &part, key, &since).0, 0);
-    let forged = fs::read_to_string(&file).unwrap().replace("\\n1", "\\n2");
-    let forged_file = super::files::write(&gateway.folder().join("forged.jsonl"), &forged);
-    let since = ["--since", forged_file.to_str().unwrap()];
-    assert!([0, 11].contains(&verify(&gateway, &export, key, &since).0));
+    let last = older.checkpoint.size - 1;
+    let part = older.write("part.jsonl", &older.complete(0, last).await);
+    let (code, told) = verify(&gateway, &part, key, &since);
+    assert_eq!(code, 0, "{told}");
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert!(told["continues"].as_u64() <= Some(older.checkpoint.size), "{told}");
+    assert_eq!(told["kept_beyond"].as_u64(), after.last().copied(), "{told}");
+    // A line that somebody else signed counts for nothing.
+    let thief = SigningKey::new(key.name(), KeyKind::Log, &[1; 32]).unwrap();
+    let note = files.checkpoint.sign(&[&thief]).to_string();
+    let line = serde_json::json!({"note": note}).to_string();
+    let forged = super::files::write(&gateway.folder().join("forged.jsonl"), &line);
+    let since = ["--since", forged.to_str().unwrap()];
+    assert_eq!(verify(&gateway, &export, key, &since).0, 11);
 }
 
 #[tokio::test(flavor = "multi_thread")]
