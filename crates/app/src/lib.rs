@@ -20,6 +20,7 @@ mod invoke;
 pub mod jobs;
 mod log;
 mod notices;
+mod pins;
 mod policies;
 mod providers;
 mod rates;
@@ -37,7 +38,8 @@ pub use self::{
     app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
     commands::{
-        Inspected, LogIdentity, NewToken, Shell, ShellError, Tail, TokenRequest, TokenState, told,
+        Inspected, LogIdentity, NewToken, Shell, ShellError, Tail, TokenRequest, TokenState,
+        Waiting, told,
     },
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
@@ -48,6 +50,7 @@ pub use self::{
     idempotency::{Replayed, ReplayedError},
     invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
     log::{CheckpointSince, LogKeyError, origin},
+    pins::Pinning,
     policies::{
         CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyQuery,
         PolicySource, PolicyStats, Reload, Reloading, SetChange,
@@ -63,7 +66,7 @@ pub use self::{
         Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,
         Session, SubjectType,
     },
-    tools::{ToolQuery, ToolView},
+    tools::{ToolQuery, ToolStatus, ToolView},
     trust::{KeySource, Trust, TrustRefusal},
 };
 
