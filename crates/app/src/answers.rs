@@ -112,6 +112,7 @@ pub(crate) fn outcome_of(refusal: &Refusal, executed: Executed) -> Outcome {
         | Refusal::IdempotencyKeyReused { .. }
         | Refusal::MethodNotAllowed { .. }
         | Refusal::PayloadTooLarge { .. }
+        | Refusal::RangeNotSatisfiable { .. }
         | Refusal::UnsupportedMediaType => OutcomeStatus::Invalid,
         Refusal::MissingToken
         | Refusal::InvalidToken
@@ -124,7 +125,7 @@ pub(crate) fn outcome_of(refusal: &Refusal, executed: Executed) -> Outcome {
         | Refusal::InsufficientScope { .. }
         | Refusal::DelegationNotTrusted => OutcomeStatus::Denied,
         Refusal::NotFound { .. } | Refusal::NoSuchProvider { .. } => OutcomeStatus::NotFound,
-        Refusal::RateLimited { .. } => OutcomeStatus::RateLimited,
+        Refusal::RateLimited { .. } | Refusal::TooManyExports { .. } => OutcomeStatus::RateLimited,
         Refusal::UpstreamError { .. } => OutcomeStatus::UpstreamError,
         Refusal::UpstreamTimeout { .. } | Refusal::Interrupted { .. } => {
             OutcomeStatus::UpstreamTimeout

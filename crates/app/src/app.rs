@@ -29,6 +29,7 @@ use crate::{
     connect::Connecting,
     connections::Connections,
     dlp::Dlp,
+    exports::{Exports, Folder},
     jobs::{LateEvents, UsedTokens},
     log::LogSigner,
     notices::Notices,
@@ -37,6 +38,7 @@ use crate::{
     providers::{Declared, Provider},
     rates::Rates,
     simulate::Simulations,
+    sinks::SinkSettings,
     sources::Sources,
     tenants::Tenants,
     tokens::Sessions,
@@ -82,6 +84,10 @@ pub struct Parts {
     pub webhooks: BTreeMap<String, Webhook>,
     /// Where audit logs say they are from: the public host of this installation.
     pub log_host: String,
+    /// Where export files lie.
+    pub exports: Folder,
+    /// Where copies of events go.
+    pub sinks: Vec<SinkSettings>,
     /// What signs them.
     pub log_keys: Keyring,
     /// Where their checkpoints are published.
@@ -119,6 +125,8 @@ pub struct App {
     pub(crate) outbound: Outbound,
     pub(crate) connecting: Connecting,
     pub(crate) connections: Connections,
+    pub(crate) exports: Exports,
+    pub(crate) sinks: Vec<SinkSettings>,
     pub(crate) log: LogSigner,
     pub(crate) anchors: Anchors,
     pub(crate) tasks: TaskTracker,
@@ -179,6 +187,8 @@ impl App {
             outbound: parts.outbound,
             connecting: parts.connecting,
             connections: Connections::new(),
+            exports: Exports::new(parts.exports),
+            sinks: parts.sinks,
             tasks: parts.tasks,
             last_probe: tokio::sync::Mutex::new((Timestamp::default(), false)),
             fingerprint_key: hmac::Key::new(hmac::HMAC_SHA256, &parts.fingerprint_key),

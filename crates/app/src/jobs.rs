@@ -1,8 +1,9 @@
 //! What happens without being asked: sealing, late events, catalogue refresh, connections, recovery,
-//! token use, forgetting.
+//! token use, forgetting, sweeping the export folder, feeding sinks.
 
 mod catalogue;
 mod connections;
+mod exports;
 mod forgetting;
 mod late;
 mod recovery;
@@ -33,11 +34,22 @@ impl App {
         self.repeat(COALESCE, |app| Box::pin(app.record_coalesced()), stop);
         self.repeat(token_use::EVERY, |app| Box::pin(token_use::write(app)), stop);
         self.repeat(forgetting::EVERY, |app| Box::pin(forgetting::forget(app)), stop);
-        self.repeat(pins::EVERY, |app| Box::pin(pins::follow(app)), stop);
+        self.repeat(exports::EVERY, |app| Box::pin(exports::sweep(app)), stop);
         if !self.anchors.is_empty() {
             self.repeat(self.anchors.every, |app| Box::pin(anchors::publish(app)), stop);
         }
+        self.repeat(pins::EVERY, |app| Box::pin(pins::follow(app)), stop);
         catalogue::start(self, stop);
+        self.look_after_connections(stop);
+        self.start_sinks(stop);
+        let (exports, stop) = (self.exports.stop.clone(), stop.clone());
+        self.tasks.spawn(async move {
+            stop.cancelled().await;
+            exports.cancel();
+        });
+    }
+
+    fn look_after_connections(self: &Arc<Self>, stop: &CancellationToken) {
         let (app, stop) = (Arc::clone(self), stop.clone());
         self.tasks.spawn(async move {
             let mut ticks = tokio::time::interval(connections::EVERY);

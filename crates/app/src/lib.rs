@@ -15,6 +15,8 @@ mod connections;
 pub mod counting;
 mod ctx;
 mod dlp;
+mod exports;
+pub mod filters;
 mod idempotency;
 mod invoke;
 pub mod jobs;
@@ -26,6 +28,7 @@ mod providers;
 mod rates;
 mod recorded;
 mod simulate;
+mod sinks;
 mod sources;
 mod tenants;
 mod tokens;
@@ -37,13 +40,20 @@ pub use self::{
     anchors::{AnchorFile, Anchors, WitnessedBy},
     app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
-    commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState, Waiting},
+    commands::{
+        Inspected, LogIdentity, NewToken, Shell, ShellError, Tail, TokenRequest, TokenState,
+        Waiting, told,
+    },
     connect::{
         Callback, CalledBack, ConnectRequest, Connected, Connecting, Disconnected, Owner,
         RotateError, UpstreamRevocation, rotate_secrets,
     },
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
+    exports::{
+        ExportAsk, ExportError, ExportFile, ExportRequest, ExportedLog, Folder, Format, Progress,
+        SignedLog, Written, export_log,
+    },
     idempotency::{Replayed, ReplayedError},
     invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
     log::{CheckpointSince, LogKeyError, origin},
@@ -60,6 +70,7 @@ pub use self::{
         Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay, Simulation,
         Subject, Unread, Who, Workbench,
     },
+    sinks::{FileOutlet, Outlet, SinkSettings},
     tenants::Tenant,
     tokens::{
         Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,

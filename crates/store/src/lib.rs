@@ -7,16 +7,19 @@
 //! [`Store::touch_tokens`] follows it, and the operator's lists and the jobs at start-up and of
 //! sealing ([`Store::list_orgs`], [`Store::open_intents`], [`Store::orgs_with_unsealed`],
 //! [`Store::orgs_with_unsigned`], [`Store::committed_since`], [`Store::horizon`],
-//! [`Store::checkpoints_since`], [`Store::any_checkpoint`], [`Store::forget_idempotency_keys`]) look
-//! for work in all of them, as do the jobs that look after connections and keys
+//! [`Store::checkpoints_since`], [`Store::any_checkpoint`]) look for work in all of them, as do
+//! those of keys ([`Store::forget_idempotency_keys`]), exports and sinks
+//! ([`Store::fail_exports_of`], [`Store::fail_silent_exports`], [`Store::export_expiry`],
+//! [`Store::forget_exports`], [`Store::behind`], [`Store::last_sealed`]), connections and secrets
 //! ([`Store::due_refreshes`], [`Store::expired_attempts`], [`Store::secrets_not_under`]).
 //! [`Store::call_attempt_back`] finds out whose attempt a browser comes back from. The pins of a
-//! provider that every org shares are nobody's alone
-//! ([`Store::list_pins`]). Policies are the installation's ([`Store::keep_policy_set`]).
+//! provider that every org shares are nobody's alone ([`Store::list_pins`]). Policies are the
+//! installation's ([`Store::keep_policy_set`]).
 
 mod audit;
 mod db;
 mod error;
+mod exports;
 mod idempotency;
 mod identities;
 mod logins;
@@ -27,6 +30,7 @@ mod principals;
 mod providers;
 mod secrets;
 mod settings;
+mod sinks;
 mod tokens;
 mod tools;
 
@@ -45,6 +49,7 @@ pub use crate::{
     },
     db::{Durability, Store},
     error::StoreError,
+    exports::{ExportRecord, ExportStatus, NewExport},
     idempotency::{KeyEnd, KnownKey, NewKey},
     identities::Identity,
     logins::LoginRecord,
@@ -59,6 +64,7 @@ pub use crate::{
     },
     secrets::SealedSecret,
     settings::{DatabaseSettings, DatabaseUrl, DatabaseUrlError, Sync},
+    sinks::Behind,
     tokens::{
         Assertion, Issue, Issued, KnownRefresh, KnownToken, NewRefresh, NewToken, Pair, Rotated,
         Rotation, TokenPage, TokenRecord, ViaState,

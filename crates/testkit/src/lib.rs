@@ -15,20 +15,24 @@ mod disk;
 mod gateway;
 mod hostile;
 mod mcp;
+mod ocsf;
 mod oidc;
 mod postgres;
+mod receiver;
 mod saas;
 mod witness;
 
 pub use self::{
     answer::Answer,
     authorizer::{Authorizer, Guarded},
-    disk::unsignalled,
+    disk::{printing, unsignalled},
     gateway::{Builder, Gateway, Principal},
     hostile::{Hostile, HostileCall, HostileTool, Script},
     mcp::{McpServer, tool},
+    ocsf::ocsf_faults,
     oidc::{Fetches, Oidc, OldKeys, Wanted},
     postgres::PostgresDatabase,
+    receiver::{Manner, Receiver},
     saas::{CLIENT_ID, CLIENT_SECRET, Habits, Saas},
     witness::LogWitness,
 };

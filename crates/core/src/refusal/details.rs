@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{NOT_DELEGATED, Refusal, TOKEN_SCOPES, Violation};
-use crate::{id::ProviderId, tool::ProviderSlug};
+use crate::{clock::Timestamp, id::ProviderId, tool::ProviderSlug};
 
 impl Refusal {
     /// The members of `error.details`.
@@ -54,12 +54,13 @@ impl Refusal {
                 return unauthorized(provider, *provider_id, scopes);
             }
             Self::PayloadTooLarge { limit_bytes } => json!({ "limit_bytes": limit_bytes }),
-            Self::RateLimited { resource, limit, retry_after, reset_at } => json!({
-                "resource": resource.as_str(),
-                "limit": limit,
-                "retry_after": retry_after,
-                "reset_at": reset_at,
-            }),
+            Self::RateLimited { resource, limit, retry_after, reset_at } => {
+                limited(resource.as_str(), *limit, *retry_after, *reset_at)
+            }
+            Self::TooManyExports { limit, retry_after, reset_at } => {
+                limited("exports", *limit, *retry_after, *reset_at)
+            }
+            Self::RangeNotSatisfiable { bytes } => json!({ "bytes": bytes }),
             Self::UpstreamError { provider, reason } => {
                 json!({ "provider": provider, "reason": reason })
             }
@@ -74,6 +75,15 @@ impl Refusal {
         };
         if let Value::Object(details) = details { details } else { Map::new() }
     }
+}
+
+fn limited(resource: &str, limit: u32, retry_after: i64, reset_at: Timestamp) -> Value {
+    json!({
+        "resource": resource,
+        "limit": limit,
+        "retry_after": retry_after,
+        "reset_at": reset_at,
+    })
 }
 
 fn invalid(parameter: Option<&str>, violations: &[Violation]) -> Map<String, Value> {

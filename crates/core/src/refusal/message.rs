@@ -50,6 +50,8 @@ impl fmt::Display for Refusal {
                 let what = name(*resource);
                 write!(f, "{what} of {limit} per minute exceeded. Retry in {retry_after} seconds.")
             }
+            Self::TooManyExports { limit, .. } => write!(f, "{limit} {ENOUGH_EXPORTS}"),
+            Self::RangeNotSatisfiable { bytes } => write!(f, "{BEHIND_END} {bytes} bytes."),
             Self::Internal => f.write_str("Something went wrong inside the gateway."),
             Self::UpstreamError { provider, reason } => {
                 write!(f, "Provider '{provider}' {}.", failure(*reason))
@@ -73,6 +75,9 @@ const REJECTS: &str = "does not accept this credential";
 const REFUSES: &str = "refuses its credentials; connect it again";
 const WANTS_MORE: &str = "asks for more scopes; connect it again with them";
 const NOT_REFRESHABLE: &str = "There is nothing to refresh with; connect the provider again.";
+const ENOUGH_EXPORTS: &str =
+    "exports of this org are under way already; wait for one of them to end.";
+const BEHIND_END: &str = "The range begins behind the end of the file, which has";
 const INTERRUPTED: &str = "The gateway stopped during the call; the tool may have run.";
 
 /// The first violation as the end of a sentence; nothing when there is none.
@@ -106,6 +111,9 @@ const fn missing(reason: Unavailable) -> &'static str {
         Unavailable::Store => "The store cannot be read.",
         Unavailable::Shutdown => "This node is shutting down.",
         Unavailable::Overloaded => "Too much work is in flight; retry shortly.",
+        Unavailable::FileElsewhere => {
+            "The file lies on another node of this installation; ask again, or ask that node."
+        }
         Unavailable::IssuerKeys => "The issuer's keys cannot be fetched; retry shortly.",
     }
 }

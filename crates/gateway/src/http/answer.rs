@@ -27,7 +27,7 @@ use super::{
 pub(crate) enum Answer {
     /// `data` and `meta`.
     Data(Value),
-    /// `data` and `meta`, with 202: it has begun.
+    /// `data` and `meta` of something that is not done yet: 202.
     Begun(Value),
     /// `data.items` and `meta.pagination`.
     Page { data: Value, limit: usize, next_cursor: Option<String> },
@@ -232,8 +232,11 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
             "www-authenticate",
             "Bearer realm=\"portcullis\", error=\"insufficient_scope\"",
         ),
-        Refusal::RateLimited { retry_after, .. } => {
+        Refusal::RateLimited { retry_after, .. } | Refusal::TooManyExports { retry_after, .. } => {
             insert(headers, "retry-after", &retry_after.to_string());
+        }
+        Refusal::RangeNotSatisfiable { bytes } => {
+            insert(headers, "content-range", &format!("bytes */{bytes}"));
         }
         Refusal::Unavailable { .. } => insert(headers, "retry-after", RETRY_UNAVAILABLE),
         Refusal::IdempotencyInProgress { .. } => insert(headers, "retry-after", RETRY_UNDER_WAY),

@@ -4,6 +4,7 @@ mod auth;
 mod checkpoint;
 mod connect;
 mod events;
+mod exports;
 mod invoke;
 mod mcps;
 mod policies;

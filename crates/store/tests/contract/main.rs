@@ -13,6 +13,7 @@ mod audit_seal;
 mod audit_tree;
 mod audit_writer;
 mod connections;
+mod exports;
 mod idempotency;
 mod identities;
 mod opening;
