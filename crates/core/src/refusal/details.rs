@@ -34,18 +34,10 @@ impl Refusal {
                 "reason": format!("the token lacks the scope {required}"),
                 "required_scope": required.as_str(),
             }),
-            Self::DelegationNotTrusted => json!({
-                "policy": TOKEN_SCOPES,
-                "reason": NOT_DELEGATED,
-                "required_scope": null,
-            }),
-            Self::NoSuchProvider { slug, available } => json!({
-                "resource": "provider_slug",
-                "id": slug,
-                "available": available,
-            }),
+            Self::DelegationNotTrusted => not_delegated(),
+            Self::NoSuchProvider { slug, available } => unknown(slug, available),
             Self::RejectedByProvider { provider } => {
-                json!({ "provider": provider, "reason": "rejected_by_provider" })
+                json!({ "provider": provider, "reason": REJECTED })
             }
             Self::NotRefreshable { auth_type } => json!({ "auth_type": auth_type }),
             Self::NotFound { resource, id } => json!({ "resource": resource, "id": id }),
@@ -95,6 +87,16 @@ fn invalid(parameter: Option<&str>, violations: &[Violation]) -> Map<String, Val
         details.insert("violations".to_owned(), json!(violations));
     }
     details
+}
+
+fn not_delegated() -> Value {
+    json!({ "policy": TOKEN_SCOPES, "reason": NOT_DELEGATED, "required_scope": null })
+}
+
+const REJECTED: &str = "rejected_by_provider";
+
+fn unknown(slug: &str, available: &[ProviderSlug]) -> Value {
+    json!({ "resource": "provider_slug", "id": slug, "available": available })
 }
 
 fn unauthorized(
