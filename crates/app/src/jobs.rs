@@ -1,9 +1,10 @@
 //! What happens without being asked: sealing, late events, catalogue refresh, recovery, token use,
-//! forgetting.
+//! forgetting, pruning.
 
 mod catalogue;
 mod forgetting;
 mod late;
+mod pruning;
 mod recovery;
 mod sealing;
 mod token_use;
@@ -29,6 +30,8 @@ impl App {
         self.repeat(sealing::EVERY, |app| Box::pin(sealing::seal_all(app)), stop);
         self.repeat(late::EVERY, |app| Box::pin(late::write(app)), stop);
         self.repeat(COALESCE, |app| Box::pin(app.record_coalesced()), stop);
+        self.repeat(COALESCE, |app| Box::pin(app.record_accesses()), stop);
+        self.repeat(pruning::EVERY, |app| Box::pin(pruning::prune(app)), stop);
         self.repeat(token_use::EVERY, |app| Box::pin(token_use::write(app)), stop);
         self.repeat(forgetting::EVERY, |app| Box::pin(forgetting::forget(app)), stop);
         catalogue::start(self, stop);

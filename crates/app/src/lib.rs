@@ -4,6 +4,7 @@
 //! [`invoke`] tells the story of a governed call, [`recorded`] is the bracket that makes sure that
 //! nothing happens unrecorded.
 
+mod accessed;
 mod answers;
 mod app;
 mod audit;
@@ -20,6 +21,8 @@ mod policies;
 mod providers;
 mod rates;
 mod recorded;
+mod retention;
+mod runs;
 mod simulate;
 mod sources;
 mod tenants;
@@ -30,7 +33,10 @@ mod trust;
 pub use self::{
     app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
-    commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState},
+    commands::{
+        ERASABLE, ErasureRequest, HoldRequest, Inspected, NewToken, Shell, ShellError,
+        TokenRequest, TokenState, hold_record,
+    },
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
     idempotency::{Replayed, ReplayedError},
@@ -40,6 +46,7 @@ pub use self::{
         Reloading, SetChange,
     },
     providers::{AuthKind, Declared, ProviderQuery, ProviderState, ProviderView},
+    retention::{LEAST_DAYS, Retention},
     simulate::{
         Ask, Base, Baseline, Draft, Expectation, Options, Replay, Simulation, Subject, Unread, Who,
         Workbench,

@@ -17,6 +17,7 @@ pub mod note;
 pub mod proof;
 pub mod tiles;
 
+mod capture;
 mod commitment;
 mod leaf;
 mod record;
@@ -25,6 +26,7 @@ mod record;
 mod tests;
 
 pub use self::{
+    capture::{Capture, MOST_PAYLOAD_BYTES},
     commitment::Detached,
     leaf::{LeafError, leaf_bytes},
     merkle::{Hash, leaf_hash},

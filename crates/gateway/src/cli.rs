@@ -1,5 +1,6 @@
 //! The command line.
 
+mod audit;
 mod check;
 mod dlp;
 mod orgs;
@@ -51,6 +52,9 @@ enum Command {
     /// Explain what the trust rules make of somebody's JWT
     #[command(subcommand)]
     Trust(trust::TrustCommand),
+    /// Erase from the audit log what may be erased, and lay holds on it
+    #[command(subcommand)]
+    Audit(audit::Audit),
     /// Check, test, compare and try out policies
     #[command(subcommand)]
     Policy(policy::Policy),
@@ -104,6 +108,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Principal(principals) => principals.run().await,
         Command::Token(tokens) => tokens.run().await,
         Command::Trust(trust) => trust.run().await,
+        Command::Audit(audit) => audit.run().await,
         Command::Policy(policy) => policy.run().await,
         Command::Key(keys) => keys.run(),
         Command::Openapi => Output::new(false).line(crate::http::openapi()),

@@ -3,6 +3,7 @@
 //! `PORTCULLIS_SERVER__LISTEN=0.0.0.0:8443` sets `listen` in `[server]`: two underscores go down
 //! one level. Values are TOML where they parse as TOML, text otherwise.
 
+mod audit_retention;
 mod database;
 mod dlp;
 mod providers;
@@ -22,6 +23,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 pub(crate) use self::{
+    audit_retention::{AuditRetention, CaptureMode},
     database::{Audit, Database},
     dlp::Dlp,
     providers::Provider,
@@ -157,6 +159,7 @@ impl Config {
     fn check(&self) -> Result<(), ConfigError> {
         self.server.check().map_err(ConfigError::Wrong)?;
         self.tokens.check().map_err(ConfigError::Wrong)?;
+        self.audit.retention.check().map_err(ConfigError::Wrong)?;
         let mut slugs: Vec<&str> = self.providers.iter().map(|p| p.slug.as_str()).collect();
         slugs.sort_unstable();
         if let Some(twice) = slugs.windows(2).find(|pair| pair.first() == pair.last()) {

@@ -24,11 +24,14 @@ mod tools;
 
 pub use crate::{
     audit::{
+        erasure::{Erased, Selection},
         events::{
             EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventTarget, Seal,
             Visibility,
         },
+        holds::Hold,
         intents::OpenIntent,
+        pruning::Pruned,
         seal::UnsealedEvent,
         writer::{
             AuditProgress, AuditSettings, AuditTask, AuditWriter, Began, NewEvent, NewIntent,

@@ -62,6 +62,18 @@ pub enum EventType {
     /// Somebody asked what policies would say.
     #[serde(rename = "policy.simulated")]
     PolicySimulated,
+    /// Somebody looked at everybody's events; stands for `count` looks.
+    #[serde(rename = "audit.accessed")]
+    AuditAccessed,
+    /// Erasable parts of events were erased, or a hold kept them.
+    #[serde(rename = "audit.erased")]
+    AuditErased,
+    /// A legal hold was laid on events, or lifted.
+    #[serde(rename = "audit.hold_changed")]
+    AuditHoldChanged,
+    /// Events beyond their retention were removed from the beginning of the log, or payloads.
+    #[serde(rename = "audit.pruned")]
+    AuditPruned,
     /// A node began to serve.
     #[serde(rename = "system.started")]
     SystemStarted,
@@ -87,6 +99,10 @@ impl EventType {
             Self::PolicyChanged => "policy.changed",
             Self::PolicyReloadFailed => "policy.reload_failed",
             Self::PolicySimulated => "policy.simulated",
+            Self::AuditAccessed => "audit.accessed",
+            Self::AuditErased => "audit.erased",
+            Self::AuditHoldChanged => "audit.hold_changed",
+            Self::AuditPruned => "audit.pruned",
             Self::SystemStarted => "system.started",
         }
     }
@@ -185,7 +201,8 @@ pub struct Target {
     pub id: Option<String>,
     /// The connection.
     pub provider_id: Option<ProviderId>,
-    /// `mcp`, `audit_event`, `token`, `principal`, `org`, `provider`, `policy_set` or `node`.
+    /// `mcp`, `audit_event`, `audit_log`, `hold`, `token`, `principal`, `org`, `provider`,
+    /// `policy_set` or `node`.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Which definition of the tool was in force.

@@ -5,7 +5,7 @@ use std::path::Path;
 use portcullis_store::{DatabaseSettings, DatabaseUrl, Sync};
 use serde::Deserialize;
 
-use super::ConfigError;
+use super::{AuditRetention, CaptureMode, ConfigError};
 
 /// `[database]`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -21,6 +21,10 @@ pub(crate) struct Database {
 pub(crate) struct Audit {
     /// What a recorded event survives.
     pub(crate) sync: AuditSync,
+    /// How much of payloads events keep where no policy says so.
+    pub(crate) capture: CaptureMode,
+    /// How long events are kept.
+    pub(crate) retention: AuditRetention,
 }
 
 /// What a recorded event survives.

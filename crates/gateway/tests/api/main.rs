@@ -5,6 +5,7 @@
 mod given;
 mod scene;
 
+mod capture;
 mod cli;
 mod coalesced;
 mod config;
@@ -19,6 +20,7 @@ mod policy_commands;
 mod policy_guide;
 mod quickstart;
 mod real_servers;
+mod retention;
 mod shutdown;
 mod trust;
 mod v1;

@@ -27,6 +27,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(2, "0002_identity"),
     migration!(3, "0003_policy_versions"),
     migration!(6, "0006_idempotency"),
+    migration!(7, "0007_retention"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number no one else uses.
