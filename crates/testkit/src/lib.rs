@@ -16,13 +16,15 @@ mod hostile;
 mod mcp;
 mod oidc;
 mod postgres;
+mod power;
 
 pub use self::{
     answer::Answer,
-    disk::unsignalled,
+    disk::{SmallDisk, unsignalled},
     gateway::{Builder, Gateway, Principal},
     hostile::{Hostile, HostileCall, HostileTool, Script},
     mcp::{McpServer, tool},
     oidc::{Fetches, Oidc, OldKeys, Wanted},
-    postgres::PostgresDatabase,
+    postgres::{Fault, PostgresDatabase, PostgresWire},
+    power::PowerCut,
 };
