@@ -113,7 +113,8 @@ async function handle(request, response) {
   if (request.url.startsWith('/jwks')) counts.jwks += 1;
   if (request.url.startsWith('/interaction/')) {
     const { params } = await provider.interactionDetails(request, response);
-    const result = { login: { accountId: params.login_hint } };
+    const { amr, acr } = wanted.claims;
+    const result = { login: { accountId: params.login_hint, amr, acr } };
     await provider.interactionFinished(request, response, result);
     return;
   }

@@ -236,10 +236,9 @@ impl App {
 
     /// Tells every org's log which policy set is in force from now on, and what changed. Runs
     /// beside the reload: the set itself is in force at once, and every call names it.
-    pub(crate) fn policy_set_changed(&self, set: &PolicySet, before: &PolicySet) {
-        let change = SetChange::between(before, set);
+    pub(crate) fn policy_set_changed(&self, set: &PolicySet, before: &str, change: &SetChange) {
         let details = json!({
-            "previous": before.version(),
+            "previous": before,
             "added": named(&change.added),
             "changed": named(&change.changed),
             "removed": named(&change.removed),
@@ -260,10 +259,7 @@ impl App {
     /// Tells every org's log that this node begins to serve, and keeps what it serves by.
     pub fn started(self: &Arc<Self>) {
         self.tell_every_org(EventType::SystemStarted, installation("node", &self.node), None);
-        if let Some(files) = self.policies.take_opened() {
-            self.keep_set(&self.policies.current(), &files);
-            self.keep_last_good(&files);
-        }
+        self.begin_with_policies();
     }
 
     fn tell_every_org(

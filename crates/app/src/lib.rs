@@ -42,14 +42,14 @@ pub use self::{
     idempotency::{Replayed, ReplayedError},
     invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
     policies::{
-        Fallback, LastGood, PolicyFolder, PolicyQuery, PolicySource, PolicyStats, Reload,
-        Reloading, SetChange,
+        CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyQuery,
+        PolicySource, PolicyStats, Reload, Reloading, SetChange,
     },
     providers::{AuthKind, Declared, ProviderQuery, ProviderState, ProviderView},
     retention::{LEAST_DAYS, Retention},
     simulate::{
-        Ask, Base, Baseline, Draft, Expectation, Options, Replay, Simulation, Subject, Unread, Who,
-        Workbench,
+        Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay, Simulation,
+        Subject, Unread, Who, Workbench,
     },
     tenants::Tenant,
     tokens::{

@@ -3,7 +3,9 @@
 mod folder;
 mod kept;
 mod last_good;
+mod overrides;
 mod query;
+mod rehearsed;
 mod reload;
 mod tallies;
 
@@ -16,14 +18,16 @@ use portcullis_core::{
 };
 
 pub(crate) use self::reload::{Ground, load_files, reloaded};
-use self::tallies::Tallies;
 pub use self::{
-    folder::PolicyFolder,
+    folder::{FolderFiles, PolicyFolder},
     last_good::{Fallback, LastGood},
+    overrides::Overrides,
     query::PolicyQuery,
+    rehearsed::CaseReport,
     reload::{Reloading, SetChange},
     tallies::PolicyStats,
 };
+use self::{overrides::Applied, tallies::Tallies};
 
 /// How the last attempt to load went.
 #[derive(Debug, Clone)]
@@ -39,8 +43,21 @@ pub struct Reload {
 pub(crate) struct Policies {
     folder: PolicyFolder,
     last_good: LastGood,
+    overrides: Overrides,
+    applied: ArcSwap<Applied>,
+    /// The set as its files say.
+    written: ArcSwap<PolicySet>,
+    /// What that set is made of besides its policies.
+    others: ArcSwap<String>,
+    /// The set in force: that one without what is switched off.
     current: ArcSwap<PolicySet>,
     last_reload: ArcSwap<Reload>,
+    /// The cases beside the set in force, and what became of them.
+    cases: ArcSwap<Vec<PolicyFile>>,
+    rehearsed: ArcSwap<CaseReport>,
+    /// The set before the one in force: calls that still hold it need not take it apart when they
+    /// end, which takes long for a large one.
+    replaced: Mutex<Option<Arc<PolicySet>>>,
     /// The files that the first set was loaded from, until they are kept.
     opened: Mutex<Option<Vec<PolicyFile>>>,
     /// What became of each policy.
@@ -55,6 +72,8 @@ pub struct PolicySource {
     pub folder: PolicyFolder,
     /// Where the last set that loaded is kept.
     pub last_good: LastGood,
+    /// Where it is written which policies are switched off for a while.
+    pub overrides: Overrides,
     /// What to do when the folder does not load at the start.
     pub fallback: Fallback,
 }
@@ -62,7 +81,7 @@ pub struct PolicySource {
 impl Policies {
     /// Loads the folder. Says no when it does not load, unless the last good set may be used.
     pub(crate) fn open(source: PolicySource, ground: Ground<'_>) -> Result<Self, Vec<PolicyError>> {
-        let PolicySource { folder, last_good, fallback } = source;
+        let PolicySource { folder, last_good, overrides, fallback } = source;
         let (set, files, errors) = match (reload::load(&folder, None, ground), fallback) {
             (Ok((set, files)), _) => (set, Some(files), Vec::new()),
             (Err(errors), Fallback::Refuse) => return Err(errors),
@@ -75,15 +94,26 @@ impl Policies {
                 (load_files(kept, ground)?, None, errors)
             }
         };
+        let set = Arc::new(set);
+        let others = kept::others(files.as_ref().map_or(&[], |files| &files.policies));
+        let cases = files.as_ref().map(|files| files.cases.clone()).unwrap_or_default();
         let policies = Self {
             folder,
+            overrides,
+            applied: ArcSwap::default(),
             last_good,
             tallies: Tallies::default(),
-            current: ArcSwap::from_pointee(set),
+            written: ArcSwap::new(Arc::clone(&set)),
+            others: ArcSwap::from_pointee(others),
+            current: ArcSwap::new(set),
             last_reload: ArcSwap::from_pointee(Reload { at: ground.now, errors }),
-            opened: Mutex::new(files),
+            cases: ArcSwap::from_pointee(cases),
+            rehearsed: ArcSwap::default(),
+            opened: Mutex::new(files.map(|files| files.policies)),
+            replaced: Mutex::default(),
             changing: Mutex::new(()),
         };
+        policies.put_in_force(policies.switched(ground.now)?);
         policies.tallies.fit(&policies.current());
         Ok(policies)
     }
@@ -102,9 +132,20 @@ impl Policies {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    pub(crate) fn rebind(&self, catalogue: &Catalogue) {
+    /// Binds the policies to other tools. Not to be called on a thread that serves requests.
+    pub(crate) fn rebind(&self, catalogue: &Catalogue, now: Timestamp) {
         let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let bound = self.current.load().rebind(catalogue);
-        self.current.store(Arc::new(bound));
+        self.written.store(Arc::new(self.written.load().rebind(catalogue)));
+        let bound = self.switched(now);
+        // What is in force stays in force, for the new tools.
+        let bound = bound.unwrap_or_else(|_| Arc::new(self.current.load().rebind(catalogue)));
+        self.put_in_force(bound);
+    }
+
+    /// Makes `set` the one that calls are decided by from now on. Not to be called on a thread that
+    /// serves requests.
+    fn put_in_force(&self, set: Arc<PolicySet>) {
+        let before = self.current.swap(set);
+        *self.replaced.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
     }
 }

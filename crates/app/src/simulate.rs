@@ -2,8 +2,10 @@
 //! earlier one, or a draft. Nothing is sent and no limit is spent; that somebody asked is recorded.
 
 mod answers;
+mod cases;
 mod judge;
 mod members;
+mod rehearsal;
 mod replay;
 mod replayed;
 mod report;
@@ -19,19 +21,24 @@ use portcullis_core::{
     policy::{PolicyFile, PolicySet, Principal},
     principal::Scope,
     refusal::{Executed, Refusal, Unavailable},
+    trust::Login,
 };
 use serde_json::Value;
 use tokio::{sync::Semaphore, time::Instant};
 
+pub(crate) use self::rehearsal::{Called, Rehearsal};
 pub use self::request::{
     Ask, Base, Baseline, Draft, Expectation, Options, Replay, Simulation, Subject, Who,
 };
-pub use self::workbench::{Unread, Workbench};
 use self::{
     answers::{case, identity},
     judge::{Case, Court},
     request::refusal,
     sets::Origins,
+};
+pub use self::{
+    cases::{CaseFile, CaseRun},
+    workbench::{Unread, Workbench},
 };
 use crate::{
     App, Ctx,
@@ -131,19 +138,22 @@ impl App {
     /// Somebody as the request says, and where it is silent as the org knows them.
     async fn imagined(&self, ctx: &Ctx, who: &Who) -> Result<Principal, Refusal> {
         let org = ctx.caller().org_id;
-        let known = match who.id.as_deref().and_then(|id| id.parse::<PrincipalId>().ok()) {
-            Some(id) => {
-                let found = self.store.find_principal(org, id).await;
-                found.map_err(|error| store_failed(&error))?
-            }
-            None => None,
-        };
+        let failed = |error| store_failed(&error);
         let mut who = who.clone();
-        if let Some(known) = known {
+        let Some(id) = who.id.as_deref().and_then(|id| id.parse::<PrincipalId>().ok()) else {
+            return Ok(Principal::new(identity(who, org.to_string())));
+        };
+        if let Some(known) = self.store.find_principal(org, id).await.map_err(failed)? {
             let role = known.role;
             who.roles = who.roles.or_else(|| Some(vec![role.name().to_owned()]));
             let scopes = || role.scopes().iter().map(|scope| scope.as_str().to_owned()).collect();
             who.scopes = who.scopes.or_else(|| Some(scopes()));
+            if let Some(login) = self.store.last_login(org, id).await.map_err(failed)? {
+                let Login { groups, claims, .. } = login.said;
+                let lists = claims.into_iter().map(|(name, set)| (name, set.into_iter().collect()));
+                who.groups = who.groups.or_else(|| Some(groups.into_iter().collect()));
+                who.claims = who.claims.or_else(|| Some(lists.collect()));
+            }
         }
         Ok(Principal::new(identity(who, org.to_string())))
     }

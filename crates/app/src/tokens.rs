@@ -14,6 +14,7 @@ pub use self::{
 };
 
 use std::{
+    collections::BTreeSet,
     net::IpAddr,
     sync::{
         Arc,
@@ -28,12 +29,13 @@ use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
     limits::{Bucket, Resource},
-    policy::Principal,
+    policy::{Identity, Principal},
     principal::{AuthMethod, Caller, Plan, ScopeSet},
     refusal::Refusal,
     token::{Token, TokenHash, TokenKind},
+    trust::Login,
 };
-use portcullis_store::KnownToken;
+use portcullis_store::{KnownToken, LoginRecord};
 
 use crate::{App, Ctx, Origin, store_failed, tenants::Tenant};
 
@@ -48,6 +50,8 @@ pub struct Session {
     pub caller: Caller,
     /// The caller as policies see it.
     pub(crate) principal: Principal,
+    /// What was said at the login that the token comes from.
+    login: Option<LoginRecord>,
     pub(crate) tenant: Arc<Tenant>,
     kind: TokenKind,
     exchange_only: bool,
@@ -198,6 +202,7 @@ impl App {
         }
         let (kind, exchange_only) = (known.token.kind, known.token.exchange_only);
         let (revoked, expires_at) = (known.token.revoked_at.is_some(), known.token.expires_at);
+        let login = known.login.clone();
         let caller = self.caller(known)?;
         if revoked {
             return Err(Rejected::of(&caller, Refusal::TokenRevoked));
@@ -205,7 +210,8 @@ impl App {
         self.connections_of(caller.org_id).await?;
         Ok(Session {
             tenant: self.tenants.tenant(caller.org_id),
-            principal: Principal::of(&caller),
+            principal: self.as_policies_see(&caller, login.as_ref()),
+            login,
             kind,
             exchange_only,
             expires_at,
@@ -215,11 +221,26 @@ impl App {
         })
     }
 
+    /// The caller with what its login said.
+    fn as_policies_see(&self, caller: &Caller, login: Option<&LoginRecord>) -> Principal {
+        let Some(LoginRecord { said, .. }) = login else { return Principal::of(caller) };
+        let identity = Identity::logged_in(caller, said);
+        Principal::new(Identity { withheld: self.withheld(said), ..identity })
+    }
+
+    /// The claims that no event may hold.
+    fn withheld(&self, login: &Login) -> BTreeSet<String> {
+        let unfit =
+            |values: &BTreeSet<String>| values.iter().any(|value| self.recordable(value) != *value);
+        let claims = login.claims.iter().filter(|(_, values)| unfit(values));
+        claims.map(|(name, _)| name.clone()).collect()
+    }
+
     /// Who is behind a token, cut down to what the role, the actor's role and the trust rule allow
     /// at this moment; nothing of it is frozen into the token. Says no when one of them is gone.
     fn caller(&self, known: KnownToken) -> Result<Caller, Rejected> {
         let bounds = self.bounds(&known);
-        let KnownToken { token, principal, via, org } = known;
+        let KnownToken { token, principal, via, org, login: _ } = known;
         let gone = principal.disabled_at.is_some()
             || org.disabled_at.is_some()
             || via.is_some_and(|via| via.disabled_at.is_some())

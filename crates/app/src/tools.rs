@@ -159,7 +159,11 @@ impl App {
                 provider.connected(tools, self.clock.now());
                 // Validating policies takes milliseconds: not on a thread that serves requests.
                 let app = Arc::clone(self);
-                let bound = tokio::task::spawn_blocking(move || app.catalogue_changed()).await;
+                let bound = tokio::task::spawn_blocking(move || {
+                    app.catalogue_changed();
+                    app.rehearse_again();
+                });
+                let bound = bound.await;
                 if bound.is_err() {
                     tracing::error!("binding the policies to the catalogue ended in a panic");
                 }
@@ -246,7 +250,7 @@ impl App {
                 table.insert(tool.id.to_string(), entry);
             }
         }
-        self.policies.rebind(&self.catalogue());
+        self.policies.rebind(&self.catalogue(), self.clock.now());
         self.tools.store(Arc::new(table));
     }
 

@@ -13,7 +13,8 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    App, Dlp, Fallback, LastGood, Origin, Parts, PolicyFolder, PolicySource, Purpose, Trust,
+    App, Dlp, Fallback, LastGood, Origin, Overrides, Parts, PolicyFolder, PolicySource, Purpose,
+    Trust,
 };
 use portcullis_core::{
     clock::{Clock, Timestamp},
@@ -80,6 +81,7 @@ async fn node(folder: &Path) -> Node {
         policies: PolicySource {
             folder: PolicyFolder::new(folder.join("policies")),
             last_good: LastGood::new(folder.join("last-good")),
+            overrides: Overrides::new(folder.join("overrides")),
             fallback: Fallback::Refuse,
         },
         dlp: Dlp::new(Engine::new(&Settings::default()).unwrap(), None),

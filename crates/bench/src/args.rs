@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Authenticate(AuthenticateArgs),
     /// Fills a log and measures how long it takes to replay it under other policies.
     Replay(ReplayArgs),
+    /// Measures calls while policies are reloaded again and again.
+    Reload(ReloadArgs),
     /// Measures how fast DLP scans clean, dirty and hostile bodies.
     Dlp(DlpArgs),
     /// Measures what DLP finds, and what it should not, in labelled cases.
@@ -130,6 +132,28 @@ pub(crate) struct ReplayArgs {
     /// Events to replay
     #[arg(long, default_value_t = 100_000)]
     pub(crate) events: u64,
+    /// Bytes of JSON that the tool is given and gives back
+    #[arg(long, default_value_t = 1024)]
+    pub(crate) payload: usize,
+    /// The gateway to measure; by default it is built by cargo, like this program
+    #[arg(long)]
+    pub(crate) binary: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReloadArgs {
+    /// Policies besides those of every benchmark
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) policies: usize,
+    /// Seconds of load without and with reloads, in each round
+    #[arg(long, default_value = "5", value_parser = seconds)]
+    pub(crate) duration: Duration,
+    /// Rounds
+    #[arg(long, default_value_t = 3)]
+    pub(crate) rounds: usize,
+    /// Connections at a time
+    #[arg(long, default_value_t = 4)]
+    pub(crate) connections: usize,
     /// Bytes of JSON that the tool is given and gives back
     #[arg(long, default_value_t = 1024)]
     pub(crate) payload: usize,

@@ -16,8 +16,8 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    App, Dlp, Fallback, LastGood, Origin, Parts, PolicyFolder, PolicySource, Purpose, Refused,
-    Trust,
+    App, Dlp, Fallback, LastGood, Origin, Overrides, Parts, PolicyFolder, PolicySource, Purpose,
+    Refused, Trust,
 };
 use portcullis_core::{
     clock::{Clock, Timestamp},
@@ -122,6 +122,7 @@ impl Bench {
             policies: PolicySource {
                 folder: PolicyFolder::new(policies),
                 last_good: LastGood::new(folder.join("last-good")),
+                overrides: Overrides::new(folder.join("overrides")),
                 fallback: Fallback::Refuse,
             },
             dlp: Dlp::new(Engine::new(&Settings::default())?, None),

@@ -2,7 +2,8 @@
 //!
 //! Without a subcommand it compares a direct `tools/call` with the same call through the gateway,
 //! side by side and in turns. With `kill-loop` it checks that `kill -9` loses no recorded answer;
-//! with `replay` it measures how long recorded calls take to be asked again, with `authenticate`
+//! with `replay` it measures how long recorded calls take to be asked again, with `reload` what calls
+//! notice of policies that change, with `authenticate`
 //! what it costs to find out who asks, with `dlp` how fast bodies are scanned.
 
 use std::{error::Error, io::Write as _, process::ExitCode};
@@ -26,6 +27,7 @@ mod load;
 mod payload;
 mod policies;
 mod process;
+mod reload;
 mod replay;
 mod report;
 mod upstream;
@@ -51,6 +53,7 @@ async fn main() -> ExitCode {
         None => compare::run(&cli.compare).await,
         Some(Command::KillLoop(args)) => kill_loop::run(args).await,
         Some(Command::Authenticate(args)) => authenticate::run(args).await,
+        Some(Command::Reload(args)) => reload::run(args).await,
         Some(Command::Replay(args)) => replay::run(args).await,
         Some(Command::Dlp(args)) => dlp::run(args),
         Some(Command::DlpAccuracy(args)) => accuracy::run(args),

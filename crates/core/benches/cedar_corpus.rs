@@ -15,11 +15,11 @@ use std::{
 };
 
 use cedar_policy::{
-    Context, Effect, Entities, EntityId, EntityUid, PolicySet, Request, Schema, ValidationMode,
-    Validator,
+    Context, Effect, Entities, EntityId, EntityUid, Policy, PolicySet, Request, Schema,
+    ValidationMode, Validator,
 };
 use portcullis_core::policy::engine::{
-    CORE, Evaluator, Keys, Member, PUBLIC, Place, Rule, Situation, Slice,
+    CORE, Conditions, Evaluator, Keys, Member, PUBLIC, Place, Rule, Situation, Slice,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -161,8 +161,9 @@ fn run_case(folder: &Path, path: &Path, case: &Case, tally: &mut Tally) -> Resul
     tally.tests += 1;
     tally.accepted += usize::from(valid && !case.should_validate);
     tally.refused += usize::from(!valid && case.should_validate);
-    let rules: Vec<Arc<Rule>> =
-        policies.policies().map(|policy| Arc::new(Rule::new(policy.clone()))).collect();
+    let mut conditions = Conditions::default();
+    let rule = |policy: &Policy| Arc::new(Rule::new(policy.clone(), &mut conditions));
+    let rules: Vec<Arc<Rule>> = policies.policies().map(rule).collect();
     for asked in &case.requests {
         tally.requests += 1;
         for (name, evaluator) in [("core", &CORE as &dyn Evaluator), ("public", &PUBLIC)] {

@@ -2,21 +2,22 @@
 //! policies; what listing the access to tools costs; and what a reload costs.
 //!
 //! `cargo bench -p portcullis-core --bench policies`
+//!
+//! Two kinds of sets: `handful`, in which policies come with tools, teams and people, so that few
+//! concern one call however many there are; and `crowded`, in which hundreds are about the same
+//! role, so that more policies are more candidates. How many candidates a call has is printed.
 
 use std::{
-    fmt::Write as _,
-    hint::black_box,
-    io::Write as _,
-    sync::Arc,
-    time::{Duration, Instant},
+    cell::Cell, fmt::Write as _, hint::black_box, io::Write as _, sync::Arc, time::Duration,
 };
 
+use criterion::{BenchmarkId, Criterion};
 use portcullis_core::{
     clock::Timestamp,
     id::PrincipalKind,
     policy::{
-        Catalogue, DlpFacts, Identity, Phase, PolicyFile, PolicySet, Principal, Question,
-        engine::PUBLIC,
+        Catalogue, DlpFacts, Explain, Identity, Known, Phase, PolicyFile, PolicySet, Principal,
+        Question, engine::PUBLIC,
     },
     tool::{ProviderSlug, Tool, ToolDefinition},
 };
@@ -26,40 +27,77 @@ const TOOLS: usize = 200;
 const PROVIDERS: usize = 10;
 /// Policies in one file.
 const A_FILE: usize = 500;
+const SIZES: [usize; 4] = [10, 100, 1_000, 10_000];
 
 fn main() {
-    let (tools, catalogue) = tools();
-    say("policies | core, µs p50 | the same, fresh principal | public, µs p50 | candidates");
-    for count in [10, 100, 1_000, 10_000] {
-        let set = load(files(count), &catalogue);
-        let core = decisions(&set, &tools, Cached::Yes);
-        let fresh = decisions(&set, &tools, Cached::No);
-        let set = set.evaluated_by(&PUBLIC);
-        let public = decisions(&set, &tools, Cached::Yes);
-        let candidates = candidates(&set, &tools);
-        say(&format!("{count:>8} | {core:>6.1} | {fresh:>6.1} | {public:>6.1} | {candidates}"));
+    let criterion = Criterion::default()
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_millis(1_500))
+        .sample_size(50);
+    let mut criterion = criterion.configure_from_args();
+    let tools = tools();
+    for mix in [Mix::Handful, Mix::Crowded] {
+        deciding(&mut criterion, mix, &tools);
     }
-    listing(&load(files(10_000), &catalogue));
-    reloading(&catalogue);
+    listing(&mut criterion, &tools.1);
+    reloading(&mut criterion, &tools.1);
+    criterion.final_summary();
 }
 
 fn say(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
-#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
-fn now() -> Instant {
-    Instant::now()
+/// How the policies of a set are spread.
+#[derive(Debug, Clone, Copy)]
+enum Mix {
+    Handful,
+    Crowded,
 }
 
-#[derive(Clone, Copy)]
-enum Cached {
-    Yes,
-    No,
+impl Mix {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Handful => "handful",
+            Self::Crowded => "crowded",
+        }
+    }
+}
+
+type Tools = (Vec<Arc<Tool>>, Catalogue);
+
+fn deciding(criterion: &mut Criterion, mix: Mix, (tools, catalogue): &Tools) {
+    let mut group = criterion.benchmark_group(mix.name());
+    let input = input();
+    for count in SIZES {
+        let set = load(files(mix, count), catalogue);
+        let candidates = candidates(&set, tools);
+        say(&format!("{}: {count} policies, {candidates} candidates (median)", mix.name()));
+        let turn = Cell::new(0);
+        let next = || {
+            turn.set((turn.get() + 1) % tools.len());
+            tools.get(turn.get()).map(|tool| &**tool)
+        };
+        let principal = Principal::new(identity());
+        group.bench_function(BenchmarkId::new("core", count), |bencher| {
+            bencher.iter(|| next().map(|tool| set.decide(&question(&principal, tool, &input))));
+        });
+        group.bench_function(BenchmarkId::new("core, new principal", count), |bencher| {
+            bencher.iter(|| {
+                let principal = Principal::new(identity());
+                next().map(|tool| set.decide(&question(&principal, tool, &input)))
+            });
+        });
+        let set = set.evaluated_by(&PUBLIC);
+        group.bench_function(BenchmarkId::new("public", count), |bencher| {
+            bencher.iter(|| next().map(|tool| set.decide(&question(&principal, tool, &input))));
+        });
+    }
+    group.finish();
 }
 
 /// Tools with an input of 2 KB, ten providers of twenty each.
-fn tools() -> (Vec<Arc<Tool>>, Catalogue) {
+fn tools() -> Tools {
     let mut providers: Vec<(ProviderSlug, Option<Vec<Arc<Tool>>>)> = Vec::new();
     let mut all = Vec::new();
     for provider in 0..PROVIDERS {
@@ -87,7 +125,10 @@ fn tool(provider: &ProviderSlug, number: usize) -> Option<Arc<Tool>> {
         description: None,
         input_schema: json!({ "type": "object", "properties": properties }),
         output_schema: None,
-        annotations: json!({ "readOnlyHint": number.is_multiple_of(2) }),
+        annotations: json!({
+            "readOnlyHint": number.is_multiple_of(2),
+            "openWorldHint": number.is_multiple_of(3),
+        }),
     };
     Tool::new(provider, definition, Timestamp::default()).ok().map(Arc::new)
 }
@@ -103,51 +144,11 @@ fn input() -> Value {
     Value::Object(input)
 }
 
-/// One policy in a thousand is about every tool, one in thirty about a provider; the others name one
-/// tool, most of them a role, a group or a person as well.
-fn policy(number: usize) -> String {
-    let tool = format!("p{}:tool_{}", number % PROVIDERS, (number / PROVIDERS) % 20);
-    let one = format!("action == Mcp::Action::\"{tool}\"");
-    let provider = format!("action in Mcp::Action::\"p{}:*\"", number % PROVIDERS);
-    // The policies about one tool are of every kind.
-    let kind = (number + number / TOOLS) % 100;
-    let (effect, principal, action, condition) = match kind {
-        _ if number.is_multiple_of(1_000) => (
-            "forbid",
-            "principal".to_owned(),
-            "action in Mcp::Action::\"hint:open_world\"".to_owned(),
-            "context.dlp.findings.containsAny([\"private_key\", \"aws_access_key\"])",
-        ),
-        0..=4 => (
-            "permit",
-            format!("principal in Mcp::Group::\"team-{number}\""),
-            provider,
-            "context.request.hour_utc >= 6",
-        ),
-        5..=30 => (
-            "permit",
-            "principal in Mcp::Role::\"member\"".to_owned(),
-            one,
-            "context.input has amount && context.input.amount <= 500",
-        ),
-        31..=60 => (
-            "forbid",
-            "principal is Mcp::Service".to_owned(),
-            one,
-            "context.input has urgent && context.input.urgent",
-        ),
-        61..=80 => (
-            "permit",
-            format!("principal == Mcp::User::\"usr-{number}\""),
-            one,
-            "context.input has country && context.input.country == \"de\"",
-        ),
-        _ => (
-            "forbid",
-            format!("principal in Mcp::Group::\"team-{}\"", number % 500),
-            one,
-            "context.input has country && context.input.country like \"x*\"",
-        ),
+fn policy(mix: Mix, number: usize) -> String {
+    let (effect, principal, action, condition) = match mix {
+        Mix::Handful if number < 4 => guardrail(number),
+        Mix::Handful => of_teams(number),
+        Mix::Crowded => of_roles(number),
     };
     format!(
         "@id(\"p{number:05}\") @reason(\"Rule {number}\")\n{effect} ({principal}, {action}, \
@@ -155,12 +156,135 @@ fn policy(number: usize) -> String {
     )
 }
 
-fn files(count: usize) -> Vec<PolicyFile> {
+type Parts = (&'static str, String, String, String);
+
+/// What a company lays down for everybody, also when it has ten policies.
+fn guardrail(number: usize) -> Parts {
+    let (effect, principal, action, condition) = match number {
+        0 => (
+            "forbid",
+            "principal",
+            "action in Mcp::Action::\"*:*\"",
+            "context.dlp.findings.containsAny([\"private_key\", \"aws_access_key\"])",
+        ),
+        1 => (
+            "permit",
+            "principal in Mcp::Role::\"member\"",
+            "action in Mcp::Action::\"hint:read_only\"",
+            "context.request.bytes < 1000000",
+        ),
+        2 => (
+            "forbid",
+            "principal is Mcp::User",
+            "action in Mcp::Action::\"hint:open_world\"",
+            "context.request.hour_utc < 4",
+        ),
+        _ => (
+            "forbid",
+            "principal is Mcp::Service",
+            "action in Mcp::Action::\"*:*\"",
+            "context.request.weekday > 6",
+        ),
+    };
+    (effect, principal.to_owned(), action.to_owned(), condition.to_owned())
+}
+
+/// Which tool a policy is about.
+fn one_tool(number: usize) -> String {
+    let tool = format!("p{}:tool_{}", number % PROVIDERS, (number / PROVIDERS) % 20);
+    format!("action == Mcp::Action::\"{tool}\"")
+}
+
+/// What grows with a company: tools, teams and people. A twentieth is about a whole provider; each
+/// tool has two for a role, the others name a team or a person.
+fn of_teams(number: usize) -> Parts {
+    let (one, kind) = (one_tool(number), (number / TOOLS) % 50);
+    match kind {
+        0 => (
+            "permit",
+            "principal in Mcp::Role::\"member\"".to_owned(),
+            one,
+            format!("context.input has amount && context.input.amount <= {}", 500 + number),
+        ),
+        1 => (
+            "forbid",
+            "principal is Mcp::Service".to_owned(),
+            one,
+            format!("context.input has urgent && context.input.amount > {number}"),
+        ),
+        2 | 3 => (
+            "permit",
+            format!("principal in Mcp::Group::\"team-{}\"", number % 500),
+            format!("action in Mcp::Action::\"p{}:*\"", number % PROVIDERS),
+            format!("context.request.hour_utc >= {}", number % 12),
+        ),
+        4..=25 => (
+            "permit",
+            format!("principal == Mcp::User::\"usr-{number}\""),
+            one,
+            format!("context.input has country && context.input.country == \"de{number}\""),
+        ),
+        _ => (
+            "forbid",
+            format!("principal in Mcp::Group::\"team-{}\"", number % 500),
+            one,
+            format!("context.input has country && context.input.country like \"x{number}*\""),
+        ),
+    }
+}
+
+/// One policy in a thousand is about every tool, one in thirty about a provider; the others name one
+/// tool, many of them the role that everybody has.
+fn of_roles(number: usize) -> Parts {
+    let one = one_tool(number);
+    // The policies about one tool are of every kind.
+    let kind = (number + number / TOOLS) % 100;
+    match kind {
+        _ if number.is_multiple_of(1_000) => (
+            "forbid",
+            "principal".to_owned(),
+            "action in Mcp::Action::\"hint:open_world\"".to_owned(),
+            "context.dlp.findings.containsAny([\"private_key\", \"aws_access_key\"])".to_owned(),
+        ),
+        0..=4 => (
+            "permit",
+            format!("principal in Mcp::Group::\"team-{number}\""),
+            format!("action in Mcp::Action::\"p{}:*\"", number % PROVIDERS),
+            "context.request.hour_utc >= 6".to_owned(),
+        ),
+        5..=30 => (
+            "permit",
+            "principal in Mcp::Role::\"member\"".to_owned(),
+            one,
+            format!("context.input has amount && context.input.amount <= {}", 500 + number),
+        ),
+        31..=60 => (
+            "forbid",
+            "principal is Mcp::Service".to_owned(),
+            one,
+            format!("context.input has urgent && context.input.amount > {number}"),
+        ),
+        61..=80 => (
+            "permit",
+            format!("principal == Mcp::User::\"usr-{number}\""),
+            one,
+            format!("context.input has country && context.input.country == \"de{number}\""),
+        ),
+        _ => (
+            "forbid",
+            format!("principal in Mcp::Group::\"team-{}\"", number % 500),
+            one,
+            format!("context.input has country && context.input.country like \"x{number}*\""),
+        ),
+    }
+}
+
+fn files(mix: Mix, count: usize) -> Vec<PolicyFile> {
     let numbers: Vec<usize> = (0..count).collect();
     let file = |(at, numbers): (usize, &[usize])| {
         let mut text = String::new();
         for number in numbers {
-            let _ = write!(text, "{}", policy(*number));
+            let _ = write!(text, "{}", policy(mix, *number));
         }
         PolicyFile { path: format!("{at}.cedar"), text }
     };
@@ -204,33 +328,8 @@ fn question<'a>(principal: &'a Principal, tool: &'a Tool, input: &'a Value) -> Q
     }
 }
 
-/// Median of single decisions over all tools, in microseconds.
-fn decisions(set: &PolicySet, tools: &[Arc<Tool>], cached: Cached) -> f64 {
-    let (principal, input) = (Principal::new(identity()), input());
-    let mut times: Vec<Duration> = Vec::new();
-    for round in 0..25 {
-        for tool in tools {
-            let begun = now();
-            match cached {
-                Cached::Yes => {
-                    black_box(set.decide(&question(&principal, tool, &input)));
-                }
-                Cached::No => {
-                    let principal = Principal::new(identity());
-                    black_box(set.decide(&question(&principal, tool, &input)));
-                }
-            }
-            if round > 0 {
-                times.push(begun.elapsed());
-            }
-        }
-    }
-    median(&mut times).as_secs_f64() * 1e6
-}
-
+/// How many policies the median call is judged by.
 fn candidates(set: &PolicySet, tools: &[Arc<Tool>]) -> usize {
-    use portcullis_core::policy::{Explain, Known};
-
     let (principal, input) = (Principal::new(identity()), input());
     let count = |tool: &Arc<Tool>| {
         let question = question(&principal, tool, &input);
@@ -241,38 +340,35 @@ fn candidates(set: &PolicySet, tools: &[Arc<Tool>]) -> usize {
     counts.get(counts.len() / 2).copied().unwrap_or(0)
 }
 
-fn median(times: &mut [Duration]) -> Duration {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
-}
-
-fn listing(set: &PolicySet) {
+fn listing(criterion: &mut Criterion, catalogue: &Catalogue) {
+    let set = load(files(Mix::Crowded, 10_000), catalogue);
     let principal = Principal::new(identity());
-    let mut times: Vec<Duration> = Vec::new();
-    for _ in 0..2_000 {
-        let begun = now();
-        let accesses = set.accesses(&principal);
-        black_box(accesses.iter().filter(|(_, access)| access.as_str() == "allow").count());
-        times.push(begun.elapsed());
-    }
-    let micros = median(&mut times).as_secs_f64() * 1e6;
-    say(&format!("access of {TOOLS} tools, 10,000 policies: {micros:.2} µs"));
+    criterion.bench_function("access to 200 tools, 10000 policies", |bencher| {
+        bencher.iter(|| {
+            let accesses = set.accesses(&principal);
+            accesses.iter().filter(|(_, access)| access.as_str() == "allow").count()
+        });
+    });
 }
 
-fn reloading(catalogue: &Catalogue) {
-    let begun = now();
-    let set = load(files(10_000), catalogue);
-    say(&format!("10,000 policies from nothing: {:.2} s", begun.elapsed().as_secs_f64()));
-    let mut changed = files(10_000);
-    if let Some(file) = changed.first_mut() {
-        file.text = file.text.replacen("<= 500", "<= 400", 1);
-    }
-    let begun = now();
-    let reloaded = set.reload(changed, catalogue, &[], Timestamp::default());
-    let took = begun.elapsed().as_secs_f64();
-    let same = reloaded.is_ok_and(|reloaded| reloaded.version() == set.version());
-    say(&format!(
-        "one line among 10,000 changed: {took:.2} s{}",
-        if same { " (no change)" } else { "" }
-    ));
+fn reloading(criterion: &mut Criterion, catalogue: &Catalogue) {
+    let mut group = criterion.benchmark_group("loading 10000 policies");
+    group.sample_size(10).warm_up_time(Duration::from_millis(100));
+    let written = files(Mix::Handful, 10_000);
+    group.bench_function("from nothing", |bencher| {
+        bencher.iter(|| load(written.clone(), catalogue));
+    });
+    let set = load(written.clone(), catalogue);
+    let turn = Cell::new(0);
+    group.bench_function("one line changed", |bencher| {
+        bencher.iter(|| {
+            turn.set(turn.get() + 1);
+            let mut changed = written.clone();
+            if let Some(file) = changed.first_mut() {
+                file.text = file.text.replacen("<= 504", &format!("<= {}", turn.get()), 1);
+            }
+            black_box(set.reload(changed, catalogue, &[], Timestamp::default()).is_ok())
+        });
+    });
+    group.finish();
 }

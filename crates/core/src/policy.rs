@@ -59,7 +59,7 @@ use self::{
     source::{Parser, Placed, SourceFile},
 };
 pub use self::{
-    access::{Access, Accesses},
+    access::{Access, Accesses, Somebody, SomebodyError},
     annotations::{Detectors, Severity, Status},
     catalogue::Catalogue,
     decision::{Cause, Decision, Errored, Named, Notice, Obligation, Shadow, Verdict, Would},
@@ -176,6 +176,9 @@ pub struct Summary {
     pub disabled: usize,
     /// Policies that no longer fit a tool they may apply to.
     pub invalid: usize,
+    /// Policies that name neither principals nor actions: they are candidates for every call that
+    /// their resource fits.
+    pub unindexed: usize,
 }
 
 impl PolicySet {
@@ -305,6 +308,7 @@ impl PolicySet {
             shadow: count(&|record| record.status == Status::Shadow),
             disabled: count(&|record| record.status == Status::Disabled),
             invalid: count(&|record| !record.validation.valid),
+            unindexed: self.policies.iter().filter(|placed| placed.policy.is_unindexed()).count(),
         }
     }
 

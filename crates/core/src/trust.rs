@@ -16,6 +16,7 @@ mod expectation;
 mod explain;
 mod jwk;
 mod jwt;
+mod login;
 mod rejection;
 mod roles;
 mod rules;
@@ -29,6 +30,7 @@ pub use self::{
     explain::{Fault, RuleReport},
     jwk::{KeySet, KeySetError, MAX_KEYS},
     jwt::{Algorithm, Jwt, MAX_JWT_BYTES, Verified, is_jwt_shaped},
+    login::{Login, LoginClaims},
     rejection::Rejection,
     roles::{RoleMap, RoleMapError},
     rules::{MaxTtl, TrustRule, TrustRules, TrustRulesError, TtlError, Who},

@@ -12,7 +12,8 @@ use std::{
 use aws_lc_rs::{hmac, rand};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_app::{
-    App, Fallback, LastGood, Parts, PolicyFolder, PolicySource, Shell, Trust, Unread, Workbench,
+    App, Fallback, LastGood, Overrides, Parts, PolicyFolder, PolicySource, Shell, Trust, Unread,
+    Workbench,
 };
 use portcullis_core::{
     clock::{Clock, Timestamp},
@@ -34,6 +35,11 @@ use crate::{
 /// The clock of the machine.
 #[derive(Debug)]
 struct SystemClock;
+
+/// The present moment, for commands that end at once.
+pub(crate) fn now() -> Timestamp {
+    SystemClock.now()
+}
 
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "the one real clock")]
@@ -275,6 +281,7 @@ impl Node {
             policies: PolicySource {
                 folder: PolicyFolder::new(config.policy_folder()),
                 last_good: LastGood::new(config.last_good_file()),
+                overrides: Overrides::new(config.overrides_file()),
                 fallback,
             },
             dlp,

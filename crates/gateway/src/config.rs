@@ -186,6 +186,11 @@ impl Config {
     pub(crate) fn last_good_file(&self) -> PathBuf {
         self.data_dir.join("policies.last-good.json")
     }
+
+    /// Where it is written which policies are switched off for a while.
+    pub(crate) fn overrides_file(&self) -> PathBuf {
+        self.data_dir.join("policies.overrides.json")
+    }
 }
 
 /// Variables of the process that are no configuration.

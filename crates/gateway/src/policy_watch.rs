@@ -96,7 +96,7 @@ async fn reload_on(
             },
             _ = hangup.recv() => Reloading::Ordered,
             _ = looks.tick() => {
-                if !watched.moved() {
+                if !watched.moved() && !app.overrides_changed() {
                     continue;
                 }
                 Reloading::Noticed

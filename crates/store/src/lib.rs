@@ -14,6 +14,7 @@ mod db;
 mod error;
 mod idempotency;
 mod identities;
+mod logins;
 mod orgs;
 mod policies;
 mod principals;
@@ -41,8 +42,9 @@ pub use crate::{
     error::StoreError,
     idempotency::{KeyEnd, KnownKey, NewKey},
     identities::Identity,
+    logins::LoginRecord,
     orgs::Org,
-    policies::{KeptPolicySet, NewPolicySet, PolicyVersion},
+    policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
     principals::Principal,
     providers::{NewProvider, ProviderOwner, ProviderRecord, ProviderStatus, ProviderUpdate},
     settings::{DatabaseSettings, DatabaseUrl, DatabaseUrlError, Sync},

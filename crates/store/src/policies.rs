@@ -41,11 +41,25 @@ pub struct KeptPolicySet {
     pub files: String,
 }
 
+/// The set that last came into force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastPolicySet {
+    /// Its `sha256:…`.
+    pub version: String,
+    /// Name and version of each policy.
+    pub members: Vec<(String, String)>,
+}
+
 row!(SetRow { members: String, files: String });
+row!(LastRow { version: String, members: String });
+
+fn members_of(text: &str) -> Result<Vec<(String, String)>, StoreError> {
+    serde_json::from_str(text).map_err(|_| StoreError::Corrupt("policy_sets.members"))
+}
 
 impl Store {
-    /// Remembers a set and those of its policies that are new. What is known already stays as it
-    /// is, so this may run again.
+    /// Remembers that a set is in force from `now` on, and those of its policies that are new. What
+    /// is known of a policy stays as it is, so this may run again.
     pub async fn keep_policy_set(
         &self,
         set: &NewPolicySet<'_>,
@@ -68,7 +82,8 @@ impl Store {
             }
             sqlx::query(
                 "INSERT INTO policy_sets (version, members, files, kept_at) \
-                 VALUES ($1, $2, $3, $4) ON CONFLICT (version) DO NOTHING",
+                 VALUES ($1, $2, $3, $4) \
+                 ON CONFLICT (version) DO UPDATE SET kept_at = EXCLUDED.kept_at",
             )
             .bind(set.version)
             .bind(&members)
@@ -78,6 +93,19 @@ impl Store {
             .await?;
         });
         Ok(())
+    }
+
+    /// The set that last came into force, and name and version of each of its policies.
+    pub async fn last_policy_set(&self) -> Result<Option<LastPolicySet>, StoreError> {
+        let row: Option<LastRow> = read!(self, |conn| {
+            sqlx::query_as(
+                "SELECT version, members FROM policy_sets ORDER BY kept_at DESC, version LIMIT 1",
+            )
+            .fetch_optional(&mut *conn)
+            .await?
+        });
+        let Some(LastRow { version, members }) = row else { return Ok(None) };
+        Ok(Some(LastPolicySet { version, members: members_of(&members)? }))
     }
 
     /// The record of a policy in this version.
@@ -107,8 +135,7 @@ impl Store {
                 .await?
         });
         let Some(SetRow { members, files }) = row else { return Ok(None) };
-        let members: Vec<(String, String)> = serde_json::from_str(&members)
-            .map_err(|_| StoreError::Corrupt("policy_sets.members"))?;
+        let members = members_of(&members)?;
         let mut records = Vec::with_capacity(members.len());
         for (id, version) in &members {
             let record = self.find_policy_version(id, version).await?;

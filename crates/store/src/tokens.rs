@@ -20,6 +20,7 @@ use crate::{
     Store,
     db::{change, parse, parse_some, read, row},
     error::StoreError,
+    logins::LoginRecord,
     orgs::{Org, plan_of},
     principals::{Principal, role_of},
 };
@@ -70,6 +71,8 @@ pub struct KnownToken {
     pub token: TokenRecord,
     /// Whose it is.
     pub principal: Principal,
+    /// What was said of it at the login that the token comes from, if it comes from one.
+    pub login: Option<LoginRecord>,
     /// Who acts through it, if it was delegated.
     pub via: Option<ViaState>,
     /// The tenant.
@@ -161,6 +164,8 @@ row!(OwnerRow {
     via_role: Option<String>,
     via_scopes: Option<String>,
     via_disabled_at: Option<i64>,
+    said: Option<String>,
+    said_at: Option<i64>,
 });
 
 impl OwnerRow {
@@ -187,7 +192,8 @@ impl OwnerRow {
             }),
             (None, _) | (_, None) => None,
         };
-        Ok(KnownToken { token, principal, via, org })
+        let login = LoginRecord::read(self.said, self.said_at)?;
+        Ok(KnownToken { token, principal, login, via, org })
     }
 }
 
@@ -289,11 +295,13 @@ SELECT t.*,
     o.name AS org_name, o.plan AS org_plan, o.plan_requests AS org_plan_requests,
     o.plan_invocations AS org_plan_invocations, o.created_at AS org_created_at,
     o.disabled_at AS org_disabled_at,
-    v.role AS via_role, v.scopes AS via_scopes, v.disabled_at AS via_disabled_at
+    v.role AS via_role, v.scopes AS via_scopes, v.disabled_at AS via_disabled_at,
+    l.said, l.said_at
 FROM tokens t
 JOIN principals p ON p.org_id = t.org_id AND p.id = t.principal_id
 JOIN orgs o ON o.id = t.org_id
 LEFT JOIN principals v ON v.org_id = t.org_id AND v.id = t.via
+LEFT JOIN logins l ON l.org_id = t.org_id AND l.grant_id = t.grant_id
 WHERE t.hash = $1";
 
 const LIST: &str = "SELECT * FROM tokens WHERE org_id = $1 AND id > $2 ORDER BY id LIMIT $3";

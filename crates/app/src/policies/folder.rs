@@ -13,6 +13,23 @@ const MAX_FILE: u64 = 1 << 20;
 const MAX_FILES: usize = 10_000;
 const MAX_DEPTH: usize = 16;
 
+/// The folder within the folder that holds cases, and what these files end with.
+const TESTS: &str = "tests";
+const CASES: [&str; 3] = ["yaml", "yml", "json"];
+
+/// What a policy folder holds.
+#[derive(Debug, Clone, Default)]
+pub struct FolderFiles {
+    /// Policies and facts.
+    pub policies: Vec<PolicyFile>,
+    /// Cases: calls with what is expected of them.
+    pub cases: Vec<PolicyFile>,
+}
+
+fn is_policy(path: &str) -> bool {
+    path == FACTS_FILE || Path::new(path).extension().is_some_and(|it| it == "cedar")
+}
+
 /// The folder of `*.cedar` files.
 #[derive(Debug, Clone)]
 pub struct PolicyFolder(PathBuf);
@@ -30,19 +47,22 @@ impl PolicyFolder {
         &self.0
     }
 
-    /// Reads every `*.cedar` file below the folder and the file of facts in it, in the order of
-    /// their paths.
-    pub fn read(&self) -> io::Result<Vec<PolicyFile>> {
+    /// Reads every `*.cedar` file below the folder, the file of facts and the cases in it, in the
+    /// order of their paths.
+    pub fn read(&self) -> io::Result<FolderFiles> {
         let mut files = Vec::new();
         self.collect(&self.0, MAX_DEPTH, &mut files)?;
         files.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(files)
+        let (policies, cases) = files.into_iter().partition(|file| is_policy(&file.path));
+        Ok(FolderFiles { policies, cases })
     }
 
-    /// Policies, wherever they are, and the one file of facts.
+    /// Policies, wherever they are, the one file of facts, and the cases in `tests`.
     fn is_read(&self, path: &Path) -> bool {
-        path.extension().is_some_and(|extension| extension == "cedar")
+        let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
+        extension == "cedar"
             || path == self.0.join(FACTS_FILE)
+            || CASES.contains(&extension) && path.parent() == Some(&*self.0.join(TESTS))
     }
 
     fn collect(&self, folder: &Path, depth: usize, files: &mut Vec<PolicyFile>) -> io::Result<()> {

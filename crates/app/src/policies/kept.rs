@@ -10,22 +10,46 @@ use portcullis_core::{
 use portcullis_store::{NewPolicySet, PolicyVersion};
 use serde_json::{Value, json};
 
+use super::SetChange;
 use crate::{App, Ctx, store_failed};
 
 impl App {
     /// Keeps the set in the store. Runs beside: until it is done, the set is in the folder.
-    pub(crate) fn keep_set(self: &Arc<Self>, set: &Arc<PolicySet>, files: &[PolicyFile]) {
+    pub(crate) fn keep_set(self: &Arc<Self>, set: &Arc<PolicySet>) {
         let (app, set) = (Arc::clone(self), Arc::clone(set));
-        let facts = files.iter().find(|file| file.path == FACTS_FILE);
-        let files = json!({ FACTS_FILE: facts.map(|file| &file.text) }).to_string();
+        let files = self.policies.others.load_full();
+        self.tasks.spawn(async move { app.keep(&set, &files).await });
+    }
+
+    async fn keep(&self, set: &PolicySet, others: &str) {
+        let policies: Vec<PolicyVersion> = set.records().iter().filter_map(version_of).collect();
+        let members = policies.iter().map(|kept| (kept.id.as_str(), kept.version.as_str()));
+        let (members, files) = (members.collect(), others.to_owned());
+        let kept = NewPolicySet { version: set.version(), members, files };
+        if let Err(error) = self.store.keep_policy_set(&kept, &policies, self.clock.now()).await {
+            store_failed(&error);
+        }
+    }
+
+    /// Tells the log if the node begins with another set than the one that was last in force, and
+    /// keeps what it begins with.
+    pub(crate) fn begin_with_policies(self: &Arc<Self>) {
+        let (app, set) = (Arc::clone(self), self.policies.current());
+        let opened = self.policies.take_opened();
+        if let Some(files) = &opened {
+            self.keep_last_good(files);
+        }
         self.tasks.spawn(async move {
-            let policies: Vec<PolicyVersion> =
-                set.records().iter().filter_map(version_of).collect();
-            let members = policies.iter().map(|kept| (kept.id.as_str(), kept.version.as_str()));
-            let members = members.collect();
-            let kept = NewPolicySet { version: set.version(), members, files };
-            if let Err(error) = app.store.keep_policy_set(&kept, &policies, app.clock.now()).await {
-                store_failed(&error);
+            match app.store.last_policy_set().await {
+                Ok(Some(last)) if last.version != set.version() => {
+                    let change = SetChange::since(&last.members, &set);
+                    app.policy_set_changed(&set, &last.version, &change);
+                }
+                Ok(_) => {}
+                Err(error) => drop(store_failed(&error)),
+            }
+            if let Some(files) = opened {
+                app.keep(&set, &others(&files)).await;
             }
         });
     }
@@ -63,6 +87,12 @@ impl App {
             facts.map(|text| PolicyFile { path: FACTS_FILE.to_owned(), text: text.to_owned() });
         Ok(set.records.iter().map(file).chain(facts.map(Some)).collect())
     }
+}
+
+/// What a set is made of besides its policies.
+pub(super) fn others(files: &[PolicyFile]) -> String {
+    let facts = files.iter().find(|file| file.path == FACTS_FILE);
+    json!({ FACTS_FILE: facts.map(|file| &file.text) }).to_string()
 }
 
 fn version_of(record: &portcullis_core::policy::PolicyRecord) -> Option<PolicyVersion> {

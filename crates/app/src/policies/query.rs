@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use portcullis_core::{
-    policy::{Effect, PolicyRecord, PolicySet},
+    policy::{Effect, PolicyRecord, PolicySet, Somebody},
     principal::Scope,
     refusal::Refusal,
     tool::Tool,
@@ -22,7 +22,7 @@ pub struct PolicyQuery {
     /// Only those that can apply to this tool.
     pub tool: Option<String>,
     /// Only those that can apply to this principal.
-    pub principal: Option<String>,
+    pub principal: Option<Somebody>,
     /// Only with this tag.
     pub tag: Option<String>,
     /// Only whose id, title or description contains this, whatever the case.
@@ -52,7 +52,7 @@ fn wants(set: &PolicySet, query: &PolicyQuery, record: &PolicyRecord, tool: Opti
         && query.tag.as_deref().is_none_or(|tag| record.tags.iter().any(|own| own == tag))
         && query.text.as_deref().is_none_or(|text| mentions(record, text))
         && tool.is_none_or(|tool| set.applies_to_tool(&record.id, tool))
-        && query.principal.as_deref().is_none_or(|who| set.applies_to_principal(&record.id, who))
+        && query.principal.as_ref().is_none_or(|who| set.concerns(&record.id, who))
 }
 
 impl App {

@@ -1,13 +1,16 @@
 //! Loading the folder anew: all of it or nothing, and never less by accident.
 
-use std::sync::{Arc, PoisonError};
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError},
+};
 
 use portcullis_core::{
     clock::Timestamp,
     policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
 };
 
-use super::{PolicyFolder, Reload};
+use super::{FolderFiles, PolicyFolder, Reload, kept::others};
 use crate::{App, Dlp, counting};
 
 /// Who asks for a reload.
@@ -49,6 +52,25 @@ impl SetChange {
         change.removed = gone.map(|record| Arc::clone(&record.id)).collect();
         change
     }
+
+    /// What has to be done to a set of these policies and versions to get `after`.
+    pub(crate) fn since(before: &[(String, String)], after: &PolicySet) -> Self {
+        let known: HashMap<&str, &str> =
+            before.iter().map(|(id, version)| (id.as_str(), version.as_str())).collect();
+        let mut change = Self::default();
+        for record in after.records().iter().filter(|record| !record.builtin) {
+            match known.get(&*record.id) {
+                None => change.added.push(Arc::clone(&record.id)),
+                Some(version) if Some(*version) != record.version.as_deref() => {
+                    change.changed.push(Arc::clone(&record.id));
+                }
+                Some(_) => {}
+            }
+        }
+        let gone = before.iter().filter(|(id, _)| after.find(id).is_none());
+        change.removed = gone.map(|(id, _)| id.as_str().into()).collect();
+        change
+    }
 }
 
 /// What policies are checked against.
@@ -67,13 +89,13 @@ pub(crate) fn load(
     folder: &PolicyFolder,
     was: Option<&PolicySet>,
     ground: Ground<'_>,
-) -> Result<(PolicySet, Vec<PolicyFile>), Vec<PolicyError>> {
+) -> Result<(PolicySet, FolderFiles), Vec<PolicyError>> {
     let files = folder
         .read()
         .map_err(|error| vec![PolicyError::unreadable(&folder.path().to_string_lossy(), &error)])?;
     let set = match was {
-        Some(was) => reloaded(was, files.clone(), ground)?,
-        None => load_files(files.clone(), ground)?,
+        Some(was) => reloaded(was, files.policies.clone(), ground)?,
+        None => load_files(files.policies.clone(), ground)?,
     };
     Ok((set, files))
 }
@@ -122,7 +144,7 @@ impl App {
     pub(crate) fn policies_fit(&self, dlp: &Dlp) -> Result<(), Vec<PolicyError>> {
         let (catalogue, detectors) = (self.catalogue(), dlp.engine().names());
         let ground = Ground { catalogue: &catalogue, detectors: &detectors, now: self.now() };
-        load(&self.policies.folder, Some(&self.policies.current()), ground).map(|_| ())
+        load(&self.policies.folder, Some(&self.policies.written.load_full()), ground).map(|_| ())
     }
 
     /// Loads the folder anew, off the threads that serve requests. On any error the set in force
@@ -147,43 +169,55 @@ impl App {
         let dlp = self.dlp();
         let (catalogue, detectors) = (self.catalogue(), dlp.engine().names());
         let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };
-        let loaded = load(&policies.folder, Some(&policies.current()), ground);
-        let taken = loaded.and_then(|(set, files)| {
-            let current = policies.current.load_full();
+        let written = policies.written.load_full();
+        let loaded = load(&policies.folder, Some(&written), ground);
+        let loaded = loaded.and_then(|(set, files)| {
             match reloading {
                 Reloading::Noticed => {
-                    guard(&current, &set, &policies.folder).map_err(|error| vec![error])?;
+                    guard(&written, &set, &policies.folder).map_err(|error| vec![error])?;
                 }
                 Reloading::Ordered => {}
             }
-            self.take_set(&current, set, &files, now);
-            Ok(())
+            let set = Arc::new(set);
+            // As it is written: what is switched off for an hour is no reason to refuse a set.
+            let report = self.rehearse(&set, &files.cases, &catalogue);
+            if report.failed > 0 {
+                return Err(report.failures);
+            }
+            policies.cases.store(Arc::new(files.cases));
+            policies.rehearsed.store(Arc::new(report));
+            policies.others.store(Arc::new(others(&files.policies)));
+            policies.written.store(set);
+            Ok(files.policies)
         });
-        if let Err(errors) = &taken {
-            self.reload_failed(errors, now);
+        // A policy is switched off also while the folder is broken.
+        let switched = policies.switched(now).map(|set| self.take_set(&set));
+        match (loaded, switched) {
+            (Ok(files), Ok(())) => {
+                policies.last_reload.store(Arc::new(Reload { at: now, errors: Vec::new() }));
+                self.keep_last_good(&files);
+                Ok(())
+            }
+            (Err(errors), Ok(())) | (Ok(_), Err(errors)) => Err(self.reload_failed(errors, now)),
+            (Err(mut errors), Err(more)) => {
+                errors.extend(more);
+                Err(self.reload_failed(errors, now))
+            }
         }
-        taken
     }
 
-    fn take_set(
-        self: &Arc<Self>,
-        current: &PolicySet,
-        set: PolicySet,
-        files: &[PolicyFile],
-        now: Timestamp,
-    ) {
-        let set = Arc::new(set);
+    /// Puts the set in force, if it is another one or bound to other tools.
+    fn take_set(self: &Arc<Self>, set: &Arc<PolicySet>) {
         let policies = &self.policies;
-        policies.tallies.fit(&set);
-        policies.last_reload.store(Arc::new(Reload { at: now, errors: Vec::new() }));
-        policies.current.store(Arc::clone(&set));
+        let current = policies.current();
+        policies.tallies.fit(set);
+        policies.put_in_force(Arc::clone(set));
         if set.version() == current.version() {
             return;
         }
         tracing::info!(version = set.version(), "another policy set is in force");
-        self.keep_last_good(files);
-        self.keep_set(&set, files);
-        self.policy_set_changed(&set, current);
+        self.keep_set(set);
+        self.policy_set_changed(set, current.version(), &SetChange::between(&current, set));
     }
 
     /// Keeps the files for a start with a broken folder. That they cannot be kept stops nothing.
@@ -193,17 +227,18 @@ impl App {
         }
     }
 
-    fn reload_failed(&self, errors: &[PolicyError], now: Timestamp) {
-        for error in errors {
+    fn reload_failed(&self, errors: Vec<PolicyError>, now: Timestamp) -> Vec<PolicyError> {
+        for error in &errors {
             tracing::error!(%error, "the policy folder cannot be loaded; the last good set stays");
         }
         counting::reload_failed();
-        let reload = Reload { at: now, errors: errors.to_vec() };
+        let reload = Reload { at: now, errors: errors.clone() };
         let known = self.policies.last_reload.swap(Arc::new(reload));
         // A folder that stays broken is told once, however often its files are touched.
         if known.errors != errors {
-            self.policy_reload_failed(errors);
+            self.policy_reload_failed(&errors);
         }
+        errors
     }
 }
 

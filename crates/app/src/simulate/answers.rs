@@ -1,6 +1,6 @@
 //! Hypothetical calls, answered one by one.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use portcullis_core::{
     clock::Timestamp,
@@ -73,6 +73,7 @@ fn judged<'a>(
 /// A call as it is judged.
 pub(super) fn case(ask: &Ask, principal: Arc<Principal>, tool: Arc<Tool>, now: Timestamp) -> Case {
     let body = json!({ "input": ask.input }).to_string();
+    let mfa = principal.identity().mfa;
     Case {
         principal,
         tool,
@@ -82,7 +83,7 @@ pub(super) fn case(ask: &Ask, principal: Arc<Principal>, tool: Arc<Tool>, now: T
         time: ask.time.unwrap_or(now),
         ip: ask.ip,
         bytes: u64::try_from(body.len()).unwrap_or(u64::MAX),
-        mfa: ask.mfa,
+        mfa: ask.mfa.unwrap_or(mfa),
         dlp: ask.dlp.clone(),
         dlp_output: ask.dlp_output.clone(),
     }
@@ -97,11 +98,14 @@ pub(super) fn identity(who: Who, org: String) -> Identity {
         org,
         roles: roles.unwrap_or_default(),
         scopes: scopes.unwrap_or_default(),
-        groups,
+        groups: groups.unwrap_or_default(),
         claims: claims
+            .unwrap_or_default()
             .into_iter()
             .map(|(name, values)| (name, values.into_iter().collect()))
             .collect(),
+        withheld: BTreeSet::new(),
+        mfa: false,
         agent: agent.map(|(id, kind)| Agent { id, kind }),
     }
 }

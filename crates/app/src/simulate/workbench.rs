@@ -4,34 +4,28 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use portcullis_core::{
     clock::Timestamp,
-    dlp::{Engine, FingerprintKey},
-    policy::{Catalogue, PolicyError, PolicyFile, PolicySet, Principal},
+    dlp::Engine,
+    policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
     refusal::Refusal,
     tool::{ProviderSlug, Tool, ToolDefinition, ToolId},
 };
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::{
-    Baseline, Sets, Simulation, Subject, Who,
-    answers::{answer, case, identity},
-    judge::Court,
-    members::violation,
-    request::refusal,
-    sets::{Origins, drafted},
+    CaseFile, CaseRun, Simulation,
+    rehearsal::{Called, Rehearsal},
 };
 use crate::{
     Declared,
     policies::{Ground, load_files},
 };
 
-/// The org of those who are only imagined.
-const ORG: &str = "org_simulated";
-
 /// Tools to check policies against, and what judges calls of them.
 #[derive(Debug)]
 pub struct Workbench {
     tools: BTreeMap<String, Arc<Tool>>,
+    /// The providers that did not tell their tools.
+    silent: Vec<ProviderSlug>,
     catalogue: Catalogue,
     dlp: Engine,
     now: Timestamp,
@@ -108,7 +102,9 @@ impl Workbench {
     fn of(known: Vec<(ProviderSlug, Option<Vec<Arc<Tool>>>)>, dlp: Engine, now: Timestamp) -> Self {
         let tools = known.iter().filter_map(|(_, tools)| tools.as_ref()).flatten();
         let tools = tools.map(|tool| (tool.id.to_string(), Arc::clone(tool))).collect();
-        Self { tools, catalogue: Catalogue::new(known), dlp, now }
+        let silent = known.iter().filter(|(_, tools)| tools.is_none());
+        let silent = silent.map(|(slug, _)| slug.clone()).collect();
+        Self { tools, silent, catalogue: Catalogue::new(known), dlp, now }
     }
 
     /// The same with the names of the webhooks that policies may name.
@@ -154,39 +150,29 @@ impl Workbench {
         live: &Arc<PolicySet>,
         simulation: &Simulation,
     ) -> Result<Value, Refusal> {
-        let Subject::Asks(asks) = &simulation.subject else {
-            return Err(refusal(vec![violation("/replay", "needs a gateway: ask its API")]));
-        };
-        let baseline = match &simulation.baseline {
-            None => None,
-            Some(Baseline::Live) => Some((Arc::clone(live), "live")),
-            Some(Baseline::Kept(_) | Baseline::Recorded) => {
-                return Err(refusal(vec![violation("/baseline", "needs a gateway: ask its API")]));
-            }
-        };
-        if simulation.draft.kept_base().is_some() {
-            return Err(refusal(vec![violation("/policies/base", "needs a gateway: ask its API")]));
-        }
-        let origins = match simulation.draft.base {
-            super::Base::Empty => Origins::Empty,
-            super::Base::Live | super::Base::Kept(_) => Origins::Live,
-        };
-        let candidate = drafted(&simulation.draft, live, origins, self.ground(&self.dlp.names()))
-            .map_err(refusal)?;
-        let sets = Sets { live: Arc::clone(live), candidate, baseline };
-        let mut cases = Vec::with_capacity(asks.len());
-        for ask in asks {
-            let tool = self.tools.get(&ask.tool).map(Arc::clone);
-            let tool = tool.ok_or_else(|| Refusal::not_found("mcp", &ask.tool))?;
-            let who = ask.who.clone().unwrap_or_else(Who::nobody);
-            let principal = Arc::new(Principal::new(identity(who, ORG.to_owned())));
-            cases.push(case(ask, principal, tool, self.now));
-        }
-        let key = FingerprintKey::new([0; 32]);
-        let court = Court { engine: &self.dlp, key: &key };
-        let deadline = Instant::now() + Duration::from_millis(simulation.options.timeout_ms);
-        Ok(answer(&court, asks, &cases, &sets, &simulation.options, deadline).0)
+        self.rehearsed(|rehearsal| rehearsal.simulate(live, simulation))
     }
+
+    /// Asks `set` the cases of a file.
+    pub fn run(&self, set: &Arc<PolicySet>, cases: &CaseFile) -> Result<Vec<CaseRun>, PolicyError> {
+        self.rehearsed(|rehearsal| cases.run(set, rehearsal))
+    }
+
+    fn rehearsed<T>(&self, work: impl FnOnce(&Rehearsal<'_>) -> T) -> T {
+        let called = |id: &str| match self.tools.get(id) {
+            Some(tool) => Called::Tool(Arc::clone(tool)),
+            None if self.silent.iter().any(|slug| is_of(id, slug)) => Called::NotYet,
+            None => Called::Nothing,
+        };
+        let detectors = self.dlp.names();
+        let ground = self.ground(&detectors);
+        work(&Rehearsal { tools: &called, engine: &self.dlp, ground })
+    }
+}
+
+/// Whether the id of a tool names this provider.
+fn is_of(id: &str, slug: &ProviderSlug) -> bool {
+    id.split_once(':').is_some_and(|(provider, _)| provider == slug.as_str())
 }
 
 fn tool_of(item: &Value, now: Timestamp) -> Result<(ProviderSlug, Tool), String> {

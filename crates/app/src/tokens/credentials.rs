@@ -68,7 +68,7 @@ pub(super) enum Known {
 /// How a party proved who it is.
 #[derive(Debug)]
 pub(super) enum Proof {
-    Jwt(TrustedSubject),
+    Jwt(Box<TrustedSubject>),
     Token(Arc<Session>),
 }
 
@@ -93,7 +93,7 @@ impl Party {
             who,
             scopes: role.scopes().intersection(trusted.scopes()),
             life: AccessLife::of_login(kind, Some(trusted.max_ttl_seconds())),
-            proof: Proof::Jwt(trusted),
+            proof: Proof::Jwt(Box::new(trusted)),
         })
     }
 

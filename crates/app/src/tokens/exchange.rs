@@ -11,9 +11,9 @@ use portcullis_core::{
     principal::{AuthMethod, Scope, ScopeSet},
     refusal::Refusal,
     token::{CidrList, Token, TokenKind},
-    trust::{CredentialCheck, SingleUse, TrustedSubject},
+    trust::{CredentialCheck, SingleUse},
 };
-use portcullis_store::{Assertion, Issue, Issued, NewRefresh, NewToken, TokenRecord};
+use portcullis_store::{Assertion, Issue, Issued, LoginRecord, NewRefresh, NewToken, TokenRecord};
 
 use super::{
     credentials::{Credentials, Party, Proof},
@@ -103,7 +103,10 @@ impl App {
         };
         let refresh = self.first_refresh(credentials, &record);
         let actor = Actor { id: Some(record.principal_id), via: record.via, ..subject.actor() };
-        let issued = self.issue(&access, &record, refresh.as_ref(), &agreed.assertions).await;
+        let login = login(subject, now);
+        let assertions = &agreed.assertions;
+        let issued =
+            self.issue(&access, &record, refresh.as_ref(), login.as_ref(), assertions).await;
         issued.inspect_err(|refusal| {
             if refusal.http_status() == 401 {
                 let (kind, org) = (EventType::AuthRejected, subject.org_id);
@@ -129,6 +132,7 @@ impl App {
         access: &Token,
         record: &TokenRecord,
         refresh: Option<&(Token, TokenRecord)>,
+        login: Option<&LoginRecord>,
         assertions: &[Assertion],
     ) -> Result<(), Refusal> {
         let refresh_hash = refresh.map(|(token, _)| token.hash());
@@ -138,7 +142,7 @@ impl App {
             access_seconds: record.expires_at.as_seconds() - record.issued_at.as_seconds(),
         });
         let access = NewToken { record, hash: &access.hash() };
-        let issued = self.store.issue_tokens(Issue { access, refresh, assertions }).await;
+        let issued = self.store.issue_tokens(Issue { access, refresh, login, assertions }).await;
         match issued.map_err(|error| store_failed(&error))? {
             Issued::Done => Ok(()),
             Issued::Replayed => Err(Refusal::InvalidCredential { check: CredentialCheck::Replay }),
@@ -241,16 +245,24 @@ fn wanted(asked: Option<ScopeSet>, allowed: ScopeSet) -> Result<ScopeSet, Refusa
 
 fn method(subject: &Party) -> AuthMethod {
     match &subject.proof {
-        Proof::Jwt(TrustedSubject { rule, .. }) => AuthMethod::Oidc { trust: rule.name.clone() },
+        Proof::Jwt(trusted) => AuthMethod::Oidc { trust: trusted.rule.name.clone() },
         Proof::Token(_) => AuthMethod::Token,
+    }
+}
+
+/// What was said at the subject's login. A token that is exchanged brings along what it had: it
+/// does not become fresher by that.
+fn login(subject: &Party, now: Timestamp) -> Option<LoginRecord> {
+    match &subject.proof {
+        Proof::Jwt(trusted) => Some(LoginRecord { said: trusted.login.clone(), said_at: now }),
+        Proof::Token(session) => session.login.clone(),
     }
 }
 
 /// What has to be remembered of a JWT that may be exchanged once.
 fn assertion(party: &Party) -> Option<Assertion> {
-    let Proof::Jwt(TrustedSubject { single_use: Some(once), .. }) = &party.proof else {
-        return None;
-    };
+    let Proof::Jwt(trusted) = &party.proof else { return None };
+    let once = trusted.single_use.as_ref()?;
     let SingleUse { issuer, jti, until } = once;
     let mut context = digest::Context::new(&digest::SHA256);
     for part in [issuer.as_bytes(), &[0], jti.as_bytes()] {

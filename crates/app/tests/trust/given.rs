@@ -9,8 +9,8 @@ use portcullis_core::{
     principal::{Role, ScopeSet},
     random::Random,
     trust::{
-        CredentialCheck, Expectation, Expectations, MaxTtl, RoleMap, TrustRule, TrustRules,
-        TrustedSubject, Who,
+        CredentialCheck, Expectation, Expectations, LoginClaims, MaxTtl, RoleMap, TrustRule,
+        TrustRules, TrustedSubject, Who,
     },
 };
 use portcullis_testkit::{Oidc, Wanted};
@@ -43,6 +43,7 @@ pub(crate) fn jobs(issuer: &str) -> TrustRule {
         audience: GATEWAY.to_owned(),
         expects: Expectations::new(vec![repository]).unwrap(),
         who: Who::Fixed(SERVICE.parse().unwrap()),
+        login: LoginClaims::new("groups".parse().unwrap()),
         scopes: ScopeSet::ALL,
         max_ttl: MaxTtl::new(900).unwrap(),
         single_use: true,

@@ -131,7 +131,7 @@ impl Scanned<Answer> {
             time: asker.time,
             source_ip: asker.source_ip,
             bytes: call.bytes(),
-            mfa: false,
+            mfa: asker.principal.identity().mfa,
         };
         let decision = set.decide(&question);
         let inputs = inputs(set, engine, &question, &self.pointers());

@@ -83,7 +83,7 @@ impl Scanned<ToolCall> {
             time: asker.time,
             source_ip: asker.source_ip,
             bytes: self.inner.bytes,
-            mfa: false,
+            mfa: asker.principal.identity().mfa,
         };
         let decision = set.decide(&question);
         let inputs = inputs(set, engine, &question, &pointers(&self.findings));

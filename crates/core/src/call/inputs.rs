@@ -5,9 +5,11 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     dlp::{Engine, Findings, FingerprintKey},
-    policy::{DlpFacts, Phase, PolicySet, Projection, Question},
+    policy::{DlpFacts, Identity, Phase, PolicySet, Projection, Question},
 };
 
+/// How the paths of the principal's tags begin.
+const TAGS: &str = "principal.tags";
 /// A member whose value is larger than this many bytes of JSON is left out.
 const MAX_MEMBER: usize = 4096;
 
@@ -22,11 +24,15 @@ pub(super) fn inputs(
     question: &Question<'_>,
     found: &[&str],
 ) -> Map<String, Value> {
-    let Projection { paths, input, facts, output } = set.project(question);
+    let Projection { paths, tags, input, facts, output } = set.project(question);
     let mut kept = Map::new();
     match question.phase {
         Phase::Request => {
-            kept.insert("principal".to_owned(), principal(question));
+            kept.insert("principal".to_owned(), principal(question, &tags));
+            let identity = question.principal.identity();
+            if !identity.claims.is_empty() {
+                kept.insert("claims_paths".to_owned(), json!(known_tags(&tags, identity)));
+            }
             let request = json!({ "bytes": question.bytes, "mfa": question.mfa });
             kept.insert("request".to_owned(), request);
             keep_dlp(&mut kept, "dlp", &question.dlp);
@@ -62,7 +68,8 @@ pub(super) fn pointers(findings: &Findings) -> Vec<&str> {
     findings.iter().map(crate::dlp::Finding::pointer).collect()
 }
 
-fn principal(question: &Question<'_>) -> Value {
+/// Who asks. Of the claims only those that a policy reads, and none in which something was found.
+fn principal(question: &Question<'_>, tags: &[String]) -> Value {
     let identity = question.principal.identity();
     let mut kept = Map::new();
     let mut add = |name: &str, values: &[String]| {
@@ -74,9 +81,32 @@ fn principal(question: &Question<'_>) -> Value {
     add("scopes", &identity.scopes);
     add("groups", &identity.groups);
     if !identity.claims.is_empty() {
-        kept.insert("claims".to_owned(), json!(identity.claims));
+        let read = |name: &str| tags.iter().any(|path| is_within(&path_of(TAGS, name), path));
+        let withheld = |name: &String| identity.withheld.contains(name);
+        let claims = identity.claims.iter();
+        let claims: Map<String, Value> = claims
+            .filter(|(name, _)| read(name) && !withheld(name))
+            .map(|(name, values)| (name.clone(), json!(values)))
+            .collect();
+        kept.insert("claims".to_owned(), Value::Object(claims));
     }
     Value::Object(kept)
+}
+
+/// The tags of which an event tells whether they are there. Where a policy may read any tag, those
+/// that are kept are named one by one.
+fn known_tags(tags: &[String], identity: &Identity) -> Vec<String> {
+    let withheld: Vec<String> = identity.withheld.iter().map(|name| path_of(TAGS, name)).collect();
+    let all = tags.iter().any(|path| path == TAGS);
+    if all && withheld.is_empty() {
+        return vec![TAGS.to_owned()];
+    }
+    let named: Vec<String> = if all {
+        identity.claims.keys().map(|name| path_of(TAGS, name)).collect()
+    } else {
+        tags.to_vec()
+    };
+    named.into_iter().filter(|path| !withheld.contains(path)).collect()
 }
 
 fn keep_dlp(kept: &mut Map<String, Value>, name: &str, facts: &DlpFacts<'_>) {
@@ -187,14 +217,27 @@ mod tests {
     }
 
     fn kept(policies: &str, phase: Phase, value: &Value, found: &[&str]) -> Value {
+        kept_of(policies, member(), phase, value, found)
+    }
+
+    fn member() -> Identity {
+        Identity {
+            roles: vec!["member".to_owned()],
+            ..Identity::new(PrincipalKind::User, "ana".to_owned(), "org".to_owned())
+        }
+    }
+
+    fn kept_of(
+        policies: &str,
+        identity: Identity,
+        phase: Phase,
+        value: &Value,
+        found: &[&str],
+    ) -> Value {
         let tool = bank();
         let catalogue = Catalogue::new([("bank".parse().unwrap(), Some(vec![Arc::clone(&tool)]))]);
         let file = PolicyFile { path: "test.cedar".to_owned(), text: policies.to_owned() };
         let set = PolicySet::load(vec![file], &catalogue, &[], Timestamp::default()).unwrap();
-        let identity = Identity {
-            roles: vec!["member".to_owned()],
-            ..Identity::new(PrincipalKind::User, "ana".to_owned(), "org".to_owned())
-        };
         let nothing = DlpFacts { detectors: &[], count: 0, max_severity: 0, media: 0 };
         let question = Question {
             principal: &Principal::new(identity),
@@ -253,6 +296,30 @@ mod tests {
         let kept = kept(permit, Phase::Request, &json!({"amount": 7}), &[]);
 
         assert_eq!(kept.get("input"), None);
+    }
+
+    #[test]
+    fn of_the_claims_those_are_kept_that_a_policy_reads_and_dlp_has_nothing_against() {
+        let reading = r#"@id("eu") permit (principal, action, resource)
+            when { principal.hasTag("region") && principal.hasTag("mail") };"#;
+        let any = r#"@id("any") permit (principal, action, resource)
+            when { principal.hasTag(resource.name) };"#;
+        let values = |text: &str| std::iter::once(text.to_owned()).collect();
+        let claims = [("region", "eu"), ("mail", "ana@acme.com"), ("dept", "sales")];
+        let who = Identity {
+            claims: claims.map(|(name, value)| (name.to_owned(), values(value))).into(),
+            withheld: values("mail"),
+            ..member()
+        };
+        let kept = |policies| kept_of(policies, who.clone(), Phase::Request, &json!({}), &[]);
+
+        let (some, all) = (kept(reading), kept(any));
+
+        assert_eq!(some["principal"]["claims"], json!({"region": ["eu"]}));
+        assert_eq!(some["claims_paths"], json!(["principal.tags.region"]));
+        assert_eq!(all["principal"]["claims"], json!({"region": ["eu"], "dept": ["sales"]}));
+        assert_eq!(all["claims_paths"], json!(["principal.tags.dept", "principal.tags.region"]));
+        assert!(!some.to_string().contains("ana@") && !all.to_string().contains("ana@"));
     }
 
     #[test]

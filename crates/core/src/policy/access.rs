@@ -1,6 +1,6 @@
 //! What policy would say without looking at any input, and which policies concern whom.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, str::FromStr};
 
 use cedar_policy::{EntityTypeName, EntityUid};
 use serde::Serialize;
@@ -199,22 +199,31 @@ impl PolicySet {
         self.slot(tool).find(id).is_some()
     }
 
-    /// Whether the policy of this name can apply to a principal: `usr_…`, `sa_…`, or an entity
-    /// such as `Mcp::Role::"admin"`. What a principal id is a member of is not looked up, so
-    /// policies about a role or scope can apply to it. No when the text names neither.
+    /// Whether the policy of this name can apply to somebody. Built-ins can apply to everybody.
     #[must_use]
-    pub fn applies_to_principal(&self, id: &str, principal: &str) -> bool {
-        let entity = match principal.parse::<PrincipalId>() {
-            Ok(id) => principal_uid(id),
-            Err(_) => match principal.parse::<EntityUid>() {
-                Ok(entity) => entity,
-                Err(_) => return false,
-            },
-        };
+    pub fn concerns(&self, id: &str, somebody: &Somebody) -> bool {
         match self.policies.find(id) {
-            Some(placed) => concerns(&placed.policy.rule.scope.principal, &entity),
+            Some(placed) => concerns(&placed.policy.rule.scope.principal, &somebody.0),
             None => self.find(id).is_some(),
         }
+    }
+}
+
+/// Somebody whom policies can be about: a principal, or what principals are in. What a principal is
+/// a member of is not looked up, so policies about a role or group can apply to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Somebody(EntityUid);
+
+/// The text names neither a principal nor an entity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("has to be an id such as `usr_…` or an entity such as `Mcp::Role::\"admin\"`")]
+pub struct SomebodyError;
+
+impl FromStr for Somebody {
+    type Err = SomebodyError;
+    fn from_str(text: &str) -> Result<Self, SomebodyError> {
+        let principal = text.parse::<PrincipalId>().map(principal_uid);
+        principal.or_else(|_| text.parse()).map(Self).map_err(|_| SomebodyError)
     }
 }
 

@@ -71,7 +71,7 @@ impl<'a> Frame<'a> {
 
     /// Evaluates the policies of a bench whose scope matches.
     fn hear(&self, bench: &Bench) -> Result<Heard, Unreadable> {
-        if bench.slice.matching(self.keys).is_empty() {
+        if !bench.slice.concerns(self.keys) {
             return Ok(Heard::default());
         }
         let situation = self.situation(bench)?;

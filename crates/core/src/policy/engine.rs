@@ -11,6 +11,7 @@
 //! library, [`PUBLIC`] only what the library promises to keep. They are tested against each other
 //! and against the library's own authorizer.
 
+mod conditions;
 mod evaluator;
 mod keys;
 mod native;
@@ -22,6 +23,7 @@ mod value;
 
 pub(super) use self::native::{Clauses, Insight};
 pub use self::{
+    conditions::Conditions,
     evaluator::{Evaluator, Found, Party, Situation, Unbuildable, World},
     keys::{Key, Keys},
     native::Core,

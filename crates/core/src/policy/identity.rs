@@ -13,7 +13,7 @@ use super::{
     engine::{Key, Keys, Party},
     names::{names, principal_type, uid},
 };
-use crate::{id::PrincipalKind, principal::Caller};
+use crate::{id::PrincipalKind, principal::Caller, trust::Login};
 
 /// Who asks, in plain words. Comes from a caller, or from anybody's imagination when it is only
 /// asked what would happen.
@@ -33,6 +33,10 @@ pub struct Identity {
     pub groups: Vec<String>,
     /// What else is claimed about it: the tags of the principal, always sets.
     pub claims: BTreeMap<String, BTreeSet<String>>,
+    /// The claims that no event may hold, because something is in them that DLP looks for.
+    pub withheld: BTreeSet<String>,
+    /// Whether it proved a second factor.
+    pub mfa: bool,
     /// Who acts on its behalf, if somebody does.
     pub agent: Option<Agent>,
 }
@@ -58,11 +62,13 @@ impl Identity {
             scopes: Vec::new(),
             groups: Vec::new(),
             claims: BTreeMap::new(),
+            withheld: BTreeSet::new(),
+            mfa: false,
             agent: None,
         }
     }
 
-    /// The verified caller. Tokens carry no groups and no other claims yet.
+    /// The verified caller, of whom no login says more.
     #[must_use]
     pub fn of(caller: &Caller) -> Self {
         let (id, org) = (caller.principal_id.to_string(), caller.org_id.to_string());
@@ -75,6 +81,17 @@ impl Identity {
             scopes: caller.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
             agent: caller.via.map(agent),
             ..Self::new(caller.principal_id.kind(), id, org)
+        }
+    }
+
+    /// The verified caller, and what its login said.
+    #[must_use]
+    pub fn logged_in(caller: &Caller, login: &Login) -> Self {
+        Self {
+            groups: login.groups.iter().cloned().collect(),
+            claims: login.claims.clone(),
+            mfa: login.mfa,
+            ..Self::of(caller)
         }
     }
 

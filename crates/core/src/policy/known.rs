@@ -1,6 +1,9 @@
 //! Which parts of a call are known, when it is judged again from what was recorded of it.
 
-use super::reads::Paths;
+use super::reads::{Paths, TAGS};
+
+/// How the paths of the principal's tags begin.
+const TAG_PATHS: &str = "principal.tags";
 
 /// What is known of a call's context. What is known and not there is absent; what is not known may
 /// be anything.
@@ -14,9 +17,9 @@ impl Known {
         Self(None)
     }
 
-    /// Of input, output and facts only what lies at or below these paths, written as in
-    /// [`PolicyRecord::reads`](super::PolicyRecord::reads). The request, the agent and the findings
-    /// are known. A text that is no path makes nothing known.
+    /// Of input, output, facts and the principal's tags only what lies at or below these paths,
+    /// written as in [`PolicyRecord::reads`](super::PolicyRecord::reads). The request, the agent and
+    /// the findings are known. A text that is no path makes nothing known.
     #[must_use]
     pub fn only<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
         let mut known = Paths::default();
@@ -43,8 +46,9 @@ impl Known {
 
 /// `context.input["na me"].x` as `["input", "na me", "x"]`.
 fn parse(path: &str) -> Option<Vec<String>> {
-    let mut rest = path.strip_prefix("context")?;
-    let mut names = Vec::new();
+    let tags = path.strip_prefix(TAG_PATHS);
+    let mut rest = tags.map_or_else(|| path.strip_prefix("context"), Some)?;
+    let mut names: Vec<String> = tags.map(|_| TAGS.to_owned()).into_iter().collect();
     while !rest.is_empty() {
         if let Some(after) = rest.strip_prefix('.') {
             let end = after.find(['.', '[']).unwrap_or(after.len());
@@ -74,6 +78,9 @@ mod tests {
 
             assert_eq!(parse(&path).unwrap(), names, "{path}");
         }
+        assert_eq!(parse("principal.tags.region").unwrap(), ["principal", "region"]);
+        assert_eq!(parse("principal.tags").unwrap(), ["principal"]);
+        assert_eq!(parse("principal.id"), None);
         assert_eq!(parse("context"), None);
         assert_eq!(parse("input.x"), None);
         assert_eq!(parse("context[x]"), None);

@@ -19,6 +19,8 @@ pub struct Projection {
     pub paths: Arc<[String]>,
     /// The members of the input that are read.
     pub input: Value,
+    /// The paths of the principal's tags that are read.
+    pub tags: Vec<String>,
     /// The facts that are read and could be computed.
     pub facts: Value,
     /// The members of the structured result that are read, when there was one.
@@ -38,6 +40,7 @@ impl PolicySet {
         Projection {
             paths: Arc::clone(&slot.listing),
             input: of("input", question.input),
+            tags: slot.reads.tag_paths(),
             facts: question::facts_json(question, &slot.shapes, &slot.reads),
             output: question.output.map(|output| of("output", output)),
         }

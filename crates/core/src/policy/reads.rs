@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use cedar_policy::pst::{BinaryOp, Clause, Expr, PatternElem, Var};
+use cedar_policy::pst::{BinaryOp, Clause, Expr, Literal, PatternElem, Var};
 
-/// A tree of context members.
+/// The member under which the tags of the principal stand that are read. No context has a member
+/// of this name.
+pub(super) const TAGS: &str = "principal";
+
+/// A tree of context members, and of the principal's tags.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Paths {
     /// The value itself is read, with all it holds.
@@ -59,13 +63,27 @@ impl Paths {
             return;
         }
         for (name, paths) in &self.members {
-            let path = join(prefix, name);
+            let path = step(prefix, name);
             match known.members.get(name) {
                 Some(known) => paths.list_beyond(known, &path, found),
                 None if paths.whole || paths.members.is_empty() => found.push(path),
                 None => paths.list(&path, found),
             }
         }
+    }
+
+    /// The paths of the principal's tags, and those alone.
+    pub(super) fn tag_paths(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if let Some(tags) = self.member(TAGS) {
+            let path = step("context", TAGS);
+            if tags.whole || tags.members.is_empty() {
+                found.push(path);
+            } else {
+                tags.list(&path, &mut found);
+            }
+        }
+        found
     }
 
     /// Makes the path known with everything below it.
@@ -90,7 +108,7 @@ impl Paths {
 
     fn list(&self, prefix: &str, found: &mut Vec<String>) {
         for (name, paths) in &self.members {
-            let path = join(prefix, name);
+            let path = step(prefix, name);
             if paths.whole || paths.members.is_empty() {
                 found.push(path);
             } else {
@@ -100,6 +118,15 @@ impl Paths {
         if self.whole && prefix == "context" {
             found.push(prefix.to_owned());
         }
+    }
+}
+
+/// As [`join`]; tags are written below `principal.tags`.
+fn step(prefix: &str, name: &str) -> String {
+    if prefix == "context" && name == TAGS {
+        "principal.tags".to_owned()
+    } else {
+        join(prefix, name)
     }
 }
 
@@ -152,6 +179,12 @@ fn walk(mut open: Vec<&Expr>) -> Reads {
 fn visit<'a>(expr: &'a Expr, open: &mut Vec<&'a Expr>, reads: &mut Reads) {
     match expr {
         Expr::UnaryOp { expr, .. } | Expr::GetAttr { expr, .. } => open.push(expr),
+        Expr::BinaryOp { op: BinaryOp::GetTag | BinaryOp::HasTag, left, right } => {
+            let tag = tag_name(right);
+            let whole = tag.is_none();
+            reads.paths.insert(std::iter::once(TAGS).chain(tag), whole);
+            open.extend([&**left, &**right]);
+        }
         Expr::BinaryOp { left, right, .. } => open.extend([&**left, &**right]),
         Expr::HasAttr { expr, attrs } => match context_path(expr) {
             Some(mut path) => {
@@ -188,6 +221,11 @@ fn smol(text: &impl AsRef<str>) -> &str {
 
 fn is_tag(expr: &Expr) -> bool {
     matches!(expr, Expr::BinaryOp { op: BinaryOp::GetTag, .. })
+}
+
+/// The tag that is read, if that does not depend on the call.
+fn tag_name(expr: &Expr) -> Option<&str> {
+    if let Expr::Literal(Literal::String(name)) = expr { Some(name.as_str()) } else { None }
 }
 
 /// `context.a.b` as `["a", "b"]`.

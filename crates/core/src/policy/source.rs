@@ -11,7 +11,7 @@ use miette::Diagnostic;
 use super::{
     Effect, PolicyError, PolicyFile,
     annotations::{self, Annotations, Names, Status},
-    engine::{ActionScope, EntityScope, Rule, Scope},
+    engine::{ActionScope, Conditions, EntityScope, Rule, Scope},
     names::names,
     nesting,
     parts::Part,
@@ -105,6 +105,12 @@ impl Compiled {
         self.rule.condition().is_some()
     }
 
+    /// Whether it names neither principals nor actions.
+    pub(super) fn is_unindexed(&self) -> bool {
+        let Scope { principal, action, .. } = &self.rule.scope;
+        *principal == EntityScope::Any && *action == ActionScope::Any
+    }
+
     /// Whether its conditions look at what DLP found.
     pub(super) fn reads_dlp(&self) -> bool {
         self.paths.member("dlp").is_some() || self.paths.member("dlp_output").is_some()
@@ -150,8 +156,10 @@ impl Parser<'_> {
     pub(super) fn parse(&self, files: Vec<PolicyFile>) -> (Vec<Placed>, Vec<PolicyError>) {
         let mut policies = Vec::new();
         let mut errors = Vec::new();
+        let mut conditions = Conditions::default();
         for file in files {
-            self.file(&Arc::new(SourceFile::new(file)), &mut policies, &mut errors);
+            let file = Arc::new(SourceFile::new(file));
+            self.file(&file, &mut conditions, &mut policies, &mut errors);
         }
         errors.extend(duplicates(&policies));
         policies.sort_by(|a: &Placed, b| a.policy.id.cmp(&b.policy.id));
@@ -162,6 +170,7 @@ impl Parser<'_> {
     fn file(
         &self,
         file: &Arc<SourceFile>,
+        conditions: &mut Conditions,
         policies: &mut Vec<Placed>,
         errors: &mut Vec<PolicyError>,
     ) {
@@ -183,7 +192,7 @@ impl Parser<'_> {
             let placed = |policy| Placed { policy, file: Arc::clone(file), start: statement.start };
             match self.known.get(text) {
                 Some(known) => policies.push(placed(Arc::clone(known))),
-                None => match self.statement(text, file, statement.start) {
+                None => match self.statement(text, file, statement.start, conditions) {
                     Ok(compiled) => policies.push(placed(Arc::new(compiled))),
                     Err(found) => errors.extend(found),
                 },
@@ -196,6 +205,7 @@ impl Parser<'_> {
         text: &str,
         file: &SourceFile,
         start: usize,
+        conditions: &mut Conditions,
     ) -> Result<Compiled, Vec<PolicyError>> {
         let set: cedar_policy::PolicySet = text.parse().map_err(|found: ParseErrors| {
             found.iter().map(|error| syntax_error(file, start, error)).collect::<Vec<_>>()
@@ -208,7 +218,7 @@ impl Parser<'_> {
             let code = if set.templates().next().is_some() { "template" } else { "syntax" };
             return Err(vec![file.error(start, code, None, message.to_owned())]);
         };
-        self.compile(policy, text, file, start)
+        self.compile(policy, text, file, start, conditions)
     }
 
     fn compile(
@@ -217,6 +227,7 @@ impl Parser<'_> {
         source: &str,
         file: &SourceFile,
         start: usize,
+        conditions: &mut Conditions,
     ) -> Result<Compiled, Vec<PolicyError>> {
         let effect = match policy.effect() {
             cedar_policy::Effect::Permit => Effect::Permit,
@@ -238,7 +249,7 @@ impl Parser<'_> {
         };
         let reads = reads::of(tree.body().clauses());
         let meaning = policy.to_json().map_err(|error| unreadable(error.to_string()))?;
-        let rule = Rule::new(policy.new_id(PolicyId::new(&annotations.id)));
+        let rule = Rule::new(policy.new_id(PolicyId::new(&annotations.id)), conditions);
         Ok(Compiled {
             lints: lints(effect, &annotations, &rule.scope, reads.loose_tag),
             id: annotations.id.as_str().into(),

@@ -7,8 +7,8 @@ use crate::{
     id::{OrgId, PrincipalId, PrincipalKind},
     principal::ScopeSet,
     trust::{
-        ClaimPath, Claims, Expectations, Rejection, RoleMap, SingleUse, Subject, TrustedSubject,
-        TrustedUser, Verified,
+        ClaimPath, Claims, Expectations, Login, LoginClaims, Rejection, RoleMap, SingleUse,
+        Subject, TrustedSubject, TrustedUser, Verified,
         claims::{LEEWAY_SECONDS, as_name},
     },
 };
@@ -33,6 +33,8 @@ pub struct TrustRule {
     pub expects: Expectations,
     /// Whom it makes.
     pub who: Who,
+    /// What policies are told of its subjects.
+    pub login: LoginClaims,
     /// What its tokens may do at most.
     pub scopes: ScopeSet,
     /// How long its tokens may live at most.
@@ -170,6 +172,7 @@ impl TrustRule {
     ) -> Result<TrustedSubject, Rejection> {
         Ok(TrustedSubject {
             who: self.who(claims)?,
+            login: Login::of(claims, &self.login),
             external_subject: claims.name("sub").map(str::to_owned),
             single_use: self.single_use(claims, expires_at)?,
             expires_at,

@@ -6,7 +6,7 @@ use crate::{
     clock::Timestamp,
     id::{OrgId, PrincipalId},
     principal::{Role, ScopeSet},
-    trust::rules::TrustRule,
+    trust::{Login, rules::TrustRule},
 };
 
 /// Whom a verified JWT speaks for by exactly one rule. Whether it was used before, and whether the
@@ -17,6 +17,8 @@ pub struct TrustedSubject {
     pub rule: Arc<TrustRule>,
     /// Who it is.
     pub who: Subject,
+    /// What the issuer says of it besides, as policies see it.
+    pub login: Login,
     /// `sub`, for the record, if it is a name.
     pub external_subject: Option<String>,
     /// When the JWT itself ends.

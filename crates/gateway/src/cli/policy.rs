@@ -4,6 +4,7 @@ mod cases;
 mod compare;
 mod init;
 mod reload;
+mod switch;
 mod validate;
 
 use std::{
@@ -13,7 +14,7 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use portcullis_app::{PolicyFolder, Workbench};
+use portcullis_app::{FolderFiles, PolicyFolder, Workbench};
 use portcullis_core::policy::{PolicyError, PolicySet};
 use serde_json::Value;
 
@@ -36,6 +37,10 @@ pub(super) enum Policy {
     Init(init::Init),
     /// Print the tools of the providers, for `--tools` where no provider can be reached
     Tools(init::Tools),
+    /// Switch a policy off for a while, whatever its file says
+    Disable(switch::Disable),
+    /// Take `disable` back before its time is over
+    Enable(switch::Enable),
     /// Make the running gateway take the folder as it is, also when most of it is gone
     Reload(reload::Reload),
 }
@@ -50,6 +55,8 @@ impl Policy {
             Self::Diff(diff) => diff.run().await,
             Self::Init(init) => init.run().await,
             Self::Tools(tools) => tools.run().await,
+            Self::Disable(disable) => disable.run(),
+            Self::Enable(enable) => enable.run(),
             Self::Reload(reload) => reload.run(),
         }
     }
@@ -112,21 +119,16 @@ struct Broken {
 }
 
 fn load(bench: &Workbench, folder: &Path) -> Result<Arc<PolicySet>, Failure> {
-    let set = try_load(bench, folder)?;
+    let set = bench.load(read(folder)?.policies);
     set.map_err(|errors| {
         let shown = errors.iter().map(|error| line_of(folder, error)).collect();
         Broken { shown }.into()
     })
 }
 
-fn try_load(
-    bench: &Workbench,
-    folder: &Path,
-) -> Result<Result<Arc<PolicySet>, Vec<PolicyError>>, Failure> {
-    let files = PolicyFolder::new(folder.to_owned())
-        .read()
-        .map_err(|error| format!("the policy folder `{}`: {error}", folder.display()))?;
-    Ok(bench.load(files))
+fn read(folder: &Path) -> Result<FolderFiles, Failure> {
+    let files = PolicyFolder::new(folder.to_owned()).read();
+    files.map_err(|error| format!("the policy folder `{}`: {error}", folder.display()).into())
 }
 
 /// `policies/github.cedar:7:12: message`.

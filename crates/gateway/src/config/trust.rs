@@ -11,8 +11,8 @@ use portcullis_core::{
     id::{OrgId, PrincipalId, PrincipalKind},
     principal::{Role, Scope, ScopeSet},
     trust::{
-        ClaimPath, Expectation, Expectations, KeySet, MaxTtl, Pattern, RoleMap, TrustRule,
-        TrustRules, Who,
+        ClaimPath, Expectation, Expectations, KeySet, LoginClaims, MaxTtl, Pattern, RoleMap,
+        TrustRule, TrustRules, Who,
     },
 };
 use portcullis_upstream::{Discovery, Endpoint, KeyLocation};
@@ -55,6 +55,11 @@ pub(crate) struct TrustEntry {
     roles: Option<BTreeMap<String, String>>,
     /// The claim that tells roles.
     roles_from: Option<String>,
+    /// The claim that tells groups.
+    groups_from: Option<String>,
+    /// Values of `acr` that mean that a second factor was proved.
+    #[serde(default)]
+    mfa_acr: Vec<String>,
     /// What its tokens may do at most; whatever the principal may when absent.
     scopes: Option<Vec<String>>,
     /// How long its tokens live at most.
@@ -176,6 +181,7 @@ impl TrustEntry {
             audience: plain("audience", &self.audience)?,
             expects: self.expects()?,
             who,
+            login: self.login()?,
             scopes: self.scopes()?,
             max_ttl: max_ttl.map_err(in_key("max_ttl"))?.unwrap_or(MaxTtl::default_of(kind)),
             single_use: self.single_use,
@@ -212,6 +218,13 @@ impl TrustEntry {
                 Err("give either `principal` or `user_from`, one of them".to_owned())
             }
         }
+    }
+
+    fn login(&self) -> Result<LoginClaims, String> {
+        let claim = self.groups_from.as_deref().unwrap_or(LoginClaims::GROUPS);
+        let groups_from = claim.parse().map_err(in_key("groups_from"))?;
+        let mfa_acr = self.mfa_acr.iter().map(|value| plain("mfa_acr", value));
+        Ok(LoginClaims { groups_from, mfa_acr: mfa_acr.collect::<Result<_, _>>()? })
     }
 
     fn roles(&self) -> Result<RoleMap, String> {

@@ -18,6 +18,7 @@ mod limits;
 mod metrics;
 mod policy_commands;
 mod policy_guide;
+mod policy_moving;
 mod quickstart;
 mod real_servers;
 mod retention;

@@ -137,7 +137,38 @@ async fn test_runs_the_cases_of_the_folder_and_fails_when_one_is_not_as_expected
     desk.write("tests/more.json", r#"{"cases": [{"tool": "sample:create_note"}]}"#);
     let (code, text) = told(&desk.policy(&["test"]).await);
     assert_eq!(code, 1, "{text}");
-    assert!(text.contains("case 0 expects nothing"), "{text}");
+    assert!(text.contains("more.json:1:") && text.contains("expects nothing"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn validation_runs_the_cases_beside_the_policies() {
+    let desk = Desk::with(POLICIES);
+    desk.write("tests/lists.yaml", CASES);
+
+    let (code, text) = told(&desk.policy(&["validate"]).await);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("2 cases passed, 0 not run"), "{text}");
+
+    desk.write("tests/lists.yaml", &CASES.replace("policy: short-lists", "policy: other"));
+    let (code, text) = told(&desk.policy(&["validate"]).await);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("tests/lists.yaml:9:"), "{text}");
+    assert!(text.contains("policy: expected `other`, got `short-lists`"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn validation_warns_of_many_policies_that_every_call_meets() {
+    let unscoped = |n: usize| {
+        format!(
+            "@id(\"u{n}\") permit (principal, action, resource) when {{ context.request.mfa }};\n"
+        )
+    };
+    let desk = Desk::with(&(0..51).map(unscoped).collect::<String>());
+
+    let (code, text) = told(&desk.policy(&["validate"]).await);
+
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("51 policies name neither principals nor actions"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,14 +13,14 @@ use crate::{
 const GUIDE: &str = include_str!("../../../../docs/policies.md");
 
 /// A fenced block: its language, its other words, and what it holds.
-struct Block {
-    line: usize,
-    language: String,
-    words: BTreeMap<String, String>,
-    text: String,
+pub(crate) struct Block {
+    pub(crate) line: usize,
+    pub(crate) language: String,
+    pub(crate) words: BTreeMap<String, String>,
+    pub(crate) text: String,
 }
 
-fn blocks(page: &str) -> Vec<Block> {
+pub(crate) fn blocks(page: &str) -> Vec<Block> {
     let mut found = Vec::new();
     let mut open: Option<Block> = None;
     for (at, line) in page.lines().enumerate() {

@@ -5,6 +5,7 @@ mod events;
 mod invoke;
 mod mcps;
 mod policies;
+mod policies_operated;
 mod policies_reload;
 mod policies_replay;
 mod policies_simulate;

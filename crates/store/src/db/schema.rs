@@ -28,6 +28,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(3, "0003_policy_versions"),
     migration!(6, "0006_idempotency"),
     migration!(7, "0007_retention"),
+    migration!(10, "0010_logins"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number no one else uses.

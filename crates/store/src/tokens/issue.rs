@@ -7,6 +7,7 @@ use crate::{
     Store,
     db::{Dialect, change},
     error::StoreError,
+    logins::LoginRecord,
 };
 
 /// A token to be remembered: all that is known of it, and its hash.
@@ -45,6 +46,8 @@ pub struct Issue<'a> {
     pub access: NewToken<'a>,
     /// The refresh token beside it.
     pub refresh: Option<NewRefresh<'a>>,
+    /// What was said of the principal at the login that the tokens come from.
+    pub login: Option<&'a LoginRecord>,
     /// What must not have been exchanged before.
     pub assertions: &'a [Assertion],
 }
@@ -151,6 +154,16 @@ impl Store {
                 }
             }
             insert!(tx, issue.access);
+            if let Some(login) = issue.login {
+                sqlx::query(INSERT_LOGIN)
+                    .bind(record.org_id.to_string())
+                    .bind(record.grant_id.to_string())
+                    .bind(record.principal_id.to_string())
+                    .bind(login.text())
+                    .bind(login.said_at.as_micros())
+                    .execute(&mut *tx)
+                    .await?;
+            }
             if let Some(refresh) = issue.refresh {
                 insert_refresh!(tx, refresh);
             }
@@ -180,6 +193,9 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 pub(super) const INSERT_REFRESH: &str = "
 INSERT INTO refreshes (token_id, org_id, grant_id, grant_ends_at, access_seconds)
 VALUES ($1, $2, $3, $4, $5)";
+
+const INSERT_LOGIN: &str = "
+INSERT INTO logins (org_id, grant_id, principal_id, said, said_at) VALUES ($1, $2, $3, $4, $5)";
 
 const IS_LIVE: &str = "
 SELECT 1 FROM tokens WHERE org_id = $1 AND id = $2 AND revoked_at IS NULL";

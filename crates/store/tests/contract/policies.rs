@@ -36,6 +36,23 @@ on_both! {
         assert_eq!(store.find_policy_set("sha256:z").await.unwrap(), None);
     }
 
+    async fn the_last_set_is_the_one_that_came_into_force_last(db: Database) {
+        let store = &db.store;
+        assert_eq!(store.last_policy_set().await.unwrap(), None);
+        let (x, y) = (set("sha256:x", &[("a", "sha256:1")]), set("sha256:y", &[]));
+
+        let mut last = Vec::new();
+        for (second, set) in [(0, &x), (1, &y), (2, &x)] {
+            store.keep_policy_set(set, &[], NOW.plus_seconds(second)).await.unwrap();
+            last.push(store.last_policy_set().await.unwrap().unwrap());
+        }
+
+        let versions: Vec<&str> = last.iter().map(|set| set.version.as_str()).collect();
+        assert_eq!(versions, ["sha256:x", "sha256:y", "sha256:x"]);
+        assert_eq!(last[0].members, [("a".to_owned(), "sha256:1".to_owned())]);
+        assert_eq!(last[1].members, []);
+    }
+
     async fn keeping_a_set_twice_changes_nothing(db: Database) {
         let store = &db.store;
         let kept = policy("a", "sha256:1");

@@ -6,10 +6,11 @@ use portcullis_core::{
     id::{OrgId, PrincipalId, TokenId},
     principal::AuthMethod,
     token::TokenKind,
+    trust::Login,
 };
 use portcullis_store::{
-    Assertion, Issue, Issued, NewRefresh, NewToken, Rotated, Rotation, Store, TokenPage,
-    TokenRecord,
+    Assertion, Issue, Issued, LoginRecord, NewRefresh, NewToken, Rotated, Rotation, Store,
+    TokenPage, TokenRecord,
 };
 use proptest::{
     prelude::*,
@@ -48,6 +49,7 @@ async fn login(store: &Store, org: OrgId, user: PrincipalId, n: u32) {
             grant_ends_at: GRANT_ENDS,
             access_seconds: 3600,
         }),
+        login: None,
         assertions: &[],
     };
     assert_eq!(store.issue_tokens(issue).await.unwrap(), Issued::Done);
@@ -90,7 +92,7 @@ fn child(org: OrgId, user: PrincipalId, n: u32, parent: TokenId) -> TokenRecord 
 
 async fn attenuate(store: &Store, record: &TokenRecord, n: u32) -> Issued {
     let access = NewToken { record, hash: &hash(n) };
-    store.issue_tokens(Issue { access, refresh: None, assertions: &[] }).await.unwrap()
+    store.issue_tokens(Issue { access, refresh: None, login: None, assertions: &[] }).await.unwrap()
 }
 
 async fn all(store: &Store, org: OrgId) -> Vec<TokenRecord> {
@@ -206,7 +208,7 @@ on_both! {
             callers.spawn(async move {
                 let record = token(org, user, n);
                 let access = NewToken { record: &record, hash: &hash(n) };
-                store.issue_tokens(Issue { access, refresh: None, assertions: &[assertion] }).await.unwrap()
+                store.issue_tokens(Issue { access, refresh: None, login: None, assertions: &[assertion] }).await.unwrap()
             });
         }
         let answers = callers.join_all().await;
@@ -353,5 +355,50 @@ async fn refresh(
     let rotated = rotate(store, who, (grant, number_of(token.id), n), now).await;
     if rotated == Rotated::Refused(Presented::Reused) {
         store.revoke_token(who.0, token.id, now).await.unwrap();
+    }
+}
+
+on_both! {
+    async fn what_was_said_at_a_login_is_known_with_every_token_of_its_grant(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let user = given::user(&db.store, org, 1).await;
+        let other = given::user(&db.store, org, 2).await;
+        let said = |group: &str, seconds| LoginRecord {
+            said: Login {
+                groups: [group.to_owned()].into(),
+                claims: [("region".to_owned(), ["eu".to_owned()].into())].into(),
+                mfa: true,
+            },
+            said_at: NOW.plus_seconds(seconds),
+        };
+        for (n, login) in [(10, said("staff", 5)), (20, said("former", 1))] {
+            let (access, refresh) = pair(org, user, n, n);
+            let issue = Issue {
+                access: NewToken { record: &access, hash: &hash(n) },
+                refresh: Some(NewRefresh {
+                    token: NewToken { record: &refresh, hash: &hash(n + 1) },
+                    grant_ends_at: GRANT_ENDS,
+                    access_seconds: 3600,
+                }),
+                login: Some(&login),
+                assertions: &[],
+            };
+            assert_eq!(db.store.issue_tokens(issue).await.unwrap(), Issued::Done);
+        }
+        db.store.insert_token(&token(org, other, 30), &hash(30)).await.unwrap();
+        rotate(&db.store, (org, user), (10, 11, 12), NOW.plus_seconds(9)).await;
+
+        let login_of =
+            async |n| db.store.find_token_by_hash(&hash(n)).await.unwrap().unwrap().login;
+        for n in [10, 11, 12, 13] {
+            assert_eq!(login_of(n).await, Some(said("staff", 5)), "token {n}");
+        }
+        assert_eq!(login_of(20).await, Some(said("former", 1)));
+        assert_eq!(login_of(30).await, None);
+        let refresh = db.store.find_refresh(&hash(13)).await.unwrap().unwrap();
+        assert_eq!(refresh.known.login, Some(said("staff", 5)));
+        let last = db.store.last_login(org, user).await.unwrap();
+        assert_eq!(last, Some(said("staff", 5)), "the last, whatever was stored last");
+        assert_eq!(db.store.last_login(org, other).await.unwrap(), None);
     }
 }

@@ -76,6 +76,7 @@ pub(super) struct Inputs<'a> {
     pub(super) request: Request,
     pub(super) dlp: Facts,
     pub(super) dlp_output: Option<Facts>,
+    claims_paths: Option<Vec<String>>,
     pub(super) input: Option<Value>,
     input_paths: Vec<String>,
     pub(super) facts: Option<Value>,
@@ -114,7 +115,12 @@ impl Inputs<'_> {
     /// What of the call the event tells.
     pub(super) fn known(&self) -> Known {
         let paths = self.input_paths.iter().chain(&self.facts_paths).chain(&self.output_paths);
-        Known::only(paths.map(String::as_str))
+        let paths = paths.map(String::as_str);
+        match &self.claims_paths {
+            Some(tags) => Known::only(paths.chain(tags.iter().map(String::as_str))),
+            // Of whom nothing was claimed, it is known that nothing was.
+            None => Known::only(paths.chain(["principal.tags"])),
+        }
     }
 
     /// Who called.

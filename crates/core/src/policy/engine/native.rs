@@ -13,7 +13,7 @@ use cedar_policy_core::{
 
 use super::{
     Evaluator, Found, Key, Plain, Situation, Slice, Unbuildable, World, evaluator::why,
-    value::decimal,
+    slice::Entry, value::decimal,
 };
 
 /// The evaluator inside the policy library.
@@ -45,15 +45,14 @@ impl Evaluator for Core {
     fn evaluate(&self, slice: &Slice, keys: &[Key], situation: &Situation) -> Found {
         let insight = Insight::into(situation);
         let mut found = Found::default();
-        for number in slice.matching(keys) {
-            let condition = slice.rule(number).and_then(|rule| rule.condition());
-            match condition.map_or(Ok(true), |condition| insight.holds(condition)) {
-                Ok(true) => found.satisfied.push(number),
+        for Entry { number, condition } in slice.entries(keys) {
+            match condition.as_ref().map_or(Ok(true), |condition| insight.holds(condition)) {
+                Ok(true) => found.satisfied.push(*number),
                 Ok(false) => {}
-                Err(why) => found.errored.push((number, why)),
+                Err(why) => found.errored.push((*number, why)),
             }
         }
-        found
+        found.sorted()
     }
 }
 

@@ -32,15 +32,15 @@ static AUTHORIZER: LazyLock<Authorizer> = LazyLock::new(Authorizer::new);
 impl Buckets {
     fn of(slice: &Slice) -> Self {
         let mut buckets = Self::default();
-        for (key, numbers) in slice.keys() {
+        for (key, numbers) in slice.lanes() {
             for number in numbers {
-                let Some(rule) = slice.rule(*number) else { continue };
+                let Some(rule) = slice.rule(number) else { continue };
                 let forbids = rule.cedar.effect() == Effect::Forbid;
                 let set = buckets.sets.entry((key, forbids)).or_default();
                 // Names are unique in a set, which is the only reason to refuse a static policy.
                 let added = set.add(rule.cedar.clone());
                 debug_assert!(added.is_ok(), "policy names are unique");
-                buckets.numbers.insert(rule.cedar.id().to_string(), *number);
+                buckets.numbers.insert(rule.cedar.id().to_string(), number);
             }
         }
         buckets

@@ -1,13 +1,13 @@
 //! One rule: the head that an index can judge, and the conditions that only evaluation can.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use cedar_policy::{
     ActionConstraint, EntityTypeName, EntityUid, Policy, PrincipalConstraint, ResourceConstraint,
 };
 use cedar_policy_core::ast::Expr;
 
-use super::{Closeness, Place};
+use super::{Closeness, Conditions, Place};
 
 /// Constraint on the principal or the resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -50,16 +50,20 @@ pub struct Scope {
 #[derive(Debug, Clone)]
 pub struct Rule {
     pub(super) cedar: Policy,
+    lean: Option<Arc<Expr>>,
     /// The constraints of its scope.
     pub scope: Scope,
 }
 
 impl Rule {
-    /// Takes a policy without slots apart.
+    /// Takes a policy without slots apart; what its condition has in common with `conditions` is
+    /// shared.
     #[must_use]
-    pub fn new(policy: Policy) -> Self {
+    pub fn new(policy: Policy, conditions: &mut Conditions) -> Self {
         let scope = Scope::of(&policy);
-        Self { cedar: policy, scope }
+        let mut rule = Self { cedar: policy, lean: None, scope };
+        rule.lean = rule.condition().map(|condition| conditions.lean(condition));
+        rule
     }
 
     /// The policy as the library knows it.
@@ -68,7 +72,12 @@ impl Rule {
         &self.cedar
     }
 
-    /// What has to hold beside the scope; `None` when nothing has to.
+    /// What has to hold beside the scope, as it is evaluated.
+    pub(super) fn lean(&self) -> Option<&Expr> {
+        self.lean.as_deref()
+    }
+
+    /// What has to hold beside the scope, as it is written; `None` when nothing has to.
     #[must_use]
     pub fn condition(&self) -> Option<&Expr> {
         let policy: &cedar_policy_core::ast::Policy = self.cedar.as_ref();

@@ -1,35 +1,60 @@
 //! The rules of one place, by what they ask of the principal.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
+
+use cedar_policy_core::ast::Expr;
 
 use super::{Key, Keys, Rule, promised::Buckets};
 
 /// Rules that can apply in one place. A rule's number is its position.
 #[derive(Debug, Default)]
 pub struct Slice {
-    pub(super) rules: Vec<Arc<Rule>>,
+    rules: Vec<Arc<Rule>>,
     /// Ordered by key.
-    pub(super) lanes: Vec<(Key, Vec<u32>)>,
+    lanes: Vec<Lane>,
+    /// Every rule, lane by lane: what is evaluated together stands together.
+    entries: Vec<Entry>,
     /// Made when the promised interface first evaluates this slice.
     pub(super) buckets: OnceLock<Buckets>,
+}
+
+/// The rules that ask one thing of the principal.
+#[derive(Debug)]
+struct Lane {
+    key: Key,
+    entries: Range<usize>,
+}
+
+/// What evaluating a rule needs of it.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) number: u32,
+    pub(super) condition: Option<Expr>,
 }
 
 impl Slice {
     /// Sorts the rules, all of which fit the place, by their principal.
     pub fn new(rules: Vec<Arc<Rule>>, keys: &mut Keys) -> Self {
-        let mut pairs: Vec<(Key, u32)> = Vec::with_capacity(rules.len());
+        let mut pairs: Vec<(Key, u32, &Rule)> = Vec::with_capacity(rules.len());
         for (number, rule) in (0..).zip(&rules) {
-            pairs.push((keys.intern(&rule.scope.principal), number));
+            pairs.push((keys.intern(&rule.scope.principal), number, rule));
         }
-        pairs.sort_unstable();
-        let mut lanes: Vec<(Key, Vec<u32>)> = Vec::new();
-        for (key, number) in pairs {
+        pairs.sort_unstable_by_key(|(key, number, _)| (*key, *number));
+        let mut lanes: Vec<Lane> = Vec::new();
+        let mut entries = Vec::with_capacity(pairs.len());
+        for (key, number, rule) in pairs {
+            let at = entries.len();
             match lanes.last_mut() {
-                Some((last, numbers)) if *last == key => numbers.push(number),
-                _ => lanes.push((key, vec![number])),
+                Some(last) if last.key == key => last.entries.end = at + 1,
+                _ => lanes.push(Lane { key, entries: at..at + 1 }),
             }
+            entries.push(Entry { number, condition: rule.lean().cloned() });
         }
-        Self { rules, lanes, buckets: OnceLock::new() }
+        lanes.shrink_to_fit();
+        Self { rules, lanes, entries, buckets: OnceLock::new() }
     }
 
     /// The rules.
@@ -50,27 +75,34 @@ impl Slice {
         self.rules.is_empty()
     }
 
+    /// Whether the scope of any rule matches a principal with these keys.
+    #[must_use]
+    pub fn concerns(&self, keys: &[Key]) -> bool {
+        self.entries(keys).next().is_some()
+    }
+
     /// The numbers of the rules whose scope matches a principal with these keys, in order.
     #[must_use]
     pub fn matching(&self, keys: &[Key]) -> Vec<u32> {
-        let mut found = Vec::new();
-        for numbers in self.lanes_of(keys) {
-            found.extend_from_slice(numbers);
-        }
+        let mut found: Vec<u32> = self.entries(keys).map(|entry| entry.number).collect();
         found.sort_unstable();
         found
     }
 
-    fn lanes_of(&self, keys: &[Key]) -> impl Iterator<Item = &Vec<u32>> {
+    /// The rules whose scope matches a principal with these keys.
+    pub(super) fn entries(&self, keys: &[Key]) -> impl Iterator<Item = &Entry> {
         let lane = |key: &Key| {
-            let at = self.lanes.binary_search_by_key(key, |(key, _)| *key).ok()?;
-            self.lanes.get(at).map(|(_, numbers)| numbers)
+            let at = self.lanes.binary_search_by_key(key, |lane| lane.key).ok()?;
+            self.entries.get(self.lanes.get(at)?.entries.clone())
         };
-        keys.iter().filter_map(lane)
+        keys.iter().filter_map(lane).flatten()
     }
 
-    /// Every key that a rule of this slice asks for, with how many ask.
-    pub fn keys(&self) -> impl Iterator<Item = (Key, &[u32])> {
-        self.lanes.iter().map(|(key, numbers)| (*key, numbers.as_slice()))
+    /// Every key that a rule of this slice asks for, with the numbers of those that ask.
+    pub(super) fn lanes(&self) -> impl Iterator<Item = (Key, impl Iterator<Item = u32>)> {
+        self.lanes.iter().map(|lane| {
+            let entries = self.entries.get(lane.entries.clone()).unwrap_or_default();
+            (lane.key, entries.iter().map(|entry| entry.number))
+        })
     }
 }

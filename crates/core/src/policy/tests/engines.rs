@@ -9,7 +9,9 @@ use cedar_policy::{
 };
 use proptest::{prelude::*, sample::select, sample::subsequence};
 
-use super::engine::{CORE, Evaluator, Found, Keys, Member, PUBLIC, Place, Rule, Situation, Slice};
+use super::engine::{
+    CORE, Conditions, Evaluator, Found, Keys, Member, PUBLIC, Place, Rule, Situation, Slice,
+};
 use super::*;
 
 const PRINCIPALS: [&str; 4] = ["U::\"a\"", "U::\"b\"", "S::\"a\"", "G::\"x\""];
@@ -123,7 +125,8 @@ proptest! {
     ) {
         let rule = |(number, text): (usize, &String)| {
             let id = PolicyId::new(format!("r{number}"));
-            Arc::new(Rule::new(cedar_policy::Policy::parse(Some(id), text).unwrap()))
+            let policy = cedar_policy::Policy::parse(Some(id), text).unwrap();
+            Arc::new(Rule::new(policy, &mut Conditions::default()))
         };
         let rules: Vec<Arc<Rule>> = texts.iter().enumerate().map(rule).collect();
         let mut in_groups = vec![(principal, groups), (resource, place)];

@@ -161,9 +161,10 @@ fn filters_tell_which_policies_concern_whom() {
             .collect::<Vec<_>>()
     };
     let by_principal = |text: &str| {
+        let somebody: Somebody = text.parse().unwrap();
         let records = set.records().iter().filter(|record| !record.builtin);
         records
-            .filter(|record| set.applies_to_principal(&record.id, text))
+            .filter(|record| set.concerns(&record.id, &somebody))
             .map(|r| r.id.to_string())
             .collect::<Vec<_>>()
     };
@@ -174,7 +175,7 @@ fn filters_tell_which_policies_concern_whom() {
     assert_eq!(by_principal(&format!("sa_{ULID}")), ["all", "mask", "no-prod-writes"]);
     assert_eq!(by_principal("Mcp::Role::\"admin\""), ["all", "mask"]);
     assert_eq!(by_principal("Mcp::Role::\"member\""), ["all", "mask", "no-prod-writes"]);
-    assert!(by_principal("nonsense").is_empty());
+    assert_eq!("nonsense".parse::<Somebody>(), Err(SomebodyError));
     assert!(set.applies_to_tool("default-deny", &tools[0]));
     assert!(!set.applies_to_tool("nope", &tools[0]));
 }

@@ -8,9 +8,9 @@ use std::{
 };
 
 use clap::Args;
-use portcullis_app::Simulation;
-use portcullis_core::refusal::Refusal;
-use serde_json::{Map, Value, json};
+use portcullis_app::{CaseFile, Simulation};
+use portcullis_core::{policy::PolicyFile, refusal::Refusal};
+use serde_json::{Value, json};
 
 use super::{Desk, Failure};
 
@@ -87,76 +87,28 @@ fn line(result: &Value) -> String {
     line
 }
 
-/// A file of cases: the body of a simulation that is made of them.
-fn body(file: &Path, value: Value) -> Result<Value, Failure> {
-    let wrong = |what: &str| -> Failure { format!("{}: {what}", file.display()).into() };
-    let Value::Object(mut members) = value else {
-        return Err(wrong("has to hold `cases`, and may hold `defaults` and `policies`"));
-    };
-    let defaults = match members.remove("defaults") {
-        None => Map::new(),
-        Some(Value::Object(defaults)) => defaults,
-        Some(_) => return Err(wrong("`defaults` has to hold members of cases")),
-    };
-    let Some(Value::Array(cases)) = members.remove("cases") else {
-        return Err(wrong("`cases` has to be a list"));
-    };
-    let mut requests = Vec::with_capacity(cases.len());
-    for (at, case) in cases.into_iter().enumerate() {
-        let Value::Object(own) = case else { return Err(wrong("a case has to hold members")) };
-        if !own.contains_key("expect") {
-            return Err(wrong(&format!("case {at} expects nothing: add `expect`")));
-        }
-        let mut request = defaults.clone();
-        request.extend(own);
-        requests.push(Value::Object(request));
-    }
-    members.insert("requests".to_owned(), Value::Array(requests));
-    Ok(Value::Object(members))
-}
-
-/// The files of cases below a policy folder.
-fn found(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let tests = folder.join("tests");
-    let entries = fs::read_dir(&tests)
-        .map_err(|error| format!("no cases in `{}`: {error}", tests.display()))?;
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        let wanted = path.extension().and_then(|it| it.to_str());
-        if wanted.is_some_and(|it| ["yaml", "yml", "json"].contains(&it)) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    if files.is_empty() {
-        return Err(format!("no cases in `{}`", tests.display()).into());
-    }
-    Ok(files)
-}
-
 impl Test {
-    /// Exit code 0 when every case is as expected, 1 when not.
+    /// Exit code 0 when every case is as expected, 1 when not or when one could not be asked.
     pub(super) async fn run(self) -> Result<(), Failure> {
         let files = if self.files.is_empty() {
-            found(&self.desk.folder(&self.desk.config()?))?
+            in_folder(&self.desk.folder(&self.desk.config()?))?
         } else {
-            self.files.clone()
+            self.files.iter().map(|file| case_file(file)).collect::<Result<_, _>>()?
         };
         let (bench, set) = self.desk.loaded().await?;
         let (mut passed, mut failed) = (0_usize, 0_usize);
         let (mut shown, mut lines) = (Vec::new(), Vec::new());
         for file in &files {
-            let simulation = Simulation::read(&body(file, read(file)?)?)
-                .map_err(|refusal| told(file, &refusal))?;
-            let answer =
-                bench.simulate(&set, &simulation).map_err(|refusal| told(file, &refusal))?;
-            for result in list(&answer, "/results") {
-                let met = result.pointer("/expectation/met") == Some(&Value::Bool(true));
-                *(if met { &mut passed } else { &mut failed }) += 1;
-                let word = if met { "ok    " } else { "FAILED" };
-                lines.push(format!("{word}  {}: {}", file.display(), line(result)));
-                shown.push(json!({ "file": file, "passed": met, "result": result }));
+            for run in CaseFile::read(file).and_then(|cases| bench.run(&set, &cases))? {
+                let word = match run.passed {
+                    Some(true) => "ok    ",
+                    Some(false) => "FAILED",
+                    None => "NOT RUN",
+                };
+                *(if run.passed == Some(true) { &mut passed } else { &mut failed }) += 1;
+                lines.push(format!("{word}  {}:{}: {}", run.file, run.line, line(&run.result)));
+                let met = run.passed == Some(true);
+                shown.push(json!({ "file": run.file, "passed": met, "result": run.result }));
             }
         }
         lines.push(format!("{passed} passed, {failed} failed"));
@@ -166,31 +118,21 @@ impl Test {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn case_file(path: &Path) -> Result<PolicyFile, Failure> {
+    let text =
+        fs::read_to_string(path).map_err(|error| format!("`{}`: {error}", path.display()))?;
+    Ok(PolicyFile { path: path.to_string_lossy().into_owned(), text })
+}
 
-    fn yaml(text: &str) -> Value {
-        serde_saphyr::from_str(text).unwrap()
+/// The files of cases in a policy folder, named as a person opens them.
+fn in_folder(folder: &Path) -> Result<Vec<PolicyFile>, Failure> {
+    let cases = super::read(folder)?.cases;
+    if cases.is_empty() {
+        return Err(format!("no cases in `{}`", folder.join("tests").display()).into());
     }
-
-    #[test]
-    fn cases_have_the_defaults_and_their_own_members() {
-        let text = "defaults:\n  tool: a:b\n  input: {x: 1}\ncases:\n\
-                    - expect: {decision: allow}\n- input: {x: 2}\n  expect: {decision: deny}\n";
-
-        let body = body(Path::new("a.yaml"), yaml(text)).unwrap();
-
-        assert_eq!(body["requests"][0]["tool"], "a:b");
-        assert_eq!(body["requests"][0]["input"]["x"].to_string(), "1");
-        assert_eq!(body["requests"][1]["input"]["x"].to_string(), "2");
-        assert!(Simulation::read(&body).is_ok());
-    }
-
-    #[test]
-    fn a_case_that_expects_nothing_is_a_mistake() {
-        for text in ["cases: [{tool: a:b}]", "cases: {}", "[]", "cases: [1]"] {
-            assert!(body(Path::new("a.yaml"), yaml(text)).is_err(), "{text}");
-        }
-    }
+    let named = |file: PolicyFile| PolicyFile {
+        path: folder.join(file.path).to_string_lossy().into_owned(),
+        ..file
+    };
+    Ok(cases.into_iter().map(named).collect())
 }

@@ -1,10 +1,13 @@
 //! `portcullis policy validate` and `portcullis policy list`.
 
+use std::sync::Arc;
+
 use clap::Args;
-use portcullis_core::policy::{Origin, PolicyRecord, PolicySet};
+use portcullis_app::{CaseFile, CaseRun, FolderFiles, Workbench};
+use portcullis_core::policy::{Origin, PolicyError, PolicyRecord, PolicySet, Summary};
 use serde_json::{Value, json};
 
-use super::{Desk, Failure, line_of, try_load};
+use super::{Desk, Failure, line_of, read};
 
 #[derive(Args)]
 pub(in crate::cli) struct Validate {
@@ -46,8 +49,9 @@ impl Validate {
         let bench = self.desk.bench(&config).await?;
         let folder = self.desk.folder(&config);
         let output = self.desk.output();
-        let set = match try_load(&bench, &folder)? {
-            Ok(set) => set,
+        let files = read(&folder)?;
+        let (set, tests) = match loaded(&bench, files) {
+            Ok(loaded) => loaded,
             Err(errors) => {
                 let lines: Vec<String> =
                     errors.iter().map(|error| line_of(&folder, error)).collect();
@@ -64,6 +68,9 @@ impl Validate {
             .map(|(place, record, text)| json!({ "policy": record.id, "at": place, "message": text }))
             .collect();
         let summary = set.summary();
+        if let Some(warning) = crowding(&summary) {
+            self.desk.output().warn(&warning);
+        }
         let mut lines: Vec<String> = warnings
             .iter()
             .map(|(place, record, text)| format!("{place}: warning: `{}`: {text}", record.id))
@@ -76,13 +83,68 @@ impl Validate {
             count(warnings.len(), "warning"),
             set.version()
         ));
+        if tests.total > 0 {
+            lines.push(format!(
+                "{} passed, {} not run",
+                count(tests.passed, "case"),
+                tests.skipped()
+            ));
+        }
         let valid = !self.strict || warnings.is_empty();
         let shown = json!({
             "valid": valid, "errors": [], "warnings": shown, "policy_set": set.version(),
+            "unindexed": summary.unindexed,
+            "tests": { "passed": tests.passed, "skipped": tests.skipped() },
         });
         output.record(&shown, &lines.join("\n"))?;
         if valid { Ok(()) } else { Err(count(warnings.len(), "warning").into()) }
     }
+}
+
+/// The cases that stand beside the policies, run.
+#[derive(Default)]
+struct Tests {
+    total: usize,
+    passed: usize,
+}
+
+impl Tests {
+    const fn skipped(&self) -> usize {
+        self.total - self.passed
+    }
+}
+
+/// The set, if its policies load and do what the cases expect; every error otherwise.
+fn loaded(
+    bench: &Workbench,
+    files: FolderFiles,
+) -> Result<(Arc<PolicySet>, Tests), Vec<PolicyError>> {
+    let set = bench.load(files.policies)?;
+    let (mut tests, mut errors) = (Tests::default(), Vec::new());
+    for file in &files.cases {
+        match CaseFile::read(file).and_then(|cases| bench.run(&set, &cases)) {
+            Ok(runs) => {
+                tests.total += runs.len();
+                tests.passed += runs.iter().filter(|run| run.passed == Some(true)).count();
+                errors.extend(runs.iter().filter_map(CaseRun::failure));
+            }
+            Err(error) => errors.push(error),
+        }
+    }
+    if errors.is_empty() { Ok((set, tests)) } else { Err(errors) }
+}
+
+/// More policies than this without principals and actions make every call dearer.
+const MANY_UNINDEXED: usize = 50;
+
+fn crowding(summary: &Summary) -> Option<String> {
+    (summary.unindexed > MANY_UNINDEXED).then(|| {
+        format!(
+            "{} policies name neither principals nor actions: all of them are looked at on every \
+             call; say in their scope whom or what they are about",
+            summary.unindexed
+        )
+    })
 }
 
 fn count(number: usize, what: &str) -> String {

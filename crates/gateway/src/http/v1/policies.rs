@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
 use portcullis_app::PolicyQuery;
-use portcullis_core::{policy::PolicySet, principal::Scope, refusal::Refusal};
+use portcullis_core::{
+    policy::{PolicySet, Somebody, SomebodyError},
+    principal::Scope,
+    refusal::Refusal,
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -49,7 +53,7 @@ pub(crate) async fn list(
         statuses: query.any_of("status", &["active", "shadow", "disabled"])?,
         effect: effects.first().filter(|_| effects.len() == 1).cloned(),
         tool: query.short("tool", 200)?,
-        principal: query.short("principal", 200)?,
+        principal: query.short("principal", 200)?.map(|text| somebody(&text)).transpose()?,
         tag: query.short("tag", 100)?,
         text: query.short("q", 100)?,
         after: list.after.clone(),
@@ -106,10 +110,21 @@ pub(crate) async fn get(
     }
 }
 
+fn somebody(text: &str) -> Result<Somebody, Refusal> {
+    let wrong = |error: SomebodyError| Refusal::bad_parameter("principal", error.to_string());
+    text.parse().map_err(wrong)
+}
+
 /// The record with what became of the policy since this node runs.
 fn with_stats(gateway: &Gateway, set: &PolicySet, id: &str, mut record: Value) -> Value {
     if let Value::Object(members) = &mut record {
         members.insert("stats".to_owned(), json!(gateway.app.policy_stats(set, id)));
+        if let (Some(until), Some(Value::Object(origin))) =
+            (gateway.app.switched_off_until(id), members.get_mut("origin"))
+        {
+            let switched = json!({ "status": "disabled", "until": until });
+            origin.insert("override".to_owned(), switched);
+        }
     }
     record
 }
@@ -124,6 +139,9 @@ fn policy_set(gateway: &Gateway, set: &PolicySet) -> Value {
         "active": summary.active,
         "shadow": summary.shadow,
         "disabled": summary.disabled,
+        "invalid": summary.invalid,
+        "unindexed": summary.unindexed,
+        "tests": *gateway.app.case_report(),
         "last_reload": { "status": status, "at": reload.at, "errors": reload.errors },
     })
 }

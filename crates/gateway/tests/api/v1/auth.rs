@@ -2,6 +2,7 @@
 
 mod delegation;
 mod exchange;
+mod logins;
 mod refresh;
 mod trusting;
 

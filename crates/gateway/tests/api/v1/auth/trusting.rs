@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use portcullis_testkit::{Answer, Gateway, Oidc, Wanted};
+use portcullis_testkit::{Answer, Builder, Gateway, Oidc, Wanted};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -25,9 +25,18 @@ pub(super) struct Trusting {
 impl Trusting {
     /// With `more` in the configuration.
     pub(super) fn start(more: &str) -> Self {
+        Self::of(gateway().config(more))
+    }
+
+    /// With these policies.
+    pub(super) fn governed_by(policies: &str) -> Self {
+        Self::of(gateway().policies(policies))
+    }
+
+    fn of(gateway: Builder) -> Self {
         let oidc = Oidc::start();
         let proxies = "[server]\ntrusted_proxies = [\"127.0.0.0/8\"]";
-        let mut gateway = gateway().config(proxies).config(more).sample().prepare();
+        let mut gateway = gateway.config(proxies).sample().prepare();
         let org = gateway.org("acme", &ENOUGH);
         let ci = service(&gateway, &org, "ci", "mcps:read mcps:invoke");
         let agent = service(&gateway, &org, "agent", "mcps:read mcps:invoke policies:read");

@@ -1,0 +1,102 @@
+//! The cases that stand beside the policies, run before a set is taken and again when the tools
+//! are others.
+
+use std::sync::Arc;
+
+use portcullis_core::policy::{Catalogue, PolicyError, PolicyFile, PolicySet};
+use serde::Serialize;
+
+use super::Ground;
+use crate::{
+    App, CaseFile,
+    simulate::{Called, Rehearsal},
+};
+
+/// The most failures that are told.
+const MAX_TOLD: usize = 100;
+
+/// What became of the cases beside the policies.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CaseReport {
+    /// As expected.
+    pub passed: usize,
+    /// Not as expected, or not understood.
+    pub failed: usize,
+    /// Not asked: the provider of the tool has not told its tools.
+    pub skipped: usize,
+    /// What was not as expected, the first hundred.
+    pub failures: Vec<PolicyError>,
+}
+
+impl App {
+    /// Runs the cases against a set. Takes as long as judging their calls does.
+    pub(crate) fn rehearse(
+        &self,
+        set: &Arc<PolicySet>,
+        files: &[PolicyFile],
+        catalogue: &Catalogue,
+    ) -> CaseReport {
+        let mut report = CaseReport::default();
+        if files.is_empty() {
+            return report;
+        }
+        let dlp = self.dlp();
+        let detectors = dlp.engine().names();
+        let ground = Ground { catalogue, detectors: &detectors, now: self.clock.now() };
+        let tools = |id: &str| self.called(id);
+        let rehearsal = Rehearsal { tools: &tools, engine: dlp.engine(), ground };
+        for file in files {
+            match CaseFile::read(file).and_then(|cases| cases.run(set, &rehearsal)) {
+                Ok(runs) => {
+                    for run in runs {
+                        match run.passed {
+                            Some(true) => report.passed += 1,
+                            Some(false) => report.fail(run.failure()),
+                            None => report.skipped += 1,
+                        }
+                    }
+                }
+                Err(error) => report.fail(Some(error)),
+            }
+        }
+        report
+    }
+
+    /// Runs the cases of the set in force again, for tools that are others now. What fails is told:
+    /// the set stays, for calls need one.
+    pub(crate) fn rehearse_again(&self) {
+        let policies = &self.policies;
+        let (set, files) = (policies.written.load_full(), policies.cases.load_full());
+        let report = self.rehearse(&set, &files, &self.catalogue());
+        for error in &report.failures {
+            tracing::error!(%error, "the policies in force do not do what a case expects");
+        }
+        policies.rehearsed.store(Arc::new(report));
+    }
+
+    /// What became of the cases when they were last run.
+    #[must_use]
+    pub fn case_report(&self) -> Arc<CaseReport> {
+        self.policies.rehearsed.load_full()
+    }
+
+    fn called(&self, id: &str) -> Called {
+        if let Some((tool, _)) = self.tools.load().get(id) {
+            return Called::Tool(Arc::clone(tool));
+        }
+        let provider = id.split_once(':').and_then(|(slug, _)| self.providers.get(slug));
+        match provider {
+            Some(provider) if provider.state().tools.is_none() => Called::NotYet,
+            Some(_) | None => Called::Nothing,
+        }
+    }
+}
+
+impl CaseReport {
+    fn fail(&mut self, error: Option<PolicyError>) {
+        self.failed += 1;
+        if self.failures.len() < MAX_TOLD {
+            self.failures.extend(error);
+        }
+    }
+}

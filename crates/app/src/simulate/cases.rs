@@ -1,0 +1,225 @@
+//! Files of cases: calls with what is expected of them. They stand beside the policies, and a set
+//! that does not do what they expect is not taken.
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    policy::{PolicyError, PolicyFile, PolicySet},
+    refusal::Refusal,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use serde_saphyr::{Location, Spanned};
+
+use super::{
+    Simulation, Subject,
+    rehearsal::{Called, Rehearsal},
+};
+
+/// A file of cases, understood.
+#[derive(Debug)]
+pub struct CaseFile {
+    path: String,
+    simulation: Simulation,
+    /// Where each case begins: line and column.
+    places: Vec<(usize, usize)>,
+}
+
+/// What became of one case.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CaseRun {
+    /// The file.
+    pub file: String,
+    /// The line its case begins in.
+    pub line: usize,
+    #[serde(skip)]
+    column: usize,
+    /// Whether it came to what is expected; none when it could not be asked, because its provider
+    /// has not told its tools.
+    pub passed: Option<bool>,
+    /// The answer.
+    pub result: Value,
+}
+
+#[derive(Deserialize)]
+struct Written {
+    #[serde(default)]
+    defaults: Map<String, Value>,
+    cases: Vec<Spanned<Map<String, Value>>>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+impl CaseFile {
+    /// Reads a file of cases, JSON or YAML. Says no with the place of the first mistake.
+    pub fn read(file: &PolicyFile) -> Result<Self, PolicyError> {
+        let wrong = |place, message| error(&file.path, place, "syntax", message);
+        // Every JSON text is a YAML text too.
+        let written: Written = serde_saphyr::from_str(&file.text).map_err(|error| {
+            let place = error.location().map_or((1, 1), |location| place(&location));
+            wrong(place, format!("no file of cases: {error}"))
+        })?;
+        let Written { defaults, cases, others: mut members } = written;
+        let mut places = Vec::with_capacity(cases.len());
+        let mut requests = Vec::with_capacity(cases.len());
+        for Spanned { value: own, referenced, .. } in cases {
+            let place = place(&referenced);
+            if !own.contains_key("expect") {
+                return Err(wrong(place, "the case expects nothing: add `expect`".to_owned()));
+            }
+            let mut request = defaults.clone();
+            request.extend(own);
+            requests.push(Value::Object(request));
+            places.push(place);
+        }
+        members.insert("requests".to_owned(), Value::Array(requests));
+        let simulation = Simulation::read(&Value::Object(members));
+        let simulation =
+            simulation.map_err(|refusal| wrong(first_place(&refusal, &places), told(&refusal)))?;
+        Ok(Self { path: file.path.clone(), simulation, places })
+    }
+
+    /// Asks `set` every case whose tool is known.
+    pub(crate) fn run(
+        &self,
+        set: &Arc<PolicySet>,
+        rehearsal: &Rehearsal<'_>,
+    ) -> Result<Vec<CaseRun>, PolicyError> {
+        let Subject::Asks(asks) = &self.simulation.subject else { return Ok(Vec::new()) };
+        let mut runs = Vec::with_capacity(asks.len());
+        let mut known = Vec::with_capacity(asks.len());
+        for (ask, place) in asks.iter().zip(&self.places) {
+            let told = |why: &str| json!({ "id": ask.id, "tool": ask.tool, "cause": why });
+            match (rehearsal.tools)(&ask.tool) {
+                Called::Tool(_) => known.push((ask.clone(), *place)),
+                Called::NotYet => {
+                    runs.push(self.ran(*place, None, told("the provider has not told its tools")));
+                }
+                Called::Nothing => {
+                    runs.push(self.ran(*place, Some(false), told("there is no such tool")));
+                }
+            }
+        }
+        let (asks, places): (Vec<_>, Vec<_>) = known.into_iter().unzip();
+        let simulation = Simulation { subject: Subject::Asks(asks), ..self.simulation.clone() };
+        let answer = rehearsal.simulate(set, &simulation).map_err(|refusal| {
+            error(&self.path, first_place(&refusal, &places), "syntax", told(&refusal))
+        })?;
+        let results =
+            answer.get("results").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let mut results = results.iter();
+        for place in places {
+            let result = results.next();
+            let met = result.and_then(|result| result.pointer("/expectation/met"));
+            let late = || json!({ "cause": "there was no time left" });
+            let result = result.cloned().unwrap_or_else(late);
+            runs.push(self.ran(place, Some(met == Some(&Value::Bool(true))), result));
+        }
+        runs.sort_by_key(|run| (run.line, run.column));
+        Ok(runs)
+    }
+
+    fn ran(&self, (line, column): (usize, usize), passed: Option<bool>, result: Value) -> CaseRun {
+        CaseRun { file: self.path.clone(), line, column, passed, result }
+    }
+}
+
+impl CaseRun {
+    /// The failure as an error of the folder; none when it did not fail.
+    #[must_use]
+    pub fn failure(&self) -> Option<PolicyError> {
+        if self.passed != Some(false) {
+            return None;
+        }
+        let text = |name: &str| self.result.get(name).and_then(Value::as_str);
+        let unmet = self.result.pointer("/expectation/unmet").and_then(Value::as_array);
+        let unmet = unmet.into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>();
+        let what = if unmet.is_empty() {
+            text("cause").unwrap_or("it could not be asked").to_owned()
+        } else {
+            unmet.join("; ")
+        };
+        let name = text("id").or(text("tool")).unwrap_or("a case");
+        let message = format!("`{name}` is not as expected: {what}");
+        Some(error(&self.file, (self.line, self.column), "test_failed", message))
+    }
+}
+
+fn place(location: &Location) -> (usize, usize) {
+    let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).max(1);
+    (number(location.line()), number(location.column()))
+}
+
+fn error(
+    path: &str,
+    (line, column): (usize, usize),
+    code: &'static str,
+    message: String,
+) -> PolicyError {
+    PolicyError { path: path.to_owned(), line, column, code, policy: None, message }
+}
+
+fn told(refusal: &Refusal) -> String {
+    if let Refusal::InvalidRequest { message, .. } = refusal {
+        return message.clone();
+    }
+    refusal.to_string()
+}
+
+/// The place of the case that a refusal is about.
+fn first_place(refusal: &Refusal, places: &[(usize, usize)]) -> (usize, usize) {
+    let Refusal::InvalidRequest { violations, .. } = refusal else { return (1, 1) };
+    let path = violations.first().and_then(|first| first.path.strip_prefix("/requests/"));
+    let number = path.and_then(|path| path.split('/').next()).and_then(|at| at.parse().ok());
+    number.and_then(|at: usize| places.get(at)).copied().unwrap_or((1, 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<CaseFile, PolicyError> {
+        CaseFile::read(&PolicyFile { path: "tests/a.yaml".to_owned(), text: text.to_owned() })
+    }
+
+    #[test]
+    fn cases_have_the_defaults_and_their_own_members() {
+        let text = "defaults:\n  tool: a:b\n  input: {x: 1}\ncases:\n\
+                    - expect: {decision: allow}\n- input: {x: 2}\n  expect: {decision: deny}\n";
+
+        let file = read(text).unwrap();
+
+        let Subject::Asks(asks) = &file.simulation.subject else { panic!("{file:?}") };
+        assert_eq!(asks[0].tool, "a:b");
+        assert_eq!(asks[0].input["x"].to_string(), "1");
+        assert_eq!(asks[1].input["x"].to_string(), "2");
+        let lines: Vec<usize> = file.places.iter().map(|(line, _)| *line).collect();
+        assert_eq!(lines, [5, 6]);
+    }
+
+    #[test]
+    fn a_mistake_is_named_by_its_line() {
+        for (text, line, says) in [
+            ("cases: [{tool: a:b}]", 1, "expects nothing"),
+            (
+                "cases:\n- {tool: a:b, expect: {}}\n- {tool: a:b, inputs: {}, expect: {}}",
+                3,
+                "/inputs",
+            ),
+            ("cases: {}", 1, "no file of cases"),
+            ("[]", 1, "no file of cases"),
+            ("cases: [1]", 1, "no file of cases"),
+            ("cases: []\nmore: 1", 1, "/more"),
+            ("\n\ncases: [}", 3, "no file of cases"),
+        ] {
+            let error = read(text).unwrap_err();
+
+            assert_eq!(
+                (error.path.as_str(), error.line),
+                ("tests/a.yaml", line),
+                "{text}: {error}"
+            );
+            assert!(error.message.contains(says), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What an issuer says of somebody at a login, and what policies make of it.
+
+use portcullis_testkit::{Answer, Gateway, Wanted};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::trusting::{AUDIENCE, Trusting, list_items, post, text};
+use crate::given::items;
+
+const POLICIES: &str = r#"@id("staff-eu") permit (principal in Mcp::Group::"staff", action, resource)
+when { principal.hasTag("region") && principal.getTag("region").contains("eu") };
+@id("admins") permit (principal in Mcp::Role::"admin", action, resource);
+@id("notes-need-mfa") @reason("Notes need a second factor")
+forbid (principal, action == Mcp::Action::"sample:create_note", resource)
+unless { context.request.mfa };"#;
+
+/// The claims of a person of the staff in Europe.
+fn staff() -> Wanted {
+    claims(&["staff"])
+        .claim("region", vec!["eu"])
+        .claim("name", "Ana")
+        .claim("email", "ana@acme.example")
+}
+
+fn claims(groups: &[&str]) -> Wanted {
+    let groups: Vec<String> = groups.iter().map(ToString::to_string).collect();
+    Wanted::new(AUDIENCE).claim("email_verified", true).claim("groups", groups)
+}
+
+/// Somebody who logged in.
+struct Person {
+    id: String,
+    access: String,
+    refresh: String,
+}
+
+impl Person {
+    fn of(answer: &Answer) -> Self {
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        Self {
+            id: text(answer, "/data/principal/id"),
+            access: text(answer, "/data/access_token"),
+            refresh: text(answer, "/data/refresh_token"),
+        }
+    }
+}
+
+async fn login(it: &Trusting, subject: &str, claims: &Wanted) -> Person {
+    let jwt = it.oidc.user_token(subject, claims);
+    Person::of(&it.exchange(&jwt, &Value::Null).await)
+}
+
+async fn admin(it: &Trusting) -> String {
+    let jwt = it.oidc.user_token("root", &claims(&["mcp-admins"]));
+    let answer =
+        it.exchange(&jwt, &json!({"scope": "admin mcps:read policies:read audit:read"})).await;
+    text(&answer, "/data/access_token")
+}
+
+async fn note(gateway: &Gateway, token: &str) -> Answer {
+    let input = json!({"input": {"title": "a", "text": "b"}});
+    post(gateway, "/v1/mcps/sample:create_note/invoke", token, &input).await
+}
+
+fn said(answer: &Answer) -> (u16, String) {
+    (answer.status.as_u16(), text(answer, "/governance/policy"))
+}
+
+async fn get(gateway: &Gateway, token: &str, path: &str) -> Answer {
+    gateway.send(gateway.request(Method::GET, path).bearer_auth(token)).await
+}
+
+async fn accesses(gateway: &Gateway, token: &str) -> Vec<Value> {
+    let answer = get(gateway, token, "/v1/mcps").await;
+    items(&answer).iter().map(|item| item["access"].clone()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_are_parents_claims_are_tags_and_a_second_factor_is_known() {
+    let it = Trusting::governed_by(POLICIES);
+    let ana = login(&it, "ana", &staff()).await;
+    let careful = login(&it, "ana", &staff().claim("amr", vec!["pwd", "mfa"])).await;
+    let elsewhere = login(&it, "bo", &claims(&["staff"]).claim("region", "us")).await;
+    let outsider = login(&it, "cy", &claims(&["friends"]).claim("region", "eu")).await;
+    let gateway = &it.gateway;
+
+    assert_eq!(said(&list_items(gateway, &ana.access).await), (200, "staff-eu".to_owned()));
+    assert_eq!(said(&note(gateway, &ana.access).await), (403, "notes-need-mfa".to_owned()));
+    assert_eq!(said(&note(gateway, &careful.access).await), (200, "staff-eu".to_owned()));
+    for other in [&elsewhere, &outsider] {
+        let denied = list_items(gateway, &other.access).await;
+        assert_eq!(said(&denied), (403, "default-deny".to_owned()));
+    }
+    assert!(accesses(gateway, &ana.access).await.iter().all(|access| access == "conditional"));
+    assert!(accesses(gateway, &outsider.access).await.iter().all(|access| access == "deny"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_that_come_of_a_login_keep_what_was_said_at_it_until_the_next() {
+    let it = Trusting::governed_by(POLICIES);
+    let gateway = &it.gateway;
+    let ana = login(&it, "ana", &staff()).await;
+
+    let refreshed = Person::of(&it.refresh(&ana.refresh).await);
+    let narrowed = it.exchange(&refreshed.access, &json!({"scope": "mcps:invoke"})).await;
+    let narrowed = text(&narrowed, "/data/access_token");
+    let today = login(&it, "ana", &claims(&["friends"])).await;
+
+    for token in [&ana.access, &refreshed.access, &narrowed] {
+        assert_eq!(list_items(gateway, token).await.status, 200);
+    }
+    assert_eq!(list_items(gateway, &today.access).await.status, 403);
+    assert_eq!(today.id, ana.id);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_actor_of_a_delegation_brings_none_of_its_own() {
+    let it = Trusting::governed_by(POLICIES);
+    let agent = it.gateway.admin(&["token", "create", "--principal", &it.agent]);
+    let agent = agent["token"].as_str().unwrap();
+    let delegated = async |subject: &str, claims: &Wanted| {
+        let body = json!({"subject_token": it.oidc.user_token(subject, claims)});
+        text(&it.exchange(agent, &body).await, "/data/access_token")
+    };
+
+    let of_staff = delegated("ana", &staff()).await;
+    let of_outsider = delegated("cy", &claims(&[])).await;
+
+    assert_eq!(list_items(&it.gateway, &of_staff).await.status, 200);
+    assert_eq!(list_items(&it.gateway, &of_outsider).await.status, 403);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_else_is_simulated_with_what_was_said_at_the_last_login() {
+    let it = Trusting::governed_by(POLICIES);
+    let ana = login(&it, "ana", &staff().claim("amr", vec!["mfa"])).await;
+    let root = admin(&it).await;
+    let ask = |principal: Value| {
+        let body = json!({"tool": "sample:list_items", "input": {}, "principal": principal});
+        let root = &root;
+        let gateway = &it.gateway;
+        async move {
+            let answer = post(gateway, "/v1/policies/simulate", root, &body).await;
+            let result = answer.at("/data/results/0").clone();
+            format!(
+                "{} {}",
+                result["decision"].as_str().unwrap(),
+                result["policy"].as_str().unwrap()
+            )
+        }
+    };
+
+    assert_eq!(ask(json!({"id": ana.id})).await, "allow staff-eu");
+    assert_eq!(ask(json!({"id": ana.id, "groups": []})).await, "deny default-deny");
+    assert_eq!(ask(json!({"id": ana.id, "claims": {}})).await, "deny default-deny");
+    login(&it, "ana", &claims(&[])).await;
+    assert_eq!(ask(json!({"id": ana.id})).await, "deny default-deny");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_keep_of_the_claims_what_policies_read_and_replay_knows_no_more() {
+    let it = Trusting::governed_by(POLICIES);
+    let ana = login(&it, "ana", &staff().claim("department", "sales")).await;
+    let called = list_items(&it.gateway, &ana.access).await;
+    let root = admin(&it).await;
+    let event = text(&called, "/governance/audit_event_id");
+
+    let event = get(&it.gateway, &root, &format!("/v1/audit/events/{event}")).await;
+    let inputs = event.at("/data/detached/decision_inputs");
+    let replay = |policy: &str| {
+        let body = json!({"replay": {}, "policies": {"upsert": [{"source": policy}]}});
+        let (gateway, root) = (&it.gateway, &root);
+        async move { post(gateway, "/v1/policies/simulate", root, &body).await }
+    };
+    let head =
+        "@id(\"staff-eu\") permit (principal in Mcp::Group::\"staff\", action, resource) when";
+    let reads = |tag: &str, value: &str| {
+        format!(
+            "{head} {{ principal.hasTag(\"{tag}\") && principal.getTag(\"{tag}\").contains(\"{value}\") }};"
+        )
+    };
+    let known = reads("region", "us");
+    let known = replay(&known).await;
+    let unknown = reads("department", "it");
+    let unknown = replay(&unknown).await;
+
+    assert_eq!(inputs["principal"]["groups"], json!(["staff"]), "{inputs}");
+    assert_eq!(inputs["principal"]["claims"], json!({"region": ["eu"]}));
+    assert_eq!(inputs["claims_paths"], json!(["principal.tags.region"]));
+    assert!(!event.text.contains("sales") && !event.text.contains("ana@"), "{}", event.text);
+    assert_eq!(known.at("/data/summary/newly_denied"), 1, "{}", known.text);
+    assert_eq!(unknown.at("/data/summary/maybe_denied"), 1, "{}", unknown.text);
+    assert_eq!(unknown.at("/data/changes/0/missing"), &json!(["principal.tags.department"]));
+    assert_eq!(unknown.at("/data/summary/newly_denied"), 0, "{}", unknown.text);
+}
