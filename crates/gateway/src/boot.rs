@@ -20,6 +20,7 @@ use portcullis_core::{
     dlp::FingerprintKey,
     id::OrgId,
     idempotency::{ANSWERS, AnswerKey},
+    policy::PolicyError,
     random::Random,
 };
 use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store};
@@ -296,10 +297,7 @@ impl Node {
             log_host: config.server.public_host.clone(),
             tasks: tasks.clone(),
         })
-        .map_err(|errors| {
-            let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            BootError::Policies(lines.join("\n"))
-        })?;
+        .map_err(|errors| unloadable(&errors))?;
         let cursors = Cursors::new(&derived(&key, "cursor"))
             .map_err(|_| BootError::Other("the cursor key cannot be used".to_owned()))?;
         let proxies = Proxies::new(config.server.proxies().map_err(BootError::Other)?);
@@ -309,6 +307,11 @@ impl Node {
             Arc::new(Gateway { app: Arc::clone(&app), cursors, proxies, draining, body_time });
         Ok(Self { app, gateway, store, tasks, outbound })
     }
+}
+
+fn unloadable(errors: &[PolicyError]) -> BootError {
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    BootError::Policies(lines.join("\n"))
 }
 
 /// The trust rules of this configuration without store or port, and the clock to ask them with.
