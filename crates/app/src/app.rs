@@ -8,7 +8,7 @@ use std::{
 use arc_swap::ArcSwap;
 use aws_lc_rs::hmac;
 use portcullis_core::{
-    audit::Capture,
+    audit::{Capture, keyring::Keyring},
     clock::{Clock, Timestamp},
     dlp::{FingerprintKey, Subject},
     id::{Ids, OrgId},
@@ -25,9 +25,11 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     accessed::{Accessed, no_looks},
+    anchors::Anchors,
     coalesced::{Coalesced, no_refusals},
     dlp::Dlp,
     jobs::{LateEvents, UsedTokens},
+    log::LogSigner,
     notices::Notices,
     policies::{Ground, Policies, PolicySource},
     providers::{Declared, Provider},
@@ -76,6 +78,10 @@ pub struct Parts {
     pub webhooks: BTreeMap<String, Webhook>,
     /// Where audit logs say they are from: the public host of this installation.
     pub log_host: String,
+    /// What signs them.
+    pub log_keys: Keyring,
+    /// Where their checkpoints are published.
+    pub anchors: Anchors,
     /// Where work goes that must finish before the process ends.
     pub tasks: TaskTracker,
 }
@@ -107,7 +113,8 @@ pub struct App {
     pub(crate) answer_key: AnswerKey,
     pub(crate) trust: Trust,
     pub(crate) grant_life: GrantLife,
-    pub(crate) log_host: String,
+    pub(crate) log: LogSigner,
+    pub(crate) anchors: Anchors,
     pub(crate) tasks: TaskTracker,
     last_probe: tokio::sync::Mutex<(Timestamp, bool)>,
     fingerprint_key: hmac::Key,
@@ -138,6 +145,8 @@ impl App {
         let policies = Policies::open(parts.policies, ground)?;
         Ok(Arc::new(Self {
             policies,
+            log: LogSigner::new(parts.log_host, Arc::clone(&parts.clock), parts.log_keys),
+            anchors: parts.anchors,
             clock: parts.clock,
             random: parts.random,
             store: parts.store,
@@ -162,7 +171,6 @@ impl App {
             answer_key: parts.answer_key,
             trust: parts.trust,
             grant_life: parts.grant_life,
-            log_host: parts.log_host,
             tasks: parts.tasks,
             last_probe: tokio::sync::Mutex::new((Timestamp::default(), false)),
             fingerprint_key: hmac::Key::new(hmac::HMAC_SHA256, &parts.fingerprint_key),

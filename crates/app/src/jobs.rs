@@ -16,7 +16,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::App;
+use crate::{App, anchors};
 
 /// How often it is looked whether refusals have to be told.
 const COALESCE: Duration = Duration::from_secs(5);
@@ -28,12 +28,16 @@ impl App {
     /// Starts the jobs; they end when `stop` is cancelled, each after a last round.
     pub fn start_jobs(self: &Arc<Self>, stop: &CancellationToken) {
         self.repeat(sealing::EVERY, |app| Box::pin(sealing::seal_all(app)), stop);
+        self.repeat(sealing::SWEEP, |app| Box::pin(sealing::sweep(app)), stop);
         self.repeat(late::EVERY, |app| Box::pin(late::write(app)), stop);
         self.repeat(COALESCE, |app| Box::pin(app.record_coalesced()), stop);
         self.repeat(COALESCE, |app| Box::pin(app.record_accesses()), stop);
         self.repeat(pruning::EVERY, |app| Box::pin(pruning::prune(app)), stop);
         self.repeat(token_use::EVERY, |app| Box::pin(token_use::write(app)), stop);
         self.repeat(forgetting::EVERY, |app| Box::pin(forgetting::forget(app)), stop);
+        if !self.anchors.is_empty() {
+            self.repeat(self.anchors.every, |app| Box::pin(anchors::publish(app)), stop);
+        }
         catalogue::start(self, stop);
     }
 

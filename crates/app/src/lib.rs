@@ -5,6 +5,7 @@
 //! nothing happens unrecorded.
 
 mod accessed;
+mod anchors;
 mod answers;
 mod app;
 mod audit;
@@ -16,6 +17,7 @@ mod dlp;
 mod idempotency;
 mod invoke;
 pub mod jobs;
+mod log;
 mod notices;
 mod policies;
 mod providers;
@@ -31,6 +33,7 @@ mod tools;
 mod trust;
 
 pub use self::{
+    anchors::{AnchorFile, Anchors, WitnessedBy},
     app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
     commands::{
@@ -41,6 +44,7 @@ pub use self::{
     dlp::{Dlp, External, WhenUnavailable},
     idempotency::{Replayed, ReplayedError},
     invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
+    log::{CheckpointSince, LogKeyError, origin},
     policies::{
         CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyQuery,
         PolicySource, PolicyStats, Reload, Reloading, SetChange,

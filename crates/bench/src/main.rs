@@ -4,7 +4,8 @@
 //! side by side and in turns. With `kill-loop` it checks that `kill -9` loses no recorded answer;
 //! with `replay` it measures how long recorded calls take to be asked again, with `reload` what calls
 //! notice of policies that change, with `authenticate`
-//! what it costs to find out who asks, with `dlp` how fast bodies are scanned.
+//! what it costs to find out who asks, with `dlp` how fast bodies are scanned, with `audit` what
+//! sealing, proving and verifying cost as a log grows.
 
 use std::{error::Error, io::Write as _, process::ExitCode};
 
@@ -21,6 +22,7 @@ mod client;
 mod compare;
 mod disk;
 mod dlp;
+mod evidence;
 mod gateway;
 mod kill_loop;
 mod load;
@@ -52,6 +54,7 @@ async fn main() -> ExitCode {
     let verdict = match &cli.command {
         None => compare::run(&cli.compare).await,
         Some(Command::KillLoop(args)) => kill_loop::run(args).await,
+        Some(Command::Audit(args)) => evidence::run(args).await,
         Some(Command::Authenticate(args)) => authenticate::run(args).await,
         Some(Command::Reload(args)) => reload::run(args).await,
         Some(Command::Replay(args)) => replay::run(args).await,

@@ -31,6 +31,7 @@ use tokio_util::task::TaskTracker;
 use crate::{
     config::Config,
     http::{Cursors, Gateway, Proxies},
+    log_keys,
 };
 
 /// The clock of the machine.
@@ -88,6 +89,10 @@ pub(crate) enum BootError {
     Dlp(String),
     #[error("the policies cannot be loaded, so nothing would be governed as written:\n{0}")]
     Policies(String),
+    #[error("the signing keys of the audit logs: {0}")]
+    LogKeys(String),
+    #[error(transparent)]
+    SignedLog(#[from] portcullis_app::LogKeyError),
     #[error("{0}")]
     Other(String),
 }
@@ -272,6 +277,7 @@ impl Node {
             AuditSettings::new(config.server.node.clone()),
         );
         let tasks = TaskTracker::new();
+        let log_keys = log_keys::load(config, &store, &*random, clock.now()).await?;
         run_writer(task);
         let app = App::new(Parts {
             clock,
@@ -295,9 +301,12 @@ impl Node {
             grant_life: config.tokens.grant_life(),
             webhooks,
             log_host: config.server.public_host.clone(),
+            log_keys,
+            anchors: config.audit.anchors(&outbound).map_err(BootError::Other)?,
             tasks: tasks.clone(),
         })
-        .map_err(|errors| unloadable(&errors))?;
+        .map_err(|errors| ungoverned(&errors))?;
+        app.check_log_keys().await?;
         let cursors = Cursors::new(&derived(&key, "cursor"))
             .map_err(|_| BootError::Other("the cursor key cannot be used".to_owned()))?;
         let proxies = Proxies::new(config.server.proxies().map_err(BootError::Other)?);
@@ -309,7 +318,7 @@ impl Node {
     }
 }
 
-fn unloadable(errors: &[PolicyError]) -> BootError {
+fn ungoverned(errors: &[PolicyError]) -> BootError {
     let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
     BootError::Policies(lines.join("\n"))
 }

@@ -52,15 +52,15 @@ enum Command {
     /// Explain what the trust rules make of somebody's JWT
     #[command(subcommand)]
     Trust(trust::TrustCommand),
-    /// Erase from the audit log what may be erased, and lay holds on it
-    #[command(subcommand)]
-    Audit(audit::Audit),
     /// Check, test, compare and try out policies
     #[command(subcommand)]
     Policy(policy::Policy),
     /// Make a key file
     #[command(subcommand)]
     Key(check::Keys),
+    /// Verify the audit log, manage what signs it, erase from it and lay holds on it
+    #[command(subcommand)]
+    Audit(audit::Audit),
     /// Scan files as calls are scanned, and try the detectors of the configuration
     #[command(subcommand)]
     Dlp(dlp::Dlp),
@@ -85,7 +85,7 @@ struct Installation {
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Runs the command line. Exit code 0 is success, 1 a failure told on stderr, 2 wrong usage;
-/// `dlp` has codes of its own.
+/// `dlp` and `audit verify` have codes of their own.
 pub(crate) fn main() -> ExitCode {
     let cli = Cli::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -101,6 +101,7 @@ pub(crate) fn main() -> ExitCode {
 async fn run(command: Command) -> Result<ExitCode, Failure> {
     let done = match command {
         Command::Dlp(dlp) => return Ok(dlp.run()),
+        Command::Audit(audit) => return audit.run().await,
         Command::Quickstart(quickstart) => quickstart.run().await,
         Command::Serve(serve) => serve.run().await,
         Command::Check(check) => check.run().await,
@@ -108,7 +109,6 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Principal(principals) => principals.run().await,
         Command::Token(tokens) => tokens.run().await,
         Command::Trust(trust) => trust.run().await,
-        Command::Audit(audit) => audit.run().await,
         Command::Policy(policy) => policy.run().await,
         Command::Key(keys) => keys.run(),
         Command::Openapi => Output::new(false).line(crate::http::openapi()),

@@ -6,8 +6,9 @@
 //! stand above the tenants are few: [`Store::find_token_by_hash`] finds out which tenant it is,
 //! [`Store::touch_tokens`] follows it, and the operator's lists and the jobs at start-up and of
 //! sealing ([`Store::list_orgs`], [`Store::open_intents`], [`Store::orgs_with_unsealed`],
-//! [`Store::forget_idempotency_keys`]) look for work in all of them. Policies are the
-//! installation's ([`Store::keep_policy_set`]).
+//! [`Store::orgs_with_unsigned`], [`Store::committed_since`], [`Store::horizon`],
+//! [`Store::checkpoints_since`], [`Store::any_checkpoint`], [`Store::forget_idempotency_keys`]) look
+//! for work in all of them. Policies are the installation's ([`Store::keep_policy_set`]).
 
 mod audit;
 mod db;
@@ -25,6 +26,7 @@ mod tools;
 
 pub use crate::{
     audit::{
+        checkpoints::{CheckpointKind, StoredCheckpoint},
         erasure::{Erased, Selection},
         events::{
             EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventTarget, Seal,
@@ -33,7 +35,7 @@ pub use crate::{
         holds::Hold,
         intents::OpenIntent,
         pruning::Pruned,
-        seal::UnsealedEvent,
+        seal::{Sealer, SignedNote, UnsealedEvent},
         writer::{
             AuditProgress, AuditSettings, AuditTask, AuditWriter, Began, NewEvent, NewIntent,
         },

@@ -17,6 +17,7 @@ mod mcp;
 mod oidc;
 mod postgres;
 mod power;
+mod witness;
 
 pub use self::{
     answer::Answer,
@@ -27,4 +28,5 @@ pub use self::{
     oidc::{Fetches, Oidc, OldKeys, Wanted},
     postgres::{Fault, PostgresDatabase, PostgresWire},
     power::PowerCut,
+    witness::LogWitness,
 };

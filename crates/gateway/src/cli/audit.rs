@@ -1,7 +1,11 @@
-//! `portcullis audit`.
+//! `portcullis audit`: the log as evidence, and what may be let go of it.
 
 mod erase;
 mod hold;
+mod keys;
+mod verify;
+
+use std::process::ExitCode;
 
 use clap::Subcommand;
 use portcullis_core::clock::Timestamp;
@@ -10,6 +14,15 @@ use super::Failure;
 
 #[derive(Subcommand)]
 pub(super) enum Audit {
+    /// Verify an export, a proof or a checkpoint, offline
+    ///
+    /// Exit codes: 0 verified, 1 not readable or no evidence, 2 wrong usage, 10 the events are not
+    /// those of the signed tree, 11 not signed by a given key, 12 not the continuation of the older
+    /// checkpoint, 13 events or the end of the file are missing.
+    Verify(verify::Verify),
+    /// List and replace the keys that sign the logs
+    #[command(subcommand)]
+    Key(keys::AuditKeys),
     /// Erase names, addresses and payloads from events; the proofs of the events stay valid
     Erase(erase::Erase),
     /// Keep events from being erased and pruned
@@ -18,11 +31,14 @@ pub(super) enum Audit {
 }
 
 impl Audit {
-    pub(super) async fn run(self) -> Result<(), Failure> {
-        match self {
+    pub(super) async fn run(self) -> Result<ExitCode, Failure> {
+        let done = match self {
+            Self::Verify(verify) => return Ok(verify.run()),
+            Self::Key(keys) => keys.run().await,
             Self::Erase(erase) => erase.run().await,
             Self::Hold(holds) => holds.run().await,
-        }
+        };
+        done.map(|()| ExitCode::SUCCESS)
     }
 }
 

@@ -109,6 +109,7 @@ const OLD: &str = concat!(
     held!(),
     " AS held FROM audit_seals s JOIN audit_events e ON e.position = s.position \
      WHERE s.org_id = $1 AND s.sequence >= $2 AND s.recorded_at < $3 \
+     AND s.sequence < (SELECT tree_size FROM audit_heads WHERE org_id = $1) \
      ORDER BY s.sequence LIMIT $4"
 );
 
