@@ -145,8 +145,8 @@ pub struct EventView {
 /// Members of `detached` in every answer, `null` where nothing was captured.
 const DETACHED: [&str; 6] = ["actor_name", "label", "source_ip", "user_agent", "input", "output"];
 /// Members that only events of some kinds have.
-const DETAILS: [&str; 7] =
-    ["change", "decision_inputs", "erasure", "hold", "pruning", "reload", "simulation"];
+const DETAILS: [&str; 8] =
+    ["change", "decision_inputs", "erasure", "export", "hold", "pruning", "reload", "simulation"];
 
 impl EventView {
     /// Without payloads and salts.

@@ -2,12 +2,14 @@
 //! trust; whatever it does is recorded with the actor `system`.
 
 mod audit;
+mod logs;
 mod orgs;
 mod principals;
 mod tokens;
 
 pub use self::{
     audit::{ERASABLE, ErasureRequest, HoldRequest, record as hold_record},
+    logs::{LogIdentity, Tail, told},
     tokens::{Inspected, NewToken, TokenRequest, TokenState},
 };
 

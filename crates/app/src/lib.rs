@@ -14,6 +14,8 @@ mod commands;
 pub mod counting;
 mod ctx;
 mod dlp;
+mod exports;
+pub mod filters;
 mod idempotency;
 mod invoke;
 pub mod jobs;
@@ -26,6 +28,7 @@ mod recorded;
 mod retention;
 mod runs;
 mod simulate;
+mod sinks;
 mod sources;
 mod tenants;
 mod tokens;
@@ -37,11 +40,15 @@ pub use self::{
     app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
     commands::{
-        ERASABLE, ErasureRequest, HoldRequest, Inspected, NewToken, Shell, ShellError,
-        TokenRequest, TokenState, hold_record,
+        ERASABLE, ErasureRequest, HoldRequest, Inspected, LogIdentity, NewToken, Shell, ShellError,
+        Tail, TokenRequest, TokenState, hold_record, told,
     },
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
+    exports::{
+        ExportAsk, ExportError, ExportFile, ExportRequest, ExportedLog, Folder, Format, Progress,
+        SignedLog, Written, export_log,
+    },
     idempotency::{Replayed, ReplayedError},
     invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
     log::{CheckpointSince, LogKeyError, origin},
@@ -55,6 +62,7 @@ pub use self::{
         Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay, Simulation,
         Subject, Unread, Who, Workbench,
     },
+    sinks::{FileOutlet, Outlet, SinkSettings},
     tenants::Tenant,
     tokens::{
         Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,

@@ -19,8 +19,12 @@ pub mod tiles;
 
 mod capture;
 mod commitment;
+mod csv;
 mod leaf;
+mod ocsf;
 mod record;
+mod shown;
+mod stored;
 
 #[cfg(test)]
 mod tests;
@@ -28,11 +32,15 @@ mod tests;
 pub use self::{
     capture::{Capture, MOST_PAYLOAD_BYTES},
     commitment::Detached,
+    csv::{CSV_COLUMNS, CsvLines},
     leaf::{LeafError, leaf_bytes},
     merkle::{Hash, leaf_hash},
     nodes::Plan,
+    ocsf::{OCSF_VERSION, ocsf_line},
     record::{
         Actor, Auth, Credential, DlpFinding, DlpResult, Event, EventType, Governance, Outcome,
         OutcomeStatus, RecordedDecision, Request, SCHEMA, Target,
     },
+    shown::Shown,
+    stored::{Sealed, StoredError},
 };

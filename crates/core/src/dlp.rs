@@ -37,6 +37,7 @@ mod runs;
 mod samples;
 mod scan;
 mod settings;
+mod space;
 mod unescape;
 mod views;
 
@@ -54,11 +55,10 @@ pub use samples::Sample;
 pub use settings::{Actions, DetectorSettings, Limits, Settings, SettingsError};
 
 use allow::Allowlist;
-use body::Body;
 use gather::Gather;
 use redact::Extent;
 use scan::Scanner;
-use views::Views;
+use space::Space;
 
 /// The compiled detectors and what is done about their findings. Share it; scanning needs no
 /// lock.
@@ -244,18 +244,19 @@ impl Engine {
         subject: &Subject,
         limits: &Limits,
     ) -> Result<(Findings, usize), Unscannable> {
-        let mut body = Body::flatten(value, limits)?;
-        let mut views = Views::new(&body, limits);
-        let mut matches = Vec::new();
-        let mut work = 0;
-        self.scanner.scan_hidden(&body, &mut matches);
-        views.scan_all(&mut body, |body, first| {
-            work += self.scanner.scan(body, first, &mut matches);
-        })?;
-        work += views.decoded();
-        let Engine { scanner, allow, .. } = self;
-        let gather = Gather { scanner, allow, body: &body, views: &views, subject };
-        Ok((gather.findings(matches).with_media(body.media), work))
+        space::with(|Space { body, views, desk }| {
+            body.flatten(value, limits)?;
+            views.begin(body, limits);
+            self.scanner.scan_hidden(body, desk);
+            let mut work = 0;
+            views.scan_all(body, |body, first, runs| {
+                work += self.scanner.scan(body, first, runs, desk);
+            })?;
+            work += views.decoded();
+            let Engine { scanner, allow, .. } = self;
+            let gather = Gather { scanner, allow, body, views, subject };
+            Ok((gather.findings(&mut desk.matches).with_media(body.media), work))
+        })
     }
 }
 

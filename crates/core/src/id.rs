@@ -118,6 +118,10 @@ id!(
     HoldId, "hld"
 );
 id!(
+    /// An export of the audit log.
+    ExportId, "exp"
+);
+id!(
     /// One HTTP request.
     RequestId, "req"
 );

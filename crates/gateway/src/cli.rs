@@ -58,7 +58,7 @@ enum Command {
     /// Make a key file
     #[command(subcommand)]
     Key(check::Keys),
-    /// Verify the audit log, manage what signs it, erase from it and lay holds on it
+    /// Export, watch and verify the audit log, manage what signs it, erase from it and lay holds on it
     #[command(subcommand)]
     Audit(audit::Audit),
     /// Scan files as calls are scanned, and try the detectors of the configuration

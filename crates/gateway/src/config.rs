@@ -5,6 +5,7 @@
 
 mod audit;
 mod audit_retention;
+mod audit_sinks;
 mod database;
 mod dlp;
 mod providers;
@@ -26,6 +27,7 @@ use toml::{Table, Value};
 pub(crate) use self::{
     audit::{Audit, AuditSync, KeySource},
     audit_retention::{AuditRetention, CaptureMode},
+    audit_sinks::{Exports, Sink},
     database::Database,
     dlp::Dlp,
     providers::Provider,
@@ -179,6 +181,11 @@ impl Config {
 
     pub(crate) fn key_file(&self) -> PathBuf {
         self.keys.file.clone().unwrap_or_else(|| self.data_dir.join("key"))
+    }
+
+    /// Where export files lie.
+    pub(crate) fn export_folder(&self) -> PathBuf {
+        self.audit.exports.path.clone().unwrap_or_else(|| self.data_dir.join("exports"))
     }
 
     pub(crate) fn policy_folder(&self) -> PathBuf {

@@ -62,9 +62,12 @@ pub enum EventType {
     /// Somebody asked what policies would say.
     #[serde(rename = "policy.simulated")]
     PolicySimulated,
-    /// Somebody looked at everybody's events; stands for `count` looks.
+    /// Somebody looked at everybody's events, which stands for `count` looks, or read an export.
     #[serde(rename = "audit.accessed")]
     AuditAccessed,
+    /// A part of the log was exported.
+    #[serde(rename = "audit.exported")]
+    AuditExported,
     /// Erasable parts of events were erased, or a hold kept them.
     #[serde(rename = "audit.erased")]
     AuditErased,
@@ -103,6 +106,7 @@ impl EventType {
             Self::AuditErased => "audit.erased",
             Self::AuditHoldChanged => "audit.hold_changed",
             Self::AuditPruned => "audit.pruned",
+            Self::AuditExported => "audit.exported",
             Self::SystemStarted => "system.started",
         }
     }
@@ -197,12 +201,12 @@ pub enum Credential {
 pub struct Target {
     /// Whose credential went upstream.
     pub credential: Option<Credential>,
-    /// Tool id, provider id, token id or policy set; absent when the request named nothing valid.
+    /// Tool id, provider id, token id, export id or policy set; absent when the request named nothing valid.
     pub id: Option<String>,
     /// The connection.
     pub provider_id: Option<ProviderId>,
     /// `mcp`, `audit_event`, `audit_log`, `hold`, `token`, `principal`, `org`, `provider`,
-    /// `policy_set` or `node`.
+    /// `policy_set`, `export` or `node`.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Which definition of the tool was in force.

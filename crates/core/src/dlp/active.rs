@@ -1,6 +1,10 @@
 //! A detector made ready to run: compiled, with the evidence it weighs.
 
-use std::{ops::Range, sync::Arc};
+use std::{
+    borrow::Cow,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -37,8 +41,18 @@ enum Rule {
     Hidden,
 }
 
-/// What a detector's regular expression needs to run.
+/// A detector's regular expression. Those that are built in are compiled when they are first
+/// needed: most never are, and together they take a tenth of a second and 20 MB.
 pub(super) struct Pattern {
+    source: Cow<'static, str>,
+    /// The group that is what is found, unless it is the first one, or the whole match where
+    /// there is none.
+    group: Option<usize>,
+    made: OnceLock<Option<Made>>,
+}
+
+/// What a regular expression needs to run.
+struct Made {
     regex: Regex,
     /// The group that is what is found; 0 is the whole match.
     group: usize,
@@ -51,20 +65,17 @@ struct Found {
 }
 
 impl Active {
-    pub(super) fn built_in(
-        detector: &'static Detector,
-        min_likelihood: Likelihood,
-    ) -> Result<Active, regex::Error> {
-        Ok(Active {
+    pub(super) fn built_in(detector: &'static Detector, min_likelihood: Likelihood) -> Active {
+        Active {
             name: Arc::from(detector.name),
             category: detector.category,
             normal_form: detector.normal_form,
-            pattern: Pattern::of(detector)?,
+            pattern: Pattern::of(detector),
             layouts: layouts_of(detector),
             reach: Reach::of(&detector.shape, detector.edges),
             min_likelihood,
             rule: Rule::BuiltIn(detector),
-        })
+        }
     }
 
     pub(super) fn own(own: Own, min_likelihood: Likelihood) -> Result<Active, regex::Error> {
@@ -74,7 +85,7 @@ impl Active {
             normal_form: NormalForm::Verbatim,
             pattern: Some(Pattern::of_own(&own)?),
             layouts: Vec::new(),
-            reach: Reach::Across { before: OWN_BEFORE, after: OWN_AFTER },
+            reach: Reach::Own { before: OWN_BEFORE, after: OWN_AFTER },
             min_likelihood,
             rule: Rule::Own(Box::new(own)),
         })
@@ -166,30 +177,41 @@ fn layouts_of(detector: &Detector) -> Vec<Layout> {
         | Shape::At(_)
         | Shape::Digits(_)
         | Shape::Around { .. }
-        | Shape::Run
+        | Shape::Run(_)
         | Shape::Colons => Vec::new(),
     }
 }
 
 impl Pattern {
-    fn of(detector: &Detector) -> Result<Option<Pattern>, regex::Error> {
+    fn of(detector: &'static Detector) -> Option<Pattern> {
         let source = match detector.shape {
             Shape::Pattern { pattern, .. } | Shape::Beside { pattern, .. } => pattern,
             Shape::At(_)
             | Shape::Digits(_)
             | Shape::Number { .. }
             | Shape::Around { .. }
-            | Shape::Run
-            | Shape::Colons => return Ok(None),
+            | Shape::Run(_)
+            | Shape::Colons => return None,
         };
-        let regex = compile(source)?;
-        Ok(Some(Pattern { group: usize::from(regex.captures_len() > 1), regex }))
+        Some(Pattern { source: Cow::Borrowed(source), group: None, made: OnceLock::new() })
     }
 
+    /// One from the configuration is compiled at once: if it cannot be, the settings are wrong.
     fn of_own(own: &Own) -> Result<Pattern, regex::Error> {
-        let regex = compile(&own.pattern)?;
-        let last = regex.captures_len() - 1;
-        Ok(Pattern { group: own.group.unwrap_or(1).min(last), regex })
+        let made = OnceLock::from(Some(Made::of(compile(&own.pattern)?, own.group)));
+        Ok(Pattern { source: Cow::Owned(own.pattern.clone()), group: own.group, made })
+    }
+
+    /// The compiled form. A built-in pattern always has one; a test compiles them all.
+    fn made(&self) -> Option<&Made> {
+        let make = || Some(Made::of(compile(&self.source).ok()?, self.group));
+        self.made.get_or_init(make).as_ref()
+    }
+
+    /// Whether the pattern can run.
+    #[cfg(test)]
+    pub(super) fn compiles(&self) -> bool {
+        self.made().is_some()
     }
 
     /// Calls `take` with everything that is found in a part of the haystack.
@@ -199,11 +221,19 @@ impl Pattern {
         part: Range<usize>,
         mut take: impl FnMut(Range<usize>),
     ) {
+        let Some(made) = self.made() else { return };
         let mut at = part.start;
-        while let Some(found) = self.find_at(haystack, at) {
+        while let Some(found) = made.find_at(haystack, at) {
             at = found.whole.end.max(at + 1);
             take(found.wanted);
         }
+    }
+}
+
+impl Made {
+    fn of(regex: Regex, group: Option<usize>) -> Made {
+        let last = regex.captures_len() - 1;
+        Made { group: group.unwrap_or(1).min(last), regex }
     }
 
     /// The first match that begins at `at` or later.

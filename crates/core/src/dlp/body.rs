@@ -20,6 +20,7 @@ const SEPARATOR: u8 = 0;
 const ROOT: u32 = u32::MAX;
 
 /// A JSON value laid flat.
+#[derive(Default)]
 pub(super) struct Body {
     pub(super) text: Vec<u8>,
     pub(super) segments: Vec<Segment>,
@@ -71,21 +72,27 @@ impl Segment {
 }
 
 impl Body {
-    /// Lays a value flat, or says which limit it exceeds.
-    pub(super) fn flatten(value: &Value, limits: &Limits) -> Result<Body, Unscannable> {
-        let mut size = Size::default();
-        size.add(value, limits.max_depth);
-        let mut body = Body {
-            // With room for some views.
-            text: Vec::with_capacity(size.bytes + size.bytes / 4 + 256),
-            segments: Vec::with_capacity(2 * size.nodes + 16),
-            neighbours: Vec::new(),
-            media: 0,
-            memo: Cell::default(),
-            nodes: Vec::with_capacity(size.nodes),
-        };
-        body.walk(value, ROOT, 0, limits)?;
-        Ok(body)
+    /// Lays a value flat in place of what was here, or says which limit it exceeds.
+    pub(super) fn flatten(&mut self, value: &Value, limits: &Limits) -> Result<(), Unscannable> {
+        self.clear();
+        self.walk(value, ROOT, 0, limits)
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.text.clear();
+        self.segments.clear();
+        self.neighbours.clear();
+        self.media = 0;
+        self.memo.take();
+        self.nodes.clear();
+    }
+
+    /// How much room it has taken, in bytes.
+    pub(super) fn room(&self) -> usize {
+        self.text.capacity()
+            + self.segments.capacity() * size_of::<Segment>()
+            + self.nodes.capacity() * size_of::<Node>()
     }
 
     fn walk(
@@ -207,37 +214,6 @@ impl Body {
         let at = |node: u32| self.nodes.get(node as usize).map(|found| (node, *found));
         std::iter::successors(at(node), move |(_, found)| at(found.parent))
             .map(|(node, found)| (node, found.step))
-    }
-}
-
-/// About how much there is to lay flat, so that room for it is asked for once.
-#[derive(Default)]
-struct Size {
-    bytes: usize,
-    nodes: usize,
-}
-
-impl Size {
-    fn add(&mut self, value: &Value, levels: usize) {
-        let Some(levels) = levels.checked_sub(1) else { return };
-        match value {
-            Value::Null | Value::Bool(_) => {}
-            Value::String(text) => self.bytes += text.len() + 1,
-            Value::Number(number) => self.bytes += number.as_str().len() + 1,
-            Value::Array(elements) => {
-                self.nodes += elements.len();
-                for element in elements {
-                    self.add(element, levels);
-                }
-            }
-            Value::Object(members) => {
-                self.nodes += members.len();
-                for (key, member) in members {
-                    self.bytes += key.len() + 1;
-                    self.add(member, levels);
-                }
-            }
-        }
     }
 }
 

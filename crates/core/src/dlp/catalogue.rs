@@ -93,7 +93,7 @@ fn is_telling(detector: &Detector) -> bool {
         | Shape::At(_)
         | Shape::Digits(_)
         | Shape::Around { .. }
-        | Shape::Run
+        | Shape::Run(_)
         | Shape::Colons => 12,
     };
     Likelihood::from_bits(detector.bits + more).is_some()
@@ -108,7 +108,7 @@ fn words(detector: &Detector) -> String {
         | Shape::At(_)
         | Shape::Digits(_)
         | Shape::Around { .. }
-        | Shape::Run
+        | Shape::Run(_)
         | Shape::Colons => detector.context,
     };
     let shown = words.iter().take(6).map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");

@@ -74,11 +74,10 @@ pub(super) fn entropy(text: &[u8]) -> f64 {
         .sum()
 }
 
-/// Whether text looks random rather than written: enough entropy, no long repetition.
+/// Whether text looks random rather than written: enough entropy, and no repetition that makes up
+/// much of it.
 pub(super) fn looks_random(text: &[u8], least_entropy: f64) -> bool {
-    entropy(text) >= least_entropy && !text.windows(8).any(is_one_byte)
-}
-
-fn is_one_byte(window: &[u8]) -> bool {
-    window.first().is_some_and(|first| window.iter().all(|byte| byte == first))
+    const LONG: usize = 8;
+    let rows = text.chunk_by(|a, b| a == b).map(<[u8]>::len).filter(|length| *length >= LONG);
+    5 * rows.sum::<usize>() < text.len().max(1) && entropy(text) >= least_entropy
 }

@@ -70,7 +70,8 @@ pub(super) fn names(text: &[u8], words: &[&str]) -> bool {
     })
 }
 
-/// Whether a short word stands in something too long to be made of words, such as base64.
+/// Whether a short word stands in something too long to be made of words, such as base64, or
+/// after a digit, as letters do in codes.
 fn is_noise(text: &[u8], at: usize, word: &str) -> bool {
     const SHORT: usize = 4;
     const LONGEST: usize = 20;
@@ -79,7 +80,8 @@ fn is_noise(text: &[u8], at: usize, word: &str) -> bool {
         |bytes: &mut dyn Iterator<Item = &u8>| bytes.take(LONGEST + 1).take_while(is_part).count();
     word.len() <= SHORT && {
         let (before, after) = text.split_at_checked(at).unwrap_or_default();
-        length(&mut before.iter().rev()) + length(&mut after.iter()) > LONGEST
+        before.last().is_some_and(u8::is_ascii_digit)
+            || length(&mut before.iter().rev()) + length(&mut after.iter()) > LONGEST
     }
 }
 
@@ -187,9 +189,14 @@ mod tests {
         {
             assert!(names(text.as_bytes(), &["ssn"]), "{text}");
         }
-        for text in
-            ["Zq8vT3nKf0Lw+SSN/Rj5mXyB7cHdPs2GuEa9Ni", "classname", "ssname", "passnumber", ""]
-        {
+        for text in [
+            "1ZQX5SSN0O9VI",
+            "Zq8vT3nKf0Lw+SSN/Rj5mXyB7cHdPs2GuEa9Ni",
+            "classname",
+            "ssname",
+            "passnumber",
+            "",
+        ] {
             assert!(!names(text.as_bytes(), &["ssn"]), "{text}");
         }
     }

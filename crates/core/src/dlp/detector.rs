@@ -72,8 +72,9 @@ pub(super) enum Shape {
         /// What is found.
         find: fn(&[u8], Range<usize>) -> Option<Range<usize>>,
     },
-    /// Wakes at every long run of letters and digits, and takes all of it.
-    Run,
+    /// Wakes at every long run of letters and digits that may be an address of a coin or the
+    /// beginning of a token: given the text and the run, what is found.
+    Run(fn(&[u8], Range<usize>) -> Option<Range<usize>>),
     /// Wakes at every run of hex digits with at least five colons, and takes all of it.
     Colons,
 }
@@ -177,7 +178,7 @@ impl Detector {
             Shape::Number { named: [], .. }
             | Shape::At(_)
             | Shape::Digits(_)
-            | Shape::Run
+            | Shape::Run(_)
             | Shape::Colons => Vec::new(),
             Shape::Number { .. } => {
                 self.context.iter().flat_map(|word| context::spellings(word)).collect()

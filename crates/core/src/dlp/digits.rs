@@ -31,17 +31,11 @@ pub(super) fn each_run(text: &[u8], range: Range<usize>, mut each: impl FnMut(&D
                 return;
             }
             let mut at = run_start(text, start.saturating_sub(LEAD).max(done), done);
-            while at < end {
-                at = match text.get(at) {
-                    Some(byte) if byte.is_ascii_digit() => {
-                        let after = fill(text, at, range.end, &mut run);
-                        each(&run);
-                        after
-                    }
-                    Some(_) | None => at + 1,
-                };
+            while let Some(skipped) = first_digit(text.get(at..end).unwrap_or_default()) {
+                at = fill(text, at + skipped, range.end, &mut run);
+                each(&run);
             }
-            done = at;
+            done = at.max(end);
         },
     );
 }
@@ -68,11 +62,18 @@ pub(super) fn each_dense(
 
 /// Written so that a whole block is counted at once.
 fn count(block: &[u8], counts: impl Fn(u8) -> bool) -> u8 {
-    let ones = |bytes: &[u8]| bytes.iter().map(|byte| u8::from(counts(*byte))).sum();
+    // Wrapping, though it never does: a checked sum goes byte by byte.
+    let ones = |bytes: &[u8]| {
+        bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_add(u8::from(counts(*byte))))
+    };
     match block.first_chunk::<BLOCK>() {
         Some(whole) => ones(whole),
         None => ones(block),
     }
+}
+
+fn first_digit(text: &[u8]) -> Option<usize> {
+    text.iter().position(|byte| byte.wrapping_sub(b'0') < 10)
 }
 
 /// Steps back to where the digits around an offset begin.

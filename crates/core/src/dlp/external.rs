@@ -13,7 +13,7 @@ use super::{
     kinds::Likelihood,
 };
 
-/// A key or a text of a value, as an external detector is shown it.
+/// A key, a text or a number of a value, as an external detector is shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
     /// Which of the value's keys, texts and numbers it is.
@@ -38,13 +38,13 @@ pub struct Reported {
 }
 
 impl Engine {
-    /// The keys and texts of a value that has been scanned.
+    /// The keys, texts and numbers of a value that has been scanned.
     pub fn texts(&self, value: &Value) -> Result<Vec<Text>, Unscannable> {
         let body = self.flat(value)?;
         let segments = (0..).zip(&body.segments);
         let texts = segments.filter(|(_, segment)| match segment.kind {
-            Kind::Key | Kind::Text => segment.start < segment.end,
-            Kind::Number | Kind::View(_) => false,
+            Kind::Key | Kind::Text | Kind::Number => segment.start < segment.end,
+            Kind::View(_) => false,
         });
         let text = |segment| String::from_utf8_lossy(body.slice(segment)).into_owned();
         Ok(texts.map(|(place, it)| Text { place, text: text(it.range()) }).collect())
@@ -73,7 +73,9 @@ impl Engine {
 
     fn flat(&self, value: &Value) -> Result<Body, Unscannable> {
         let limits = Limits { max_bytes: usize::MAX, ..self.settings.limits };
-        Body::flatten(value, &limits)
+        let mut body = Body::default();
+        body.flatten(value, &limits)?;
+        Ok(body)
     }
 
     fn finding(&self, body: &Body, report: &Reported, subject: &Subject) -> Option<Finding> {

@@ -43,6 +43,8 @@ pub(super) struct Gather<'a> {
 struct Group {
     active: u16,
     segment: u32,
+    /// One more than the place of the segment's group before it; 0 when it is the first.
+    before: u32,
     count: u32,
     likelihood: Likelihood,
     spans: Vec<Span>,
@@ -63,25 +65,31 @@ struct Valued<'a> {
 #[derive(Default)]
 struct Groups {
     list: Vec<Group>,
-    index: HashMap<(u32, u16), usize>,
-    last: Option<((u32, u16), usize)>,
+    /// For each segment one more than the place of the last of its groups; 0 where it has none.
+    heads: Vec<u32>,
     hasher: RandomState,
 }
 
 impl Gather<'_> {
     /// Groups matches by detector and origin.
-    pub(super) fn findings(&self, mut matches: Vec<Match>) -> Findings {
+    pub(super) fn findings(&self, matches: &mut Vec<Match>) -> Findings {
         if matches.is_empty() {
             return Findings::default();
         }
-        drop_contained(self.scanner, &mut matches);
+        drop_contained(self.scanner, matches);
         let mut groups = Groups::default();
         let mut cut = Vec::new();
-        for found in &matches {
-            let Some(valued) = self.valued(&groups.hasher, found) else { continue };
+        for found in matches.iter() {
             match self.views.origins(self.body, found.segment, &found.range) {
-                Origins::One(origin) => self.take(&mut groups, &valued, &origin),
-                Origins::Parts(parts) => cut.push((valued, parts)),
+                Origins::One(origin) => {
+                    if let Some(valued) = self.valued(&groups.hasher, found) {
+                        self.take(&mut groups, &valued, &origin);
+                    }
+                }
+                Origins::Parts(parts) if parts.is_empty() => {}
+                Origins::Parts(parts) => {
+                    cut.extend(self.valued(&groups.hasher, found).map(|valued| (valued, parts)));
+                }
             }
         }
         self.take_cut(&mut groups, cut);
@@ -243,29 +251,37 @@ fn may_be_cut(active: &Active, found: &Match) -> bool {
 }
 
 impl Groups {
-    /// The group of a detector and a place. Matches come in rows of the same.
+    /// The group of a detector and a place.
     fn of(&mut self, found: &Match, segment: u32) -> &mut Group {
-        let key = (segment, found.active);
-        let place = match self.last {
-            Some((last, place)) if last == key => place,
-            Some(_) | None => {
-                let next = self.list.len();
-                *self.index.entry(key).or_insert(next)
+        let at = segment as usize;
+        if self.heads.len() <= at {
+            self.heads.resize(at + 1, 0);
+        }
+        let head = self.heads.get(at).copied().unwrap_or_default();
+        let mut place = head;
+        while let Some(group) = place.checked_sub(1).and_then(|at| self.list.get(at as usize)) {
+            if group.active == found.active {
+                break;
             }
-        };
-        self.last = Some((key, place));
-        if place == self.list.len() {
-            self.list.push(Group::new(found.active, segment, found.likelihood));
+            place = group.before;
+        }
+        if place == 0 {
+            self.list.push(Group::new(found, segment, head));
+            place = small(self.list.len());
+            if let Some(head) = self.heads.get_mut(at) {
+                *head = place;
+            }
         }
         #[expect(clippy::indexing_slicing, reason = "the place was found or made just now")]
-        &mut self.list[place]
+        &mut self.list[place as usize - 1]
     }
 }
 
 impl Group {
-    fn new(active: u16, segment: u32, likelihood: Likelihood) -> Group {
+    fn new(found: &Match, segment: u32, before: u32) -> Group {
+        let (active, likelihood) = (found.active, found.likelihood);
         let (spans, values) = (Vec::new(), Vec::new());
-        Group { active, segment, count: 0, likelihood, spans, values, seen: None }
+        Group { active, segment, before, count: 0, likelihood, spans, values, seen: None }
     }
 
     /// Counts a match, unless it is one that was seen already, read another way.

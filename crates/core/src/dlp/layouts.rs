@@ -90,7 +90,9 @@ impl Layout {
     fn at(&self, text: &[u8], start: usize, surroundings: Surroundings) -> Option<Range<usize>> {
         let range = start..start + self.classes.len();
         let found = text.get(range.clone())?;
-        let fits = self.classes.iter().zip(found).all(|(class, byte)| fits(*class, *byte));
+        // The last character tells more than the first, which was looked at already.
+        let mut pairs = self.classes.iter().zip(found).rev();
+        let fits = pairs.all(|(class, byte)| fits(*class, *byte));
         (fits && stands_free(text, &range, surroundings)).then_some(range)
     }
 }

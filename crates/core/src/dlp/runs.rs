@@ -18,6 +18,13 @@ const PROBED: usize = 96;
 /// Shorter stretches of text in decoded bytes are chance.
 const SHORTEST_TEXT: usize = 8;
 
+/// A run of base64 characters, and the segment it stands in.
+pub(super) struct Run {
+    pub(super) segment: u32,
+    /// Bytes of the buffer.
+    pub(super) range: Range<usize>,
+}
+
 /// What came out of a run.
 #[derive(Default)]
 pub(super) struct Encoded {
@@ -64,6 +71,11 @@ pub(super) fn decode(run: &[u8]) -> Encoded {
     if run.len() > PROBED || probe(run) {
         keep(&base64(run), &mut encoded);
     }
+    if encoded.texts.is_empty() && run.contains(&b'/') {
+        // `/` belongs to the alphabet and also parts the steps of a path.
+        let steps = run.split(|byte| *byte == b'/').filter(|step| step.len() >= SHORTEST);
+        steps.filter(|step| probe(step)).for_each(|step| keep(&base64(step), &mut encoded));
+    }
     encoded
 }
 
@@ -98,13 +110,25 @@ fn base64_reads_like_text(end: &[u8; SHORTEST]) -> bool {
 
 /// The value of a letter in either alphabet.
 fn six_bits(letter: u8) -> u8 {
-    match letter {
-        b'A'..=b'Z' => letter - b'A',
-        b'a'..=b'z' => letter - b'a' + 26,
-        b'0'..=b'9' => letter - b'0' + 52,
-        b'+' | b'-' => 62,
-        _ => 63,
-    }
+    const TABLE: [u8; 256] = {
+        let mut table = [0; 256];
+        let mut letter = 0_u8;
+        while letter < 128 {
+            #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
+            {
+                table[letter as usize] = match letter {
+                    b'A'..=b'Z' => letter - b'A',
+                    b'a'..=b'z' => letter - b'a' + 26,
+                    b'0'..=b'9' => letter - b'0' + 52,
+                    b'+' | b'-' => 62,
+                    _ => 63,
+                };
+            }
+            letter += 1;
+        }
+        table
+    };
+    TABLE.get(usize::from(letter)).copied().unwrap_or_default()
 }
 
 fn hex_reads_like_text(end: &[u8; SHORTEST]) -> bool {
@@ -121,6 +145,11 @@ fn hex_reads_like_text(end: &[u8; SHORTEST]) -> bool {
 
 /// Whether at least three bytes of four are readable. Takes little time, for most runs are none.
 fn reads_like_text(decoded: &[u8]) -> bool {
+    let plain = |byte: &&u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
+    let foreign = decoded.iter().filter(|byte| **byte >= 0xC2).count();
+    if foreign < 2 {
+        return 4 * decoded.iter().filter(plain).count() >= 3 * decoded.len();
+    }
     let mut readable = 0;
     let mut rest = decoded;
     while let [first, after @ ..] = rest {
@@ -198,6 +227,7 @@ mod tests {
     fn text_comes_out_of_base64_and_hex() {
         assert_eq!(texts("YWRhQGV4YW1wbGUub3Jn"), ["ada@example.org"]);
         assert_eq!(texts("616461406578616d706c652e6f7267"), ["ada@example.org"]);
+        assert_eq!(texts("api/v1/YWRhQGV4YW1wbGUub3Jn"), ["ada@example.org"]);
     }
 
     #[test]

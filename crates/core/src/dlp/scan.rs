@@ -3,12 +3,13 @@
 use std::{collections::BTreeMap, ops::Range};
 
 use super::{
-    active::Active,
+    active::{Active, Pattern},
     body::{Body, Segment, small},
     custom::{self, Own},
     detectors, hidden,
     kinds::Likelihood,
     layouts,
+    runs::Run,
     settings::Settings,
 };
 
@@ -18,15 +19,15 @@ mod windows;
 
 pub(super) use windows::Reach;
 
-use literals::Literals;
+use literals::{Literal, Literals};
 use triggers::Triggers;
-use windows::Window;
+use windows::{Window, Windows};
 
 /// The enabled detectors, compiled.
 pub(super) struct Scanner {
     prefilter: Literals,
-    /// Which detectors a literal of the prefilter wakes.
-    wakes: Vec<Vec<u16>>,
+    /// Which detectors a literal of the prefilter wakes, and how far they look.
+    wakes: Vec<Vec<(u16, Reach)>>,
     pub(super) active: Vec<Active>,
     triggers: Triggers,
     /// Those without a literal: they look at everything.
@@ -43,10 +44,32 @@ pub(super) struct Match {
     pub(super) likelihood: Likelihood,
 }
 
+/// What a scan works with. It is used again for the next one.
+#[derive(Default)]
+pub(super) struct Desk {
+    /// What was found so far.
+    pub(super) matches: Vec<Match>,
+    windows: Windows,
+    /// Members whose keys woke a detector, in this pass or one before.
+    keys: Vec<(u32, u16)>,
+    /// A member written as in a program.
+    line: Vec<u8>,
+}
+
+impl Desk {
+    /// Makes it ready for the next value.
+    pub(super) fn clear(&mut self) {
+        self.matches.clear();
+        self.windows.clear();
+        self.keys.clear();
+        self.line.clear();
+    }
+}
+
 /// A scanner in the making.
 #[derive(Default)]
 struct Plan {
-    literals: BTreeMap<String, Vec<u16>>,
+    literals: BTreeMap<String, Vec<(u16, Reach)>>,
     active: Vec<Active>,
     triggers: Triggers,
     restless: Vec<u16>,
@@ -68,29 +91,31 @@ impl Scanner {
     }
 
     /// Finds characters that cannot be seen. To be called before there are views.
-    pub(super) fn scan_hidden(&self, body: &Body, matches: &mut Vec<Match>) {
+    pub(super) fn scan_hidden(&self, body: &Body, desk: &mut Desk) {
         if let Some(active) = self.hidden {
-            hidden::scan(body, active, matches);
+            hidden::scan(body, active, &mut desk.matches);
         }
     }
 
-    /// Scans the segments from the given one on. Returns how many bytes detectors looked at
-    /// beyond the single pass, so that a test can hold the work to a bound.
-    pub(super) fn scan(&self, body: &Body, first: usize, matches: &mut Vec<Match>) -> usize {
+    /// Scans the segments from the given one on, in which the given runs are long. Returns how many
+    /// bytes detectors looked at beyond the single pass, so that a test can hold the work to a
+    /// bound.
+    pub(super) fn scan(&self, body: &Body, first: usize, runs: &[Run], desk: &mut Desk) -> usize {
         let Some(segment) = body.segments.get(first) else {
             return 0;
         };
         let range = segment.start as usize..body.text.len();
-        let windows = self.windows(body, first, range.clone(), matches);
+        self.find_windows(body, first, range.clone(), desk);
         let mut work = 0;
-        for window in &windows {
+        let Desk { matches, windows, line, .. } = desk;
+        for window in windows.list() {
             work += window.range.len();
-            self.search(body, window, matches);
+            self.search(body, window, line, matches);
         }
-        work + self.scan_triggers(body, first, &range, matches)
+        work + self.scan_triggers(body, first, &range, runs, matches)
     }
 
-    fn search(&self, body: &Body, window: &Window, matches: &mut Vec<Match>) {
+    fn search(&self, body: &Body, window: &Window, line: &mut Vec<u8>, matches: &mut Vec<Match>) {
         let Some(active) = self.active.get(usize::from(window.active)) else { return };
         let Some(home) = body.segment(window.segment).map(Segment::range) else { return };
         let part = window.range.start - home.start..window.range.end - home.start;
@@ -98,14 +123,43 @@ impl Scanner {
             let range = home.start + found.start..home.start + found.end;
             matches.extend(active.weigh(window.active, body, window.segment, range, 0));
         };
-        match &active.pattern {
-            Some(pattern) => pattern.find_in(body.slice(home.start..window.range.end), part, take),
-            None => {
+        match (&active.pattern, window.key.clone()) {
+            (Some(pattern), Some(key)) => {
+                let (key, value) = (body.slice(key), body.slice(window.range.clone()));
+                in_member(pattern, key, value, line, &mut take);
+            }
+            (Some(pattern), None) => {
+                pattern.find_in(body.slice(home.start..window.range.end), part, take);
+            }
+            (None, _) => {
                 layouts::find_in(&active.layouts, body.slice(home.clone()), part)
                     .for_each(&mut take);
             }
         }
     }
+}
+
+/// What a pattern finds in a value when the member is written as in a program: rules from elsewhere
+/// want the name and the value on one line.
+fn in_member(
+    pattern: &Pattern,
+    key: &[u8],
+    value: &[u8],
+    line: &mut Vec<u8>,
+    mut take: impl FnMut(Range<usize>),
+) {
+    line.clear();
+    line.extend_from_slice(key);
+    line.extend_from_slice(b": \"");
+    let start = line.len();
+    line.extend_from_slice(value);
+    let end = line.len();
+    line.push(b'"');
+    pattern.find_in(line, 0..line.len(), |found| {
+        if start <= found.start && found.end <= end {
+            take(found.start - start..found.end - start);
+        }
+    });
 }
 
 impl Plan {
@@ -116,12 +170,10 @@ impl Plan {
     fn add_built_in(&mut self, settings: &Settings) {
         for detector in detectors::all().filter(|found| settings.is_enabled(found.name)) {
             let index = self.index();
-            self.claim(detector.literals(), index);
+            let active = Active::built_in(detector, settings.min_likelihood(detector.name));
+            self.claim(detector.literals(), (index, active.reach));
             self.triggers.add(index, &detector.shape);
-            match Active::built_in(detector, settings.min_likelihood(detector.name)) {
-                Ok(active) => self.active.push(active),
-                Err(error) => self.problems.push(format!("detector `{}`: {error}", detector.name)),
-            }
+            self.active.push(active);
         }
     }
 
@@ -131,9 +183,12 @@ impl Plan {
             if own.literals.is_empty() {
                 self.restless.push(index);
             }
-            self.claim(own.literals.clone(), index);
+            let literals = own.literals.clone();
             match Active::own(own, settings.min_likelihood(&name)) {
-                Ok(active) => self.active.push(active),
+                Ok(active) => {
+                    self.claim(literals, (index, active.reach));
+                    self.active.push(active);
+                }
                 Err(error) => {
                     self.problems.push(format!("detector `{name}`: {}", custom::plain(&error)));
                 }
@@ -141,7 +196,7 @@ impl Plan {
         }
     }
 
-    fn claim(&mut self, literals: Vec<String>, owner: u16) {
+    fn claim(&mut self, literals: Vec<String>, owner: (u16, Reach)) {
         for literal in literals {
             self.literals.entry(literal).or_default().push(owner);
         }
@@ -152,9 +207,14 @@ impl Plan {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let (texts, wakes) =
-            literals.into_iter().map(|(text, owners)| (text.into_bytes(), owners)).unzip();
-        let prefilter = Literals::new(texts);
+        let (literals, wakes): (Vec<Literal>, _) = literals
+            .into_iter()
+            .map(|(text, owners)| {
+                let anywhere = owners.iter().any(|(_, reach)| reach.begins_anywhere());
+                (Literal { text: text.into_bytes(), anywhere }, owners)
+            })
+            .unzip();
+        let prefilter = Literals::new(literals);
         Ok(Scanner { prefilter, wakes, active, triggers, restless, hidden })
     }
 }

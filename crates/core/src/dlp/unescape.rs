@@ -24,11 +24,26 @@ pub(super) fn plain(text: &[u8]) -> Option<Unescaped> {
         b'\\' => backslash(rest),
         _ => plain_character(rest),
     };
-    if text.is_ascii() {
+    if text.is_ascii() && controls(text) == 0 {
         return read(text, |rest| memchr::memchr3(b'%', b'&', b'\\', rest), step);
     }
-    let may_begin = |byte: &u8| *byte >= 0xC2 || matches!(byte, b'%' | b'&' | b'\\');
+    let may_begin =
+        |byte: &u8| *byte >= 0xC2 || is_control(*byte) || matches!(byte, b'%' | b'&' | b'\\');
     read(text, |rest| rest.iter().position(may_begin), step)
+}
+
+/// How many control characters there are that are no white space. Written so that a whole block
+/// is counted at once.
+pub(super) fn controls(text: &[u8]) -> usize {
+    const BLOCK: usize = 128;
+    let count = |block: &[u8]| {
+        block.iter().fold(0_u8, |sum, byte| sum.wrapping_add(u8::from(is_control(*byte))))
+    };
+    text.chunks(BLOCK).map(|block| usize::from(count(block))).sum()
+}
+
+const fn is_control(byte: u8) -> bool {
+    byte < 9 || byte.wrapping_sub(14) < 18 || byte == 127
 }
 
 /// The text with tag characters read as the ASCII they smuggle; `None` when there are none.
@@ -169,7 +184,10 @@ fn first_char(rest: &[u8]) -> Option<(usize, char)> {
 fn is_invisible(char: char) -> bool {
     matches!(
         char,
-        '\u{AD}'
+        '\0'..='\u{8}'
+            | '\u{E}'..='\u{1F}'
+            | '\u{7F}'
+            | '\u{AD}'
             | '\u{34F}'
             | '\u{61C}'
             | '\u{115F}'
@@ -218,6 +236,8 @@ mod tests {
             "ada&commat;example&period;org",
             "ada\\u0040example.org",
             "ada\\x40example.org",
+            "ada@exam\0ple.org",
+            "ada@\u{1}example.\u{7f}org",
         ] {
             assert!(texts(disguised).iter().any(|text| text == email), "{disguised:?}");
         }

@@ -9,7 +9,7 @@ use super::{
     Unscannable,
     body::{Body, Kind, Segment, small},
     joins::{self, Join, Piece},
-    runs::{self, Encoded},
+    runs::{self, Encoded, Run},
     settings::Limits,
     unescape::{self, Unescaped},
 };
@@ -21,6 +21,8 @@ const DEPTH: usize = 3;
 #[derive(Default)]
 pub(super) struct Views {
     list: Vec<View>,
+    /// The long runs of the segments that are scanned now.
+    runs: Vec<Run>,
     decoded: usize,
     budget: usize,
 }
@@ -37,9 +39,16 @@ enum View {
 
 impl Views {
     /// No views yet, and a budget that fits the body.
-    pub(super) fn new(body: &Body, limits: &Limits) -> Views {
-        let budget = limits.max_decoded_bytes.saturating_add(4 * body.text.len());
-        Views { list: Vec::new(), decoded: 0, budget }
+    pub(super) fn begin(&mut self, body: &Body, limits: &Limits) {
+        self.clear();
+        self.budget = limits.max_decoded_bytes.saturating_add(4 * body.text.len());
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
+        self.runs.clear();
+        self.decoded = 0;
     }
 
     /// Scans `body` with `scan`, then its views, then theirs, until there are no more. Refuses
@@ -47,12 +56,16 @@ impl Views {
     pub(super) fn scan_all(
         &mut self,
         body: &mut Body,
-        mut scan: impl FnMut(&Body, usize),
+        mut scan: impl FnMut(&Body, usize, &[Run]),
     ) -> Result<(), Unscannable> {
         let mut first = 0;
         for depth in 0..=DEPTH {
             let end = body.segments.len();
-            scan(body, first);
+            if first == end {
+                break;
+            }
+            find_runs(body, first, &mut self.runs);
+            scan(body, first, &self.runs);
             if depth == 0 {
                 self.add_joins(body)?;
             }
@@ -106,9 +119,11 @@ impl Views {
         for segment in escaped_segments(body, first, range.clone()) {
             self.add_unescaped(body, segment)?;
         }
-        for (segment, run) in encoded_runs(body, first, range) {
-            self.add_decoded(body, segment, &run)?;
+        let runs = std::mem::take(&mut self.runs);
+        for Run { segment, range } in &runs {
+            self.add_decoded(body, *segment, range)?;
         }
+        self.runs = runs;
         Ok(())
     }
 
@@ -195,6 +210,9 @@ fn is_view(segment: &Segment) -> bool {
 fn pieces_of(pieces: &[Piece], inside: &Range<usize>) -> Vec<Origin> {
     let first = pieces.partition_point(|piece| piece.at <= inside.start).saturating_sub(1);
     let touched = pieces.get(first..).unwrap_or_default();
+    if touched.get(1).is_none_or(|next| inside.end <= next.at) {
+        return Vec::new();
+    }
     let ends = touched.iter().skip(1).map(|next| next.at).chain([usize::MAX]);
     let mut parts: Vec<Origin> = Vec::new();
     for (piece, end) in touched.iter().zip(ends).take_while(|(piece, _)| piece.at < inside.end) {
@@ -221,11 +239,13 @@ fn escaped_segments(body: &Body, first: usize, range: Range<usize>) -> Vec<u32> 
                 .map(|(index, _)| index),
         );
     }
-    if !text.is_ascii() {
-        let all = (small(first)..).zip(body.segments.iter().skip(first));
-        let foreign = all
-            .take_while(|(_, segment)| segment.end as usize <= range.end)
-            .filter(|(_, segment)| !body.slice(segment.range()).is_ascii());
+    let all = (small(first)..).zip(body.segments.iter().skip(first));
+    let here = all.take_while(|(_, segment)| segment.end as usize <= range.end);
+    if !text.is_ascii() || unescape::controls(text) > here.clone().count() {
+        let foreign = here.filter(|(_, segment)| {
+            let text = body.slice(segment.range());
+            !text.is_ascii() || unescape::controls(text) > 0
+        });
         found.extend(foreign.map(|(index, _)| index));
         found.sort_unstable();
         found.dedup();
@@ -234,14 +254,16 @@ fn escaped_segments(body: &Body, first: usize, range: Range<usize>) -> Vec<u32> 
 }
 
 /// Long runs of letters and digits that may be base64 or hex, each with its segment.
-fn encoded_runs(body: &Body, first: usize, range: Range<usize>) -> Vec<(u32, Range<usize>)> {
-    let mut found = Vec::new();
+fn find_runs(body: &Body, first: usize, found: &mut Vec<Run>) {
+    found.clear();
+    let Some(start) = body.segments.get(first).map(|segment| segment.start as usize) else {
+        return;
+    };
     let mut segments = (small(first)..).zip(body.segments.iter().skip(first)).peekable();
-    runs::each(&body.text, range, |run| {
-        while segments.next_if(|(_, segment)| segment.end as usize <= run.start).is_some() {}
-        if let Some((index, _)) = segments.peek() {
-            found.push((*index, run));
+    runs::each(&body.text, start..body.text.len(), |range| {
+        while segments.next_if(|(_, segment)| segment.end as usize <= range.start).is_some() {}
+        if let Some((segment, _)) = segments.peek() {
+            found.push(Run { segment: *segment, range });
         }
     });
-    found
 }

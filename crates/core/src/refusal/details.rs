@@ -52,6 +52,13 @@ impl Refusal {
                 "retry_after": retry_after,
                 "reset_at": reset_at,
             }),
+            Self::TooManyExports { limit, retry_after, reset_at } => json!({
+                "resource": "exports",
+                "limit": limit,
+                "retry_after": retry_after,
+                "reset_at": reset_at,
+            }),
+            Self::RangeNotSatisfiable { bytes } => json!({ "bytes": bytes }),
             Self::UpstreamError { provider, reason } => {
                 json!({ "provider": provider, "reason": reason })
             }

@@ -53,6 +53,13 @@ impl fmt::Display for Refusal {
                 let what = name(*resource);
                 write!(f, "{what} of {limit} per minute exceeded. Retry in {retry_after} seconds.")
             }
+            Self::TooManyExports { limit, .. } => write!(
+                f,
+                "{limit} exports of this org are under way already; wait for one of them to end."
+            ),
+            Self::RangeNotSatisfiable { bytes } => {
+                write!(f, "The file has {bytes} bytes; the range begins behind its end.")
+            }
             Self::Internal => f.write_str("Something went wrong inside the gateway."),
             Self::UpstreamError { provider, reason: UpstreamReason::ConnectFailed } => {
                 write!(f, "Provider '{provider}' is unreachable.")
@@ -98,6 +105,9 @@ const fn missing(reason: Unavailable) -> &'static str {
         Unavailable::Store => "The store cannot be read.",
         Unavailable::Shutdown => "This node is shutting down.",
         Unavailable::Overloaded => "Too much work is in flight; retry shortly.",
+        Unavailable::FileElsewhere => {
+            "The file lies on another node of this installation; ask again, or ask that node."
+        }
         Unavailable::IssuerKeys => "The issuer's keys cannot be fetched; retry shortly.",
     }
 }

@@ -1,8 +1,11 @@
-//! `portcullis audit`: the log as evidence, and what may be let go of it.
+//! `portcullis audit`: the log as evidence and as a file, and what may be let go of it.
 
 mod erase;
+mod export;
+mod filters;
 mod hold;
 mod keys;
+mod tail;
 mod verify;
 
 use std::process::ExitCode;
@@ -14,6 +17,10 @@ use super::Failure;
 
 #[derive(Subcommand)]
 pub(super) enum Audit {
+    /// Write a part of the log to a file or to standard output
+    Export(export::Export),
+    /// Show the end of the log and, with `--follow`, what comes
+    Tail(tail::Tail),
     /// Verify an export, a proof or a checkpoint, offline
     ///
     /// Exit codes: 0 verified, 1 not readable or no evidence, 2 wrong usage, 10 the events are not
@@ -34,6 +41,8 @@ impl Audit {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
         let done = match self {
             Self::Verify(verify) => return Ok(verify.run()),
+            Self::Export(export) => export.run().await,
+            Self::Tail(tail) => tail.run().await,
             Self::Key(keys) => keys.run().await,
             Self::Erase(erase) => erase.run().await,
             Self::Hold(holds) => holds.run().await,

@@ -37,6 +37,7 @@ pub(super) const ALL: &[Detector] = &[
             "https://user:pw@host.example.com/",
             "a @ b.com",
             "image@sha256.x1",
+            "noreply@example.com",
         ],
     },
     phones::INTERNATIONAL,
@@ -70,8 +71,9 @@ fn email(text: &[u8], at: usize) -> Option<Range<usize>> {
     let dotted = local.first() == Some(&b'.') || local.last() == Some(&b'.') || local.is_empty();
     let end = at + 1 + domain.len();
     let is_remote = local == b"git" && text.get(end) == Some(&b':');
-    (!dotted && has_top_level(domain) && !is_remote && !is_user_info(text, start))
-        .then_some(start..end)
+    let is_nobody = NOBODY.iter().any(|nobody| local.eq_ignore_ascii_case(nobody));
+    let is_person = !dotted && !is_remote && !is_nobody;
+    (is_person && has_top_level(domain) && !is_user_info(text, start)).then_some(start..end)
 }
 
 fn is_local(byte: u8) -> bool {
@@ -88,6 +90,10 @@ fn trim_end(domain: &[u8]) -> &[u8] {
     let dots = domain.iter().rev().take_while(|byte| matches!(byte, b'.' | b'-')).count();
     domain.get(..domain.len() - dots).unwrap_or_default()
 }
+
+/// Addresses that reach nobody.
+const NOBODY: &[&[u8]] =
+    &[b"noreply", b"no-reply", b"no_reply", b"donotreply", b"do-not-reply", b"mailer-daemon"];
 
 /// File suffixes that follow an `@` in names such as `logo@2x.png`.
 const FILES: &[&[u8]] = &[

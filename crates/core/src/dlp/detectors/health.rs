@@ -112,9 +112,10 @@ pub(super) const ALL: &[Detector] = &[
         .passes(&["791 805 8887", "NHS number 791 805 8888"]),
     health(
         "de_health_insurance",
-        "German health insurance number, beside words that name it",
+        "German health insurance number, in lower case beside words that name it",
         kvnr,
     )
+    .alone(&["A999999999"])
     .named(&["A999999999", "a999999999"])
     .beside(&[
         "kvnr",
@@ -126,8 +127,8 @@ pub(super) const ALL: &[Detector] = &[
         "egk",
         "gesundheitskarte",
     ])
-    .fires(&["KVNR A123456780"])
-    .passes(&["A123456780", "KVNR A123456781"]),
+    .fires(&["KVNR a123456780", "A123456780"])
+    .passes(&["a123456780", "A123456781", "KVNR A123456781", "SKU-A123456780"]),
     health("de_lanr", "German doctor's number, beside words that name it", lanr)
         .named(&["999999999"])
         .beside(&["lanr", "arztnummer", "lebenslange arztnummer", "vertragsarzt"])
@@ -158,9 +159,8 @@ pub(super) const ALL: &[Detector] = &[
             "health card",
             "carte santé",
             "ramq",
-            "msp",
             "personal health number",
-            "phn",
+            "provincial health",
             "assurance maladie",
         ])
         .fires(&["OHIP 1234-567-897-AB"])

@@ -24,18 +24,65 @@ pub(in crate::dlp) fn name<'a>(candidate: &Candidate<'a>) -> Option<&'a [u8]> {
     let is_quoted = rest.len() < before.len();
     match rest {
         [] => candidate.key.or(Some(b"")),
-        [.., b'=' | b':' | b'>' | b'(' | b'[' | b',' | b'{'] => Some(word(rest)),
+        [.., b'=' | b':' | b'>' | b'(' | b'[' | b',' | b'{'] => Some(declared(rest)),
         // `token abc`: a word and nothing but a space.
         [.., last] if is_quoted && is_word(*last) => Some(word(rest)),
         _ => None,
     }
 }
 
+/// What programs write between a name and its value: `var token string = "…"`,
+/// `token: &'static str = "…"`, `val token: String = "…"`.
+const TYPES: &[&[u8]] = &[
+    b"string",
+    b"str",
+    b"char",
+    b"const",
+    b"static",
+    b"text",
+    b"varchar",
+    b"wstring",
+    b"nstring",
+    b"secretstr",
+    b"object",
+    b"any",
+    b"final",
+    b"default",
+    b"value",
+];
+
+/// The last word of a text that is no type, or the last word.
+fn declared(text: &[u8]) -> &[u8] {
+    let last = word(text);
+    let mut found = last;
+    let mut rest = text;
+    for _ in 0..3 {
+        if !TYPES.iter().any(|known| found.eq_ignore_ascii_case(known)) {
+            return if found.is_empty() { last } else { found };
+        }
+        rest = before_word(rest);
+        found = word(rest);
+    }
+    last
+}
+
 /// The last word of a text, without the signs after it.
 fn word(text: &[u8]) -> &[u8] {
-    let text = trimmed(text, |byte| !is_word(*byte));
+    let text = trimmed(text, |byte| is_sign(*byte));
     let length = text.iter().rev().take(64).take_while(|byte| is_word(**byte)).count();
     text.get(text.len() - length..).unwrap_or_default()
+}
+
+/// What stands before the last word.
+fn before_word(text: &[u8]) -> &[u8] {
+    let text = trimmed(text, |byte| is_sign(*byte));
+    let length = text.iter().rev().take(64).take_while(|byte| is_word(**byte)).count();
+    text.get(..text.len() - length).unwrap_or_default()
+}
+
+/// What stands between a name and its value; also `.=` and `-=`.
+fn is_sign(byte: u8) -> bool {
+    !byte.is_ascii_alphanumeric() && byte != b'_'
 }
 
 fn trimmed(text: &[u8], is_spare: impl Fn(&u8) -> bool) -> &[u8] {
@@ -67,6 +114,11 @@ mod tests {
             ("set(\"API_KEY\", \"V4LUE\")", Some("API_KEY")),
             ("V4LUE", Some("key")),
             ("token V4LUE", Some("token")),
+            ("$apiToken .= \"V4LUE\"", Some("apiToken")),
+            ("var apiToken string = \"V4LUE\"", Some("apiToken")),
+            ("api_token: &'static str = \"V4LUE\"", Some("api_token")),
+            ("{\"api_token\": {\"default\": \"V4LUE\"}}", Some("api_token")),
+            ("string = \"V4LUE\"", Some("string")),
             ("token-V4LUE", None),
             ("a/V4LUE", None),
             ("token=V4LUE-x", None),

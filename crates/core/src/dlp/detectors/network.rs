@@ -73,7 +73,12 @@ pub(super) const ALL: &[Detector] = &[
         ..machine("ipv6_address", "IPv6 address with `::`", ipv6)
     }
     .beside(WORDS)
-    .fires(&["my ip is 2400:c401::5054:ff:fe1b:b031", "fe80::1%eth0/64", "::ffff:172.16.0.1"])
+    .fires(&[
+        "my ip is 2400:c401::5054:ff:fe1b:b031",
+        "fe80::1%eth0/64",
+        "::ffff:172.16.0.1",
+        "::1/128",
+    ])
     .passes(&[
         "std::fs::read",
         "a::b",
@@ -139,6 +144,9 @@ const fn machine(
 
 /// Four groups joined by dots, and no fifth.
 fn dotted(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
+    if run.groups.len() < 4 {
+        return Vec::new();
+    }
     let is_dot = |at: usize| text.get(at) == Some(&b'.');
     let mut found = Vec::new();
     let mut rest = run.groups.as_slice();
@@ -191,7 +199,7 @@ fn shortened(text: &[u8], literal: Range<usize>) -> Option<Range<usize>> {
     let head = text.get(found.clone())?;
     // Most `::` stand in program text; an address begins with a telling group.
     let begins = match head {
-        [b':', b':', rest @ ..] => rest.contains(&b'.'),
+        [b':', b':', rest @ ..] => rest.contains(&b'.') || is_network(text, found.end),
         [a, _, _, _, b':', ..] => matches!(a, b'2' | b'3' | b'f' | b'F'),
         _ => false,
     };
@@ -203,7 +211,15 @@ fn ipv6(candidate: &Candidate<'_>) -> Option<i32> {
     let address = Ipv6Addr::from_str(text).ok()?;
     // Pairs alone are rather a clock, a fingerprint or a device.
     let is_eight = text.contains("::") || text.split(':').any(|group| group.len() > 2);
-    (is_eight && !address.is_loopback() && !address.is_unspecified()).then_some(12)
+    let is_own = address.is_loopback() || address.is_unspecified();
+    (is_eight && (!is_own || is_network(candidate.text, candidate.range.end))).then_some(12)
+}
+
+/// Whether the length of a prefix follows: `/64`.
+fn is_network(text: &[u8], at: usize) -> bool {
+    let after = text.get(at..).unwrap_or_default();
+    let digits = after.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
+    after.first() == Some(&b'/') && (1..=3).contains(&digits)
 }
 
 fn ipv6_full(candidate: &Candidate<'_>) -> Option<i32> {

@@ -12,6 +12,7 @@ mod aws;
 mod chat;
 mod cloud;
 mod code;
+mod compared;
 mod data;
 mod general;
 mod insight;
@@ -20,6 +21,7 @@ mod mail;
 mod money;
 mod office;
 mod own;
+mod published;
 
 use assigned::assigned;
 
@@ -38,6 +40,7 @@ pub(super) const ALL: &[&[Detector]] = &[
     insight::ALL,
     office::ALL,
     general::ALL,
+    compared::ALL,
 ];
 
 /// Words that make what stands beside a vendor's name a secret.
@@ -164,9 +167,28 @@ impl Detector {
     }
 }
 
-/// Nothing more, if the match is no mere placeholder.
+/// What a dummy of a marked secret has less than a real one.
+const DUMMY_BITS: i32 = -12;
+
+/// Nothing more, if the match is no mere placeholder; less if it is a row of one letter, as people
+/// write them to try a scanner.
 fn random(candidate: &Candidate<'_>) -> Option<i32> {
-    (checks::looks_random(candidate.matched(), 3.0) && !is_inside_base64(candidate)).then_some(0)
+    let matched = candidate.matched();
+    if is_inside_base64(candidate) {
+        return None;
+    }
+    if checks::looks_random(matched, 3.0) {
+        return Some(0);
+    }
+    is_row(matched).then_some(DUMMY_BITS)
+}
+
+/// Whether a text ends in a row of one letter that is not the usual sign for what is left out.
+fn is_row(text: &[u8]) -> bool {
+    const LEAST: usize = 16;
+    let Some(last) = text.last() else { return false };
+    let length = text.iter().rev().take_while(|byte| *byte == last).count();
+    length >= LEAST && last.is_ascii_alphabetic() && !last.eq_ignore_ascii_case(&b'x')
 }
 
 /// Nothing more.
@@ -182,7 +204,8 @@ fn is_inside_base64(candidate: &Candidate<'_>) -> bool {
 }
 
 fn random_with_digits(candidate: &Candidate<'_>) -> Option<i32> {
-    if candidate.digits().len() < 4 { None } else { random(candidate) }
+    let is_mixed = candidate.digits().len() >= 4 || case_changes(candidate.matched()) >= 8;
+    if is_mixed { random(candidate) } else { None }
 }
 
 fn random_with_letters(candidate: &Candidate<'_>) -> Option<i32> {
@@ -192,12 +215,28 @@ fn random_with_letters(candidate: &Candidate<'_>) -> Option<i32> {
     if telling.count() < 4 { None } else { random(candidate) }
 }
 
-/// Both cases, changing more often than in names.
+/// Both cases, changing more often than in names, or letters that nobody can speak.
 fn random_letters(candidate: &Candidate<'_>) -> Option<i32> {
     let matched = candidate.matched();
-    let changes = matched.windows(2).filter(|pair| match pair {
+    if case_changes(matched) >= 8 || is_unspeakable(matched) { random(candidate) } else { None }
+}
+
+/// How often the case changes from one character to the next.
+fn case_changes(text: &[u8]) -> usize {
+    let changes = text.windows(2).filter(|pair| match pair {
         [a, b] => a.is_ascii_lowercase() != b.is_ascii_lowercase(),
         _ => false,
     });
-    if changes.count() < 8 { None } else { random(candidate) }
+    changes.count()
+}
+
+/// Whether consonants stand in rows as no language has them.
+fn is_unspeakable(text: &[u8]) -> bool {
+    const ROW: usize = 5;
+    const ROWS: usize = 2;
+    let is_vowel = |byte: &u8| {
+        !byte.is_ascii_alphabetic()
+            || matches!(byte.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y')
+    };
+    text.split(is_vowel).filter(|row| row.len() >= ROW).count() >= ROWS
 }

@@ -1,117 +1,85 @@
 //! The prefilter: finds hundreds of literals in one pass, in any case.
 //!
-//! Four bytes at a time are folded to lower case and hashed into a bitmap that fits the first
-//! cache; only where that says yes are literals compared. Unlike an automaton, no step has to wait
-//! for the one before. Literals of two or three bytes have a bitmap of their own.
+//! Three bytes at a time are folded to lower case and hashed into a bitmap that fits the first
+//! cache. What it lets through is noted without a branch, since no branch here can be foretold, and
+//! looked at afterwards: most is in the middle of a word, where hardly a literal begins, and of the
+//! rest the first four bytes are compared. Unlike an automaton, no step has to wait for the one
+//! before.
 
 use std::ops::Range;
 
 /// Literals by the hash of how they begin.
 pub(super) struct Literals {
-    long: Table<17>,
-    short: Table<14>,
-    /// The places of those shorter than four bytes.
-    shorts: Vec<u32>,
+    /// Hashes with which a literal begins.
+    all: Box<Bitmap>,
+    /// Hashes with which one begins that may stand in the middle of a word.
+    anywhere: Box<Bitmap>,
+    /// Hashes with which one begins that is shorter than four bytes.
+    short: Box<Bitmap>,
+    /// Hashes of the first four bytes of the others.
+    four: Box<Bitmap>,
+    /// For each hash where its literals begin in `order`; one more entry than there are hashes.
+    starts: Vec<u32>,
+    order: Vec<Entry>,
     texts: Vec<Vec<u8>>,
 }
 
-/// Literals by a hash of so many bits.
-struct Table<const BITS: u32> {
-    bitmap: Vec<u64>,
-    /// For each hash where its literals begin in `order`; one more entry than there are hashes.
-    starts: Vec<u32>,
-    order: Vec<u32>,
+/// A literal to look for, and where it may stand.
+#[derive(Debug)]
+pub(super) struct Literal {
+    /// At least two bytes, in lower case.
+    pub(super) text: Vec<u8>,
+    /// Whether it counts also where a letter stands before it. It always does when it begins with
+    /// none.
+    pub(super) anywhere: bool,
 }
 
-/// The first bytes of a text, folded.
-const LONG: u32 = 0xffff_ffff;
-const SHORT: u32 = 0x00ff_ffff;
+/// How a literal begins.
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Its first four bytes, folded, as far as it has them.
+    four: u32,
+    mask: u32,
+    index: u32,
+}
+
+/// As many hashes as there are.
+const BITS: u32 = 16;
+type Bitmap = [u64; 1 << (BITS - 6)];
+
+/// Text is gone through in blocks of this many bytes.
+const BLOCK: usize = 1024;
+
+/// Places in a block.
+type Hits = [u16; BLOCK];
+
+/// The first three bytes of four.
+const THREE: u32 = 0x00ff_ffff;
 
 impl Literals {
-    /// Prepares lower-case literals of at least two bytes. Their places in the list are what
-    /// [`each`](Self::each) tells.
-    pub(super) fn new(texts: Vec<Vec<u8>>) -> Literals {
-        let mut long = Vec::new();
-        let mut short = Vec::new();
-        for (index, text) in (0..).zip(&texts) {
-            match *text.as_slice() {
-                [first, second, third, fourth, ..] => {
-                    long.push((folded([first, second, third, fourth]), index));
+    /// Prepares literals. Their places in the list are what [`each`](Self::each) tells.
+    pub(super) fn new(literals: Vec<Literal>) -> Literals {
+        let mut hashed: Vec<(usize, Entry)> = Vec::new();
+        let mut bitmaps = [empty(), empty(), empty()];
+        let mut four = empty();
+        for (index, literal) in (0..).zip(&literals) {
+            let entry = Entry::of(&literal.text, index);
+            let is_anywhere = literal.anywhere || !begins_with_letter(&literal.text);
+            let is_short = literal.text.len() < 4;
+            add(&mut four, hash(entry.four), !is_short);
+            for three in threes(&literal.text) {
+                let hash = hash(three);
+                for (bitmap, holds) in bitmaps.iter_mut().zip([true, is_anywhere, is_short]) {
+                    add(bitmap, hash, holds);
                 }
-                [first, second, third] => short.push((folded([first, second, third, 0]), index)),
-                // Whatever may follow it.
-                [first, second] => short
-                    .extend((0..=u8::MAX).map(|third| (folded([first, second, third, 0]), index))),
-                [_] | [] => {}
+                hashed.push((hash, entry));
             }
         }
-        let mut shorts: Vec<u32> = short.iter().map(|(_, index)| *index).collect();
-        shorts.dedup();
-        let (long, short) = (Table::new(&long, LONG), Table::new(&short, SHORT));
-        Literals { long, short, shorts, texts }
-    }
-
-    /// Calls `each` with every literal that stands in the text and where, in the order in which
-    /// they begin.
-    pub(super) fn each(&self, text: &[u8], mut each: impl FnMut(usize, Range<usize>)) {
-        for (at, window) in text.windows(4).enumerate() {
-            let Some(four) = window.first_chunk() else { continue };
-            let four = folded(*four);
-            if self.long.may_hold(four, LONG) {
-                self.compare(self.long.at(four, LONG), text, at, &mut each);
-            }
-            if self.short.may_hold(four, SHORT) {
-                self.compare(self.short.at(four, SHORT), text, at, &mut each);
-            }
-        }
-        // Only short ones fit into the rest.
-        for at in text.len().saturating_sub(3)..text.len() {
-            self.compare(&self.shorts, text, at, &mut each);
-        }
-    }
-
-    fn compare(
-        &self,
-        candidates: &[u32],
-        text: &[u8],
-        at: usize,
-        each: &mut impl FnMut(usize, Range<usize>),
-    ) {
-        for index in candidates {
-            let index = *index as usize;
-            if let Some(literal) = self.texts.get(index) {
-                tell(text, at, index, literal, each);
-            }
-        }
-    }
-}
-
-/// Tells if the literal stands there.
-fn tell(
-    text: &[u8],
-    at: usize,
-    index: usize,
-    literal: &[u8],
-    each: &mut impl FnMut(usize, Range<usize>),
-) {
-    let end = at + literal.len();
-    if text.get(at..end).is_some_and(|found| found.eq_ignore_ascii_case(literal)) {
-        each(index, at..end);
-    }
-}
-
-impl<const BITS: u32> Table<BITS> {
-    fn new(literals: &[(u32, u32)], mask: u32) -> Self {
-        let hashed = literals.iter().map(|(four, index)| (Self::hash(*four, mask), *index));
-        let mut hashed: Vec<(usize, u32)> = hashed.collect();
-        hashed.sort_unstable();
-        hashed.dedup();
-        let mut bitmap = vec![0; 1 << (BITS - 6)];
+        hashed.sort_by_key(|(hash, entry)| (*hash, entry.index));
+        hashed.dedup_by_key(|(hash, entry)| (*hash, entry.index));
         let mut starts = vec![0; (1 << BITS) + 1];
         for (hash, _) in &hashed {
-            if let (Some(word), Some(next)) = (bitmap.get_mut(hash >> 6), starts.get_mut(hash + 1))
-            {
-                *word |= 1_u64 << (hash & 63);
+            if let Some(next) = starts.get_mut(hash + 1) {
                 *next += 1;
             }
         }
@@ -120,33 +88,172 @@ impl<const BITS: u32> Table<BITS> {
             sum += *start;
             *start = sum;
         }
-        let order = hashed.into_iter().map(|(_, index)| index).collect();
-        Self { bitmap, starts, order }
+        let order = hashed.into_iter().map(|(_, entry)| entry).collect();
+        let texts = literals.into_iter().map(|literal| literal.text).collect();
+        let [all, anywhere, short] = bitmaps;
+        Literals { all, anywhere, short, four, starts, order, texts }
     }
 
+    /// Calls `each` with every literal that stands in the text and where, in the order in which
+    /// they begin. One that needs the beginning of a word may be told elsewhere, too.
+    pub(super) fn each(&self, text: &[u8], mut each: impl FnMut(usize, Range<usize>)) {
+        let mut hits = [0; BLOCK];
+        let last = text.len().saturating_sub(3);
+        for start in (0..last).step_by(BLOCK) {
+            let end = last.min(start + BLOCK) + 3;
+            let count = self.note(text.get(start..end).unwrap_or_default(), &mut hits);
+            let count = self.sift(text, start, &mut hits, count);
+            for hit in hits.iter().take(count) {
+                self.compare(text, start + usize::from(*hit), &mut each);
+            }
+        }
+        // Only short ones fit into the rest.
+        for at in last..text.len() {
+            if holds(&self.all, hash(folded(four_at(text, at)) & THREE)) {
+                self.compare(text, at, &mut each);
+            }
+        }
+    }
+
+    /// Notes where a literal may begin, and says how many places there are.
     #[inline]
-    fn may_hold(&self, four: u32, mask: u32) -> bool {
-        let hash = Self::hash(four, mask);
-        self.bitmap.get(hash >> 6).is_some_and(|word| word >> (hash & 63) & 1 == 1)
+    fn note(&self, block: &[u8], hits: &mut Hits) -> usize {
+        let (mut count, mut at) = (0, 0_u16);
+        for four in block.array_windows::<4>() {
+            let four = u32::from_le_bytes(*four);
+            keep(hits, &mut count, at, holds(&self.all, hash(folded(four) & THREE)));
+            at = at.wrapping_add(1);
+        }
+        count
     }
 
-    fn at(&self, four: u32, mask: u32) -> &[u32] {
-        let hash = Self::hash(four, mask);
-        let Some([start, end]) = self.starts.get(hash..hash + 2) else { return &[] };
-        self.order.get(*start as usize..*end as usize).unwrap_or_default()
-    }
-
+    /// Keeps of those places the beginnings of words, and where a literal may stand that needs
+    /// none, if the fourth byte fits, too.
     #[inline]
-    fn hash(four: u32, mask: u32) -> usize {
-        const SPREAD: u32 = 0x9e37_79b1;
-        ((four & mask).wrapping_mul(SPREAD) >> (u32::BITS - BITS)) as usize
+    fn sift(&self, text: &[u8], start: usize, hits: &mut Hits, count: usize) -> usize {
+        let mut kept = 0;
+        for index in 0..count {
+            let Some(at) = hits.get(index).copied() else { break };
+            let place = start + usize::from(at);
+            let four = folded(four_at(text, place));
+            let three = hash(four & THREE);
+            let begins = begins_word(text, place) | holds(&self.anywhere, three);
+            let goes_on = holds(&self.four, hash(four)) | holds(&self.short, three);
+            keep(hits, &mut kept, at, begins & goes_on);
+        }
+        kept
     }
+
+    fn compare(&self, text: &[u8], at: usize, each: &mut impl FnMut(usize, Range<usize>)) {
+        let four = folded(four_at(text, at));
+        let hash = hash(four & THREE);
+        let Some([start, end]) = self.starts.get(hash..hash + 2) else { return };
+        for entry in self.order.get(*start as usize..*end as usize).unwrap_or_default() {
+            if four & entry.mask == entry.four {
+                self.tell(text, at, entry.index, each);
+            }
+        }
+    }
+
+    /// Tells if the literal stands there.
+    fn tell(&self, text: &[u8], at: usize, index: u32, each: &mut impl FnMut(usize, Range<usize>)) {
+        let Some(literal) = self.texts.get(index as usize) else { return };
+        let end = at + literal.len();
+        let Some(found) = text.get(at..end) else { return };
+        // From the end: how they begin is compared already.
+        let mut pairs = found.iter().zip(literal).rev();
+        if pairs.all(|(found, wanted)| found.to_ascii_lowercase() == *wanted) {
+            each(index as usize, at..end);
+        }
+    }
+}
+
+impl Entry {
+    fn of(text: &[u8], index: u32) -> Entry {
+        let mut four = [0; 4];
+        let mut mask = [0; 4];
+        for ((four, mask), byte) in four.iter_mut().zip(&mut mask).zip(text) {
+            (*four, *mask) = (*byte, 0xff);
+        }
+        let mask = u32::from_le_bytes(mask);
+        Entry { four: folded(u32::from_le_bytes(four)) & mask, mask, index }
+    }
+}
+
+/// What the first three bytes may be, folded.
+fn threes(text: &[u8]) -> Vec<u32> {
+    let of = |three: [u8; 3]| {
+        let [first, second, third] = three;
+        folded(u32::from_le_bytes([first, second, third, 0])) & THREE
+    };
+    match *text {
+        [first, second, third, ..] => vec![of([first, second, third])],
+        // Whatever may follow it.
+        [first, second] => (0..=u8::MAX).map(|third| of([first, second, third])).collect(),
+        [_] | [] => Vec::new(),
+    }
+}
+
+fn add(bitmap: &mut Bitmap, hash: usize, holds: bool) {
+    if let Some(word) = bitmap.get_mut(hash >> 6) {
+        *word |= u64::from(holds) << (hash & 63);
+    }
+}
+
+fn empty() -> Box<Bitmap> {
+    Box::new([0; 1 << (BITS - 6)])
+}
+
+/// Adds a place if it counts, without a branch.
+#[inline]
+fn keep(hits: &mut Hits, count: &mut usize, at: u16, counts: bool) {
+    #[expect(clippy::indexing_slicing, reason = "never out of bounds, and not checked")]
+    {
+        hits[*count % BLOCK] = at;
+    }
+    *count = count.wrapping_add(usize::from(counts));
+}
+
+#[inline]
+fn holds(bitmap: &Bitmap, hash: usize) -> bool {
+    bitmap.get(hash >> 6).is_some_and(|word| word >> (hash & 63) & 1 == 1)
+}
+
+#[inline]
+fn hash(three: u32) -> usize {
+    const SPREAD: u32 = 0x9e37_79b1;
+    (three.wrapping_mul(SPREAD) >> (u32::BITS - BITS)) as usize
 }
 
 /// Letters are the same in both cases.
 #[inline]
-fn folded(four: [u8; 4]) -> u32 {
-    u32::from_le_bytes(four) | 0x2020_2020
+fn folded(four: u32) -> u32 {
+    four | 0x2020_2020
+}
+
+/// Four bytes; zeros stand for those beyond the end.
+fn four_at(text: &[u8], at: usize) -> u32 {
+    let rest = text.get(at..).unwrap_or_default();
+    if let Some(four) = rest.first_chunk() {
+        return u32::from_le_bytes(*four);
+    }
+    let mut four = [0; 4];
+    for (into, byte) in four.iter_mut().zip(rest) {
+        *into = *byte;
+    }
+    u32::from_le_bytes(four)
+}
+
+fn begins_with_letter(text: &[u8]) -> bool {
+    text.first().is_some_and(u8::is_ascii_alphabetic)
+}
+
+/// Whether a word may begin there: no letter stands before, or a capital does here. A letter that
+/// ends an escape, such as a literal `\n`, is none.
+#[inline]
+fn begins_word(text: &[u8], at: usize) -> bool {
+    let byte = |back: usize| at.checked_sub(back).and_then(|at| text.get(at)).copied().unwrap_or(0);
+    !byte(1).is_ascii_alphabetic() | byte(0).is_ascii_uppercase() | (byte(2) == b'\\')
 }
 
 #[cfg(test)]
@@ -156,10 +263,12 @@ mod tests {
     use super::*;
 
     fn found(literals: &[&str], text: &str) -> Vec<(usize, usize)> {
-        let texts = literals.iter().map(|literal| literal.as_bytes().to_vec()).collect();
+        let all = literals
+            .iter()
+            .map(|literal| Literal { text: literal.as_bytes().to_vec(), anywhere: true });
         let mut found = Vec::new();
         let ended = format!("{text}\0");
-        Literals::new(texts)
+        Literals::new(all.collect())
             .each(ended.as_bytes(), |index, range| found.push((range.start, index)));
         found
     }
@@ -171,6 +280,21 @@ mod tests {
         assert_eq!(found(&literals, "GHp_ Token id"), [(0, 0), (5, 1), (7, 2), (11, 3)]);
         assert!(found(&literals, "gh p_ to ken_").iter().all(|(_, index)| *index == 2));
         assert!(found(&literals, "").is_empty());
+    }
+
+    #[test]
+    fn a_literal_that_needs_a_word_is_told_where_one_begins() {
+        let literals = Literals::new(vec![
+            Literal { text: b"token".to_vec(), anywhere: false },
+            Literal { text: b"=ap".to_vec(), anywhere: false },
+        ]);
+        let text = "token aToken xtoken 1token \\ntoken x=ap ".repeat(100) + "\0";
+        let mut found = Vec::new();
+
+        literals.each(text.as_bytes(), |_, range| found.push(range.start));
+
+        assert_eq!(found.get(..6), Some([0, 7, 21, 29, 36, 40].as_slice()));
+        assert_eq!(found.len(), 500);
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use super::{
         detector::{ALONE_BITS, DigitRun, Shape},
         digits,
         layouts::{Layout, Next},
-        runs,
+        runs::{self, Run},
     },
     Cursor, Match, Scanner,
 };
@@ -19,12 +19,16 @@ const COLONS: u8 = 5;
 /// The longest address with colons: IPv6 with an IPv4 tail.
 const LONGEST_ADDRESS: usize = 45;
 
+type FindAt = fn(&[u8], usize) -> Option<Range<usize>>;
+type FindDigits = fn(&[u8], &DigitRun) -> Vec<Range<usize>>;
+type FindRun = fn(&[u8], Range<usize>) -> Option<Range<usize>>;
+
 /// Detectors by what wakes them.
 #[derive(Default)]
 pub(super) struct Triggers {
-    at: Vec<u16>,
-    digits: Vec<u16>,
-    runs: Vec<u16>,
+    at: Vec<(u16, FindAt)>,
+    digits: Vec<(u16, FindDigits)>,
+    runs: Vec<(u16, FindRun)>,
     colons: Vec<u16>,
     /// Layouts that are telling by themselves, by the length of their first group of digits
     /// and by what follows it.
@@ -35,9 +39,9 @@ impl Triggers {
     /// Notes what wakes a detector.
     pub(super) fn add(&mut self, index: u16, shape: &Shape) {
         match shape {
-            Shape::At(_) => self.at.push(index),
-            Shape::Digits(_) => self.digits.push(index),
-            Shape::Run => self.runs.push(index),
+            Shape::At(find) => self.at.push((index, *find)),
+            Shape::Digits(find) => self.digits.push((index, *find)),
+            Shape::Run(find) => self.runs.push((index, *find)),
             Shape::Colons => self.colons.push(index),
             Shape::Number { alone, .. } => {
                 for layout in alone.iter().map(|source| Layout::new(source)) {
@@ -64,11 +68,12 @@ impl Scanner {
         body: &Body,
         first: usize,
         range: &Range<usize>,
+        runs: &[Run],
         matches: &mut Vec<Match>,
     ) -> usize {
         self.scan_at(body, first, range, matches)
             + self.scan_digits(body, first, range, matches)
-            + self.scan_runs(body, first, range, matches)
+            + self.scan_runs(body, runs, matches)
             + self.scan_colons(body, first, range, matches)
     }
 
@@ -85,13 +90,10 @@ impl Scanner {
             let at = range.start + hit;
             let Some(segment) = cursor.seek(at) else { continue };
             let Some(home) = body.segment(segment).map(Segment::range) else { continue };
-            for index in &self.triggers.at {
-                let Some(active) = self.active.get(usize::from(*index)) else { continue };
-                let Some(Shape::At(find)) = active.detector().map(|found| &found.shape) else {
-                    continue;
-                };
+            for (index, find) in &self.triggers.at {
                 work += 1;
                 if let Some(found) = find(body.slice(home.clone()), at - home.start) {
+                    let Some(active) = self.active.get(usize::from(*index)) else { continue };
                     work += found.len();
                     let range = home.start + found.start..home.start + found.end;
                     matches.extend(active.weigh(*index, body, segment, range, 0));
@@ -113,13 +115,10 @@ impl Scanner {
         digits::each_run(&body.text, range.clone(), |run| {
             let Some(start) = run.groups.first().map(|group| group.start) else { return };
             let Some(segment) = cursor.seek(start) else { return };
-            for index in &self.triggers.digits {
-                let Some(active) = self.active.get(usize::from(*index)) else { continue };
-                let Some(Shape::Digits(find)) = active.detector().map(|found| &found.shape) else {
-                    continue;
-                };
+            for (index, find) in &self.triggers.digits {
                 work += run.groups.len();
                 for range in find(&body.text, run) {
+                    let Some(active) = self.active.get(usize::from(*index)) else { continue };
                     matches.extend(active.weigh(*index, body, segment, range, 0));
                 }
             }
@@ -141,26 +140,28 @@ impl Scanner {
         }
     }
 
-    fn scan_runs(
-        &self,
-        body: &Body,
-        first: usize,
-        range: &Range<usize>,
-        matches: &mut Vec<Match>,
-    ) -> usize {
+    fn scan_runs(&self, body: &Body, runs: &[Run], matches: &mut Vec<Match>) -> usize {
         if self.triggers.runs.is_empty() {
             return 0;
         }
-        let mut cursor = Cursor::new(body, first);
         let mut work = 0;
-        runs::each(&body.text, range.clone(), |run| {
-            let Some(segment) = cursor.seek(run.start) else { return };
-            for word in words(&body.text, run).filter(|word| may_be_coin(&body.text, word)) {
+        for Run { segment, range } in runs {
+            let words = words(&body.text, range.clone());
+            for word in words.filter(|word| may_be_known(&body.text, word)) {
                 work += word.len();
-                self.weigh_all(&self.triggers.runs, body, segment, &word, matches);
+                self.weigh_run(body, *segment, &word, matches);
             }
-        });
+        }
         work
+    }
+
+    fn weigh_run(&self, body: &Body, segment: u32, word: &Range<usize>, matches: &mut Vec<Match>) {
+        for (index, find) in &self.triggers.runs {
+            let Some(active) = self.active.get(usize::from(*index)) else { continue };
+            if let Some(range) = find(&body.text, word.clone()) {
+                matches.extend(active.weigh(*index, body, segment, range, 0));
+            }
+        }
     }
 
     fn scan_colons(
@@ -212,12 +213,14 @@ fn words(text: &[u8], run: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Whether a word has the length and the beginning of an address or a key of a coin: cheap to
-/// tell, and few have both.
-fn may_be_coin(text: &[u8], word: &Range<usize>) -> bool {
-    const FIRST: &[u8] = b"123mnLMD9AXTt5K";
-    matches!(word.len(), 25..=36 | 51 | 52)
-        && text.get(word.start).is_some_and(|first| FIRST.contains(first))
+/// Whether a word has the length and the beginning of an address or a key of a coin, or of a
+/// token that a dot goes on: cheap to tell, and few have both.
+fn may_be_known(text: &[u8], word: &Range<usize>) -> bool {
+    const COINS: &[u8] = b"123mnLMD9AXTt5K";
+    const IDS: &[u8] = b"MNO";
+    let begins = |known: &[u8]| text.get(word.start).is_some_and(|first| known.contains(first));
+    matches!(word.len(), 25..=36 | 51 | 52) && begins(COINS)
+        || matches!(word.len(), 23..=28) && begins(IDS) && text.get(word.end) == Some(&b'.')
 }
 
 /// The stretches of hex digits, colons and dots that begin in a part of a text.

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use super::{
     super::{
-        body::{Body, Kind, Segment, small},
+        body::{Body, Kind, small},
         context,
         detector::{Edges, Shape, is_word},
     },
-    Cursor, Match, Scanner,
+    Cursor, Desk, Match, Scanner,
 };
 
 /// A stretch of a segment that a detector shall look at.
@@ -16,6 +16,8 @@ pub(super) struct Window {
     pub(super) active: u16,
     pub(super) segment: u32,
     pub(super) range: Range<usize>,
+    /// The key of the member whose value it is, when the detector wants to read both as one.
+    pub(super) key: Option<Range<usize>>,
 }
 
 /// How far a detector looks from a literal.
@@ -23,6 +25,8 @@ pub(super) struct Window {
 pub(in crate::dlp) enum Reach {
     /// Bytes before the literal's start, and from there on.
     Across { before: usize, after: usize },
+    /// The same for a rule from elsewhere, which reads a member's key and value as one line.
+    Own { before: usize, after: usize },
     /// Bytes from the literal's start, where a word begins.
     From { after: usize },
     /// Bytes from the literal's end, or from the start of what is below it when it is a key.
@@ -53,16 +57,18 @@ impl Reach {
             }
             Shape::Beside { after, .. } => Reach::Beyond { after: usize::from(*after) },
             Shape::Number { .. } => Reach::Near,
-            Shape::At(_) | Shape::Digits(_) | Shape::Around { .. } | Shape::Run | Shape::Colons => {
-                Reach::Here
-            }
+            Shape::At(_)
+            | Shape::Digits(_)
+            | Shape::Around { .. }
+            | Shape::Run(_)
+            | Shape::Colons => Reach::Here,
         }
     }
 
     /// The part of the literal's own text.
     fn around(self, literal: &Range<usize>) -> Range<usize> {
         match self {
-            Reach::Across { before, after } => {
+            Reach::Across { before, after } | Reach::Own { before, after } => {
                 literal.start.saturating_sub(before)..literal.start + after
             }
             Reach::From { after } => literal.start..literal.start + after,
@@ -75,11 +81,19 @@ impl Reach {
         }
     }
 
+    /// Whether a literal may wake in the middle of a word.
+    pub(in crate::dlp) fn begins_anywhere(self) -> bool {
+        match self {
+            Reach::Across { .. } | Reach::Own { .. } | Reach::Here => true,
+            Reach::From { .. } | Reach::Beyond { .. } | Reach::Near => false,
+        }
+    }
+
     /// Whether a literal wakes where it stands: words do when they are whole, names of vendors
     /// when a word begins with them.
     fn admits(self, text: &[u8], literal: &Range<usize>) -> bool {
         match self {
-            Reach::Across { .. } | Reach::Here => true,
+            Reach::Across { .. } | Reach::Own { .. } | Reach::Here => true,
             Reach::From { .. } => match text.get(..literal.start) {
                 Some([.., b'\\', b'n' | b'r' | b't'] | []) | None => true,
                 Some([.., before]) => !is_word(*before),
@@ -98,7 +112,7 @@ impl Reach {
     fn below(self) -> Option<usize> {
         match self {
             Reach::Beyond { after } => Some(after),
-            Reach::Near => Some(BELOW),
+            Reach::Near | Reach::Own { .. } => Some(BELOW),
             Reach::Across { .. } | Reach::From { .. } | Reach::Here => None,
         }
     }
@@ -106,25 +120,23 @@ impl Reach {
 
 impl Scanner {
     /// The stretches that literals wake detectors for, merged where they overlap.
-    pub(super) fn windows(
+    pub(super) fn find_windows(
         &self,
         body: &Body,
         first: usize,
         range: Range<usize>,
-        matches: &mut Vec<Match>,
-    ) -> Vec<Window> {
-        let mut windows = Windows::new(self.active.len());
-        let mut keys = Vec::new();
+        desk: &mut Desk,
+    ) {
+        let Desk { matches, windows, keys, .. } = desk;
+        windows.clear();
+        let known_keys = keys.len();
         let mut cursor = Cursor::new(body, first);
         let base = range.start;
         self.prefilter.each(body.slice(range), |index, hit| {
             let literal = base + hit.start..base + hit.end;
             let Some(segment) = cursor.seek(literal.start) else { return };
             let Some(home) = body.segment(segment) else { return };
-            for active in self.wakes.get(index).into_iter().flatten() {
-                let Some(reach) = self.active.get(usize::from(*active)).map(|a| a.reach) else {
-                    continue;
-                };
+            for (active, reach) in self.wakes.get(index).into_iter().flatten() {
                 if let Reach::Here = reach {
                     matches.extend(self.around(body, *active, segment, &literal));
                     continue;
@@ -133,19 +145,23 @@ impl Scanner {
                     continue;
                 }
                 let range = clip(&reach.around(&literal), &home.range());
-                windows.push(Window { active: *active, segment, range });
+                windows.push(Window { active: *active, segment, range, key: None });
                 if home.kind == Kind::Key && reach.below().is_some() {
                     keys.push((home.node, *active));
                 }
             }
         });
-        self.add_below(body, first, keys, &mut windows);
+        if keys.len() > known_keys {
+            keys.sort_unstable();
+            keys.dedup();
+        }
+        self.add_below(body, first, keys, windows);
         for active in &self.restless {
             for (index, home) in (small(first)..).zip(body.segments.iter().skip(first)) {
-                windows.push(Window { active: *active, segment: index, range: home.range() });
+                let range = home.range();
+                windows.push(Window { active: *active, segment: index, range, key: None });
             }
         }
-        windows.list
     }
 
     /// What a detector finds at a literal that wakes it.
@@ -165,24 +181,17 @@ impl Scanner {
     }
 
     /// Adds what stands below keys that wake detectors, as far down as keys count as context.
-    fn add_below(
-        &self,
-        body: &Body,
-        first: usize,
-        mut keys: Vec<(u32, u16)>,
-        windows: &mut Windows,
-    ) {
+    fn add_below(&self, body: &Body, first: usize, keys: &[(u32, u16)], windows: &mut Windows) {
         if keys.is_empty() {
             return;
         }
-        keys.sort_unstable();
-        keys.dedup();
         for (index, segment) in (0..).zip(&body.segments).skip(first) {
             for (member, key) in body.members_above(segment.node).take(context::KEYS) {
                 let from = keys.partition_point(|(node, _)| *node < member);
                 let woken = keys.iter().skip(from).take_while(|(node, _)| *node == member);
                 for (_, active) in woken.filter(|_| key != index) {
-                    if let Some(window) = self.below(*active, index, segment) {
+                    let own_key = (segment.node == member).then_some(key);
+                    if let Some(window) = self.below(body, *active, index, own_key) {
                         windows.push(window);
                     }
                 }
@@ -190,11 +199,19 @@ impl Scanner {
         }
     }
 
-    fn below(&self, active: u16, index: u32, segment: &Segment) -> Option<Window> {
-        let reach = self.active.get(usize::from(active))?.reach.below()?;
-        let whole = segment.range();
-        let range = whole.start..whole.end.min(whole.start + reach);
-        Some(Window { active, segment: index, range })
+    fn below(&self, body: &Body, active: u16, index: u32, own_key: Option<u32>) -> Option<Window> {
+        let reach = self.active.get(usize::from(active))?.reach;
+        let key = match reach {
+            Reach::Own { .. } => Some(body.segment(own_key?)?.range()),
+            Reach::Across { .. }
+            | Reach::From { .. }
+            | Reach::Beyond { .. }
+            | Reach::Near
+            | Reach::Here => None,
+        };
+        let whole = body.segment(index)?.range();
+        let range = whole.start..whole.end.min(whole.start + reach.below()?);
+        Some(Window { active, segment: index, range, key })
     }
 }
 
@@ -203,19 +220,32 @@ fn clip(wanted: &Range<usize>, home: &Range<usize>) -> Range<usize> {
 }
 
 /// Windows in the making; each detector's last one grows while new ones touch it.
-struct Windows {
+#[derive(Default)]
+pub(super) struct Windows {
     list: Vec<Window>,
     /// One more than the place of each detector's last window; 0 while it has none.
     last: Vec<u32>,
 }
 
 impl Windows {
-    fn new(detectors: usize) -> Self {
-        Self { list: Vec::new(), last: vec![0; detectors] }
+    pub(super) fn list(&self) -> &[Window] {
+        &self.list
+    }
+
+    pub(super) fn clear(&mut self) {
+        for window in self.list.drain(..) {
+            if let Some(last) = self.last.get_mut(usize::from(window.active)) {
+                *last = 0;
+            }
+        }
     }
 
     fn push(&mut self, window: Window) {
-        let Some(last) = self.last.get_mut(usize::from(window.active)) else { return };
+        let detector = usize::from(window.active);
+        if self.last.len() <= detector {
+            self.last.resize(detector + 1, 0);
+        }
+        let Some(last) = self.last.get_mut(detector) else { return };
         let known = last.checked_sub(1).and_then(|place| self.list.get_mut(place as usize));
         match known {
             Some(known) if known.touches(&window) => {
@@ -233,6 +263,7 @@ impl Windows {
 impl Window {
     fn touches(&self, next: &Window) -> bool {
         self.segment == next.segment
+            && self.key == next.key
             && next.range.start <= self.range.end
             && self.range.start <= next.range.end
     }

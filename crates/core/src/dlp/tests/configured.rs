@@ -1,5 +1,7 @@
 //! Detectors, exceptions, masks and rule files from the configuration.
 
+use std::ops::Range;
+
 use super::*;
 
 fn configured(settings: Value) -> Result<Engine, SettingsError> {
@@ -153,12 +155,16 @@ fn masks_keep_a_part_or_a_pseudonym() {
         let findings = engine.scan(&value, &FingerprintKey::new([byte; 32])).unwrap();
         engine.redact(value, &findings, None, |finding| Some(engine.default_mask(finding)))
     };
-    let body = || json!(["4111 1111 1111 1111", 4_111_111_111_111_111_u64, "a ada@example.org b"]);
+    let body = || {
+        json!([
+            "4111 1111 1111 1111", {"card": 4_111_111_111_111_111_u64}, "a ada@example.org b",
+        ])
+    };
 
     let here = masked(body(), 1);
 
     assert_eq!(here[0], "[REDACTED:credit_card:1111]");
-    assert_eq!(here[1], "[REDACTED:credit_card:1111]");
+    assert_eq!(here[1]["card"], "[REDACTED:credit_card:1111]");
     let pseudonym = here[2].as_str().unwrap();
     assert!(pseudonym.starts_with("a [email:") && pseudonym.ends_with("] b"), "{pseudonym}");
     assert_eq!(masked(json!(["", "ADA@example.org"]), 1)[1], pseudonym[2..pseudonym.len() - 2]);
@@ -209,6 +215,30 @@ fn rules_of_gitleaks_find_secrets() {
 }
 
 #[test]
+fn rules_of_gitleaks_read_a_key_and_its_value_as_one_line() {
+    let rules: Gitleaks = serde_json::from_str(RULES).unwrap();
+    let settings =
+        Settings { gitleaks: vec![rules.named("r.toml".to_owned())], ..Settings::default() };
+    let engine = Engine::new(&settings).unwrap();
+    let value = json!({
+        "acme_key": "a1b2c3d4e5f6g7h8i9j0",
+        "other": "a1b2c3d4e5f6g7h8i9j0",
+        "acme": { "key": "a1b2c3d4e5f6g7h8i9j0" },
+    });
+
+    let findings = engine.scan(&value, &key()).unwrap();
+
+    let found: Vec<(&str, Range<usize>)> = findings
+        .iter()
+        .filter(|finding| finding.detector() == "gitleaks_acme_api_key")
+        .flat_map(|finding| finding.ranges().map(|range| (finding.pointer(), range)))
+        .collect();
+    assert_eq!(found, [("/acme_key", 0..20)]);
+    let masked = engine.redact(value, &findings, None, |_| Some(Mask::Placeholder));
+    assert!(!masked["acme_key"].to_string().contains("a1b2c3"), "{masked}");
+}
+
+#[test]
 fn a_rule_that_does_not_compile_is_named_with_its_file() {
     let broken = RULES.replace("[a-z0-9]{20}", "(?!x)");
     let rules: Gitleaks = serde_json::from_str(&broken).unwrap();
@@ -238,7 +268,8 @@ fn what_a_detector_outside_reports_is_masked_like_the_rest() {
         end,
         likelihood: Likelihood::Likely,
     };
-    assert_eq!(texts.iter().map(|text| text.place).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(texts.iter().map(|text| text.place).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert_eq!(texts[3].text, "1");
 
     let own = engine.scan_for(&value, &subject).unwrap();
     let all =

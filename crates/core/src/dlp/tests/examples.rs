@@ -21,6 +21,13 @@ fn every_detector_fires_on_its_positives_and_not_on_its_negatives() {
 }
 
 #[test]
+fn every_pattern_compiles() {
+    for active in &engine().scanner.active {
+        assert!(active.pattern.as_ref().is_none_or(active::Pattern::compiles), "{}", active.name);
+    }
+}
+
+#[test]
 fn the_page_about_detectors_is_up_to_date() {
     let page = include_str!("../../../../../docs/detectors.md");
 

@@ -28,9 +28,10 @@ fn pointers_name_keys_values_numbers_and_elements() {
 #[test]
 fn a_number_is_read_as_it_is_written() {
     let value: Value =
-        serde_json::from_str("[4111111111111111.00, 4.111111111111111e15, 1e3]").unwrap();
+        serde_json::from_str(r#"{"cards": [4111111111111111.00, 4.111111111111111e15, 1e3]}"#)
+            .unwrap();
 
-    assert_eq!(places(&value), ["credit_card /0", "credit_card /1"]);
+    assert_eq!(places(&value), ["credit_card /cards/0", "credit_card /cards/1"]);
 }
 
 #[test]
@@ -97,4 +98,12 @@ fn what_exceeds_a_limit_is_refused() {
     assert_eq!(refused(json!("x".repeat(101))), Unscannable::TooLarge { limit: 100 });
     assert_eq!(refused(json!(vec![0; 11])), Unscannable::TooManyNodes { limit: 10 });
     assert_eq!(refused(json!([[[[1]]]])), Unscannable::TooDeep { limit: 3 });
+}
+
+#[test]
+fn a_key_also_names_what_is_decoded_below_it() {
+    let encoded = STANDARD.encode("it is 536228726 they say");
+
+    assert_eq!(places(&json!({ "ssn": encoded })), ["us_ssn /ssn"]);
+    assert!(places(&json!({ "note": encoded })).is_empty());
 }

@@ -148,7 +148,7 @@ async fn images_are_governed_by_policy_and_hidden_characters_taken_away() {
         forbid (principal, action in Mcp::Action::"*:*", resource)
         when { context has dlp_output && context.dlp_output.media > 0 };"#;
     let image = json!({"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]});
-    let hidden = json!({"content": [{"type": "text", "text": "do\u{e0049}\u{1b}[0m it"}]});
+    let hidden = json!({"content": [{"type": "text", "text": "do\u{e0049}\u{1b}[2K it"}]});
     let tools = vec![giving("image", &image), giving("hidden", &hidden)];
     let scene = scene_with(tools, "", |builder| builder.policies(policies)).await;
 
@@ -158,7 +158,7 @@ async fn images_are_governed_by_policy_and_hidden_characters_taken_away() {
     scene.check(&image, WITHHELD).await;
     assert_eq!(image.at("/governance/policy"), "no-images");
     let event = scene.check(&hidden, SUCCESS).await;
-    assert_eq!(hidden.at("/result/content/0/text"), "do[0m it");
+    assert_eq!(hidden.at("/result/content/0/text"), "do[2K it");
     assert_eq!(
         findings(&event, "output"),
         [found("hidden_characters", "/content/0/text", "redact")]

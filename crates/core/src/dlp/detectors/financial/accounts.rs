@@ -245,7 +245,10 @@ fn britain(digits: &[u8]) -> bool {
 
 /// A run whose first group follows two letters may be the check digits of an IBAN.
 fn ibans(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
-    iban_at(text, run).into_iter().collect()
+    match iban_at(text, run) {
+        Some(found) => vec![found],
+        None => Vec::new(),
+    }
 }
 
 fn iban_at(text: &[u8], run: &DigitRun) -> Option<Range<usize>> {

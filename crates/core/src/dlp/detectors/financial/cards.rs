@@ -33,7 +33,7 @@ pub(super) const ALL: &[Detector] = &[
             "cc",
             "payment",
         ],
-        context_bits: 10,
+        context_bits: 14,
         against: &[
             "id",
             "ids",
@@ -55,7 +55,7 @@ pub(super) const ALL: &[Detector] = &[
         positives: &[
             "paid with 4111 1111 1111 1111 yesterday",
             "5555-5555-5555-4444",
-            "378282246310005",
+            "the card is 378282246310005",
             "3782 822463 10005",
             "4111.1111.1111.1111",
             r#"{"card": 6011111111111117}"#,
@@ -65,6 +65,8 @@ pub(super) const ALL: &[Detector] = &[
         negatives: &[
             "4111 1111 1111 1112",
             r#"{"order_id": "4111111111111111"}"#,
+            "4111111111111111",
+            "5466648-600613-81252-1",
             "0.4111111111111111",
             "a4111111111111111f",
             "4111111111111111.25",
@@ -181,9 +183,23 @@ fn card(candidate: &Candidate<'_>) -> Option<i32> {
     {
         return None;
     }
-    let is_grouped = candidate.matched().len() > digits.len();
-    let is_usual = matches!(candidate.matched().len(), 17 | 19 | 22) && is_grouped;
-    Some(issuer + if is_usual { 12 } else { 0 })
+    Some(issuer + grouping_bits(candidate.matched()))
+}
+
+/// What the grouping says. People group a card's digits in one of a few ways; digits in one row, or
+/// in groups that no card has, are rather a number that programs count with.
+fn grouping_bits(matched: &[u8]) -> i32 {
+    let groups: Vec<usize> =
+        matched.split(|byte| !byte.is_ascii_digit()).map(<[u8]>::len).collect();
+    let is_usual = CARD_GROUPS.iter().any(|usual| **usual == groups);
+    let is_spelled = groups.iter().all(|length| *length == 1);
+    if is_usual {
+        12
+    } else if is_spelled {
+        0
+    } else {
+        -4
+    }
 }
 
 /// Names of numbers that programs count with.

@@ -1,5 +1,7 @@
 //! Addresses of crypto-currencies, and the keys behind them.
 
+use std::ops::Range;
+
 use crate::dlp::{
     checks::{base58_check, entropy, is_bech32, is_checksummed},
     detector::{Candidate, Detector, Edges, NormalForm, Shape},
@@ -8,7 +10,7 @@ use crate::dlp::{
 };
 
 pub(super) const ALL: &[Detector] = &[
-    Detector { shape: Shape::Run, ..coin("bitcoin_address", "Bitcoin address (Base58Check)", bitcoin) }
+    Detector { shape: Shape::Run(whole), ..coin("bitcoin_address", "Bitcoin address (Base58Check)", bitcoin) }
         .beside(&["bitcoin", "btc", "wallet"])
         .fires(&["pay to 1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa", "3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy"])
         .passes(&["1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNb"]),
@@ -44,13 +46,13 @@ pub(super) const ALL: &[Detector] = &[
         "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed",
         "0x0000000000000000000000000000000000000000",
     ]),
-    Detector { shape: Shape::Run, ..coin("crypto_address", "Litecoin, Dogecoin, Dash, Zcash or Tron address (Base58Check)", other_coin) }
+    Detector { shape: Shape::Run(whole), ..coin("crypto_address", "Litecoin, Dogecoin, Dash, Zcash or Tron address (Base58Check)", other_coin) }
         .fires(&["TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"])
         .passes(&["TJRabPrwbZy45sbavfcjinPJC18kjpRTv9"]),
     Detector {
         category: Category::Secret,
         normal_form: NormalForm::Verbatim,
-        shape: Shape::Run,
+        shape: Shape::Run(whole),
         ..coin("bitcoin_private_key", "Bitcoin private key in wallet import format", wallet_key)
     }
     .fires(&[concat!("5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4d", "Z1jvhTVqvbTLvyTJ")])
@@ -98,6 +100,12 @@ const fn coin(
         normal_form: NormalForm::Verbatim,
         ..number(name, Category::Financial, description, check)
     }
+}
+
+/// All of a run.
+#[expect(clippy::unnecessary_wraps, reason = "others find no more than a part")]
+fn whole(_: &[u8], run: Range<usize>) -> Option<Range<usize>> {
+    Some(run)
 }
 
 /// Version and payload of a match that has the length of an address.

@@ -1,10 +1,14 @@
 //! Tokens of chat, social and meeting services.
 
-use super::{named, vendor};
-use crate::dlp::detector::Detector;
+use std::ops::Range;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
+
+use super::{named, random_with_digits, vendor};
+use crate::dlp::detector::{Detector, DigitRun, Edges, Shape};
 
 pub(super) const ALL: &[Detector] = &[
-    vendor("slack_token", "Slack bot, user, app, configuration or refresh token", &["xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-", "xwfp-"], r"xox[aboprs]-[0-9][0-9A-Za-z]{0,79}-(?:[0-9A-Za-z]{1,80}-){0,3}[0-9A-Za-z]{8,80}|xoxe[.-][0-9A-Za-z.-]{20,250}|xapp-[0-9]-[A-Z0-9]{6,20}-[0-9]{6,20}-[0-9a-f]{32,80}|xwfp-[0-9]{8,16}-[0-9A-Za-z]{20,80}")
+    vendor("slack_token", "Slack bot, user, app, configuration or refresh token", &["xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-", "xwfp-"], r"xox[ar]-(?:[0-9]-)?[A-Za-z]{0,40}[0-9][0-9A-Za-z]{7,47}|xox[os]-[0-9]+-[0-9]+-[0-9]+-[0-9A-Fa-f]+|xox[aboprs]-[0-9][0-9A-Za-z]{0,79}-(?:[0-9A-Za-z]{1,80}-){0,3}[0-9A-Za-z]{8,80}|xoxe[.-][0-9A-Za-z.-]{20,250}|xapp-[0-9]-[A-Z0-9]{6,20}-[0-9]{6,20}-[0-9a-f]{32,80}|xwfp-[0-9]{8,16}-[0-9A-Za-z]{20,80}")
         .fires(&[concat!("xoxb-", "046483451709-550144786416-fb77M3Gu2b823OdBalycC6rs")])
         .passes(&["xoxb-", "xoxb-your-token-here"])
         .even_if_dull(),
@@ -15,9 +19,19 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&[concat!("https://discord.com/api/webhooks/385114139297284285/", "lB24d51p5t97CIhGUb1kixrQWWJjDuWJl58c72xEHNVF_64xB4bI5JcD9hEw6xTVBesR")])
         .passes(&["https://discord.com/api/webhooks/"])
         .reaching_back(14),
+    Detector {
+        shape: Shape::Run(bot_token),
+        edges: Edges::Any,
+        ..vendor("discord_bot_token", "Discord bot token: an id in base64, a time, a signature", &[], "")
+    }
+        .fires(&[concat!("client.login('MzIxNDU2Nzg5MDEyMzQ1Njc4", ".Zq8vT3.nKf0LwRj5mXyB7cHdPs2GuEa9NiVkQ4tZq')")])
+        .passes(&["MZ1yGvKTj0rY0cV8i47CjAa.uHQPq.Xb1Mk2nEhe-4icrGOuegj57zMC", "MzIxNDU2Nzg5MDEyMzQ1Njc4.Zq8vT3"]),
     named("discord_secret", "Discord client id, secret or token, beside its name", &["discord"], r#"(?:^|[\s"'`=:>(,\[])([0-9a-f]{64}|[0-9A-Za-z=_-]{32}|[0-9]{17,19}|[MNO][0-9A-Za-z]{23,25}\.[0-9A-Za-z_-]{6}\.[0-9A-Za-z_-]{27,38})"#)
         .fires(&[concat!(r#"discord_token = ""#, "WA9E03Dj8S67trCXgktraZweXbovKVNq", r#"""#), concat!(r#"{"discordApiKey": ""#, "Yr3038AA74j98iCQSVhzmGgceNR5H8S0", r#""}"#)])
         .passes(&[concat!("", "nw9266oP6mu5YElsmw79zYEFsm6qRjwr")]),
+    named("telegram_token", "Telegram bot token of an older form, beside its name", &["telegr"], r#"(?:^|[\s"'`=:>(,\[])([0-9]{5,16}:A[0-9A-Za-z_-]{34})"#)
+        .fires(&[concat!(r#"telegramToken = ""#, "84468:Ahxlarmat335brr9or39u41v420cp3ax57y", r#"""#)])
+        .passes(&["telegram: 84468:Ahx", concat!("84468:Ahxlarmat335brr", "9or39u41v420cp3ax57y")]),
     vendor("telegram_bot_token", "Telegram bot token", &[":aa"], r"[0-9]{8,10}:(?i:AA)[0-9A-Za-z_-]{32,33}")
         .fires(&[concat!("bot ", "7497728384:AABW4OG4bV85m5l1g16FS0xHfEmMiLBw9q9")])
         .passes(&["12:AA", "1234567890:AAA"])
@@ -42,6 +56,14 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&[concat!("EAAC", "P04IX30w5pm4ozdKIn5wy9S0jhReeqIjBr0awZAZzri7Pt0BqTNDGblNaNDjZyMYmZcQUse0KsWlOa0GaOWD6fLnzi8MbYKgarLj2Jk0pFV7PjRXoIydRK1i9aOiJma2uVlryfafDOK9")])
         .passes(&["EAAC", "EAAB"])
         .reaching(0, 320),
+    Detector {
+        shape: Shape::Digits(app_token),
+        edges: Edges::Word,
+        check: random_with_digits,
+        ..vendor("facebook_app_token", "Facebook access token of an app", &[], "")
+    }
+        .fires(&[concat!("access_token=3241024652308693|", "tbp6u46w83xhi5owwn8pjtza4l3j")])
+        .passes(&["| 3241024652308693|name |", "3241024652308693"]),
     named("facebook_secret", "Facebook app secret or token, beside its name", &["facebook", "fb_app", "instagram"], r#"(?:^|[\s"'`=:>(,\[])([0-9a-f]{32}|[0-9]{15,16}(?:\||%7C)[0-9A-Za-z_-]{27,40})"#)
         .fires(&[concat!(r#"facebook_token = ""#, "15ed411cc84a13958f14c2dd7d206832", r#"""#), concat!(r#"{"facebookApiKey": ""#, "492d633b346c3011fd72c903722b34a1", r#""}"#)])
         .passes(&[concat!("", "186bfa12fed0c43df5301e90b472590c")]),
@@ -83,3 +105,32 @@ pub(super) const ALL: &[Detector] = &[
         .passes(&["https://hooks.zapier.com/"])
         .even_if_dull(),
 ];
+
+/// In an id in base64 that two more parts follow, all three.
+fn bot_token(text: &[u8], id: Range<usize>) -> Option<Range<usize>> {
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let decoded = STANDARD_NO_PAD.decode(text.get(id.clone())?).ok()?;
+    let is_id = (17..=20).contains(&decoded.len()) && decoded.iter().all(u8::is_ascii_digit);
+    let after = text.get(id.end..)?;
+    let dots = after.first() == Some(&b'.') && after.get(7) == Some(&b'.');
+    let time = after.get(1..)?.iter().take_while(is_part).count();
+    let signature = after.get(8..)?.iter().take_while(is_part).count();
+    let is_token = is_id && dots && time == 6 && (25..=40).contains(&signature);
+    is_token.then_some(id.start..id.end + 8 + signature)
+}
+
+/// In the id of an app that `|` and a token follow, all of it.
+fn app_token(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let Some(id) = run.groups.last().filter(|group| matches!(group.len(), 15 | 16)) else {
+        return Vec::new();
+    };
+    let after = text.get(id.end..).unwrap_or_default();
+    let found = || {
+        let sign =
+            [b"|".as_slice(), b"%7C", b"%7c", b"%"].into_iter().find(|s| after.starts_with(s))?;
+        let length = after.get(sign.len()..)?.iter().take_while(is_part).count();
+        (27..=40).contains(&length).then_some(id.start..id.end + sign.len() + length)
+    };
+    found().into_iter().collect()
+}

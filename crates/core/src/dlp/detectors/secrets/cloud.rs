@@ -1,6 +1,6 @@
 //! Keys of cloud platforms and hosters.
 
-use super::{named, vendor};
+use super::{named, published::unpublished, vendor};
 use crate::dlp::detector::Detector;
 
 pub(super) const ALL: &[Detector] = &[
@@ -10,7 +10,7 @@ pub(super) const ALL: &[Detector] = &[
     vendor("aws_mws_key", "Amazon marketplace web service key", &["amzn.mws."], r"amzn\.mws\.[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
         .fires(&[concat!("amzn.mws.", "55998523-f8a6-4e76-a8d3-705797a86cb1")])
         .passes(&["amzn.mws."]),
-    vendor("google_api_key", "Google API key", &["aiza"], r"AIza[0-9A-Za-z_-]{35}")
+    Detector { check: unpublished, ..vendor("google_api_key", "Google API key", &["aiza"], r"AIza[0-9A-Za-z_-]{35}") }
         .fires(&[concat!("key=AIza", "dr63V3Xj7CO3Lgk37eI7O2pjVwp6sc_VEn2")])
         .passes(&["AIzaSy", "AIzaXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX"]),
     vendor("google_oauth_token", "Google OAuth access or refresh token", &["ya29.", "1//0"], r"ya29\.[0-9A-Za-z_-]{20,300}|1//0[0-9A-Za-z_-]{40,120}")

@@ -50,7 +50,7 @@ pub(super) const ALL: &[Detector] = &[
     vendor("docker_token", "Docker Hub access token", &["dckr_pat_", "dckr_oat_"], r"dckr_[po]at_[0-9A-Za-z_-]{27,32}")
         .fires(&[concat!("dckr_pat_", "6N8qP5FT92l76aRAo80MrJAEEMB")])
         .passes(&["dckr_pat_x"]),
-    vendor("artifactory_api_key", "Artifactory API key or password", &["akc", "cmvmdgtu"], r"AKC[0-9A-Za-z]{10,80}|cmVmdGtu[0-9A-Za-z]{56}")
+    vendor("artifactory_api_key", "Artifactory API key or password", &["akc", "cmvmd"], r"AKC[0-9A-Za-z]{10,80}|cmVmd[0-9A-Za-z]{59}")
         .fires(&[concat!("X-JFrog-Art-Api: AKCp", "DB8Dn4aV9c96nJiY4x97JCsZVd6M2q45tUZzjTuyb1olyLTjpNC36Hx2fM86Rw8Qh7Rsd"), concat!("cmVmdGtu", "e85sQ44M6NF8IUg5wfbpdpYwioGKzNEiN3pCXd504chGzgWF1exqh6Tz")])
         .passes(&["AKC", "AKCx"])
         .even_if_dull(),

@@ -49,7 +49,7 @@ pub(super) const ALL: &[Detector] = &[
     named("elastic_api_key", "Elastic API key, beside its name", &["elastic", "elasticsearch", "elastic_cloud"], r#"(?:^|[\s"'`=:>(,\[])([0-9A-Za-z+/_-]{56,80}={0,2})"#)
         .fires(&[concat!(r#"elastic_token = ""#, "Fq4uP6fn3BL4LfcmCoDDKMonAMxTY6N6mI6s0G0YVZ5gtTQMh7zeAfKk6xYH", r#"""#), concat!(r#"{"elasticApiKey": ""#, "yk90Q7lr6yo8AyQQfmGYliYqYQZ2xoT9lHIuJ57jsRxJBywPnhnOusrV6Epe", r#""}"#)])
         .passes(&[concat!("", "M76qs5YO9vy547TvPN0RK6gg0NCrK4kuOtmoMnrXxm1u9jhWbaukrtf8SDfk")]),
-    named("algolia_api_key", "Algolia API key, beside its name", &["algolia"], r"[0-9a-f]{32}")
+    named("algolia_api_key", "Algolia API key, beside its name", &["algolia"], r"[0-9a-z]{32}")
         .fires(&[concat!(r#"algolia_token = ""#, "361b89009cf504513166bd2bb3291708", r#"""#), concat!(r#"{"algoliaApiKey": ""#, "adc6bcf7d15c29e0e63ce09245b3d6ab", r#""}"#)])
         .passes(&[concat!("", "bdf425e007e709a75cdc41c5c243aba5")]),
     vendor("age_secret_key", "Secret key of age encryption", &["age-secret-key-1"], r"AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}")

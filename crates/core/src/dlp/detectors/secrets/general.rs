@@ -226,25 +226,61 @@ fn password(candidate: &Candidate<'_>) -> Option<i32> {
     let called = name(candidate)?.to_ascii_lowercase();
     let ends = |known: &&[u8]| called.ends_with(known);
     let matched = candidate.matched();
-    let is_other = matched.contains(&b'$') && matched.contains(&b'_')
+    let is_quoted = candidate
+        .text
+        .get(..candidate.range.start)
+        .is_none_or(|before| matches!(before.last(), None | Some(b'"' | b'\'' | b'`')));
+    let is_other = !is_quoted && is_identifier(matched)
+        || matched.contains(&b'$') && matched.contains(&b'_')
         || matches!(
             matched.first()?,
-            b'/' | b'%' | b'.' | b'$' | b'*' | b'#' | b'&' | b'@' | b'\\' | b'-'
+            b'/' | b'%' | b'.' | b'$' | b'*' | b'#' | b'&' | b'@' | b'\\' | b'-' | b'|'
         )
         || matched.windows(3).any(|part| part == b"://" || part == b"***" || part == b"...")
         || speaks_of_secrets(matched);
     (NAMES.iter().any(ends) && !is_other && classes(matched) >= 3 && !is_dull(matched)).then_some(6)
 }
 
+/// Names that programs join of words: `options.hash_function2`.
+fn is_identifier(text: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
+    text.iter().all(is_part)
+        && (text.contains(&b'_') || text.contains(&b'.') || is_camel_case(text))
+}
+
 /// More odd characters, and more kinds of them, than any program or template has in a row.
 fn odd(candidate: &Candidate<'_>) -> Option<i32> {
-    let matched = candidate.matched();
+    is_odd(candidate.matched()).then_some(6)
+}
+
+/// Whether a text has so many odd characters of so many kinds, and is no program: programs have
+/// words, and brackets that close what was opened.
+pub(super) fn is_odd(matched: &[u8]) -> bool {
     let is_odd = |byte: &&u8| byte.is_ascii_punctuation();
     let kinds =
         (0x21..0x7F_u8).filter(|byte| byte.is_ascii_punctuation() && matched.contains(byte));
     let fits =
         matched.len() >= 16 && kinds.count() >= 8 && matched.iter().filter(is_odd).count() >= 10;
-    (fits && checks::entropy(matched) >= 4.0).then_some(6)
+    let longest = matched.split(|byte| !byte.is_ascii_alphabetic()).map(<[u8]>::len).max();
+    let is_wordless = longest.unwrap_or(0) < 4;
+    fits && (is_wordless || has_crossed_brackets(matched)) && checks::entropy(matched) >= 4.0
+}
+
+/// Whether a bracket closes another than the one that was opened last.
+fn has_crossed_brackets(text: &[u8]) -> bool {
+    let mut open = Vec::new();
+    text.iter().any(|byte| match byte {
+        b'(' => {
+            open.push(b')');
+            false
+        }
+        b'[' | b'{' => {
+            open.push(byte + 2);
+            false
+        }
+        b')' | b']' | b'}' => open.pop().is_some_and(|expected| expected != *byte),
+        _ => false,
+    })
 }
 
 /// How many kinds of characters there are: lower case, upper case, digits, others.
@@ -259,7 +295,7 @@ fn classes(text: &[u8]) -> usize {
 /// A placeholder says what it stands for.
 fn speaks_of_secrets(text: &[u8]) -> bool {
     const WORDS: &[&[u8]] =
-        &[b"password", b"passwd", b"secret", b"example", b"placeholder", b"your"];
+        &[b"password", b"passwd", b"passphrase", b"secret", b"example", b"placeholder", b"your"];
     let lower = text.to_ascii_lowercase();
     WORDS.iter().any(|word| memchr::memmem::find(&lower, word).is_some())
 }
@@ -276,7 +312,7 @@ fn secret(candidate: &Candidate<'_>) -> Option<i32> {
 }
 
 /// Long, mixed, of high entropy, and neither a name, an address nor a hash in a path.
-fn is_key_text(candidate: &Candidate<'_>) -> bool {
+pub(super) fn is_key_text(candidate: &Candidate<'_>) -> bool {
     let matched = candidate.matched();
     let letters = matched.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
     let digits = candidate.digits().len();
@@ -289,9 +325,25 @@ fn is_key_text(candidate: &Candidate<'_>) -> bool {
         && digits * 24 > matched.len()
         && !is_uuid
         && !is_worded
+        && !is_camel_case(matched)
         && !speaks_of_secrets(matched)
         && checks::entropy(matched) >= least
         && random(candidate).is_some()
+}
+
+/// Whether about half of a text is words that begin with capitals, as in `Tls12CipherSuite`.
+fn is_camel_case(text: &[u8]) -> bool {
+    const SHORTEST: usize = 3;
+    let mut words = 0;
+    let mut covered = 0;
+    for part in text.chunk_by(|_, next| next.is_ascii_lowercase()) {
+        let is_word = part.first().is_some_and(u8::is_ascii_uppercase);
+        if is_word && part.len() >= SHORTEST {
+            words += 1;
+            covered += part.len();
+        }
+    }
+    words >= 2 && covered * 20 >= text.len() * 9
 }
 
 /// The longest stretch of letters and digits.

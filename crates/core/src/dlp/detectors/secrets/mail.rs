@@ -35,7 +35,7 @@ pub(super) const ALL: &[Detector] = &[
     named("mailjet_key", "Mailjet key or secret, beside its name", &["mailjet"], r"[0-9a-f]{32}")
         .fires(&[concat!(r#"mailjet_token = ""#, "61ea4a0ed74dc9b8a5a372132bb2c85b", r#"""#), concat!(r#"{"mailjetApiKey": ""#, "a095614bf4bb82e528188c89c7a14377", r#""}"#)])
         .passes(&[concat!("", "f89a2b324545c7832eb38bc6d156a365")]),
-    named("twilio_key", "Twilio API key or token, beside its name", &["twilio"], r"(?:SK|AC)[0-9a-f]{32}|[0-9a-f]{32}")
+    named("twilio_key", "Twilio API key or token, beside its name", &["twilio"], r"(?:SK|AC)[0-9A-Fa-f]{32}|[0-9a-f]{32}")
         .fires(&[concat!(r#"twilio_token = ""#, "SKdc6b7c1ba07e0245a7210e26767f97a4", r#"""#), concat!(r#"{"twilioApiKey": ""#, "SK1aac1fad50dd7915a23c4249563355bf", r#""}"#)])
         .passes(&[concat!("", "SK399d98daaa9fc88ed4c193fe9b689191")]),
     named("messagebird_key", "MessageBird key or client id, beside its name", &["messagebird", "message_bird", "message-bird"], r"[0-9A-Za-z]{25}|[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")

@@ -79,7 +79,7 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&[concat!("AQVN", "Dm8WY9nT9KS6S47Sz2frlLIVwR4SwBBhVQzn")])
         .passes(&["AQVN", "t1.micro", "cycle"])
         .needing_digits(),
-    vendor("sidekiq_url", "Credentials of Sidekiq's gem server", &["contribsys"], r"[0-9a-f]{8}:[0-9a-f]{8}@(?:gems|enterprise)\.contribsys\.com|CONTRIBSYS__COM=[0-9a-f]{8}:[0-9a-f]{8}")
+    vendor("sidekiq_url", "Credentials of Sidekiq's gem server", &["contribsys"], r"[0-9a-f]{8}:[0-9a-f]{8}@(?:gems|enterprise)\.contribsys\.com|(?i:CONTRIBSYS__COM)[0-9A-Za-z_]{0,16}[^0-9A-Za-z_]{1,8}([0-9a-f]{8}:[0-9a-f]{8})")
         .fires(&[concat!("https://cafebabe:", "deadbeef@gems.contribsys.com")])
         .passes(&["https://gems.contribsys.com"])
         .at_any_edge()

@@ -54,3 +54,24 @@ async fn the_callers_token_stays_and_its_trace_goes_up() {
         assert!(!all.contains(secret), "{secret}: {all}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trace_state_that_holds_a_secret_does_not_go_up() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let request = scene
+        .gateway
+        .request(Method::POST, "/v1/mcps/up:echo/invoke")
+        .bearer_auth(&scene.who.token)
+        .header("traceparent", trace)
+        .header("tracestate", concat!("acme=ghp_", "F4k3F4k3abcdefghijklmnopqrst01234567"))
+        .body(json!({"input": {}}).to_string());
+
+    let answer = scene.gateway.send(request).await;
+
+    scene.check(&answer, SUCCESS).await;
+    let call = &scene.upstream.calls()[0];
+    assert_eq!(call.message["params"]["_meta"]["traceparent"], trace);
+    assert!(call.message["params"]["_meta"].get("tracestate").is_none(), "{}", call.body);
+    assert!(!format!("{:?} {}", call.headers, call.body).contains("ghp_"));
+}
