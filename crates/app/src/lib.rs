@@ -46,10 +46,10 @@ pub use self::{
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
     exports::{
-        ExportAsk, ExportError, ExportFile, ExportRequest, ExportedLog, Folder, Format, Progress,
-        SignedLog, Written, export_log,
+        BegunExport, ExportAsk, ExportError, ExportFile, ExportRequest, ExportedLog, Folder,
+        Format, Progress, SignedLog, Written, export_log,
     },
-    idempotency::{Replayed, ReplayedError},
+    idempotency::{Claim, Replayed, ReplayedError},
     invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
     log::{CheckpointSince, LogKeyError, origin},
     policies::{

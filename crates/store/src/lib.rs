@@ -47,7 +47,7 @@ pub use crate::{
     },
     db::{Durability, Store},
     error::StoreError,
-    exports::{ExportRecord, ExportStatus, NewExport},
+    exports::{ExportBegan, ExportRecord, ExportStatus, NewExport},
     idempotency::{KeyEnd, KnownKey, NewKey},
     identities::Identity,
     logins::LoginRecord,
