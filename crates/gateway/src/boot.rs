@@ -324,13 +324,7 @@ impl Node {
         })
         .map_err(|errors| ungoverned(&errors))?;
         app.check_log_keys().await?;
-        let cursors = Cursors::new(&derived(&key, "cursor"))
-            .map_err(|_| BootError::Other("the cursor key cannot be used".to_owned()))?;
-        let proxies = Proxies::new(config.server.proxies().map_err(BootError::Other)?);
-        let draining = std::sync::atomic::AtomicBool::new(false);
-        let body_time = Duration::from_secs(config.server.body_timeout_seconds);
-        let gateway =
-            Arc::new(Gateway { app: Arc::clone(&app), cursors, proxies, draining, body_time });
+        let gateway = gateway(config, &key, Arc::clone(&app))?;
         Ok(Self { app, gateway, store, tasks, outbound })
     }
 }
@@ -338,6 +332,16 @@ impl Node {
 fn ungoverned(errors: &[PolicyError]) -> BootError {
     let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
     BootError::Policies(lines.join("\n"))
+}
+
+/// What handlers share.
+fn gateway(config: &Config, key: &[u8; 32], app: Arc<App>) -> Result<Arc<Gateway>, BootError> {
+    let cursors = Cursors::new(&derived(key, "cursor"))
+        .map_err(|_| BootError::Other("the cursor key cannot be used".to_owned()))?;
+    let proxies = Proxies::new(config.server.proxies().map_err(BootError::Other)?);
+    let draining = std::sync::atomic::AtomicBool::new(false);
+    let body_time = Duration::from_secs(config.server.body_timeout_seconds);
+    Ok(Arc::new(Gateway { app, cursors, proxies, draining, body_time }))
 }
 
 /// The trust rules of this configuration without store or port, and the clock to ask them with.

@@ -18,9 +18,9 @@ use super::Failure;
 #[derive(Subcommand)]
 pub(super) enum Audit {
     /// Write a part of the log to a file or to standard output
-    Export(export::Export),
+    Export(Box<export::Export>),
     /// Show the end of the log and, with `--follow`, what comes
-    Tail(tail::Tail),
+    Tail(Box<tail::Tail>),
     /// Verify an export, a proof or a checkpoint, offline
     ///
     /// Exit codes: 0 verified, 1 not readable or no evidence, 2 wrong usage, 10 the events are not

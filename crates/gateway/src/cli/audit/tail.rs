@@ -39,21 +39,23 @@ impl Tail {
         let office = self.installation.office().await?;
         let output = self.installation.output();
         let json = self.installation.json;
-        let following = async {
+        let following = async || -> Result<(), Failure> {
             let org = office.shell.org(&self.org).await?;
             let log = (&org, office.log_identity(&config).await?);
             let mut tail = office.shell.log_end(log, &filter, self.lines).await?;
             print(output, json, &tail.events)?;
-            while self.follow {
+            if !self.follow {
+                return Ok(());
+            }
+            loop {
                 tokio::time::sleep(LOOK).await;
                 let log = (&org, config.server.public_host.as_str());
                 tail = office.shell.log_after(log, &filter, tail.reached).await?;
                 print(output, json, &tail.events)?;
             }
-            Ok::<_, Failure>(())
         };
         let ended = tokio::select! {
-            ended = following => ended,
+            ended = following() => ended,
             _ = tokio::signal::ctrl_c() => Ok(()),
         };
         office.close().await;
