@@ -6,11 +6,13 @@ mod logs;
 mod orgs;
 mod principals;
 mod tokens;
+mod tools;
 
 pub use self::{
     audit::{ERASABLE, ErasureRequest, HoldRequest, record as hold_record},
     logs::{LogIdentity, Tail, told},
     tokens::{Inspected, NewToken, TokenRequest, TokenState},
+    tools::Waiting,
 };
 
 use std::{fmt, sync::Arc};
@@ -52,6 +54,17 @@ pub enum ShellError {
     /// There is no such token.
     #[error("there is no token `{0}`; `portcullis token list` shows those there are")]
     NoToken(String),
+    /// There is no such tool.
+    #[error(
+        "no tool `{0}` was ever listed by its provider; `portcullis tool list` shows those that were"
+    )]
+    NoTool(String),
+    /// A tool of providers of several orgs.
+    #[error("several orgs have a tool `{0}` of their own; say which one with `--org`")]
+    SeveralOrgs(String),
+    /// What waits of a tool is not what was looked at.
+    #[error("what waits of `{0}` is not that version; look at it anew with `portcullis tool diff`")]
+    Changed(String),
     /// It is neither an id of a token nor a token.
     #[error("that is no token and no id of one: wrong form or wrong checksum, so nobody made it")]
     NotAToken,

@@ -1,8 +1,9 @@
 //! The story of a governed call (contract §5.3), step by step and in its order.
 //!
 //! authenticate and `requests` limit (the HTTP layer) → scope → body → visible → `invocations`
-//! limit (a replay costs none) → idempotency key → schema → DLP → policy → obligations → connection → intent durable → upstream → DLP and
-//! policy on the answer → outcome durable → answer.
+//! limit (a replay costs none) → idempotency key → quarantine → schema → DLP → policy →
+//! obligations → connection → intent durable → upstream → DLP and policy on the answer → outcome
+//! durable → answer.
 
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ use crate::{
     answers::{add_answer, allowed, denied, outcome_of, unscoped, withhold},
     idempotency::{Claim, Known, Replayed},
     notices::Went,
+    pins::{quarantine, quarantined},
     recorded::{Done, Draft},
     tools::Visible,
 };
@@ -164,6 +166,10 @@ impl App {
         draft.target(visible.target());
         let claim = key.map(|key| Claim::of_call(ctx, &key, &visible.tool.id, view, &input));
         self.admit_call(ctx, claim.as_ref()).await?;
+        if self.pins.hold(ctx.caller().org_id, &visible.tool.id) {
+            draft.governance(quarantine());
+            return Err(quarantined().into());
+        }
         let call = ToolCall::new(Arc::clone(&visible.tool), input, bytes)?;
         let (policies, dlp) = (self.policies.current(), self.dlp());
         let tool = Arc::clone(&visible.tool);

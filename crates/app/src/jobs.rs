@@ -17,7 +17,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::{App, anchors};
+use crate::{App, anchors, pins};
 
 /// How often it is looked whether refusals have to be told.
 const COALESCE: Duration = Duration::from_secs(5);
@@ -40,6 +40,7 @@ impl App {
         if !self.anchors.is_empty() {
             self.repeat(self.anchors.every, |app| Box::pin(anchors::publish(app)), stop);
         }
+        self.repeat(pins::EVERY, |app| Box::pin(pins::follow(app)), stop);
         catalogue::start(self, stop);
         self.start_sinks(stop);
         let (exports, stop) = (self.exports.stop.clone(), stop.clone());

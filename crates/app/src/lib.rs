@@ -21,6 +21,7 @@ mod invoke;
 pub mod jobs;
 mod log;
 mod notices;
+mod pins;
 mod policies;
 mod providers;
 mod rates;
@@ -41,7 +42,7 @@ pub use self::{
     audit::{EventQuery, EventView},
     commands::{
         ERASABLE, ErasureRequest, HoldRequest, Inspected, LogIdentity, NewToken, Shell, ShellError,
-        Tail, TokenRequest, TokenState, hold_record, told,
+        Tail, TokenRequest, TokenState, Waiting, hold_record, told,
     },
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
@@ -52,6 +53,7 @@ pub use self::{
     idempotency::{Claim, Replayed, ReplayedError},
     invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
     log::{CheckpointSince, LogKeyError, origin},
+    pins::Pinning,
     policies::{
         CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyQuery,
         PolicySource, PolicyStats, Reload, Reloading, SetChange,
@@ -68,7 +70,7 @@ pub use self::{
         Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,
         Session, SubjectType,
     },
-    tools::{ToolQuery, ToolView},
+    tools::{ToolQuery, ToolStatus, ToolView},
     trust::{KeySource, Trust, TrustRefusal},
 };
 

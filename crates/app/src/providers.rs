@@ -14,8 +14,9 @@ use portcullis_core::{
 use portcullis_store::{NewProvider, ProviderOwner, ProviderStatus};
 use portcullis_upstream::{CallError, CallErrorKind, Server};
 use serde::Serialize;
+use tokio::sync::Notify;
 
-use crate::{App, Ctx, counting, store_failed, tenants::Connections};
+use crate::{App, Ctx, Pinning, counting, store_failed, tenants::Connections};
 
 /// How the gateway authenticates to a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -51,6 +52,8 @@ pub struct Declared {
     pub auth: AuthKind,
     /// The way to it.
     pub server: Server,
+    /// What becomes of tools that change.
+    pub pinning: Pinning,
 }
 
 /// What is known of a provider at a moment.
@@ -67,6 +70,8 @@ pub(crate) struct State {
 #[derive(Debug)]
 pub(crate) struct Provider {
     pub(crate) declared: Declared,
+    /// Somebody accepted a tool, or another node saw one change.
+    pub(crate) look_again: Notify,
     state: ArcSwap<State>,
 }
 
@@ -78,7 +83,7 @@ impl Provider {
             last_error: None,
             updated_at: now,
         };
-        Self { declared, state: ArcSwap::from_pointee(state) }
+        Self { declared, look_again: Notify::new(), state: ArcSwap::from_pointee(state) }
     }
 
     pub(crate) fn server(&self) -> &Server {
@@ -121,6 +126,17 @@ impl Provider {
             status,
             tools: self.state.load().tools.clone(),
             last_error: Some(error.to_string()),
+            updated_at: now,
+        }));
+    }
+
+    /// What is known of its tools cannot be brought up to date; it stays as it was.
+    pub(crate) fn stays(&self, why: &str, now: Timestamp) {
+        counting::provider(self.declared.slug.as_str(), ProviderStatus::Error);
+        self.state.store(Arc::new(State {
+            status: ProviderStatus::Error,
+            tools: self.state.load().tools.clone(),
+            last_error: Some(why.to_owned()),
             updated_at: now,
         }));
     }

@@ -130,7 +130,8 @@ impl App {
                 Some(_) | None => Arc::clone(&myself),
             };
             let tool = self.visible(ctx, &ask.tool)?.tool;
-            cases.push(case(ask, principal, tool, ctx.origin.arrived));
+            let held = self.pins.hold(ctx.caller().org_id, &tool.id);
+            cases.push(Case { held, ..case(ask, principal, tool, ctx.origin.arrived) });
         }
         Ok(cases)
     }

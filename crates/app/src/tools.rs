@@ -3,6 +3,8 @@
 //! One predicate, [`App::visible`], serves list, get and invoke: what is not visible does not
 //! exist for this caller, in all three.
 
+mod listed;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use portcullis_core::{
@@ -59,8 +61,31 @@ pub struct ToolView {
     pub provider_id: ProviderId,
     /// What policy would say without looking at input.
     pub access: Access,
-    /// Whether its provider can be reached.
-    pub available: bool,
+    /// Whether it can be called.
+    pub status: ToolStatus,
+}
+
+/// Whether a tool can be called (contract §5.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolStatus {
+    /// It can.
+    Available,
+    /// Its connection needs attention.
+    Unavailable,
+    /// Its definition changed and was not accepted yet.
+    Quarantined,
+}
+
+impl ToolStatus {
+    /// `available`, `unavailable` or `quarantined`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Available => "available",
+            Self::Unavailable => "unavailable",
+            Self::Quarantined => "quarantined",
+        }
+    }
 }
 
 /// Which tools to list.
@@ -109,12 +134,21 @@ impl App {
         Ok(Visible { tool, provider, provider_id })
     }
 
-    fn shown(visible: &Visible, access: Access) -> ToolView {
+    /// What is in quarantine is denied by `tool-pinning`, whatever the policies say.
+    fn shown(&self, ctx: &Ctx, visible: &Visible, access: Access) -> ToolView {
+        let held = self.pins.hold(ctx.caller().org_id, &visible.tool.id);
+        let status = match visible.provider.status() {
+            _ if held => ToolStatus::Quarantined,
+            ProviderStatus::Connected => ToolStatus::Available,
+            ProviderStatus::Pending | ProviderStatus::NeedsAuth | ProviderStatus::Error => {
+                ToolStatus::Unavailable
+            }
+        };
         ToolView {
-            access,
+            access: if held { Access::Deny } else { access },
             tool: Arc::clone(&visible.tool),
             provider_id: visible.provider_id,
-            available: visible.provider.status() == ProviderStatus::Connected,
+            status,
         }
     }
 
@@ -126,7 +160,7 @@ impl App {
         let mut found = Vec::new();
         for (tool, _) in table.values().filter(|(tool, _)| query.wants(tool)) {
             let Ok(visible) = self.visible(ctx, tool.id.as_str()) else { continue };
-            let view = Self::shown(&visible, accesses.of(&visible.tool));
+            let view = self.shown(ctx, &visible, accesses.of(&visible.tool));
             if !query.access.is_empty() && !query.access.contains(&view.access) {
                 continue;
             }
@@ -143,7 +177,7 @@ impl App {
         ctx.require(Scope::McpsRead)?;
         let visible = self.visible(ctx, id)?;
         let access = self.policies.current().access(&ctx.session.principal, &visible.tool);
-        Ok(Self::shown(&visible, access))
+        Ok(self.shown(ctx, &visible, access))
     }
 
     /// Asks a provider for its tools and puts them into the catalogue.
@@ -154,7 +188,7 @@ impl App {
         let slug = &provider.declared.slug;
         match provider.server().list_tools().await {
             Ok(list) => {
-                let tools = self.compiled(provider, list).await;
+                let Some(tools) = self.listed(provider, list).await else { return Ok(()) };
                 tracing::info!(provider = %slug, tools = tools.len(), "provider connected");
                 provider.connected(tools, self.clock.now());
                 // Validating policies takes milliseconds: not on a thread that serves requests.
@@ -177,13 +211,25 @@ impl App {
         }
     }
 
-    /// Compiles each definition; a tool whose schema cannot be enforced stays out.
-    async fn compiled(&self, provider: &Arc<Provider>, list: ToolList) -> Vec<Arc<Tool>> {
-        let slug = &provider.declared.slug;
-        for skipped in &list.skipped {
-            tracing::warn!(provider = %slug, tool = %skipped.name, why = %skipped.why, "tool left out");
+    /// The tools of a list that may be shown; `None` if what is pinned cannot be told.
+    async fn listed(&self, provider: &Arc<Provider>, list: ToolList) -> Option<Vec<Arc<Tool>>> {
+        match self.definitions(provider, provider.declared.org, list).await {
+            Ok(definitions) => Some(self.compiled(provider, definitions).await),
+            Err(error) => {
+                store_failed(&error);
+                provider.stays("what is pinned of its tools cannot be read", self.clock.now());
+                None
+            }
         }
-        let definitions = self.showable(provider, list.tools);
+    }
+
+    /// Compiles each definition; a tool whose schema cannot be enforced stays out.
+    async fn compiled(
+        &self,
+        provider: &Arc<Provider>,
+        definitions: Vec<ToolDefinition>,
+    ) -> Vec<Arc<Tool>> {
+        let slug = &provider.declared.slug;
         let seen = self.first_seen(provider, &definitions).await;
         let mut tools = Vec::with_capacity(definitions.len());
         for (definition, updated_at) in definitions.into_iter().zip(seen) {
@@ -196,25 +242,6 @@ impl App {
             }
         }
         tools
-    }
-
-    /// The definitions as DLP lets them be shown; a tool that cannot be stays out.
-    fn showable(&self, provider: &Provider, all: Vec<ToolDefinition>) -> Vec<ToolDefinition> {
-        let (slug, dlp) = (&provider.declared.slug, self.dlp());
-        let mut showable = Vec::with_capacity(all.len());
-        for definition in all {
-            let version = definition.version();
-            match dlp.engine().clear_definition(definition) {
-                Ok(cleared) => {
-                    if cleared.version() != version {
-                        tracing::warn!(provider = %slug, tool = %cleared.name, "words masked");
-                    }
-                    showable.push(cleared);
-                }
-                Err(error) => tracing::warn!(provider = %slug, %error, "tool left out"),
-            }
-        }
-        showable
     }
 
     /// When each definition was first seen; this moment for all, if the store cannot tell.

@@ -1,10 +1,14 @@
 //! What can be invoked: tool names, definitions as upstream servers give them, and their schemas.
 
+mod definition;
+
+pub use self::definition::Difference;
+
 use std::{fmt, str::FromStr, sync::Arc};
 
 use jsonschema::{Draft, Validator};
 use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{clock::Timestamp, json, refusal::Violation};
 
@@ -145,15 +149,7 @@ impl ToolDefinition {
     /// SHA-256 of the canonical definition: the text a model sees and the schemas.
     #[must_use]
     pub fn version(&self) -> String {
-        let definition = json!({
-            "name": self.name.as_str(),
-            "title": self.title,
-            "description": self.description,
-            "inputSchema": self.input_schema,
-            "outputSchema": self.output_schema,
-            "annotations": self.annotations,
-        });
-        json::sha256(&[json::canonical(&definition).as_bytes()])
+        json::sha256(&[json::canonical(&self.to_json()).as_bytes()])
     }
 
     /// The value of a boolean hint; `None` when the server does not say.
@@ -274,6 +270,8 @@ fn inspect(schema: &Value, nodes: &mut usize) -> Result<(), SchemaError> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn tool(input_schema: Value) -> Result<Tool, SchemaError> {

@@ -11,6 +11,7 @@ mod quickstart;
 mod quickstart_tour;
 mod serve;
 mod tokens;
+mod tools;
 mod trust;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -49,6 +50,9 @@ enum Command {
     /// Make, list and revoke tokens
     #[command(subcommand)]
     Token(tokens::Tokens),
+    /// List what was accepted of tools, show what changed, and accept it
+    #[command(subcommand)]
+    Tool(tools::Tools),
     /// Explain what the trust rules make of somebody's JWT
     #[command(subcommand)]
     Trust(trust::TrustCommand),
@@ -108,6 +112,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Org(orgs) => orgs.run().await,
         Command::Principal(principals) => principals.run().await,
         Command::Token(tokens) => tokens.run().await,
+        Command::Tool(tools) => tools.run().await,
         Command::Trust(trust) => trust.run().await,
         Command::Policy(policy) => policy.run().await,
         Command::Key(keys) => keys.run(),

@@ -30,7 +30,7 @@ pub(crate) use self::{
     audit_sinks::{Exports, Sink},
     database::Database,
     dlp::Dlp,
-    providers::Provider,
+    providers::{Provider, Tools},
     server::{Log, LogFormat, Server, Tls, address},
     times::seconds,
     tokens::Tokens,
@@ -53,6 +53,7 @@ pub(crate) struct Config {
     pub(crate) log: Log,
     pub(crate) providers: Vec<Provider>,
     pub(crate) tokens: Tokens,
+    pub(crate) tools: Tools,
     pub(crate) trust: Vec<TrustEntry>,
     /// Where it was read from.
     #[serde(skip)]
@@ -89,6 +90,7 @@ impl Default for Config {
             log: Log::default(),
             providers: Vec::new(),
             tokens: Tokens::default(),
+            tools: Tools::default(),
             trust: Vec::new(),
             file: None,
             webhooks: BTreeMap::new(),
@@ -130,6 +132,9 @@ impl Config {
         if let Some(folder) = file.and_then(Path::parent) {
             config.take_paths_from(folder);
             config.dlp.lie_in(folder);
+        }
+        for provider in &mut config.providers {
+            provider.fall_back_on(config.tools);
         }
         config.file = file.map(Path::to_owned);
         config.check()?;

@@ -10,8 +10,9 @@
 //! [`Store::checkpoints_since`], [`Store::any_checkpoint`]) look for work in all of them, as do
 //! those of keys ([`Store::forget_idempotency_keys`]), exports and sinks
 //! ([`Store::fail_exports_of`], [`Store::fail_silent_exports`], [`Store::export_expiry`],
-//! [`Store::forget_exports`], [`Store::behind`], [`Store::last_sealed`]). Policies are the
-//! installation's ([`Store::keep_policy_set`]).
+//! [`Store::forget_exports`], [`Store::behind`], [`Store::last_sealed`]). The pins of a provider that
+//! every org shares are nobody's alone ([`Store::list_pins`]). Policies are the installation's
+//! ([`Store::keep_policy_set`]).
 
 mod audit;
 mod db;
@@ -21,6 +22,7 @@ mod idempotency;
 mod identities;
 mod logins;
 mod orgs;
+mod pins;
 mod policies;
 mod principals;
 mod providers;
@@ -52,6 +54,7 @@ pub use crate::{
     identities::Identity,
     logins::LoginRecord,
     orgs::Org,
+    pins::{Definition, Pin, PinChange, Told},
     policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
     principals::Principal,
     providers::{NewProvider, ProviderOwner, ProviderRecord, ProviderStatus, ProviderUpdate},

@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{App, providers::Provider};
@@ -35,13 +36,19 @@ async fn keep(app: Arc<App>, provider: Arc<Provider>, stop: CancellationToken) {
     let mut news = provider.server().tools_changed();
     news.mark_unchanged();
     let mut retry = FIRST_RETRY;
+    let mut budget = Budget::new();
     loop {
         let known = provider.state().last_error.is_none() && provider.state().tools.is_some();
         let wait = if known { TTL } else { retry };
         tokio::select! {
             () = stop.cancelled() => break,
             () = tokio::time::sleep(wait) => {}
-            changed = news.changed() => if changed.is_err() { break },
+            () = provider.look_again.notified() => {}
+            changed = news.changed() => {
+                if changed.is_err() { break }
+                // One that announces without end is not asked without end.
+                if stop.run_until_cancelled(budget.spend()).await.is_none() { break }
+            }
         }
         retry = match app.refresh(&provider).await {
             Ok(()) => FIRST_RETRY,
@@ -50,4 +57,64 @@ async fn keep(app: Arc<App>, provider: Arc<Provider>, stop: CancellationToken) {
         news.mark_unchanged();
     }
     provider.server().shutdown().await;
+}
+
+/// How often a provider may make us look by announcing changes: a few times at once, then once in
+/// [`REFILL`].
+struct Budget {
+    left: u32,
+    since: Instant,
+}
+
+const BURST: u32 = 5;
+const REFILL: Duration = Duration::from_secs(20);
+
+impl Budget {
+    fn new() -> Self {
+        Self { left: BURST, since: Instant::now() }
+    }
+
+    /// Returns when there is one left, and takes it.
+    async fn spend(&mut self) {
+        loop {
+            while self.left < BURST && self.since.elapsed() >= REFILL {
+                self.left += 1;
+                self.since += REFILL;
+            }
+            if self.left > 0 {
+                break;
+            }
+            tokio::time::sleep_until(self.since + REFILL).await;
+        }
+        if self.left == BURST {
+            self.since = Instant::now();
+        }
+        self.left -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn announcements_are_heeded_at_once_a_few_times_and_then_now_and_then() {
+        let mut budget = Budget::new();
+        let start = Instant::now();
+
+        for _ in 0..BURST {
+            budget.spend().await;
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        budget.spend().await;
+        assert_eq!(start.elapsed(), REFILL);
+        budget.spend().await;
+        assert_eq!(start.elapsed(), REFILL * 2);
+        tokio::time::sleep(REFILL * 100).await;
+        let rested = Instant::now();
+        for _ in 0..BURST {
+            budget.spend().await;
+        }
+        assert_eq!(rested.elapsed(), Duration::ZERO);
+    }
 }

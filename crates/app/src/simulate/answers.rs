@@ -86,6 +86,7 @@ pub(super) fn case(ask: &Ask, principal: Arc<Principal>, tool: Arc<Tool>, now: T
         mfa: ask.mfa.unwrap_or(mfa),
         dlp: ask.dlp.clone(),
         dlp_output: ask.dlp_output.clone(),
+        held: false,
     }
 }
 

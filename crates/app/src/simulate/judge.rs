@@ -10,13 +10,15 @@ use portcullis_core::{
     },
     policy::{
         Cause, DLP_DEFAULT, Decision, DlpFacts, Errored, Examined, Explain, Known, Obligation,
-        Phase, PolicySet, Principal, Question, Shadow, Verdict,
+        Phase, PolicySet, Principal, Question, Shadow, TOOL_PINNING, Verdict,
     },
     refusal::Violation,
     tool::Tool,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
+
+use crate::pins::REASON;
 
 /// One call with everything looked up.
 pub(crate) struct Case {
@@ -31,6 +33,8 @@ pub(crate) struct Case {
     pub(crate) mfa: bool,
     pub(crate) dlp: Option<Vec<String>>,
     pub(crate) dlp_output: Option<Vec<String>>,
+    /// Whether the tool is in quarantine.
+    pub(crate) held: bool,
 }
 
 /// Why it was decided so.
@@ -104,6 +108,9 @@ pub(crate) struct Court<'a> {
 impl Court<'_> {
     /// Judges one call as the gateway would, up to the point where it would be sent.
     pub(crate) fn judge(&self, set: &PolicySet, case: &Case, explain: Option<Explain>) -> Judged {
+        if case.held && case.phase == Phase::Request {
+            return quarantined();
+        }
         let violations = match case.phase {
             Phase::Request => case.tool.violations(&case.input),
             Phase::Response => Vec::new(),
@@ -358,6 +365,12 @@ fn no_longer_fits(judged: &mut Judged, owed: Option<&Obligation>) {
 fn unscannable(reason: String) -> Judged {
     let mut judged = invalid(Vec::new());
     denied(&mut judged, Because::Dlp, DLP_DEFAULT, reason);
+    judged
+}
+
+fn quarantined() -> Judged {
+    let mut judged = invalid(Vec::new());
+    denied(&mut judged, Because::ExplicitDeny, TOOL_PINNING, REASON.to_owned());
     judged
 }
 

@@ -53,6 +53,9 @@ pub enum EventType {
     /// An upstream changed a tool's definition.
     #[serde(rename = "tool.changed")]
     ToolChanged,
+    /// An upstream lists tools that cannot be used.
+    #[serde(rename = "tool.skipped")]
+    ToolSkipped,
     /// Another policy set is in force.
     #[serde(rename = "policy.changed")]
     PolicyChanged,
@@ -99,6 +102,7 @@ impl EventType {
             Self::RequestThrottled => "request.throttled",
             Self::ProviderConnected => "provider.connected",
             Self::ToolChanged => "tool.changed",
+            Self::ToolSkipped => "tool.skipped",
             Self::PolicyChanged => "policy.changed",
             Self::PolicyReloadFailed => "policy.reload_failed",
             Self::PolicySimulated => "policy.simulated",

@@ -1,6 +1,6 @@
 //! What a server says of its tools is read by models, and so looked through like an answer.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Action, Direction, Engine, Finding, FingerprintKey, Unscannable};
 use crate::tool::ToolDefinition;
@@ -32,14 +32,7 @@ impl Engine {
         &self,
         definition: ToolDefinition,
     ) -> Result<ToolDefinition, Unshowable> {
-        let mut value = json!({
-            "name": definition.name.as_str(),
-            "title": definition.title,
-            "description": definition.description,
-            "inputSchema": definition.input_schema,
-            "outputSchema": definition.output_schema,
-            "annotations": definition.annotations,
-        });
+        let mut value = definition.to_json();
         // Nobody sees these fingerprints.
         let findings = self.scan(&value, &FingerprintKey::new([0; 32]))?;
         let action = |finding: &Finding| self.default_action(finding, Direction::Output);
@@ -75,6 +68,8 @@ fn is_in_words(finding: &Finding) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::dlp::Settings;
 

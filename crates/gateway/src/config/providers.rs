@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, env, fs, path::PathBuf, time::Duration};
 
-use portcullis_app::{AuthKind, Declared};
+use portcullis_app::{AuthKind, Declared, Pinning};
 use portcullis_core::{id::OrgId, policy::Catalogue, secret::Secret, tool::ProviderSlug};
 use portcullis_upstream as upstream;
 use serde::Deserialize;
@@ -45,6 +45,35 @@ pub(crate) struct Provider {
     timeout_seconds: Option<u64>,
     /// Calls in flight at once.
     max_in_flight: Option<usize>,
+    /// What becomes of tools that change; as `[tools]` says when absent.
+    pin: Option<Pin>,
+}
+
+/// `[tools]`: the catalogue.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Tools {
+    /// What becomes of tools that change, where a provider does not say.
+    pub(super) pin: Pin,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Pin {
+    #[default]
+    On,
+    Review,
+    Off,
+}
+
+impl From<Pin> for Pinning {
+    fn from(pin: Pin) -> Self {
+        match pin {
+            Pin::On => Self::On,
+            Pin::Review => Self::Review,
+            Pin::Off => Self::Off,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -98,6 +127,11 @@ impl SecretSource {
 }
 
 impl Provider {
+    /// Takes what it does not say itself from what holds for all.
+    pub(super) fn fall_back_on(&mut self, tools: Tools) {
+        self.pin.get_or_insert(tools.pin);
+    }
+
     /// The provider, ready to be connected. Says no with what to change.
     pub(crate) fn declare(&self, outbound: &upstream::Outbound) -> Result<Declared, ConfigError> {
         self.declared(outbound)
@@ -127,7 +161,8 @@ impl Provider {
         };
         let server = upstream::Server::new(settings, outbound).map_err(text)?;
         let name = self.name.clone().unwrap_or_else(|| self.slug.clone());
-        Ok(Declared { slug, name, org, auth, server })
+        let pinning = self.pin.unwrap_or_default().into();
+        Ok(Declared { slug, name, org, auth, server, pinning })
     }
 
     fn transport(&self) -> Result<upstream::Transport, String> {

@@ -19,6 +19,7 @@ mod health;
 mod http;
 mod limits;
 mod metrics;
+mod pinning;
 mod policy_commands;
 mod policy_guide;
 mod policy_moving;

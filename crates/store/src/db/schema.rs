@@ -31,6 +31,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(6, "0006_idempotency"),
     migration!(7, "0007_retention"),
     migration!(10, "0010_logins"),
+    migration!(14, "0014_tool_pins"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number no one else uses.

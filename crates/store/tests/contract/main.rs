@@ -17,6 +17,7 @@ mod idempotency;
 mod identities;
 mod opening;
 mod orgs;
+mod pins;
 mod policies;
 mod principals;
 mod providers;

@@ -94,7 +94,7 @@ fn record(view: &ToolView, full: bool) -> Value {
         "title": definition.title,
         "description": definition.description,
         "access": view.access.as_str(),
-        "status": if view.available { "available" } else { "unavailable" },
+        "status": view.status.as_str(),
         "version": tool.version,
         "annotations": definition.annotations,
         "updated_at": tool.updated_at,

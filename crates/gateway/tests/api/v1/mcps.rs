@@ -156,7 +156,8 @@ async fn pages_join_without_gaps_and_a_cursor_opens_its_own_list_only() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_that_a_server_announces_is_picked_up() {
     let server = McpServer::start(vec![tool("a"), tool("b"), tool("c")]).await;
-    let gateway = gateway().http("other", &server.url(), "protocol = \"legacy\"").start();
+    let more = "protocol = \"legacy\"\npin = \"off\"";
+    let gateway = gateway().http("other", &server.url(), more).start();
     let who = everybody(&gateway);
     let before = gateway.get(&who, "/v1/mcps/other:a").await;
     let gone = gateway.get(&who, "/v1/mcps/other:b").await;

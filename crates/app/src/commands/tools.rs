@@ -1,0 +1,94 @@
+//! What the shell does with tools: see what was accepted of them, and accept what changed.
+
+use portcullis_core::{
+    audit::{Actor, Auth, Detached, Event, EventType, Outcome},
+    id::{EventId, OrgId},
+    refusal::Executed,
+    tool::{ToolDefinition, ToolId},
+};
+use portcullis_store::Pin;
+use serde_json::json;
+
+use super::{Shell, ShellError};
+use crate::{
+    audit::{patience, row_of},
+    pins::{concerned, read, tool},
+};
+
+/// Both sides of a tool that waits.
+#[derive(Debug)]
+pub struct Waiting {
+    /// What was accepted; `None` for a tool that is new.
+    pub accepted: Option<ToolDefinition>,
+    /// What waits.
+    pub found: ToolDefinition,
+}
+
+impl Shell {
+    /// What was accepted of every tool, and what waits.
+    pub async fn tools(&self) -> Result<Vec<Pin>, ShellError> {
+        Ok(self.store.all_pins().await?)
+    }
+
+    /// The pin of a tool. Says no when there is none, or one in several orgs and none is named.
+    pub async fn tool(&self, id: &str, org: Option<OrgId>) -> Result<Pin, ShellError> {
+        let unknown = || ShellError::NoTool(id.to_owned());
+        let parsed: ToolId = id.parse().map_err(|_| unknown())?;
+        let mut pins = self.store.pins_of(&parsed).await?;
+        pins.retain(|pin| org.is_none() || pin.org == org);
+        match pins.pop() {
+            Some(pin) if pins.is_empty() => Ok(pin),
+            Some(_) => Err(ShellError::SeveralOrgs(id.to_owned())),
+            None => Err(unknown()),
+        }
+    }
+
+    /// The definitions of a tool that waits; `None` when it does not.
+    #[must_use]
+    pub fn waiting(pin: &Pin) -> Option<Waiting> {
+        let found = read(&pin.found.as_ref()?.text)?;
+        let accepted = pin.accepted.as_ref().and_then(|accepted| read(&accepted.text));
+        Some(Waiting { accepted, found })
+    }
+
+    /// Accepts what waits of a tool, if it is still this version; running nodes follow within
+    /// seconds. Recorded before it is done.
+    pub async fn accept_tool(&self, pin: &Pin, version: &str) -> Result<(), ShellError> {
+        if pin.found.as_ref().is_none_or(|found| found.version != version) {
+            return Err(ShellError::Changed(pin.tool.to_string()));
+        }
+        let members = Self::waiting(pin)
+            .and_then(|it| it.accepted.map(|accepted| accepted.members_that_differ(&it.found)));
+        let change = json!({
+            "action": "accepted",
+            "old_version": pin.accepted.as_ref().map(|it| &it.version),
+            "new_version": version,
+            "members": members.unwrap_or_default(),
+        });
+        for org in concerned(&self.store, pin.org).await? {
+            let detached = Detached::default()
+                .keep("actor_name", self.os_user.as_deref(), &*self.random)
+                .keep("change", Some(change.clone()), &*self.random);
+            let event = Event {
+                id: EventId::new(self.ids()),
+                org_id: org,
+                kind: EventType::ToolChanged,
+                occurred_at: self.clock.now(),
+                count: None,
+                actor: Actor { auth: Auth { method: "operator", trust: None }, ..Actor::system() },
+                request: None,
+                target: Some(tool(&pin.tool, Some(version.to_owned()))),
+                governance: None,
+                outcome: Outcome::success(Executed::Yes),
+                detached,
+            };
+            self.writer.append(row_of(&event), patience()).await?;
+        }
+        let now = self.clock.now();
+        if self.store.accept_tool(pin.org, &pin.tool, version, now).await? {
+            Ok(())
+        } else {
+            Err(ShellError::Changed(pin.tool.to_string()))
+        }
+    }
+}

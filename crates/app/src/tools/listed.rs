@@ -1,0 +1,68 @@
+//! From what an upstream lists to what may be shown: looked through by DLP, compiled once for
+//! trial, and pinned.
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::OrgId,
+    tool::{ProviderSlug, Tool, ToolDefinition},
+};
+use portcullis_store::StoreError;
+use portcullis_upstream::ToolList;
+
+use crate::{App, Dlp, pins::LeftOut, providers::Provider};
+
+impl App {
+    /// The definitions of a list that may be shown to `org`, or to every org: one of a tool that
+    /// changed is the accepted one. What is left out is told in the log.
+    pub(crate) async fn definitions(
+        &self,
+        provider: &Provider,
+        org: Option<OrgId>,
+        list: ToolList,
+    ) -> Result<Vec<ToolDefinition>, StoreError> {
+        let mut left_out: Vec<LeftOut> = list.skipped.iter().map(LeftOut::skipped).collect();
+        if list.truncated {
+            left_out.push(LeftOut::new("", &"the list is longer than what is read of one"));
+        }
+        let (slug, dlp) = (provider.declared.slug.clone(), self.dlp());
+        // A thousand schemas take a while: not on a thread that serves requests.
+        let looked = tokio::task::spawn_blocking(move || usable(&slug, &dlp, list.tools)).await;
+        let (definitions, unusable) = looked.unwrap_or_else(|_| {
+            tracing::error!(provider = %provider.declared.slug, "looking through tools ended in a panic");
+            (Vec::new(), Vec::new())
+        });
+        left_out.extend(unusable);
+        self.pinned(provider, org, definitions, left_out).await
+    }
+}
+
+/// The definitions as DLP lets them be shown; a tool that cannot be shown or whose schema cannot
+/// be enforced stays out.
+fn usable(
+    slug: &ProviderSlug,
+    dlp: &Arc<Dlp>,
+    all: Vec<ToolDefinition>,
+) -> (Vec<ToolDefinition>, Vec<LeftOut>) {
+    let (mut usable, mut left_out) = (Vec::with_capacity(all.len()), Vec::new());
+    for definition in all {
+        let (version, name) = (definition.version(), definition.name.clone());
+        let cleared = match dlp.engine().clear_definition(definition) {
+            Ok(cleared) => cleared,
+            Err(error) => {
+                left_out.push(LeftOut::new(name.as_str(), &error));
+                continue;
+            }
+        };
+        if let Err(error) = Tool::new(slug, cleared.clone(), Timestamp::default()) {
+            left_out.push(LeftOut::new(name.as_str(), &error));
+            continue;
+        }
+        if cleared.version() != version {
+            tracing::warn!(provider = %slug, tool = %cleared.name, "words masked");
+        }
+        usable.push(cleared);
+    }
+    (usable, left_out)
+}

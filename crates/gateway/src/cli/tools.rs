@@ -1,0 +1,277 @@
+//! `portcullis tool`.
+
+use clap::{Args, Subcommand};
+use portcullis_app::{Shell, Waiting};
+use portcullis_core::{
+    id::OrgId,
+    tool::{Difference, ToolDefinition},
+};
+use portcullis_store::Pin;
+use portcullis_upstream::text::is_hidden;
+use serde_json::{Value, json};
+
+use super::{Failure, Installation};
+use crate::boot::Office;
+
+#[derive(Subcommand)]
+pub(super) enum Tools {
+    /// List the tools that providers ever listed, and whether they wait to be accepted
+    List {
+        /// Only of this provider
+        #[arg(long, value_name = "SLUG")]
+        provider: Option<String>,
+        /// Only those that wait
+        #[arg(long)]
+        waiting: bool,
+        #[command(flatten)]
+        installation: Installation,
+    },
+    /// Show what the upstream changed of a tool since it was accepted
+    Diff {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        installation: Installation,
+    },
+    /// Accept what the upstream made of tools; running nodes follow within seconds
+    Accept(Accept),
+}
+
+#[derive(Args)]
+pub(super) struct Which {
+    /// The tool's id, `<provider>:<tool_name>`
+    #[arg(value_name = "TOOL")]
+    tool: String,
+    /// Id or name of the org, when several have a provider of this slug
+    #[arg(long)]
+    org: Option<String>,
+}
+
+#[derive(Args)]
+pub(super) struct Accept {
+    /// Ids of tools, `<provider>:<tool_name>`
+    #[arg(value_name = "TOOL", required_unless_present = "provider")]
+    tools: Vec<String>,
+    /// Every tool of this provider that waits
+    #[arg(long, value_name = "SLUG", conflicts_with_all = ["tools", "version"])]
+    provider: Option<String>,
+    /// Only if this is the version that waits, as `tool diff` shows it
+    #[arg(long, value_name = "SHA256")]
+    version: Option<String>,
+    /// Id or name of the org, when several have a provider of this slug
+    #[arg(long)]
+    org: Option<String>,
+    #[command(flatten)]
+    installation: Installation,
+}
+
+impl Tools {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        match self {
+            Self::List { provider, waiting, installation } => {
+                let office = installation.office().await?;
+                let pins = office.shell.tools().await;
+                office.close().await;
+                let wanted = |pin: &&Pin| {
+                    provider.as_deref().is_none_or(|slug| pin.tool.provider() == slug)
+                        && (!waiting || pin.found.is_some())
+                };
+                let records: Vec<Value> = pins?.iter().filter(wanted).map(record).collect();
+                let columns = ["id", "org", "status", "version", "pinned_at", "waits_since"];
+                installation.output().table(&records, &columns)
+            }
+            Self::Diff { which, installation } => {
+                let office = installation.office().await?;
+                let pin = find(&office, &which.tool, which.org.as_deref()).await;
+                office.close().await;
+                diff(&pin?, &installation)
+            }
+            Self::Accept(accept) => accept.run().await,
+        }
+    }
+}
+
+impl Accept {
+    async fn run(self) -> Result<(), Failure> {
+        let office = self.installation.office().await?;
+        let accepted = self.accept(&office).await;
+        office.close().await;
+        let records = accepted?;
+        let output = self.installation.output();
+        let text = |it: &Value| format!("accepted {} ({})", name(it, "id"), name(it, "version"));
+        match records.as_slice() {
+            [one] if !self.tools.is_empty() => output.record(one, &text(one)),
+            [] => output.record(&json!([]), "nothing waits"),
+            all => {
+                let lines: Vec<String> = all.iter().map(text).collect();
+                output.record(&json!(all), &lines.join("\n"))
+            }
+        }
+    }
+
+    async fn accept(&self, office: &Office) -> Result<Vec<Value>, Failure> {
+        let org = org(office, self.org.as_deref()).await?;
+        let mut pins = Vec::new();
+        if let Some(slug) = &self.provider {
+            let all = office.shell.tools().await?.into_iter();
+            let wanted = all.filter(|pin| pin.tool.provider() == slug && pin.found.is_some());
+            pins.extend(wanted.filter(|pin| org.is_none() || pin.org == org));
+        }
+        for tool in &self.tools {
+            pins.push(office.shell.tool(tool, org).await?);
+        }
+        let mut accepted = Vec::with_capacity(pins.len());
+        for pin in pins {
+            let Some(found) = &pin.found else {
+                return Err(format!("nothing of `{}` waits to be accepted", pin.tool).into());
+            };
+            let version = self.version.as_ref().unwrap_or(&found.version);
+            office.shell.accept_tool(&pin, version).await?;
+            accepted.push(json!({ "id": pin.tool, "org": pin.org, "version": version }));
+        }
+        Ok(accepted)
+    }
+}
+
+async fn org(office: &Office, named: Option<&str>) -> Result<Option<OrgId>, Failure> {
+    match named {
+        Some(name) => Ok(Some(office.shell.org(name).await?.id)),
+        None => Ok(None),
+    }
+}
+
+async fn find(office: &Office, tool: &str, named: Option<&str>) -> Result<Pin, Failure> {
+    let org = org(office, named).await?;
+    Ok(office.shell.tool(tool, org).await?)
+}
+
+fn name<'a>(record: &'a Value, member: &str) -> &'a str {
+    record.get(member).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn record(pin: &Pin) -> Value {
+    let status = match (&pin.accepted, &pin.found) {
+        (Some(_), None) => "accepted",
+        (Some(_), Some(_)) => "quarantined",
+        (None, _) => "waits",
+    };
+    json!({
+        "id": pin.tool,
+        "org": pin.org,
+        "status": status,
+        "version": pin.accepted.as_ref().map(|it| &it.version),
+        "pinned_at": pin.accepted.as_ref().map(|it| it.at),
+        "waiting_version": pin.found.as_ref().map(|it| &it.version),
+        "waits_since": pin.found.as_ref().map(|it| it.at),
+    })
+}
+
+fn diff(pin: &Pin, installation: &Installation) -> Result<(), Failure> {
+    let Some(Waiting { accepted, found }) = Shell::waiting(pin) else {
+        let nothing = format!("nothing of {} waits: its definition is the accepted one", pin.tool);
+        let mut told = record(pin);
+        if let Value::Object(told) = &mut told {
+            told.insert("differences".to_owned(), json!([]));
+        }
+        return installation.output().record(&told, &nothing);
+    };
+    let differences = differences(accepted.as_ref(), &found);
+    let mut told = record(pin);
+    if let Value::Object(told) = &mut told {
+        let all: Vec<Value> = differences
+            .iter()
+            .map(|it| json!({ "path": it.path, "old": it.old, "new": it.new }))
+            .collect();
+        told.insert("differences".to_owned(), Value::from(all));
+    }
+    let version = pin.found.as_ref().map(|it| it.version.as_str()).unwrap_or_default();
+    let mut lines = vec![
+        format!("tool      {}", pin.tool),
+        format!("accepted  {}", pin.accepted.as_ref().map_or("-", |it| it.version.as_str())),
+        format!("waiting   {version}"),
+    ];
+    for it in &differences {
+        lines.push(String::new());
+        lines.push(shown(&it.path));
+        lines.extend(sides(it.old.as_ref(), it.new.as_ref()));
+    }
+    lines.push(String::new());
+    lines.push(format!("accept with: portcullis tool accept {} --version {version}", pin.tool));
+    installation.output().record(&told, &lines.join("\n"))
+}
+
+/// Everything is new of a tool of which nothing was accepted.
+fn differences(accepted: Option<&ToolDefinition>, found: &ToolDefinition) -> Vec<Difference> {
+    if let Some(accepted) = accepted {
+        return accepted.differences(found);
+    }
+    let Value::Object(members) = found.to_json() else { return Vec::new() };
+    let members = members.into_iter().filter(|(_, value)| !value.is_null());
+    let new = members.map(|(name, value)| Difference {
+        path: format!("/{name}"),
+        old: None,
+        new: Some(value),
+    });
+    new.collect()
+}
+
+/// The lines of both sides that are not the same, `-` before what was and `+` before what is.
+fn sides(old: Option<&Value>, new: Option<&Value>) -> Vec<String> {
+    let lines = |value: Option<&Value>| -> Vec<String> {
+        let text = match value {
+            None => return Vec::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => serde_json::to_string_pretty(value).unwrap_or_default(),
+        };
+        text.split('\n').map(shown).collect()
+    };
+    let (old, new) = (lines(old), lines(new));
+    let same = |(one, other): &(&String, &String)| one == other;
+    let before = old.iter().zip(&new).take_while(same).count();
+    let rest = old.len().min(new.len()) - before;
+    let after = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(same).count();
+    let part = |lines: &[String], sign: char| -> Vec<String> {
+        let changed = lines.get(before..lines.len() - after).unwrap_or_default();
+        changed.iter().map(|line| format!("  {sign} {line}")).collect()
+    };
+    let mut told = part(&old, '-');
+    told.extend(part(&new, '+'));
+    told
+}
+
+/// A line with everything visible that a terminal would obey or not show.
+fn shown(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len());
+    for letter in line.chars() {
+        if is_hidden(letter) || letter.is_control() {
+            shown.extend(letter.escape_unicode());
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_lines_that_differ_are_told_and_nothing_in_them_is_hidden() {
+        let old = json!("Lists items.\nAt most 10.\nNever asks.");
+        let new =
+            json!("Lists items.\nAt most\u{1b}[2K 100\u{200b}.\n\tNot\u{202e}ever.\nNever asks.");
+
+        assert_eq!(
+            sides(Some(&old), Some(&new)),
+            [
+                "  - At most 10.",
+                "  + At most\\u{1b}[2K 100\\u{200b}.",
+                "  + \\u{9}Not\\u{202e}ever."
+            ]
+        );
+        assert_eq!(sides(None, Some(&json!(true))), ["  + true"]);
+        assert_eq!(sides(Some(&json!({"a": 1})), None).len(), 3);
+        assert!(sides(Some(&old), Some(&old)).is_empty());
+    }
+}

@@ -1,0 +1,101 @@
+//! Which definition of a tool was accepted, and which waits.
+
+use portcullis_core::{clock::Timestamp, id::OrgId, tool::ToolId};
+use portcullis_store::{Definition, Pin, Store, Told};
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, NOW},
+};
+
+fn told(tool: &str, version: &str) -> Told {
+    let text = format!(r#"{{"name":"{version}"}}"#);
+    Told { tool: tool.parse().unwrap(), version: version.to_owned(), text }
+}
+
+fn later(seconds: i64) -> Timestamp {
+    NOW.plus_seconds(seconds)
+}
+
+fn tool() -> ToolId {
+    "sample:list_items".parse().unwrap()
+}
+
+/// Accepted, waiting and told version of the only pin of the provider; `-` for none.
+async fn versions(store: &Store, org: Option<OrgId>) -> [String; 3] {
+    let pins = store.list_pins(org, "sample").await.unwrap();
+    let [Pin { accepted, found, told, .. }] = pins.as_slice() else { panic!("{pins:?}") };
+    let version = |it: &Option<Definition>| it.as_ref().map(|it| it.version.clone());
+    [version(accepted), version(found), told.clone()].map(|it| it.unwrap_or_else(|| "-".to_owned()))
+}
+
+on_both! {
+    async fn the_first_definition_is_pinned_and_no_other_takes_its_place(db: Database) {
+        let store = &db.store;
+
+        store.pin_tools(None, &[told("sample:list_items", "a")], NOW).await.unwrap();
+        store.pin_tools(None, &[told("sample:list_items", "b")], later(1)).await.unwrap();
+
+        assert_eq!(versions(store, None).await, ["a", "-", "-"]);
+        let pin = store.list_pins(None, "sample").await.unwrap().remove(0);
+        assert_eq!(pin.accepted.unwrap().at, NOW);
+    }
+
+    async fn what_waits_is_accepted_only_by_its_own_version(db: Database) {
+        let store = &db.store;
+        store.pin_tools(None, &[told("sample:list_items", "a")], NOW).await.unwrap();
+        store.hold_tools(None, &[told("sample:list_items", "b")], later(1)).await.unwrap();
+        store.told_of_tools(None, &[(tool(), "b".to_owned())]).await.unwrap();
+        assert_eq!(versions(store, None).await, ["a", "b", "b"]);
+
+        // It changed once more between look and acceptance.
+        store.hold_tools(None, &[told("sample:list_items", "c")], later(2)).await.unwrap();
+        assert!(!store.accept_tool(None, &tool(), "b", later(3)).await.unwrap());
+        assert_eq!(versions(store, None).await, ["a", "c", "b"]);
+
+        assert!(store.accept_tool(None, &tool(), "c", later(4)).await.unwrap());
+        assert_eq!(versions(store, None).await, ["c", "-", "-"]);
+        let changes = store.pins_changed_since(later(4)).await.unwrap();
+        assert_eq!(changes.len(), 1);
+        assert_eq!(changes[0].accepted.as_deref(), Some("c"));
+        assert!(store.pins_changed_since(later(5)).await.unwrap().is_empty());
+    }
+
+    async fn an_upstream_that_takes_its_change_back_is_as_it_was(db: Database) {
+        let store = &db.store;
+        store.pin_tools(None, &[told("sample:list_items", "a")], NOW).await.unwrap();
+        store.hold_tools(None, &[told("sample:list_items", "b")], later(1)).await.unwrap();
+
+        store.release_tools(None, &[tool()], later(2)).await.unwrap();
+        store.hold_tools(None, &[told("sample:list_items", "a")], later(3)).await.unwrap();
+
+        assert_eq!(versions(store, None).await, ["a", "-", "-"]);
+    }
+
+    async fn a_tool_that_waits_from_the_beginning_has_nothing_accepted(db: Database) {
+        let store = &db.store;
+        store.hold_tools(None, &[told("sample:list_items", "a")], NOW).await.unwrap();
+        store.release_tools(None, &[tool()], later(1)).await.unwrap();
+        assert_eq!(versions(store, None).await, ["-", "a", "-"]);
+
+        store.pin_tools(None, &[told("sample:list_items", "b")], later(2)).await.unwrap();
+        assert_eq!(versions(store, None).await, ["b", "-", "-"]);
+    }
+
+    async fn pins_of_an_org_are_its_own(db: Database) {
+        let store = &db.store;
+        let (one, other) = (given::org(store, 1).await, given::org(store, 2).await);
+        for (org, version) in [(Some(one), "a"), (Some(other), "b"), (None, "c")] {
+            store.pin_tools(org, &[told("sample:list_items", version)], NOW).await.unwrap();
+        }
+        // Slugs of which one is the beginning of the other are two providers.
+        store.pin_tools(None, &[told("sample-2:x", "d"), told("samplf:x", "e")], NOW).await.unwrap();
+
+        for (org, version) in [(Some(one), "a"), (Some(other), "b"), (None, "c")] {
+            assert_eq!(versions(store, org).await, [version, "-", "-"]);
+        }
+        assert_eq!(store.pins_of(&tool()).await.unwrap().len(), 3);
+        assert_eq!(store.all_pins().await.unwrap().len(), 5);
+        assert!(!store.accept_tool(Some(one), &tool(), "b", NOW).await.unwrap());
+    }
+}
