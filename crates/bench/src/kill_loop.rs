@@ -1,5 +1,5 @@
 //! `kill -9` under load, again and again: no answered invocation may be without its event, the log
-//! may have no gap, and no idempotency key may reach the tool twice.
+//! may have no gap and has to be verified whole, and no idempotency key may reach the tool twice.
 
 use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -70,11 +70,13 @@ pub(crate) async fn run(args: &KillLoopArgs) -> Result<Verdict, Failure> {
     let counted = audit::count(running.address, &installation.token).await?;
     let twice = twice(&upstream).await?;
     running.stop().await?;
+    let fault = installation.verify().await?;
     say(&format!(
         "kills: {}\nslowest start: {} ms\nanswered: {}\nanswered otherwise than 200: {}\n\
          cut off: {}\nanswered without event: {}\nevents: {}\nevents with unknown outcome: {}\n\
          events left open: {}\ngaps in the log of {}: {}\nkeys answered: {}\n\
-         keys asked about again: {}\nkeys with two events: {}\nkeys that reached the tool twice: {}\n",
+         keys asked about again: {}\nkeys with two events: {}\nkeys that reached the tool twice: {}\n\
+         verified: {}\n",
         args.kills,
         slowest_start.as_millis(),
         seen.events.len(),
@@ -90,6 +92,7 @@ pub(crate) async fn run(args: &KillLoopArgs) -> Result<Verdict, Failure> {
         seen.retried,
         seen.torn,
         twice.len(),
+        fault.as_deref().unwrap_or("the whole log, against its signed tree"),
     ));
     for id in missing.iter().take(10) {
         say(&format!("lost: {id}\n"));
@@ -98,7 +101,7 @@ pub(crate) async fn run(args: &KillLoopArgs) -> Result<Verdict, Failure> {
         say(&format!("reached the tool {count} times: {key}\n"));
     }
     let nothing_lost = missing.is_empty() && counted.open == 0 && !seen.events.is_empty();
-    let in_order = counted.gaps == 0 && counted.all > 0;
+    let in_order = counted.gaps == 0 && counted.all > 0 && fault.is_none();
     let once = twice.is_empty() && seen.torn == 0 && (seen.keys > 0 || args.connections < 2);
     Ok(if nothing_lost && in_order && once { Verdict::Holds } else { Verdict::Broken })
 }
