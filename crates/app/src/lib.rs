@@ -4,6 +4,7 @@
 //! [`invoke`] tells the story of a governed call, [`recorded`] is the bracket that makes sure that
 //! nothing happens unrecorded.
 
+mod accessed;
 mod anchors;
 mod answers;
 mod app;
@@ -27,6 +28,8 @@ mod policies;
 mod providers;
 mod rates;
 mod recorded;
+mod retention;
+mod runs;
 mod simulate;
 mod sinks;
 mod sources;
@@ -41,8 +44,8 @@ pub use self::{
     app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
     commands::{
-        Inspected, LogIdentity, NewToken, Shell, ShellError, Tail, TokenRequest, TokenState,
-        Waiting, told,
+        ERASABLE, ErasureRequest, HoldRequest, Inspected, LogIdentity, NewToken, Shell, ShellError,
+        Tail, TokenRequest, TokenState, Waiting, hold_record, told,
     },
     connect::{
         Callback, CalledBack, ConnectRequest, Connected, Connecting, Disconnected, Owner,
@@ -51,10 +54,10 @@ pub use self::{
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
     exports::{
-        ExportAsk, ExportError, ExportFile, ExportRequest, ExportedLog, Folder, Format, Progress,
-        SignedLog, Written, export_log,
+        BegunExport, ExportAsk, ExportError, ExportFile, ExportRequest, ExportedLog, Folder,
+        Format, Progress, SignedLog, Written, export_log,
     },
-    idempotency::{Replayed, ReplayedError},
+    idempotency::{Claim, Replayed, ReplayedError},
     invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
     log::{CheckpointSince, LogKeyError, origin},
     pins::Pinning,
@@ -66,6 +69,7 @@ pub use self::{
         AccountSource, Auth, AuthKind, AuthorizationServer, Declared, Endpoints, HeaderFormat,
         OAuthSettings, OwnerView, Owners, ProviderQuery, ProviderState, ProviderView, Whose,
     },
+    retention::{LEAST_DAYS, Retention},
     simulate::{
         Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay, Simulation,
         Subject, Unread, Who, Workbench,

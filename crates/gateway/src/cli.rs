@@ -63,7 +63,7 @@ enum Command {
     /// Make, list and rotate keys
     #[command(subcommand)]
     Key(keys::Keys),
-    /// Export, watch and verify the audit log, and manage what signs it
+    /// Export, watch and verify the audit log, manage what signs it, erase from it and lay holds on it
     #[command(subcommand)]
     Audit(audit::Audit),
     /// Scan files as calls are scanned, and try the detectors of the configuration

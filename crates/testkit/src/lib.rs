@@ -18,6 +18,7 @@ mod mcp;
 mod ocsf;
 mod oidc;
 mod postgres;
+mod power;
 mod receiver;
 mod saas;
 mod witness;
@@ -25,13 +26,14 @@ mod witness;
 pub use self::{
     answer::Answer,
     authorizer::{Authorizer, Guarded},
-    disk::{printing, unsignalled},
+    disk::{SmallDisk, printing, unsignalled},
     gateway::{Builder, Gateway, Principal},
     hostile::{Hostile, HostileCall, HostileTool, Script},
     mcp::{McpServer, tool},
     ocsf::ocsf_faults,
     oidc::{Fetches, Oidc, OldKeys, Wanted},
-    postgres::PostgresDatabase,
+    postgres::{Fault, PostgresDatabase, PostgresWire},
+    power::PowerCut,
     receiver::{Manner, Receiver},
     saas::{CLIENT_ID, CLIENT_SECRET, Habits, Saas},
     witness::LogWitness,

@@ -23,6 +23,7 @@ mod policies;
 mod principals;
 mod providers;
 mod refreshes;
+mod retention;
 mod tenancy;
 mod tokens;
 mod tools;
