@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{NOT_DELEGATED, Refusal, TOKEN_SCOPES, Violation};
+use crate::clock::Timestamp;
 
 impl Refusal {
     /// The members of `error.details`.
@@ -46,12 +47,13 @@ impl Refusal {
                 "connect": format!("/v1/providers/{provider}/connect"),
             }),
             Self::PayloadTooLarge { limit_bytes } => json!({ "limit_bytes": limit_bytes }),
-            Self::RateLimited { resource, limit, retry_after, reset_at } => json!({
-                "resource": resource.as_str(),
-                "limit": limit,
-                "retry_after": retry_after,
-                "reset_at": reset_at,
-            }),
+            Self::RateLimited { resource, limit, retry_after, reset_at } => {
+                limited(resource.as_str(), *limit, *retry_after, *reset_at)
+            }
+            Self::TooManyExports { limit, retry_after, reset_at } => {
+                limited("exports", *limit, *retry_after, *reset_at)
+            }
+            Self::RangeNotSatisfiable { bytes } => json!({ "bytes": bytes }),
             Self::UpstreamError { provider, reason } => {
                 json!({ "provider": provider, "reason": reason })
             }
@@ -66,6 +68,15 @@ impl Refusal {
         };
         if let Value::Object(details) = details { details } else { Map::new() }
     }
+}
+
+fn limited(resource: &str, limit: u32, retry_after: i64, reset_at: Timestamp) -> Value {
+    json!({
+        "resource": resource,
+        "limit": limit,
+        "retry_after": retry_after,
+        "reset_at": reset_at,
+    })
 }
 
 fn invalid(parameter: Option<&str>, violations: &[Violation]) -> Map<String, Value> {
