@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     audit_log::{invoke, keys},
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, store},
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, items, store, until},
 };
 
 fn start() -> (Gateway, Principal) {
@@ -187,4 +187,23 @@ async fn younger_proofs_hold_when_the_beginning_of_the_log_is_gone() {
     assert!(is_consistent(old, new, &hashes));
     let list = gateway.get(&who, "/v1/audit/events?order=asc").await;
     assert_eq!(list.at("/data/items/0/sequence"), pruned.size, "{}", list.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_tells_how_much_of_the_log_there_was() {
+    let (mut gateway, who) = start();
+    let keys = keys(&gateway, &who.org);
+    invoke(&gateway, &who).await;
+    let before = checkpoint(&gateway, &who, &keys).await;
+    gateway.stop();
+
+    gateway.start();
+
+    let path = "/v1/audit/events?type=system.started";
+    let answer = until(|| gateway.get(&who, path), |answer| !items(answer).is_empty()).await;
+    let id = items(&answer)[0]["id"].as_str().unwrap().to_owned();
+    let event = gateway.get(&who, &format!("/v1/audit/events/{id}")).await;
+    let told = event.at("/data/detached/log/size").as_u64().unwrap();
+    assert!(told >= before.size, "{told} of {}", before.size);
+    assert!(event.at("/data/commitments/log").is_string());
 }
