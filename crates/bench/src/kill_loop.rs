@@ -14,7 +14,7 @@ use tokio::{
 use crate::{
     Failure, Verdict,
     args::KillLoopArgs,
-    audit,
+    audit::{self, Counted},
     client::{Answer, Connection, get, governed_call, keyed_call},
     gateway::{self, Installation},
     payload, say, say_aside,
@@ -65,45 +65,74 @@ pub(crate) async fn run(args: &KillLoopArgs) -> Result<Verdict, Failure> {
     while let Some(part) = callers.join_next().await {
         seen.add(part??);
     }
-    let running = installation.start().await?;
-    let missing = audit::missing(running.address, &installation.token, &seen.events).await?;
-    let counted = audit::count(running.address, &installation.token).await?;
-    let twice = twice(&upstream).await?;
-    running.stop().await?;
-    let fault = installation.verify().await?;
+    let found = Found::after(&seen, &installation, &upstream).await?;
     say(&format!(
         "kills: {}\nslowest start: {} ms\nanswered: {}\nanswered otherwise than 200: {}\n\
-         cut off: {}\nanswered without event: {}\nevents: {}\nevents with unknown outcome: {}\n\
-         events left open: {}\ngaps in the log of {}: {}\nkeys answered: {}\n\
-         keys asked about again: {}\nkeys with two events: {}\nkeys that reached the tool twice: {}\n\
-         verified: {}\n",
+         cut off: {}\nkeys answered: {}\nkeys asked about again: {}\nkeys with two events: {}\n",
         args.kills,
         slowest_start.as_millis(),
         seen.events.len(),
         seen.refused,
         seen.lost,
-        missing.len(),
-        counted.events,
-        counted.unknown,
-        counted.open,
-        counted.all,
-        counted.gaps,
         seen.keys,
         seen.retried,
         seen.torn,
-        twice.len(),
-        fault.as_deref().unwrap_or("the whole log, against its signed tree"),
     ));
-    for id in missing.iter().take(10) {
-        say(&format!("lost: {id}\n"));
+    found.tell();
+    let some = !seen.events.is_empty() && (seen.keys > 0 || args.connections < 2);
+    let holds = some && seen.torn == 0 && found.is_whole();
+    Ok(if holds { Verdict::Holds } else { Verdict::Broken })
+}
+
+/// What is left when all is over.
+struct Found {
+    /// Events that were named and are not there.
+    missing: Vec<String>,
+    counted: Counted,
+    /// Keys that reached the tool more than once, each with how often.
+    twice: HashMap<String, u64>,
+    /// What the verifier of the whole log found wrong.
+    fault: Option<String>,
+}
+
+impl Found {
+    async fn after(
+        seen: &Seen,
+        installation: &Installation,
+        upstream: &Upstream,
+    ) -> Result<Self, Failure> {
+        let running = installation.start().await?;
+        let (address, token) = (running.address, &installation.token);
+        let missing = audit::missing(address, token, &seen.events).await?;
+        let counted = audit::count(address, token).await?;
+        let twice = twice(upstream).await?;
+        running.stop().await?;
+        Ok(Self { missing, counted, twice, fault: installation.verify().await? })
     }
-    for (key, count) in twice.iter().take(10) {
-        say(&format!("reached the tool {count} times: {key}\n"));
+
+    fn tell(&self) {
+        let Counted { all, gaps, events, unknown, open, .. } = self.counted;
+        say(&format!(
+            "answered without event: {}\nevents: {events}\nevents with unknown outcome: {unknown}\n\
+             events left open: {open}\ngaps in the log of {all}: {gaps}\n\
+             keys that reached the tool twice: {}\nverified: {}\n",
+            self.missing.len(),
+            self.twice.len(),
+            self.fault.as_deref().unwrap_or("the whole log, against its signed tree"),
+        ));
+        for id in self.missing.iter().take(10) {
+            say(&format!("lost: {id}\n"));
+        }
+        for (key, count) in self.twice.iter().take(10) {
+            say(&format!("reached the tool {count} times: {key}\n"));
+        }
     }
-    let nothing_lost = missing.is_empty() && counted.open == 0 && !seen.events.is_empty();
-    let in_order = counted.gaps == 0 && counted.all > 0 && fault.is_none();
-    let once = twice.is_empty() && seen.torn == 0 && (seen.keys > 0 || args.connections < 2);
-    Ok(if nothing_lost && in_order && once { Verdict::Holds } else { Verdict::Broken })
+
+    fn is_whole(&self) -> bool {
+        let in_order = self.counted.gaps == 0 && self.counted.all > 0;
+        let ended = self.missing.is_empty() && self.counted.open == 0;
+        in_order && ended && self.twice.is_empty() && self.fault.is_none()
+    }
 }
 
 /// The keys that reached the tool more than once, each with how often.
