@@ -197,7 +197,7 @@ on_both! {
         let old = secret(org, CONNECTION, "a", CREDENTIAL, "kek_1");
         let new = SealedSecret { key_id: "kek_2".to_owned(), sealed: vec![2], ..old.clone() };
         db.store.put_secret(&old).await.unwrap();
-        assert_eq!(db.store.secrets_not_under("kek_2", 10).await.unwrap(), [old.clone()]);
+        assert_eq!(db.store.secrets_not_under("kek_2", 10).await.unwrap(), std::slice::from_ref(&old));
 
         assert!(db.store.swap_secret(&old, &new).await.unwrap());
         assert!(!db.store.swap_secret(&old, &new).await.unwrap());

@@ -222,12 +222,13 @@ async fn no_route_shows_or_touches_what_is_another_orgs() {
             "/v1/mcps/{id}" | "/v1/mcps/{id}/invoke" => "sample:list_items",
             // What changes connections is walked in `connect/oauth.rs`.
             "/v1/providers/{id}" if method == Method::DELETE => continue,
-            "/v1/providers/{id}/refresh" | "/v1/providers/{slug}/connect" => continue,
             "/v1/providers/{id}" => &provider,
             "/v1/audit/events/{id}" | "/v1/audit/events/{id}/proof" => &event,
             "/v1/audit/exports/{id}" | "/v1/audit/exports/{id}/file" => &export,
             // The policies are the installation's, not an org's.
-            "/v1/policies/{id}" => continue,
+            "/v1/providers/{id}/refresh" | "/v1/providers/{slug}/connect" | "/v1/policies/{id}" => {
+                continue;
+            }
             "/v1/auth/token" if method == Method::DELETE => &token.token_id,
             path if path.contains('{') => panic!("say what is another org's at {path}"),
             _ => continue,

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use portcullis_testkit::{Answer, CLIENT_SECRET, Habits, McpServer, Saas, tool};
+use portcullis_testkit::{Answer, CLIENT_SECRET, Gateway, Habits, McpServer, Saas, tool};
 use reqwest::StatusCode;
 use serde_json::json;
 
@@ -80,8 +80,12 @@ async fn no_credential_is_written_or_told_anywhere() {
     assert!(secrets.len() > 6, "{secrets:?}");
     // Whoever confirms sends the code, so answers to others and files are what counts.
     secrets.extend(codes);
-    let mut texts: Vec<(String, String)> =
-        told.iter().map(|answer| ("an answer".to_owned(), answer.text.clone())).collect();
+    let told = told.into_iter().map(|answer| ("an answer".to_owned(), answer.text)).collect();
+    assert_nowhere(&gateway, &secrets, told).await;
+}
+
+/// Fails if one of the secrets stands in these texts, the log, the metrics or a file.
+async fn assert_nowhere(gateway: &Gateway, secrets: &[String], mut texts: Vec<(String, String)>) {
     texts.push(("the log".to_owned(), gateway.log() + gateway.starting_log()));
     let metrics = gateway.starting_log().split("metrics on ").nth(1).unwrap();
     let metrics = metrics.lines().next().unwrap().trim().to_owned();
@@ -96,7 +100,7 @@ async fn no_credential_is_written_or_told_anywhere() {
         texts.push((file.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()));
     }
     for (what, text) in texts {
-        for secret in &secrets {
+        for secret in secrets {
             assert!(!text.contains(secret.as_str()), "{secret} in {what}");
         }
     }
