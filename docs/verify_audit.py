@@ -316,7 +316,7 @@ def check_continuation(old, new, trailer, prefix, run, then):
     elif int(trailer.get("consistency", {}).get("since", -1)) == old[1]:
         holds = consistent(old[1], old[2], new[1], new[2], hashes(trailer["consistency"]["hashes"]))
     else:
-        raise Fault(1, f"export from event {old[1]} or earlier, or with `since`: {old[1]}")
+        raise Fault(1, f"the file cannot tell: export from event {old[1]} or earlier")
     if not holds:
         raise Fault(12, "the log was rewritten")
 

@@ -199,3 +199,23 @@ async fn a_proof_and_a_checkpoint_are_verified_as_they_were_answered() {
     let usage = gateway.command().args(["audit", "verify", "x", "--key", "y"]).output().unwrap();
     assert_eq!(usage.status.code(), Some(2));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_that_the_gateway_made_verifies_with_both() {
+    let (gateway, who) = logged(7).await;
+    let key = &keys(&gateway, &who.org)[0];
+    for body in ["{}", "{\"filters\":{\"type\":[\"mcp.invocation\"]},\"include\":[\"proofs\"]}"] {
+        let made = gateway.post(&who, "/v1/audit/export", body).await;
+        assert_eq!(made.status, 200, "{}", made.text);
+        let path = made.at("/data/file").as_str().unwrap().to_owned();
+        let text = gateway.get(&who, &path).await.text;
+        let file = write(&gateway.folder().join("made.jsonl"), &text);
+
+        assert_eq!(both(&gateway, &file, key, None), 0, "{body}");
+
+        let edited = text.replacen("\"executed\":\"yes\"", "\"executed\":\"no\"", 1);
+        assert_ne!(edited, text);
+        let file = write(&gateway.folder().join("edited.jsonl"), &edited);
+        assert_eq!(both(&gateway, &file, key, None), 10, "{body}");
+    }
+}

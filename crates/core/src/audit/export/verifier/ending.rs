@@ -151,7 +151,7 @@ impl Verifier {
             let Some(proof) = proof else {
                 let what = format!(
                     "the file cannot show that it continues the older checkpoint: export from \
-                     event {size} or earlier, or with `\"since\": {size}`"
+                     event {size} or earlier, or verify `/v1/audit/checkpoint?since={size}`"
                 );
                 return Err(Fault::Unreadable(what));
             };
