@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use portcullis_core::{
     call::{Cleared, ToolCall},
+    oauth::Challenge,
     tool::ProviderSlug,
 };
 use serde_json::{Map, Value};
@@ -18,7 +19,7 @@ use crate::{
     http::{Http, Stop, Wire},
     mcp::message::{Method, Outgoing},
     outbound::Outbound,
-    settings::{ServerSettings, SettingsError, Transport},
+    settings::{Credential, ServerSettings, SettingsError, Transport},
     stdio::{Launch, Stdio},
     tools::{Collector, Headers, ToolList},
 };
@@ -34,7 +35,7 @@ pub struct Server(Arc<Inner>);
 struct Inner {
     slug: ProviderSlug,
     call_timeout: Duration,
-    in_flight: Semaphore,
+    in_flight: Arc<Semaphore>,
     link: Link,
     changed: watch::Receiver<u64>,
 }
@@ -60,9 +61,47 @@ impl Server {
         settings.check()?;
         let (announcer, changed) = watch::channel(0);
         let (slug, call_timeout) = (settings.slug.clone(), settings.call_timeout);
-        let in_flight = Semaphore::new(settings.max_in_flight);
+        let in_flight = Arc::new(Semaphore::new(settings.max_in_flight));
         let link = Link::new(settings, outbound, announcer)?;
         Ok(Self(Arc::new(Inner { slug, call_timeout, in_flight, link, changed })))
+    }
+
+    /// A way of its own to the same server that shows this credential: sessions, and what the
+    /// server told about its tools, are never shared with another one. Connections and places are.
+    /// A program has no credentials, so over stdio it is the same way.
+    #[must_use]
+    pub fn beside(&self, credential: Option<Credential>) -> Self {
+        match &self.0.link {
+            Link::Http { http, .. } => {
+                let (http, stop) = http.beside(credential);
+                Self(Arc::new(Inner {
+                    slug: self.0.slug.clone(),
+                    call_timeout: self.0.call_timeout,
+                    in_flight: Arc::clone(&self.0.in_flight),
+                    link: Link::Http { http, _stop: stop },
+                    changed: self.0.changed.clone(),
+                }))
+            }
+            Link::Stdio(_) => self.clone(),
+        }
+    }
+
+    /// Shows this credential with every message from now on. For one that was renewed: another
+    /// account needs a way of its own.
+    pub fn set_credential(&self, credential: Option<Credential>) {
+        match &self.0.link {
+            Link::Http { http, .. } => http.set_credential(credential),
+            Link::Stdio(_) => {}
+        }
+    }
+
+    /// What the server asked for when it refused the credential last.
+    #[must_use]
+    pub fn challenge(&self) -> Option<Arc<Challenge>> {
+        match &self.0.link {
+            Link::Http { http, .. } => http.challenge(),
+            Link::Stdio(_) => None,
+        }
     }
 
     /// The provider it serves.
@@ -165,7 +204,7 @@ impl Link {
                 let client = outbound.client(endpoint.reach(), settings.connect_timeout)?;
                 let way = (client, endpoint.url().clone(), credential);
                 let (wire, stop) =
-                    Wire::new(way, settings.max_response_bytes, (ids, tasks), changed);
+                    Wire::new(way, true, settings.max_response_bytes, (ids, tasks), changed);
                 let http = Http::new(wire, settings.protocol, settings.call_timeout);
                 Ok(Self::Http { http, _stop: stop })
             }
