@@ -123,7 +123,9 @@ pub(crate) fn outcome_of(refusal: &Refusal, executed: Executed) -> Outcome {
         | Refusal::DelegationNotTrusted => OutcomeStatus::Denied,
         Refusal::NotFound { .. } => OutcomeStatus::NotFound,
         Refusal::RateLimited { .. } => OutcomeStatus::RateLimited,
-        Refusal::UpstreamError { .. } => OutcomeStatus::UpstreamError,
+        Refusal::UpstreamError { .. } | Refusal::UpstreamResting { .. } => {
+            OutcomeStatus::UpstreamError
+        }
         Refusal::UpstreamTimeout { .. } | Refusal::Interrupted { .. } => {
             OutcomeStatus::UpstreamTimeout
         }

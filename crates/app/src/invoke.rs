@@ -183,6 +183,8 @@ impl App {
         draft.looked_at(self, &call.ruling().inputs);
         draft.governance(allowed(call.ruling(), policies.version()));
         visible.usable()?;
+        let resting = visible.provider.server().check(&tool.definition.name);
+        resting.map_err(|error| visible.provider.refusal(&error, visible.provider_id))?;
         Ok(Ready { ctx: ctx.clone(), call, visible, policies, dlp, view, claim })
     }
 
@@ -233,7 +235,10 @@ impl App {
         };
         let answered = ready.visible.provider.server().call_tool(&ready.call, trace).await;
         match answered {
-            Err(error) => failed(&ready, governance, &error),
+            Err(error) => {
+                ready.visible.provider.fails();
+                failed(&ready, governance, &error)
+            }
             Ok(answer) => match self.judge_answer(&ready, answer).await {
                 Ok(answer) => {
                     self.ruled(&ready.ctx, &ready.visible.tool, answer.ruling(), Went::Allowed);

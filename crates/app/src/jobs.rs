@@ -15,10 +15,13 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::{App, pins};
+use crate::{App, counting, pins};
 
 /// How often it is looked whether refusals have to be told.
 const COALESCE: Duration = Duration::from_secs(5);
+
+/// How often it is counted what is left in peace.
+const CIRCUITS: Duration = Duration::from_secs(1);
 
 /// One round of a job.
 type Round = for<'a> fn(&'a App) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
@@ -31,8 +34,15 @@ impl App {
         self.repeat(COALESCE, |app| Box::pin(app.record_coalesced()), stop);
         self.repeat(token_use::EVERY, |app| Box::pin(token_use::write(app)), stop);
         self.repeat(forgetting::EVERY, |app| Box::pin(forgetting::forget(app)), stop);
+        self.repeat(CIRCUITS, |app| Box::pin(async { app.count_circuits() }), stop);
         self.repeat(pins::EVERY, |app| Box::pin(pins::follow(app)), stop);
         catalogue::start(self, stop);
+    }
+
+    fn count_circuits(&self) {
+        for (slug, provider) in &self.providers {
+            counting::circuits(slug, provider.server().open_circuits());
+        }
     }
 
     fn repeat(self: &Arc<Self>, every: Duration, round: Round, stop: &CancellationToken) {

@@ -144,6 +144,13 @@ pub enum Refusal {
         /// How.
         reason: UpstreamReason,
     },
+    /// The provider or the tool kept failing and is left in peace for a while.
+    UpstreamResting {
+        /// The provider.
+        provider: ProviderSlug,
+        /// Seconds after which it is tried again.
+        retry_after: u64,
+    },
     /// The gateway cannot record or remember.
     Unavailable {
         /// What is missing.
@@ -209,7 +216,7 @@ impl Refusal {
             Self::UnsupportedMediaType => "unsupported_media_type",
             Self::RateLimited { .. } => "rate_limited",
             Self::Internal => "internal_error",
-            Self::UpstreamError { .. } => "upstream_error",
+            Self::UpstreamError { .. } | Self::UpstreamResting { .. } => "upstream_error",
             Self::Unavailable { .. } => "unavailable",
             Self::UpstreamTimeout { .. } | Self::Interrupted { .. } => "upstream_timeout",
         }
@@ -240,7 +247,7 @@ impl Refusal {
             Self::UnsupportedMediaType => 415,
             Self::RateLimited { .. } => 429,
             Self::Internal => 500,
-            Self::UpstreamError { .. } => 502,
+            Self::UpstreamError { .. } | Self::UpstreamResting { .. } => 502,
             Self::Unavailable { .. } => 503,
             Self::UpstreamTimeout { .. } | Self::Interrupted { .. } => 504,
         }

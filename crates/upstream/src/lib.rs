@@ -22,10 +22,12 @@ pub mod text;
 pub mod tools;
 pub mod webhook;
 
+mod breaker;
 mod http;
 mod ids;
 mod mcp;
 mod params;
+mod places;
 mod stdio;
 
 pub use answer::CallAnswer;

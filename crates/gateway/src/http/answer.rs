@@ -222,6 +222,9 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
         Refusal::RateLimited { retry_after, .. } => {
             insert(headers, "retry-after", &retry_after.to_string());
         }
+        Refusal::UpstreamResting { retry_after, .. } => {
+            insert(headers, "retry-after", &retry_after.to_string());
+        }
         Refusal::Unavailable { .. } => insert(headers, "retry-after", RETRY_UNAVAILABLE),
         Refusal::IdempotencyInProgress { .. } => insert(headers, "retry-after", RETRY_UNDER_WAY),
         Refusal::MethodNotAllowed { allow } => insert(headers, "allow", &allow.join(", ")),

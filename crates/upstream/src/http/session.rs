@@ -115,7 +115,8 @@ async fn discover(wire: &Wire) -> Result<Verdict, CallError> {
             CallErrorKind::Upstream(_)
             | CallErrorKind::Timeout { .. }
             | CallErrorKind::AuthRequired
-            | CallErrorKind::Overloaded => Err(error),
+            | CallErrorKind::Overloaded
+            | CallErrorKind::Resting { .. } => Err(error),
         },
     }
 }
