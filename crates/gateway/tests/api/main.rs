@@ -8,6 +8,7 @@ mod scene;
 mod cli;
 mod coalesced;
 mod config;
+mod conformance;
 mod connections;
 mod dlp;
 mod durability;
