@@ -8,6 +8,7 @@ use std::{
 use arc_swap::ArcSwap;
 use aws_lc_rs::hmac;
 use portcullis_core::{
+    audit::keyring::Keyring,
     clock::{Clock, Timestamp},
     dlp::{FingerprintKey, Subject},
     id::{Ids, OrgId},
@@ -23,9 +24,11 @@ use portcullis_upstream::Webhook;
 use tokio_util::task::TaskTracker;
 
 use crate::{
+    anchors::Anchors,
     coalesced::Coalesced,
     dlp::Dlp,
     jobs::{LateEvents, UsedTokens},
+    log::LogSigner,
     notices::Notices,
     pins::Pins,
     policies::{Ground, Policies, PolicySource},
@@ -70,6 +73,10 @@ pub struct Parts {
     pub webhooks: BTreeMap<String, Webhook>,
     /// Where audit logs say they are from: the public host of this installation.
     pub log_host: String,
+    /// What signs them.
+    pub log_keys: Keyring,
+    /// Where their checkpoints are published.
+    pub anchors: Anchors,
     /// Where work goes that must finish before the process ends.
     pub tasks: TaskTracker,
 }
@@ -99,7 +106,8 @@ pub struct App {
     pub(crate) answer_key: AnswerKey,
     pub(crate) trust: Trust,
     pub(crate) grant_life: GrantLife,
-    pub(crate) log_host: String,
+    pub(crate) log: LogSigner,
+    pub(crate) anchors: Anchors,
     pub(crate) tasks: TaskTracker,
     last_probe: tokio::sync::Mutex<(Timestamp, bool)>,
     fingerprint_key: hmac::Key,
@@ -130,6 +138,8 @@ impl App {
         let policies = Policies::open(parts.policies, ground)?;
         Ok(Arc::new(Self {
             policies,
+            log: LogSigner::new(parts.log_host, Arc::clone(&parts.clock), parts.log_keys),
+            anchors: parts.anchors,
             clock: parts.clock,
             random: parts.random,
             store: parts.store,
@@ -152,7 +162,6 @@ impl App {
             answer_key: parts.answer_key,
             trust: parts.trust,
             grant_life: parts.grant_life,
-            log_host: parts.log_host,
             tasks: parts.tasks,
             last_probe: tokio::sync::Mutex::new((Timestamp::default(), false)),
             fingerprint_key: hmac::Key::new(hmac::HMAC_SHA256, &parts.fingerprint_key),

@@ -2,9 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_core::{
-    audit::{Actor, Detached, Event, EventType, Outcome, Target, leaf_bytes, leaf_hash},
+    audit::{Actor, Detached, Event, EventType, Outcome, Target, checkpoint::hash_text},
     clock::Timestamp,
     id::{EventId, OrgId},
     json::{self, Bounds},
@@ -13,8 +12,7 @@ use portcullis_core::{
     refusal::{Executed, Refusal, Unavailable},
 };
 use portcullis_store::{
-    EventFilter, EventOrder, EventRecord, NewEvent, NewIntent, OpenIntent, Seal, StoreError,
-    UnsealedEvent, Visibility,
+    EventFilter, EventOrder, EventRecord, NewEvent, NewIntent, OpenIntent, Seal, Visibility,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
@@ -286,18 +284,6 @@ impl App {
         });
     }
 
-    /// Gives every unsealed event of the org its place in the log.
-    pub(crate) async fn seal(&self, org: OrgId) -> Result<u64, StoreError> {
-        let leaf = |event: &UnsealedEvent, sequence: i64, recorded_at: Timestamp| {
-            match leaf_bytes(&event.core, sequence, recorded_at) {
-                Ok(leaf) => leaf_hash(leaf.as_bytes()),
-                // Not ours: sealed as it is, so that a reader finds what was stored.
-                Err(_) => leaf_hash(event.core.as_bytes()),
-            }
-        };
-        self.store.seal(org, leaf).await
-    }
-
     /// The events the caller may see: one's own, or everybody's with `audit:read`.
     pub async fn events(&self, ctx: &Ctx, query: &EventQuery) -> Result<Events, Refusal> {
         let org = ctx.caller().org_id;
@@ -342,9 +328,8 @@ impl App {
 
     fn integrity(&self, org: OrgId, place: Option<&Seal>) -> Map<String, Value> {
         let mut integrity = Map::new();
-        let log = format!("{}/audit/{org}", self.log_host);
-        integrity.insert("log".to_owned(), Value::from(log));
-        let hash = place.map(|seal| STANDARD.encode(seal.leaf_hash));
+        integrity.insert("log".to_owned(), Value::from(self.log.origin(org)));
+        let hash = place.map(|seal| hash_text(&seal.leaf_hash));
         integrity.insert("leaf_hash".to_owned(), json!(hash));
         integrity.insert("sealed".to_owned(), Value::from(place.is_some()));
         integrity

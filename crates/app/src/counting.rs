@@ -17,6 +17,10 @@ const EXTERNAL_FAILURES: &str = "portcullis_external_detector_failures_total";
 const AUDIT_COMMITS: &str = "portcullis_audit_commits_total";
 const AUDIT_RECORDS: &str = "portcullis_audit_records_total";
 const AUDIT_WAITING: &str = "portcullis_audit_waiting";
+const AUDIT_SEALED: &str = "portcullis_audit_sealed_total";
+const AUDIT_FORKED: &str = "portcullis_audit_log_forked_total";
+const AUDIT_ANCHORED: &str = "portcullis_audit_anchored_total";
+const AUDIT_ANCHOR_BEHIND: &str = "portcullis_audit_anchor_behind";
 
 /// Says what each figure means; called once, before anything is counted.
 pub fn describe() {
@@ -35,6 +39,10 @@ pub fn describe() {
     describe_counter!(NOTICES, "Notices that policies asked for, by channel and how they fared");
     describe_counter!(AUDIT_COMMITS, "Transactions of the audit writer");
     describe_counter!(AUDIT_RECORDS, "Intents and events in them");
+    describe_counter!(AUDIT_SEALED, "Events that got their place in a log");
+    describe_counter!(AUDIT_FORKED, "Times a stored log was not what was signed; must stay 0");
+    describe_counter!(AUDIT_ANCHORED, "Checkpoints published, by anchor and how that went");
+    describe_gauge!(AUDIT_ANCHOR_BEHIND, Unit::Count, "Logs whose latest tree an anchor lacks");
     describe_gauge!(AUDIT_WAITING, Unit::Count, "Intents and events that wait to be written");
 }
 
@@ -76,6 +84,23 @@ pub fn dlp_reload_failed() {
 
 pub(crate) fn external_detector_failed() {
     counter!(EXTERNAL_FAILURES).increment(1);
+}
+
+pub(crate) fn sealed(events: u64) {
+    counter!(AUDIT_SEALED).increment(events);
+}
+
+pub(crate) fn log_forked() {
+    counter!(AUDIT_FORKED).increment(1);
+}
+
+pub(crate) fn anchored(anchor: &str, outcome: &'static str) {
+    counter!(AUDIT_ANCHORED, "anchor" => anchor.to_owned(), "outcome" => outcome).increment(1);
+}
+
+pub(crate) fn anchor_behind(anchor: &str, logs: usize) {
+    let logs = f64::from(u32::try_from(logs).unwrap_or(u32::MAX));
+    gauge!(AUDIT_ANCHOR_BEHIND, "anchor" => anchor.to_owned()).set(logs);
 }
 
 pub(crate) fn audit(progress: AuditProgress) {

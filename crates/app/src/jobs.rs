@@ -15,7 +15,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::{App, counting, pins};
+use crate::{App, anchors, counting, pins};
 
 /// How often it is looked whether refusals have to be told.
 const COALESCE: Duration = Duration::from_secs(5);
@@ -30,12 +30,16 @@ impl App {
     /// Starts the jobs; they end when `stop` is cancelled, each after a last round.
     pub fn start_jobs(self: &Arc<Self>, stop: &CancellationToken) {
         self.repeat(sealing::EVERY, |app| Box::pin(sealing::seal_all(app)), stop);
+        self.repeat(sealing::SWEEP, |app| Box::pin(sealing::sweep(app)), stop);
         self.repeat(late::EVERY, |app| Box::pin(late::write(app)), stop);
         self.repeat(COALESCE, |app| Box::pin(app.record_coalesced()), stop);
         self.repeat(token_use::EVERY, |app| Box::pin(token_use::write(app)), stop);
         self.repeat(forgetting::EVERY, |app| Box::pin(forgetting::forget(app)), stop);
         self.repeat(CIRCUITS, |app| Box::pin(async { app.count_circuits() }), stop);
         self.repeat(pins::EVERY, |app| Box::pin(pins::follow(app)), stop);
+        if !self.anchors.is_empty() {
+            self.repeat(self.anchors.every, |app| Box::pin(anchors::publish(app)), stop);
+        }
         catalogue::start(self, stop);
     }
 

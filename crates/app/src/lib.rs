@@ -4,6 +4,7 @@
 //! [`invoke`] tells the story of a governed call, [`recorded`] is the bracket that makes sure that
 //! nothing happens unrecorded.
 
+mod anchors;
 mod answers;
 mod app;
 mod audit;
@@ -15,6 +16,7 @@ mod dlp;
 mod idempotency;
 mod invoke;
 pub mod jobs;
+mod log;
 mod notices;
 mod pins;
 mod policies;
@@ -29,6 +31,7 @@ mod tools;
 mod trust;
 
 pub use self::{
+    anchors::{AnchorFile, Anchors, WitnessedBy},
     app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
     commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState, Waiting},
@@ -36,6 +39,7 @@ pub use self::{
     dlp::{Dlp, External, WhenUnavailable},
     idempotency::{Replayed, ReplayedError},
     invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
+    log::{CheckpointSince, LogKeyError, origin},
     pins::Pinning,
     policies::{
         CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyQuery,

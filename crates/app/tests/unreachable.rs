@@ -13,10 +13,11 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    App, Dlp, Fallback, LastGood, Origin, Overrides, Parts, PolicyFolder, PolicySource, Purpose,
-    Trust,
+    Anchors, App, Dlp, Fallback, LastGood, Origin, Overrides, Parts, PolicyFolder, PolicySource,
+    Purpose, Trust,
 };
 use portcullis_core::{
+    audit::keyring::Keyring,
     clock::{Clock, Timestamp},
     dlp::{Engine, Settings},
     id::{GrantId, Ids, OrgId, PrincipalId, PrincipalKind, RequestId, TokenId},
@@ -89,6 +90,8 @@ async fn node(folder: &Path) -> Node {
         trust: Trust::new(TrustRules::default(), BTreeMap::new(), &outbound, &tasks),
         grant_life: GrantLife::default(),
         log_host: "localhost".to_owned(),
+        log_keys: Keyring::generate(&SystemRandom, NOW),
+        anchors: Anchors::default(),
         tasks,
     });
     let origin = Origin {

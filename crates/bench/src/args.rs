@@ -20,6 +20,8 @@ pub(crate) enum Command {
     KillLoop(KillLoopArgs),
     /// Measures what it costs to find out who is asking.
     Authenticate(AuthenticateArgs),
+    /// Lets a log grow and measures sealing, proving and verifying.
+    Audit(AuditArgs),
     /// Fills a log and measures how long it takes to replay it under other policies.
     Replay(ReplayArgs),
     /// Measures calls while policies are reloaded again and again.
@@ -101,6 +103,13 @@ pub(crate) struct AuthenticateArgs {
     /// Print the figures as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    /// Events that the log grows to, tenfold at each step
+    #[arg(long, default_value_t = 1_000_000)]
+    pub(crate) events: u64,
 }
 
 #[derive(Debug, Args)]

@@ -16,10 +16,11 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    App, Dlp, Fallback, LastGood, Origin, Overrides, Parts, PolicyFolder, PolicySource, Purpose,
-    Refused, Trust,
+    Anchors, App, Dlp, Fallback, LastGood, Origin, Overrides, Parts, PolicyFolder, PolicySource,
+    Purpose, Refused, Trust,
 };
 use portcullis_core::{
+    audit::keyring::Keyring,
     clock::{Clock, Timestamp},
     dlp::{Engine, Settings},
     id::{GrantId, Ids, OrgId, PrincipalId, PrincipalKind, RequestId, TokenId},
@@ -44,7 +45,7 @@ const GOAL: Duration = Duration::from_micros(3);
 const TOKENS: u32 = 4_000;
 
 #[derive(Debug)]
-struct SystemClock;
+pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "a benchmark runs on the time of the machine")]
@@ -55,7 +56,7 @@ impl Clock for SystemClock {
 }
 
 #[derive(Debug)]
-struct SystemRandom;
+pub(crate) struct SystemRandom;
 
 impl Random for SystemRandom {
     #[expect(clippy::expect_used, reason = "without randomness there is nothing to measure")]
@@ -130,6 +131,8 @@ impl Bench {
             trust: Trust::new(TrustRules::default(), BTreeMap::new(), &outbound, &tasks),
             grant_life: GrantLife::default(),
             log_host: "localhost".to_owned(),
+            log_keys: Keyring::generate(&SystemRandom, clock.now()),
+            anchors: Anchors::default(),
             tasks,
         });
         let app = app.map_err(|errors| format!("{errors:?}"))?;

@@ -189,3 +189,24 @@ fn table<'a>(title: &str, rows: impl Iterator<Item = &'a Row>, basis: f64) {
         ));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::bodies::{SIZES, base64, clean, dirty};
+
+    #[test]
+    fn bodies_are_about_as_large_as_asked_for() {
+        for size in SIZES {
+            for body in [clean(size), dirty(size)] {
+                let length = body.to_string().len();
+
+                assert!(length <= size + 1_100 && length + 1_000 > size, "{length} for {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn base64_is_written_as_everybody_writes_it() {
+        assert_eq!(base64("Many hands"), "TWFueSBoYW5k");
+    }
+}

@@ -4,8 +4,9 @@
 //! side by side and in turns. With `kill-loop` it checks that `kill -9` loses no recorded answer;
 //! with `replay` it measures how long recorded calls take to be asked again, with `reload` what calls
 //! notice of policies that change, with `authenticate`
-//! what it costs to find out who asks, with `dlp` how fast bodies are scanned; with `upstream` what
-//! a call costs the client of upstreams, with `hostile` what one provider's misery is to another.
+//! what it costs to find out who asks, with `dlp` how fast bodies are scanned, with `audit` what
+//! sealing, proving and verifying cost as a log grows; with `upstream` what a call costs the client
+//! of upstreams, with `hostile` what one provider's misery is to another.
 
 use std::{error::Error, io::Write as _, process::ExitCode};
 
@@ -23,6 +24,7 @@ mod client_cost;
 mod compare;
 mod disk;
 mod dlp;
+mod evidence;
 mod gateway;
 mod hostile;
 mod kill_loop;
@@ -55,6 +57,7 @@ async fn main() -> ExitCode {
     let verdict = match &cli.command {
         None => compare::run(&cli.compare).await,
         Some(Command::KillLoop(args)) => kill_loop::run(args).await,
+        Some(Command::Audit(args)) => evidence::run(args).await,
         Some(Command::Authenticate(args)) => authenticate::run(args).await,
         Some(Command::Reload(args)) => reload::run(args).await,
         Some(Command::Replay(args)) => replay::run(args).await,

@@ -20,6 +20,7 @@ use portcullis_core::{
     dlp::FingerprintKey,
     id::OrgId,
     idempotency::{ANSWERS, AnswerKey},
+    policy::PolicyError,
     random::Random,
 };
 use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store};
@@ -30,6 +31,7 @@ use tokio_util::task::TaskTracker;
 use crate::{
     config::Config,
     http::{Cursors, Gateway, Proxies},
+    log_keys,
 };
 
 /// The clock of the machine.
@@ -87,6 +89,10 @@ pub(crate) enum BootError {
     Dlp(String),
     #[error("the policies cannot be loaded, so nothing would be governed as written:\n{0}")]
     Policies(String),
+    #[error("the signing keys of the audit logs: {0}")]
+    LogKeys(String),
+    #[error(transparent)]
+    SignedLog(#[from] portcullis_app::LogKeyError),
     #[error("{0}")]
     Other(String),
 }
@@ -271,6 +277,7 @@ impl Node {
             AuditSettings::new(config.server.node.clone()),
         );
         let tasks = TaskTracker::new();
+        let log_keys = log_keys::load(config, &store, &*random, clock.now()).await?;
         run_writer(task);
         let app = App::new(Parts {
             clock,
@@ -292,12 +299,12 @@ impl Node {
             grant_life: config.tokens.grant_life(),
             webhooks,
             log_host: config.server.public_host.clone(),
+            log_keys,
+            anchors: config.audit.anchors(&outbound).map_err(BootError::Other)?,
             tasks: tasks.clone(),
         })
-        .map_err(|errors| {
-            let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            BootError::Policies(lines.join("\n"))
-        })?;
+        .map_err(|errors| ungoverned(&errors))?;
+        app.check_log_keys().await?;
         let cursors = Cursors::new(&derived(&key, "cursor"))
             .map_err(|_| BootError::Other("the cursor key cannot be used".to_owned()))?;
         let proxies = Proxies::new(config.server.proxies().map_err(BootError::Other)?);
@@ -307,6 +314,11 @@ impl Node {
             Arc::new(Gateway { app: Arc::clone(&app), cursors, proxies, draining, body_time });
         Ok(Self { app, gateway, store, tasks, outbound })
     }
+}
+
+fn ungoverned(errors: &[PolicyError]) -> BootError {
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    BootError::Policies(lines.join("\n"))
 }
 
 /// The trust rules of this configuration without store or port, and the clock to ask them with.

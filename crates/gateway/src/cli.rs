@@ -1,5 +1,6 @@
 //! The command line.
 
+mod audit;
 mod check;
 mod dlp;
 mod orgs;
@@ -61,6 +62,9 @@ enum Command {
     /// Make a key file
     #[command(subcommand)]
     Key(check::Keys),
+    /// Verify the audit log, and manage what signs it
+    #[command(subcommand)]
+    Audit(audit::Audit),
     /// Scan files as calls are scanned, and try the detectors of the configuration
     #[command(subcommand)]
     Dlp(dlp::Dlp),
@@ -85,7 +89,7 @@ struct Installation {
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Runs the command line. Exit code 0 is success, 1 a failure told on stderr, 2 wrong usage;
-/// `dlp` has codes of its own.
+/// `dlp` and `audit verify` have codes of their own.
 pub(crate) fn main() -> ExitCode {
     let cli = Cli::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -101,6 +105,7 @@ pub(crate) fn main() -> ExitCode {
 async fn run(command: Command) -> Result<ExitCode, Failure> {
     let done = match command {
         Command::Dlp(dlp) => return Ok(dlp.run()),
+        Command::Audit(audit) => return audit.run().await,
         Command::Quickstart(quickstart) => quickstart.run().await,
         Command::Serve(serve) => serve.run().await,
         Command::Check(check) => check.run().await,

@@ -3,6 +3,7 @@
 //! `PORTCULLIS_SERVER__LISTEN=0.0.0.0:8443` sets `listen` in `[server]`: two underscores go down
 //! one level. Values are TOML where they parse as TOML, text otherwise.
 
+mod audit;
 mod database;
 mod dlp;
 mod providers;
@@ -22,7 +23,8 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 pub(crate) use self::{
-    database::{Audit, Database},
+    audit::{Audit, AuditSync, KeySource},
+    database::Database,
     dlp::Dlp,
     providers::{Provider, Tools},
     server::{Log, LogFormat, Server, Tls, address},
@@ -155,6 +157,7 @@ impl Config {
     /// Makes relative paths begin at the folder of the file they are written in.
     fn take_paths_from(&mut self, folder: &Path) {
         self.data_dir = folder.join(&self.data_dir);
+        self.audit.take_paths_from(folder);
         self.trust.iter_mut().for_each(|entry| entry.take_paths_from(folder));
     }
 
@@ -162,6 +165,7 @@ impl Config {
     fn check(&self) -> Result<(), ConfigError> {
         self.server.check().map_err(ConfigError::Wrong)?;
         self.tokens.check().map_err(ConfigError::Wrong)?;
+        self.audit.check().map_err(ConfigError::Wrong)?;
         let mut slugs: Vec<&str> = self.providers.iter().map(|p| p.slug.as_str()).collect();
         slugs.sort_unstable();
         if let Some(twice) = slugs.windows(2).find(|pair| pair.first() == pair.last()) {

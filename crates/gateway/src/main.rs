@@ -5,6 +5,7 @@ mod cli;
 mod config;
 mod dlp_watch;
 mod http;
+mod log_keys;
 mod policy_watch;
 mod serve;
 mod telemetry;

@@ -6,9 +6,10 @@
 //! stand above the tenants are few: [`Store::find_token_by_hash`] finds out which tenant it is,
 //! [`Store::touch_tokens`] follows it, and the operator's lists and the jobs at start-up and of
 //! sealing ([`Store::list_orgs`], [`Store::open_intents`], [`Store::orgs_with_unsealed`],
-//! [`Store::forget_idempotency_keys`]) look for work in all of them. The pins of a provider that
-//! every org shares are nobody's alone ([`Store::list_pins`]). Policies are the installation's
-//! ([`Store::keep_policy_set`]).
+//! [`Store::orgs_with_unsigned`], [`Store::committed_since`], [`Store::horizon`],
+//! [`Store::checkpoints_since`], [`Store::any_checkpoint`], [`Store::forget_idempotency_keys`]) look
+//! for work in all of them. The pins of a provider that every org shares are nobody's alone
+//! ([`Store::list_pins`]). Policies are the installation's ([`Store::keep_policy_set`]).
 
 mod audit;
 mod db;
@@ -27,12 +28,13 @@ mod tools;
 
 pub use crate::{
     audit::{
+        checkpoints::{CheckpointKind, StoredCheckpoint},
         events::{
             EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventTarget, Seal,
             Visibility,
         },
         intents::OpenIntent,
-        seal::UnsealedEvent,
+        seal::{Sealer, SignedNote, UnsealedEvent},
         writer::{
             AuditProgress, AuditSettings, AuditTask, AuditWriter, Began, NewEvent, NewIntent,
         },

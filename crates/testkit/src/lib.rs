@@ -16,6 +16,7 @@ mod hostile;
 mod mcp;
 mod oidc;
 mod postgres;
+mod witness;
 
 pub use self::{
     answer::Answer,
@@ -25,4 +26,5 @@ pub use self::{
     mcp::{McpServer, tool},
     oidc::{Fetches, Oidc, OldKeys, Wanted},
     postgres::PostgresDatabase,
+    witness::LogWitness,
 };

@@ -21,6 +21,7 @@ pub mod settings;
 pub mod text;
 pub mod tools;
 pub mod webhook;
+pub mod witness;
 
 mod breaker;
 mod http;
@@ -40,3 +41,4 @@ pub use server::{Server, Trace};
 pub use settings::{Credential, Program, Protocol, ServerSettings, SettingsError, Transport};
 pub use tools::{SkipReason, Skipped, ToolList};
 pub use webhook::{Webhook, WebhookError};
+pub use witness::{Witness, WitnessError, Witnessing};

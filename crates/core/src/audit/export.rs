@@ -9,6 +9,7 @@
 mod event;
 mod fault;
 mod lines;
+mod single;
 mod verifier;
 
 pub use self::{
@@ -18,5 +19,6 @@ pub use self::{
         Consistency, EventLine, FORMAT, Line, MAX_LINE_BYTES, Manifest, Neighbour, Range, Trailer,
         event_line,
     },
+    single::{ProvenEvent, verify_checkpoint, verify_event},
     verifier::{Report, Since, Verifier},
 };

@@ -1,11 +1,11 @@
-//! `[database]` and `[audit]`: where things are remembered and how safely.
+//! `[database]`: where things are remembered.
 
 use std::path::Path;
 
 use portcullis_store::{DatabaseSettings, DatabaseUrl, Sync};
 use serde::Deserialize;
 
-use super::ConfigError;
+use super::{Audit, AuditSync, ConfigError};
 
 /// `[database]`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -13,25 +13,6 @@ use super::ConfigError;
 pub(crate) struct Database {
     /// `sqlite:` and a path, or `postgres://…`; `portcullis.db` in the data folder when absent.
     pub(crate) url: Option<String>,
-}
-
-/// `[audit]`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Audit {
-    /// What a recorded event survives.
-    pub(crate) sync: AuditSync,
-}
-
-/// What a recorded event survives.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum AuditSync {
-    /// Every commit waits for the disk.
-    #[default]
-    PowerLoss,
-    /// Faster: what the last moments before a power loss recorded may be lost.
-    ProcessCrash,
 }
 
 impl Database {

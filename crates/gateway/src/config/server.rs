@@ -76,6 +76,14 @@ impl Server {
                  `[server.tls]`, or `behind_tls_proxy = true` if a proxy in front ends TLS"
             ));
         }
+        let refused = |letter: char| letter.is_whitespace() || "+/".contains(letter);
+        if self.public_host.is_empty() || self.public_host.contains(refused) {
+            return Err(format!(
+                "`server.public_host` is `{}`, but audit logs are signed under it: a host name, \
+                 with neither scheme nor path, such as gateway.example.com",
+                self.public_host
+            ));
+        }
         self.proxies().map(|_| ())
     }
 

@@ -65,6 +65,8 @@ fn table() -> OpenApiRouter<Arc<Gateway>> {
         .routes(routes!(v1::simulate::simulate))
         .routes(routes!(v1::events::list))
         .routes(routes!(v1::events::get))
+        .routes(routes!(v1::checkpoint::proof))
+        .routes(routes!(v1::checkpoint::get))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(health::document))

@@ -1,6 +1,7 @@
 //! Version 1 of the API, one file a resource.
 
 pub(super) mod auth;
+pub(super) mod checkpoint;
 pub(super) mod events;
 pub(super) mod invoke;
 pub(super) mod mcps;

@@ -5,6 +5,7 @@
 mod given;
 mod scene;
 
+mod audit_log;
 mod cli;
 mod coalesced;
 mod config;

@@ -1,6 +1,7 @@
 //! Version 1 of the API, one file a resource.
 
 mod auth;
+mod checkpoint;
 mod events;
 mod invoke;
 mod mcps;

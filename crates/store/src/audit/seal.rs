@@ -1,13 +1,19 @@
-//! Sealing: gives committed events their place in the org's log.
+//! Sealing: gives committed events their place in the org's log, and signs what stands.
 //!
 //! Anyone may seal at any time, several at once: only who still finds the head of the log as it
-//! was read may move it.
+//! was read may move it. Places, hashes of the tree and the checkpoint that covers them are one
+//! transaction: what a crash leaves is the log before or the log after.
 
 use portcullis_core::{
+    audit::{Hash, tiles::GrowingTree},
     clock::Timestamp,
     id::{EventId, OrgId},
 };
 
+use super::{
+    checkpoints::{CheckpointKind, StoredCheckpoint, put_checkpoint},
+    tree::put_tiles,
+};
 use crate::{
     Store,
     db::{Dialect, NewSeal, change, parse, read, row},
@@ -27,31 +33,91 @@ pub struct UnsealedEvent {
     pub core: String,
 }
 
-row!(Head { size: i64, last_position: i64, last_recorded_at: i64 });
+/// A signed note and when it was signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedNote {
+    /// The note.
+    pub note: String,
+    /// When.
+    pub signed_at: Timestamp,
+}
+
+/// What sealing needs to be told. Any of it may be asked more than once.
+pub trait Sealer: Send + Sync {
+    /// The leaf hash of an event from its sequence (counted from 0 without gaps) and time of
+    /// recording (never running backwards).
+    fn leaf(&self, event: &UnsealedEvent, sequence: i64, recorded_at: Timestamp) -> Hash;
+
+    /// The signed checkpoint of a tree, the same one each time; `None` leaves it to whoever seals
+    /// next.
+    fn sign(&self, org: OrgId, size: u64, root: &Hash) -> Option<SignedNote>;
+
+    /// The stored tree is not the continuation of what was signed: it was tampered with, and
+    /// nothing is signed.
+    fn forked(&self, org: OrgId, signed_size: u64);
+}
+
+/// Seals without signing.
+impl<F> Sealer for F
+where
+    F: Fn(&UnsealedEvent, i64, Timestamp) -> Hash + Send + Sync,
+{
+    fn leaf(&self, event: &UnsealedEvent, sequence: i64, recorded_at: Timestamp) -> Hash {
+        self(event, sequence, recorded_at)
+    }
+
+    fn sign(&self, _: OrgId, _: u64, _: &Hash) -> Option<SignedNote> {
+        None
+    }
+
+    fn forked(&self, _: OrgId, _: u64) {}
+}
+
+row!(Head { size: i64, tree_size: i64, last_position: i64, last_recorded_at: i64 });
 row!(UnsealedRow { position: i64, id: String, committed_at: i64, core: String });
+
+/// What one transaction adds to a log.
+struct Growth {
+    last_position: i64,
+    seals: Vec<NewSeal>,
+    tree: GrowingTree,
+    checkpoint: Option<StoredCheckpoint>,
+}
 
 impl Store {
     /// Seals what the org has committed, in the order of commits, and says how many events that
-    /// were. `leaf` makes the leaf hash of an event from its sequence (counted from 0 without
-    /// gaps) and time of recording (never running backwards); it may run more than once.
-    pub async fn seal<F>(&self, org: OrgId, leaf: F) -> Result<u64, StoreError>
-    where
-        F: Fn(&UnsealedEvent, i64, Timestamp) -> [u8; 32] + Send,
-    {
+    /// were. When it returns, all that is sealed is in the tree and, as far as the sealer signs,
+    /// covered by a checkpoint.
+    pub async fn seal(&self, org: OrgId, sealer: impl Sealer) -> Result<u64, StoreError> {
         let horizon = self.horizon().await?;
-        let mut sealed = 0;
-        while let Some(head) = self.head(org).await? {
-            let rows = self.unsealed(org, &head, horizon).await?;
-            let Some(last) = rows.last().map(|row| row.position) else { break };
-            let seals = seals_of(org, &head, rows, &leaf)?;
-            if self.append_seals(org, &head, last, &seals).await? {
-                sealed += u64::try_from(seals.len()).unwrap_or(0);
+        let mut count = 0;
+        loop {
+            // Read in front of the head, so that a head behind it is one that was set back.
+            let before = self.find_checkpoint(org, CheckpointKind::Signed).await?;
+            let Some(head) = self.head(org).await? else { break };
+            if head.tree_size < head.size {
+                self.plant(org, head.tree_size).await?;
+                continue;
             }
+            let rows = self.unsealed(org, &head, horizon).await?;
+            let Some(last_position) = rows.last().map(|row| row.position) else {
+                self.sign_head(org, &head, before, &sealer).await?;
+                break;
+            };
+            let seals = seals_of(org, &head, rows, &sealer)?;
+            let mut tree = self.growing(org, head.size).await?;
+            let continues = self.continues(org, &tree, before.as_ref(), &sealer).await?;
+            for seal in &seals {
+                tree.push(seal.leaf_hash);
+            }
+            let checkpoint = if continues { signed(org, &tree, &sealer)? } else { None };
+            let growth = Growth { last_position, seals, tree, checkpoint };
+            count += self.grow(org, &head, growth).await?;
         }
-        Ok(sealed)
+        Ok(count)
     }
 
-    /// The orgs that have something to seal.
+    /// The orgs that have something to seal. Looks at every org: see [`Self::committed_since`].
     pub async fn orgs_with_unsealed(&self) -> Result<Vec<OrgId>, StoreError> {
         let rows: Vec<String> = read!(self, |conn| {
             sqlx::query_scalar(
@@ -64,13 +130,38 @@ impl Store {
         rows.iter().map(|id| parse(id, "audit_heads.org_id")).collect()
     }
 
+    /// The orgs of the events committed behind `position`, and the position up to which that is
+    /// known. Costs with the events, not with the orgs.
+    pub async fn committed_since(&self, position: i64) -> Result<(Vec<OrgId>, i64), StoreError> {
+        let last: i64 = read!(self, |conn| {
+            sqlx::query_scalar("SELECT COALESCE(MAX(position), 0) FROM audit_events")
+                .fetch_one(&mut *conn)
+                .await?
+        });
+        if last <= position {
+            return Ok((Vec::new(), position));
+        }
+        let horizon = self.horizon().await?;
+        let rows: Vec<String> = read!(self, |conn| {
+            sqlx::query_scalar(
+                "SELECT DISTINCT org_id FROM audit_events WHERE position > $1 AND position <= $2",
+            )
+            .bind(position)
+            .bind(horizon)
+            .fetch_all(&mut *conn)
+            .await?
+        });
+        let orgs = rows.iter().map(|id| parse(id, "audit_events.org_id"));
+        Ok((orgs.collect::<Result<_, _>>()?, horizon))
+    }
+
     /// How many events of the org are sealed: the sequence the next one gets.
     pub async fn sealed_size(&self, org: OrgId) -> Result<i64, StoreError> {
         Ok(self.head(org).await?.map_or(0, |head| head.size))
     }
 
     /// A position up to which every event is visible.
-    async fn horizon(&self) -> Result<i64, StoreError> {
+    pub async fn horizon(&self) -> Result<i64, StoreError> {
         let last: i64 = change!(self, |tx| {
             tx.wait_for_writers().await?;
             sqlx::query_scalar("SELECT COALESCE(MAX(position), 0) FROM audit_events")
@@ -83,7 +174,8 @@ impl Store {
     async fn head(&self, org: OrgId) -> Result<Option<Head>, StoreError> {
         Ok(read!(self, |conn| {
             sqlx::query_as(
-                "SELECT size, last_position, last_recorded_at FROM audit_heads WHERE org_id = $1",
+                "SELECT size, tree_size, last_position, last_recorded_at FROM audit_heads \
+                 WHERE org_id = $1",
             )
             .bind(org.to_string())
             .fetch_optional(&mut *conn)
@@ -112,20 +204,63 @@ impl Store {
         }))
     }
 
-    /// `false` if somebody else moved the head meanwhile; then nothing was written.
-    async fn append_seals(
+    /// Whether the tree is the continuation of what was signed last; if not, the sealer is told.
+    async fn continues(
+        &self,
+        org: OrgId,
+        tree: &GrowingTree,
+        signed: Option<&StoredCheckpoint>,
+        sealer: &impl Sealer,
+    ) -> Result<bool, StoreError> {
+        let Some(signed) = signed else { return Ok(true) };
+        let root = match signed.size {
+            size if size > tree.size() => None,
+            size if size == tree.size() => Some(root_of(tree)?),
+            size => Some(self.root_at(org, size).await?),
+        };
+        let continues = root == Some(signed.root);
+        if !continues {
+            sealer.forked(org, signed.size);
+        }
+        Ok(continues)
+    }
+
+    /// Signs the log as it stands, if what is signed is older or by other keys.
+    async fn sign_head(
         &self,
         org: OrgId,
         head: &Head,
-        last_position: i64,
-        seals: &[NewSeal],
-    ) -> Result<bool, StoreError> {
+        before: Option<StoredCheckpoint>,
+        sealer: &impl Sealer,
+    ) -> Result<(), StoreError> {
+        if head.size == 0 && before.is_none() {
+            return Ok(());
+        }
+        let tree = self.growing(org, head.size).await?;
+        let Some(checkpoint) = signed(org, &tree, sealer)? else { return Ok(()) };
+        let same = |it: &StoredCheckpoint| {
+            it.size == tree.size() && it.root == checkpoint.root && it.note == checkpoint.note
+        };
+        if before.as_ref().is_some_and(same) {
+            return Ok(());
+        }
+        if self.continues(org, &tree, before.as_ref(), sealer).await? {
+            self.keep_checkpoint(org, CheckpointKind::Signed, &checkpoint).await?;
+        }
+        Ok(())
+    }
+
+    /// How many events were sealed: none if somebody else moved the head meanwhile.
+    async fn grow(&self, org: OrgId, head: &Head, growth: Growth) -> Result<u64, StoreError> {
         let org = org.to_string();
+        let Growth { last_position, seals, tree, checkpoint } = growth;
+        let tiles = tree.into_changed();
         let last_recorded_at = seals.last().map_or(head.last_recorded_at, |seal| seal.recorded_at);
-        Ok(change!(self, |tx| {
+        let ours = change!(self, |tx| {
             let moved = sqlx::query(
-                "UPDATE audit_heads SET size = size + $3, last_position = $4, \
-                 last_recorded_at = $5 WHERE org_id = $1 AND size = $2",
+                "UPDATE audit_heads SET size = size + $3, tree_size = tree_size + $3, \
+                 last_position = $4, last_recorded_at = $5 \
+                 WHERE org_id = $1 AND size = $2 AND tree_size = $2",
             )
             .bind(&org)
             .bind(head.size)
@@ -136,29 +271,50 @@ impl Store {
             .await?;
             let ours = moved.rows_affected() == 1;
             if ours {
-                tx.insert_seals(&org, head.size, seals).await?;
+                tx.insert_seals(&org, head.size, &seals).await?;
+                put_tiles!(tx, &org, &tiles);
+                if let Some(checkpoint) = &checkpoint {
+                    put_checkpoint!(tx, &org, CheckpointKind::Signed, checkpoint);
+                }
             }
             ours
-        }))
+        });
+        Ok(if ours { u64::try_from(seals.len()).unwrap_or(0) } else { 0 })
     }
 }
 
-fn seals_of<F>(
+fn root_of(tree: &GrowingTree) -> Result<Hash, StoreError> {
+    tree.root().map_err(|_| StoreError::Corrupt("audit_tiles"))
+}
+
+fn signed(
+    org: OrgId,
+    tree: &GrowingTree,
+    sealer: &impl Sealer,
+) -> Result<Option<StoredCheckpoint>, StoreError> {
+    let root = root_of(tree)?;
+    let signed = sealer.sign(org, tree.size(), &root);
+    Ok(signed.map(|SignedNote { note, signed_at }| StoredCheckpoint {
+        size: tree.size(),
+        root,
+        note,
+        signed_at,
+    }))
+}
+
+fn seals_of(
     org_id: OrgId,
     head: &Head,
     rows: Vec<UnsealedRow>,
-    leaf: &F,
-) -> Result<Vec<NewSeal>, StoreError>
-where
-    F: Fn(&UnsealedEvent, i64, Timestamp) -> [u8; 32],
-{
+    sealer: &impl Sealer,
+) -> Result<Vec<NewSeal>, StoreError> {
     let mut recorded_at = head.last_recorded_at;
     let sequences = head.size..;
     let rows = rows.into_iter().zip(sequences).map(|(row, sequence)| {
         recorded_at = recorded_at.max(row.committed_at);
         let id = parse(&row.id, "audit_events.id")?;
         let event = UnsealedEvent { id, org_id, core: row.core };
-        let leaf_hash = leaf(&event, sequence, Timestamp::from_micros(recorded_at));
+        let leaf_hash = sealer.leaf(&event, sequence, Timestamp::from_micros(recorded_at));
         Ok(NewSeal { position: row.position, recorded_at, leaf_hash })
     });
     rows.collect()

@@ -26,6 +26,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(1, "0001_initial"),
     migration!(2, "0002_identity"),
     migration!(3, "0003_policy_versions"),
+    migration!(4, "0004_audit_tree"),
     migration!(6, "0006_idempotency"),
     migration!(10, "0010_logins"),
     migration!(14, "0014_tool_pins"),

@@ -83,6 +83,41 @@ impl Database {
 
     /// Runs one statement past the store.
     pub(crate) async fn execute(&self, statement: &'static str) {
+        self.execute_text(statement.to_owned()).await;
+    }
+
+    /// Makes every insert into a table and every update of it fail.
+    pub(crate) async fn refuse_writes(&self, table: &str) {
+        if self.is_sqlite() {
+            for event in ["INSERT", "UPDATE"] {
+                let trigger = format!(
+                    "CREATE TRIGGER refuse_{event} BEFORE {event} ON {table} \
+                     BEGIN SELECT RAISE(ABORT, 'refused'); END"
+                );
+                self.execute_text(trigger).await;
+            }
+            return;
+        }
+        let trigger = format!(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN RAISE EXCEPTION 'refused'; END $$; \
+             CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON {table} \
+             FOR EACH ROW EXECUTE FUNCTION refuse()"
+        );
+        self.execute_text(trigger).await;
+    }
+
+    /// Ends what [`Self::refuse_writes`] began.
+    pub(crate) async fn allow_writes(&self, table: &str) {
+        if self.is_sqlite() {
+            self.execute("DROP TRIGGER refuse_INSERT; DROP TRIGGER refuse_UPDATE").await;
+            return;
+        }
+        self.execute_text(format!("DROP TRIGGER refuse ON {table}; DROP FUNCTION refuse")).await;
+    }
+
+    async fn execute_text(&self, statement: String) {
+        let statement = AssertSqlSafe(statement);
         match &self.place {
             Place::File(_) => {
                 let mut conn = self.sqlite().await;

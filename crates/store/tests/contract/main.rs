@@ -10,6 +10,7 @@ mod given;
 
 mod audit_events;
 mod audit_seal;
+mod audit_tree;
 mod audit_writer;
 mod idempotency;
 mod identities;

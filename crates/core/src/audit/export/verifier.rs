@@ -23,16 +23,43 @@ impl Since {
     pub fn open(note: &str, keys: &[VerifierKey]) -> Result<Self, Fault> {
         Ok(Self(open("the older checkpoint", note, keys)?))
     }
+
+    /// The checkpoint that was kept.
+    #[must_use]
+    pub const fn checkpoint(&self) -> &Checkpoint {
+        &self.0
+    }
+
+    /// Says no unless `now` is a later state of the same log; `holds` is asked when that needs a
+    /// proof.
+    pub(super) fn continued_by(
+        &self,
+        now: &Checkpoint,
+        holds: impl FnOnce() -> Result<bool, Fault>,
+    ) -> Result<(), Fault> {
+        let (then, size) = (&self.0, self.0.size);
+        if then.origin != now.origin {
+            let what = format!("the older checkpoint is of another log, `{}`", then.origin);
+            return Err(Fault::Inconsistent(what));
+        }
+        if size > now.size {
+            let what = format!("the log had {size} events then and has {} now", now.size);
+            return Err(Fault::Inconsistent(what));
+        }
+        let continued = if size == now.size { then.root == now.root } else { holds()? };
+        let rewritten = || Fault::Inconsistent(format!("the first {size} events are not the same"));
+        continued.then_some(()).ok_or_else(rewritten)
+    }
 }
 
-fn open(what: &str, note: &str, keys: &[VerifierKey]) -> Result<Checkpoint, Fault> {
+pub(super) fn open(what: &str, note: &str, keys: &[VerifierKey]) -> Result<Checkpoint, Fault> {
     match Checkpoint::open(note, keys) {
         Ok((checkpoint, _)) => Ok(checkpoint),
         Err(error) => Err(refused(what, &error)),
     }
 }
 
-fn refused(what: &str, error: &CheckpointError) -> Fault {
+pub(super) fn refused(what: &str, error: &CheckpointError) -> Fault {
     let text = format!("{what}: {error}");
     if error.is_form() { Fault::Unreadable(text) } else { Fault::Signature(text) }
 }

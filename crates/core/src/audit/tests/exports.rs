@@ -6,13 +6,15 @@ use serde_json::{Value, json};
 use super::{ORIGIN, checkpoint, log_key, reference_root, stored};
 use crate::{
     audit::{
+        checkpoint::hash_text,
         export::{
             Consistency, FORMAT, Fault, Line, MAX_LINE_BYTES, Manifest, Neighbour, Range, Report,
-            Since, Trailer, Verifier, event_line, leaf_of_event,
+            Since, Trailer, Verifier, event_line, leaf_of_event, verify_checkpoint, verify_event,
         },
         merkle::Hash,
         nodes::Plan,
         note::SigningKey,
+        proof::TlogProof,
         tiles::Tiles,
     },
     clock::Timestamp,
@@ -398,4 +400,51 @@ fn lines_survive_writing_and_reading() {
         assert_eq!(Line::parse(line.as_bytes()).unwrap_err().exit_code(), 1, "{line}");
     }
     assert!(Line::parse(&vec![b' '; MAX_LINE_BYTES + 1]).is_err());
+}
+
+#[test]
+fn one_event_is_proven_by_its_proof_and_by_no_other() {
+    let log = Log::new(12);
+    let keys = [log.key.verifier().clone()];
+    let proof = |index: u64| {
+        let (path, checkpoint) = (log.path(index), log.note(12));
+        TlogProof { index, path, checkpoint }.to_string()
+    };
+    let event = |at: u64| log.event(at).as_object().unwrap().clone();
+
+    let proven = verify_event(event(5), &proof(5), &keys).unwrap();
+    assert_eq!((proven.sequence, proven.checkpoint.size, proven.values_proven), (5, 12, 1));
+    let code = |event, proof: &str| verify_event(event, proof, &keys).unwrap_err().exit_code();
+    assert_eq!(code(event(6), &proof(5)), 10);
+    let mut edited = event(5);
+    edited.insert("type".to_owned(), json!("other"));
+    assert_eq!(code(edited, &proof(5)), 10);
+    assert_eq!(code(event(5), &proof(5).replace("\n12\n", "\n13\n")), 11);
+    assert_eq!(code(event(5), "hello"), 1);
+    let mut unsealed = event(5);
+    unsealed.insert("sequence".to_owned(), Value::Null);
+    assert_eq!(code(unsealed, &proof(5)), 13);
+}
+
+#[test]
+fn a_checkpoint_continues_an_older_one_by_its_consistency_proof() {
+    let log = Log::new(14);
+    let keys = [log.key.verifier().clone()];
+    let since = Since::open(&log.note(5), &keys).unwrap();
+    let proof = Plan::consistency(5, 14).unwrap().hashes(&log.tiles).unwrap();
+    let proof: Vec<String> = proof.iter().map(hash_text).collect();
+    let verify = |note: &str, proof: &[String]| {
+        let verified = verify_checkpoint(note, &keys, Some(&since), proof);
+        verified.map_or_else(|fault| fault.exit_code(), |_| 0)
+    };
+
+    assert_eq!(verify(&log.note(14), &proof), 0);
+    assert_eq!(verify(&log.note(5), &[]), 0);
+    assert_eq!(verify(&log.note(14), &proof[1..]), 12);
+    assert_eq!(verify(&log.note(14), &[]), 1);
+    assert_eq!(verify(&log.note(14), &["x".to_owned()]), 1);
+    assert_eq!(verify(&log.note(4), &[]), 12);
+    let fork = Log::of((0..14).map(|n| event(n + 1)).collect());
+    assert_eq!(verify(&fork.note(14), &proof), 12);
+    assert!(verify_checkpoint(&log.note(14), &keys, None, &[]).is_ok());
 }

@@ -117,7 +117,8 @@ fn routes() -> Vec<(Method, String, Option<&'static str>)> {
         ("GET", "/v1/policies" | "/v1/policies/{id}") | ("POST", "/v1/policies/simulate") => {
             Some("policies:read")
         }
-        ("GET", "/v1/audit/events" | "/v1/audit/events/{id}")
+        ("GET", "/v1/audit/checkpoint") => Some("audit:read"),
+        ("GET", "/v1/audit/events" | "/v1/audit/events/{id}" | "/v1/audit/events/{id}/proof")
         | ("DELETE", "/v1/auth/token")
         // There the Bearer is the credential itself.
         | ("POST", "/v1/auth/token" | "/v1/auth/refresh") => None,
@@ -208,7 +209,7 @@ async fn no_route_shows_or_touches_what_is_another_orgs() {
         let id = match template.as_str() {
             "/v1/mcps/{id}" | "/v1/mcps/{id}/invoke" => "sample:list_items",
             "/v1/providers/{id}" => &provider,
-            "/v1/audit/events/{id}" => &event,
+            "/v1/audit/events/{id}" | "/v1/audit/events/{id}/proof" => &event,
             // The policies are the installation's, not an org's.
             "/v1/policies/{id}" => continue,
             "/v1/auth/token" if method == Method::DELETE => &token.token_id,

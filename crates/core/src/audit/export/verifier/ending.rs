@@ -4,7 +4,9 @@ use super::{Report, Verifier, refused};
 use crate::{
     audit::{
         checkpoint::Checkpoint,
-        export::{Fault, Manifest, Neighbour, Range, Trailer, event::leaf_of_event},
+        export::{
+            Fault, Manifest, Neighbour, Range, Trailer, event::leaf_of_event, single::is_of_org,
+        },
         merkle::{Frontier, Hash, LeafRange, is_consistent, root_of_path},
         note::Verified,
     },
@@ -56,8 +58,7 @@ impl Verifier {
             let what = format!("the manifest is of the log `{said}`, the checkpoint of `{signed}`");
             return Err(Fault::Root(what));
         }
-        let of_org = checkpoint.origin.rsplit('/').next() == Some(&manifest.org_id);
-        if !of_org {
+        if !is_of_org(&checkpoint, &manifest.org_id) {
             return Err(Fault::Root("the log is not that of the org of the manifest".to_owned()));
         }
         if manifest.range.is_some_and(|range| range.checkpoint_size != checkpoint.size) {
@@ -140,34 +141,23 @@ impl Verifier {
 
     /// Size of the older tree, if one was given and this one continues it.
     fn continues(&self, trailer: &Trailer, signed: &Checkpoint) -> Result<Option<u64>, Fault> {
-        let Some(since) = self.since.as_ref().map(|since| &since.0) else { return Ok(None) };
-        let size = since.size;
-        if since.origin != signed.origin {
-            let what = format!("the older checkpoint is of another log, `{}`", since.origin);
-            return Err(Fault::Inconsistent(what));
-        }
-        if size > signed.size {
-            let what = format!("the log had {size} events then and has {} now", signed.size);
-            return Err(Fault::Inconsistent(what));
-        }
-        let rewritten = || Fault::Inconsistent(format!("the first {size} events are not the same"));
-        if size == signed.size {
-            let same = since.root == signed.root;
-            return same.then_some(Some(size)).ok_or_else(rewritten);
-        }
-        if let Some(root) = self.root_then(trailer) {
-            return (root == since.root).then_some(Some(size)).ok_or_else(rewritten);
-        }
-        let proof = trailer.consistency.as_ref().filter(|proof| proof.since == size);
-        let Some(proof) = proof else {
-            let what = format!(
-                "the file cannot show that it continues the older checkpoint: export from event \
-                 {size} or earlier, or with `\"since\": {size}`"
-            );
-            return Err(Fault::Unreadable(what));
-        };
-        let (old, new) = ((size, &since.root), (signed.size, &signed.root));
-        is_consistent(old, new, &proof.hashes).then_some(Some(size)).ok_or_else(rewritten)
+        let Some(since) = &self.since else { return Ok(None) };
+        let (size, root) = (since.checkpoint().size, &since.checkpoint().root);
+        since.continued_by(signed, || {
+            if let Some(then) = self.root_then(trailer) {
+                return Ok(then == *root);
+            }
+            let proof = trailer.consistency.as_ref().filter(|proof| proof.since == size);
+            let Some(proof) = proof else {
+                let what = format!(
+                    "the file cannot show that it continues the older checkpoint: export from \
+                     event {size} or earlier, or with `\"since\": {size}`"
+                );
+                return Err(Fault::Unreadable(what));
+            };
+            Ok(is_consistent((size, root), (signed.size, &signed.root), &proof.hashes))
+        })?;
+        Ok(Some(size))
     }
 
     /// The root of the older tree, if that tree ends within the range.

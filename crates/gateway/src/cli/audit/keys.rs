@@ -1,0 +1,121 @@
+//! `portcullis audit key`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use portcullis_app::origin;
+use portcullis_core::{audit::keyring::Keyring, clock::Timestamp, id::OrgId};
+use serde_json::{Value, json};
+
+use crate::{
+    boot::Office,
+    cli::{Failure, Installation},
+    config::{Config, KeySource},
+    log_keys,
+};
+
+#[derive(Subcommand)]
+pub(in crate::cli) enum AuditKeys {
+    /// Print the verifier keys of the logs, to be given to whoever verifies
+    List(Keys),
+    /// Add a signing key; from then on both sign, and verifiers with either key are content
+    ///
+    /// A running node takes it over within seconds. Give the new verifier keys to whoever
+    /// verifies, then take the old key out of use with `retire`.
+    Rotate(Keys),
+    /// Let only the newest key sign; the others are kept by their public halves
+    Retire(Keys),
+}
+
+#[derive(Args)]
+pub(in crate::cli) struct Keys {
+    /// Print the keys of this org's log only
+    #[arg(long, value_name = "ORG_ID")]
+    org: Option<OrgId>,
+    #[command(flatten)]
+    installation: Installation,
+}
+
+impl AuditKeys {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        match self {
+            Self::List(keys) => {
+                let config = keys.installation.config()?;
+                let ring = present(&config)?;
+                keys.show(&config, &ring).await
+            }
+            Self::Rotate(keys) => {
+                let change = |ring: &Keyring, office: &Office| {
+                    let shell = &office.shell;
+                    Ok(ring.rotated(&*shell.random, shell.clock.now()))
+                };
+                keys.change(change).await
+            }
+            Self::Retire(keys) => keys.change(|ring, _| Ok(ring.settled()?)).await,
+        }
+    }
+}
+
+/// The keys as they are. Says no if there are none yet.
+fn present(config: &Config) -> Result<Keyring, Failure> {
+    let source = config.audit.key_source(&config.data_dir);
+    let none = || format!("there is no {source} yet: the first start of a node makes it");
+    Ok(source.read()?.ok_or_else(none)?)
+}
+
+/// The file that holds the keys. Says no if they come from elsewhere.
+fn file(config: &Config) -> Result<PathBuf, Failure> {
+    match config.audit.key_source(&config.data_dir) {
+        KeySource::File { file } => Ok(file),
+        KeySource::Env { env } => Err(format!(
+            "the signing keys come from the environment variable `{env}`: to rotate, put a second \
+             line with 32 random bytes in base64 into it and start the nodes anew; to retire a key, \
+             take its line out"
+        )
+        .into()),
+    }
+}
+
+async fn all_orgs(config: &Config) -> Result<Vec<OrgId>, Failure> {
+    let office = Office::open(config).await?;
+    let orgs = office.shell.store.list_orgs().await;
+    office.close().await;
+    Ok(orgs?.into_iter().map(|org| org.id).collect())
+}
+
+impl Keys {
+    async fn change(
+        &self,
+        change: impl FnOnce(&Keyring, &Office) -> Result<Keyring, Failure>,
+    ) -> Result<(), Failure> {
+        let config = self.installation.config()?;
+        let file = file(&config)?;
+        let ring = present(&config)?;
+        let office = Office::open(&config).await?;
+        let changed = change(&ring, &office);
+        office.close().await;
+        let changed = changed?;
+        log_keys::replace(&file, &changed)
+            .map_err(|error| format!("`{}`: {error}", file.display()))?;
+        self.show(&config, &changed).await
+    }
+
+    async fn show(&self, config: &Config, ring: &Keyring) -> Result<(), Failure> {
+        let orgs = if let Some(org) = self.org { vec![org] } else { all_orgs(config).await? };
+        let mut rows = Vec::new();
+        for org in orgs {
+            let known = ring.known(&origin(&config.server.public_host, org))?;
+            rows.extend(known.into_iter().map(|key| {
+                let since = (key.since != Timestamp::default()).then_some(key.since);
+                json!({
+                    "org_id": org,
+                    "since": since,
+                    "state": if key.signing { "signing" } else { "retired" },
+                    "key": key.verifier.to_string(),
+                })
+            }));
+        }
+        let rows: Vec<Value> = rows;
+        self.installation.output().table(&rows, &["since", "state", "key"])
+    }
+}

@@ -1,0 +1,174 @@
+//! `[audit]`: how safely events are kept, what signs the logs, where their checkpoints go.
+
+use std::{
+    env, fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use portcullis_app::{AnchorFile, Anchors, WitnessedBy};
+use portcullis_core::{
+    audit::{
+        keyring::Keyring,
+        note::{KeyKind, VerifierKey},
+    },
+    secret::Secret,
+};
+use portcullis_upstream::{Endpoint, Outbound, Witness};
+use serde::Deserialize;
+
+/// `[audit]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Audit {
+    /// What a recorded event survives.
+    pub(crate) sync: AuditSync,
+    /// The keys that sign the logs; `audit-key` in the data folder when absent.
+    pub(crate) signing_key: Option<KeySource>,
+    /// Where checkpoints are published.
+    pub(crate) anchor: Anchor,
+}
+
+/// What a recorded event survives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum AuditSync {
+    /// Every commit waits for the disk.
+    #[default]
+    PowerLoss,
+    /// Faster: what the last moments before a power loss recorded may be lost.
+    ProcessCrash,
+}
+
+/// Where the signing keys are.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum KeySource {
+    /// In an environment variable.
+    Env {
+        /// Its name.
+        env: String,
+    },
+    /// In a file, which is made if nothing was signed yet.
+    File {
+        /// Its path.
+        file: PathBuf,
+    },
+}
+
+impl KeySource {
+    /// The keys; `None` if there is no such file.
+    pub(crate) fn read(&self) -> Result<Option<Keyring>, String> {
+        let text = match self {
+            Self::Env { env: name } => env::var(name)
+                .map(Secret::new)
+                .map_err(|_| format!("the environment variable `{name}` is not set"))?,
+            Self::File { file } => match fs::read_to_string(file) {
+                Ok(text) => Secret::new(text),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(format!("`{}`: {error}", file.display())),
+            },
+        };
+        let ring = Keyring::parse(text.expose()).map_err(|error| format!("{self}: {error}"))?;
+        Ok(Some(ring))
+    }
+}
+
+impl std::fmt::Display for KeySource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Env { env } => write!(f, "the environment variable `{env}`"),
+            Self::File { file } => write!(f, "`{}`", file.display()),
+        }
+    }
+}
+
+/// `[audit.anchor]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Anchor {
+    /// How often new checkpoints are published.
+    pub(crate) every_seconds: u64,
+    /// A file that is only appended to.
+    pub(crate) file: Option<PathBuf>,
+    /// Witnesses.
+    pub(crate) witnesses: Vec<WitnessSettings>,
+}
+
+impl Default for Anchor {
+    fn default() -> Self {
+        Self { every_seconds: 10, file: None, witnesses: Vec::new() }
+    }
+}
+
+/// One `[[audit.anchor.witnesses]]` table.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WitnessSettings {
+    /// The submission prefix; `/add-checkpoint` is added to it.
+    url: String,
+    /// The witness's verifier key, of type 4.
+    key: String,
+    /// This host may have a private or loopback address, and may be spoken to without TLS.
+    #[serde(default)]
+    allow_private: bool,
+}
+
+impl Audit {
+    pub(super) fn check(&self) -> Result<(), String> {
+        if !(1..=86_400).contains(&self.anchor.every_seconds) {
+            return Err("`audit.anchor.every_seconds` has to be 1 to 86400".to_owned());
+        }
+        self.anchor.witnesses.iter().try_for_each(|witness| witness.key().map(drop))
+    }
+
+    /// Where the signing keys are.
+    pub(crate) fn key_source(&self, data_dir: &Path) -> KeySource {
+        let beside = || KeySource::File { file: data_dir.join("audit-key") };
+        self.signing_key.clone().unwrap_or_else(beside)
+    }
+
+    /// The places where checkpoints are published, ready to be used. Says no with what to change.
+    pub(crate) fn anchors(&self, outbound: &Outbound) -> Result<Anchors, String> {
+        let file = self.anchor.file.clone().map(|path| {
+            let shown = path.display().to_string();
+            AnchorFile::open(path)
+                .map_err(|error| format!("`audit.anchor.file` `{shown}`: {error}"))
+        });
+        let witnesses = self.anchor.witnesses.iter().map(|witness| witness.declare(outbound));
+        let every = Duration::from_secs(self.anchor.every_seconds);
+        Ok(Anchors::new(every, file.transpose()?, witnesses.collect::<Result<_, _>>()?))
+    }
+
+    pub(super) fn take_paths_from(&mut self, folder: &Path) {
+        if let Some(KeySource::File { file }) = &mut self.signing_key {
+            *file = folder.join(&*file);
+        }
+        if let Some(file) = &mut self.anchor.file {
+            *file = folder.join(&*file);
+        }
+    }
+}
+
+impl WitnessSettings {
+    fn key(&self) -> Result<VerifierKey, String> {
+        let wrong = |error: String| format!("the witness `{}`: {error}", self.url);
+        let key: VerifierKey = self.key.parse().map_err(|error| wrong(format!("{error}")))?;
+        if key.kind() == KeyKind::Witness {
+            Ok(key)
+        } else {
+            Err(wrong("its key is not one for cosignatures (type 4)".to_owned()))
+        }
+    }
+
+    fn declare(&self, outbound: &Outbound) -> Result<WitnessedBy, String> {
+        let endpoint = if self.allow_private {
+            Endpoint::named(&self.url)
+        } else {
+            Endpoint::public(&self.url)
+        };
+        let witness = endpoint.and_then(|endpoint| Witness::new(outbound, &endpoint));
+        let witness = witness.map_err(|error| format!("the witness `{}`: {error}", self.url))?;
+        Ok(WitnessedBy::new(self.key()?, witness))
+    }
+}

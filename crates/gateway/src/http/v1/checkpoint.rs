@@ -1,0 +1,69 @@
+//! `/v1/audit/checkpoint` and the proofs of events: what outsiders verify the log with.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{RawQuery, State},
+    response::{IntoResponse, Response},
+};
+use serde_json::json;
+
+use super::{Segment, segment, shapes::ErrorAnswer};
+use crate::http::{Gateway, answer::Answer, caller::Known, query::Query};
+
+/// The latest signed checkpoint of the org's log; with `since`, in the envelope and with the proof
+/// that the log of that size is its beginning.
+#[utoipa::path(
+    get, path = "/v1/audit/checkpoint", tag = "audit",
+    params(
+        ("since" = Option<u64>, Query, description = "size of a tree seen before; then the answer \
+            is an envelope with `data.checkpoint`, `data.since` and `data.consistency`"),
+    ),
+    responses(
+        (status = 200, description = "a C2SP signed note (`tlog-checkpoint`)", body = String,
+            content_type = "text/plain"),
+        (status = 400, description = "`since` is no size, or larger than the log",
+            body = ErrorAnswer),
+        (status = 401, description = "no live token", body = ErrorAnswer),
+        (status = 403, description = "the token lacks `audit:read`", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn get(
+    Known(ctx): Known,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Result<Response, Answer> {
+    let query = Query::parse(raw.as_deref(), &["since"])?;
+    let Some(since) = query.parsed::<u64>("since", "the size of a tree")? else {
+        return Ok(gateway.app.checkpoint(&ctx).await?.into_response());
+    };
+    let found = gateway.app.checkpoint_since(&ctx, since).await?;
+    let data = json!({
+        "checkpoint": found.checkpoint,
+        "since": found.since,
+        "consistency": found.consistency,
+    });
+    Ok(Answer::Data(data).into_response())
+}
+
+/// The proof that an event is in the log, to be verified offline with the log's verifier key.
+#[utoipa::path(
+    get, path = "/v1/audit/events/{id}/proof", tag = "audit",
+    params(("id" = String, Path, description = "`evt_` and a ULID")),
+    responses(
+        (status = 200, description = "`c2sp.org/tlog-proof@v1`: index, inclusion path, signed \
+            checkpoint", body = String, content_type = "text/plain"),
+        (status = 401, description = "no live token", body = ErrorAnswer),
+        (status = 404, description = "no such event for this caller, or not covered by a signed \
+            checkpoint yet", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn proof(
+    Known(ctx): Known,
+    State(gateway): State<Arc<Gateway>>,
+    path: Segment,
+    RawQuery(raw): RawQuery,
+) -> Result<String, Answer> {
+    Query::parse(raw.as_deref(), &[])?;
+    Ok(gateway.app.event_proof(&ctx, &segment(path)).await?)
+}

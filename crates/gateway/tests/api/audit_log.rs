@@ -1,0 +1,65 @@
+//! The log as evidence: what the commands make of it, also when somebody has tampered with it.
+
+mod anchors;
+mod files;
+mod keys;
+mod tampered;
+
+use std::path::Path;
+
+use portcullis_core::audit::note::VerifierKey;
+use portcullis_testkit::{Gateway, Principal};
+use serde_json::json;
+
+pub(crate) use self::files::Files;
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH},
+};
+
+/// The verifier keys of an org's log, oldest first, as the command prints them.
+pub(crate) fn keys(gateway: &Gateway, org: &str) -> Vec<VerifierKey> {
+    let listed = gateway.admin(&["audit", "key", "list", "--org", org]);
+    let keys = listed.as_array().unwrap().iter();
+    keys.map(|key| key["key"].as_str().unwrap().parse().unwrap()).collect()
+}
+
+/// Calls a tool and gives the id of the event.
+pub(crate) async fn invoke(gateway: &Gateway, who: &Principal) -> String {
+    let answer = gateway.invoke(who, "sample:list_items", json!({"limit": 1})).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    answer.event_id().to_owned()
+}
+
+/// A gateway with a log of some calls.
+async fn logged(calls: usize) -> (Gateway, Principal) {
+    let gateway = gateway().sample().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    for _ in 0..calls {
+        invoke(&gateway, &who).await;
+    }
+    (gateway, who)
+}
+
+/// The exit code of `audit verify`, and what it tells.
+fn verify(gateway: &Gateway, file: &Path, key: &VerifierKey, more: &[&str]) -> (i32, String) {
+    let mut command = gateway.command();
+    command.args(["audit", "verify"]).arg(file).arg("--key").arg(key.to_string()).args(more);
+    told(command)
+}
+
+/// The same of the verifier in Python.
+fn verify_in_python(file: &Path, key: &VerifierKey, since: Option<&Path>) -> (i32, String) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verify_audit.py");
+    let mut command = std::process::Command::new("python3");
+    command.arg(script).arg(file).arg(key.to_string()).args(since);
+    told(command)
+}
+
+fn told(mut command: std::process::Command) -> (i32, String) {
+    let output = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let told = text(&output.stdout) + &text(&output.stderr);
+    assert!(!told.contains("panicked") && !told.contains("Traceback"), "{told}");
+    (output.status.code().unwrap(), told)
+}

@@ -1,0 +1,125 @@
+//! `GET /v1/audit/checkpoint`, `GET /v1/audit/events/{id}/proof`: what outsiders verify with.
+
+use portcullis_core::{
+    audit::{
+        checkpoint::{Checkpoint, hash_of},
+        export::verify_event,
+        merkle::is_consistent,
+        note::VerifierKey,
+    },
+    json::{Bounds, parse},
+};
+use portcullis_testkit::{Answer, Gateway, Principal};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    audit_log::{invoke, keys},
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed},
+};
+
+fn start() -> (Gateway, Principal) {
+    let gateway = gateway().sample().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    (gateway, who)
+}
+
+async fn checkpoint(gateway: &Gateway, who: &Principal, keys: &[VerifierKey]) -> Checkpoint {
+    let answer = gateway.get(who, "/v1/audit/checkpoint").await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert_eq!(answer.header("content-type"), "text/plain; charset=utf-8");
+    assert_framed(&answer, "checkpoint");
+    Checkpoint::open(&answer.text, keys).unwrap().0
+}
+
+async fn proof(gateway: &Gateway, who: &Principal, event: &str) -> Answer {
+    gateway.get(who, &format!("/v1/audit/events/{event}/proof")).await
+}
+
+async fn event(gateway: &Gateway, who: &Principal, id: &str) -> Map<String, Value> {
+    let answer = gateway.get(who, &format!("/v1/audit/events/{id}")).await;
+    let strict = parse(answer.text.as_bytes(), Bounds::UPSTREAM).unwrap();
+    strict["data"].as_object().unwrap().clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_event_of_an_answer_is_proven_as_soon_as_somebody_asks() {
+    let (gateway, who) = start();
+    let keys = keys(&gateway, &who.org);
+    for _ in 0..3 {
+        let id = invoke(&gateway, &who).await;
+
+        let answer = proof(&gateway, &who, &id).await;
+
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        assert_eq!(answer.header("content-type"), "text/plain; charset=utf-8");
+        assert_framed(&answer, "proof");
+        let event = event(&gateway, &who, &id).await;
+        assert_eq!(event["integrity"]["sealed"], true);
+        assert_eq!(event["integrity"]["log"], keys[0].name());
+        assert!(event["integrity"]["salts"]["actor_name"].is_string());
+        let proven = verify_event(event.clone(), &answer.text, &keys).unwrap();
+        assert_eq!(
+            json!(proven.sequence),
+            json!(event["sequence"].to_string().parse::<u64>().unwrap())
+        );
+        assert!(proven.values_proven > 0 && proven.values_unproven == 0, "{proven:?}");
+        let mut edited = event;
+        edited.insert("type".to_owned(), json!("token.issued"));
+        assert_eq!(verify_event(edited, &answer.text, &keys).unwrap_err().exit_code(), 10);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proof_is_seen_by_whoever_sees_its_event() {
+    let (gateway, who) = start();
+    let other = gateway.service(&who.org, "mcps:invoke");
+    let auditor = gateway.user(&who.org, "auditor", "audit:read");
+    let stranger = gateway.user(&gateway.org("else", &ENOUGH), "admin", ALL_SCOPES);
+    let id = invoke(&gateway, &who).await;
+
+    assert_eq!(proof(&gateway, &auditor, &id).await.status, 200);
+    for nobody in [&other, &stranger] {
+        let answer = proof(&gateway, nobody, &id).await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (404, "not_found"));
+        assert_enveloped(&answer, "no proof");
+    }
+    for unknown in ["evt_01M7W9Y2TK0000000000000000", "nonsense", "evt_"] {
+        assert_eq!(proof(&gateway, &who, unknown).await.status, 404, "{unknown}");
+    }
+    let answer = gateway.get(&who, &format!("/v1/audit/events/{id}/proof?x=1")).await;
+    assert_eq!(answer.status, 400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_checkpoint_proves_that_it_continues_an_earlier_one() {
+    let (gateway, who) = start();
+    let keys = keys(&gateway, &who.org);
+    let mut pinned = vec![checkpoint(&gateway, &who, &keys).await];
+    for _ in 0..4 {
+        invoke(&gateway, &who).await;
+        invoke(&gateway, &who).await;
+        pinned.push(checkpoint(&gateway, &who, &keys).await);
+    }
+
+    for old in &pinned {
+        let path = format!("/v1/audit/checkpoint?since={}", old.size);
+        let answer = gateway.get(&who, &path).await;
+        assert_enveloped(&answer, &path);
+        let data = answer.at("/data");
+        let note = data["checkpoint"].as_str().unwrap();
+        let (new, _) = Checkpoint::open(note, &keys).unwrap();
+        assert_eq!(data["since"], old.size);
+        let hashes = data["consistency"].as_array().unwrap();
+        let hashes: Vec<_> =
+            hashes.iter().map(|it| hash_of(it.as_str().unwrap()).unwrap()).collect();
+        assert!(is_consistent((old.size, &old.root), (new.size, &new.root), &hashes), "{path}");
+    }
+    for (since, status) in [("1000000", 400), ("-1", 400), ("x", 400), ("", 400), ("0", 200)] {
+        let answer = gateway.get(&who, &format!("/v1/audit/checkpoint?since={since}")).await;
+        assert_eq!(answer.status.as_u16(), status, "{since}: {}", answer.text);
+    }
+    let blind = gateway.service(&who.org, "mcps:invoke");
+    let answer = gateway.get(&blind, "/v1/audit/checkpoint").await;
+    assert_eq!((answer.status.as_u16(), answer.code()), (403, "insufficient_scope"));
+}

@@ -1,0 +1,173 @@
+//! The latest signed trees of each org.
+
+use portcullis_core::{audit::Hash, clock::Timestamp, id::OrgId};
+
+use super::tree::size_of;
+use crate::{
+    Store,
+    db::{change, parse, read, row},
+    error::StoreError,
+};
+
+/// Which checkpoint of an org.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckpointKind {
+    /// The latest that the log signed.
+    Signed,
+    /// The latest that a witness signed too.
+    Witnessed,
+}
+
+impl CheckpointKind {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Signed => "signed",
+            Self::Witnessed => "witnessed",
+        }
+    }
+}
+
+/// A signed tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredCheckpoint {
+    /// How many leaves it has.
+    pub size: u64,
+    /// Its root.
+    pub root: Hash,
+    /// The signed note.
+    pub note: String,
+    /// When it was signed.
+    pub signed_at: Timestamp,
+}
+
+row!(CheckpointRow { size: i64, root: Vec<u8>, note: String, signed_at: i64 });
+
+impl CheckpointRow {
+    fn read(self) -> Result<StoredCheckpoint, StoreError> {
+        let root = self.root.try_into();
+        Ok(StoredCheckpoint {
+            size: size_of(self.size)?,
+            root: root.map_err(|_| StoreError::Corrupt("audit_checkpoints.root"))?,
+            note: self.note,
+            signed_at: Timestamp::from_micros(self.signed_at),
+        })
+    }
+}
+
+row!(OrgCheckpointRow { org_id: String, size: i64, root: Vec<u8>, note: String, signed_at: i64 });
+
+impl OrgCheckpointRow {
+    fn read(self) -> Result<(OrgId, StoredCheckpoint), StoreError> {
+        let Self { org_id, size, root, note, signed_at } = self;
+        let org = parse(&org_id, "audit_checkpoints.org_id")?;
+        Ok((org, CheckpointRow { size, root, note, signed_at }.read()?))
+    }
+}
+
+/// Stores a checkpoint within a transaction, unless a larger one stands there. What this leaves
+/// behind if the transaction fails is the older checkpoint, which is as true as before.
+macro_rules! put_checkpoint {
+    ($tx:ident, $org:expr, $kind:expr, $checkpoint:expr) => {{
+        let checkpoint: &$crate::StoredCheckpoint = $checkpoint;
+        sqlx::query($crate::audit::checkpoints::PUT)
+            .bind($org)
+            .bind($kind.as_str())
+            .bind($crate::audit::tree::number(checkpoint.size))
+            .bind(checkpoint.root.as_slice())
+            .bind(checkpoint.note.as_str())
+            .bind(checkpoint.signed_at.as_micros())
+            .execute(&mut *$tx)
+            .await?;
+    }};
+}
+
+pub(crate) use put_checkpoint;
+
+pub(crate) const PUT: &str = "
+INSERT INTO audit_checkpoints (org_id, kind, size, root, note, signed_at)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (org_id, kind) DO UPDATE SET size = excluded.size, root = excluded.root,
+    note = excluded.note, signed_at = excluded.signed_at
+WHERE audit_checkpoints.size <= excluded.size";
+
+impl Store {
+    /// The org's latest checkpoint of a kind.
+    pub async fn find_checkpoint(
+        &self,
+        org: OrgId,
+        kind: CheckpointKind,
+    ) -> Result<Option<StoredCheckpoint>, StoreError> {
+        let row: Option<CheckpointRow> = read!(self, |conn| {
+            sqlx::query_as(
+                "SELECT size, root, note, signed_at FROM audit_checkpoints \
+                 WHERE org_id = $1 AND kind = $2",
+            )
+            .bind(org.to_string())
+            .bind(kind.as_str())
+            .fetch_optional(&mut *conn)
+            .await?
+        });
+        row.map(CheckpointRow::read).transpose()
+    }
+
+    /// Keeps a checkpoint, unless a larger one of the kind is kept.
+    pub async fn keep_checkpoint(
+        &self,
+        org: OrgId,
+        kind: CheckpointKind,
+        checkpoint: &StoredCheckpoint,
+    ) -> Result<(), StoreError> {
+        let org = org.to_string();
+        change!(self, |tx| put_checkpoint!(tx, &org, kind, checkpoint));
+        Ok(())
+    }
+
+    /// A checkpoint that some org's log signed, if any has: who starts without its key has lost
+    /// it.
+    pub async fn any_checkpoint(&self) -> Result<Option<(OrgId, String)>, StoreError> {
+        let row: Option<(String, String)> = read!(self, |conn| {
+            sqlx::query_as(
+                "SELECT org_id, note FROM audit_checkpoints WHERE kind = 'signed' \
+                 ORDER BY signed_at DESC LIMIT 1",
+            )
+            .fetch_optional(&mut *conn)
+            .await?
+        });
+        let read = |(org, note): (String, String)| {
+            Ok::<_, StoreError>((parse(&org, "audit_checkpoints.org_id")?, note))
+        };
+        row.map(read).transpose()
+    }
+
+    /// The latest signed checkpoints of all orgs that were signed at this moment or later, by the
+    /// time they were signed.
+    pub async fn checkpoints_since(
+        &self,
+        moment: Timestamp,
+    ) -> Result<Vec<(OrgId, StoredCheckpoint)>, StoreError> {
+        let rows: Vec<OrgCheckpointRow> = read!(self, |conn| {
+            sqlx::query_as(
+                "SELECT org_id, size, root, note, signed_at FROM audit_checkpoints \
+                 WHERE kind = 'signed' AND signed_at >= $1 ORDER BY signed_at, org_id",
+            )
+            .bind(moment.as_micros())
+            .fetch_all(&mut *conn)
+            .await?
+        });
+        rows.into_iter().map(OrgCheckpointRow::read).collect()
+    }
+
+    /// The orgs of which not everything that is sealed is signed.
+    pub async fn orgs_with_unsigned(&self) -> Result<Vec<OrgId>, StoreError> {
+        let rows: Vec<String> = read!(self, |conn| {
+            sqlx::query_scalar(
+                "SELECT h.org_id FROM audit_heads h LEFT JOIN audit_checkpoints c \
+                 ON c.org_id = h.org_id AND c.kind = 'signed' \
+                 WHERE h.size > COALESCE(c.size, 0) ORDER BY h.org_id",
+            )
+            .fetch_all(&mut *conn)
+            .await?
+        });
+        rows.iter().map(|id| parse(id, "audit_heads.org_id")).collect()
+    }
+}

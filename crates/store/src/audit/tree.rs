@@ -1,0 +1,138 @@
+//! The Merkle tree of an org's log, in tiles: what a proof is made of.
+//!
+//! **Invariant:** nothing here is removed with old events, and nothing is changed: a tile only
+//! grows.
+
+use portcullis_core::{
+    audit::{
+        Hash, Plan,
+        tiles::{GrowingTree, TileId, Tiles},
+    },
+    id::OrgId,
+};
+
+use crate::{
+    Store,
+    db::{change, read},
+    error::StoreError,
+};
+
+/// How many leaves are added at once to the tree of a log that is older than trees.
+const PLANTED: i64 = 65_536;
+
+/// Stores tiles within a transaction.
+macro_rules! put_tiles {
+    ($tx:ident, $org:expr, $tiles:expr) => {
+        for (id, hashes) in $tiles {
+            sqlx::query(
+                "INSERT INTO audit_tiles (org_id, level, tile, hashes) VALUES ($1, $2, $3, $4) \
+                 ON CONFLICT (org_id, level, tile) DO UPDATE SET hashes = excluded.hashes",
+            )
+            .bind($org)
+            .bind(i64::from(id.level))
+            .bind($crate::audit::tree::number(id.index))
+            .bind(hashes.as_slice())
+            .execute(&mut *$tx)
+            .await?;
+        }
+    };
+}
+
+pub(crate) use put_tiles;
+
+impl Store {
+    /// The hashes of a proof. Reads at most two tiles for each factor of 256 of the log's size.
+    pub async fn prove(&self, org: OrgId, plan: &Plan) -> Result<Vec<Hash>, StoreError> {
+        let tiles = self.tiles(org, TileId::of_plans(&[plan])).await?;
+        plan.hashes(&tiles).map_err(|_| StoreError::Corrupt("audit_tiles"))
+    }
+
+    /// The root of the first `size` leaves, as the stored tree has it.
+    pub async fn root_at(&self, org: OrgId, size: u64) -> Result<Hash, StoreError> {
+        let plan = Plan::root(size);
+        let tiles = self.tiles(org, TileId::of_plans(&[&plan])).await?;
+        plan.hash(&tiles).map_err(|_| StoreError::Corrupt("audit_tiles"))
+    }
+
+    async fn tiles(
+        &self,
+        org: OrgId,
+        ids: impl IntoIterator<Item = TileId>,
+    ) -> Result<Tiles, StoreError> {
+        let org = org.to_string();
+        let mut tiles = Tiles::default();
+        read!(self, |conn| {
+            for id in ids {
+                let tile: Option<Vec<u8>> = sqlx::query_scalar(
+                    "SELECT hashes FROM audit_tiles \
+                     WHERE org_id = $1 AND level = $2 AND tile = $3",
+                )
+                .bind(&org)
+                .bind(i64::from(id.level))
+                .bind(number(id.index))
+                .fetch_optional(&mut *conn)
+                .await?;
+                if let Some(hashes) = tile {
+                    tiles.insert(id, hashes);
+                }
+            }
+        });
+        Ok(tiles)
+    }
+
+    /// The tree of `size` leaves, to grow.
+    pub(super) async fn growing(&self, org: OrgId, size: i64) -> Result<GrowingTree, StoreError> {
+        let size = size_of(size)?;
+        let edge = self.tiles(org, TileId::edge(size).map(|(id, _)| id)).await?;
+        GrowingTree::open(size, edge).map_err(|_| StoreError::Corrupt("audit_tiles"))
+    }
+
+    /// Adds leaves that were sealed before there were trees, from `tree_size` on. Writes nothing
+    /// if somebody else did so meanwhile.
+    pub(super) async fn plant(&self, org: OrgId, tree_size: i64) -> Result<(), StoreError> {
+        let leaves: Vec<Vec<u8>> = read!(self, |conn| {
+            sqlx::query_scalar(
+                "SELECT leaf_hash FROM audit_seals WHERE org_id = $1 AND sequence >= $2 \
+                 AND sequence < $3 ORDER BY sequence",
+            )
+            .bind(org.to_string())
+            .bind(tree_size)
+            .bind(tree_size + PLANTED)
+            .fetch_all(&mut *conn)
+            .await?
+        });
+        if leaves.is_empty() {
+            return Err(StoreError::Corrupt("audit_seals"));
+        }
+        let mut tree = self.growing(org, tree_size).await?;
+        for leaf in leaves {
+            let unread = |_| StoreError::Corrupt("audit_seals.leaf_hash");
+            tree.push(leaf.try_into().map_err(unread)?);
+        }
+        let (grown, org) = (number(tree.size()), org.to_string());
+        let tiles = tree.into_changed();
+        change!(self, |tx| {
+            let moved = sqlx::query(
+                "UPDATE audit_heads SET tree_size = $3 WHERE org_id = $1 AND tree_size = $2",
+            )
+            .bind(&org)
+            .bind(tree_size)
+            .bind(grown)
+            .execute(&mut *tx)
+            .await?;
+            if moved.rows_affected() == 1 {
+                put_tiles!(tx, &org, &tiles);
+            }
+        });
+        Ok(())
+    }
+}
+
+/// How the database holds sizes and indices. No tree of ours is too large for it.
+pub(crate) fn number(size: u64) -> i64 {
+    i64::try_from(size).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn size_of(stored: i64) -> Result<u64, StoreError> {
+    u64::try_from(stored).map_err(|_| StoreError::Corrupt("audit_heads.size"))
+}

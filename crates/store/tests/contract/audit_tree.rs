@@ -1,0 +1,300 @@
+//! The tree of a log: grown by sealing, signed, proving, and not to be fooled.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use portcullis_core::{
+    audit::{
+        Hash, Plan,
+        merkle::{Frontier, is_consistent, root_of_path},
+    },
+    clock::Timestamp,
+    id::OrgId,
+};
+use portcullis_store::{
+    CheckpointKind, EventFilter, EventOrder, Sealer, SignedNote, Store, StoredCheckpoint,
+    UnsealedEvent, Visibility,
+};
+use tokio::task::JoinSet;
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, NOW, append_all, event, leaf},
+};
+
+/// Signs by writing down what it signs, and counts alarms.
+#[derive(Clone, Default)]
+struct Signer {
+    key: u32,
+    alarms: Arc<AtomicU64>,
+}
+
+impl Signer {
+    fn note(&self, size: u64) -> String {
+        format!("{size} by {}", self.key)
+    }
+
+    fn alarms(&self) -> u64 {
+        self.alarms.load(Ordering::SeqCst)
+    }
+}
+
+impl Sealer for Signer {
+    fn leaf(&self, event: &UnsealedEvent, sequence: i64, recorded_at: Timestamp) -> Hash {
+        leaf(event, sequence, recorded_at)
+    }
+
+    fn sign(&self, _: OrgId, size: u64, _: &Hash) -> Option<SignedNote> {
+        Some(SignedNote { note: self.note(size), signed_at: NOW })
+    }
+
+    fn forked(&self, _: OrgId, _: u64) {
+        self.alarms.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+async fn leaves(store: &Store, org: OrgId) -> Vec<Hash> {
+    let (mut leaves, mut after) = (Vec::new(), None);
+    loop {
+        let (all, order) = (EventFilter::default(), EventOrder::Ascending);
+        let page = store.list_events(org, Visibility::All, &all, order, after, 200).await.unwrap();
+        leaves.extend(page.events.iter().map(|event| event.seal.unwrap().leaf_hash));
+        after = page.reached;
+        if !page.more {
+            return leaves;
+        }
+    }
+}
+
+fn root(leaves: &[Hash]) -> Hash {
+    let mut tree = Frontier::default();
+    for leaf in leaves {
+        tree.push(*leaf).unwrap();
+    }
+    tree.root()
+}
+
+async fn signed(store: &Store, org: OrgId) -> StoredCheckpoint {
+    store.find_checkpoint(org, CheckpointKind::Signed).await.unwrap().unwrap()
+}
+
+/// The stored tree is that of the stored leaves, the checkpoint covers it, and it proves.
+async fn assert_proves(store: &Store, org: OrgId, signer: &Signer) {
+    let leaves = leaves(store, org).await;
+    let size = leaves.len() as u64;
+    let checkpoint = signed(store, org).await;
+    assert_eq!((checkpoint.size, checkpoint.root), (size, root(&leaves)));
+    assert_eq!(checkpoint.note, signer.note(size));
+    for index in [0, size / 3, size / 2, size - 1] {
+        let path = store.prove(org, &Plan::inclusion(index, size).unwrap()).await.unwrap();
+        let leaf = &leaves[usize::try_from(index).unwrap()];
+        assert_eq!(root_of_path(index, size, leaf, &path), Some(checkpoint.root));
+        let proof = store.prove(org, &Plan::consistency(index, size).unwrap()).await.unwrap();
+        let old = store.root_at(org, index).await.unwrap();
+        assert_eq!(old, root(&leaves[..usize::try_from(index).unwrap()]));
+        assert!(is_consistent((index, &old), (size, &checkpoint.root), &proof));
+    }
+}
+
+on_both! {
+    async fn a_seal_lets_the_tree_grow_and_signs_it(db: Database) {
+        let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
+        let mut first = 0;
+        for count in [1, 2, 252, 1, 1, 1500, 3] {
+            append_all(&db.store, (first..first + count).map(|n| event(org, n)).collect()).await;
+            first += count;
+
+            assert_eq!(db.store.seal(org, signer.clone()).await.unwrap(), u64::from(count));
+
+            assert_proves(&db.store, org, &signer).await;
+        }
+        let before = signed(&db.store, org).await;
+        assert_eq!(db.store.seal(org, signer.clone()).await.unwrap(), 0);
+        assert_eq!(signed(&db.store, org).await, before);
+        assert_eq!(signer.alarms(), 0);
+    }
+
+    async fn many_may_seal_at_once_and_there_is_one_tree(db: Database) {
+        let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
+        let mut work = JoinSet::new();
+        for node in 0..3_u32 {
+            let (settings, signer) = (db.settings.clone(), signer.clone());
+            work.spawn(async move {
+                let store = Store::open(&settings).await.unwrap();
+                for round in 0..8 {
+                    let first = node * 10_000 + round * 100;
+                    append_all(&store, (first..first + 40).map(|n| event(org, n)).collect()).await;
+                    store.seal(org, signer.clone()).await.unwrap();
+                }
+            });
+        }
+
+        work.join_all().await;
+        db.store.seal(org, signer.clone()).await.unwrap();
+
+        assert_eq!(leaves(&db.store, org).await.len(), 960);
+        assert_proves(&db.store, org, &signer).await;
+        assert_eq!(signer.alarms(), 0);
+    }
+
+    async fn a_log_that_is_older_than_trees_is_completed_by_the_next_seal(db: Database) {
+        let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
+        append_all(&db.store, (0..700).map(|n| event(org, n)).collect()).await;
+        db.store.seal(org, leaf).await.unwrap();
+        db.execute("UPDATE audit_heads SET tree_size = 0").await;
+        db.execute("DELETE FROM audit_tiles").await;
+        assert_eq!(db.store.orgs_with_unsigned().await.unwrap(), [org]);
+        append_all(&db.store, (700..703).map(|n| event(org, n)).collect()).await;
+
+        assert_eq!(db.store.seal(org, signer.clone()).await.unwrap(), 3);
+
+        assert_proves(&db.store, org, &signer).await;
+        assert!(db.store.orgs_with_unsigned().await.unwrap().is_empty());
+    }
+
+    async fn a_log_that_stands_still_is_signed_by_whoever_has_keys_and_again_with_other_keys(
+        db: Database
+    ) {
+        let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
+        append_all(&db.store, (0..9).map(|n| event(org, n)).collect()).await;
+        db.store.seal(org, leaf).await.unwrap();
+        assert_eq!(db.store.find_checkpoint(org, CheckpointKind::Signed).await.unwrap(), None);
+        assert_eq!(db.store.any_checkpoint().await.unwrap(), None);
+
+        db.store.seal(org, signer.clone()).await.unwrap();
+        assert_proves(&db.store, org, &signer).await;
+        let other = Signer { key: 2, ..signer };
+        db.store.seal(org, other.clone()).await.unwrap();
+
+        assert_proves(&db.store, org, &other).await;
+        assert_eq!(db.store.any_checkpoint().await.unwrap(), Some((org, other.note(9))));
+        let since = db.store.checkpoints_since(NOW).await.unwrap();
+        assert_eq!(since, [(org, signed(&db.store, org).await)]);
+        assert!(db.store.checkpoints_since(NOW.plus_seconds(1)).await.unwrap().is_empty());
+    }
+
+    async fn proofs_of_younger_events_outlive_the_older_ones(db: Database) {
+        let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
+        append_all(&db.store, (0..600).map(|n| event(org, n)).collect()).await;
+        db.store.seal(org, signer.clone()).await.unwrap();
+        let all = leaves(&db.store, org).await;
+        db.execute("DELETE FROM audit_seals WHERE sequence < 555").await;
+        db.execute(
+            "DELETE FROM audit_events WHERE position NOT IN (SELECT position FROM audit_seals)",
+        )
+        .await;
+
+        append_all(&db.store, (600..610).map(|n| event(org, n)).collect()).await;
+        assert_eq!(db.store.seal(org, signer.clone()).await.unwrap(), 10);
+
+        let checkpoint = signed(&db.store, org).await;
+        let path = db.store.prove(org, &Plan::inclusion(555, 610).unwrap()).await.unwrap();
+        assert_eq!(root_of_path(555, 610, &all[555], &path), Some(checkpoint.root));
+        let proof = db.store.prove(org, &Plan::consistency(300, 610).unwrap()).await.unwrap();
+        let old = root(&all[..300]);
+        assert!(is_consistent((300, &old), (610, &checkpoint.root), &proof));
+        assert_eq!(signer.alarms(), 0);
+    }
+
+    async fn a_log_that_was_changed_or_set_back_is_sealed_and_not_signed(db: Database) {
+        let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
+        append_all(&db.store, (0..40).map(|n| event(org, n)).collect()).await;
+        db.store.seal(org, signer.clone()).await.unwrap();
+        let before = signed(&db.store, org).await;
+
+        db.execute("UPDATE audit_checkpoints SET size = 50").await;
+        append_all(&db.store, vec![event(org, 40)]).await;
+        assert_eq!(db.store.seal(org, signer.clone()).await.unwrap(), 1);
+        assert_eq!(signer.alarms(), 2, "once for the seal, once for the standing log");
+        assert_eq!(signed(&db.store, org).await.note, before.note);
+
+        // The hashes of two leaves change places.
+        db.execute("UPDATE audit_checkpoints SET size = 40").await;
+        db.execute(if db.is_sqlite() {
+            "UPDATE audit_tiles SET hashes = CAST(substr(hashes, 33, 32) || \
+             substr(hashes, 1, 32) || substr(hashes, 65) AS BLOB)"
+        } else {
+            "UPDATE audit_tiles SET hashes = substr(hashes, 33, 32) || substr(hashes, 1, 32) || \
+             substr(hashes, 65)"
+        })
+        .await;
+        append_all(&db.store, vec![event(org, 41)]).await;
+        assert_eq!(db.store.seal(org, signer.clone()).await.unwrap(), 1);
+        assert!(signer.alarms() > 2);
+        assert_eq!(signed(&db.store, org).await.note, before.note);
+    }
+
+    async fn a_smaller_checkpoint_never_replaces_a_larger_one(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let checkpoint = |size: u64| StoredCheckpoint {
+            size, root: [7; 32], note: size.to_string(), signed_at: NOW,
+        };
+        for (kept, expected) in [(5, 5), (4, 5), (6, 6), (6, 6)] {
+            let kind = CheckpointKind::Witnessed;
+            db.store.keep_checkpoint(org, kind, &checkpoint(kept)).await.unwrap();
+
+            let found = db.store.find_checkpoint(org, kind).await.unwrap().unwrap();
+            assert_eq!(found, checkpoint(expected));
+        }
+        assert_eq!(db.store.find_checkpoint(org, CheckpointKind::Signed).await.unwrap(), None);
+    }
+
+    async fn what_was_committed_since_is_found_by_its_events(db: Database) {
+        let orgs = [given::org(&db.store, 1).await, given::org(&db.store, 2).await];
+        let (found, start) = db.store.committed_since(0).await.unwrap();
+        assert_eq!((found, start), (vec![], 0));
+        append_all(&db.store, (0..4).map(|n| event(orgs[0], n)).collect()).await;
+
+        let (found, first) = db.store.committed_since(start).await.unwrap();
+        assert_eq!((found, first), (vec![orgs[0]], db.store.horizon().await.unwrap()));
+        append_all(&db.store, (4..6).map(|n| event(orgs[1], n)).collect()).await;
+        let (found, second) = db.store.committed_since(first).await.unwrap();
+        assert_eq!(found, [orgs[1]]);
+        assert_eq!(db.store.committed_since(second).await.unwrap(), (vec![], second));
+    }
+
+    // Each write of a seal fails once; what is left is the log before, and the next seal makes
+    // the log after.
+    async fn a_seal_that_fails_anywhere_leaves_the_log_as_it_was(db: Database) {
+        let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
+        append_all(&db.store, (0..300).map(|n| event(org, n)).collect()).await;
+        db.store.seal(org, signer.clone()).await.unwrap();
+        append_all(&db.store, (300..310).map(|n| event(org, n)).collect()).await;
+
+        for table in ["audit_heads", "audit_seals", "audit_tiles", "audit_checkpoints"] {
+            db.refuse_writes(table).await;
+            assert!(db.store.seal(org, signer.clone()).await.is_err(), "{table}");
+            db.allow_writes(table).await;
+
+            assert_eq!(db.store.sealed_size(org).await.unwrap(), 300, "{table}");
+            assert_proves(&db.store, org, &signer).await;
+        }
+
+        assert_eq!(db.store.seal(org, signer.clone()).await.unwrap(), 10);
+        assert_proves(&db.store, org, &signer).await;
+    }
+
+    // A seal that was made while nobody heard of it: whoever seals again finds it made.
+    async fn a_seal_whose_answer_was_lost_is_found_made(db: Database) {
+        let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
+        append_all(&db.store, (0..300).map(|n| event(org, n)).collect()).await;
+        let store = db.store.clone();
+        let mut asked = JoinSet::new();
+        asked.spawn({
+            let signer = signer.clone();
+            async move { store.seal(org, signer).await }
+        });
+        // Whoever asked goes away at some moment of it.
+        tokio::task::yield_now().await;
+        asked.shutdown().await;
+
+        let again = db.store.seal(org, signer.clone()).await.unwrap();
+
+        assert!(again == 0 || again == 300, "{again}");
+        assert_eq!(db.store.sealed_size(org).await.unwrap(), 300);
+        assert_proves(&db.store, org, &signer).await;
+        assert_eq!(signer.alarms(), 0);
+    }
+}

@@ -1,0 +1,143 @@
+//! A real witness of transparency logs (`c2sp.org/tlog-witness`): verifies that each checkpoint
+//! continues the one it signed before, and refuses whatever does not.
+
+use std::{
+    collections::BTreeMap,
+    net::Ipv4Addr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use axum::{
+    Router,
+    extract::State,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use portcullis_core::audit::{
+    checkpoint::{Checkpoint, decimal, hash_of},
+    merkle::{Hash, is_consistent},
+    note::{KeyKind, Note, SigningKey, VerifierKey},
+};
+use tokio::{net::TcpListener, task::JoinSet};
+
+/// A witness on a loopback port. It ends when it is dropped.
+#[derive(Debug)]
+pub struct LogWitness {
+    url: String,
+    inside: Arc<Inside>,
+    _serving: JoinSet<()>,
+}
+
+#[derive(Debug)]
+struct Inside {
+    key: SigningKey,
+    logs: Mutex<Vec<VerifierKey>>,
+    seen: Mutex<BTreeMap<String, (u64, Hash)>>,
+    silent: AtomicBool,
+}
+
+impl LogWitness {
+    /// A witness that knows no log yet.
+    pub async fn start(name: &str) -> Self {
+        let key = SigningKey::new(name, KeyKind::Witness, &[7; 32]).expect("a key");
+        let inside = Arc::new(Inside {
+            key,
+            logs: Mutex::default(),
+            seen: Mutex::default(),
+            silent: AtomicBool::new(false),
+        });
+        let routes = Router::new().route("/w/add-checkpoint", post(add_checkpoint));
+        let app = routes.with_state(Arc::clone(&inside));
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
+        let url = format!("http://{}/w", listener.local_addr().expect("an address"));
+        let mut serving = JoinSet::new();
+        serving.spawn(async move {
+            axum::serve(listener, app).await.expect("a server");
+        });
+        Self { url, inside, _serving: serving }
+    }
+
+    /// Its submission prefix.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Its verifier key.
+    pub fn key(&self) -> VerifierKey {
+        self.inside.key.verifier().clone()
+    }
+
+    /// From now on it signs the log of this key.
+    pub fn trust(&self, log: VerifierKey) {
+        self.inside.logs.lock().expect("the logs").push(log);
+    }
+
+    /// How much it has seen of a log.
+    pub fn seen(&self, origin: &str) -> Option<u64> {
+        self.inside.seen.lock().expect("what was seen").get(origin).map(|(size, _)| *size)
+    }
+
+    /// Makes it believe that it saw another tree of the same size.
+    pub fn misremember(&self, origin: &str) {
+        let mut seen = self.inside.seen.lock().expect("what was seen");
+        seen.get_mut(origin).expect("a log").1[0] ^= 1;
+    }
+
+    /// Whether it takes requests and never answers them.
+    pub fn be_silent(&self, silent: bool) {
+        self.inside.silent.store(silent, Ordering::SeqCst);
+    }
+}
+
+async fn add_checkpoint(State(inside): State<Arc<Inside>>, body: String) -> Response {
+    if inside.silent.load(Ordering::SeqCst) {
+        std::future::pending::<()>().await;
+    }
+    inside.judge(&body).unwrap_or_else(IntoResponse::into_response)
+}
+
+impl Inside {
+    fn judge(&self, body: &str) -> Result<Response, StatusCode> {
+        let bad = StatusCode::BAD_REQUEST;
+        let (head, note) = body.split_once("\n\n").ok_or(bad)?;
+        let mut lines = head.lines();
+        let old = lines.next().and_then(|line| line.strip_prefix("old "));
+        let old = old.and_then(decimal).ok_or(bad)?;
+        let proof: Vec<Hash> = lines.map(hash_of).collect::<Option<_>>().ok_or(bad)?;
+        let parsed = Note::parse(note).map_err(|_| bad)?;
+        let checkpoint = Checkpoint::of(&parsed).map_err(|_| bad)?;
+        let logs = self.logs.lock().expect("the logs").clone();
+        if !logs.iter().any(|key| key.name() == checkpoint.origin) {
+            return Err(StatusCode::NOT_FOUND);
+        }
+        Checkpoint::open(note, &logs).map_err(|_| StatusCode::FORBIDDEN)?;
+        if old > checkpoint.size || proof.len() > 63 {
+            return Err(bad);
+        }
+        let mut seen = self.seen.lock().expect("what was seen");
+        let known = seen.get(&checkpoint.origin).copied();
+        if old != known.map_or(0, |(size, _)| size) {
+            let size = known.map_or(0, |(size, _)| size);
+            let kind = [(header::CONTENT_TYPE, "text/x.tlog.size")];
+            return Ok((StatusCode::CONFLICT, kind, format!("{size}\n")).into_response());
+        }
+        if let Some((_, root)) = known {
+            let new = (checkpoint.size, &checkpoint.root);
+            if old == checkpoint.size && root != checkpoint.root {
+                return Err(StatusCode::CONFLICT);
+            }
+            if !is_consistent((old, &root), new, &proof) {
+                return Err(StatusCode::UNPROCESSABLE_ENTITY);
+            }
+        } else if !proof.is_empty() {
+            return Err(StatusCode::UNPROCESSABLE_ENTITY);
+        }
+        seen.insert(checkpoint.origin, (checkpoint.size, checkpoint.root));
+        let signature = self.key.cosign(parsed.text(), 1_795_172_535);
+        Ok(format!("{signature}\n").into_response())
+    }
+}

@@ -1,0 +1,106 @@
+//! Witnesses of transparency logs: `add-checkpoint` of <https://c2sp.org/tlog-witness>.
+//!
+//! A witness learns size and root of a log and nothing else. It is trusted to have seen them and
+//! with nothing more: its answers are bounded in size and time, and what it signs is verified by
+//! whoever asks.
+
+use std::time::Duration;
+
+use http::{StatusCode, header::CONTENT_ENCODING};
+use reqwest::{Client, Response, Url};
+use tokio::time::timeout;
+
+use crate::{outbound::Outbound, reach::Endpoint, settings::SettingsError};
+
+/// How long a witness may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The largest answer; real ones have a few hundred bytes.
+const MAX_BYTES: usize = 64 << 10;
+
+/// A witness that can be asked.
+#[derive(Debug, Clone)]
+pub struct Witness {
+    client: Client,
+    url: Url,
+}
+
+/// What a witness made of a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Witnessing {
+    /// Its signature lines, not verified yet.
+    Signed(String),
+    /// It knows the log at another size than the proof begins with.
+    Knows(u64),
+}
+
+/// Why a witness did not sign. Says nothing that it sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum WitnessError {
+    /// Nobody answered in time, or nobody could be reached.
+    #[error("the witness cannot be reached")]
+    Unreachable,
+    /// Another status.
+    #[error("the witness answered with status {0}")]
+    Refused(u16),
+    /// The consistency proof does not convince it: the log was rewritten.
+    #[error("the witness saw another log: what it signed before is not the beginning of this one")]
+    Inconsistent,
+    /// Not an answer of a witness.
+    #[error("the witness answered with something else than `tlog-witness` says")]
+    Malformed,
+}
+
+impl Witness {
+    /// The witness whose submission prefix is `prefix`; nothing is sent yet.
+    pub fn new(outbound: &Outbound, prefix: &Endpoint) -> Result<Self, SettingsError> {
+        let client = outbound.client(prefix.reach(), PATIENCE)?;
+        let mut url = prefix.url().clone();
+        let path = format!("{}/add-checkpoint", url.path().trim_end_matches('/'));
+        url.set_path(&path);
+        Ok(Self { client, url })
+    }
+
+    /// Asks it to sign `checkpoint`, with the proof from the tree of `old` leaves, each hash in
+    /// base64.
+    pub async fn add_checkpoint(
+        &self,
+        old: u64,
+        proof: &[String],
+        checkpoint: &str,
+    ) -> Result<Witnessing, WitnessError> {
+        let lines: String = proof.iter().flat_map(|hash| [hash.as_str(), "\n"]).collect();
+        let body = format!("old {old}\n{lines}\n{checkpoint}");
+        let asked = timeout(PATIENCE, self.ask(body));
+        asked.await.unwrap_or(Err(WitnessError::Unreachable))
+    }
+
+    async fn ask(&self, body: String) -> Result<Witnessing, WitnessError> {
+        let request = self.client.post(self.url.clone()).body(body);
+        // The library's error holds the address.
+        let answer = request.send().await.map_err(|_| WitnessError::Unreachable)?;
+        match answer.status() {
+            StatusCode::OK => Ok(Witnessing::Signed(text(answer).await?)),
+            StatusCode::CONFLICT => {
+                let size = text(answer).await?;
+                let size = size.strip_suffix('\n').unwrap_or(&size);
+                size.parse().map(Witnessing::Knows).map_err(|_| WitnessError::Inconsistent)
+            }
+            StatusCode::UNPROCESSABLE_ENTITY => Err(WitnessError::Inconsistent),
+            other => Err(WitnessError::Refused(other.as_u16())),
+        }
+    }
+}
+
+async fn text(mut answer: Response) -> Result<String, WitnessError> {
+    if answer.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+        return Err(WitnessError::Malformed);
+    }
+    let mut body = Vec::new();
+    while let Some(piece) = answer.chunk().await.map_err(|_| WitnessError::Unreachable)? {
+        if body.len() + piece.len() > MAX_BYTES {
+            return Err(WitnessError::Malformed);
+        }
+        body.extend_from_slice(&piece);
+    }
+    String::from_utf8(body).map_err(|_| WitnessError::Malformed)
+}
