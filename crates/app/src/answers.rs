@@ -110,6 +110,7 @@ pub(crate) fn outcome_of(refusal: &Refusal, executed: Executed) -> Outcome {
         | Refusal::IdempotencyKeyReused { .. }
         | Refusal::MethodNotAllowed { .. }
         | Refusal::PayloadTooLarge { .. }
+        | Refusal::RangeNotSatisfiable { .. }
         | Refusal::UnsupportedMediaType => OutcomeStatus::Invalid,
         Refusal::MissingToken
         | Refusal::InvalidToken
@@ -122,7 +123,7 @@ pub(crate) fn outcome_of(refusal: &Refusal, executed: Executed) -> Outcome {
         | Refusal::InsufficientScope { .. }
         | Refusal::DelegationNotTrusted => OutcomeStatus::Denied,
         Refusal::NotFound { .. } => OutcomeStatus::NotFound,
-        Refusal::RateLimited { .. } => OutcomeStatus::RateLimited,
+        Refusal::RateLimited { .. } | Refusal::TooManyExports { .. } => OutcomeStatus::RateLimited,
         Refusal::UpstreamError { .. } | Refusal::UpstreamResting { .. } => {
             OutcomeStatus::UpstreamError
         }

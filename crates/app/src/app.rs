@@ -27,6 +27,7 @@ use crate::{
     anchors::Anchors,
     coalesced::Coalesced,
     dlp::Dlp,
+    exports::{Exports, Folder},
     jobs::{LateEvents, UsedTokens},
     log::LogSigner,
     notices::Notices,
@@ -35,6 +36,7 @@ use crate::{
     providers::{Declared, Provider},
     rates::Rates,
     simulate::Simulations,
+    sinks::SinkSettings,
     sources::Sources,
     tenants::Tenants,
     tokens::Sessions,
@@ -73,6 +75,10 @@ pub struct Parts {
     pub webhooks: BTreeMap<String, Webhook>,
     /// Where audit logs say they are from: the public host of this installation.
     pub log_host: String,
+    /// Where export files lie.
+    pub exports: Folder,
+    /// Where copies of events go.
+    pub sinks: Vec<SinkSettings>,
     /// What signs them.
     pub log_keys: Keyring,
     /// Where their checkpoints are published.
@@ -106,6 +112,8 @@ pub struct App {
     pub(crate) answer_key: AnswerKey,
     pub(crate) trust: Trust,
     pub(crate) grant_life: GrantLife,
+    pub(crate) exports: Exports,
+    pub(crate) sinks: Vec<SinkSettings>,
     pub(crate) log: LogSigner,
     pub(crate) anchors: Anchors,
     pub(crate) tasks: TaskTracker,
@@ -162,6 +170,8 @@ impl App {
             answer_key: parts.answer_key,
             trust: parts.trust,
             grant_life: parts.grant_life,
+            exports: Exports::new(parts.exports),
+            sinks: parts.sinks,
             tasks: parts.tasks,
             last_probe: tokio::sync::Mutex::new((Timestamp::default(), false)),
             fingerprint_key: hmac::Key::new(hmac::HMAC_SHA256, &parts.fingerprint_key),

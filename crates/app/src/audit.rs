@@ -140,7 +140,7 @@ pub struct EventView {
 /// Members of `detached` in every answer, `null` where nothing was captured.
 const DETACHED: [&str; 6] = ["actor_name", "label", "source_ip", "user_agent", "input", "output"];
 /// Members that only events of some kinds have.
-const DETAILS: [&str; 4] = ["change", "decision_inputs", "reload", "simulation"];
+const DETAILS: [&str; 5] = ["change", "decision_inputs", "export", "reload", "simulation"];
 
 impl EventView {
     /// Without payloads and salts.

@@ -1,12 +1,14 @@
 //! What the operator's shell may do: orgs, principals, tokens. The shell is the first root of
 //! trust; whatever it does is recorded with the actor `system`.
 
+mod logs;
 mod orgs;
 mod principals;
 mod tokens;
 mod tools;
 
 pub use self::{
+    logs::{LogIdentity, Tail, told},
     tokens::{Inspected, NewToken, TokenRequest, TokenState},
     tools::Waiting,
 };

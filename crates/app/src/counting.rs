@@ -14,6 +14,11 @@ const RELOAD_FAILURES: &str = "portcullis_policy_reload_failures_total";
 const NOTICES: &str = "portcullis_policy_notices_total";
 const DLP_RELOAD_FAILURES: &str = "portcullis_dlp_reload_failures_total";
 const EXTERNAL_FAILURES: &str = "portcullis_external_detector_failures_total";
+const SINK_LAG_EVENTS: &str = "portcullis_audit_sink_lag_events";
+const SINK_LAG_SECONDS: &str = "portcullis_audit_sink_lag_seconds";
+const SINK_UP: &str = "portcullis_audit_sink_up";
+const SINK_DELIVERED: &str = "portcullis_audit_sink_delivered_total";
+const SINK_FAILURES: &str = "portcullis_audit_sink_failures_total";
 const AUDIT_COMMITS: &str = "portcullis_audit_commits_total";
 const AUDIT_RECORDS: &str = "portcullis_audit_records_total";
 const AUDIT_WAITING: &str = "portcullis_audit_waiting";
@@ -37,6 +42,11 @@ pub fn describe() {
     describe_counter!(DLP_RELOAD_FAILURES, "DLP settings that could not be loaded");
     describe_counter!(EXTERNAL_FAILURES, "Questions an external detector did not answer");
     describe_counter!(NOTICES, "Notices that policies asked for, by channel and how they fared");
+    describe_gauge!(SINK_LAG_EVENTS, Unit::Count, "Events a sink has not taken yet");
+    describe_gauge!(SINK_LAG_SECONDS, Unit::Seconds, "Age of the oldest of them");
+    describe_gauge!(SINK_UP, "1 if a sink took events the last time, 0 if not");
+    describe_counter!(SINK_DELIVERED, "Events a sink has taken");
+    describe_counter!(SINK_FAILURES, "Batches a sink has not taken");
     describe_counter!(AUDIT_COMMITS, "Transactions of the audit writer");
     describe_counter!(AUDIT_RECORDS, "Intents and events in them");
     describe_counter!(AUDIT_SEALED, "Events that got their place in a log");
@@ -84,6 +94,26 @@ pub fn dlp_reload_failed() {
 
 pub(crate) fn external_detector_failed() {
     counter!(EXTERNAL_FAILURES).increment(1);
+}
+
+pub(crate) fn sink_lag(sink: &str, events: i64, micros: i64) {
+    let float = |number: i64| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
+    gauge!(SINK_LAG_EVENTS, "sink" => sink.to_owned()).set(float(events));
+    let seconds = float(micros / 1_000) / 1_000.0;
+    gauge!(SINK_LAG_SECONDS, "sink" => sink.to_owned()).set(seconds);
+}
+
+pub(crate) fn sink_up(sink: &str, up: bool) {
+    gauge!(SINK_UP, "sink" => sink.to_owned()).set(if up { 1.0 } else { 0.0 });
+}
+
+pub(crate) fn sink_delivered(sink: &str, events: usize) {
+    let events = u64::try_from(events).unwrap_or(u64::MAX);
+    counter!(SINK_DELIVERED, "sink" => sink.to_owned()).increment(events);
+}
+
+pub(crate) fn sink_failed(sink: &str) {
+    counter!(SINK_FAILURES, "sink" => sink.to_owned()).increment(1);
 }
 
 pub(crate) fn sealed(events: u64) {

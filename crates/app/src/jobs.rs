@@ -1,7 +1,8 @@
 //! What happens without being asked: sealing, late events, catalogue refresh, recovery, token use,
-//! forgetting.
+//! forgetting, sweeping the export folder, feeding sinks.
 
 mod catalogue;
+mod exports;
 mod forgetting;
 mod late;
 mod recovery;
@@ -35,12 +36,19 @@ impl App {
         self.repeat(COALESCE, |app| Box::pin(app.record_coalesced()), stop);
         self.repeat(token_use::EVERY, |app| Box::pin(token_use::write(app)), stop);
         self.repeat(forgetting::EVERY, |app| Box::pin(forgetting::forget(app)), stop);
+        self.repeat(exports::EVERY, |app| Box::pin(exports::sweep(app)), stop);
         self.repeat(CIRCUITS, |app| Box::pin(async { app.count_circuits() }), stop);
-        self.repeat(pins::EVERY, |app| Box::pin(pins::follow(app)), stop);
         if !self.anchors.is_empty() {
             self.repeat(self.anchors.every, |app| Box::pin(anchors::publish(app)), stop);
         }
+        self.repeat(pins::EVERY, |app| Box::pin(pins::follow(app)), stop);
         catalogue::start(self, stop);
+        self.start_sinks(stop);
+        let (exports, stop) = (self.exports.stop.clone(), stop.clone());
+        self.tasks.spawn(async move {
+            stop.cancelled().await;
+            exports.cancel();
+        });
     }
 
     fn count_circuits(&self) {

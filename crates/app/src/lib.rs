@@ -13,6 +13,8 @@ mod commands;
 pub mod counting;
 mod ctx;
 mod dlp;
+mod exports;
+pub mod filters;
 mod idempotency;
 mod invoke;
 pub mod jobs;
@@ -24,6 +26,7 @@ mod providers;
 mod rates;
 mod recorded;
 mod simulate;
+mod sinks;
 mod sources;
 mod tenants;
 mod tokens;
@@ -34,9 +37,16 @@ pub use self::{
     anchors::{AnchorFile, Anchors, WitnessedBy},
     app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
-    commands::{Inspected, NewToken, Shell, ShellError, TokenRequest, TokenState, Waiting},
+    commands::{
+        Inspected, LogIdentity, NewToken, Shell, ShellError, Tail, TokenRequest, TokenState,
+        Waiting, told,
+    },
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
+    exports::{
+        ExportAsk, ExportError, ExportFile, ExportRequest, ExportedLog, Folder, Format, Progress,
+        SignedLog, Written, export_log,
+    },
     idempotency::{Replayed, ReplayedError},
     invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
     log::{CheckpointSince, LogKeyError, origin},
@@ -50,6 +60,7 @@ pub use self::{
         Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay, Simulation,
         Subject, Unread, Who, Workbench,
     },
+    sinks::{FileOutlet, Outlet, SinkSettings},
     tenants::Tenant,
     tokens::{
         Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,

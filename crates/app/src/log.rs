@@ -48,6 +48,11 @@ impl LogSigner {
         Self { host, clock, keys: ArcSwap::from_pointee(keys), pending: Mutex::default() }
     }
 
+    /// The keys that sign, or once signed, the log of `org`.
+    pub(crate) fn known(&self, org: OrgId) -> Result<Vec<KnownKey>, KeyError> {
+        self.keys.load().known(&self.origin(org))
+    }
+
     /// The name of an org's log.
     pub(crate) fn origin(&self, org: OrgId) -> String {
         origin(&self.host, org)
@@ -129,7 +134,7 @@ impl App {
 
     /// The keys that sign, or once signed, the log of `org`.
     pub fn log_keys(&self, org: OrgId) -> Result<Vec<KnownKey>, KeyError> {
-        self.log.keys.load().known(&self.log.origin(org))
+        self.log.known(org)
     }
 
     /// The proof that an event is in the log, as the text of a `c2sp.org/tlog-proof@v1`. Visible

@@ -13,8 +13,8 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    Anchors, App, Dlp, Fallback, LastGood, Origin, Overrides, Parts, PolicyFolder, PolicySource,
-    Purpose, Trust,
+    Anchors, App, Dlp, Fallback, Folder, LastGood, Origin, Overrides, Parts, PolicyFolder,
+    PolicySource, Purpose, Trust,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -90,6 +90,8 @@ async fn node(folder: &Path) -> Node {
         trust: Trust::new(TrustRules::default(), BTreeMap::new(), &outbound, &tasks),
         grant_life: GrantLife::default(),
         log_host: "localhost".to_owned(),
+        exports: Folder::open(folder.join("exports"), false).unwrap(),
+        sinks: Vec::new(),
         log_keys: Keyring::generate(&SystemRandom, NOW),
         anchors: Anchors::default(),
         tasks,

@@ -24,6 +24,8 @@ pub(crate) enum Command {
     Audit(AuditArgs),
     /// Fills a log and measures how long it takes to replay it under other policies.
     Replay(ReplayArgs),
+    /// Fills a log and measures what exporting it takes, alone and beside calls.
+    Export(ExportArgs),
     /// Measures calls while policies are reloaded again and again.
     Reload(ReloadArgs),
     /// Measures how fast DLP scans clean, dirty and hostile bodies.
@@ -174,6 +176,28 @@ pub(crate) struct ReplayArgs {
     /// Events to replay
     #[arg(long, default_value_t = 100_000)]
     pub(crate) events: u64,
+    /// Bytes of JSON that the tool is given and gives back
+    #[arg(long, default_value_t = 1024)]
+    pub(crate) payload: usize,
+    /// The gateway to measure; by default it is built by cargo, like this program
+    #[arg(long)]
+    pub(crate) binary: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// Events to export
+    #[arg(long, default_value_t = 1_000_000)]
+    pub(crate) events: u64,
+    /// The format: jsonl, csv or ocsf
+    #[arg(long, default_value = "jsonl")]
+    pub(crate) format: String,
+    /// Connections that call meanwhile
+    #[arg(long, default_value_t = 32)]
+    pub(crate) connections: usize,
+    /// Seconds of calls before and after
+    #[arg(long, default_value = "10", value_parser = seconds)]
+    pub(crate) duration: Duration,
     /// Bytes of JSON that the tool is given and gives back
     #[arg(long, default_value_t = 1024)]
     pub(crate) payload: usize,

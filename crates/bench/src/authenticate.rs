@@ -16,8 +16,8 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    Anchors, App, Dlp, Fallback, LastGood, Origin, Overrides, Parts, PolicyFolder, PolicySource,
-    Purpose, Refused, Trust,
+    Anchors, App, Dlp, Fallback, Folder, LastGood, Origin, Overrides, Parts, PolicyFolder,
+    PolicySource, Purpose, Refused, Trust,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -131,6 +131,8 @@ impl Bench {
             trust: Trust::new(TrustRules::default(), BTreeMap::new(), &outbound, &tasks),
             grant_life: GrantLife::default(),
             log_host: "localhost".to_owned(),
+            exports: Folder::open(folder.join("exports"), false)?,
+            sinks: Vec::new(),
             log_keys: Keyring::generate(&SystemRandom, clock.now()),
             anchors: Anchors::default(),
             tasks,

@@ -28,7 +28,7 @@ use crate::{
 const POLICIES_BESIDES_THE_PERMIT: usize = 99;
 /// Per minute, and never reached.
 const LIMIT: &str = "1000000000";
-const SCOPES: &str = "mcps:read mcps:invoke policies:read audit:read";
+const SCOPES: &str = "mcps:read mcps:invoke policies:read audit:read audit:export";
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 const TOOL_PATH: &str = "/v1/mcps/bench:echo";
@@ -39,7 +39,7 @@ const LISTENING: &str = "listening on http://";
 pub(crate) struct Installation {
     folder: TempDir,
     binary: PathBuf,
-    /// A service token that may list, invoke, simulate and read all events.
+    /// A service token that may list, invoke, simulate, read all events and export.
     pub(crate) token: String,
 }
 

@@ -3,10 +3,10 @@
 //! Without a subcommand it compares a direct `tools/call` with the same call through the gateway,
 //! side by side and in turns. With `kill-loop` it checks that `kill -9` loses no recorded answer;
 //! with `replay` it measures how long recorded calls take to be asked again, with `reload` what calls
-//! notice of policies that change, with `authenticate`
-//! what it costs to find out who asks, with `dlp` how fast bodies are scanned, with `audit` what
-//! sealing, proving and verifying cost as a log grows; with `upstream` what a call costs the client
-//! of upstreams, with `hostile` what one provider's misery is to another.
+//! notice of policies that change, with `authenticate` what it costs to find out who asks, with
+//! `dlp` how fast bodies are scanned, with `audit` what sealing, proving and verifying cost as a log
+//! grows, with `export` what exporting it takes beside calls; with `upstream` what a call costs the
+//! client of upstreams, with `hostile` what one provider's misery is to another.
 
 use std::{error::Error, io::Write as _, process::ExitCode};
 
@@ -25,6 +25,7 @@ mod compare;
 mod disk;
 mod dlp;
 mod evidence;
+mod export;
 mod gateway;
 mod hostile;
 mod kill_loop;
@@ -61,6 +62,7 @@ async fn main() -> ExitCode {
         Some(Command::Authenticate(args)) => authenticate::run(args).await,
         Some(Command::Reload(args)) => reload::run(args).await,
         Some(Command::Replay(args)) => replay::run(args).await,
+        Some(Command::Export(args)) => export::run(args).await,
         Some(Command::Dlp(args)) => dlp::run(args),
         Some(Command::DlpAccuracy(args)) => accuracy::run(args),
         Some(Command::DlpClean(args)) => clean::run(args),

@@ -210,7 +210,7 @@ fn of_teams(number: usize) -> Parts {
             "forbid",
             "principal is Mcp::Service".to_owned(),
             one,
-            format!("context.input has urgent && context.input.amount > {number}"),
+            format!("context.input has amount && context.input.amount > {number}"),
         ),
         2 | 3 => (
             "permit",
@@ -262,7 +262,7 @@ fn of_roles(number: usize) -> Parts {
             "forbid",
             "principal is Mcp::Service".to_owned(),
             one,
-            format!("context.input has urgent && context.input.amount > {number}"),
+            format!("context.input has amount && context.input.amount > {number}"),
         ),
         61..=80 => (
             "permit",
@@ -295,7 +295,7 @@ fn load(files: Vec<PolicyFile>, catalogue: &Catalogue) -> PolicySet {
     match PolicySet::load(files, catalogue, &[], Timestamp::default()) {
         Ok(set) => set,
         Err(errors) => {
-            say(&format!("{errors:#?}"));
+            errors.iter().take(3).for_each(|error| say(&error.to_string()));
             std::process::exit(2);
         }
     }

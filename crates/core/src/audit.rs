@@ -18,19 +18,27 @@ pub mod proof;
 pub mod tiles;
 
 mod commitment;
+mod csv;
 mod leaf;
+mod ocsf;
 mod record;
+mod shown;
+mod stored;
 
 #[cfg(test)]
 mod tests;
 
 pub use self::{
     commitment::Detached,
+    csv::{CSV_COLUMNS, CsvLines},
     leaf::{LeafError, leaf_bytes},
     merkle::{Hash, leaf_hash},
     nodes::Plan,
+    ocsf::{OCSF_VERSION, ocsf_line},
     record::{
         Actor, Auth, Credential, DlpFinding, DlpResult, Event, EventType, Governance, Outcome,
         OutcomeStatus, RecordedDecision, Request, SCHEMA, Target,
     },
+    shown::Shown,
+    stored::{Sealed, StoredError},
 };

@@ -114,6 +114,10 @@ id!(
     EventId, "evt"
 );
 id!(
+    /// An export of the audit log.
+    ExportId, "exp"
+);
+id!(
     /// One HTTP request.
     RequestId, "req"
 );

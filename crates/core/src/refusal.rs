@@ -135,6 +135,20 @@ pub enum Refusal {
         /// When the window ends.
         reset_at: Timestamp,
     },
+    /// As many exports of the org are under way as may be.
+    TooManyExports {
+        /// How many that is.
+        limit: u32,
+        /// Seconds to wait.
+        retry_after: i64,
+        /// When that will be.
+        reset_at: Timestamp,
+    },
+    /// What was asked for of a file is not in it.
+    RangeNotSatisfiable {
+        /// How long the file is.
+        bytes: u64,
+    },
     /// A bug; nothing of it is told.
     Internal,
     /// The provider failed or misbehaved.
@@ -214,7 +228,8 @@ impl Refusal {
             Self::IdempotencyInProgress { .. } => "idempotency_in_progress",
             Self::PayloadTooLarge { .. } => "payload_too_large",
             Self::UnsupportedMediaType => "unsupported_media_type",
-            Self::RateLimited { .. } => "rate_limited",
+            Self::RateLimited { .. } | Self::TooManyExports { .. } => "rate_limited",
+            Self::RangeNotSatisfiable { .. } => "range_not_satisfiable",
             Self::Internal => "internal_error",
             Self::UpstreamError { .. } | Self::UpstreamResting { .. } => "upstream_error",
             Self::Unavailable { .. } => "unavailable",
@@ -245,7 +260,8 @@ impl Refusal {
             Self::ProviderAuthRequired { .. } | Self::IdempotencyInProgress { .. } => 409,
             Self::PayloadTooLarge { .. } => 413,
             Self::UnsupportedMediaType => 415,
-            Self::RateLimited { .. } => 429,
+            Self::RangeNotSatisfiable { .. } => 416,
+            Self::RateLimited { .. } | Self::TooManyExports { .. } => 429,
             Self::Internal => 500,
             Self::UpstreamError { .. } | Self::UpstreamResting { .. } => 502,
             Self::Unavailable { .. } => 503,

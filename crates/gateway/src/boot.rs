@@ -12,8 +12,8 @@ use std::{
 use aws_lc_rs::{hmac, rand};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_app::{
-    App, Fallback, LastGood, Overrides, Parts, PolicyFolder, PolicySource, Shell, Trust, Unread,
-    Workbench,
+    App, Fallback, Folder, LastGood, LogIdentity, Overrides, Parts, PolicyFolder, PolicySource,
+    Shell, Trust, Unread, Workbench,
 };
 use portcullis_core::{
     clock::{Clock, Timestamp},
@@ -29,7 +29,7 @@ use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    config::Config,
+    config::{Config, Sink},
     http::{Cursors, Gateway, Proxies},
     log_keys,
 };
@@ -127,6 +127,13 @@ impl Office {
         Ok(Self { shell: Shell { clock, random, store, writer, os_user }, tasks })
     }
 
+    /// The name and the keys of the logs. Makes the keys if nothing was ever signed.
+    pub(crate) async fn log_identity(&self, config: &Config) -> Result<LogIdentity, BootError> {
+        let Shell { store, random, clock, .. } = &self.shell;
+        let keys = log_keys::load(config, store, &**random, clock.now()).await?;
+        Ok(LogIdentity { host: config.server.public_host.clone(), keys })
+    }
+
     /// Writes out what waits and closes the store.
     pub(crate) async fn close(self) {
         let Self { shell: Shell { store, writer, .. }, tasks } = self;
@@ -165,6 +172,14 @@ async fn open_store(config: &Config) -> Result<Store, BootError> {
     let failed = |error| BootError::DataFolder(folder.display().to_string(), error);
     make_private(folder).map_err(failed)?;
     Ok(Store::open(&config.database.settings(folder, &config.audit)?).await?)
+}
+
+/// The folder of export files, made if it is not there.
+fn export_folder(config: &Config) -> Result<Folder, BootError> {
+    let path = config.export_folder();
+    let shown = path.display().to_string();
+    Folder::open(path, config.audit.exports.shared)
+        .map_err(|error| BootError::DataFolder(shown, error))
 }
 
 /// A folder only its owner may look into.
@@ -299,19 +314,15 @@ impl Node {
             grant_life: config.tokens.grant_life(),
             webhooks,
             log_host: config.server.public_host.clone(),
+            exports: export_folder(config)?,
+            sinks: Sink::declare_all(&config.audit.sink, &outbound)?,
             log_keys,
             anchors: config.audit.anchors(&outbound).map_err(BootError::Other)?,
             tasks: tasks.clone(),
         })
         .map_err(|errors| ungoverned(&errors))?;
         app.check_log_keys().await?;
-        let cursors = Cursors::new(&derived(&key, "cursor"))
-            .map_err(|_| BootError::Other("the cursor key cannot be used".to_owned()))?;
-        let proxies = Proxies::new(config.server.proxies().map_err(BootError::Other)?);
-        let draining = std::sync::atomic::AtomicBool::new(false);
-        let body_time = Duration::from_secs(config.server.body_timeout_seconds);
-        let gateway =
-            Arc::new(Gateway { app: Arc::clone(&app), cursors, proxies, draining, body_time });
+        let gateway = gateway(config, &key, Arc::clone(&app))?;
         Ok(Self { app, gateway, store, tasks, outbound })
     }
 }
@@ -319,6 +330,16 @@ impl Node {
 fn ungoverned(errors: &[PolicyError]) -> BootError {
     let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
     BootError::Policies(lines.join("\n"))
+}
+
+/// What handlers share.
+fn gateway(config: &Config, key: &[u8; 32], app: Arc<App>) -> Result<Arc<Gateway>, BootError> {
+    let cursors = Cursors::new(&derived(key, "cursor"))
+        .map_err(|_| BootError::Other("the cursor key cannot be used".to_owned()))?;
+    let proxies = Proxies::new(config.server.proxies().map_err(BootError::Other)?);
+    let draining = std::sync::atomic::AtomicBool::new(false);
+    let body_time = Duration::from_secs(config.server.body_timeout_seconds);
+    Ok(Arc::new(Gateway { app, cursors, proxies, draining, body_time }))
 }
 
 /// The trust rules of this configuration without store or port, and the clock to ask them with.

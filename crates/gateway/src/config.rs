@@ -4,6 +4,7 @@
 //! one level. Values are TOML where they parse as TOML, text otherwise.
 
 mod audit;
+mod audit_sinks;
 mod database;
 mod dlp;
 mod providers;
@@ -24,6 +25,7 @@ use toml::{Table, Value};
 
 pub(crate) use self::{
     audit::{Audit, AuditSync, KeySource},
+    audit_sinks::{Exports, Sink},
     database::Database,
     dlp::Dlp,
     providers::{Provider, Tools},
@@ -182,6 +184,11 @@ impl Config {
 
     pub(crate) fn key_file(&self) -> PathBuf {
         self.keys.file.clone().unwrap_or_else(|| self.data_dir.join("key"))
+    }
+
+    /// Where export files lie.
+    pub(crate) fn export_folder(&self) -> PathBuf {
+        self.audit.exports.path.clone().unwrap_or_else(|| self.data_dir.join("exports"))
     }
 
     pub(crate) fn policy_folder(&self) -> PathBuf {

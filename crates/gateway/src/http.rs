@@ -6,6 +6,7 @@
 pub(crate) mod answer;
 mod body;
 mod caller;
+mod download;
 mod exchange;
 mod health;
 mod idempotency;

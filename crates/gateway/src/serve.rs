@@ -5,16 +5,22 @@
 use std::{
     io,
     net::SocketAddr,
-    pin::pin,
+    pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    task::{Context, Poll},
     time::Duration,
 };
 
-use axum::{Router, extract::Request};
-use hyper::body::Incoming;
+use axum::{
+    Router,
+    body::{Body, HttpBody},
+    extract::Request,
+};
+use bytes::Bytes;
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
@@ -185,13 +191,13 @@ impl Speech {
         let (router, begun) = (self.router, Arc::clone(&requests));
         let service = hyper::service::service_fn(move |request: Request<Incoming>| {
             let in_flight = InFlight::begin(&begun);
-            let mut request = request.map(axum::body::Body::new);
+            let mut request = request.map(Body::new);
             request.extensions_mut().insert(peer);
-            let answer = router.clone().oneshot(request);
+            let (answer, requests) = (router.clone().oneshot(request), Arc::clone(&begun));
             async move {
                 let answer = answer.await;
                 drop(in_flight);
-                answer
+                answer.map(|answer| answer.map(|body| watched(body, requests)))
             }
         });
         let mut connection = pin!(self.http.serve_connection(TokioIo::new(stream), service));
@@ -232,6 +238,44 @@ impl Requests {
                 return;
             }
         }
+    }
+}
+
+/// A body of unknown length, such as a file that is being read: as long as the client takes what
+/// there is, the connection is not silent.
+struct Watched {
+    body: Body,
+    requests: Arc<Requests>,
+}
+
+fn watched(body: Body, requests: Arc<Requests>) -> Body {
+    if body.size_hint().exact().is_some() {
+        return body;
+    }
+    Body::new(Watched { body, requests })
+}
+
+impl HttpBody for Watched {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        if frame.is_ready() {
+            drop(InFlight::begin(&self.requests));
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

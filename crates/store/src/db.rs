@@ -172,6 +172,10 @@ pub(crate) trait Dialect {
     /// so that a revocation sees all that was made from what it takes.
     async fn lock_tokens(&mut self, org_id: &str) -> Result<(), sqlx::Error>;
 
+    /// Holds off everybody else who begins an export of the org until the transaction ends, so that
+    /// no two count the same.
+    async fn lock_exports(&mut self, org_id: &str) -> Result<(), sqlx::Error>;
+
     /// Inserts the rows in few statements, the intents of calls about to begin.
     async fn insert_intents(&mut self, node: &str, rows: &[&NewIntent]) -> Result<(), sqlx::Error>;
 

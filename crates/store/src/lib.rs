@@ -7,13 +7,17 @@
 //! [`Store::touch_tokens`] follows it, and the operator's lists and the jobs at start-up and of
 //! sealing ([`Store::list_orgs`], [`Store::open_intents`], [`Store::orgs_with_unsealed`],
 //! [`Store::orgs_with_unsigned`], [`Store::committed_since`], [`Store::horizon`],
-//! [`Store::checkpoints_since`], [`Store::any_checkpoint`], [`Store::forget_idempotency_keys`]) look
-//! for work in all of them. The pins of a provider that every org shares are nobody's alone
-//! ([`Store::list_pins`]). Policies are the installation's ([`Store::keep_policy_set`]).
+//! [`Store::checkpoints_since`], [`Store::any_checkpoint`]) look for work in all of them, as do
+//! those of keys ([`Store::forget_idempotency_keys`]), exports and sinks
+//! ([`Store::fail_exports_of`], [`Store::fail_silent_exports`], [`Store::export_expiry`],
+//! [`Store::forget_exports`], [`Store::behind`], [`Store::last_sealed`]). The pins of a provider that
+//! every org shares are nobody's alone ([`Store::list_pins`]). Policies are the installation's
+//! ([`Store::keep_policy_set`]).
 
 mod audit;
 mod db;
 mod error;
+mod exports;
 mod idempotency;
 mod identities;
 mod logins;
@@ -23,6 +27,7 @@ mod policies;
 mod principals;
 mod providers;
 mod settings;
+mod sinks;
 mod tokens;
 mod tools;
 
@@ -41,6 +46,7 @@ pub use crate::{
     },
     db::{Durability, Store},
     error::StoreError,
+    exports::{ExportRecord, ExportStatus, NewExport},
     idempotency::{KeyEnd, KnownKey, NewKey},
     identities::Identity,
     logins::LoginRecord,
@@ -50,6 +56,7 @@ pub use crate::{
     principals::Principal,
     providers::{NewProvider, ProviderOwner, ProviderRecord, ProviderStatus, ProviderUpdate},
     settings::{DatabaseSettings, DatabaseUrl, DatabaseUrlError, Sync},
+    sinks::Behind,
     tokens::{
         Assertion, Issue, Issued, KnownRefresh, KnownToken, NewRefresh, NewToken, Pair, Rotated,
         Rotation, TokenPage, TokenRecord, ViaState,

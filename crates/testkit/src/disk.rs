@@ -10,6 +10,19 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use crate::Gateway;
 
+/// A program in `folder` that becomes `binary`; what `serve` prints is appended to `printed`.
+pub fn printing(binary: &str, folder: &Path, printed: &Path) -> PathBuf {
+    let script = folder.join("printing");
+    let printed = printed.display();
+    let text = format!(
+        "#!/bin/sh\n[ \"$1\" = serve ] && exec '{binary}' \"$@\" 1<>'{printed}'\n\
+         exec '{binary}' \"$@\"\n"
+    );
+    fs::write(&script, text).expect("a script");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a program");
+    script
+}
+
 /// A program in `folder` that becomes `binary`, but is told of a file that may grow no more by the
 /// failed write alone: the signal that comes with it is ignored.
 pub fn unsignalled(binary: &str, folder: &Path) -> PathBuf {
@@ -24,6 +37,11 @@ impl Gateway {
     /// From now on every write to a file fails. For gateways from [`unsignalled`].
     pub fn fail_writes(&self) {
         self.limit_files(Some(0));
+    }
+
+    /// From now on no file grows beyond so many bytes. For gateways from [`unsignalled`].
+    pub fn limit_writes(&self, bytes: u64) {
+        self.limit_files(Some(bytes));
     }
 
     /// Files can be written again.

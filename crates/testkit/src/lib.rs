@@ -14,17 +14,21 @@ mod disk;
 mod gateway;
 mod hostile;
 mod mcp;
+mod ocsf;
 mod oidc;
 mod postgres;
+mod receiver;
 mod witness;
 
 pub use self::{
     answer::Answer,
-    disk::unsignalled,
+    disk::{printing, unsignalled},
     gateway::{Builder, Gateway, Principal},
     hostile::{Hostile, HostileCall, HostileTool, Script},
     mcp::{McpServer, tool},
+    ocsf::ocsf_faults,
     oidc::{Fetches, Oidc, OldKeys, Wanted},
     postgres::PostgresDatabase,
+    receiver::{Manner, Receiver},
     witness::LogWitness,
 };

@@ -65,6 +65,12 @@ pub enum EventType {
     /// Somebody asked what policies would say.
     #[serde(rename = "policy.simulated")]
     PolicySimulated,
+    /// Somebody read the log of the whole org.
+    #[serde(rename = "audit.accessed")]
+    AuditAccessed,
+    /// A part of the log was exported.
+    #[serde(rename = "audit.exported")]
+    AuditExported,
     /// A node began to serve.
     #[serde(rename = "system.started")]
     SystemStarted,
@@ -91,6 +97,8 @@ impl EventType {
             Self::PolicyChanged => "policy.changed",
             Self::PolicyReloadFailed => "policy.reload_failed",
             Self::PolicySimulated => "policy.simulated",
+            Self::AuditAccessed => "audit.accessed",
+            Self::AuditExported => "audit.exported",
             Self::SystemStarted => "system.started",
         }
     }
@@ -185,11 +193,12 @@ pub enum Credential {
 pub struct Target {
     /// Whose credential went upstream.
     pub credential: Option<Credential>,
-    /// Tool id, provider id, token id or policy set; absent when the request named nothing valid.
+    /// Tool id, provider id, token id, export id or policy set; absent when the request named nothing valid.
     pub id: Option<String>,
     /// The connection.
     pub provider_id: Option<ProviderId>,
-    /// `mcp`, `audit_event`, `token`, `principal`, `org`, `provider`, `policy_set` or `node`.
+    /// `mcp`, `audit_event`, `token`, `principal`, `org`, `provider`, `policy_set`, `export` or
+    /// `node`.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Which definition of the tool was in force.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{NOT_DELEGATED, Refusal, TOKEN_SCOPES, Violation};
-use crate::tool::ProviderSlug;
+use crate::{clock::Timestamp, tool::ProviderSlug};
 
 impl Refusal {
     /// The members of `error.details`.
@@ -47,12 +47,13 @@ impl Refusal {
                 "connect": format!("/v1/providers/{provider}/connect"),
             }),
             Self::PayloadTooLarge { limit_bytes } => json!({ "limit_bytes": limit_bytes }),
-            Self::RateLimited { resource, limit, retry_after, reset_at } => json!({
-                "resource": resource.as_str(),
-                "limit": limit,
-                "retry_after": retry_after,
-                "reset_at": reset_at,
-            }),
+            Self::RateLimited { resource, limit, retry_after, reset_at } => {
+                limited(resource.as_str(), *limit, *retry_after, *reset_at)
+            }
+            Self::TooManyExports { limit, retry_after, reset_at } => {
+                limited("exports", *limit, *retry_after, *reset_at)
+            }
+            Self::RangeNotSatisfiable { bytes } => json!({ "bytes": bytes }),
             Self::UpstreamError { provider, reason } => {
                 json!({ "provider": provider, "reason": reason })
             }
@@ -73,6 +74,15 @@ impl Refusal {
 /// An upstream that was not asked.
 fn resting(provider: &ProviderSlug, retry_after: u64) -> Value {
     json!({ "provider": provider, "reason": "circuit_open", "retry_after": retry_after })
+}
+
+fn limited(resource: &str, limit: u32, retry_after: i64, reset_at: Timestamp) -> Value {
+    json!({
+        "resource": resource,
+        "limit": limit,
+        "retry_after": retry_after,
+        "reset_at": reset_at,
+    })
 }
 
 fn invalid(parameter: Option<&str>, violations: &[Violation]) -> Map<String, Value> {

@@ -45,14 +45,14 @@ impl fmt::Display for Refusal {
             Self::IdempotencyKeyReused { first } => {
                 write!(f, "This `Idempotency-Key` stands for another request, {first}.")
             }
-            Self::IdempotencyInProgress { first } => {
-                write!(f, "The request {first} with this `Idempotency-Key` is still under way.")
-            }
+            Self::IdempotencyInProgress { first } => write!(f, "The request {first} {UNDER_WAY}"),
             Self::UnsupportedMediaType => f.write_str("Send the body as application/json."),
             Self::RateLimited { resource, limit, retry_after, .. } => {
                 let what = name(*resource);
                 write!(f, "{what} of {limit} per minute exceeded. Retry in {retry_after} seconds.")
             }
+            Self::TooManyExports { limit, .. } => write!(f, "{limit} {ENOUGH_EXPORTS}"),
+            Self::RangeNotSatisfiable { bytes } => write!(f, "{BEHIND_END} {bytes} bytes."),
             Self::Internal => f.write_str("Something went wrong inside the gateway."),
             Self::UpstreamError { provider, reason: UpstreamReason::ConnectFailed } => {
                 write!(f, "Provider '{provider}' is unreachable.")
@@ -77,6 +77,10 @@ fn resting(f: &mut fmt::Formatter<'_>, provider: &ProviderSlug, seconds: u64) ->
     )
 }
 
+const UNDER_WAY: &str = "with this `Idempotency-Key` is still under way.";
+const ENOUGH_EXPORTS: &str =
+    "exports of this org are under way already; wait for one of them to end.";
+const BEHIND_END: &str = "The range begins behind the end of the file, which has";
 const INTERRUPTED: &str = "The gateway stopped during the call; the tool may have run.";
 
 /// The first violation as the end of a sentence; nothing when there is none.
@@ -106,6 +110,9 @@ const fn missing(reason: Unavailable) -> &'static str {
         Unavailable::Store => "The store cannot be read.",
         Unavailable::Shutdown => "This node is shutting down.",
         Unavailable::Overloaded => "Too much work is in flight; retry shortly.",
+        Unavailable::FileElsewhere => {
+            "The file lies on another node of this installation; ask again, or ask that node."
+        }
         Unavailable::IssuerKeys => "The issuer's keys cannot be fetched; retry shortly.",
     }
 }

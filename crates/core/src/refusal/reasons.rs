@@ -86,6 +86,8 @@ pub enum Unavailable {
     Shutdown,
     /// Too much work is in flight already.
     Overloaded,
+    /// The file lies in the folder of another node.
+    FileElsewhere,
     /// The keys of a trusted issuer cannot be fetched, and none are remembered.
     IssuerKeys,
 }
@@ -99,6 +101,7 @@ impl Unavailable {
             Self::Store => "store",
             Self::Shutdown => "shutdown",
             Self::Overloaded => "overloaded",
+            Self::FileElsewhere => "file_elsewhere",
             Self::IssuerKeys => "issuer_keys",
         }
     }

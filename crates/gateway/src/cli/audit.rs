@@ -1,6 +1,9 @@
-//! `portcullis audit`: the log as evidence.
+//! `portcullis audit`: the log as evidence and as a file.
 
+mod export;
+mod filters;
 mod keys;
+mod tail;
 mod verify;
 
 use std::process::ExitCode;
@@ -11,6 +14,10 @@ use super::Failure;
 
 #[derive(Subcommand)]
 pub(super) enum Audit {
+    /// Write a part of the log to a file or to standard output
+    Export(Box<export::Export>),
+    /// Show the end of the log and, with `--follow`, what comes
+    Tail(Box<tail::Tail>),
     /// Verify an export, a proof or a checkpoint, offline
     ///
     /// Exit codes: 0 verified, 1 not readable or no evidence, 2 wrong usage, 10 the events are not
@@ -25,6 +32,8 @@ pub(super) enum Audit {
 impl Audit {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
         match self {
+            Self::Export(export) => export.run().await.map(|()| ExitCode::SUCCESS),
+            Self::Tail(tail) => tail.run().await.map(|()| ExitCode::SUCCESS),
             Self::Verify(verify) => Ok(verify.run()),
             Self::Key(keys) => keys.run().await.map(|()| ExitCode::SUCCESS),
         }

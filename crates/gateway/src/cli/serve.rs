@@ -63,6 +63,10 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
     if closed > 0 {
         tracing::warn!(closed, "calls that a crash cut off are recorded as unknown");
     }
+    let failed = node.app.recover_exports().await?;
+    if failed > 0 {
+        tracing::warn!(failed, "exports that a restart cut off have failed");
+    }
     let bound = Bound::bind(&config.server).await?;
     let patience = Duration::from_secs(config.server.provider_patience_seconds);
     node.app.connect_providers(patience).await;

@@ -17,6 +17,8 @@ use portcullis_core::{
 use portcullis_upstream::{Endpoint, Outbound, Witness};
 use serde::Deserialize;
 
+use super::{Exports, Sink};
+
 /// `[audit]`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -27,6 +29,10 @@ pub(crate) struct Audit {
     pub(crate) signing_key: Option<KeySource>,
     /// Where checkpoints are published.
     pub(crate) anchor: Anchor,
+    /// Where export files lie.
+    pub(crate) exports: Exports,
+    /// Where copies of events go.
+    pub(crate) sink: Vec<Sink>,
 }
 
 /// What a recorded event survives.
@@ -147,6 +153,8 @@ impl Audit {
         if let Some(file) = &mut self.anchor.file {
             *file = folder.join(&*file);
         }
+        self.exports.take_path_from(folder);
+        self.sink.iter_mut().for_each(|sink| sink.take_path_from(folder));
     }
 }
 

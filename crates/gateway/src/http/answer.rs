@@ -27,6 +27,8 @@ use super::{
 pub(crate) enum Answer {
     /// `data` and `meta`.
     Data(Value),
+    /// `data` and `meta` of something that is not done yet: 202.
+    Begun(Value),
     /// `data.items` and `meta.pagination`.
     Page { data: Value, limit: usize, next_cursor: Option<String> },
     /// `result`, `governance` and `meta`.
@@ -96,7 +98,11 @@ impl Answer {
         match self {
             Self::Stopped(stopped) => Some(&stopped.refusal),
             Self::Refused(refusal) => Some(refusal),
-            Self::Data(_) | Self::Page { .. } | Self::Invoked(_) | Self::Replayed(_) => None,
+            Self::Data(_)
+            | Self::Begun(_)
+            | Self::Page { .. }
+            | Self::Invoked(_)
+            | Self::Replayed(_) => None,
         }
     }
 
@@ -108,7 +114,11 @@ impl Answer {
             Self::Refused(Refusal::Internal) if invocation => Some(Executed::Unknown),
             Self::Refused(_) if invocation => Some(Executed::No),
             Self::Replayed(replayed) => Some(replayed.executed),
-            Self::Data(_) | Self::Page { .. } | Self::Invoked(_) | Self::Refused(_) => None,
+            Self::Data(_)
+            | Self::Begun(_)
+            | Self::Page { .. }
+            | Self::Invoked(_)
+            | Self::Refused(_) => None,
         }
     }
 
@@ -123,7 +133,7 @@ impl Answer {
                 let body = (refusal.code().to_owned(), refusal.to_string(), refusal.details());
                 error(body, executed)
             }),
-            Self::Data(_) | Self::Page { .. } | Self::Invoked(_) => None,
+            Self::Data(_) | Self::Begun(_) | Self::Page { .. } | Self::Invoked(_) => None,
         }
     }
 
@@ -132,7 +142,7 @@ impl Answer {
         let executed = self.executed(exchange.is_invocation());
         let error = self.error(executed);
         let (data, result, governance, outcome, pagination) = match self {
-            Self::Data(data) => (Some(data), None, None, None, None),
+            Self::Data(data) | Self::Begun(data) => (Some(data), None, None, None, None),
             Self::Page { data, limit, next_cursor } => {
                 let pagination = Pagination { limit: *limit, next_cursor: next_cursor.clone() };
                 (Some(data), None, None, None, Some(pagination))
@@ -158,6 +168,9 @@ impl Answer {
         // Strings, numbers and maps with string keys always serialise.
         let body = serde_json::to_vec(&Envelope { data, result, error, governance, meta });
         *response.body_mut() = Body::from(body.unwrap_or_default());
+        if let Self::Begun(_) = self {
+            *response.status_mut() = StatusCode::ACCEPTED;
+        }
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.remove(header::CONTENT_LENGTH);
@@ -219,11 +232,14 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
             "www-authenticate",
             "Bearer realm=\"portcullis\", error=\"insufficient_scope\"",
         ),
-        Refusal::RateLimited { retry_after, .. } => {
+        Refusal::RateLimited { retry_after, .. } | Refusal::TooManyExports { retry_after, .. } => {
             insert(headers, "retry-after", &retry_after.to_string());
         }
         Refusal::UpstreamResting { retry_after, .. } => {
             insert(headers, "retry-after", &retry_after.to_string());
+        }
+        Refusal::RangeNotSatisfiable { bytes } => {
+            insert(headers, "content-range", &format!("bytes */{bytes}"));
         }
         Refusal::Unavailable { .. } => insert(headers, "retry-after", RETRY_UNAVAILABLE),
         Refusal::IdempotencyInProgress { .. } => insert(headers, "retry-after", RETRY_UNDER_WAY),

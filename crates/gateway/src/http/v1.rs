@@ -3,6 +3,7 @@
 pub(super) mod auth;
 pub(super) mod checkpoint;
 pub(super) mod events;
+pub(super) mod exports;
 pub(super) mod invoke;
 pub(super) mod mcps;
 pub(super) mod policies;

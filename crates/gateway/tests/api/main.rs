@@ -3,8 +3,10 @@
 #![cfg(test)]
 
 mod given;
+mod planted;
 mod scene;
 
+mod audit_commands;
 mod audit_log;
 mod cli;
 mod coalesced;
@@ -24,6 +26,7 @@ mod policy_moving;
 mod quickstart;
 mod real_servers;
 mod shutdown;
+mod sinks;
 mod trust;
 mod v1;
 

@@ -3,6 +3,7 @@
 mod auth;
 mod checkpoint;
 mod events;
+mod exports;
 mod invoke;
 mod mcps;
 mod policies;

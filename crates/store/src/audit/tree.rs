@@ -54,7 +54,8 @@ impl Store {
         plan.hash(&tiles).map_err(|_| StoreError::Corrupt("audit_tiles"))
     }
 
-    async fn tiles(
+    /// The tiles with these ids, as far as there are any: what several proofs are made of.
+    pub async fn tiles(
         &self,
         org: OrgId,
         ids: impl IntoIterator<Item = TileId>,

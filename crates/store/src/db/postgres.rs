@@ -50,6 +50,12 @@ impl Dialect for PgConnection {
         Ok(())
     }
 
+    async fn lock_exports(&mut self, org_id: &str) -> Result<(), sqlx::Error> {
+        let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 5785245103))";
+        sqlx::query(lock).bind(org_id).execute(&mut *self).await?;
+        Ok(())
+    }
+
     async fn insert_intents(&mut self, node: &str, rows: &[&NewIntent]) -> Result<(), sqlx::Error> {
         let insert = "INSERT INTO audit_intents (id, org_id, node, opened_at, record) \
                       SELECT id, org_id, $3, opened_at, record \

@@ -27,6 +27,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(2, "0002_identity"),
     migration!(3, "0003_policy_versions"),
     migration!(4, "0004_audit_tree"),
+    migration!(5, "0005_exports_and_sinks"),
     migration!(6, "0006_idempotency"),
     migration!(10, "0010_logins"),
     migration!(14, "0014_tool_pins"),

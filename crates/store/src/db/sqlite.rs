@@ -46,6 +46,11 @@ impl Dialect for SqliteConnection {
         Ok(())
     }
 
+    async fn lock_exports(&mut self, _: &str) -> Result<(), sqlx::Error> {
+        // One writes at a time, exports or anything else.
+        Ok(())
+    }
+
     async fn insert_intents(&mut self, node: &str, rows: &[&NewIntent]) -> Result<(), sqlx::Error> {
         for rows in portions(rows) {
             let mut insert = sqlx::query(INTENTS.sql(rows.len()));

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
-use portcullis_app::{EventQuery, EventView};
-use portcullis_core::{id::RequestId, refusal::Refusal};
-use portcullis_store::{EventActor, EventFilter, EventOrder, EventTarget};
+use portcullis_app::{EventQuery, EventView, filters};
+use portcullis_core::refusal::Refusal;
+use portcullis_store::{EventFilter, EventOrder};
 use serde_json::json;
 
 use super::{
@@ -28,20 +28,6 @@ const FILTERS: [&str; 12] = [
     "order",
     "tail",
 ];
-const DLP_RESULTS: [&str; 5] = ["passed", "flagged", "redacted", "blocked", "skipped"];
-const OUTCOMES: [&str; 10] = [
-    "success",
-    "tool_error",
-    "denied",
-    "invalid",
-    "not_found",
-    "rate_limited",
-    "upstream_error",
-    "upstream_timeout",
-    "unavailable",
-    "unknown",
-];
-
 /// Lists events by their place in the log: one's own, or everybody's with `audit:read`.
 #[utoipa::path(
     get, path = "/v1/audit/events", tag = "audit",
@@ -97,36 +83,22 @@ fn wanted(list: &Listing<'_>) -> Result<EventQuery, Refusal> {
         Some("asc") => EventOrder::Ascending,
         Some(_) | None => EventOrder::Descending,
     };
-    let filter = EventFilter {
-        from,
-        to,
-        kinds: query.list("type"),
-        actor: actor(query)?,
-        target: target(query)?,
-        decisions: query.any_of("decision", &["allow", "deny"])?,
-        policies: query.list("policy"),
-        dlp_results: query.any_of("dlp_result", &DLP_RESULTS)?,
-        outcomes: query.any_of("outcome", &OUTCOMES)?,
-        request_id: query.parsed::<RequestId>("request_id", "a `req_…` id")?,
-    };
+    let filter = EventFilter { from, to, ..filter(query)? };
     let after = list.after.as_deref().and_then(|text| text.parse().ok());
     Ok(EventQuery { filter, order, after, limit: list.limit })
 }
 
-fn actor(query: &Query) -> Result<Option<EventActor>, Refusal> {
-    let Some(text) = query.text("actor") else { return Ok(None) };
-    let principal = text.parse().map(EventActor::Principal).ok();
-    let actor = principal.or_else(|| text.parse().map(EventActor::Token).ok());
-    let message = "`actor` has to be a `usr_…`, `sa_…` or `tok_…` id.";
-    actor.map(Some).ok_or_else(|| Refusal::bad_parameter("actor", message))
-}
-
-fn target(query: &Query) -> Result<Option<EventTarget>, Refusal> {
-    let text = query.short("target", 200)?;
-    Ok(text.map(|text| match text.strip_suffix('*') {
-        Some(start) => EventTarget::StartsWith(start.to_owned()),
-        None => EventTarget::Is(text),
-    }))
+fn filter(query: &Query) -> Result<EventFilter, Refusal> {
+    let given = filters::FILTERS.into_iter().filter_map(|name| {
+        let values = if filters::MANY.contains(&name) {
+            query.list(name)
+        } else {
+            query.text(name).map(str::to_owned).into_iter().collect()
+        };
+        (!values.is_empty()).then(|| (name.to_owned(), values))
+    });
+    filters::event_filter(&given.collect())
+        .map_err(|wrong| Refusal::bad_parameter(&wrong.name, format!("{wrong}.")))
 }
 
 /// One event in full; readable as soon as the answer that named it has left.

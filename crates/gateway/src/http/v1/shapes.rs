@@ -119,6 +119,24 @@ pub(crate) struct SimulateRequest {
     options: Option<Value>,
 }
 
+/// The body of an export; without any, the last 30 days as `jsonl`.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the body is parsed strictly by `exports.rs`")]
+pub(crate) struct ExportAsked {
+    /// RFC 3339, inclusive, on `recorded_at`; 30 days before `to` by default.
+    from: Option<String>,
+    /// RFC 3339, exclusive; now by default. At most 366 days after `from`.
+    to: Option<String>,
+    /// `jsonl` (default), `csv` or `ocsf`.
+    #[schema(example = "jsonl")]
+    format: Option<String>,
+    /// The filters of `GET /v1/audit/events`, each with an array of values.
+    #[schema(value_type = Option<Object>)]
+    filters: Option<Value>,
+    /// Of `jsonl`: `payloads`, `proofs`.
+    include: Option<Vec<String>>,
+}
+
 /// Any answer that is not a result.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the answers that `answer.rs` writes")]

@@ -117,6 +117,10 @@ fn routes() -> Vec<(Method, String, Option<&'static str>)> {
         ("GET", "/v1/policies" | "/v1/policies/{id}") | ("POST", "/v1/policies/simulate") => {
             Some("policies:read")
         }
+        ("POST", "/v1/audit/export")
+        | ("GET", "/v1/audit/exports/{id}" | "/v1/audit/exports/{id}/file") => {
+            Some("audit:export")
+        }
         ("GET", "/v1/audit/checkpoint") => Some("audit:read"),
         ("GET", "/v1/audit/events" | "/v1/audit/events/{id}" | "/v1/audit/events/{id}/proof")
         | ("DELETE", "/v1/auth/token")
@@ -204,12 +208,15 @@ async fn no_route_shows_or_touches_what_is_another_orgs() {
     let events = gateway.get(&theirs, "/v1/audit/events").await;
     let event = items(&events)[0]["id"].as_str().unwrap().to_owned();
     let token = second(&gateway, &theirs, &[]);
+    let export = gateway.post(&theirs, "/v1/audit/export", "{}").await;
+    let export = export.at("/data/id").as_str().unwrap().to_owned();
 
     for (method, template) in templates() {
         let id = match template.as_str() {
             "/v1/mcps/{id}" | "/v1/mcps/{id}/invoke" => "sample:list_items",
             "/v1/providers/{id}" => &provider,
             "/v1/audit/events/{id}" | "/v1/audit/events/{id}/proof" => &event,
+            "/v1/audit/exports/{id}" | "/v1/audit/exports/{id}/file" => &export,
             // The policies are the installation's, not an org's.
             "/v1/policies/{id}" => continue,
             "/v1/auth/token" if method == Method::DELETE => &token.token_id,

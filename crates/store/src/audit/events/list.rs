@@ -93,6 +93,18 @@ impl Store {
         Ok(page)
     }
 
+    /// Which places of the org's log were recorded from `from` on and before `to`: the first of
+    /// them and the first behind them.
+    pub async fn sealed_range(
+        &self,
+        org: OrgId,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> Result<(i64, i64), StoreError> {
+        let first = self.first_recorded(org, from).await?;
+        Ok((first, self.first_recorded(org, to).await?.max(first)))
+    }
+
     async fn span(
         &self,
         org: OrgId,

@@ -1,0 +1,69 @@
+//! How fast a bulk read may go: as fast as it can while the node has nothing else to do, and at a
+//! small share of one core while it has.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Records a second from which on the node counts as busy.
+const BUSY: f64 = 20.0;
+/// While it is busy, rest so many times as long as was worked.
+const REST: u32 = 12;
+/// The longest rest between two pages.
+const LONGEST: Duration = Duration::from_millis(500);
+
+/// Watches how much the node records beside a bulk read.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    recorded: u64,
+    since: Instant,
+    woke: Instant,
+    busy: bool,
+}
+
+impl Pace {
+    /// Begins now; `recorded` is how much the node has recorded so far.
+    pub(crate) fn new(recorded: u64) -> Self {
+        let now = Instant::now();
+        Self { recorded, since: now, woke: now, busy: true }
+    }
+
+    /// Rests after a page.
+    pub(crate) async fn rest(&mut self, recorded: u64) {
+        let now = Instant::now();
+        let watched = now - self.since;
+        if watched >= Duration::from_millis(250) {
+            // Counts of a quarter of a second stay far below where a float loses something.
+            let fresh = u32::try_from(recorded.saturating_sub(self.recorded)).unwrap_or(u32::MAX);
+            self.busy = f64::from(fresh) / watched.as_secs_f64() > BUSY;
+            (self.recorded, self.since) = (recorded, now);
+        }
+        if self.busy {
+            tokio::time::sleep((now - self.woke).saturating_mul(REST).min(LONGEST)).await;
+        } else {
+            tokio::task::yield_now().await;
+        }
+        self.woke = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn it_rests_while_others_work_and_runs_when_they_do_not() {
+        let mut pace = Pace::new(0);
+
+        let begun = Instant::now();
+        tokio::time::advance(Duration::from_millis(300)).await;
+        pace.rest(1_000).await;
+        let busy = begun.elapsed();
+        tokio::time::advance(Duration::from_millis(300)).await;
+        let begun = Instant::now();
+        pace.rest(1_001).await;
+
+        assert_eq!(busy, Duration::from_millis(800));
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+    }
+}

@@ -1,0 +1,114 @@
+//! Which of OCSF's closed numbers stands for what of ours.
+
+use crate::audit::stored::Stored;
+
+/// A number of a closed set and its caption.
+pub(super) type Named = (u32, &'static str);
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Activity<'a> {
+    Create,
+    Read,
+    Update,
+    Delete,
+    /// None of these; under a name of its own.
+    Other(&'a str),
+}
+
+impl<'a> Activity<'a> {
+    pub(super) const fn id(self) -> u32 {
+        match self {
+            Self::Create => 1,
+            Self::Read => 2,
+            Self::Update => 3,
+            Self::Delete => 4,
+            Self::Other(_) => 99,
+        }
+    }
+
+    pub(super) const fn name(self) -> &'a str {
+        match self {
+            Self::Create => "Create",
+            Self::Read => "Read",
+            Self::Update => "Update",
+            Self::Delete => "Delete",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+/// What an event of this type did. A call of a tool is never a `Read`: only the upstream says that
+/// it is one, and it is not trusted to.
+pub(super) fn activity(kind: &str) -> Activity<'_> {
+    match kind {
+        "mcp.invocation" => Activity::Other("Invoke"),
+        "mcp.replayed" => Activity::Other("Replay"),
+        "auth.rejected" => Activity::Other("Authenticate"),
+        "request.throttled" => Activity::Other("Throttle"),
+        "system.started" => Activity::Other("Start"),
+        "token.issued"
+        | "provider.connect_started"
+        | "provider.connected"
+        | "provider.connect_failed" => Activity::Create,
+        "policy.simulated" | "audit.accessed" | "audit.exported" => Activity::Read,
+        "token.refreshed"
+        | "org.changed"
+        | "principal.changed"
+        | "provider.refreshed"
+        | "provider.needs_auth"
+        | "tool.changed"
+        | "policy.changed"
+        | "policy.reload_failed"
+        | "audit.hold_changed" => Activity::Update,
+        "token.revoked"
+        | "token.reuse_detected"
+        | "provider.disconnected"
+        | "audit.erased"
+        | "audit.pruned" => Activity::Delete,
+        other => Activity::Other(other),
+    }
+}
+
+/// How it ended.
+pub(super) fn status(outcome: &str) -> Named {
+    match outcome {
+        "success" => (1, "Success"),
+        "unknown" => (0, "Unknown"),
+        _ => (2, "Failure"),
+    }
+}
+
+/// How much it matters to somebody who watches.
+pub(super) fn severity(stored: &Stored<'_>) -> Named {
+    let decision = stored.governance.as_ref().and_then(|it| it.decision.as_deref());
+    match &*stored.kind {
+        "token.reuse_detected" => (4, "High"),
+        "policy.reload_failed" => (3, "Medium"),
+        "auth.rejected" | "request.throttled" | "audit.erased" | "audit.hold_changed" => (2, "Low"),
+        _ if decision == Some("deny") => (3, "Medium"),
+        _ => (1, "Informational"),
+    }
+}
+
+/// What the gateway did about it, and what came of that.
+pub(super) fn action(stored: &Stored<'_>) -> (Named, Named) {
+    const ALLOWED: Named = (1, "Allowed");
+    const DENIED: Named = (2, "Denied");
+    const OBSERVED: Named = (3, "Observed");
+    let governance = stored.governance.as_ref();
+    let decision = governance.and_then(|it| it.decision.as_deref());
+    let redacted = governance.is_some_and(|it| it.dlp_result == "redacted");
+    match (decision, &*stored.kind, &*stored.outcome.status) {
+        (Some("allow"), ..) if redacted => ((4, "Modified"), (11, "Corrected")),
+        (Some("allow"), ..) => (ALLOWED, ALLOWED),
+        (Some(_), ..) => (DENIED, (2, "Blocked")),
+        (None, "auth.rejected", _) => (DENIED, (26, "Unauthorized")),
+        (None, "token.reuse_detected", _) => (DENIED, (24, "Access Revoked")),
+        (None, _, "rate_limited" | "invalid" | "not_found" | "denied") => {
+            (DENIED, (25, "Rejected"))
+        }
+        (None, _, "unavailable" | "upstream_error" | "upstream_timeout") => (DENIED, (27, "Error")),
+        (None, ..) => (OBSERVED, (17, "Logged")),
+    }
+}

@@ -1,0 +1,106 @@
+//! A sealed event as the API shows it, put together from what is stored without reading all of it.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::{json, value::RawValue};
+
+use super::{
+    leaf::leaf_bytes,
+    stored::{Sealed, StoredError},
+};
+
+/// Members of the erasable part that say who and from where.
+const NAMES: [&str; 4] = ["actor_name", "label", "source_ip", "user_agent"];
+
+/// How much of the erasable part is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// Nothing.
+    Bare,
+    /// Who and from where.
+    Named,
+    /// Everything there is, with the salts that open the commitments.
+    Whole,
+}
+
+impl Sealed<'_> {
+    /// The record of the log named `log`, as JSON (contract §12.1).
+    pub fn record(&self, log: &str, shown: Shown) -> Result<String, StoredError> {
+        let wrong = StoredError(self.sequence);
+        let mut record =
+            leaf_bytes(self.core, self.sequence, self.recorded_at).map_err(|_| wrong)?;
+        // The leaf is an object that goes on after its last member.
+        if record.pop() != Some('}') {
+            return Err(wrong);
+        }
+        match (shown, self.detached) {
+            (Shown::Bare, _) => {}
+            (Shown::Named, _) => {
+                record.push_str(",\"detached\":");
+                record.push_str(&self.named()?);
+            }
+            (Shown::Whole, detached) => {
+                record.push_str(",\"detached\":");
+                record.push_str(detached.unwrap_or("{}"));
+            }
+        }
+        record.push_str(",\"integrity\":{\"leaf_hash\":\"");
+        record.push_str(&STANDARD.encode(self.leaf_hash));
+        record.push_str("\",\"log\":");
+        record.push_str(&json!(log).to_string());
+        if shown == Shown::Whole {
+            record.push_str(",\"salts\":");
+            record.push_str(self.salts.unwrap_or("{}"));
+        }
+        record.push_str(",\"sealed\":true}}");
+        Ok(record)
+    }
+
+    /// Who and from where, as JSON; `null` where nothing is kept.
+    fn named(&self) -> Result<String, StoredError> {
+        let wrong = StoredError(self.sequence);
+        let kept = self.detached.unwrap_or("{}");
+        let kept: BTreeMap<Cow<'_, str>, &RawValue> =
+            serde_json::from_str(kept).map_err(|_| wrong)?;
+        let names = NAMES.map(|name| (name, kept.get(name)));
+        serde_json::to_string(&BTreeMap::from(names)).map_err(|_| wrong)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::clock::Timestamp;
+
+    #[test]
+    fn what_is_shown_is_what_was_asked_for() {
+        let sealed = Sealed {
+            core: r#"{"actor":{},"outcome":{},"request":null,"schema":1,"target":null,"type":"x"}"#,
+            detached: Some(r#"{"actor_name":"alice","input":{"a":1}}"#),
+            salts: Some(r#"{"actor_name":"AA","input":"BB"}"#),
+            sequence: 7,
+            recorded_at: Timestamp::default(),
+            leaf_hash: [0; 32],
+        };
+        let record = |shown| -> Value {
+            serde_json::from_str(&sealed.record("host/audit/org_1", shown).unwrap()).unwrap()
+        };
+
+        let (bare, named, whole) =
+            (record(Shown::Bare), record(Shown::Named), record(Shown::Whole));
+
+        assert_eq!(bare["sequence"], json!(7));
+        assert_eq!(bare["integrity"]["log"], "host/audit/org_1");
+        assert!(bare.get("detached").is_none());
+        let wanted = json!({
+            "actor_name": "alice", "label": null, "source_ip": null, "user_agent": null,
+        });
+        assert_eq!(named["detached"], wanted);
+        assert!(named["integrity"].get("salts").is_none());
+        assert_eq!(whole["detached"], json!({"actor_name": "alice", "input": {"a": 1}}));
+        assert_eq!(whole["integrity"]["salts"]["input"], "BB");
+    }
+}

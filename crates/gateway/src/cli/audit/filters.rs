@@ -1,0 +1,52 @@
+//! Which events: the filters of the API as options.
+
+use clap::Args;
+use portcullis_app::filters::Given;
+
+/// Only these events; options that are given all have to fit.
+#[derive(Args)]
+pub(super) struct Filters {
+    /// Types, such as `mcp.invocation,token.revoked`
+    #[arg(long = "type", value_delimiter = ',', value_name = "TYPE")]
+    kind: Vec<String>,
+    /// Who did it: `usr_…`, `sa_…` or `tok_…`
+    #[arg(long)]
+    actor: Option<String>,
+    /// What it was done to: a tool id, `prv_…` or a name; `github:*` stands for what begins so
+    #[arg(long)]
+    target: Option<String>,
+    /// `allow` or `deny`
+    #[arg(long, value_delimiter = ',')]
+    decision: Vec<String>,
+    /// Names of the policies that decided
+    #[arg(long, value_delimiter = ',')]
+    policy: Vec<String>,
+    /// What DLP came to
+    #[arg(long, value_delimiter = ',', value_name = "RESULT")]
+    dlp_result: Vec<String>,
+    /// How it ended
+    #[arg(long, value_delimiter = ',')]
+    outcome: Vec<String>,
+    /// The request of a given answer: `req_…`
+    #[arg(long, value_name = "ID")]
+    request_id: Option<String>,
+}
+
+impl Filters {
+    /// The filters by the names of the API.
+    pub(super) fn given(self) -> Given {
+        let one = |value: Option<String>| value.into_iter().collect();
+        let all: [(&str, Vec<String>); 8] = [
+            ("type", self.kind),
+            ("actor", one(self.actor)),
+            ("target", one(self.target)),
+            ("decision", self.decision),
+            ("policy", self.policy),
+            ("dlp_result", self.dlp_result),
+            ("outcome", self.outcome),
+            ("request_id", one(self.request_id)),
+        ];
+        let given = all.into_iter().filter(|(_, values)| !values.is_empty());
+        given.map(|(name, values)| (name.to_owned(), values)).collect()
+    }
+}

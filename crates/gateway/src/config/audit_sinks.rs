@@ -1,0 +1,185 @@
+//! `[audit.exports]` and `[[audit.sink]]`: where export files lie and copies of events go.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use portcullis_app::{FileOutlet, Outlet, SinkSettings};
+use portcullis_upstream::{Credential, Endpoint, LogReceiver, Outbound};
+use serde::Deserialize;
+
+use super::{ConfigError, providers::SecretSource, times::Seconds};
+
+/// Characters of a name at most.
+const LONGEST_NAME: usize = 63;
+const USUAL_BYTES: u64 = 64 << 20;
+const USUAL_FILES: u32 = 10;
+const USUAL_TIMEOUT: u64 = 10;
+
+/// `[audit.exports]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Exports {
+    /// The folder; `exports` in the data folder when absent.
+    pub(crate) path: Option<PathBuf>,
+    /// Whether all nodes see the same files in it.
+    pub(crate) shared: bool,
+}
+
+impl Exports {
+    /// Makes a relative path begin at the folder of the file it is written in.
+    pub(super) fn take_path_from(&mut self, folder: &Path) {
+        self.path = self.path.as_ref().map(|path| folder.join(path));
+    }
+}
+
+/// One `[[audit.sink]]` entry.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Sink {
+    /// Its name; where it stopped is remembered under it.
+    name: String,
+    /// `stdout`, `file` or `otlp`.
+    #[serde(rename = "type")]
+    kind: Kind,
+    /// Whether names and addresses go along.
+    #[serde(default)]
+    detached: bool,
+    /// The file, for `file`.
+    path: Option<PathBuf>,
+    /// How large it may grow.
+    max_bytes: Option<u64>,
+    /// How many that are full are kept.
+    max_files: Option<u32>,
+    /// How long they are kept at most.
+    max_age: Option<Seconds>,
+    /// The full address, for `otlp`: that of `/v1/logs`.
+    url: Option<String>,
+    /// This host may have a private or loopback address, and may be spoken to without TLS.
+    #[serde(default)]
+    allow_private: bool,
+    /// What proves who we are.
+    token: Option<SecretSource>,
+    /// The header that carries it; `Authorization: Bearer` when absent.
+    token_header: Option<String>,
+    /// Seconds for a batch.
+    timeout_seconds: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Stdout,
+    File,
+    Otlp,
+}
+
+impl Sink {
+    /// Makes a relative path begin at the folder of the file it is written in.
+    pub(super) fn take_path_from(&mut self, folder: &Path) {
+        self.path = self.path.as_ref().map(|path| folder.join(path));
+    }
+
+    /// The sinks, ready to be fed. Says no with what to change.
+    pub(crate) fn declare_all(
+        sinks: &[Self],
+        outbound: &Outbound,
+    ) -> Result<Vec<SinkSettings>, ConfigError> {
+        let (mut names, mut paths, mut stdouts) = (BTreeSet::new(), BTreeSet::new(), 0);
+        let mut declared = Vec::with_capacity(sinks.len());
+        for sink in sinks {
+            let wrong =
+                |text: &str| Err(ConfigError::Wrong(format!("audit.sink `{}`: {text}", sink.name)));
+            stdouts += u32::from(sink.kind == Kind::Stdout);
+            if !names.insert(&sink.name) {
+                return wrong("this name is given twice");
+            }
+            if sink.path.as_ref().is_some_and(|path| !paths.insert(path)) || stdouts > 1 {
+                return wrong("another sink goes there already");
+            }
+            match sink.declared(outbound) {
+                Ok(settings) => declared.push(settings),
+                Err(text) => return wrong(&text),
+            }
+        }
+        Ok(declared)
+    }
+
+    fn declared(&self, outbound: &Outbound) -> Result<SinkSettings, String> {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if self.name.is_empty() || self.name.len() > LONGEST_NAME || !self.name.chars().all(plain) {
+            return Err("a name has lower-case letters, digits and hyphens".to_owned());
+        }
+        self.only_its_own()?;
+        let outlet = match self.kind {
+            Kind::Stdout => Outlet::Stdout,
+            Kind::File => Outlet::File(self.file()?),
+            Kind::Otlp => Outlet::Otlp(self.receiver(outbound)?),
+        };
+        Ok(SinkSettings { name: self.name.clone(), outlet, detached: self.detached })
+    }
+
+    /// A key that does nothing is one that was meant to do something.
+    fn only_its_own(&self) -> Result<(), String> {
+        let file = [
+            ("path", self.path.is_some()),
+            ("max_bytes", self.max_bytes.is_some()),
+            ("max_files", self.max_files.is_some()),
+            ("max_age", self.max_age.is_some()),
+        ];
+        let otlp = [
+            ("url", self.url.is_some()),
+            ("allow_private", self.allow_private),
+            ("token", self.token.is_some()),
+            ("token_header", self.token_header.is_some()),
+            ("timeout_seconds", self.timeout_seconds.is_some()),
+        ];
+        let foreign: &[&[_]] = match self.kind {
+            Kind::Stdout => &[&file, &otlp],
+            Kind::File => &[&otlp],
+            Kind::Otlp => &[&file],
+        };
+        match foreign.iter().copied().flatten().find(|(_, given)| *given) {
+            Some((key, _)) => Err(format!("`{key}` belongs to another type of sink")),
+            None => Ok(()),
+        }
+    }
+
+    fn file(&self) -> Result<FileOutlet, String> {
+        let path = self.path.clone().ok_or("`type = \"file\"` needs a `path`")?;
+        let max_bytes = self.max_bytes.unwrap_or(USUAL_BYTES);
+        if max_bytes == 0 || path.file_name().is_none() {
+            return Err("`path` has to name a file and `max_bytes` to be more than 0".to_owned());
+        }
+        let max_age = self.max_age.and_then(|age| u64::try_from(age.0).ok());
+        Ok(FileOutlet {
+            path,
+            max_bytes,
+            max_files: self.max_files.unwrap_or(USUAL_FILES).min(1_000),
+            max_age: max_age.map(Duration::from_secs),
+        })
+    }
+
+    fn receiver(&self, outbound: &Outbound) -> Result<LogReceiver, String> {
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        let url = self.url.as_deref().ok_or("`type = \"otlp\"` needs a `url`")?;
+        let endpoint =
+            if self.allow_private { Endpoint::named(url) } else { Endpoint::public(url) };
+        let endpoint = endpoint.map_err(|error| text(&error))?;
+        let credential = match (&self.token, &self.token_header) {
+            (None, None) => None,
+            (None, Some(_)) => return Err("`token_header` needs a `token`".to_owned()),
+            (Some(token), None) => Some(Credential::bearer(&token.read()?)),
+            (Some(token), Some(header)) => Some(Credential::header(header, &token.read()?)),
+        };
+        let credential = credential.transpose().map_err(|error| text(&error))?;
+        let seconds = self.timeout_seconds.unwrap_or(USUAL_TIMEOUT);
+        if !(1..=300).contains(&seconds) {
+            return Err("`timeout_seconds` has to be from 1 to 300".to_owned());
+        }
+        let timeout = Duration::from_secs(seconds);
+        LogReceiver::new(outbound, &endpoint, credential, timeout).map_err(|error| text(&error))
+    }
+}

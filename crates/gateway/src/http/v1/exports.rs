@@ -1,0 +1,170 @@
+//! `/v1/audit/export` and `/v1/audit/exports`: a part of the log as a file.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    extract::{RawQuery, State},
+    http::HeaderMap,
+    response::Response,
+};
+use portcullis_app::{ExportAsk, filters::Given};
+use portcullis_core::{clock::Timestamp, principal::Scope, refusal::Refusal};
+use serde_json::{Map, Value};
+
+use super::{
+    Segment, segment,
+    shapes::{ErrorAnswer, ExportAsked, One},
+};
+use crate::http::{Gateway, answer::Answer, body, caller::Known, download, query::Query};
+
+/// The longest text of a member.
+const LONGEST: usize = 200;
+const MEMBERS: [&str; 5] = ["from", "to", "format", "filters", "include"];
+
+/// Begins an export of the org's audit log. Answers 200 if it is ready within two seconds.
+#[utoipa::path(
+    post, path = "/v1/audit/export", tag = "audit",
+    request_body = ExportAsked,
+    responses(
+        (status = 200, description = "the export is ready", body = One),
+        (status = 202, description = "the export is being written; poll it", body = One),
+        (status = 400, description = "not understood, or the range is too long", body = ErrorAnswer),
+        (status = 401, description = "no live token", body = ErrorAnswer),
+        (status = 403, description = "the token lacks `audit:export`", body = ErrorAnswer),
+        (status = 413, description = "the body is over 64 KiB", body = ErrorAnswer),
+        (status = 415, description = "the body is not JSON", body = ErrorAnswer),
+        (status = 429, description = "a limit is exceeded, or three exports are under way", body = ErrorAnswer),
+        (status = 503, description = "the store does not answer", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn create(
+    Known(ctx): Known,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Answer, Answer> {
+    ctx.require(Scope::AuditExport)?;
+    Query::parse(raw.as_deref(), &[])?;
+    // A safety header that is not honoured must not be ignored: the client would retry.
+    if headers.contains_key("idempotency-key") {
+        let message = "Idempotency keys are not supported yet; send the request without one.";
+        return Err(Refusal::bad_parameter("Idempotency-Key", message).into());
+    }
+    let members = body::optional_object(&headers, body, gateway.body_time).await?;
+    let request = asked(members)?
+        .read(gateway.app.now())
+        .map_err(|wrong| body::wrong_member(&wrong.name, &wrong.problem))?;
+    let export = gateway.app.begin_export(&ctx, request).await?;
+    Ok(if export.get("status").and_then(Value::as_str) == Some("ready") {
+        Answer::Data(export)
+    } else {
+        Answer::Begun(export)
+    })
+}
+
+fn asked(mut members: Map<String, Value>) -> Result<ExportAsk, Refusal> {
+    body::only(&members, &MEMBERS)?;
+    Ok(ExportAsk {
+        from: time(&mut members, "from")?,
+        to: time(&mut members, "to")?,
+        format: body::text(&mut members, "format", LONGEST)?,
+        filters: filters(members.remove("filters"))?,
+        include: match members.remove("include") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(value) => texts("include", value)?,
+        },
+    })
+}
+
+fn time(members: &mut Map<String, Value>, name: &str) -> Result<Option<Timestamp>, Refusal> {
+    let Some(text) = body::text(members, name, LONGEST)? else { return Ok(None) };
+    let parsed = Timestamp::parse_rfc3339(&text);
+    let problem = "has to be an RFC 3339 time such as 2026-11-20T11:02:15Z";
+    parsed.map(Some).ok_or_else(|| body::wrong_member(name, problem))
+}
+
+/// The filters by name; a single value may stand without its array.
+fn filters(given: Option<Value>) -> Result<Given, Refusal> {
+    let given = match given {
+        None | Some(Value::Null) => return Ok(Given::new()),
+        Some(Value::Object(given)) => given,
+        Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            return Err(body::wrong_member("filters", "has to be an object"));
+        }
+    };
+    let read = |(name, value): (String, Value)| {
+        let values = texts(&format!("filters/{name}"), value)?;
+        Ok((name, values))
+    };
+    given.into_iter().map(read).collect()
+}
+
+fn texts(name: &str, value: Value) -> Result<Vec<String>, Refusal> {
+    let name: String = name.chars().take(LONGEST).collect();
+    let wrong = || body::wrong_member(&name, "has to be an array of texts");
+    let text = |value: Value| match value {
+        Value::String(text) => Ok(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Err(wrong())
+        }
+    };
+    match value {
+        Value::Array(values) => values.into_iter().map(text).collect(),
+        single @ (Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Object(_)) => Ok(vec![text(single)?]),
+    }
+}
+
+/// An export as it stands, with its progress while it is written.
+#[utoipa::path(
+    get, path = "/v1/audit/exports/{id}", tag = "audit",
+    params(("id" = String, Path, description = "`exp_` and a ULID")),
+    responses(
+        (status = 200, description = "the export", body = One),
+        (status = 401, description = "no live token", body = ErrorAnswer),
+        (status = 403, description = "the token lacks `audit:export`", body = ErrorAnswer),
+        (status = 404, description = "no such export in this org, or not any more", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn get(
+    Known(ctx): Known,
+    State(gateway): State<Arc<Gateway>>,
+    path: Segment,
+    RawQuery(raw): RawQuery,
+) -> Result<Answer, Answer> {
+    ctx.require(Scope::AuditExport)?;
+    Query::parse(raw.as_deref(), &[])?;
+    Ok(Answer::Data(gateway.app.export(&ctx, &segment(path)).await?))
+}
+
+/// The file of an export: whole, a part of it (`Range`), or compressed (`Accept-Encoding: gzip`).
+#[utoipa::path(
+    get, path = "/v1/audit/exports/{id}/file", tag = "audit",
+    params(("id" = String, Path, description = "`exp_` and a ULID")),
+    responses(
+        (status = 200, description = "the file", content_type = "application/octet-stream", body = Vec<u8>),
+        (status = 206, description = "the part asked for with `Range`", content_type = "application/octet-stream", body = Vec<u8>),
+        (status = 401, description = "no live token", body = ErrorAnswer),
+        (status = 403, description = "the token lacks `audit:export`", body = ErrorAnswer),
+        (status = 404, description = "no such file in this org, not yet, or not any more", body = ErrorAnswer),
+        (status = 416, description = "the part is not in the file", body = ErrorAnswer),
+        (status = 503, description = "the read cannot be recorded, or the file is on another node", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn file(
+    Known(ctx): Known,
+    State(gateway): State<Arc<Gateway>>,
+    path: Segment,
+    RawQuery(raw): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Answer> {
+    ctx.require(Scope::AuditExport)?;
+    Query::parse(raw.as_deref(), &[])?;
+    let file = gateway.app.export_file(&ctx, &segment(path)).await?;
+    Ok(download::answer(file, &headers)?)
+}

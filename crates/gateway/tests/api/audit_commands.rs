@@ -1,0 +1,133 @@
+//! `portcullis audit export` and `audit tail`: the log from the shell.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    os::unix::fs::PermissionsExt as _,
+    process::Stdio,
+};
+
+use portcullis_core::audit::{export::Verifier, note::VerifierKey};
+use portcullis_testkit::{Gateway, Principal};
+use serde_json::{Value, json};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, failure, items},
+    planted::plant,
+};
+
+async fn start() -> (Gateway, Principal) {
+    let gateway = gateway().sample().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    plant(&gateway, &who, 60).await;
+    (gateway, who)
+}
+
+fn run(gateway: &Gateway, command: &[&str]) -> String {
+    let config = gateway.config_file();
+    gateway.run(&[command, &["--config", &config.to_string_lossy()]].concat())
+}
+
+fn verify(file: &str) -> u64 {
+    let manifest: Value = serde_json::from_str(file.lines().next().unwrap()).unwrap();
+    let key: VerifierKey = manifest["keys"][0].as_str().unwrap().parse().unwrap();
+    let mut verifier = Verifier::new(vec![key], None);
+    for line in file.lines() {
+        verifier.line(line.as_bytes()).unwrap();
+    }
+    let report = verifier.finish().unwrap();
+    assert!(report.complete, "{report:?}");
+    report.events
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_from_the_shell_verifies_and_is_recorded() {
+    let (gateway, who) = start().await;
+    let path = gateway.folder().join("log.jsonl");
+    let output = path.to_string_lossy().into_owned();
+
+    let made = gateway.admin(&["audit", "export", "--org", "acme", "--output", &output]);
+
+    let file = fs::read_to_string(&path).unwrap();
+    assert_eq!(made["events"], verify(&file));
+    assert_eq!(made["bytes"], file.len());
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let told = gateway.get(&who, "/v1/audit/events?type=audit.exported&limit=1").await;
+    let event = &items(&told)[0];
+    let hash = format!("sha256:{}", made["sha256"].as_str().unwrap());
+    assert_eq!(event["target"]["version"], hash.as_str());
+    assert_eq!(event["actor"]["auth"]["method"], "operator");
+    let (code, told) =
+        failure(&gateway, &["audit", "export", "--org", "acme", "--output", &output]).await;
+    assert_eq!(code, 1);
+    assert!(told.contains("already"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn formats_and_filters_are_those_of_the_api_and_stdout_will_do() {
+    let (mut gateway, who) = start().await;
+    let listed = gateway.get(&who, "/v1/audit/events?decision=deny&limit=200").await;
+    let denied = items(&listed).len();
+    gateway.stop();
+
+    let export =
+        |more: &[&str]| run(&gateway, &[&["audit", "export", "--org", &who.org], more].concat());
+    let table = export(&["--format", "csv", "--decision", "deny"]);
+    let siem = export(&["--format", "ocsf", "--type", "token.revoked,token.issued"]);
+    let all = export(&[]);
+
+    // Each line begins with its sequence; those within a cell do not.
+    let rows =
+        table.split("\r\n").skip(1).filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
+    assert_eq!(rows.count(), denied);
+    let kinds: Vec<Value> = siem.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(kinds.iter().all(|line| {
+        ["token.revoked", "token.issued"]
+            .contains(&line["metadata"]["event_code"].as_str().unwrap())
+    }));
+    assert!(!kinds.is_empty() && verify(&all) > 60);
+    for (arguments, wanted) in [
+        (&["--org", "nobody"][..], "nobody"),
+        (&["--org", "acme", "--decision", "maybe"], "decision"),
+        (&["--org", "acme", "--from", "yesterday"], "--from"),
+        (&["--org", "acme", "--format", "csv", "--include", "proofs"], "include"),
+    ] {
+        let (_, told) = failure(&gateway, &[&["audit", "export"], arguments].concat()).await;
+        assert!(told.contains(wanted), "{told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tail_shows_the_end_and_follows_what_comes() {
+    let (gateway, who) = start().await;
+    let config = gateway.config_file();
+    let text = run(&gateway, &["audit", "tail", "--org", "acme", "-n", "5"]);
+    assert_eq!(text.lines().count(), 5, "{text}");
+    let few =
+        run(&gateway, &["audit", "tail", "--org", "acme", "-n", "3", "--type", "token.revoked"]);
+    assert!(few.lines().all(|line| line.contains("token.revoked")) && few.lines().count() == 3);
+
+    let mut tail = gateway
+        .command()
+        .args(["audit", "tail", "--org", "acme", "--follow", "--json", "--type", "mcp.invocation"])
+        .arg("--config")
+        .arg(&config)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let call = gateway.invoke(&who, "sample:create_note", json!({"title": "a", "text": "b"})).await;
+
+    let lines = BufReader::new(tail.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let id = call.event_id().to_owned();
+    let found = tokio::task::block_in_place(|| {
+        lines
+            .map(|line| serde_json::from_str::<Value>(&line).unwrap())
+            .find(|event| event["id"] == id.as_str())
+    });
+    tail.kill().unwrap();
+    tail.wait().unwrap();
+    let found = found.unwrap();
+    assert_eq!(found["target"]["id"], "sample:create_note");
+    assert_eq!(found["detached"]["source_ip"], "127.0.0.1");
+}

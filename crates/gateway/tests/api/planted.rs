@@ -1,0 +1,216 @@
+//! Events that nobody has to cause: written into a log through the store, as the gateway writes
+//! its own.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use portcullis_core::{
+    audit::{
+        Actor, Auth, Detached, DlpFinding, DlpResult, Event, EventType, Governance, Outcome,
+        OutcomeStatus, RecordedDecision, Request, Target,
+    },
+    clock::{Clock, Timestamp},
+    id::{EventId, Ids, OrgId, PrincipalId, RequestId},
+    random::Random,
+    refusal::Executed,
+};
+use portcullis_store::{AuditSettings, AuditWriter, NewEvent};
+use portcullis_testkit::{Gateway, Principal};
+use tokio::{task::JoinSet, time::Instant};
+
+use crate::given::{PATIENCE, now, store};
+
+#[derive(Debug)]
+struct Still(Timestamp);
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        self.0
+    }
+}
+
+/// Counts: what it gives is never given twice.
+#[derive(Debug, Default)]
+struct Counting(AtomicU64);
+
+impl Random for Counting {
+    fn fill(&self, bytes: &mut [u8]) {
+        let number = self.0.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        for (byte, count) in bytes.iter_mut().rev().zip(number.into_iter().rev().cycle()) {
+            *byte = count;
+        }
+    }
+}
+
+/// Writes `count` events into the log of `who`'s org, each of another kind than the one before:
+/// of every type, with every decision and every ending. Gives their ids in the order of the log.
+pub(crate) async fn plant(gateway: &Gateway, who: &Principal, count: usize) -> Vec<String> {
+    let store = store(gateway).await;
+    let clock: Arc<dyn Clock> = Arc::new(Still(now(gateway).await));
+    let random: Arc<dyn Random> = Arc::new(Counting::default());
+    let settings = AuditSettings::new("planter".to_owned());
+    let (writer, task) = AuditWriter::new(store.clone(), Arc::clone(&clock), settings);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(task.run());
+    let ids = Ids { clock: &*clock, random: &*random };
+    let mut planted = Vec::with_capacity(count);
+    let events: Vec<NewEvent> = (0..count).map(|number| row(&event(ids, who, number))).collect();
+    for batch in events.chunks(500) {
+        planted.extend(batch.iter().map(|event| event.id.to_string()));
+        let deadline = Instant::now() + PATIENCE;
+        let appending = batch.iter().map(|event| writer.append(event.clone(), deadline));
+        for appended in futures_util::future::join_all(appending).await {
+            appended.unwrap();
+        }
+    }
+    drop(writer);
+    tasks.join_all().await;
+    store.close().await;
+    planted
+}
+
+const KINDS: [EventType; 17] = [
+    EventType::McpInvocation,
+    EventType::TokenIssued,
+    EventType::TokenRefreshed,
+    EventType::TokenRevoked,
+    EventType::TokenReuseDetected,
+    EventType::OrgChanged,
+    EventType::PrincipalChanged,
+    EventType::AuthRejected,
+    EventType::RequestThrottled,
+    EventType::ProviderConnected,
+    EventType::ToolChanged,
+    EventType::PolicyChanged,
+    EventType::PolicyReloadFailed,
+    EventType::PolicySimulated,
+    EventType::AuditAccessed,
+    EventType::AuditExported,
+    EventType::SystemStarted,
+];
+const ENDINGS: [OutcomeStatus; 10] = [
+    OutcomeStatus::Success,
+    OutcomeStatus::ToolError,
+    OutcomeStatus::Denied,
+    OutcomeStatus::Invalid,
+    OutcomeStatus::NotFound,
+    OutcomeStatus::RateLimited,
+    OutcomeStatus::UpstreamError,
+    OutcomeStatus::UpstreamTimeout,
+    OutcomeStatus::Unavailable,
+    OutcomeStatus::Unknown,
+];
+const FOUND: [DlpResult; 5] = [
+    DlpResult::Skipped,
+    DlpResult::Passed,
+    DlpResult::Flagged,
+    DlpResult::Redacted,
+    DlpResult::Blocked,
+];
+
+fn event(ids: Ids<'_>, who: &Principal, number: usize) -> Event {
+    let kind = KINDS[number % KINDS.len()];
+    let status = ENDINGS[number % ENDINGS.len()];
+    let system = number % 7 == 6;
+    let principal: PrincipalId = who.id.parse().unwrap();
+    let decision = [Some(RecordedDecision::Allow), Some(RecordedDecision::Deny), None][number % 3];
+    let detached = if system {
+        Detached::default()
+    } else {
+        Detached::default()
+            .keep("actor_name", Some("=cmd|' /C calc'!A0"), ids.random)
+            .keep("label", number.is_multiple_of(2).then_some("claude-code"), ids.random)
+            .keep("source_ip", (number % 5 != 4).then_some("203.0.113.7"), ids.random)
+            .keep("user_agent", Some("tests/1.0"), ids.random)
+            .keep("input", Some("a payload"), ids.random)
+    };
+    Event {
+        id: EventId::new(ids),
+        org_id: who.org.parse::<OrgId>().unwrap(),
+        kind,
+        occurred_at: ids.clock.now(),
+        count: (kind == EventType::AuthRejected).then_some(12),
+        actor: if system {
+            Actor::system()
+        } else {
+            Actor {
+                auth: Auth { method: "oidc", trust: Some("acme-idp".to_owned()) },
+                id: Some(principal),
+                token_id: Some(who.token_id.parse().unwrap()),
+                kind: principal.kind().as_str(),
+                via: number.is_multiple_of(4).then_some(principal),
+            }
+        },
+        request: (!system).then(|| Request {
+            id: RequestId::new(ids),
+            idempotent: false,
+            trace_id: number
+                .is_multiple_of(2)
+                .then(|| "4bf92f3577b34da6a3ce929d0e0e4736".to_owned()),
+        }),
+        target: (number % 6 != 5).then(|| target(kind)),
+        governance: (kind == EventType::McpInvocation).then(|| governance(number, decision)),
+        outcome: Outcome {
+            error_code: (status != OutcomeStatus::Success).then_some("unavailable"),
+            executed: Executed::No,
+            http_status: if status == OutcomeStatus::Unknown { 0 } else { 200 },
+            status,
+        },
+        detached,
+    }
+}
+
+fn target(kind: EventType) -> Target {
+    Target {
+        credential: None,
+        id: Some("sample:list_items".to_owned()),
+        provider_id: None,
+        kind: if kind == EventType::McpInvocation { "mcp" } else { "policy_set" },
+        version: Some("sha256:00".to_owned()),
+    }
+}
+
+fn governance(number: usize, decision: Option<RecordedDecision>) -> Governance {
+    Governance {
+        decision,
+        determining_policies: vec!["base".to_owned()],
+        dlp_findings: vec![DlpFinding {
+            action: "redact",
+            count: 1,
+            detector: "email".to_owned(),
+            fingerprints: vec!["00".to_owned()],
+            path: "/a".to_owned(),
+            stage: "output",
+        }],
+        dlp_result: FOUND[number % FOUND.len()],
+        policy: decision.map(|_| "base".to_owned()),
+        policy_set: Some("sha256:11".to_owned()),
+        policy_version: None,
+        reason: decision.map(|_| "@reason, \"quoted\"\r\nand more".to_owned()),
+        shadow: Vec::new(),
+    }
+}
+
+fn row(event: &Event) -> NewEvent {
+    let governance = event.governance.as_ref();
+    NewEvent {
+        id: event.id,
+        org_id: event.org_id,
+        kind: event.kind.as_str().to_owned(),
+        occurred_at: event.occurred_at,
+        actor_id: event.actor.id,
+        via: event.actor.via,
+        token_id: event.actor.token_id,
+        target: event.target.as_ref().and_then(|target| target.id.clone()),
+        decision: governance.and_then(|it| it.decision).map(|it| it.as_str().to_owned()),
+        policy: governance.and_then(|it| it.policy.clone()),
+        dlp_result: governance.map(|it| it.dlp_result.as_str().to_owned()),
+        outcome: Some(event.outcome.status.as_str().to_owned()),
+        request_id: event.request.as_ref().map(|request| request.id),
+        core: event.core_json(),
+        detached: Some(serde_json::to_string(event.detached.values()).unwrap()),
+        salts: Some(serde_json::to_string(event.detached.salts()).unwrap()),
+    }
+}

@@ -1,0 +1,197 @@
+//! `POST /v1/audit/export`, `GET /v1/audit/exports/{id}` and `GET /v1/audit/exports/{id}/file`:
+//! shapes, formats, files, ends.
+
+mod ends;
+mod files;
+mod formats;
+
+use aws_lc_rs::digest;
+use portcullis_testkit::{Answer, Gateway, Principal};
+use serde_json::{Value, json};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, is_id, items, store, until},
+    planted::plant,
+};
+
+const EXPORT: &str = "/v1/audit/export";
+
+fn start() -> (Gateway, Principal) {
+    let gateway = gateway().sample().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    (gateway, who)
+}
+
+async fn ask(gateway: &Gateway, who: &Principal, body: &Value) -> Answer {
+    gateway.post(who, EXPORT, &body.to_string()).await
+}
+
+/// Asks for an export and waits until it has ended.
+async fn export(gateway: &Gateway, who: &Principal, body: &Value) -> Answer {
+    let begun = ask(gateway, who, body).await;
+    assert!([200, 202].contains(&begun.status.as_u16()), "{}", begun.text);
+    let path = format!("/v1/audit/exports/{}", begun.at("/data/id").as_str().unwrap());
+    until(|| gateway.get(who, &path), |answer| answer.at("/data/status") != "pending").await
+}
+
+/// The content of an export that is ready.
+async fn content(gateway: &Gateway, who: &Principal, export: &Answer) -> String {
+    assert_eq!(export.at("/data/status"), "ready", "{}", export.text);
+    let file = gateway.get(who, export.at("/data/file").as_str().unwrap()).await;
+    assert_eq!(file.status, 200, "{}", file.text);
+    assert_eq!(sha256(file.text.as_bytes()), export.at("/data/sha256").as_str().unwrap());
+    assert_eq!(export.at("/data/bytes"), file.text.len());
+    file.text
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let digest = digest::digest(&digest::SHA256, bytes);
+    digest.as_ref().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
+async fn call(gateway: &Gateway, who: &Principal) {
+    let call = gateway.invoke(who, "sample:create_note", json!({"title": "a", "text": "b"})).await;
+    assert_eq!(call.status, 200, "{}", call.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_small_export_is_ready_at_once_and_tells_what_it_holds() {
+    let (gateway, who) = start();
+    for _ in 0..3 {
+        call(&gateway, &who).await;
+    }
+
+    let made = gateway.post(&who, EXPORT, "").await;
+
+    assert_eq!(made.status, 200, "{}", made.text);
+    assert_framed(&made, "an export");
+    assert_enveloped(&made, "an export");
+    let data = made.at("/data");
+    assert!(is_id(data["id"].as_str().unwrap(), "exp_"));
+    assert_eq!((&data["status"], &data["format"]), (&json!("ready"), &json!("jsonl")));
+    assert_eq!((&data["filters"], &data["include"]), (&json!({}), &json!([])));
+    assert_eq!((&data["complete"], &data["error"]), (&json!(true), &Value::Null));
+    assert_eq!(data["progress"], Value::Null);
+    let days = |name: &str| {
+        let text = data[name].as_str().unwrap();
+        portcullis_core::clock::Timestamp::parse_rfc3339(text).unwrap().as_micros()
+    };
+    assert_eq!(days("to") - days("from"), 30 * 86_400_000_000);
+    assert_eq!(days("expires_at") - days("created_at"), 86_400_000_000);
+    let events = data["events"].as_i64().unwrap();
+    assert!(events >= 3, "{data}");
+    assert_eq!(data["range"]["first"], 0);
+    assert_eq!(data["range"]["last"], events - 1);
+    assert!(data["range"]["checkpoint_size"].as_i64().unwrap() >= events);
+    let id = data["id"].as_str().unwrap();
+    assert_eq!(data["file"], format!("/v1/audit/exports/{id}/file"));
+    let polled = gateway.get(&who, &format!("/v1/audit/exports/{id}")).await;
+    assert_eq!(polled.at("/data"), data);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn making_and_reading_an_export_is_recorded_with_what_it_held() {
+    let (gateway, who) = start();
+    call(&gateway, &who).await;
+    let body = json!({"format": "csv", "filters": {"type": ["mcp.invocation"]}});
+
+    let made = export(&gateway, &who, &body).await;
+    content(&gateway, &who, &made).await;
+
+    let listed = gateway.get(&who, "/v1/audit/events?type=audit.exported,audit.accessed").await;
+    let found = items(&listed);
+    let of = |kind: &str| found.iter().find(|event| event["type"] == kind).unwrap();
+    let (exported, read) = (of("audit.exported"), of("audit.accessed"));
+    let hash = format!("sha256:{}", made.at("/data/sha256").as_str().unwrap());
+    assert_eq!(exported["target"]["version"], hash.as_str());
+    for event in [exported, read] {
+        assert_eq!(&event["target"]["id"], made.at("/data/id"));
+        assert_eq!(
+            (&event["target"]["type"], &event["actor"]["id"]),
+            (&json!("export"), &json!(who.id))
+        );
+    }
+    let id = exported["id"].as_str().unwrap();
+    let whole = gateway.get(&who, &format!("/v1/audit/events/{id}")).await;
+    let told = whole.at("/data/detached/export");
+    for member in ["format", "from", "to", "filters", "include", "events", "bytes", "sha256"] {
+        assert_eq!(&told[member], &made.at("/data")[member], "{member}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_exported_is_refused_and_the_wrong_is_named() {
+    let (gateway, who) = start();
+    for (body, path) in [
+        (json!({"from": "yesterday"}), "/from"),
+        (json!({"from": 7}), "/from"),
+        (json!({"from": "2026-11-20T00:00:00Z", "to": "2026-11-20T00:00:00Z"}), "/to"),
+        (json!({"from": "2999-01-01T00:00:00Z"}), "/to"),
+        (json!({"from": "2025-01-01T00:00:00Z", "to": "2026-01-02T00:00:01Z"}), "/from"),
+        (json!({"format": "parquet"}), "/format"),
+        (json!({"format": "csv", "include": ["payloads"]}), "/include"),
+        (json!({"include": ["everything"]}), "/include"),
+        (json!({"include": "payloads,proofs"}), "/include"),
+        (json!({"filters": []}), "/filters"),
+        (json!({"filters": {"typ": ["mcp.invocation"]}}), "/filters/typ"),
+        (json!({"filters": {"from": ["2026-11-20T00:00:00Z"]}}), "/filters/from"),
+        (json!({"filters": {"type": []}}), "/filters/type"),
+        (json!({"filters": {"type": [7]}}), "/filters/type"),
+        (json!({"filters": {"decision": ["maybe"]}}), "/filters/decision"),
+        (json!({"filters": {"actor": ["alice"]}}), "/filters/actor"),
+        (json!({"filter": {}}), "/filter"),
+    ] {
+        let answer = ask(&gateway, &who, &body).await;
+
+        assert_eq!((answer.status.as_u16(), answer.code()), (400, "invalid_request"), "{body}");
+        assert_eq!(answer.at("/error/details/violations/0/path"), path, "{}", answer.text);
+    }
+    for text in ["[]", "{", "{\"format\":\"csv\",\"format\":\"csv\"}"] {
+        assert_eq!(gateway.post(&who, EXPORT, text).await.status, 400, "{text}");
+    }
+    let unknown = gateway.get(&who, "/v1/audit/exports/exp_x").await;
+    assert_eq!((unknown.status.as_u16(), unknown.code()), (404, "not_found"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fourth_export_at_once_is_refused_until_another_ends() {
+    let (gateway, who) = start();
+    let store = store(&gateway).await;
+    let running = ends::pending(&store, &who, "node-9", 3).await;
+
+    let refused = ask(&gateway, &who, &json!({})).await;
+    store.fail_export(who.org.parse().unwrap(), running[0], "enough").await.unwrap();
+    let taken = export(&gateway, &who, &json!({})).await;
+
+    assert_eq!((refused.status.as_u16(), refused.code()), (429, "rate_limited"));
+    assert_framed(&refused, "too many exports");
+    assert_eq!(refused.at("/error/details/resource"), "exports");
+    assert_eq!(refused.at("/error/details/limit"), 3);
+    assert_eq!(refused.at("/error/details/retry_after").to_string(), refused.header("retry-after"));
+    assert!(refused.at("/error/details/reset_at").is_string());
+    assert_eq!(taken.at("/data/status"), "ready");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn filters_and_times_choose_what_is_in_it() {
+    let (gateway, who) = start();
+    plant(&gateway, &who, 40).await;
+    let all = export(&gateway, &who, &json!({"format": "ocsf"})).await;
+    let listed = gateway.get(&who, "/v1/audit/events?decision=deny&order=asc&limit=200").await;
+    let wanted: Vec<&Value> = items(&listed).iter().map(|event| &event["id"]).collect();
+
+    let body = json!({"format": "ocsf", "filters": {"decision": ["deny"]}});
+    let made = export(&gateway, &who, &body).await;
+    let later = json!({"from": listed.at("/meta/timestamp"), "format": "csv"});
+    let nothing = export(&gateway, &who, &later).await;
+
+    assert_eq!(made.at("/data/complete"), false);
+    let lines = content(&gateway, &who, &made).await;
+    let found: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let found: Vec<&Value> = found.iter().map(|line| &line["metadata"]["uid"]).collect();
+    assert!(!found.is_empty() && made.at("/data/events") == found.len());
+    assert_eq!(found, wanted);
+    assert!(all.at("/data/events").as_u64() > made.at("/data/events").as_u64());
+    assert!(nothing.at("/data/events").as_u64() < Some(5), "{}", nothing.text);
+}

@@ -1,0 +1,317 @@
+//! Exports of the audit log: what was asked for and what became of it. The files lie elsewhere.
+
+use std::str::FromStr;
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{ExportId, OrgId, PrincipalId},
+};
+
+use crate::{
+    Store,
+    db::{Dialect, change, parse, read, row},
+    error::StoreError,
+};
+
+/// How far an export is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportStatus {
+    /// It is being written.
+    Pending,
+    /// Its file can be fetched.
+    Ready,
+    /// There will be no file.
+    Failed,
+}
+
+impl ExportStatus {
+    /// `pending`, `ready` or `failed`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Ready => "ready",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl FromStr for ExportStatus {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "pending" => Ok(Self::Pending),
+            "ready" => Ok(Self::Ready),
+            "failed" => Ok(Self::Failed),
+            _ => Err(()),
+        }
+    }
+}
+
+/// An export that begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewExport {
+    /// Its id.
+    pub id: ExportId,
+    /// The tenant.
+    pub org_id: OrgId,
+    /// Who asked for it.
+    pub principal_id: PrincipalId,
+    /// The node that writes it.
+    pub node: String,
+    /// What was asked for, as JSON.
+    pub request: String,
+    /// When.
+    pub created_at: Timestamp,
+    /// Until when it can be fetched.
+    pub expires_at: Timestamp,
+}
+
+/// An export as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportRecord {
+    /// Its id.
+    pub id: ExportId,
+    /// The tenant.
+    pub org_id: OrgId,
+    /// Who asked for it.
+    pub principal_id: PrincipalId,
+    /// The node that writes or wrote it.
+    pub node: String,
+    /// How far it is.
+    pub status: ExportStatus,
+    /// What was asked for, as JSON.
+    pub request: String,
+    /// What came of it, as JSON; once it is ready.
+    pub result: Option<String>,
+    /// Why there is none; once it has failed.
+    pub error: Option<String>,
+    /// How many places of the log were looked at.
+    pub scanned: i64,
+    /// Of how many; 0 as long as nobody knows.
+    pub total: i64,
+    /// When it was asked for.
+    pub created_at: Timestamp,
+    /// Until when it can be fetched.
+    pub expires_at: Timestamp,
+}
+
+row!(ExportRow {
+    id: String,
+    org_id: String,
+    principal_id: String,
+    node: String,
+    status: String,
+    request: String,
+    result: Option<String>,
+    error: Option<String>,
+    scanned: i64,
+    total: i64,
+    created_at: i64,
+    expires_at: i64,
+});
+
+impl ExportRow {
+    fn read(self) -> Result<ExportRecord, StoreError> {
+        Ok(ExportRecord {
+            id: parse(&self.id, "exports.id")?,
+            org_id: parse(&self.org_id, "exports.org_id")?,
+            principal_id: parse(&self.principal_id, "exports.principal_id")?,
+            node: self.node,
+            status: parse(&self.status, "exports.status")?,
+            request: self.request,
+            result: self.result,
+            error: self.error,
+            scanned: self.scanned,
+            total: self.total,
+            created_at: Timestamp::from_micros(self.created_at),
+            expires_at: Timestamp::from_micros(self.expires_at),
+        })
+    }
+}
+
+impl Store {
+    /// Begins an export. Says no, by `false`, when `most` of the org's are under way.
+    pub async fn create_export(&self, export: &NewExport, most: i64) -> Result<bool, StoreError> {
+        let org = export.org_id.to_string();
+        Ok(change!(self, |tx| {
+            tx.lock_exports(&org).await?;
+            let running: i64 = sqlx::query_scalar(
+                "SELECT COUNT(*) FROM exports WHERE org_id = $1 AND status = 'pending'",
+            )
+            .bind(&org)
+            .fetch_one(&mut *tx)
+            .await?;
+            if running < most {
+                sqlx::query(INSERT)
+                    .bind(export.id.to_string())
+                    .bind(&org)
+                    .bind(export.principal_id.to_string())
+                    .bind(&export.node)
+                    .bind(&export.request)
+                    .bind(export.created_at.as_micros())
+                    .bind(export.expires_at.as_micros())
+                    .execute(&mut *tx)
+                    .await?;
+            }
+            running < most
+        }))
+    }
+
+    /// The org's export with this id.
+    pub async fn find_export(
+        &self,
+        org: OrgId,
+        id: ExportId,
+    ) -> Result<Option<ExportRecord>, StoreError> {
+        let row: Option<ExportRow> = read!(self, |conn| {
+            sqlx::query_as(FIND)
+                .bind(org.to_string())
+                .bind(id.to_string())
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        row.map(ExportRow::read).transpose()
+    }
+
+    /// Says that an export is being worked on and how far it has come. `false` when it is not
+    /// pending any more: whoever writes it shall stop.
+    pub async fn beat_export(
+        &self,
+        org: OrgId,
+        id: ExportId,
+        (scanned, total): (i64, i64),
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        Ok(change!(self, |tx| {
+            sqlx::query(
+                "UPDATE exports SET scanned = $3, total = $4, beat_at = $5 \
+                 WHERE org_id = $1 AND id = $2 AND status = 'pending'",
+            )
+            .bind(org.to_string())
+            .bind(id.to_string())
+            .bind(scanned)
+            .bind(total)
+            .bind(now.as_micros())
+            .execute(&mut *tx)
+            .await?
+            .rows_affected()
+                == 1
+        }))
+    }
+
+    /// The file of a pending export can be fetched. `false` when it is not pending.
+    pub async fn finish_export(
+        &self,
+        org: OrgId,
+        id: ExportId,
+        result: &str,
+    ) -> Result<bool, StoreError> {
+        Ok(change!(self, |tx| {
+            sqlx::query(
+                "UPDATE exports SET status = 'ready', result = $3, scanned = total \
+                 WHERE org_id = $1 AND id = $2 AND status = 'pending'",
+            )
+            .bind(org.to_string())
+            .bind(id.to_string())
+            .bind(result)
+            .execute(&mut *tx)
+            .await?
+            .rows_affected()
+                == 1
+        }))
+    }
+
+    /// A pending export comes to nothing, for this reason. `false` when it is not pending.
+    pub async fn fail_export(
+        &self,
+        org: OrgId,
+        id: ExportId,
+        error: &str,
+    ) -> Result<bool, StoreError> {
+        Ok(change!(self, |tx| {
+            sqlx::query(
+                "UPDATE exports SET status = 'failed', error = $3 \
+                 WHERE org_id = $1 AND id = $2 AND status = 'pending'",
+            )
+            .bind(org.to_string())
+            .bind(id.to_string())
+            .bind(error)
+            .execute(&mut *tx)
+            .await?
+            .rows_affected()
+                == 1
+        }))
+    }
+
+    /// Every export that `node` was writing comes to nothing. Gives how many there were.
+    pub async fn fail_exports_of(&self, node: &str, error: &str) -> Result<u64, StoreError> {
+        Ok(change!(self, |tx| {
+            sqlx::query(
+                "UPDATE exports SET status = 'failed', error = $2 \
+                 WHERE node = $1 AND status = 'pending'",
+            )
+            .bind(node)
+            .bind(error)
+            .execute(&mut *tx)
+            .await?
+            .rows_affected()
+        }))
+    }
+
+    /// Every export of which nothing was heard since `since` comes to nothing.
+    pub async fn fail_silent_exports(
+        &self,
+        since: Timestamp,
+        error: &str,
+    ) -> Result<u64, StoreError> {
+        Ok(change!(self, |tx| {
+            sqlx::query(
+                "UPDATE exports SET status = 'failed', error = $2 \
+                 WHERE beat_at < $1 AND status = 'pending'",
+            )
+            .bind(since.as_micros())
+            .bind(error)
+            .execute(&mut *tx)
+            .await?
+            .rows_affected()
+        }))
+    }
+
+    /// Until when the file of any org's export has to be kept, and how far it is; `None` when
+    /// nobody knows it.
+    pub async fn export_expiry(
+        &self,
+        id: ExportId,
+    ) -> Result<Option<(ExportStatus, Timestamp)>, StoreError> {
+        let found: Option<(String, i64)> = read!(self, |conn| {
+            sqlx::query_as("SELECT status, expires_at FROM exports WHERE id = $1")
+                .bind(id.to_string())
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        let Some((status, expires_at)) = found else { return Ok(None) };
+        Ok(Some((parse(&status, "exports.status")?, Timestamp::from_micros(expires_at))))
+    }
+
+    /// Forgets the exports that expired before `before`. Gives how many there were.
+    pub async fn forget_exports(&self, before: Timestamp) -> Result<u64, StoreError> {
+        Ok(change!(self, |tx| {
+            sqlx::query("DELETE FROM exports WHERE expires_at < $1 AND status <> 'pending'")
+                .bind(before.as_micros())
+                .execute(&mut *tx)
+                .await?
+                .rows_affected()
+        }))
+    }
+}
+
+const INSERT: &str = "
+INSERT INTO exports (id, org_id, principal_id, node, status, request, scanned, total,
+    created_at, beat_at, expires_at)
+VALUES ($1, $2, $3, $4, 'pending', $5, 0, 0, $6, $6, $7)";
+
+const FIND: &str = "
+SELECT id, org_id, principal_id, node, status, request, result, error, scanned, total,
+    created_at, expires_at
+FROM exports WHERE org_id = $1 AND id = $2";

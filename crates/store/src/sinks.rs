@@ -1,0 +1,115 @@
+//! How far each sink has come in each org's log, and which node feeds it.
+
+use portcullis_core::{clock::Timestamp, id::OrgId};
+
+use crate::{
+    Store,
+    db::{change, parse, read, row},
+    error::StoreError,
+};
+
+/// A log of which a sink has not everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Behind {
+    /// The tenant.
+    pub org_id: OrgId,
+    /// The sequence with which the sink goes on.
+    pub next: i64,
+    /// How many events are sealed.
+    pub size: i64,
+    /// When the event was recorded that is next.
+    pub since: Option<Timestamp>,
+}
+
+row!(BehindRow { org_id: String, next_sequence: i64, size: i64, since: Option<i64> });
+
+impl Store {
+    /// The logs of which `sink` has not everything.
+    pub async fn behind(&self, sink: &str) -> Result<Vec<Behind>, StoreError> {
+        let rows: Vec<BehindRow> =
+            read!(self, |conn| sqlx::query_as(BEHIND).bind(sink).fetch_all(&mut *conn).await?);
+        let read = |row: BehindRow| {
+            Ok(Behind {
+                org_id: parse(&row.org_id, "audit_heads.org_id")?,
+                next: row.next_sequence,
+                size: row.size,
+                since: row.since.map(Timestamp::from_micros),
+            })
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    /// The position of an event that was sealed lately: as long as it stays the same, hardly
+    /// anything was sealed in any log.
+    pub async fn last_sealed(&self) -> Result<i64, StoreError> {
+        Ok(read!(self, |conn| {
+            sqlx::query_scalar("SELECT COALESCE(MAX(position), 0) FROM audit_seals")
+                .fetch_one(&mut *conn)
+                .await?
+        }))
+    }
+
+    /// The sink has everything of the org before `next`. It never goes back.
+    pub async fn advance_sink(&self, sink: &str, org: OrgId, next: i64) -> Result<(), StoreError> {
+        change!(self, |tx| {
+            sqlx::query(
+                "INSERT INTO sink_cursors (sink, org_id, next_sequence) VALUES ($1, $2, $3) \
+                 ON CONFLICT (sink, org_id) DO UPDATE SET next_sequence = $3 \
+                 WHERE sink_cursors.next_sequence < $3",
+            )
+            .bind(sink)
+            .bind(org.to_string())
+            .bind(next)
+            .execute(&mut *tx)
+            .await?;
+        });
+        Ok(())
+    }
+
+    /// Makes `node` the one that feeds the sink until `ends_at`. `false` while another one does.
+    pub async fn lease_sink(
+        &self,
+        sink: &str,
+        node: &str,
+        now: Timestamp,
+        ends_at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        Ok(change!(self, |tx| {
+            sqlx::query(
+                "INSERT INTO sink_leases (sink, node, ends_at) VALUES ($1, $2, $4) \
+                 ON CONFLICT (sink) DO UPDATE SET node = $2, ends_at = $4 \
+                 WHERE sink_leases.node = $2 OR sink_leases.ends_at <= $3",
+            )
+            .bind(sink)
+            .bind(node)
+            .bind(now.as_micros())
+            .bind(ends_at.as_micros())
+            .execute(&mut *tx)
+            .await?
+            .rows_affected()
+                == 1
+        }))
+    }
+
+    /// Another node may feed the sink from now on.
+    pub async fn release_sink(&self, sink: &str, node: &str) -> Result<(), StoreError> {
+        change!(self, |tx| {
+            sqlx::query("DELETE FROM sink_leases WHERE sink = $1 AND node = $2")
+                .bind(sink)
+                .bind(node)
+                .execute(&mut *tx)
+                .await?;
+        });
+        Ok(())
+    }
+}
+
+const BEHIND: &str = "
+SELECT h.org_id, COALESCE(c.next_sequence, 0) AS next_sequence, h.size,
+    (SELECT s.recorded_at FROM audit_seals s
+     WHERE s.org_id = h.org_id AND s.sequence >= COALESCE(c.next_sequence, 0)
+     ORDER BY s.sequence LIMIT 1) AS since
+FROM audit_heads h
+LEFT JOIN sink_cursors c ON c.org_id = h.org_id AND c.sink = $1
+WHERE h.size > COALESCE(c.next_sequence, 0)
+ORDER BY h.org_id";

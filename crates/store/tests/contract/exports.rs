@@ -1,0 +1,125 @@
+//! Exports and the cursors of sinks.
+
+use portcullis_store::{ExportStatus, NewExport, Store};
+use tokio::task::JoinSet;
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, NOW, append_all, event, leaf},
+};
+
+async fn begun(store: &Store, org: u32, n: u32) -> bool {
+    store.create_export(&export(org, n), 3).await.unwrap()
+}
+
+fn export(org: u32, n: u32) -> NewExport {
+    NewExport {
+        id: given::id("exp", n),
+        org_id: given::id("org", org),
+        principal_id: given::id("usr", org),
+        node: "node-1".to_owned(),
+        request: r#"{"format":"csv"}"#.to_owned(),
+        created_at: NOW,
+        expires_at: NOW.plus_seconds(86_400),
+    }
+}
+
+async fn tenant(store: &Store, n: u32) {
+    let org = given::org(store, n).await;
+    given::user(store, org, n).await;
+}
+
+on_both! {
+    async fn of_many_exports_that_begin_at_once_three_do(db: Database) {
+        tenant(&db.store, 1).await;
+        tenant(&db.store, 2).await;
+        let mut tries = JoinSet::new();
+        for n in 0..12 {
+            let store = db.store.clone();
+            tries.spawn(async move { begun(&store, 1, n).await });
+        }
+
+        let begun_here = tries.join_all().await.into_iter().filter(|begun| *begun).count();
+
+        assert_eq!(begun_here, 3);
+        assert!(begun(&db.store, 2, 50).await, "another org's do not count");
+    }
+
+    async fn an_export_goes_from_pending_to_its_end_and_no_further(db: Database) {
+        tenant(&db.store, 1).await;
+        let (store, org, id) = (&db.store, given::id("org", 1), given::id("exp", 1));
+        assert!(begun(store, 1, 1).await);
+
+        assert!(store.beat_export(org, id, (5, 10), NOW).await.unwrap());
+        let pending = store.find_export(org, id).await.unwrap().unwrap();
+        assert!(store.finish_export(org, id, r#"{"events":10}"#).await.unwrap());
+
+        assert_eq!((pending.status, pending.scanned, pending.total), (ExportStatus::Pending, 5, 10));
+        let ready = store.find_export(org, id).await.unwrap().unwrap();
+        assert_eq!((ready.status, ready.scanned), (ExportStatus::Ready, 10));
+        assert_eq!(ready.result.as_deref(), Some(r#"{"events":10}"#));
+        assert!(!store.fail_export(org, id, "late").await.unwrap());
+        assert!(!store.beat_export(org, id, (6, 10), NOW).await.unwrap());
+        assert_eq!(store.find_export(org, id).await.unwrap().unwrap(), ready);
+        assert_eq!(store.find_export(given::id("org", 2), id).await.unwrap(), None);
+    }
+
+    async fn what_a_dead_node_was_writing_fails_and_what_is_old_is_forgotten(db: Database) {
+        tenant(&db.store, 1).await;
+        let (store, org) = (&db.store, given::id("org", 1));
+        let [mine, silent, living] = [1, 2, 3].map(|n| given::id("exp", n));
+        for (n, node) in [(1, "node-1"), (2, "node-2"), (3, "node-3")] {
+            let export = NewExport { node: node.to_owned(), ..export(1, n) };
+            assert!(store.create_export(&export, 3).await.unwrap());
+        }
+        assert!(store.beat_export(org, living, (1, 2), NOW.plus_seconds(100)).await.unwrap());
+
+        assert_eq!(store.fail_exports_of("node-1", "restarted").await.unwrap(), 1);
+        assert_eq!(store.fail_silent_exports(NOW.plus_seconds(50), "silent").await.unwrap(), 1);
+
+        for (id, error) in [(mine, Some("restarted")), (silent, Some("silent")), (living, None)] {
+            let found = store.find_export(org, id).await.unwrap().unwrap();
+            assert_eq!(found.error.as_deref(), error);
+        }
+        let later = NOW.plus_seconds(86_401);
+        assert_eq!(store.export_expiry(mine).await.unwrap().unwrap().0, ExportStatus::Failed);
+        assert_eq!(store.forget_exports(later).await.unwrap(), 2);
+        assert_eq!(store.export_expiry(mine).await.unwrap(), None);
+        assert_eq!(store.export_expiry(living).await.unwrap().unwrap().0, ExportStatus::Pending);
+    }
+
+    async fn a_sink_is_behind_until_it_has_everything_and_never_goes_back(db: Database) {
+        let (ours, theirs) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
+        for (org, numbers) in [(ours, 0..3), (theirs, 3..5)] {
+            append_all(&db.store, numbers.map(|n| event(org, n)).collect()).await;
+            db.store.seal(org, leaf).await.unwrap();
+        }
+
+        let at_first = db.store.behind("siem").await.unwrap();
+        db.store.advance_sink("siem", ours, 2).await.unwrap();
+        db.store.advance_sink("siem", theirs, 2).await.unwrap();
+        db.store.advance_sink("siem", ours, 1).await.unwrap();
+        let then = db.store.behind("siem").await.unwrap();
+
+        let places: Vec<_> = at_first.iter().map(|log| (log.org_id, log.next, log.size)).collect();
+        assert_eq!(places, [(ours, 0, 3), (theirs, 0, 2)]);
+        assert_eq!(at_first[0].since, Some(NOW));
+        let places: Vec<_> = then.iter().map(|log| (log.org_id, log.next, log.size)).collect();
+        assert_eq!(places, [(ours, 2, 3)]);
+        assert_eq!(db.store.behind("other").await.unwrap().len(), 2);
+    }
+
+    async fn one_node_at_a_time_feeds_a_sink(db: Database) {
+        let store = &db.store;
+        let at = |second| NOW.plus_seconds(second);
+
+        assert!(store.lease_sink("siem", "node-1", at(0), at(30)).await.unwrap());
+        assert!(!store.lease_sink("siem", "node-2", at(29), at(59)).await.unwrap());
+        assert!(store.lease_sink("siem", "node-1", at(29), at(59)).await.unwrap());
+        assert!(store.lease_sink("siem", "node-2", at(59), at(89)).await.unwrap());
+        store.release_sink("siem", "node-1").await.unwrap();
+        assert!(!store.lease_sink("siem", "node-1", at(60), at(90)).await.unwrap());
+        store.release_sink("siem", "node-2").await.unwrap();
+        assert!(store.lease_sink("siem", "node-1", at(60), at(90)).await.unwrap());
+    }
+}

@@ -1,0 +1,133 @@
+//! A receiver of OTLP logs that takes them, refuses them or never answers, as it is told.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::Bytes,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use serde_json::Value;
+use tokio::{net::TcpListener, sync::watch};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+
+/// The longest a test waits for anything.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a batch meets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    /// It is taken.
+    Takes,
+    /// It is refused with this status, unread.
+    Refuses(u16),
+    /// It is taken, but the connection ends before the answer.
+    TakesAndHangsUp,
+    /// There is never an answer, and nothing is taken.
+    Hangs,
+}
+
+/// The receiver; it ends when it is dropped.
+#[derive(Debug)]
+pub struct Receiver {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    _stop: DropGuard,
+}
+
+#[derive(Debug)]
+struct Shared {
+    manner: watch::Sender<Manner>,
+    taken: Mutex<Vec<Value>>,
+    authorization: Mutex<Vec<String>>,
+    asked: watch::Sender<usize>,
+}
+
+impl Receiver {
+    /// A receiver on a free port that takes what it gets.
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("its address");
+        let shared = Arc::new(Shared {
+            manner: watch::Sender::new(Manner::Takes),
+            taken: Mutex::default(),
+            authorization: Mutex::default(),
+            asked: watch::Sender::new(0),
+        });
+        let router = Router::new().route("/v1/logs", post(receive)).with_state(Arc::clone(&shared));
+        let stop = CancellationToken::new();
+        let ending = stop.clone();
+        TaskTracker::new().spawn(async move {
+            tokio::select! {
+                () = ending.cancelled() => {}
+                served = async { axum::serve(listener, router).await } => served.expect("a server"),
+            }
+        });
+        Self { address, shared, _stop: stop.drop_guard() }
+    }
+
+    /// The address of its logs.
+    pub fn url(&self) -> String {
+        format!("http://{}/v1/logs", self.address)
+    }
+
+    /// From now on batches meet this.
+    pub fn be(&self, manner: Manner) {
+        self.shared.manner.send_replace(manner);
+    }
+
+    /// Every record it has taken, in the order in which they came.
+    pub fn records(&self) -> Vec<Value> {
+        self.shared.taken.lock().expect("the records").clone()
+    }
+
+    /// The `Authorization` of each batch.
+    pub fn authorizations(&self) -> Vec<String> {
+        self.shared.authorization.lock().expect("the headers").clone()
+    }
+
+    /// How many batches were sent to it.
+    pub fn asked(&self) -> usize {
+        *self.shared.asked.borrow()
+    }
+
+    /// Waits until so many batches were sent to it.
+    pub async fn wait_for_batches(&self, batches: usize) {
+        let mut asked = self.shared.asked.subscribe();
+        let seen = asked.wait_for(|asked| *asked >= batches);
+        tokio::time::timeout(PATIENCE, seen).await.expect("a batch in time").expect("a server");
+    }
+}
+
+async fn receive(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    let mut manner = shared.manner.subscribe();
+    let now = *manner.borrow_and_update();
+    let shown = headers.get("authorization").and_then(|value| value.to_str().ok());
+    shared.authorization.lock().expect("the headers").push(shown.unwrap_or_default().to_owned());
+    if matches!(now, Manner::Takes | Manner::TakesAndHangsUp) {
+        let request: Value = serde_json::from_slice(&body).expect("an OTLP request in JSON");
+        let records = request.pointer("/resourceLogs/0/scopeLogs/0/logRecords");
+        let records = records.and_then(Value::as_array).expect("records").clone();
+        shared.taken.lock().expect("the records").extend(records);
+    }
+    shared.asked.send_modify(|asked| *asked += 1);
+    match now {
+        Manner::Takes => ([("content-type", "application/json")], "{}").into_response(),
+        Manner::Refuses(status) => StatusCode::from_u16(status).expect("a status").into_response(),
+        Manner::Hangs | Manner::TakesAndHangsUp => {
+            // Until it is told to be otherwise; by then the client is gone.
+            let _ = manner.changed().await;
+            StatusCode::SERVICE_UNAVAILABLE.into_response()
+        }
+    }
+}

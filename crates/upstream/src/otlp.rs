@@ -1,0 +1,122 @@
+//! A receiver of logs that speaks OTLP over HTTP (JSON encoding).
+
+use std::time::Duration;
+
+use http::{
+    StatusCode,
+    header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER},
+};
+use reqwest::{Client, Response, Url};
+use serde_json::Value;
+
+use crate::{Credential, Endpoint, Outbound, SettingsError};
+
+/// The largest answer that is read.
+const MAX_ANSWER: usize = 64 << 10;
+/// The longest that a receiver may ask to be left alone.
+const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+
+/// Where log records go.
+#[derive(Debug, Clone)]
+pub struct LogReceiver {
+    client: Client,
+    url: Url,
+    credential: Option<Credential>,
+    timeout: Duration,
+}
+
+/// Why a batch has not arrived, as far as is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ReceiverError {
+    /// Nobody could be reached, or there was no answer in time.
+    #[error("the receiver cannot be reached, or does not answer in time")]
+    Unreachable,
+    /// The answer was not a success.
+    #[error("the receiver answered with status {status}")]
+    Refused {
+        /// The status.
+        status: u16,
+        /// How long it wants to be left alone.
+        pause: Option<Duration>,
+    },
+}
+
+impl LogReceiver {
+    /// Prepares the way to `endpoint`, the full address of its `/v1/logs`; nothing is sent yet.
+    pub fn new(
+        outbound: &Outbound,
+        endpoint: &Endpoint,
+        credential: Option<Credential>,
+        timeout: Duration,
+    ) -> Result<Self, SettingsError> {
+        let client = outbound.client(endpoint.reach(), timeout)?;
+        Ok(Self { client, url: endpoint.url().clone(), credential, timeout })
+    }
+
+    /// Sends one export request, once. Gives how many records the receiver took for unusable,
+    /// which by the protocol must not be sent again.
+    pub async fn send(&self, body: Vec<u8>) -> Result<u64, ReceiverError> {
+        let sending = tokio::time::timeout(self.timeout, self.exchange(body)).await;
+        sending.unwrap_or(Err(ReceiverError::Unreachable))
+    }
+
+    async fn exchange(&self, body: Vec<u8>) -> Result<u64, ReceiverError> {
+        let mut headers = HeaderMap::with_capacity(2);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(credential) = &self.credential {
+            headers.insert(credential.name.clone(), credential.value.clone());
+        }
+        let request = self.client.post(self.url.clone()).headers(headers).body(body);
+        // The library's error holds the address.
+        let answer = request.send().await.map_err(|_| ReceiverError::Unreachable)?;
+        if answer.status() != StatusCode::OK {
+            let status = answer.status().as_u16();
+            return Err(ReceiverError::Refused { status, pause: pause(answer.headers()) });
+        }
+        Ok(rejected(&read(answer).await?))
+    }
+}
+
+async fn read(mut answer: Response) -> Result<Vec<u8>, ReceiverError> {
+    let mut body = Vec::new();
+    while let Some(piece) = answer.chunk().await.map_err(|_| ReceiverError::Unreachable)? {
+        body.extend_from_slice(&piece);
+        if body.len() > MAX_ANSWER {
+            break;
+        }
+    }
+    Ok(body)
+}
+
+fn pause(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds).min(LONGEST_PAUSE))
+}
+
+/// `partialSuccess.rejectedLogRecords`: a 64-bit number, which JSON writes as a text.
+fn rejected(answer: &[u8]) -> u64 {
+    let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
+    match answer.pointer("/partialSuccess/rejectedLogRecords") {
+        Some(Value::String(number)) => number.parse().unwrap_or(0),
+        Some(Value::Number(number)) => number.as_u64().unwrap_or(0),
+        Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_receiver_could_not_use_is_counted() {
+        for (answer, count) in [
+            ("", 0),
+            ("{}", 0),
+            (r#"{"partialSuccess":{}}"#, 0),
+            (r#"{"partialSuccess":{"rejectedLogRecords":"7","errorMessage":"x"}}"#, 7),
+            (r#"{"partialSuccess":{"rejectedLogRecords":3}}"#, 3),
+        ] {
+            assert_eq!(rejected(answer.as_bytes()), count, "{answer}");
+        }
+    }
+}
