@@ -140,7 +140,7 @@ pub struct EventView {
 /// Members of `detached` in every answer, `null` where nothing was captured.
 const DETACHED: [&str; 6] = ["actor_name", "label", "source_ip", "user_agent", "input", "output"];
 /// Members that only events of some kinds have.
-const DETAILS: [&str; 5] = ["change", "decision_inputs", "export", "reload", "simulation"];
+const DETAILS: [&str; 6] = ["change", "decision_inputs", "export", "log", "reload", "simulation"];
 
 impl EventView {
     /// Without payloads and salts.
@@ -261,9 +261,15 @@ impl App {
             };
             for org in orgs {
                 let ids = portcullis_core::id::Ids { clock: &*clock, random: &*random };
-                let detached = details.iter().fold(Detached::default(), |kept, (name, value)| {
+                let mut detached = details.iter().fold(Detached::default(), |kept, (name, value)| {
                     kept.keep(name, Some(value.clone()), &*random)
                 });
+                // A log that is shorter later than a start says was cut.
+                if kind == EventType::SystemStarted
+                    && let Ok(size) = store.sealed_size(org.id).await
+                {
+                    detached = detached.keep("log", Some(json!({ "size": size })), &*random);
+                }
                 let event = Event {
                     id: EventId::new(ids),
                     org_id: org.id,

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     audit_log::{invoke, keys},
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed},
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, items, until},
 };
 
 fn start() -> (Gateway, Principal) {
@@ -122,4 +122,23 @@ async fn a_later_checkpoint_proves_that_it_continues_an_earlier_one() {
     let blind = gateway.service(&who.org, "mcps:invoke");
     let answer = gateway.get(&blind, "/v1/audit/checkpoint").await;
     assert_eq!((answer.status.as_u16(), answer.code()), (403, "insufficient_scope"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_tells_how_much_of_the_log_there_was() {
+    let (mut gateway, who) = start();
+    let keys = keys(&gateway, &who.org);
+    invoke(&gateway, &who).await;
+    let before = checkpoint(&gateway, &who, &keys).await;
+    gateway.stop();
+
+    gateway.start();
+
+    let path = "/v1/audit/events?type=system.started";
+    let answer = until(|| gateway.get(&who, path), |answer| !items(answer).is_empty()).await;
+    let id = items(&answer)[0]["id"].as_str().unwrap().to_owned();
+    let event = gateway.get(&who, &format!("/v1/audit/events/{id}")).await;
+    let told = event.at("/data/detached/log/size").as_u64().unwrap();
+    assert!(told >= before.size, "{told} of {}", before.size);
+    assert!(event.at("/data/commitments/log").is_string());
 }
