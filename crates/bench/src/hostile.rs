@@ -13,6 +13,7 @@ use axum::{
 use futures_util::stream;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
+use tokio_util::task::TaskTracker;
 
 use crate::{
     Failure, Verdict,
@@ -94,8 +95,7 @@ async fn serve() -> Result<SocketAddr, Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let router = Router::new().route("/mcp", post(answer));
-    #[expect(clippy::disallowed_methods, reason = "it ends with the process")]
-    tokio::spawn(async move {
+    TaskTracker::new().spawn(async move {
         let _ = axum::serve(listener, router).await;
     });
     Ok(address)

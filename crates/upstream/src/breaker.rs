@@ -69,11 +69,10 @@ pub(crate) struct Admission<'a> {
 impl Circuit {
     fn admit(&self, now: Instant) -> Result<(), Duration> {
         match self.rests_until {
-            None => Ok(()),
             Some(until) if now < until => Err(until - now),
             // The one that tries it is under way.
             Some(_) if self.probed => Err(FIRST_REST),
-            Some(_) => Ok(()),
+            Some(_) | None => Ok(()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Resolving a name once, and dialling nothing but what was checked.
 
-use std::{io, net::SocketAddr};
+use std::{io, net::SocketAddr, sync::Arc};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
@@ -11,16 +11,13 @@ use super::Reach;
 #[derive(Debug)]
 pub(crate) struct Guard<L = System> {
     reach: Reach,
-    lookup: L,
+    lookup: Arc<L>,
 }
 
 /// Who is asked for the addresses of a name.
 pub(crate) trait Lookup: Send + Sync + 'static {
     /// Every address of the name.
-    fn find(
-        &self,
-        name: Name,
-    ) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'static;
+    fn find(&self, name: Name) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send;
 }
 
 /// The resolver of the machine.
@@ -28,25 +25,22 @@ pub(crate) trait Lookup: Send + Sync + 'static {
 pub(crate) struct System;
 
 impl Lookup for System {
-    fn find(
-        &self,
-        name: Name,
-    ) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'static {
-        async move { Ok(tokio::net::lookup_host((name.as_str(), 0)).await?.collect()) }
+    async fn find(&self, name: Name) -> io::Result<Vec<SocketAddr>> {
+        Ok(tokio::net::lookup_host((name.as_str(), 0)).await?.collect())
     }
 }
 
 impl Guard {
-    pub(crate) const fn new(reach: Reach) -> Self {
-        Self { reach, lookup: System }
+    pub(crate) fn new(reach: Reach) -> Self {
+        Self { reach, lookup: Arc::new(System) }
     }
 }
 
 impl<L: Lookup> Resolve for Guard<L> {
     fn resolve(&self, name: Name) -> Resolving {
-        let (reach, found) = (self.reach, self.lookup.find(name));
+        let (reach, lookup) = (self.reach, Arc::clone(&self.lookup));
         Box::pin(async move {
-            let mut allowed = found.await?;
+            let mut allowed = lookup.find(name).await?;
             allowed.retain(|address| reach.allows(address.ip()));
             if allowed.is_empty() {
                 let refused = "the name has no address that may be dialled";
@@ -59,10 +53,7 @@ impl<L: Lookup> Resolve for Guard<L> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    };
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use reqwest::Client;
     use tokio::{
@@ -79,13 +70,9 @@ mod tests {
     }
 
     impl Lookup for Rebinding {
-        fn find(
-            &self,
-            _: Name,
-        ) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'static {
+        async fn find(&self, _: Name) -> io::Result<Vec<SocketAddr>> {
             let turn = self.asked.fetch_add(1, Ordering::AcqRel);
-            let answer = self.answers.get(turn).or(self.answers.last()).cloned();
-            async move { Ok(answer.unwrap_or_default()) }
+            Ok(self.answers.get(turn).or(self.answers.last()).cloned().unwrap_or_default())
         }
     }
 
@@ -110,7 +97,7 @@ mod tests {
         let address = |text: &&str| SocketAddr::new(text.parse().unwrap(), 0);
         let answers = answers.iter().map(|all| all.iter().map(address).collect()).collect();
         let asked = Arc::new(AtomicUsize::new(0));
-        let lookup = Rebinding { answers, asked: Arc::clone(&asked) };
+        let lookup = Arc::new(Rebinding { answers, asked: Arc::clone(&asked) });
         let guard = Arc::new(Guard { reach, lookup });
         let client = Client::builder().tls_certs_only([]).no_proxy().dns_resolver(guard);
         (client.build().unwrap(), asked)

@@ -142,8 +142,9 @@ async fn floods_cost_bounded_memory() {
 async fn a_list_of_ten_thousand_tools_is_read_up_to_its_bound() {
     let tools = (0..10_000).map(|n| tool(&format!("t{n:05}"), Script::Echo)).collect();
     let server = Hostile::start(tools).await;
-    let gateway = gateway().sample().http("up", &server.url(), "").start();
+    let mut gateway = gateway().sample().http("up", &server.url(), "").prepare();
     let who = gateway.service(&gateway.org("acme", &AMPLE), ALL_SCOPES);
+    gateway.start();
 
     let provider = || gateway.get(&who, "/v1/providers?slug=up");
     let provider =
