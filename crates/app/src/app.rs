@@ -8,7 +8,7 @@ use std::{
 use arc_swap::ArcSwap;
 use aws_lc_rs::hmac;
 use portcullis_core::{
-    audit::keyring::Keyring,
+    audit::{Capture, keyring::Keyring},
     clock::{Clock, Timestamp},
     dlp::{FingerprintKey, Subject},
     id::{Ids, OrgId},
@@ -24,8 +24,9 @@ use portcullis_upstream::Webhook;
 use tokio_util::task::TaskTracker;
 
 use crate::{
+    accessed::{Accessed, no_looks},
     anchors::Anchors,
-    coalesced::Coalesced,
+    coalesced::{Coalesced, no_refusals},
     dlp::Dlp,
     exports::{Exports, Folder},
     jobs::{LateEvents, UsedTokens},
@@ -35,6 +36,7 @@ use crate::{
     policies::{Ground, Policies, PolicySource},
     providers::{Declared, Provider},
     rates::Rates,
+    retention::Retention,
     simulate::Simulations,
     sinks::SinkSettings,
     sources::Sources,
@@ -65,6 +67,10 @@ pub struct Parts {
     pub fingerprint_key: [u8; 32],
     /// Seals the answers that are kept for idempotency keys.
     pub answer_key: AnswerKey,
+    /// How much of payloads events keep where no policy says so.
+    pub capture: Capture,
+    /// How long events are kept.
+    pub retention: Retention,
     /// The providers.
     pub providers: Vec<Declared>,
     /// The trust rules.
@@ -109,6 +115,9 @@ pub struct App {
     pub(crate) late_events: LateEvents,
     pub(crate) simulations: Simulations,
     pub(crate) coalesced: Coalesced,
+    pub(crate) accessed: Accessed,
+    pub(crate) capture: Capture,
+    pub(crate) retention: Retention,
     pub(crate) answer_key: AnswerKey,
     pub(crate) trust: Trust,
     pub(crate) grant_life: GrantLife,
@@ -166,7 +175,10 @@ impl App {
             used_tokens: UsedTokens::default(),
             late_events: LateEvents::default(),
             simulations: Simulations::default(),
-            coalesced: Coalesced::default(),
+            coalesced: no_refusals(),
+            accessed: no_looks(),
+            capture: parts.capture,
+            retention: parts.retention,
             answer_key: parts.answer_key,
             trust: parts.trust,
             grant_life: parts.grant_life,

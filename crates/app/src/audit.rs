@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use portcullis_core::{
     audit::{Actor, Detached, Event, EventType, Outcome, Target, checkpoint::hash_text},
     clock::Timestamp,
-    id::{EventId, OrgId},
+    id::{EventId, OrgId, PrincipalId},
     json::{self, Bounds},
     policy::{PolicyError, PolicySet},
     principal::Scope,
@@ -53,6 +53,7 @@ pub(crate) fn row_of(event: &Event) -> NewEvent {
         core: event.core_json(),
         detached: serde_json::to_string(detached.values()).ok(),
         salts: serde_json::to_string(detached.salts()).ok(),
+        has_payload: detached.has_payload(),
     }
 }
 
@@ -84,6 +85,9 @@ pub(crate) fn recovered(intent: &OpenIntent) -> Option<NewEvent> {
     let core = record.remove("core")?;
     let text = |path: &str| core.pointer(path).and_then(Value::as_str).map(str::to_owned);
     let part = |member: Option<Value>| member.filter(Value::is_object).map(|it| it.to_string());
+    let detached = record.remove("detached");
+    let kept = |name| detached.as_ref().and_then(|it| it.get(name)).is_some_and(|it| !it.is_null());
+    let has_payload = kept("input") || kept("output");
     Some(NewEvent {
         id: intent.id,
         org_id: intent.org_id,
@@ -98,7 +102,8 @@ pub(crate) fn recovered(intent: &OpenIntent) -> Option<NewEvent> {
         dlp_result: text("/governance/dlp_result"),
         outcome: text("/outcome/status"),
         request_id: text("/request/id").and_then(|id| id.parse().ok()),
-        detached: part(record.remove("detached")),
+        has_payload,
+        detached: part(detached),
         salts: part(record.remove("salts")),
         core: json::canonical(&core),
     })
@@ -140,7 +145,17 @@ pub struct EventView {
 /// Members of `detached` in every answer, `null` where nothing was captured.
 const DETACHED: [&str; 6] = ["actor_name", "label", "source_ip", "user_agent", "input", "output"];
 /// Members that only events of some kinds have.
-const DETAILS: [&str; 6] = ["change", "decision_inputs", "export", "log", "reload", "simulation"];
+const DETAILS: [&str; 9] = [
+    "change",
+    "decision_inputs",
+    "erasure",
+    "export",
+    "hold",
+    "log",
+    "pruning",
+    "reload",
+    "simulation",
+];
 
 impl EventView {
     /// Without payloads and salts.
@@ -155,6 +170,14 @@ impl EventView {
         let mut integrity = self.integrity.clone();
         integrity.insert("salts".to_owned(), self.salts.clone());
         self.with(&DETACHED, integrity)
+    }
+
+    /// Whether the principal did it itself or it was done on its behalf.
+    fn concerns(&self, principal: PrincipalId) -> bool {
+        let principal = principal.to_string();
+        let actor = self.record.get("actor");
+        let mine = |name| actor.and_then(|actor| actor.get(name)?.as_str()) == Some(&*principal);
+        mine("id") || mine("via")
     }
 
     fn with(&self, members: &[&str], integrity: Map<String, Value>) -> Value {
@@ -293,6 +316,9 @@ impl App {
     /// The events the caller may see: one's own, or everybody's with `audit:read`.
     pub async fn events(&self, ctx: &Ctx, query: &EventQuery) -> Result<Events, Refusal> {
         let org = ctx.caller().org_id;
+        if visibility(ctx) == Visibility::All {
+            self.note_access(ctx).await?;
+        }
         self.seal(org).await.map_err(|error| store_failed(&error))?;
         let limit = u32::try_from(query.limit).unwrap_or(u32::MAX);
         let listed = self
@@ -311,7 +337,11 @@ impl App {
         let org = ctx.caller().org_id;
         let found = self.store.find_event(org, visibility(ctx), event_id).await;
         let record = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
-        self.event_view(org, &record)
+        let view = self.event_view(org, &record)?;
+        if !view.concerns(ctx.caller().principal_id) {
+            self.note_access(ctx).await?;
+        }
+        Ok(view)
     }
 
     fn event_view(&self, org: OrgId, stored: &EventRecord) -> Result<EventView, Refusal> {

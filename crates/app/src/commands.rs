@@ -1,6 +1,7 @@
-//! What the operator's shell may do: orgs, principals, tokens. The shell is the first root of
+//! What the operator's shell may do: orgs, principals, tokens, holds and erasure. The shell is the first root of
 //! trust; whatever it does is recorded with the actor `system`.
 
+mod audit;
 mod logs;
 mod orgs;
 mod principals;
@@ -8,6 +9,7 @@ mod tokens;
 mod tools;
 
 pub use self::{
+    audit::{ERASABLE, ErasureRequest, HoldRequest, record as hold_record},
     logs::{LogIdentity, Tail, told},
     tokens::{Inspected, NewToken, TokenRequest, TokenState},
     tools::Waiting,
@@ -82,6 +84,18 @@ pub enum ShellError {
         "a service account has the role `service` with a list of scopes, a user has member, auditor or admin"
     )]
     RoleMismatch,
+    /// There is no such hold in force.
+    #[error("there is no hold `{0}` in force; `portcullis audit hold list` shows those there are")]
+    NoHold(String),
+    /// It cannot be a reason.
+    #[error("a reason has 1 to 500 characters, none of them a control character")]
+    Reason,
+    /// It ends before it begins.
+    #[error("`--from` has to be earlier than `--to`")]
+    Span,
+    /// That member is no person and no payload.
+    #[error("`{0}` cannot be erased; these can: {ERASABLE:?}")]
+    NotErasable(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -115,14 +129,25 @@ impl Shell {
         target: &'static str,
         id: impl fmt::Display + Send,
     ) -> Result<(), ShellError> {
-        let actor = Actor { auth: Auth { method: "operator", trust: None }, ..Actor::system() };
-        let event = Event {
+        let event = self.event(kind, org, target, id);
+        Ok(self.writer.append(row_of(&event), patience()).await?)
+    }
+
+    fn event(
+        &self,
+        kind: EventType,
+        org: OrgId,
+        target: &'static str,
+        id: impl fmt::Display,
+    ) -> Event {
+        let os_user = self.os_user.as_deref();
+        Event {
             id: EventId::new(self.ids()),
             org_id: org,
             kind,
             occurred_at: self.clock.now(),
             count: None,
-            actor,
+            actor: Actor { auth: Auth { method: "operator", trust: None }, ..Actor::system() },
             request: None,
             target: Some(Target {
                 credential: None,
@@ -133,13 +158,8 @@ impl Shell {
             }),
             governance: None,
             outcome: Outcome::success(Executed::Yes),
-            detached: Detached::default().keep(
-                "actor_name",
-                self.os_user.as_deref(),
-                &*self.random,
-            ),
-        };
-        Ok(self.writer.append(row_of(&event), patience()).await?)
+            detached: Detached::default().keep("actor_name", os_user, &*self.random),
+        }
     }
 }
 

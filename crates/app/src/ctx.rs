@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use portcullis_core::{
-    audit,
+    audit::{self, Capture},
     call::Asker,
     clock::Timestamp,
     id::RequestId,
@@ -78,8 +78,9 @@ impl Ctx {
         }
     }
 
-    pub(crate) fn asker(&self) -> Asker<'_> {
+    pub(crate) fn asker(&self, capture: Capture) -> Asker<'_> {
         Asker {
+            capture,
             principal: &self.session.principal,
             time: self.origin.arrived,
             source_ip: Some(self.origin.source_ip),

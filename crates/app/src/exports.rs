@@ -32,12 +32,12 @@ use portcullis_core::{
     random::Random,
     refusal::{Executed, Refusal, Unavailable},
 };
-use portcullis_store::{ExportRecord, ExportStatus, NewExport};
+use portcullis_store::{ExportBegan, ExportRecord, ExportStatus, NewExport};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::{App, Ctx, audit::object, store_failed};
+use crate::{App, Ctx, audit::object, idempotency::Claim, store_failed};
 
 /// Exports of one org at once.
 const PER_ORG: u32 = 3;
@@ -118,6 +118,15 @@ pub(crate) fn exported(
     }
 }
 
+/// An export that was asked for.
+#[derive(Debug)]
+pub struct BegunExport {
+    /// It, as it stands.
+    pub export: Value,
+    /// Whether it was asked for before, with the same idempotency key.
+    pub replayed: bool,
+}
+
 impl App {
     /// Begins an export of the caller's org, and gives it as it stands when it is ready or after
     /// two seconds. Says no when three are under way.
@@ -125,15 +134,36 @@ impl App {
         self: &Arc<Self>,
         ctx: &Ctx,
         request: ExportRequest,
-    ) -> Result<Value, Refusal> {
+        claim: Option<Claim>,
+    ) -> Result<BegunExport, Refusal> {
         ctx.require(Scope::AuditExport)?;
         let (org, id) = (ctx.caller().org_id, ExportId::new(self.ids()));
-        let (app, owned) = (Arc::clone(self), ctx.clone());
+        if let Some(known) = self.same_export(org, claim.as_ref()).await? {
+            return Ok(known);
+        }
+        let (app, owned, key) = (Arc::clone(self), ctx.clone(), claim.clone());
         // On a task of its own: a caller who hangs up leaves no row that nobody works on.
-        let begun = self.tasks.spawn(async move { app.spawn_export(owned, id, request).await });
-        let done = begun.await.map_err(|_| Refusal::Internal)??;
+        let begun =
+            self.tasks.spawn(async move { app.spawn_export(owned, id, request, key).await });
+        let Some(done) = begun.await.map_err(|_| Refusal::Internal)?? else {
+            let first = ctx.origin.request_id;
+            let outrun = self.same_export(org, claim.as_ref()).await?;
+            return outrun.ok_or(Refusal::IdempotencyInProgress { first });
+        };
         let _ = tokio::time::timeout(QUICK, done).await;
-        self.export_of(org, id).await
+        Ok(BegunExport { export: self.export_of(org, id).await?, replayed: false })
+    }
+
+    /// The export that the key of a claim stands for, as it is now.
+    async fn same_export(
+        &self,
+        org: OrgId,
+        claim: Option<&Claim>,
+    ) -> Result<Option<BegunExport>, Refusal> {
+        let Some(claim) = claim else { return Ok(None) };
+        let Some(id) = claim.export(self, org).await? else { return Ok(None) };
+        let export = view(&self.known_export(org, &id).await?)?;
+        Ok(Some(BegunExport { export, replayed: true }))
     }
 
     async fn spawn_export(
@@ -141,7 +171,8 @@ impl App {
         ctx: Ctx,
         id: ExportId,
         request: ExportRequest,
-    ) -> Result<oneshot::Receiver<()>, Refusal> {
+        claim: Option<Claim>,
+    ) -> Result<Option<oneshot::Receiver<()>>, Refusal> {
         let now = self.now();
         let new = NewExport {
             id,
@@ -152,10 +183,25 @@ impl App {
             created_at: now,
             expires_at: now.plus_seconds(KEPT),
         };
-        let begun = self.store.create_export(&new, i64::from(PER_ORG)).await;
-        if !begun.map_err(|error| store_failed(&error))? {
-            let reset_at = now.plus_seconds(RETRY);
-            return Err(Refusal::TooManyExports { limit: PER_ORG, retry_after: RETRY, reset_at });
+        let most = i64::from(PER_ORG);
+        let begun = match claim {
+            None => self
+                .store
+                .create_export(&new, most)
+                .await
+                .map(|begun| if begun { ExportBegan::Begun } else { ExportBegan::TooMany }),
+            Some(claim) => {
+                let key = self.new_key(&ctx, &claim);
+                self.store.create_keyed_export(&new, most, &key).await
+            }
+        };
+        match begun.map_err(|error| store_failed(&error))? {
+            ExportBegan::Begun => {}
+            ExportBegan::KeyTaken => return Ok(None),
+            ExportBegan::TooMany => {
+                let (limit, reset_at) = (PER_ORG, now.plus_seconds(RETRY));
+                return Err(Refusal::TooManyExports { limit, retry_after: RETRY, reset_at });
+            }
         }
         let (done, waiting) = oneshot::channel();
         let app = Arc::clone(&self);
@@ -163,7 +209,7 @@ impl App {
             job::run(&app, &ctx, id, &request).await;
             let _ = done.send(());
         });
-        Ok(waiting)
+        Ok(Some(waiting))
     }
 
     /// An export of the caller's org as it stands.

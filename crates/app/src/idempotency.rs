@@ -26,12 +26,13 @@ use crate::{
     store_failed,
 };
 
-/// The endpoint in whose scope keys of calls mean something.
+/// The endpoints in whose scopes keys mean something.
 const INVOKE: &str = "invoke";
+const EXPORT: &str = "export";
 
 /// A key and the request it is to stand for.
 #[derive(Debug, Clone)]
-pub(crate) struct Claim {
+pub struct Claim {
     digest: String,
     fingerprint: String,
 }
@@ -61,6 +62,35 @@ impl Claim {
         let input = json::canonical(input);
         let request = format!(r#"{{"input":{input},"tool":"{tool}","view":"{view}"}}"#);
         Self { digest: scope.digest(key), fingerprint: fingerprint(&request) }
+    }
+}
+
+impl Claim {
+    /// The claim of an export with this body in canonical form.
+    #[must_use]
+    pub fn of_export(ctx: &Ctx, key: &IdempotencyKey, body: &str) -> Self {
+        let caller = ctx.caller();
+        let scope = KeyScope {
+            org: caller.org_id,
+            principal: caller.principal_id,
+            via: caller.via,
+            endpoint: EXPORT,
+            target: "",
+        };
+        Self { digest: scope.digest(key), fingerprint: fingerprint(body) }
+    }
+
+    /// The export that the key of this claim stands for, if it does.
+    pub(crate) async fn export(&self, app: &App, org: OrgId) -> Result<Option<String>, Refusal> {
+        let found = app.store.find_idempotency_key(org, &self.digest, app.clock.now()).await;
+        let found = found.map_err(|error| store_failed(&error))?;
+        match found {
+            Some(known) if known.fingerprint != self.fingerprint => {
+                Err(Refusal::IdempotencyKeyReused { first: known.request_id })
+            }
+            Some(known) => Ok(Some(known.subject)),
+            None => Ok(None),
+        }
     }
 }
 

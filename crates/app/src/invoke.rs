@@ -176,11 +176,13 @@ impl App {
         let call = self.judge(ctx, call, &policies, &dlp).await.map_err(|denial| {
             self.ruled(ctx, &tool, &denial.ruling, Went::Denied);
             draft.looked_at(self, &denial.ruling.inputs);
+            draft.capture_input(self, &denial.ruling);
             draft.governance(denied(&denial, policies.version()));
             denial.refusal()
         })?;
         self.ruled(ctx, &tool, call.ruling(), Went::Allowed);
         draft.looked_at(self, &call.ruling().inputs);
+        draft.capture_input(self, call.ruling());
         draft.governance(allowed(call.ruling(), policies.version()));
         visible.usable()?;
         let resting = visible.provider.server().check(&tool.definition.name);
@@ -220,7 +222,7 @@ impl App {
     ) -> Result<Cleared<ToolCall>, Denial> {
         let subject = self.subject(ctx.caller().org_id, call.tool());
         let scanned = dlp.scan_call(call, &subject).await?;
-        let permitted = scanned.decide(policies, dlp.engine(), ctx.asker())?;
+        let permitted = scanned.decide(policies, dlp.engine(), ctx.asker(self.capture))?;
         permitted.fulfil(dlp.engine(), &self.rates.at(ctx.origin.arrived))
     }
 
@@ -244,7 +246,8 @@ impl App {
                     self.ruled(&ready.ctx, &ready.visible.tool, answer.ruling(), Went::Allowed);
                     add_answer(&mut governance, answer.ruling());
                     let (result, is_error, ruling) = answer.into_parts();
-                    Done::answered(governance, result, is_error).looked_at(ruling.inputs)
+                    let done = Done::answered(governance, result, is_error);
+                    done.captured(ruling.capture, ruling.captured).looked_at(ruling.inputs)
                 }
                 Err(denial) => {
                     self.ruled(&ready.ctx, &ready.visible.tool, &denial.ruling, Went::Denied);
@@ -273,7 +276,7 @@ impl App {
             View::Structured => Answer::structured(content, structured, is_error),
             View::Mcp => Answer::mcp(content, structured, is_error, more),
         };
-        let asker = ready.ctx.asker();
+        let asker = ready.ctx.asker(self.capture);
         let subject = self.subject(ready.ctx.caller().org_id, ready.call.tool());
         let scanned = ready.dlp.scan_answer(answer, &subject).await?;
         let engine = ready.dlp.engine();

@@ -1,10 +1,11 @@
 //! What happens without being asked: sealing, late events, catalogue refresh, recovery, token use,
-//! forgetting, sweeping the export folder, feeding sinks.
+//! forgetting, pruning, sweeping the export folder, feeding sinks.
 
 mod catalogue;
 mod exports;
 mod forgetting;
 mod late;
+mod pruning;
 mod recovery;
 mod sealing;
 mod token_use;
@@ -34,6 +35,8 @@ impl App {
         self.repeat(sealing::SWEEP, |app| Box::pin(sealing::sweep(app)), stop);
         self.repeat(late::EVERY, |app| Box::pin(late::write(app)), stop);
         self.repeat(COALESCE, |app| Box::pin(app.record_coalesced()), stop);
+        self.repeat(COALESCE, |app| Box::pin(app.record_accesses()), stop);
+        self.repeat(pruning::EVERY, |app| Box::pin(pruning::prune(app)), stop);
         self.repeat(token_use::EVERY, |app| Box::pin(token_use::write(app)), stop);
         self.repeat(forgetting::EVERY, |app| Box::pin(forgetting::forget(app)), stop);
         self.repeat(exports::EVERY, |app| Box::pin(exports::sweep(app)), stop);

@@ -4,6 +4,7 @@
 //! [`invoke`] tells the story of a governed call, [`recorded`] is the bracket that makes sure that
 //! nothing happens unrecorded.
 
+mod accessed;
 mod anchors;
 mod answers;
 mod app;
@@ -25,6 +26,8 @@ mod policies;
 mod providers;
 mod rates;
 mod recorded;
+mod retention;
+mod runs;
 mod simulate;
 mod sinks;
 mod sources;
@@ -38,16 +41,16 @@ pub use self::{
     app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
     commands::{
-        Inspected, LogIdentity, NewToken, Shell, ShellError, Tail, TokenRequest, TokenState,
-        Waiting, told,
+        ERASABLE, ErasureRequest, HoldRequest, Inspected, LogIdentity, NewToken, Shell, ShellError,
+        Tail, TokenRequest, TokenState, Waiting, hold_record, told,
     },
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
     exports::{
-        ExportAsk, ExportError, ExportFile, ExportRequest, ExportedLog, Folder, Format, Progress,
-        SignedLog, Written, export_log,
+        BegunExport, ExportAsk, ExportError, ExportFile, ExportRequest, ExportedLog, Folder,
+        Format, Progress, SignedLog, Written, export_log,
     },
-    idempotency::{Replayed, ReplayedError},
+    idempotency::{Claim, Replayed, ReplayedError},
     invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
     log::{CheckpointSince, LogKeyError, origin},
     pins::Pinning,
@@ -56,6 +59,7 @@ pub use self::{
         PolicySource, PolicyStats, Reload, Reloading, SetChange,
     },
     providers::{AuthKind, Declared, ProviderQuery, ProviderState, ProviderView},
+    retention::{LEAST_DAYS, Retention},
     simulate::{
         Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay, Simulation,
         Subject, Unread, Who, Workbench,

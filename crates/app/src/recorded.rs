@@ -5,7 +5,10 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use portcullis_core::{
-    audit::{Actor, Detached, Event, EventType, Governance, Outcome, OutcomeStatus, Target},
+    audit::{
+        Actor, Capture, Detached, Event, EventType, Governance, Outcome, OutcomeStatus, Target,
+    },
+    call::Ruling,
     id::EventId,
     refusal::{Executed, Refusal, Unavailable},
 };
@@ -30,6 +33,8 @@ pub(crate) struct Draft {
     inputs: Map<String, Value>,
     detached: Detached,
     protected: bool,
+    /// Nothing is to be kept of the input, not even a commitment.
+    input_off: bool,
 }
 
 /// What the event says should the node die between intent and outcome.
@@ -44,17 +49,31 @@ const DIED: Outcome = Outcome {
 pub(crate) struct Done {
     governance: Option<Governance>,
     inputs: Box<Map<String, Value>>,
+    capture: Option<Capture>,
+    captured: Option<Box<Value>>,
     end: Result<(Value, OutcomeStatus), (Refusal, Executed)>,
 }
 
 impl Done {
     pub(crate) fn answered(governance: Governance, result: Value, is_error: bool) -> Self {
         let status = if is_error { OutcomeStatus::ToolError } else { OutcomeStatus::Success };
-        Self { governance: Some(governance), inputs: Box::default(), end: Ok((result, status)) }
+        Self::new(Some(governance), Ok((result, status)))
     }
 
     pub(crate) fn stopped(governance: Governance, refusal: Refusal, executed: Executed) -> Self {
-        Self { governance: Some(governance), inputs: Box::default(), end: Err((refusal, executed)) }
+        Self::new(Some(governance), Err((refusal, executed)))
+    }
+
+    fn new(
+        governance: Option<Governance>,
+        end: Result<(Value, OutcomeStatus), (Refusal, Executed)>,
+    ) -> Self {
+        Self { governance, inputs: Box::default(), capture: None, captured: None, end }
+    }
+
+    /// Adds how much of the result is kept, if policies say so, and what.
+    pub(crate) fn captured(self, capture: Option<Capture>, captured: Option<Box<Value>>) -> Self {
+        Self { capture, captured, ..self }
     }
 
     /// Adds what the decision about the answer looked at.
@@ -78,7 +97,8 @@ impl Draft {
         let detached = ctx.detached(app);
         let inputs = Map::new();
         let ctx = ctx.clone();
-        Self { id, ctx, target: None, governance: None, inputs, detached, protected: false }
+        let (protected, input_off) = (false, false);
+        Self { id, ctx, target: None, governance: None, inputs, detached, protected, input_off }
     }
 
     /// Whether the request came with an idempotency key.
@@ -107,9 +127,40 @@ impl Draft {
         self.detached = detached.keep("decision_inputs", Some(kept), &*app.random);
     }
 
-    /// The input as the caller sent it, to be committed to.
+    /// The input as the caller sent it, to be committed to unless nothing is to be kept.
     pub(crate) fn input(&mut self, app: &App, input: &Value) {
         self.detached.commit("input", Some(input), &*app.random);
+        self.input_off = app.capture == Capture::Off;
+    }
+
+    /// What the event keeps of the input, now that policies have spoken.
+    pub(crate) fn capture_input(&mut self, app: &App, ruling: &Ruling) {
+        self.input_off = ruling.capture.unwrap_or(app.capture) == Capture::Off;
+        if let Some(captured) = &ruling.captured {
+            self.detached.keep_payload("input", (**captured).clone(), &*app.random);
+        }
+    }
+
+    /// What the event keeps of the result that is given.
+    fn capture_output(
+        &mut self,
+        app: &App,
+        result: &Value,
+        capture: Option<Capture>,
+        masked: Option<Box<Value>>,
+    ) {
+        match (capture.unwrap_or(app.capture), masked) {
+            (Capture::Off, _) => {}
+            (Capture::Commit | Capture::Redacted, None) => {
+                self.detached.commit("output", Some(result), &*app.random);
+            }
+            (Capture::Full, None) => {
+                self.detached.keep_payload("output", result.clone(), &*app.random);
+            }
+            (Capture::Commit | Capture::Redacted | Capture::Full, Some(masked)) => {
+                self.detached.keep_payload("output", *masked, &*app.random);
+            }
+        }
     }
 
     fn event(&self, outcome: Outcome) -> Event {
@@ -126,8 +177,16 @@ impl Draft {
             target: self.target.clone(),
             governance: self.governance.clone(),
             outcome,
-            detached: self.detached.clone(),
+            detached: self.recorded_detached(),
         }
+    }
+
+    fn recorded_detached(&self) -> Detached {
+        let mut detached = self.detached.clone();
+        if self.input_off {
+            detached.forget("input");
+        }
+        detached
     }
 
     fn stopped(
@@ -202,10 +261,8 @@ impl App {
         }
         // A panic ends the call, not its record.
         let done = AssertUnwindSafe(self.perform(ready)).catch_unwind().await;
-        let done = done.unwrap_or_else(|_| Done {
-            governance: unfinished.governance,
-            inputs: Box::default(),
-            end: Err((Refusal::Internal, Executed::Unknown)),
+        let done = done.unwrap_or_else(|_| {
+            Done::new(unfinished.governance, Err((Refusal::Internal, Executed::Unknown)))
         });
         self.end(draft, done, claim.as_ref()).await
     }
@@ -220,8 +277,9 @@ impl App {
         let outcome = done.outcome();
         draft.looked_at(self, &done.inputs);
         draft.governance = done.governance;
-        let output = done.end.as_ref().ok().map(|(result, _)| result);
-        draft.detached.commit("output", output, &*self.random);
+        if let Ok((result, _)) = &done.end {
+            draft.capture_output(self, result, done.capture, done.captured);
+        }
         let governance = GovernanceView::of(draft.governance.as_ref(), draft.id);
         let event = draft.event(outcome);
         let key = claim.map(|_| {

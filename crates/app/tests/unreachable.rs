@@ -71,6 +71,8 @@ async fn node(folder: &Path) -> Node {
     let (writer, _) = AuditWriter::new(store.clone(), Arc::clone(&clock), audit);
     let (outbound, tasks) = (Outbound::new(Arc::clone(&random)), TaskTracker::new());
     let app = App::new(Parts {
+        capture: portcullis_core::audit::Capture::default(),
+        retention: portcullis_app::Retention::default(),
         answer_key: portcullis_core::idempotency::AnswerKey::new(&[1; 32]),
         clock: Arc::clone(&clock),
         random: Arc::clone(&random),

@@ -11,10 +11,14 @@ use crate::{
     client::{Connection, get},
 };
 
-/// The events of type `mcp.invocation`, counted by how they ended.
+/// The whole log, and its events of type `mcp.invocation` by how they ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
-    /// All of them.
+    /// Events of any type.
+    pub(crate) all: u64,
+    /// Places of the log that are not where they have to be.
+    pub(crate) gaps: u64,
+    /// Calls.
     pub(crate) events: u64,
     /// Those that ended in success.
     pub(crate) success: u64,
@@ -26,6 +30,13 @@ pub(crate) struct Counted {
 
 impl Counted {
     fn take(&mut self, event: &Value) {
+        if event.get("sequence").and_then(Value::as_u64) != Some(self.all) {
+            self.gaps += 1;
+        }
+        self.all += 1;
+        if event.get("type").and_then(Value::as_str) != Some("mcp.invocation") {
+            return;
+        }
         self.events += 1;
         match event.pointer("/outcome/status").and_then(Value::as_str) {
             Some("success") => self.success += 1,
@@ -56,7 +67,7 @@ pub(crate) async fn count(address: SocketAddr, token: &str) -> Result<Counted, F
 }
 
 fn page_path(cursor: Option<&str>) -> String {
-    let first = "/v1/audit/events?type=mcp.invocation&order=asc&limit=200";
+    let first = "/v1/audit/events?order=asc&limit=200";
     cursor.map_or_else(|| first.to_owned(), |cursor| format!("{first}&cursor={}", encoded(cursor)))
 }
 
@@ -123,11 +134,15 @@ mod tests {
     fn events_are_counted_by_their_end() {
         let mut counted = Counted::default();
 
-        for outcome in [json!({"status": "success"}), json!({"status": "unknown"}), json!(null)] {
-            counted.take(&json!({ "outcome": outcome }));
+        let outcomes = [json!({"status": "success"}), json!({"status": "unknown"}), json!(null)];
+        for (outcome, sequence) in outcomes.into_iter().zip([0, 1, 3]) {
+            let kind = "mcp.invocation";
+            counted.take(&json!({ "type": kind, "sequence": sequence, "outcome": outcome }));
         }
+        counted.take(&json!({ "type": "token.issued", "sequence": 3 }));
 
-        assert_eq!(counted, Counted { events: 3, success: 1, unknown: 1, open: 1 });
+        let counts = Counted { all: 4, gaps: 1, events: 3, success: 1, unknown: 1, open: 1 };
+        assert_eq!(counted, counts);
     }
 
     #[test]

@@ -112,6 +112,8 @@ impl Bench {
         let outbound = Outbound::new(Arc::clone(&random));
         let tasks = TaskTracker::new();
         let app = App::new(Parts {
+            capture: portcullis_core::audit::Capture::default(),
+            retention: portcullis_app::Retention::default(),
             answer_key: portcullis_core::idempotency::AnswerKey::new(&[1; 32]),
             clock: Arc::clone(&clock),
             random: Arc::clone(&random),

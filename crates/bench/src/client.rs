@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use http::{
-    Method, Request, StatusCode, Uri,
+    HeaderValue, Method, Request, StatusCode, Uri,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST},
 };
 use http_body_util::{BodyExt as _, Full};
@@ -114,6 +114,18 @@ pub(crate) fn governed_call(
         .header(AUTHORIZATION, format!("Bearer {token}"))
         .header(CONTENT_TYPE, "application/json");
     Ok(request.body(Full::from(json!({ "input": arguments }).to_string()))?)
+}
+
+/// The same call under an idempotency key.
+pub(crate) fn keyed_call(
+    address: SocketAddr,
+    token: &str,
+    arguments: &Value,
+    key: &str,
+) -> Result<Template, Failure> {
+    let mut call = governed_call(address, token, arguments)?;
+    call.headers_mut().insert("idempotency-key", HeaderValue::from_str(key)?);
+    Ok(call)
 }
 
 /// A GET of the gateway's.

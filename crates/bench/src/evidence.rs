@@ -183,6 +183,7 @@ impl Bench {
             core: event.core_json(),
             detached: None,
             salts: None,
+            has_payload: false,
         }
     }
 

@@ -106,8 +106,33 @@ impl Installation {
             .await
     }
 
+    /// Exports the whole log and has it verified; gives what the verifier told of a fault.
+    pub(crate) async fn verify(&self) -> Result<Option<String>, Failure> {
+        let file = self.folder.path().join("log.jsonl");
+        let path = file.to_str().ok_or("a folder whose name is no text")?;
+        self.printed(&["audit", "export", "--org", "bench", "--output", path]).await?;
+        let keys = self.printed(&["audit", "key", "list", "--org", "bench"]).await?;
+        let key = keys.pointer("/0/key").and_then(Value::as_str).ok_or("the log has no key")?;
+        let verify = Command::new(&self.binary)
+            .args(["audit", "verify", path, "--key", key])
+            .stdin(Stdio::null())
+            .output()
+            .await?;
+        let told = [verify.stdout, verify.stderr].concat();
+        let told = String::from_utf8_lossy(&told).trim().to_owned();
+        Ok((!verify.status.success()).then_some(told))
+    }
+
     /// Runs a command with `--json` and takes one member of what it prints.
     async fn member(&self, member: &str, arguments: &[&str]) -> Result<String, Failure> {
+        let printed = self.printed(arguments).await?;
+        let command = arguments.iter().take(2).copied().collect::<Vec<_>>().join(" ");
+        let value = printed.get(member).and_then(Value::as_str);
+        Ok(value.ok_or_else(|| format!("`portcullis {command}` printed no `{member}`"))?.to_owned())
+    }
+
+    /// Runs a command with `--json`; fails when it does.
+    async fn printed(&self, arguments: &[&str]) -> Result<Value, Failure> {
         let output = Command::new(&self.binary)
             .args(arguments)
             .arg("--config")
@@ -121,9 +146,7 @@ impl Installation {
             let words = String::from_utf8_lossy(&output.stderr);
             return Err(format!("`portcullis {command}` failed: {}", words.trim()).into());
         }
-        let printed: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-        let value = printed.get(member).and_then(Value::as_str);
-        Ok(value.ok_or_else(|| format!("`portcullis {command}` printed no `{member}`"))?.to_owned())
+        Ok(serde_json::from_slice(&output.stdout).unwrap_or_default())
     }
 
     fn config(&self) -> PathBuf {

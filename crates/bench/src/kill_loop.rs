@@ -1,6 +1,7 @@
-//! `kill -9` under load, again and again: no answered invocation may be without its event.
+//! `kill -9` under load, again and again: no answered invocation may be without its event, the log
+//! may have no gap and has to be verified whole, and no idempotency key may reach the tool twice.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use http::StatusCode;
 use serde_json::Value;
@@ -13,11 +14,11 @@ use tokio::{
 use crate::{
     Failure, Verdict,
     args::KillLoopArgs,
-    audit,
-    client::{Answer, Connection, governed_call},
+    audit::{self, Counted},
+    client::{Answer, Connection, get, governed_call, keyed_call},
     gateway::{self, Installation},
     payload, say, say_aside,
-    upstream::Upstream,
+    upstream::{MARK, TWICE, Upstream},
 };
 
 /// Where the gateway listens at present; `None` while it is down, closed when all is over.
@@ -32,6 +33,12 @@ struct Seen {
     refused: u64,
     /// Calls that were cut off.
     lost: u64,
+    /// Keys that were answered 200 or 504.
+    keys: u64,
+    /// Keys that were asked about again and had been answered before, or cut off.
+    retried: u64,
+    /// Keys that were given two different events.
+    torn: u64,
 }
 
 /// Runs it and prints the counts; `Broken` when an answered call has no event, or an event no end.
@@ -42,41 +49,97 @@ pub(crate) async fn run(args: &KillLoopArgs) -> Result<Verdict, Failure> {
     let arguments = Arc::new(payload::of_size(args.payload));
     let (place, whereabouts) = watch::channel(None);
     let mut callers = JoinSet::new();
-    for _ in 0..args.connections {
-        callers.spawn(call_on(whereabouts.clone(), installation.clone(), arguments.clone()));
+    for number in 0..args.connections {
+        let (whereabouts, installation) = (whereabouts.clone(), installation.clone());
+        let caller = Caller { number, installation, arguments: arguments.clone() };
+        // Every second one sends keys, and repeats what was cut off until it is answered.
+        if number % 2 == 0 {
+            callers.spawn(call_on(whereabouts, caller));
+        } else {
+            callers.spawn(call_with_keys(whereabouts, caller));
+        }
     }
     let slowest_start = kill_repeatedly(args, &installation, &place).await?;
     drop(place);
     let mut seen = Seen::default();
     while let Some(part) = callers.join_next().await {
-        let part = part??;
-        seen.events.extend(part.events);
-        seen.refused += part.refused;
-        seen.lost += part.lost;
+        seen.add(part??);
     }
-    let running = installation.start().await?;
-    let missing = audit::missing(running.address, &installation.token, &seen.events).await?;
-    let counted = audit::count(running.address, &installation.token).await?;
-    running.stop().await?;
+    let found = Found::after(&seen, &installation, &upstream).await?;
     say(&format!(
         "kills: {}\nslowest start: {} ms\nanswered: {}\nanswered otherwise than 200: {}\n\
-         cut off: {}\nanswered without event: {}\nevents: {}\nevents with unknown outcome: {}\n\
-         events left open: {}\n",
+         cut off: {}\nkeys answered: {}\nkeys asked about again: {}\nkeys with two events: {}\n",
         args.kills,
         slowest_start.as_millis(),
         seen.events.len(),
         seen.refused,
         seen.lost,
-        missing.len(),
-        counted.events,
-        counted.unknown,
-        counted.open,
+        seen.keys,
+        seen.retried,
+        seen.torn,
     ));
-    for id in missing.iter().take(10) {
-        say(&format!("lost: {id}\n"));
+    found.tell();
+    let some = !seen.events.is_empty() && (seen.keys > 0 || args.connections < 2);
+    let holds = some && seen.torn == 0 && found.is_whole();
+    Ok(if holds { Verdict::Holds } else { Verdict::Broken })
+}
+
+/// What is left when all is over.
+struct Found {
+    /// Events that were named and are not there.
+    missing: Vec<String>,
+    counted: Counted,
+    /// Keys that reached the tool more than once, each with how often.
+    twice: HashMap<String, u64>,
+    /// What the verifier of the whole log found wrong.
+    fault: Option<String>,
+}
+
+impl Found {
+    async fn after(
+        seen: &Seen,
+        installation: &Installation,
+        upstream: &Upstream,
+    ) -> Result<Self, Failure> {
+        let running = installation.start().await?;
+        let (address, token) = (running.address, &installation.token);
+        let missing = audit::missing(address, token, &seen.events).await?;
+        let counted = audit::count(address, token).await?;
+        let twice = twice(upstream).await?;
+        running.stop().await?;
+        Ok(Self { missing, counted, twice, fault: installation.verify().await? })
     }
-    let nothing_lost = missing.is_empty() && counted.open == 0 && !seen.events.is_empty();
-    Ok(if nothing_lost { Verdict::Holds } else { Verdict::Broken })
+
+    fn tell(&self) {
+        let Counted { all, gaps, events, unknown, open, .. } = self.counted;
+        say(&format!(
+            "answered without event: {}\nevents: {events}\nevents with unknown outcome: {unknown}\n\
+             events left open: {open}\ngaps in the log of {all}: {gaps}\n\
+             keys that reached the tool twice: {}\nverified: {}\n",
+            self.missing.len(),
+            self.twice.len(),
+            self.fault.as_deref().unwrap_or("the whole log, against its signed tree"),
+        ));
+        for id in self.missing.iter().take(10) {
+            say(&format!("lost: {id}\n"));
+        }
+        for (key, count) in self.twice.iter().take(10) {
+            say(&format!("reached the tool {count} times: {key}\n"));
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        let in_order = self.counted.gaps == 0 && self.counted.all > 0;
+        let ended = self.missing.is_empty() && self.counted.open == 0;
+        in_order && ended && self.twice.is_empty() && self.fault.is_none()
+    }
+}
+
+/// The keys that reached the tool more than once, each with how often.
+async fn twice(upstream: &Upstream) -> Result<HashMap<String, u64>, Failure> {
+    let mut connection = Connection::open(upstream.address).await?;
+    let answer = connection.send(get(upstream.address, "", TWICE)?).await?.ok()?;
+    Ok(serde_json::from_slice(&answer.body)?)
 }
 
 /// Starts and kills in turn, at instants that wander through the work of the gateway.
@@ -101,20 +164,18 @@ async fn kill_repeatedly(
     Ok(slowest)
 }
 
-/// Invokes without pause while there is a gateway, and notes every event an answer named.
-async fn call_on(
-    mut whereabouts: Whereabouts,
+/// Who calls.
+struct Caller {
+    number: usize,
     installation: Arc<Installation>,
     arguments: Arc<Value>,
-) -> Result<Seen, Failure> {
+}
+
+/// Invokes without pause while there is a gateway, and notes every event an answer named.
+async fn call_on(mut whereabouts: Whereabouts, caller: Caller) -> Result<Seen, Failure> {
     let mut seen = Seen::default();
-    loop {
-        let address = match whereabouts.wait_for(Option::is_some).await {
-            Ok(place) => *place,
-            Err(_) => return Ok(seen),
-        };
-        let Some(address) = address else { continue };
-        let call = governed_call(address, &installation.token, &arguments)?;
+    while let Some(address) = next_place(&mut whereabouts).await {
+        let call = governed_call(address, &caller.installation.token, &caller.arguments)?;
         if let Ok(mut connection) = Connection::open(address).await {
             while *whereabouts.borrow() == Some(address) {
                 let Ok(answer) = connection.send(call.clone()).await else {
@@ -126,17 +187,86 @@ async fn call_on(
         }
         sleep(Duration::from_millis(1)).await;
     }
+    Ok(seen)
+}
+
+/// The same with a key for each call. What is cut off or under way is asked about again with the
+/// same key; now and then also what was answered.
+async fn call_with_keys(mut whereabouts: Whereabouts, caller: Caller) -> Result<Seen, Failure> {
+    let mut seen = Seen::default();
+    let (mut number, mut first) = (0_u64, None::<String>);
+    while let Some(address) = next_place(&mut whereabouts).await {
+        if let Ok(mut connection) = Connection::open(address).await {
+            while *whereabouts.borrow() == Some(address) {
+                let key = format!("{}-{number}", caller.number);
+                let arguments = payload::marked(&caller.arguments, &format!("{MARK}{key}"));
+                let call = keyed_call(address, &caller.installation.token, &arguments, &key)?;
+                let Ok(answer) = connection.send(call).await else {
+                    seen.lost += 1;
+                    seen.retried += 1;
+                    break;
+                };
+                let settled = [StatusCode::OK, StatusCode::GATEWAY_TIMEOUT];
+                if !settled.contains(&answer.status) {
+                    seen.refused += 1;
+                    seen.retried += 1;
+                    continue;
+                }
+                let event = event_of(&answer)?;
+                seen.torn += u64::from(first.as_ref().is_some_and(|first| *first != event));
+                if answer.status == StatusCode::OK {
+                    seen.events.push(event.clone());
+                }
+                // Every fourth key is asked about twice.
+                if number % 4 == 0 && first.is_none() {
+                    seen.retried += 1;
+                    first = Some(event);
+                } else {
+                    seen.keys += 1;
+                    number += 1;
+                    first = None;
+                }
+            }
+        }
+        sleep(Duration::from_millis(1)).await;
+    }
+    Ok(seen)
+}
+
+/// Where the gateway listens once it does; `None` when all is over.
+async fn next_place(whereabouts: &mut Whereabouts) -> Option<SocketAddr> {
+    loop {
+        let place = whereabouts.wait_for(Option::is_some).await.map(|place| *place);
+        match place {
+            Ok(Some(address)) => return Some(address),
+            Ok(None) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+fn event_of(answer: &Answer) -> Result<String, Failure> {
+    let body = answer.json()?;
+    let event = body.pointer("/governance/audit_event_id").and_then(Value::as_str);
+    Ok(event.ok_or("an answer names no event")?.to_owned())
 }
 
 impl Seen {
     fn note(&mut self, answer: &Answer) -> Result<(), Failure> {
-        if answer.status != StatusCode::OK {
+        if answer.status == StatusCode::OK {
+            self.events.push(event_of(answer)?);
+        } else {
             self.refused += 1;
-            return Ok(());
         }
-        let body = answer.json()?;
-        let event = body.pointer("/governance/audit_event_id").and_then(Value::as_str);
-        self.events.push(event.ok_or("an answer names no event")?.to_owned());
         Ok(())
+    }
+
+    fn add(&mut self, part: Self) {
+        self.events.extend(part.events);
+        self.refused += part.refused;
+        self.lost += part.lost;
+        self.keys += part.keys;
+        self.retried += part.retried;
+        self.torn += part.torn;
     }
 }

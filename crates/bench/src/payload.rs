@@ -14,6 +14,15 @@ pub(crate) fn of_size(bytes: usize) -> Value {
     json!({ "rows": rows })
 }
 
+/// The same with this text in the title of its first row.
+pub(crate) fn marked(payload: &Value, mark: &str) -> Value {
+    let mut payload = payload.clone();
+    if let Some(title) = payload.pointer_mut("/rows/0/title") {
+        *title = Value::from(mark);
+    }
+    payload
+}
+
 fn length_of(value: &Value) -> usize {
     value.to_string().len()
 }

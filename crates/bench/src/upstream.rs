@@ -2,16 +2,22 @@
 //!
 //! It speaks both eras of MCP: `server/discover` with stateless requests (2026-07-28), and
 //! `initialize` without a session (2025-11-25). Its one tool, `echo`, gives back its arguments as
-//! structured content without looking into them.
+//! structured content without looking into them, but for a mark of the kill loop, which it counts.
 
-use std::{net::SocketAddr, process::Stdio};
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    process::Stdio,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use axum::{
     Router,
     body::Bytes,
+    extract::State,
     http::{StatusCode, header::CONTENT_TYPE},
     response::{IntoResponse as _, Response},
-    routing::post,
+    routing::{get, post},
 };
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
@@ -25,6 +31,10 @@ use crate::{Failure, payload, say};
 
 /// The path that answers MCP.
 pub(crate) const PATH: &str = "/mcp";
+/// The path that answers how often each mark was seen, where that is more than once.
+pub(crate) const TWICE: &str = "/twice";
+/// What the mark of a call begins with; it stands in the title of the first row.
+pub(crate) const MARK: &str = "call:";
 /// The stateless version of MCP that the server speaks.
 pub(crate) const MODERN: &str = "2026-07-28";
 const LEGACY: &str = "2025-11-25";
@@ -63,7 +73,8 @@ impl Upstream {
 pub(crate) async fn serve() -> Result<(), Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     say(&format!("{}\n", listener.local_addr()?));
-    let router = Router::new().route(PATH, post(answer));
+    let router = Router::new().route(PATH, post(answer)).route(TWICE, get(twice));
+    let router = router.with_state(Arc::<Marks>::default());
     let parent_is_gone = async {
         let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
     };
@@ -89,13 +100,32 @@ struct CallParams<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-async fn answer(body: Bytes) -> Response {
+/// How often each mark was seen.
+#[derive(Debug, Default)]
+struct Marks(Mutex<HashMap<String, u64>>);
+
+impl Marks {
+    fn note(&self, arguments: &str) {
+        let Some((_, rest)) = arguments.split_once(MARK) else { return };
+        let mark = rest.split('"').next().unwrap_or_default();
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *seen.entry(mark.to_owned()).or_default() += 1;
+    }
+}
+
+async fn twice(State(marks): State<Arc<Marks>>) -> Response {
+    let seen = marks.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let twice: HashMap<&String, &u64> = seen.iter().filter(|(_, count)| **count > 1).collect();
+    ([(CONTENT_TYPE, "application/json")], json!(twice).to_string()).into_response()
+}
+
+async fn answer(State(marks): State<Arc<Marks>>, body: Bytes) -> Response {
     let Ok(message) = serde_json::from_slice::<Message<'_>>(&body) else {
         return StatusCode::BAD_REQUEST.into_response();
     };
     let Some(id) = message.id else { return StatusCode::ACCEPTED.into_response() };
     let result = match message.method {
-        "tools/call" => echo(message.params),
+        "tools/call" => echo(message.params, &marks),
         "tools/list" => Some(tools()),
         "server/discover" => Some(discovery()),
         "initialize" => Some(initialization()),
@@ -111,9 +141,10 @@ async fn answer(body: Bytes) -> Response {
     ([(CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-fn echo(params: Option<&RawValue>) -> Option<String> {
+fn echo(params: Option<&RawValue>, marks: &Marks) -> Option<String> {
     let params: CallParams<'_> = serde_json::from_str(params?.get()).ok()?;
     let arguments = params.arguments.filter(|_| params.name == "echo")?;
+    marks.note(arguments.get());
     Some(format!(
         r#"{{"resultType":"complete","content":[],"structuredContent":{arguments},"isError":false}}"#
     ))
@@ -167,7 +198,7 @@ mod tests {
     use super::*;
 
     async fn asked(message: Value) -> Value {
-        let response = answer(Bytes::from(message.to_string())).await;
+        let response = answer(State(Arc::default()), Bytes::from(message.to_string())).await;
         let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
         serde_json::from_slice(&body).unwrap()
     }
@@ -183,6 +214,18 @@ mod tests {
 
         assert_eq!(answer["id"], 7);
         assert_eq!(answer["result"]["structuredContent"], arguments);
+    }
+
+    #[test]
+    fn a_mark_that_was_seen_twice_is_counted() {
+        let marks = Marks::default();
+
+        for arguments in [r#"{"title":"call:a"}"#, r#"{"title":"call:b"}"#, r#"{"t":"call:a"}"#] {
+            marks.note(arguments);
+        }
+
+        let seen = marks.0.into_inner().unwrap();
+        assert_eq!(seen, HashMap::from([("a".to_owned(), 2), ("b".to_owned(), 1)]));
     }
 
     #[tokio::test]

@@ -17,6 +17,7 @@ pub mod note;
 pub mod proof;
 pub mod tiles;
 
+mod capture;
 mod commitment;
 mod csv;
 mod leaf;
@@ -29,6 +30,7 @@ mod stored;
 mod tests;
 
 pub use self::{
+    capture::{Capture, MOST_PAYLOAD_BYTES},
     commitment::Detached,
     csv::{CSV_COLUMNS, CsvLines},
     leaf::{LeafError, leaf_bytes},

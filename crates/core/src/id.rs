@@ -114,6 +114,10 @@ id!(
     EventId, "evt"
 );
 id!(
+    /// A legal hold on events.
+    HoldId, "hld"
+);
+id!(
     /// An export of the audit log.
     ExportId, "exp"
 );

@@ -308,6 +308,8 @@ impl Node {
             },
             dlp,
             fingerprint_key: derived(&key, FINGERPRINTS),
+            capture: config.audit.capture.0,
+            retention: config.audit.retention.rule(),
             answer_key: AnswerKey::new(&derived(&key, ANSWERS)),
             providers,
             trust: Trust::new(trusted.rules, trusted.keys, &outbound, &tasks),

@@ -62,7 +62,7 @@ enum Command {
     /// Make a key file
     #[command(subcommand)]
     Key(check::Keys),
-    /// Export, watch and verify the audit log, and manage what signs it
+    /// Export, watch and verify the audit log, manage what signs it, erase from it and lay holds on it
     #[command(subcommand)]
     Audit(audit::Audit),
     /// Scan files as calls are scanned, and try the detectors of the configuration

@@ -4,6 +4,7 @@
 //! one level. Values are TOML where they parse as TOML, text otherwise.
 
 mod audit;
+mod audit_retention;
 mod audit_sinks;
 mod database;
 mod dlp;
@@ -25,6 +26,7 @@ use toml::{Table, Value};
 
 pub(crate) use self::{
     audit::{Audit, AuditSync, KeySource},
+    audit_retention::{AuditRetention, CaptureMode},
     audit_sinks::{Exports, Sink},
     database::Database,
     dlp::Dlp,

@@ -3,12 +3,16 @@
 //! A call's life: [`writer`] commits its intent, then its event (which removes the intent in the
 //! same transaction); [`intents`] finds what a crash left open; [`seal`] gives events their place
 //! in the org's log and lets its [`tree`] grow with it, whose root is kept in [`checkpoints`];
-//! [`events`] reads them. **Invariant:** an event, once committed, is never changed, and a
-//! sequence, once given, stays.
+//! [`events`] reads them. What was detached may be let go ([`erasure`]), and the beginning of the log
+//! ([`pruning`]), unless a hold forbids it ([`holds`]). **Invariant:** the hashed part of an event,
+//! once committed, is never changed, and a sequence, once given, stays.
 
 pub(crate) mod checkpoints;
+pub(crate) mod erasure;
 pub(crate) mod events;
+pub(crate) mod holds;
 pub(crate) mod intents;
+pub(crate) mod pruning;
 pub(crate) mod seal;
 pub(crate) mod tree;
 pub(crate) mod writer;

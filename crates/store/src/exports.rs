@@ -11,6 +11,7 @@ use crate::{
     Store,
     db::{Dialect, change, parse, read, row},
     error::StoreError,
+    idempotency::NewKey,
 };
 
 /// How far an export is.
@@ -46,6 +47,17 @@ impl FromStr for ExportStatus {
             _ => Err(()),
         }
     }
+}
+
+/// Whether an export began. If not, nothing was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportBegan {
+    /// It did.
+    Begun,
+    /// Too many of the org's are under way.
+    TooMany,
+    /// Its idempotency key stands for another one.
+    KeyTaken,
 }
 
 /// An export that begins.
@@ -133,28 +145,64 @@ impl ExportRow {
 impl Store {
     /// Begins an export. Says no, by `false`, when `most` of the org's are under way.
     pub async fn create_export(&self, export: &NewExport, most: i64) -> Result<bool, StoreError> {
+        Ok(self.begin_export(export, most, None).await? == ExportBegan::Begun)
+    }
+
+    /// Begins an export under an idempotency key, which stands for it from then on. Of any number
+    /// with the same key one begins.
+    pub async fn create_keyed_export(
+        &self,
+        export: &NewExport,
+        most: i64,
+        key: &NewKey,
+    ) -> Result<ExportBegan, StoreError> {
+        self.begin_export(export, most, Some(key)).await
+    }
+
+    async fn begin_export(
+        &self,
+        export: &NewExport,
+        most: i64,
+        key: Option<&NewKey>,
+    ) -> Result<ExportBegan, StoreError> {
         let org = export.org_id.to_string();
         Ok(change!(self, |tx| {
             tx.lock_exports(&org).await?;
+            if let Some(key) = key {
+                let taken = sqlx::query(TAKE_KEY)
+                    .bind(&org)
+                    .bind(&key.digest)
+                    .bind(&key.fingerprint)
+                    .bind(export.id.to_string())
+                    .bind(key.request_id.to_string())
+                    .bind(key.expires_at.as_micros())
+                    .bind(export.created_at.as_micros())
+                    .execute(&mut *tx)
+                    .await?;
+                if taken.rows_affected() == 0 {
+                    return Ok(ExportBegan::KeyTaken);
+                }
+            }
             let running: i64 = sqlx::query_scalar(
                 "SELECT COUNT(*) FROM exports WHERE org_id = $1 AND status = 'pending'",
             )
             .bind(&org)
             .fetch_one(&mut *tx)
             .await?;
-            if running < most {
-                sqlx::query(INSERT)
-                    .bind(export.id.to_string())
-                    .bind(&org)
-                    .bind(export.principal_id.to_string())
-                    .bind(&export.node)
-                    .bind(&export.request)
-                    .bind(export.created_at.as_micros())
-                    .bind(export.expires_at.as_micros())
-                    .execute(&mut *tx)
-                    .await?;
+            if running >= most {
+                return Ok(ExportBegan::TooMany);
             }
-            running < most
+            sqlx::query(INSERT)
+                .bind(export.id.to_string())
+                .bind(&org)
+                .bind(export.principal_id.to_string())
+                .bind(&export.node)
+                .bind(&export.request)
+                .bind(export.created_at.as_micros())
+                .bind(export.expires_at.as_micros())
+                .execute(&mut *tx)
+                .await?;
+            ExportBegan::Begun
         }))
     }
 
@@ -305,6 +353,15 @@ impl Store {
         }))
     }
 }
+
+/// A key that has expired makes room.
+const TAKE_KEY: &str = "
+INSERT INTO idempotency_keys (org_id, digest, fingerprint, subject, request_id, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (org_id, digest) DO UPDATE SET fingerprint = excluded.fingerprint,
+    subject = excluded.subject, request_id = excluded.request_id,
+    expires_at = excluded.expires_at, sealed = NULL
+WHERE idempotency_keys.expires_at <= $7";
 
 const INSERT: &str = "
 INSERT INTO exports (id, org_id, principal_id, node, status, request, scanned, total,

@@ -1,6 +1,6 @@
 //! Idempotency keys: which request a key stands for, and how that ended.
 //!
-//! A key's row is made with the intent of its call and ended with the call's event, each in the
+//! A key of an export is made with the export, and names it. A key's row is made with the intent of its call and ended with the call's event, each in the
 //! same transaction ([`crate::AuditWriter`]); here it is read and forgotten.
 
 use portcullis_core::{

@@ -34,11 +34,14 @@ mod tools;
 pub use crate::{
     audit::{
         checkpoints::{CheckpointKind, StoredCheckpoint},
+        erasure::{Erased, Selection},
         events::{
             EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventTarget, Seal,
             Visibility,
         },
+        holds::Hold,
         intents::OpenIntent,
+        pruning::Pruned,
         seal::{Sealer, SignedNote, UnsealedEvent},
         writer::{
             AuditProgress, AuditSettings, AuditTask, AuditWriter, Began, NewEvent, NewIntent,
@@ -46,7 +49,7 @@ pub use crate::{
     },
     db::{Durability, Store},
     error::StoreError,
-    exports::{ExportRecord, ExportStatus, NewExport},
+    exports::{ExportBegan, ExportRecord, ExportStatus, NewExport},
     idempotency::{KeyEnd, KnownKey, NewKey},
     identities::Identity,
     logins::LoginRecord,

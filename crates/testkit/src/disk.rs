@@ -1,12 +1,16 @@
-//! A disk that stops taking anything, for one process: its files may grow no more.
+//! Disks that take nothing more: one for a process whose files may grow no more, and a small one that
+//! is full.
 
 use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+
+use tempfile::TempDir;
 
 use crate::Gateway;
 
@@ -53,5 +57,54 @@ impl Gateway {
         let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw).expect("a process");
         let limit = Rlimit { current: bytes, maximum: getrlimit(Resource::Fsize).maximum };
         prlimit(Some(pid), Resource::Fsize, limit).expect("a limit");
+    }
+}
+
+/// A disk of a few MiB; it is unmounted when this is dropped.
+#[derive(Debug)]
+pub struct SmallDisk(TempDir);
+
+impl SmallDisk {
+    /// Mounts one. `None`, and a word on stderr, for who may not mount.
+    pub fn mount(mebibytes: u32) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={mebibytes}m,mode=0700"), "tmpfs"])
+            .arg(folder.path())
+            .output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self(folder));
+        }
+        #[expect(clippy::print_stderr, reason = "a test that is left out has to say so")]
+        {
+            eprintln!("left out: this test needs the right to mount a file system");
+        }
+        None
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The file that fills it.
+    pub fn filler(&self) -> PathBuf {
+        self.path().join("filler")
+    }
+
+    /// Writes until there is no room.
+    pub fn fill(&self) {
+        use std::io::Write;
+        let mut file = fs::File::create(self.filler()).expect("a file");
+        for size in [64 * 1024, 1] {
+            while file.write_all(&vec![0; size]).is_ok() {}
+        }
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: a gateway may still have files open.
+        let _ = Command::new("umount").arg("--lazy").arg(self.path()).output();
     }
 }

@@ -17,18 +17,20 @@ mod mcp;
 mod ocsf;
 mod oidc;
 mod postgres;
+mod power;
 mod receiver;
 mod witness;
 
 pub use self::{
     answer::Answer,
-    disk::{printing, unsignalled},
+    disk::{SmallDisk, printing, unsignalled},
     gateway::{Builder, Gateway, Principal},
     hostile::{Hostile, HostileCall, HostileTool, Script},
     mcp::{McpServer, tool},
     ocsf::ocsf_faults,
     oidc::{Fetches, Oidc, OldKeys, Wanted},
-    postgres::PostgresDatabase,
+    postgres::{Fault, PostgresDatabase, PostgresWire},
+    power::PowerCut,
     receiver::{Manner, Receiver},
     witness::LogWitness,
 };

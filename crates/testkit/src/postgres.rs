@@ -1,5 +1,9 @@
 //! A PostgreSQL database of one's own, on the server that `PORTCULLIS_TEST_POSTGRES` names.
 
+mod proxy;
+
+pub use self::proxy::{Fault, PostgresWire};
+
 use std::{
     env, process,
     process::Command,

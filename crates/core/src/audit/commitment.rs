@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    audit::MOST_PAYLOAD_BYTES,
     json,
     random::{self, Random},
 };
@@ -49,6 +50,21 @@ impl Detached {
         self.values.insert(name, Value::Null);
     }
 
+    /// Adds a payload that is kept, unless it is too long to be: then it is committed to.
+    pub fn keep_payload(&mut self, name: &'static str, value: Value, source: &dyn Random) {
+        self.commit(name, Some(&value), source);
+        if json::canonical(&value).len() <= MOST_PAYLOAD_BYTES {
+            self.values.insert(name, value);
+        }
+    }
+
+    /// Leaves nothing of a member, as if it had never been.
+    pub fn forget(&mut self, name: &str) {
+        self.commitments.remove(name);
+        self.values.remove(name);
+        self.salts.remove(name);
+    }
+
     /// `sha256:…` by member: hashed into the log.
     #[must_use]
     pub const fn commitments(&self) -> &impl Serialize {
@@ -59,6 +75,13 @@ impl Detached {
     #[must_use]
     pub const fn values(&self) -> &impl Serialize {
         &self.values
+    }
+
+    /// Whether a payload is kept, not only committed to.
+    #[must_use]
+    pub fn has_payload(&self) -> bool {
+        let kept = |name| self.values.get(name).is_some_and(|value| !value.is_null());
+        kept("input") || kept("output")
     }
 
     /// The salts in base64, by member: whoever holds value and salt can check the commitment.

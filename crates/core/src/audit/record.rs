@@ -65,12 +65,21 @@ pub enum EventType {
     /// Somebody asked what policies would say.
     #[serde(rename = "policy.simulated")]
     PolicySimulated,
-    /// Somebody read the log of the whole org.
+    /// Somebody looked at everybody's events, which stands for `count` looks, or read an export.
     #[serde(rename = "audit.accessed")]
     AuditAccessed,
     /// A part of the log was exported.
     #[serde(rename = "audit.exported")]
     AuditExported,
+    /// Erasable parts of events were erased, or a hold kept them.
+    #[serde(rename = "audit.erased")]
+    AuditErased,
+    /// A legal hold was laid on events, or lifted.
+    #[serde(rename = "audit.hold_changed")]
+    AuditHoldChanged,
+    /// Events beyond their retention were removed from the beginning of the log, or payloads.
+    #[serde(rename = "audit.pruned")]
+    AuditPruned,
     /// A node began to serve.
     #[serde(rename = "system.started")]
     SystemStarted,
@@ -98,6 +107,9 @@ impl EventType {
             Self::PolicyReloadFailed => "policy.reload_failed",
             Self::PolicySimulated => "policy.simulated",
             Self::AuditAccessed => "audit.accessed",
+            Self::AuditErased => "audit.erased",
+            Self::AuditHoldChanged => "audit.hold_changed",
+            Self::AuditPruned => "audit.pruned",
             Self::AuditExported => "audit.exported",
             Self::SystemStarted => "system.started",
         }
@@ -197,8 +209,8 @@ pub struct Target {
     pub id: Option<String>,
     /// The connection.
     pub provider_id: Option<ProviderId>,
-    /// `mcp`, `audit_event`, `token`, `principal`, `org`, `provider`, `policy_set`, `export` or
-    /// `node`.
+    /// `mcp`, `audit_event`, `audit_log`, `hold`, `token`, `principal`, `org`, `provider`,
+    /// `policy_set`, `export` or `node`.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Which definition of the tool was in force.

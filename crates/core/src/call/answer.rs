@@ -7,9 +7,10 @@ use serde_json::{Map, Value, json};
 use super::{
     Cleared, Permitted, Scanned, ToolCall, count_of,
     inputs::{inputs, pointers},
-    ruling::{Asker, Denial, Ruling, action, block_reason, masked},
+    ruling::{Asker, Denial, Ruling, action, all_masked, block_reason, masked},
 };
 use crate::{
+    audit::Capture,
     dlp::{Action, Direction, Engine, Subject},
     policy::{DlpFacts, Phase, PolicySet, Question, Verdict},
 };
@@ -145,8 +146,17 @@ impl Scanned<Answer> {
             Verdict::Allow { policy, obligations } => {
                 let mut owed = obligations.clone();
                 owed.extend(call.obligations.iter().cloned());
+                let mut ruling = Ruling::new(policy, &decision, inputs);
+                // Of what was said of the call and of the answer the less counts.
+                let said = [ruling.capture, call.ruling.capture];
+                ruling.capture = said.into_iter().flatten().min();
+                if ruling.capture.unwrap_or(asker.capture) == Capture::Redacted {
+                    let whole = self.inner.result.clone();
+                    let kept = all_masked(engine, whole, &self.findings);
+                    ruling.captured = Some(Box::new(kept));
+                }
                 Ok(Permitted {
-                    ruling: Ruling::new(policy, &decision, inputs),
+                    ruling,
                     obligations: owed,
                     inner: self.inner,
                     findings: self.findings,

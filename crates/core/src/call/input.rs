@@ -87,10 +87,14 @@ impl Scanned<ToolCall> {
         };
         let decision = set.decide(&question);
         let inputs = inputs(set, engine, &question, &pointers(&self.findings));
+        let ruled = |policy| {
+            let ruling = Ruling::new(policy, &decision, inputs);
+            ruling.capturing(asker.capture, engine, &self.inner.input, &self.findings)
+        };
         let default = |finding: &_| engine.default_action(finding, Direction::Input);
         match &decision.verdict {
             Verdict::Deny { policy, reason, reads_dlp, .. } => {
-                let mut ruling = Ruling::new(policy, &decision, inputs);
+                let mut ruling = ruled(policy);
                 let blocked = *reads_dlp && !self.findings.is_empty();
                 let shown = |finding: &_| if blocked { Action::Block } else { default(finding) };
                 ruling.note(&self.findings, Direction::Input, shown);
@@ -98,7 +102,7 @@ impl Scanned<ToolCall> {
                 Err(if blocked { denial.because_of_dlp(Direction::Input) } else { denial })
             }
             Verdict::Allow { policy, obligations } => Ok(Permitted {
-                ruling: Ruling::new(policy, &decision, inputs),
+                ruling: ruled(policy),
                 obligations: obligations.clone(),
                 inner: self.inner,
                 findings: self.findings,

@@ -146,7 +146,9 @@ mod tests {
         let set = PolicySet::load(vec![file], &catalogue, &["email"], Timestamp::default());
         let engine = Engine::new(&Settings::default()).unwrap();
         let principal = Principal::of(&caller());
-        let asker = Asker { principal: &principal, time: Timestamp::default(), source_ip: None };
+        let capture = crate::audit::Capture::Commit;
+        let asker =
+            Asker { principal: &principal, time: Timestamp::default(), source_ip: None, capture };
         let call = ToolCall::new(tool, json!({ "to": to }), 0).unwrap();
         let subject = Subject::of(FingerprintKey::new([7; 32]));
         let scanned = call.scan(&engine, &subject).unwrap();

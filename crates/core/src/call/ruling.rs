@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    audit::{DlpFinding, DlpResult},
+    audit::{Capture, DlpFinding, DlpResult},
     clock::Timestamp,
     dlp::{Action, Direction, Engine, Finding, Findings, Mask, Unscannable},
     policy::{Decision, Named, Notice, Obligation, Principal, Shadow},
@@ -27,6 +27,8 @@ pub struct Asker<'a> {
     pub time: Timestamp,
     /// Where it came from.
     pub source_ip: Option<IpAddr>,
+    /// How much of the payload the event keeps where no policy says so.
+    pub capture: Capture,
 }
 
 /// The outcome of policy and DLP on one side of a call.
@@ -50,6 +52,10 @@ pub struct Ruling {
     pub inputs: Box<Map<String, Value>>,
     /// Whom to tell.
     pub notices: Vec<Notice>,
+    /// How much of the payload the event keeps, if a policy says so.
+    pub capture: Option<Capture>,
+    /// The payload as it is to be kept, if it is.
+    pub captured: Option<Box<Value>>,
 }
 
 /// A call or an answer that must not pass, and why.
@@ -76,7 +82,26 @@ impl Ruling {
             dlp_result: DlpResult::Passed,
             inputs: Box::new(inputs),
             notices: decision.notices.clone(),
+            capture: decision.capture,
+            captured: None,
         }
+    }
+
+    /// Keeps of a payload what the policies ask for, or `default` if they say nothing.
+    pub(super) fn capturing(
+        mut self,
+        default: Capture,
+        engine: &Engine,
+        payload: &Value,
+        findings: &Findings,
+    ) -> Self {
+        let captured = match self.capture.unwrap_or(default) {
+            Capture::Off | Capture::Commit => None,
+            Capture::Redacted => Some(all_masked(engine, payload.clone(), findings)),
+            Capture::Full => Some(payload.clone()),
+        };
+        self.captured = captured.map(Box::new);
+        self
     }
 
     /// A ruling of the built-in DLP policy on something that could not be looked through.
@@ -91,6 +116,8 @@ impl Ruling {
             dlp_result: DlpResult::Blocked,
             inputs: Box::default(),
             notices: Vec::new(),
+            capture: None,
+            captured: None,
         }
     }
 
@@ -230,6 +257,11 @@ pub(super) fn masked(
     }
     let asked = obligations.iter().find_map(|obligation| obligation.mask(direction, finding));
     Some(asked.unwrap_or_else(|| engine.default_mask(finding)))
+}
+
+/// A payload with all masked that was found in it, whatever is done about it otherwise.
+pub(super) fn all_masked(engine: &Engine, payload: Value, findings: &Findings) -> Value {
+    engine.redact(payload, findings, None, |finding| Some(engine.default_mask(finding)))
 }
 
 /// The reason of a block by `dlp-default`: the kinds that were found, never the values.

@@ -108,7 +108,7 @@ pub(super) fn fault(key: &str, code: &'static str, message: String) -> Fault {
     Fault { key: key.to_owned(), code, message }
 }
 
-const LATER: [&str; 3] = ["require_approval", "step_up", "log"];
+const LATER: [&str; 2] = ["require_approval", "step_up"];
 const MAX_TEXT: usize = 2_000;
 
 /// The names that annotations may refer to.
@@ -171,6 +171,7 @@ impl Annotations {
             "redact" => self.owed.redact = Some(obligations::redact(value, names.detectors)?),
             "rate_limit" => self.owed.rate = Some(obligations::rate(value)?),
             "notify" => self.owed.notify = Some(obligations::channel(value, names.webhooks)?),
+            "log" => self.owed.log = Some(obligations::capture(value)?),
             later if LATER.contains(&later) => {
                 let message = format!("`@{later}` is not supported yet");
                 return Err(fault(key, "not_supported_yet", message));

@@ -105,7 +105,8 @@ impl<'a> Frame<'a> {
         } else {
             self.allowed(&permits, &conditional, errors)
         };
-        Decision { notices: notices(&conditional), ..decision }
+        let asked = conditional.iter().filter_map(|one| one.policy.annotations.owed.log);
+        Decision { notices: notices(&conditional), capture: asked.min(), ..decision }
     }
 
     /// Nothing forbids outright.

@@ -12,7 +12,10 @@ use super::{
     rate::Rate,
     source::Compiled,
 };
-use crate::dlp::{Finding, Mask};
+use crate::{
+    audit::Capture,
+    dlp::{Finding, Mask},
+};
 
 /// What the policies say to one question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +26,8 @@ pub struct Decision {
     pub determining: Vec<Arc<str>>,
     /// Whom to tell, whatever the verdict.
     pub notices: Vec<Notice>,
+    /// How much of the payload the event keeps, if a policy says so, whatever the verdict.
+    pub capture: Option<Capture>,
     /// What the shadow policies would have done.
     pub shadow: Vec<Shadow>,
     /// Policies that could not be evaluated; permits among them were passed over.

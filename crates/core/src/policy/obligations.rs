@@ -13,7 +13,10 @@ use super::{
     annotations::{Detectors, Fault, fault},
     rate::{Per, Rate},
 };
-use crate::dlp::{Category, Mask};
+use crate::{
+    audit::Capture,
+    dlp::{Category, Mask},
+};
 
 /// What the obligation annotations of one policy say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +24,7 @@ pub(super) struct Owed {
     pub(super) redact: Option<Redact>,
     pub(super) rate: Option<Rate>,
     pub(super) notify: Option<Channel>,
+    pub(super) log: Option<Capture>,
 }
 
 /// The obligation of `@redact`.
@@ -42,15 +46,16 @@ pub enum Channel {
 impl Owed {
     /// Whether the policy forbids outright.
     pub(super) const fn is_empty(&self) -> bool {
-        self.redact.is_none() && self.rate.is_none() && self.notify.is_none()
+        self.redact.is_none() && self.rate.is_none() && self.notify.is_none() && self.log.is_none()
     }
 
     /// The annotation that makes it conditional.
     pub(super) const fn first_key(&self) -> &'static str {
-        match (&self.redact, &self.rate) {
-            (Some(_), _) => "redact",
-            (None, Some(_)) => "rate_limit",
-            (None, None) => "notify",
+        match (&self.redact, &self.rate, &self.notify) {
+            (Some(_), _, _) => "redact",
+            (None, Some(_), _) => "rate_limit",
+            (None, None, Some(_)) => "notify",
+            (None, None, None) => "log",
         }
     }
 
@@ -59,7 +64,8 @@ impl Owed {
         let rate = self.rate.map(rate_json);
         let redact = self.redact.as_ref().map(|r| redact_json(r.direction, &r.detectors));
         let notify = self.notify.as_ref().map(channel_json);
-        let all = [rate, redact, notify].into_iter().flatten();
+        let log = self.log.map(|capture| ("log", json!({ "payloads": capture })));
+        let all = [rate, redact, notify, log].into_iter().flatten();
         let numbered = |((kind, properties), number): (Shown, usize)| json!({ "id": format!("o{number}"), "type": kind, "properties": properties });
         all.zip(1..).map(numbered).collect()
     }
@@ -197,6 +203,14 @@ pub(super) fn channel(value: &str, webhooks: &BTreeSet<String>) -> Result<Channe
             Err(fault("notify", "invalid_annotation", message.to_owned()))
         }
     }
+}
+
+/// `off`, `commit`, `redacted` or `full`.
+pub(super) fn capture(value: &str) -> Result<Capture, Fault> {
+    Capture::named(value.trim()).ok_or_else(|| {
+        let message = "write `@log(\"full\")`, or `redacted`, `commit` or `off`";
+        fault("log", "invalid_annotation", message.to_owned())
+    })
 }
 
 #[cfg(test)]

@@ -20,7 +20,8 @@ pub(super) fn silence(phase: Phase) -> Decision {
 }
 
 fn decision(verdict: Verdict, determining: Vec<Arc<str>>, errors: Vec<Errored>) -> Decision {
-    Decision { verdict, determining, notices: Vec::new(), shadow: Vec::new(), errors }
+    let (notices, shadow, capture) = (Vec::new(), Vec::new(), None);
+    Decision { verdict, determining, notices, capture, shadow, errors }
 }
 
 pub(super) fn allow(

@@ -1,7 +1,9 @@
-//! `portcullis audit`: the log as evidence and as a file.
+//! `portcullis audit`: the log as evidence and as a file, and what may be let go of it.
 
+mod erase;
 mod export;
 mod filters;
+mod hold;
 mod keys;
 mod tail;
 mod verify;
@@ -9,6 +11,7 @@ mod verify;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use portcullis_core::clock::Timestamp;
 
 use super::Failure;
 
@@ -27,15 +30,29 @@ pub(super) enum Audit {
     /// List and replace the keys that sign the logs
     #[command(subcommand)]
     Key(keys::AuditKeys),
+    /// Erase names, addresses and payloads from events; the proofs of the events stay valid
+    Erase(erase::Erase),
+    /// Keep events from being erased and pruned
+    #[command(subcommand)]
+    Hold(hold::Holds),
 }
 
 impl Audit {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
-        match self {
-            Self::Export(export) => export.run().await.map(|()| ExitCode::SUCCESS),
-            Self::Tail(tail) => tail.run().await.map(|()| ExitCode::SUCCESS),
-            Self::Verify(verify) => Ok(verify.run()),
-            Self::Key(keys) => keys.run().await.map(|()| ExitCode::SUCCESS),
-        }
+        let done = match self {
+            Self::Verify(verify) => return Ok(verify.run()),
+            Self::Export(export) => export.run().await,
+            Self::Tail(tail) => tail.run().await,
+            Self::Key(keys) => keys.run().await,
+            Self::Erase(erase) => erase.run().await,
+            Self::Hold(holds) => holds.run().await,
+        };
+        done.map(|()| ExitCode::SUCCESS)
     }
+}
+
+/// A moment in RFC 3339, such as `2026-11-20T11:02:15Z`.
+fn moment(text: &str) -> Result<Timestamp, String> {
+    let wrong = || "a moment is written like 2026-11-20T11:02:15Z".to_owned();
+    Timestamp::parse_rfc3339(text).ok_or_else(wrong)
 }

@@ -17,7 +17,7 @@ use portcullis_core::{
 use portcullis_upstream::{Endpoint, Outbound, Witness};
 use serde::Deserialize;
 
-use super::{Exports, Sink};
+use super::{AuditRetention, CaptureMode, Exports, Sink};
 
 /// `[audit]`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -25,6 +25,10 @@ use super::{Exports, Sink};
 pub(crate) struct Audit {
     /// What a recorded event survives.
     pub(crate) sync: AuditSync,
+    /// How much of payloads events keep where no policy says so.
+    pub(crate) capture: CaptureMode,
+    /// How long events are kept.
+    pub(crate) retention: AuditRetention,
     /// The keys that sign the logs; `audit-key` in the data folder when absent.
     pub(crate) signing_key: Option<KeySource>,
     /// Where checkpoints are published.
@@ -125,6 +129,7 @@ impl Audit {
         if !(1..=86_400).contains(&self.anchor.every_seconds) {
             return Err("`audit.anchor.every_seconds` has to be 1 to 86400".to_owned());
         }
+        self.retention.check()?;
         self.anchor.witnesses.iter().try_for_each(|witness| witness.key().map(drop))
     }
 

@@ -1,6 +1,9 @@
 //! Recorded before, recorded after: what crashes and a store that takes nothing leave behind.
 
+mod full_disk;
 mod keys;
+mod postgres;
+mod power;
 
 use std::time::Duration;
 

@@ -8,6 +8,7 @@ mod scene;
 
 mod audit_commands;
 mod audit_log;
+mod capture;
 mod cli;
 mod coalesced;
 mod config;
@@ -25,6 +26,7 @@ mod policy_guide;
 mod policy_moving;
 mod quickstart;
 mod real_servers;
+mod retention;
 mod shutdown;
 mod sinks;
 mod trust;

@@ -212,5 +212,6 @@ fn row(event: &Event) -> NewEvent {
         core: event.core_json(),
         detached: Some(serde_json::to_string(event.detached.values()).unwrap()),
         salts: Some(serde_json::to_string(event.detached.salts()).unwrap()),
+        has_payload: event.detached.has_payload(),
     }
 }

@@ -81,6 +81,8 @@ pub struct NewEvent {
     pub detached: Option<String>,
     /// The salts of the erasable part, as JSON.
     pub salts: Option<String>,
+    /// Whether a payload is in the erasable part, which is let go sooner than the rest.
+    pub has_payload: bool,
 }
 
 /// How the writer works.

@@ -120,6 +120,7 @@ impl Dialect for PgConnection {
             .bind(rows.iter().map(|row| row.core.as_str()).collect::<Vec<_>>())
             .bind(texts(|row| row.detached.clone()))
             .bind(texts(|row| row.salts.clone()))
+            .bind(rows.iter().map(|row| row.has_payload).collect::<Vec<_>>())
             .execute(&mut *self)
             .await?;
         Ok(())
@@ -165,12 +166,13 @@ RETURNING subject";
 
 const INSERT_EVENTS: &str = "
 INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, actor_id, via, token_id,
-    target, decision, policy, dlp_result, outcome, request_id, core, detached, salts)
+    target, decision, policy, dlp_result, outcome, request_id, core, detached, salts, payload_at)
 SELECT id, org_id, type, occurred_at, $5, actor_id, via, token_id,
-    target, decision, policy, dlp_result, outcome, request_id, core, detached, salts
+    target, decision, policy, dlp_result, outcome, request_id, core, detached, salts,
+    CASE WHEN has_payload THEN $5 END
 FROM UNNEST($1::text[], $2::text[], $3::text[], $4::bigint[], $6::text[], $7::text[], $8::text[],
     $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[],
-    $16::text[], $17::text[]) WITH ORDINALITY
+    $16::text[], $17::text[], $18::boolean[]) WITH ORDINALITY
 AS given (id, org_id, type, occurred_at, actor_id, via, token_id, target, decision, policy,
-    dlp_result, outcome, request_id, core, detached, salts, place)
+    dlp_result, outcome, request_id, core, detached, salts, has_payload, place)
 ORDER BY place";

@@ -29,6 +29,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(4, "0004_audit_tree"),
     migration!(5, "0005_exports_and_sinks"),
     migration!(6, "0006_idempotency"),
+    migration!(7, "0007_retention"),
     migration!(10, "0010_logins"),
     migration!(14, "0014_tool_pins"),
 ];

@@ -159,9 +159,9 @@ static INTENTS: Rows =
 
 static EVENTS: Rows = Rows::new(
     "INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, actor_id, via, \
-     token_id, target, decision, policy, dlp_result, outcome, request_id, core, detached, salts) \
-     VALUES ",
-    17,
+     token_id, target, decision, policy, dlp_result, outcome, request_id, core, detached, salts, \
+     payload_at) VALUES ",
+    18,
 );
 
 /// The texts of an insert of 1, 2, … rows, each made when first needed.
@@ -213,6 +213,7 @@ fn bind_event<'q>(
         .bind(event.core.as_str())
         .bind(event.detached.as_deref())
         .bind(event.salts.as_deref())
+        .bind(event.has_payload.then_some(committed_at))
 }
 
 #[cfg(test)]

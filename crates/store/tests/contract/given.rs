@@ -136,6 +136,7 @@ pub(crate) fn event(org_id: OrgId, n: u32) -> NewEvent {
         core: format!(r#"{{"n":{n}}}"#),
         detached: None,
         salts: None,
+        has_payload: false,
     }
 }
 

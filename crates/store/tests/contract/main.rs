@@ -22,6 +22,7 @@ mod policies;
 mod principals;
 mod providers;
 mod refreshes;
+mod retention;
 mod tenancy;
 mod tokens;
 mod tools;

@@ -83,7 +83,8 @@ fn cleared(name: &str, arguments: Value) -> Cleared<ToolCall> {
     let engine = Engine::new(&Settings::default()).unwrap();
     let time = Timestamp::default();
     let principal = Principal::of(&caller());
-    let asker = Asker { principal: &principal, time, source_ip: None };
+    let capture = portcullis_core::audit::Capture::Commit;
+    let asker = Asker { principal: &principal, time, source_ip: None, capture };
     let call = ToolCall::new(tool, arguments, 0).unwrap();
     let subject = Subject::of(FingerprintKey::new([7; 32]));
     let scanned = call.scan(&engine, &subject).unwrap();

@@ -6,17 +6,20 @@ use axum::{
     body::Body,
     extract::{RawQuery, State},
     http::HeaderMap,
-    response::Response,
+    response::{IntoResponse, Response},
 };
-use portcullis_app::{ExportAsk, filters::Given};
-use portcullis_core::{clock::Timestamp, principal::Scope, refusal::Refusal};
+use portcullis_app::{BegunExport, Claim, ExportAsk, filters::Given};
+use portcullis_core::{clock::Timestamp, json, principal::Scope, refusal::Refusal};
 use serde_json::{Map, Value};
 
 use super::{
     Segment, segment,
     shapes::{ErrorAnswer, ExportAsked, One},
 };
-use crate::http::{Gateway, answer::Answer, body, caller::Known, download, query::Query};
+use crate::http::{
+    Gateway, answer::Answer, body, caller::Known, download, exchange::insert,
+    idempotency::idempotency_key, query::Query,
+};
 
 /// The longest text of a member.
 const LONGEST: usize = 200;
@@ -25,11 +28,14 @@ const MEMBERS: [&str; 5] = ["from", "to", "format", "filters", "include"];
 /// Begins an export of the org's audit log. Answers 200 if it is ready within two seconds.
 #[utoipa::path(
     post, path = "/v1/audit/export", tag = "audit",
+    params(
+        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters, bare or quoted: for 24 hours the same request with the same key names the same export"),
+    ),
     request_body = ExportAsked,
     responses(
         (status = 200, description = "the export is ready", body = One),
         (status = 202, description = "the export is being written; poll it", body = One),
-        (status = 400, description = "not understood, or the range is too long", body = ErrorAnswer),
+        (status = 400, description = "not understood, the range is too long, or the idempotency key stands for another request", body = ErrorAnswer),
         (status = 401, description = "no live token", body = ErrorAnswer),
         (status = 403, description = "the token lacks `audit:export`", body = ErrorAnswer),
         (status = 413, description = "the body is over 64 KiB", body = ErrorAnswer),
@@ -44,24 +50,27 @@ pub(crate) async fn create(
     RawQuery(raw): RawQuery,
     headers: HeaderMap,
     body: Body,
-) -> Result<Answer, Answer> {
+) -> Result<Response, Answer> {
     ctx.require(Scope::AuditExport)?;
     Query::parse(raw.as_deref(), &[])?;
-    // A safety header that is not honoured must not be ignored: the client would retry.
-    if headers.contains_key("idempotency-key") {
-        let message = "Idempotency keys are not supported yet; send the request without one.";
-        return Err(Refusal::bad_parameter("Idempotency-Key", message).into());
-    }
+    let key = idempotency_key(&headers)?;
     let members = body::optional_object(&headers, body, gateway.body_time).await?;
+    let claim = key
+        .map(|key| Claim::of_export(&ctx, &key, &json::canonical(&Value::Object(members.clone()))));
     let request = asked(members)?
         .read(gateway.app.now())
         .map_err(|wrong| body::wrong_member(&wrong.name, &wrong.problem))?;
-    let export = gateway.app.begin_export(&ctx, request).await?;
-    Ok(if export.get("status").and_then(Value::as_str) == Some("ready") {
+    let BegunExport { export, replayed } = gateway.app.begin_export(&ctx, request, claim).await?;
+    let answer = if export.get("status").and_then(Value::as_str) == Some("ready") {
         Answer::Data(export)
     } else {
         Answer::Begun(export)
-    })
+    };
+    let mut response = answer.into_response();
+    if replayed {
+        insert(response.headers_mut(), "idempotency-replayed", "true");
+    }
+    Ok(response)
 }
 
 fn asked(mut members: Map<String, Value>) -> Result<ExportAsk, Refusal> {

@@ -7,15 +7,18 @@ use portcullis_core::{
         merkle::is_consistent,
         note::VerifierKey,
     },
-    json::{Bounds, parse},
+    clock::Timestamp,
+    id::{EventId, OrgId},
+    json::{Bounds, canonical, parse},
 };
+use portcullis_store::NewEvent;
 use portcullis_testkit::{Answer, Gateway, Principal};
 use serde_json::{Map, Value, json};
 
 use crate::{
     audit_log::{invoke, keys},
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, items, until},
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, items, store, until},
 };
 
 fn start() -> (Gateway, Principal) {
@@ -122,6 +125,68 @@ async fn a_later_checkpoint_proves_that_it_continues_an_earlier_one() {
     let blind = gateway.service(&who.org, "mcps:invoke");
     let answer = gateway.get(&blind, "/v1/audit/checkpoint").await;
     assert_eq!((answer.status.as_u16(), answer.code()), (403, "insufficient_scope"));
+}
+
+/// An event that tells of what was done to the log.
+fn told(org: OrgId) -> NewEvent {
+    let id: EventId = "evt_01M7W9Y2TK0000000000000009".parse().unwrap();
+    let core = json!({
+        "id": id, "org_id": org, "request": null, "target": null, "type": "audit.pruned",
+    });
+    NewEvent {
+        id,
+        org_id: org,
+        kind: "audit.pruned".to_owned(),
+        occurred_at: Timestamp::from_micros(1_795_172_535_123_000),
+        actor_id: None,
+        via: None,
+        token_id: None,
+        target: None,
+        decision: None,
+        policy: None,
+        dlp_result: None,
+        outcome: None,
+        request_id: None,
+        core: canonical(&core),
+        detached: None,
+        salts: None,
+        has_payload: false,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn younger_proofs_hold_when_the_beginning_of_the_log_is_gone() {
+    let (gateway, who) = start();
+    let keys = keys(&gateway, &who.org);
+    let old = invoke(&gateway, &who).await;
+    let erased = invoke(&gateway, &who).await;
+    let pinned = checkpoint(&gateway, &who, &keys).await;
+    let org: OrgId = who.org.parse().unwrap();
+    let erase = ["audit", "erase", "--org", &who.org, "--event", &erased, "--reason", "asked for"];
+    assert_eq!(gateway.admin(&erase)["erased"], 1);
+    let without = event(&gateway, &who, &erased).await;
+    let proven = proof(&gateway, &who, &erased).await;
+    let proven = verify_event(without, &proven.text, &keys).unwrap();
+    assert_eq!((proven.values_proven, proven.values_unproven), (0, 0), "{proven:?}");
+
+    let far = Timestamp::from_micros(i64::MAX / 2);
+    let pruned = store(&gateway).await.prune(org, far, |_| told(org)).await.unwrap().unwrap();
+
+    assert!(pruned.events() >= 2, "{pruned:?}");
+    assert_eq!(proof(&gateway, &who, &old).await.status, 404);
+    let young = invoke(&gateway, &who).await;
+    let answer = proof(&gateway, &who, &young).await;
+    verify_event(event(&gateway, &who, &young).await, &answer.text, &keys).unwrap();
+    let path = format!("/v1/audit/checkpoint?since={}", pinned.size);
+    let answer = gateway.get(&who, &path).await;
+    let data = answer.at("/data");
+    let (new, _) = Checkpoint::open(data["checkpoint"].as_str().unwrap(), &keys).unwrap();
+    let hashes = data["consistency"].as_array().unwrap();
+    let hashes: Vec<_> = hashes.iter().map(|it| hash_of(it.as_str().unwrap()).unwrap()).collect();
+    let (old, new) = ((pinned.size, &pinned.root), (new.size, &new.root));
+    assert!(is_consistent(old, new, &hashes));
+    let list = gateway.get(&who, "/v1/audit/events?order=asc").await;
+    assert_eq!(list.at("/data/items/0/sequence"), pruned.size, "{}", list.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]

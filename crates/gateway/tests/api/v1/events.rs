@@ -182,6 +182,7 @@ async fn a_list_has_neither_payloads_nor_salts_and_its_events_follow_each_other(
     assert_eq!(
         types,
         [
+            "audit.accessed",
             "mcp.invocation",
             "org.changed",
             "principal.changed",

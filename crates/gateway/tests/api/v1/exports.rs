@@ -6,7 +6,9 @@ mod files;
 mod formats;
 
 use aws_lc_rs::digest;
+use futures_util::future::join_all;
 use portcullis_testkit::{Answer, Gateway, Principal};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
@@ -194,4 +196,40 @@ async fn filters_and_times_choose_what_is_in_it() {
     assert_eq!(found, wanted);
     assert!(all.at("/data/events").as_u64() > made.at("/data/events").as_u64());
     assert!(nothing.at("/data/events").as_u64() < Some(5), "{}", nothing.text);
+}
+
+async fn keyed(gateway: &Gateway, who: &Principal, key: &str, body: &Value) -> Answer {
+    let request = gateway
+        .request(Method::POST, "/v1/audit/export")
+        .bearer_auth(&who.token)
+        .header("idempotency-key", key)
+        .header("content-type", "application/json")
+        .body(body.to_string());
+    gateway.send(request).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_request_with_the_same_key_is_the_same_export() {
+    let gateway = gateway().sample().start();
+    let org = gateway.org("acme", &ENOUGH);
+    let who = gateway.service(&org, ALL_SCOPES);
+    let other = gateway.service(&org, "audit:export");
+    let (csv, ocsf) = (json!({"format": "csv"}), json!({"format": "ocsf"}));
+
+    let all = join_all((0..10).map(|_| keyed(&gateway, &who, "k", &csv))).await;
+    let again = keyed(&gateway, &who, "\"k\"", &csv).await;
+    let reused = keyed(&gateway, &who, "k", &ocsf).await;
+    let others = keyed(&gateway, &other, "k", &csv).await;
+    let wrong = keyed(&gateway, &who, "a key", &csv).await;
+
+    let id = again.at("/data/id");
+    assert!(id.is_string(), "{}", again.text);
+    assert_eq!(again.header("idempotency-replayed"), "true");
+    assert!(all.iter().all(|answer| answer.at("/data/id") == id), "{all:?}");
+    let begun = all.iter().filter(|answer| answer.header("idempotency-replayed").is_empty());
+    assert_eq!(begun.count(), 1, "one of them began it");
+    assert_eq!((reused.status.as_u16(), reused.code()), (400, "idempotency_key_reused"));
+    assert_eq!(others.header("idempotency-replayed"), "", "{}", others.text);
+    assert_ne!(others.at("/data/id"), id);
+    assert_eq!(wrong.at("/error/details/parameter"), "Idempotency-Key", "{}", wrong.text);
 }

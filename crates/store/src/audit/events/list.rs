@@ -112,9 +112,10 @@ impl Store {
         order: EventOrder,
         after: Option<i64>,
     ) -> Result<Span, StoreError> {
-        let mut span = Span { low: 0, high: self.sealed_size(org).await? };
+        let low = self.pruned_size(org).await?;
+        let mut span = Span { low, high: self.sealed_size(org).await? };
         if let Some(from) = filter.from {
-            span.low = self.first_recorded(org, from).await?;
+            span.low = self.first_recorded(org, from).await?.max(low);
         }
         if let Some(to) = filter.to {
             span.high = self.first_recorded(org, to).await?;
@@ -331,7 +332,8 @@ use list_sql;
 /// binary search needs no index of its own.
 const FIRST_RECORDED: &str = "
 WITH RECURSIVE search (low, high) AS (
-    SELECT CAST(0 AS BIGINT), size FROM audit_heads WHERE org_id = $1
+    SELECT CAST(COALESCE((SELECT p.size FROM audit_pruned p WHERE p.org_id = $1), 0) AS BIGINT),
+        size FROM audit_heads WHERE org_id = $1
     UNION ALL
     SELECT CASE WHEN s.recorded_at < $2 THEN s.sequence + 1 ELSE search.low END,
         CASE WHEN s.recorded_at < $2 THEN search.high ELSE s.sequence END

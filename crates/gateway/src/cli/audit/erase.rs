@@ -1,0 +1,60 @@
+//! `portcullis audit erase`.
+
+use clap::Args;
+use portcullis_app::ErasureRequest;
+use portcullis_core::{
+    clock::Timestamp,
+    id::{EventId, PrincipalId},
+};
+use portcullis_store::Selection;
+use serde_json::json;
+
+use super::{super::Installation, Failure, moment};
+
+#[derive(Args)]
+pub(in super::super) struct Erase {
+    /// Id or name of the org
+    #[arg(long)]
+    org: String,
+    /// Why; recorded
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    /// Of this event
+    #[arg(long, value_name = "EVENT", required_unless_present_any = ["actor", "from", "to"])]
+    event: Option<EventId>,
+    /// Of what this principal did and what was done on its behalf
+    #[arg(long, value_name = "PRINCIPAL")]
+    actor: Option<PrincipalId>,
+    /// Of what was recorded at this moment or later
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    from: Option<Timestamp>,
+    /// Of what was recorded before this moment
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    to: Option<Timestamp>,
+    /// Only these members, such as `input,output,source_ip`; without it all that can be erased
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    members: Vec<String>,
+    #[command(flatten)]
+    installation: Installation,
+}
+
+impl Erase {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let Self { org, reason, event, actor, from, to, members, installation } = self;
+        let office = installation.office().await?;
+        let erased = async {
+            let org = office.shell.org(&org).await?.id;
+            let selection = Selection { event, actor, from, to };
+            office.shell.erase(&ErasureRequest { org, selection, members, reason }).await
+        };
+        let erased = erased.await;
+        office.close().await;
+        let erased = erased?;
+        let value = json!({ "erased": erased.erased, "held": erased.held });
+        let text = match erased.held {
+            0 => format!("erased from {} events", erased.erased),
+            held => format!("erased from {} events; {held} are under a hold", erased.erased),
+        };
+        installation.output().record(&value, &text)
+    }
+}

@@ -1,0 +1,105 @@
+//! `portcullis audit hold`.
+
+use clap::{Args, Subcommand};
+use portcullis_app::{HoldRequest, hold_record};
+use portcullis_core::{
+    clock::Timestamp,
+    id::{HoldId, PrincipalId},
+};
+use serde_json::{Value, json};
+
+use super::{super::Installation, Failure, moment};
+
+#[derive(Subcommand)]
+pub(in super::super) enum Holds {
+    /// Lay a hold: nothing that it covers is erased or pruned until it is lifted
+    Add(Add),
+    /// List the holds of an org, also those that were lifted
+    List {
+        /// Id or name of the org
+        #[arg(long)]
+        org: String,
+        #[command(flatten)]
+        installation: Installation,
+    },
+    /// Lift a hold
+    Remove {
+        /// Its id
+        hold: HoldId,
+        /// Id or name of the org
+        #[arg(long)]
+        org: String,
+        #[command(flatten)]
+        installation: Installation,
+    },
+}
+
+#[derive(Args)]
+pub(in super::super) struct Add {
+    /// Id or name of the org
+    #[arg(long)]
+    org: String,
+    /// Why; recorded
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    /// Only what this principal did and what was done on its behalf
+    #[arg(long, value_name = "PRINCIPAL")]
+    actor: Option<PrincipalId>,
+    /// Only what was recorded at this moment or later
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    from: Option<Timestamp>,
+    /// Only what was recorded before this moment
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    to: Option<Timestamp>,
+    #[command(flatten)]
+    installation: Installation,
+}
+
+impl Holds {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        match self {
+            Self::Add(add) => add.run().await,
+            Self::List { org, installation } => list(&org, &installation).await,
+            Self::Remove { hold, org, installation } => remove(hold, &org, &installation).await,
+        }
+    }
+}
+
+impl Add {
+    async fn run(self) -> Result<(), Failure> {
+        let Self { org, reason, actor, from, to, installation } = self;
+        let office = installation.office().await?;
+        let laid = async {
+            let org = office.shell.org(&org).await?.id;
+            office.shell.lay_hold(HoldRequest { org, reason, actor, from, to }).await
+        };
+        let laid = laid.await;
+        office.close().await;
+        let hold = laid?;
+        let text = format!("laid the hold {}", hold.id);
+        installation.output().record(&hold_record(&hold), &text)
+    }
+}
+
+async fn list(org: &str, installation: &Installation) -> Result<(), Failure> {
+    let office = installation.office().await?;
+    let holds = async { office.shell.holds(office.shell.org(org).await?.id).await };
+    let holds = holds.await;
+    office.close().await;
+    let records: Vec<Value> = holds?.iter().map(hold_record).collect();
+    let columns = ["id", "reason", "actor", "from", "to", "created_at", "released_at"];
+    installation.output().table(&records, &columns)
+}
+
+async fn remove(hold: HoldId, org: &str, installation: &Installation) -> Result<(), Failure> {
+    let office = installation.office().await?;
+    let lifted = async {
+        let org = office.shell.org(org).await?.id;
+        office.shell.lift_hold(org, hold).await
+    };
+    let lifted = lifted.await;
+    office.close().await;
+    lifted?;
+    let text = format!("lifted the hold {hold}");
+    installation.output().record(&json!({ "id": hold }), &text)
+}

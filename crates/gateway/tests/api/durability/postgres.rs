@@ -1,0 +1,144 @@
+//! The fault table on PostgreSQL: intent and outcome, each with the idempotency key in the same
+//! transaction; each not done, and done while the word of it was lost.
+
+use portcullis_testkit::{
+    Answer, Fault, Gateway, Hostile, PostgresDatabase, PostgresWire, Principal, Script,
+};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::assert_unrecorded;
+use crate::{
+    gateway,
+    given::{PATIENCE, until},
+    scene::{AMPLE, list, tool},
+};
+
+const INTENT: &str = "INSERT INTO audit_intents";
+const OUTCOME: &str = "INSERT INTO audit_events";
+
+struct Wired {
+    gateway: Gateway,
+    upstream: Hostile,
+    who: Principal,
+    wire: PostgresWire,
+    _database: PostgresDatabase,
+}
+
+async fn wired() -> Option<Wired> {
+    let database = PostgresDatabase::create("faults")?;
+    let wire = PostgresWire::to(&database).await;
+    let done = json!({"content": [], "structuredContent": {"canary": "result"}}).to_string();
+    let upstream = Hostile::start(vec![tool("held", Script::Held(done))]).await;
+    let builder = gateway().http("up", &upstream.url(), "").config(&wire.config(&database));
+    let gateway = builder.start();
+    let org = gateway.org("acme", &AMPLE);
+    let who = gateway.service(&org, "mcps:invoke");
+    Some(Wired { gateway, upstream, who, wire, _database: database })
+}
+
+impl Wired {
+    async fn keyed(&self) -> Answer {
+        let request = self
+            .gateway
+            .request(Method::POST, "/v1/mcps/up:held/invoke")
+            .bearer_auth(&self.who.token)
+            .header("idempotency-key", "k")
+            .body(r#"{"input":{}}"#);
+        self.gateway.send(request).await
+    }
+
+    /// A call whose transaction meets the fault.
+    async fn struck(&self, statement: &'static str, fault: Fault) -> Answer {
+        let answer = if statement == INTENT {
+            self.wire.strike(statement, fault);
+            self.upstream.release();
+            self.keyed().await
+        } else {
+            let ending = async {
+                self.upstream.wait_for(1).await;
+                self.wire.strike(statement, fault);
+                self.upstream.release();
+            };
+            tokio::join!(self.keyed(), ending).0
+        };
+        assert!(self.wire.has_struck(), "the fault was not met: {}", answer.text);
+        answer
+    }
+
+    /// How the events of all calls end but for those that had to wait, in order, also after one
+    /// more start; there are `wanted`.
+    async fn outcomes(&mut self, wanted: usize) -> Vec<Value> {
+        let begun = Instant::now();
+        while self.settled().await.len() < wanted {
+            assert!(begun.elapsed() < PATIENCE, "fewer than {wanted} events");
+        }
+        self.gateway.kill();
+        self.gateway.start();
+        self.settled().await
+    }
+
+    async fn settled(&self) -> Vec<Value> {
+        let events = list(&self.gateway, &self.who, "").await;
+        let mut outcomes: Vec<Value> =
+            events.iter().map(|event| event["outcome"].clone()).collect();
+        outcomes.retain(|it| it["http_status"] != 409);
+        outcomes
+    }
+}
+
+fn outcome(status: &str, http_status: u16, executed: &str) -> Value {
+    let code = if http_status == 200 { Value::Null } else { json!("unavailable") };
+    json!({
+        "status": status, "http_status": http_status, "error_code": code, "executed": executed,
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_intent_that_fails_or_seems_to_sends_nothing_and_leaves_the_key_free() {
+    for fault in [Fault::NotDone, Fault::ReplyLost] {
+        let Some(mut scene) = wired().await else { return };
+
+        let refused = scene.struck(INTENT, fault).await;
+        let again = until(|| scene.keyed(), |it| it.status == 200).await;
+
+        assert_unrecorded(&refused, "no");
+        assert_eq!(again.header("idempotency-replayed"), "", "{fault:?}");
+        assert_eq!(scene.upstream.calls().len(), 1, "{fault:?}");
+        let mut outcomes = scene.outcomes(2).await;
+        outcomes.sort_by_key(|it| it["http_status"].as_u64());
+        let told = [outcome("success", 200, "yes"), outcome("unavailable", 503, "no")];
+        assert_eq!(outcomes, told, "{fault:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outcome_that_fails_is_recorded_later_and_its_key_says_so() {
+    let Some(mut scene) = wired().await else { return };
+
+    let refused = scene.struck(OUTCOME, Fault::NotDone).await;
+    let again = until(|| scene.keyed(), |it| it.code() != "idempotency_in_progress").await;
+
+    assert_unrecorded(&refused, "yes");
+    assert_eq!((again.status.as_u16(), again.code()), (503, "unavailable"), "{}", again.text);
+    assert_eq!(again.at("/error/details/executed"), "yes");
+    assert_eq!(again.header("idempotency-replayed"), "true");
+    assert_eq!(scene.upstream.calls().len(), 1);
+    assert_eq!(scene.outcomes(1).await, [outcome("unavailable", 503, "yes")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outcome_that_is_recorded_while_the_word_of_it_is_lost_is_not_recorded_twice() {
+    let Some(mut scene) = wired().await else { return };
+
+    let refused = scene.struck(OUTCOME, Fault::ReplyLost).await;
+    let again = scene.keyed().await;
+
+    assert_unrecorded(&refused, "yes");
+    assert_eq!(again.status, 200, "{}", again.text);
+    assert_eq!(again.at("/result/canary"), "result");
+    assert_eq!(again.header("idempotency-replayed"), "true");
+    assert_eq!(scene.upstream.calls().len(), 1);
+    assert_eq!(scene.outcomes(1).await, [outcome("success", 200, "yes")]);
+}

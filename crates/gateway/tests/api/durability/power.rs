@@ -1,0 +1,141 @@
+//! Power cuts: what was answered is on the disk, and a key never reaches its tool twice.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use futures_util::future::join_all;
+use portcullis_testkit::{Gateway, Hostile, PowerCut, Principal, Script};
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+
+use crate::{
+    gateway,
+    scene::{AMPLE, tool},
+};
+
+const ROUNDS: usize = 6;
+const CALLERS: usize = 16;
+const CALLS: usize = 6;
+
+/// Keys that were answered 200, each with the event that the answer named.
+type Answered = Mutex<BTreeMap<String, String>>;
+
+/// Makes calls one after the other, each with a key of its own, until the connection breaks.
+async fn call(client: &Client, url: &str, who: &Principal, caller: &str, answered: &Answered) {
+    for number in 0..CALLS {
+        let key = format!("{caller}-{number}");
+        let request = client
+            .post(format!("{url}/v1/mcps/up:echo/invoke"))
+            .bearer_auth(&who.token)
+            .header("idempotency-key", &key)
+            .body(json!({"input": {"key": key}}).to_string());
+        let Ok(answer) = request.send().await else { return };
+        let status = answer.status();
+        let Ok(text) = answer.text().await else { return };
+        if status == 200 {
+            let body: Value = serde_json::from_str(&text).expect("JSON");
+            let event = body["governance"]["audit_event_id"].as_str().expect("an event");
+            let mut answered = answered.lock().unwrap_or_else(PoisonError::into_inner);
+            answered.insert(key, event.to_owned());
+        }
+    }
+}
+
+/// How often each key reached the tool.
+fn dispatched(upstream: &Hostile) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for call in upstream.calls() {
+        let arguments: Value = serde_json::from_str(&call.arguments()).expect("arguments");
+        *counts.entry(arguments["key"].as_str().expect("a key").to_owned()).or_default() += 1;
+    }
+    counts
+}
+
+/// The sequences of the whole log, in its order.
+async fn sequences(gateway: &Gateway, who: &Principal) -> Vec<u64> {
+    let mut sequences = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let path = format!("/v1/audit/events?order=asc&limit=200{cursor}");
+        let page = gateway.get(who, &path).await;
+        assert_eq!(page.status, 200, "{}", page.text);
+        let items = page.at("/data/items").as_array().expect("a list");
+        sequences.extend(items.iter().map(|item| item["sequence"].as_u64().expect("a place")));
+        match page.at("/meta/pagination/next_cursor").as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return sequences,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_answered_survives_a_power_cut_and_no_key_is_called_twice() {
+    let power = PowerCut::new();
+    let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
+    let mut gateway = power.on(gateway().http("up", &upstream.url(), "")).start();
+    let org = gateway.org("acme", &AMPLE);
+    let who = gateway.service(&org, "mcps:invoke audit:read");
+    let client = Client::builder().no_proxy().build().expect("a client");
+    let answered = Answered::default();
+
+    for round in 0..ROUNDS {
+        let url = gateway.url().to_owned();
+        let before = upstream.calls().len();
+        let names: Vec<_> = (0..CALLERS).map(|caller| format!("{round}-{caller}")).collect();
+        let calls = join_all(names.iter().map(|name| call(&client, &url, &who, name, &answered)));
+        tokio::select! {
+            _ = calls => {}
+            () = upstream.wait_for(before + 20 + 11 * round) => {}
+        }
+        power.cut(&mut gateway);
+        gateway.start();
+    }
+
+    let answered = answered.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let counts = dispatched(&upstream);
+    assert!(answered.len() > ROUNDS, "too little was answered to tell: {}", answered.len());
+    assert!(counts.values().all(|count| *count == 1), "a key was called twice: {counts:?}");
+    for (key, event) in &answered {
+        let found = gateway.get(&who, &format!("/v1/audit/events/{event}")).await;
+        assert_eq!(found.at("/data/outcome/status"), "success", "{key}: {}", found.text);
+    }
+    // Whoever asks again, also for what was cut off, is told what became of it, and reaches no tool.
+    for key in counts.keys() {
+        let again = gateway
+            .request(Method::POST, "/v1/mcps/up:echo/invoke")
+            .bearer_auth(&who.token)
+            .header("idempotency-key", key)
+            .body(json!({"input": {"key": key}}).to_string());
+        let again = gateway.send(again).await;
+        assert_eq!(again.header("idempotency-replayed"), "true", "{key}: {}", again.text);
+        match answered.get(key) {
+            Some(event) => assert_eq!(again.event_id(), event),
+            None => assert!([200, 504].contains(&again.status.as_u16()), "{}", again.text),
+        }
+    }
+    assert_eq!(dispatched(&upstream), counts);
+    let places = sequences(&gateway, &who).await;
+    let whole: Vec<u64> = (0..).take(places.len()).collect();
+    assert_eq!(places, whole, "a gap in the log");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_waiting_for_the_disk_a_power_cut_does_lose_events() {
+    let power = PowerCut::new();
+    let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
+    let builder = power.on(gateway().http("up", &upstream.url(), ""));
+    let mut gateway = builder.config("[audit]\nsync = \"process-crash\"").start();
+    let org = gateway.org("acme", &AMPLE);
+    let who = gateway.service(&org, "mcps:invoke");
+    let answer = gateway.invoke(&who, "up:echo", json!({})).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+
+    power.cut(&mut gateway);
+    gateway.start();
+
+    // If nothing could get lost here, the test above would prove nothing.
+    let found = gateway.get(&who, &format!("/v1/audit/events/{}", answer.event_id())).await;
+    assert_ne!(found.status, 200, "{}", found.text);
+}

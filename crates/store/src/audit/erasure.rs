@@ -1,0 +1,282 @@
+//! Erasing what is detached: value and salt go, the commitment in the hashed record stays, so every
+//! proof stays valid and nobody can guess the value from it.
+
+use std::collections::BTreeMap;
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{EventId, OrgId, PrincipalId},
+};
+use serde_json::value::RawValue;
+
+use crate::{
+    Store,
+    audit::{holds::held, writer::NewEvent},
+    db::{Dialect, change, row},
+    error::StoreError,
+};
+
+/// Rows looked at in one transaction.
+const BATCH: i64 = 500;
+
+/// The members that are payload.
+pub(crate) const PAYLOADS: [&str; 2] = ["input", "output"];
+
+/// Which events. Empty parts let everything through; all others must match.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// This one.
+    pub event: Option<EventId>,
+    /// Done by this principal, or on its behalf.
+    pub actor: Option<PrincipalId>,
+    /// Committed at this moment or later.
+    pub from: Option<Timestamp>,
+    /// Committed before this moment.
+    pub to: Option<Timestamp>,
+}
+
+/// What one step of an erasure did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Erased {
+    /// Events of which something was erased.
+    pub erased: u64,
+    /// Events that matched and are under a hold.
+    pub held: u64,
+    /// Where to go on; `None` at the end.
+    pub next: Option<i64>,
+}
+
+row!(ErasableRow {
+    position: i64,
+    detached: Option<String>,
+    salts: Option<String>,
+    held: i32,
+});
+
+/// What is to go of an event.
+#[derive(Clone, Copy)]
+struct What<'a> {
+    members: &'a [String],
+    /// Also of members of which there is no value but a commitment that could be opened.
+    commitments: bool,
+}
+
+/// What an event has left.
+struct Left {
+    position: i64,
+    detached: String,
+    salts: String,
+    has_payload: bool,
+}
+
+impl Store {
+    /// Erases these members of the events selected that no hold covers, going on after position
+    /// `after`. `tell` makes the event that is committed with each step that found something.
+    pub async fn erase<F>(
+        &self,
+        org: OrgId,
+        selection: &Selection,
+        members: &[String],
+        after: i64,
+        tell: F,
+    ) -> Result<Erased, StoreError>
+    where
+        F: Fn(&Erased) -> NewEvent + Send,
+    {
+        let step = change!(self, |tx| {
+            tx.announce_writer().await?;
+            let rows: Vec<ErasableRow> = sqlx::query_as(SELECT)
+                .bind(org.to_string())
+                .bind(after)
+                .bind(selection.event.map(|id| id.to_string()))
+                .bind(selection.actor.map(|id| id.to_string()))
+                .bind(selection.from.map(Timestamp::as_micros))
+                .bind(selection.to.map(Timestamp::as_micros))
+                .bind(BATCH)
+                .fetch_all(&mut *tx)
+                .await?;
+            let (step, lefts) = weigh(&rows, What { members, commitments: true })?;
+            for left in &lefts {
+                sqlx::query(UPDATE)
+                    .bind(left.position)
+                    .bind(&left.detached)
+                    .bind(&left.salts)
+                    .bind(i32::from(left.has_payload))
+                    .execute(&mut *tx)
+                    .await?;
+            }
+            if step.erased + step.held > 0 {
+                let event = tell(&step);
+                tx.insert_events(event.occurred_at.as_micros(), &[&event]).await?;
+            }
+            step
+        });
+        Ok(step)
+    }
+
+    /// Lets payloads go that were kept before `before` and that no hold covers, a portion at a
+    /// time. `tell` makes the event that is committed with a portion that is not empty.
+    pub async fn let_payloads_go<F>(
+        &self,
+        org: OrgId,
+        before: Timestamp,
+        tell: F,
+    ) -> Result<u64, StoreError>
+    where
+        F: Fn(u64) -> NewEvent + Send,
+    {
+        let members = PAYLOADS.map(str::to_owned);
+        let gone = change!(self, |tx| {
+            tx.announce_writer().await?;
+            let rows: Vec<ErasableRow> = sqlx::query_as(OLD_PAYLOADS)
+                .bind(org.to_string())
+                .bind(before.as_micros())
+                .bind(BATCH)
+                .fetch_all(&mut *tx)
+                .await?;
+            let (step, lefts) = weigh(&rows, What { members: &members, commitments: false })?;
+            for left in &lefts {
+                sqlx::query(UPDATE)
+                    .bind(left.position)
+                    .bind(&left.detached)
+                    .bind(&left.salts)
+                    .bind(0)
+                    .execute(&mut *tx)
+                    .await?;
+            }
+            if step.erased > 0 {
+                let event = tell(step.erased);
+                tx.insert_events(event.occurred_at.as_micros(), &[&event]).await?;
+            }
+            step.erased
+        });
+        Ok(gone)
+    }
+}
+
+/// What to do with the rows: what is left of those of which something goes.
+fn weigh(rows: &[ErasableRow], what: What<'_>) -> Result<(Erased, Vec<Left>), StoreError> {
+    let full = rows.len() >= usize::try_from(BATCH).unwrap_or(usize::MAX);
+    let next = rows.last().map(|row| row.position).filter(|_| full);
+    let mut step = Erased { next, ..Erased::default() };
+    let mut lefts = Vec::new();
+    for row in rows {
+        let Some(left) = left(row, what)? else { continue };
+        if row.held == 0 {
+            step.erased += 1;
+            lefts.push(left);
+        } else {
+            step.held += 1;
+        }
+    }
+    Ok((step, lefts))
+}
+
+type Members = BTreeMap<String, Box<RawValue>>;
+
+/// What is left of an event; `None` if nothing of it goes.
+fn left(row: &ErasableRow, what: What<'_>) -> Result<Option<Left>, StoreError> {
+    let mut detached = read(row.detached.as_deref(), "audit_events.detached")?;
+    let mut salts = read(row.salts.as_deref(), "audit_events.salts")?;
+    let mut anything = false;
+    for member in what.members {
+        let Some(value) = detached.get_mut(member) else { continue };
+        let is_kept = value.get() != "null";
+        if is_kept || what.commitments && salts.contains_key(member) {
+            *value = RawValue::NULL.to_owned();
+            salts.remove(member);
+            anything = true;
+        }
+    }
+    if !anything {
+        return Ok(None);
+    }
+    let has_payload =
+        PAYLOADS.iter().any(|name| detached.get(*name).is_some_and(|value| value.get() != "null"));
+    Ok(Some(Left {
+        position: row.position,
+        detached: write(&detached, "audit_events.detached")?,
+        salts: write(&salts, "audit_events.salts")?,
+        has_payload,
+    }))
+}
+
+fn read(text: Option<&str>, column: &'static str) -> Result<Members, StoreError> {
+    let text = text.filter(|text| *text != "null").unwrap_or("{}");
+    serde_json::from_str(text).map_err(|_| StoreError::Corrupt(column))
+}
+
+fn write(members: &Members, column: &'static str) -> Result<String, StoreError> {
+    serde_json::to_string(members).map_err(|_| StoreError::Corrupt(column))
+}
+
+const SELECT: &str = concat!(
+    "SELECT e.position, e.detached, e.salts, ",
+    held!(),
+    " AS held FROM audit_events e WHERE e.org_id = $1 AND e.position > $2 \
+     AND ($3 IS NULL OR e.id = $3) AND ($4 IS NULL OR e.actor_id = $4 OR e.via = $4) \
+     AND ($5 IS NULL OR e.committed_at >= $5) AND ($6 IS NULL OR e.committed_at < $6) \
+     ORDER BY e.position LIMIT $7"
+);
+
+const OLD_PAYLOADS: &str = concat!(
+    "SELECT e.position, e.detached, e.salts, 0 AS held FROM audit_events e \
+     WHERE e.org_id = $1 AND e.payload_at < $2 AND ",
+    held!(),
+    " = 0 ORDER BY e.payload_at LIMIT $3"
+);
+
+const UPDATE: &str = "
+UPDATE audit_events SET detached = $2, salts = $3,
+    payload_at = CASE WHEN $4 = 1 THEN payload_at ELSE NULL END
+WHERE position = $1";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(detached: &str, salts: &str, held: i32) -> ErasableRow {
+        let (detached, salts) = (Some(detached.to_owned()), Some(salts.to_owned()));
+        ErasableRow { position: 1, detached, salts, held }
+    }
+
+    fn members(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn value_and_salt_go_and_the_rest_stays_as_it_was_written() {
+        let detached = r#"{"actor_name":"ann","input":{"n":1.10e3},"output":null}"#;
+        let salts = r#"{"actor_name":"s1","input":"s2","output":"s3"}"#;
+
+        let both = members(&["actor_name", "output"]);
+        let erase = |commitments| {
+            left(&row(detached, salts, 0), What { members: &both, commitments }).unwrap().unwrap()
+        };
+
+        let (left, values_only) = (erase(true), erase(false));
+
+        assert_eq!(left.detached, r#"{"actor_name":null,"input":{"n":1.10e3},"output":null}"#);
+        assert_eq!(left.salts, r#"{"input":"s2"}"#);
+        assert_eq!(values_only.detached, left.detached);
+        assert_eq!(values_only.salts, r#"{"input":"s2","output":"s3"}"#);
+        assert!(left.has_payload);
+    }
+
+    #[test]
+    fn what_is_gone_already_is_not_erased_again_and_what_is_held_is_counted() {
+        let rows = [
+            row(r#"{"actor_name":null}"#, "{}", 0),
+            row(r#"{"actor_name":"ann"}"#, r#"{"actor_name":"s"}"#, 1),
+            row(r#"{"label":"x"}"#, r#"{"label":"s"}"#, 0),
+            row(r#"{"actor_name":"bob"}"#, r#"{"actor_name":"s"}"#, 0),
+        ];
+
+        let (step, lefts) =
+            weigh(&rows, What { members: &members(&["actor_name"]), commitments: true }).unwrap();
+
+        assert_eq!(step, Erased { erased: 1, held: 1, next: None });
+        assert_eq!(lefts.len(), 1);
+        assert!(!lefts[0].has_payload);
+    }
+}

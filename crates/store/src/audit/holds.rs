@@ -1,0 +1,138 @@
+//! Legal holds: what may be neither erased nor pruned.
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{HoldId, OrgId, PrincipalId},
+};
+
+use crate::{
+    Store,
+    audit::writer::NewEvent,
+    db::{Dialect, change, parse, parse_some, read, row},
+    error::StoreError,
+};
+
+/// A hold on the events of an org that match every part given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    /// Its id.
+    pub id: HoldId,
+    /// The tenant.
+    pub org_id: OrgId,
+    /// Why.
+    pub reason: String,
+    /// Only what this principal did or what was done on its behalf.
+    pub actor_id: Option<PrincipalId>,
+    /// Only what was committed at this moment or later.
+    pub from: Option<Timestamp>,
+    /// Only what was committed before this moment.
+    pub to: Option<Timestamp>,
+    /// Since when.
+    pub created_at: Timestamp,
+    /// When it was lifted.
+    pub released_at: Option<Timestamp>,
+}
+
+row!(HoldRow {
+    id: String,
+    reason: String,
+    actor_id: Option<String>,
+    from_at: Option<i64>,
+    to_at: Option<i64>,
+    created_at: i64,
+    released_at: Option<i64>,
+});
+
+impl HoldRow {
+    fn read(self, org_id: OrgId) -> Result<Hold, StoreError> {
+        Ok(Hold {
+            id: parse(&self.id, "audit_holds.id")?,
+            org_id,
+            reason: self.reason,
+            actor_id: parse_some(self.actor_id.as_deref(), "audit_holds.actor_id")?,
+            from: self.from_at.map(Timestamp::from_micros),
+            to: self.to_at.map(Timestamp::from_micros),
+            created_at: Timestamp::from_micros(self.created_at),
+            released_at: self.released_at.map(Timestamp::from_micros),
+        })
+    }
+}
+
+/// The SQL for whether a hold in force covers the event `e`: 1 or 0.
+macro_rules! held {
+    () => {
+        "CASE WHEN EXISTS (SELECT 1 FROM audit_holds h \
+         WHERE h.org_id = e.org_id AND h.released_at IS NULL \
+         AND (h.actor_id IS NULL OR h.actor_id = e.actor_id OR h.actor_id = e.via) \
+         AND (h.from_at IS NULL OR e.committed_at >= h.from_at) \
+         AND (h.to_at IS NULL OR e.committed_at < h.to_at)) THEN 1 ELSE 0 END"
+    };
+}
+
+pub(crate) use held;
+
+impl Store {
+    /// Lays a hold; the event that tells of it is committed with it.
+    pub async fn lay_hold(&self, hold: &Hold, event: &NewEvent) -> Result<(), StoreError> {
+        change!(self, |tx| {
+            sqlx::query(
+                "INSERT INTO audit_holds (id, org_id, reason, actor_id, from_at, to_at, created_at) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            )
+            .bind(hold.id.to_string())
+            .bind(hold.org_id.to_string())
+            .bind(&hold.reason)
+            .bind(hold.actor_id.map(|id| id.to_string()))
+            .bind(hold.from.map(Timestamp::as_micros))
+            .bind(hold.to.map(Timestamp::as_micros))
+            .bind(hold.created_at.as_micros())
+            .execute(&mut *tx)
+            .await?;
+            tx.announce_writer().await?;
+            tx.insert_events(event.occurred_at.as_micros(), &[event]).await?;
+        });
+        Ok(())
+    }
+
+    /// Lifts a hold that is in force; the event that tells of it is committed with it. `false`,
+    /// and nothing is written, if there is none.
+    pub async fn lift_hold(
+        &self,
+        org: OrgId,
+        id: HoldId,
+        event: &NewEvent,
+    ) -> Result<bool, StoreError> {
+        let now = event.occurred_at.as_micros();
+        change!(self, |tx| {
+            let lifted = sqlx::query(
+                "UPDATE audit_holds SET released_at = $3 \
+                 WHERE org_id = $1 AND id = $2 AND released_at IS NULL",
+            )
+            .bind(org.to_string())
+            .bind(id.to_string())
+            .bind(now)
+            .execute(&mut *tx)
+            .await?;
+            if lifted.rows_affected() == 0 {
+                return Ok(false);
+            }
+            tx.announce_writer().await?;
+            tx.insert_events(now, &[event]).await?;
+        });
+        Ok(true)
+    }
+
+    /// The org's holds, oldest first, also those that were lifted.
+    pub async fn list_holds(&self, org: OrgId) -> Result<Vec<Hold>, StoreError> {
+        let rows: Vec<HoldRow> = read!(self, |conn| {
+            sqlx::query_as(
+                "SELECT id, reason, actor_id, from_at, to_at, created_at, released_at \
+                 FROM audit_holds WHERE org_id = $1 ORDER BY id",
+            )
+            .bind(org.to_string())
+            .fetch_all(&mut *conn)
+            .await?
+        });
+        rows.into_iter().map(|row| row.read(org)).collect()
+    }
+}

@@ -1,0 +1,118 @@
+//! Pruning: events beyond their retention are removed from the beginning of the log. The tree keeps
+//! their hashes, so the proofs of all younger ones stay valid.
+
+use portcullis_core::{clock::Timestamp, id::OrgId};
+
+use crate::{
+    Store,
+    audit::{holds::held, writer::NewEvent},
+    db::{Dialect, change, read, row},
+    error::StoreError,
+};
+
+/// Events removed in one transaction at most.
+const BATCH: i64 = 2_000;
+
+/// What one step of pruning did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pruned {
+    /// The first sequence that was removed.
+    pub first: i64,
+    /// The first sequence that is left.
+    pub size: i64,
+    /// Whether a hold keeps what comes next.
+    pub held: bool,
+}
+
+impl Pruned {
+    /// How many events were removed.
+    #[must_use]
+    pub const fn events(&self) -> i64 {
+        self.size - self.first
+    }
+}
+
+row!(OldRow { sequence: i64, position: i64, held: i32 });
+
+impl Store {
+    /// Removes events from the beginning of the org's log that were recorded before `before`, up to
+    /// the first that a hold covers, a portion at a time. `tell` makes the event that is committed
+    /// with a portion that is not empty. `None` if there is nothing to remove.
+    ///
+    /// Running it twice at once does no harm: only one removes.
+    pub async fn prune<F>(
+        &self,
+        org: OrgId,
+        before: Timestamp,
+        tell: F,
+    ) -> Result<Option<Pruned>, StoreError>
+    where
+        F: Fn(&Pruned) -> NewEvent + Send,
+    {
+        let first = self.pruned_size(org).await?;
+        let org = org.to_string();
+        let pruned = change!(self, |tx| {
+            tx.announce_writer().await?;
+            let rows: Vec<OldRow> = sqlx::query_as(OLD)
+                .bind(&org)
+                .bind(first)
+                .bind(before.as_micros())
+                .bind(BATCH)
+                .fetch_all(&mut *tx)
+                .await?;
+            let free: Vec<&OldRow> = rows.iter().take_while(|row| row.held == 0).collect();
+            let Some(last) = free.last() else { return Ok(None) };
+            let held = free.len() < rows.len();
+            let pruned = Pruned { first, size: last.sequence + 1, held };
+            let moved = sqlx::query(MOVE)
+                .bind(&org)
+                .bind(first)
+                .bind(pruned.size)
+                .execute(&mut *tx)
+                .await?;
+            if moved.rows_affected() == 0 {
+                return Ok(None);
+            }
+            sqlx::query("DELETE FROM audit_seals WHERE org_id = $1 AND sequence < $2")
+                .bind(&org)
+                .bind(pruned.size)
+                .execute(&mut *tx)
+                .await?;
+            // Events are sealed in the order of their positions.
+            sqlx::query("DELETE FROM audit_events WHERE org_id = $1 AND position <= $2")
+                .bind(&org)
+                .bind(last.position)
+                .execute(&mut *tx)
+                .await?;
+            let event = tell(&pruned);
+            tx.insert_events(event.occurred_at.as_micros(), &[&event]).await?;
+            Some(pruned)
+        });
+        Ok(pruned)
+    }
+
+    /// How many events were removed from the beginning of the org's log: the first sequence that
+    /// may be there.
+    pub async fn pruned_size(&self, org: OrgId) -> Result<i64, StoreError> {
+        let size: Option<i64> = read!(self, |conn| {
+            sqlx::query_scalar("SELECT size FROM audit_pruned WHERE org_id = $1")
+                .bind(org.to_string())
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        Ok(size.unwrap_or(0))
+    }
+}
+
+const OLD: &str = concat!(
+    "SELECT s.sequence, s.position, ",
+    held!(),
+    " AS held FROM audit_seals s JOIN audit_events e ON e.position = s.position \
+     WHERE s.org_id = $1 AND s.sequence >= $2 AND s.recorded_at < $3 \
+     AND s.sequence < (SELECT tree_size FROM audit_heads WHERE org_id = $1) \
+     ORDER BY s.sequence LIMIT $4"
+);
+
+const MOVE: &str = "
+INSERT INTO audit_pruned (org_id, size) VALUES ($1, $3)
+ON CONFLICT (org_id) DO UPDATE SET size = $3 WHERE audit_pruned.size = $2";

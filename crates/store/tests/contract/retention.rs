@@ -1,0 +1,209 @@
+//! What may be let go of the log, what keeps it, and what stays true.
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{EventId, OrgId, PrincipalId},
+};
+use portcullis_store::{
+    Erased, EventFilter, EventOrder, Hold, NewEvent, Pruned, Selection, Store, Visibility,
+};
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, NOW, event},
+};
+
+/// The `n`th event of a principal, with what can be erased and with a payload.
+fn whole(org: OrgId, n: u32, actor: PrincipalId) -> NewEvent {
+    NewEvent {
+        actor_id: Some(actor),
+        detached: Some(r#"{"actor_name":"ann","input":{"n":1.10},"output":null}"#.to_owned()),
+        salts: Some(r#"{"actor_name":"s1","input":"s2","output":"s3"}"#.to_owned()),
+        has_payload: true,
+        ..event(org, n)
+    }
+}
+
+/// The event that tells of it, the `n`th.
+fn told(org: OrgId, n: u32) -> NewEvent {
+    NewEvent { kind: "audit.told".to_owned(), ..event(org, n) }
+}
+
+async fn find(store: &Store, org: OrgId, n: u32) -> Option<(String, String, String)> {
+    let id: EventId = given::id("evt", n);
+    let found = store.find_event(org, Visibility::All, id).await.unwrap()?;
+    Some((found.core, found.detached.unwrap(), found.salts.unwrap()))
+}
+
+fn names(members: &[&str]) -> Vec<String> {
+    members.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn hold(org_id: OrgId, n: u32) -> Hold {
+    let reason = "a lawsuit".to_owned();
+    let (actor_id, from, to, released_at) = (None, None, None, None);
+    Hold {
+        id: given::id("hld", n),
+        org_id,
+        reason,
+        actor_id,
+        from,
+        to,
+        created_at: NOW,
+        released_at,
+    }
+}
+
+/// Sequences of the events that are listed, and how many tell of what was done.
+async fn listed(store: &Store, org: OrgId, order: EventOrder) -> Vec<i64> {
+    let filter = EventFilter { from: Some(Timestamp::default()), ..EventFilter::default() };
+    let page = store.list_events(org, Visibility::All, &filter, order, None, 200).await.unwrap();
+    page.events.iter().map(|event| event.seal.unwrap().sequence).collect()
+}
+
+on_both! {
+    async fn what_is_erased_is_gone_with_its_salt_and_the_record_stays(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (ann, bob) = (given::id("usr", 1), given::id("usr", 2));
+        given::append_all(&db.store, vec![whole(org, 1, ann), whole(org, 2, bob)]).await;
+        let before = find(&db.store, org, 1).await.unwrap();
+        let selection = Selection { actor: Some(ann), ..Selection::default() };
+
+        let members = names(&["actor_name", "output"]);
+        let erased =
+            db.store.erase(org, &selection, &members, 0, |_| told(org, 9)).await.unwrap();
+
+        assert_eq!(erased, Erased { erased: 1, held: 0, next: None });
+        let (core, detached, salts) = find(&db.store, org, 1).await.unwrap();
+        assert_eq!(core, before.0);
+        assert_eq!(detached, r#"{"actor_name":null,"input":{"n":1.10},"output":null}"#);
+        assert_eq!(salts, r#"{"input":"s2"}"#);
+        assert_eq!(find(&db.store, org, 2).await.unwrap().1, before.1);
+        assert!(db.store.find_event(org, Visibility::All, given::id("evt", 9)).await.unwrap().is_some());
+        let again = db.store.erase(org, &selection, &members, 0, |_| told(org, 10)).await.unwrap();
+        assert_eq!(again, Erased::default());
+        assert!(db.store.find_event(org, Visibility::All, given::id("evt", 10)).await.unwrap().is_none());
+    }
+
+    async fn nothing_of_another_org_is_erased(db: Database) {
+        let (org, other) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
+        given::append_all(&db.store, vec![whole(other, 1, given::id("usr", 1))]).await;
+
+        let all = Selection::default();
+        let erased = db.store.erase(org, &all, &names(&["input"]), 0, |_| told(org, 9)).await.unwrap();
+
+        assert_eq!(erased, Erased::default());
+    }
+
+    async fn events_are_erased_by_id_and_by_time(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let ann = given::id("usr", 1);
+        given::append_all(&db.store, vec![whole(org, 1, ann), whole(org, 2, ann)]).await;
+        let erase = async |selection: Selection, n| {
+            let members = names(&["actor_name"]);
+            db.store.erase(org, &selection, &members, 0, |_| told(org, n)).await.unwrap().erased
+        };
+        let one = Selection { event: Some(given::id("evt", 2)), ..Selection::default() };
+        let earlier = Selection { to: Some(NOW), ..Selection::default() };
+        let since = Selection { from: Some(NOW), ..Selection::default() };
+
+        assert_eq!(erase(one, 10).await, 1);
+        assert_eq!(erase(earlier, 11).await, 0);
+        assert_eq!(erase(since, 12).await, 1);
+    }
+
+    async fn a_hold_beats_an_erasure_until_it_is_lifted(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (ann, bob) = (given::id("usr", 1), given::id("usr", 2));
+        given::append_all(&db.store, vec![whole(org, 1, ann), whole(org, 2, bob)]).await;
+        let laid = Hold { actor_id: Some(ann), ..hold(org, 1) };
+        db.store.lay_hold(&laid, &told(org, 10)).await.unwrap();
+        let elsewhen = Hold { to: Some(NOW), ..hold(org, 2) };
+        db.store.lay_hold(&elsewhen, &told(org, 11)).await.unwrap();
+        let members = names(&["actor_name"]);
+        let all = Selection::default();
+
+        let held = db.store.erase(org, &all, &members, 0, |_| told(org, 12)).await.unwrap();
+
+        assert_eq!(held, Erased { erased: 1, held: 1, next: None });
+        assert_eq!(db.store.list_holds(org).await.unwrap(), [laid, elsewhen]);
+        let other = given::org(&db.store, 2).await;
+        let lift = async |org, n| {
+            db.store.lift_hold(org, given::id("hld", 1), &told(org, n)).await.unwrap()
+        };
+        assert!(!lift(other, 13).await);
+        assert!(lift(org, 14).await);
+        assert!(!lift(org, 15).await, "it is lifted already");
+        let free = db.store.erase(org, &all, &members, 0, |_| told(org, 16)).await.unwrap();
+        assert_eq!(free, Erased { erased: 1, held: 0, next: None });
+    }
+
+    async fn payloads_go_before_their_events_and_commitments_stay(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (ann, bob) = (given::id("usr", 1), given::id("usr", 2));
+        let plain = NewEvent { has_payload: false, detached: None, salts: None, ..whole(org, 3, ann) };
+        given::append_all(&db.store, vec![whole(org, 1, ann), whole(org, 2, bob), plain]).await;
+        let laid = Hold { actor_id: Some(bob), ..hold(org, 1) };
+        db.store.lay_hold(&laid, &told(org, 10)).await.unwrap();
+        let later = NOW.plus_seconds(1);
+
+        let early = db.store.let_payloads_go(org, NOW, |_| told(org, 11)).await.unwrap();
+        let gone = db.store.let_payloads_go(org, later, |_| told(org, 12)).await.unwrap();
+        let again = db.store.let_payloads_go(org, later, |_| told(org, 13)).await.unwrap();
+
+        assert_eq!((early, gone, again), (0, 1, 0));
+        let (_, detached, salts) = find(&db.store, org, 1).await.unwrap();
+        assert_eq!(detached, r#"{"actor_name":"ann","input":null,"output":null}"#);
+        assert_eq!(salts, r#"{"actor_name":"s1","output":"s3"}"#);
+        assert!(find(&db.store, org, 2).await.unwrap().1.contains("1.10"), "a hold keeps it");
+        db.store.lift_hold(org, laid.id, &told(org, 14)).await.unwrap();
+        assert_eq!(db.store.let_payloads_go(org, later, |_| told(org, 15)).await.unwrap(), 1);
+    }
+
+    async fn a_log_is_pruned_from_its_beginning_and_goes_on_without_a_gap(db: Database) {
+        let (org, other) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
+        let ann = given::id("usr", 1);
+        given::append_all(&db.store, (0..10).map(|n| whole(org, n, ann)).collect()).await;
+        given::append_all(&db.store, vec![whole(other, 20, ann)]).await;
+        db.store.seal(org, given::leaf).await.unwrap();
+        db.store.seal(other, given::leaf).await.unwrap();
+        let late = Hold { from: Some(NOW.plus_seconds(1)), ..hold(org, 1) };
+        db.store.lay_hold(&late, &told(org, 30)).await.unwrap();
+        db.store.seal(org, given::leaf).await.unwrap();
+
+        let young = db.store.prune(org, NOW, |_| told(org, 31)).await.unwrap();
+        let pruned = db.store.prune(org, NOW.plus_seconds(1), |_| told(org, 32)).await.unwrap();
+
+        assert_eq!(young, None);
+        assert_eq!(pruned, Some(Pruned { first: 0, size: 11, held: false }));
+        assert_eq!(db.store.pruned_size(org).await.unwrap(), 11);
+        assert_eq!(find(&db.store, org, 1).await, None);
+        assert!(find(&db.store, other, 20).await.is_some());
+        db.store.seal(org, given::leaf).await.unwrap();
+        given::append_all(&db.store, vec![event(org, 40)]).await;
+        db.store.seal(org, given::leaf).await.unwrap();
+        assert_eq!(listed(&db.store, org, EventOrder::Ascending).await, [11, 12]);
+        assert_eq!(listed(&db.store, org, EventOrder::Descending).await, [12, 11]);
+        assert_eq!(db.store.sealed_size(org).await.unwrap(), 13);
+    }
+
+    async fn a_hold_stops_pruning_at_the_first_event_it_covers(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (ann, bob) = (given::id("usr", 1), given::id("usr", 2));
+        for n in 0..6 {
+            let actor = if n == 3 { bob } else { ann };
+            given::append_all(&db.store, vec![whole(org, n, actor)]).await;
+        }
+        db.store.seal(org, given::leaf).await.unwrap();
+        let laid = Hold { actor_id: Some(bob), ..hold(org, 1) };
+        db.store.lay_hold(&laid, &told(org, 10)).await.unwrap();
+        let later = NOW.plus_seconds(1);
+
+        let pruned = db.store.prune(org, later, |_| told(org, 11)).await.unwrap();
+        let again = db.store.prune(org, later, |_| told(org, 12)).await.unwrap();
+
+        assert_eq!(pruned, Some(Pruned { first: 0, size: 3, held: true }));
+        assert_eq!(again, None);
+        assert!(find(&db.store, org, 3).await.is_some());
+    }
+}

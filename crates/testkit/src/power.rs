@@ -1,0 +1,83 @@
+//! A power cut, for one process: what nobody waited for to be on the disk is not there afterwards.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use tempfile::TempDir;
+
+use crate::{Builder, Gateway};
+
+/// A disk whose power can be cut. Gateways from [`PowerCut::on`] keep their database on it.
+#[derive(Debug)]
+pub struct PowerCut {
+    folder: TempDir,
+}
+
+impl Default for PowerCut {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PowerCut {
+    /// Builds the library that watches over what was synced. Panics without a C compiler.
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let source = folder.path().join("losing.c");
+        fs::write(&source, include_str!("power/losing.c")).expect("a source file");
+        for place in ["disk", "copies"] {
+            fs::create_dir(folder.path().join(place)).expect("a folder");
+        }
+        let library = folder.path().join("losing.so");
+        let compiled = Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"])
+            .arg(&library)
+            .arg(&source)
+            .args(["-ldl", "-lpthread"])
+            .output()
+            .expect("the C compiler `cc`");
+        let error = String::from_utf8_lossy(&compiled.stderr);
+        assert!(compiled.status.success(), "the library does not compile: {error}");
+        Self { folder }
+    }
+
+    /// The gateway with its database on this disk.
+    pub fn on(&self, builder: Builder) -> Builder {
+        let text = |path: PathBuf| path.to_string_lossy().into_owned();
+        let database = format!("[database]\nurl = \"sqlite:{}\"", text(self.disk().join("p.db")));
+        builder
+            .config(&database)
+            .env("LD_PRELOAD", &text(self.folder.path().join("losing.so")))
+            .env("POWER_FOLDER", &text(self.disk()))
+            .env("POWER_COPIES", &text(self.copies()))
+    }
+
+    /// Kills the gateway and leaves on the disk what was synced until then.
+    pub fn cut(&self, gateway: &mut Gateway) {
+        gateway.kill();
+        for file in files(&self.disk()) {
+            fs::remove_file(file).expect("a file of the disk");
+        }
+        for file in files(&self.copies()) {
+            let name = file.file_name().expect("a name");
+            // The copies go on to be what the disk holds.
+            fs::copy(&file, self.disk().join(name)).expect("a copy");
+        }
+    }
+
+    fn disk(&self) -> PathBuf {
+        fs::canonicalize(self.folder.path()).expect("a folder").join("disk")
+    }
+
+    fn copies(&self) -> PathBuf {
+        self.folder.path().join("copies")
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    entries.map(|entry| entry.expect("an entry").path()).collect()
+}
