@@ -6,6 +6,7 @@ use std::{process, sync::Arc};
 
 use aws_lc_rs::rand;
 use portcullis_core::{
+    audit::Capture,
     call::{Asker, Cleared, Limiter, ToolCall},
     clock::Timestamp,
     dlp::{Engine, FingerprintKey, Settings, Subject},
@@ -149,7 +150,7 @@ fn cleared(arguments: Value) -> Result<Cleared<ToolCall>, Failure> {
     let set = set.map_err(|_| "the policy does not load")?;
     let engine = Engine::new(&Settings::default()).map_err(|error| error.to_string())?;
     let principal = Principal::of(&caller(&random));
-    let asker = Asker { principal: &principal, time, source_ip: None };
+    let asker = Asker { principal: &principal, time, source_ip: None, capture: Capture::Commit };
     let subject = Subject::of(FingerprintKey::new([7; 32]));
     let call = ToolCall::new(tool, arguments, 0).map_err(|refusal| refusal.to_string())?;
     let scanned = call.scan(&engine, &subject).map_err(|denial| denial.reason)?;

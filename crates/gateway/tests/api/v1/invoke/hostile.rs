@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::{
     gateway,
     given::{ALL_SCOPES, PATIENCE, items, members, until},
+    metrics::scrape,
     scene::{AMPLE, Ending, SUCCESS, Scene, scene, scene_with, tool},
 };
 
@@ -258,8 +259,7 @@ async fn what_keeps_failing_is_left_in_peace_and_tried_now_and_then() {
     let url = url.lines().next().expect("an address").trim().to_owned();
     let open = "portcullis_provider_circuits_open{provider=\"up\"} 1";
     let counted = async {
-        while !reqwest::get(&url).await.expect("metrics").text().await.expect("text").contains(open)
-        {
+        while !scrape(&url).await.contains(open) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
