@@ -103,8 +103,20 @@ pub(crate) fn withhold(governance: &mut Governance, denial: &Denial) {
 
 /// The recorded outcome of a refusal.
 pub(crate) fn outcome_of(refusal: &Refusal, executed: Executed) -> Outcome {
-    let status = match refusal {
+    let status = outcome_status(refusal);
+    Outcome {
+        error_code: Some(refusal.code()),
+        executed,
+        http_status: refusal.http_status(),
+        status,
+    }
+}
+
+const fn outcome_status(refusal: &Refusal) -> OutcomeStatus {
+    match refusal {
         Refusal::InvalidRequest { .. }
+        | Refusal::RejectedByProvider { .. }
+        | Refusal::NotRefreshable { .. }
         | Refusal::InvalidInput { .. }
         | Refusal::InvalidScope { .. }
         | Refusal::IdempotencyKeyReused { .. }
@@ -122,7 +134,7 @@ pub(crate) fn outcome_of(refusal: &Refusal, executed: Executed) -> Outcome {
         | Refusal::PolicyDenied { .. }
         | Refusal::InsufficientScope { .. }
         | Refusal::DelegationNotTrusted => OutcomeStatus::Denied,
-        Refusal::NotFound { .. } => OutcomeStatus::NotFound,
+        Refusal::NotFound { .. } | Refusal::NoSuchProvider { .. } => OutcomeStatus::NotFound,
         Refusal::RateLimited { .. } | Refusal::TooManyExports { .. } => OutcomeStatus::RateLimited,
         Refusal::UpstreamError { .. } | Refusal::UpstreamResting { .. } => {
             OutcomeStatus::UpstreamError
@@ -134,11 +146,5 @@ pub(crate) fn outcome_of(refusal: &Refusal, executed: Executed) -> Outcome {
         | Refusal::IdempotencyInProgress { .. }
         | Refusal::Unavailable { .. } => OutcomeStatus::Unavailable,
         Refusal::Internal => OutcomeStatus::Unknown,
-    };
-    Outcome {
-        error_code: Some(refusal.code()),
-        executed,
-        http_status: refusal.http_status(),
-        status,
     }
 }

@@ -20,13 +20,15 @@ use portcullis_core::{
     tool::Tool,
 };
 use portcullis_store::{AuditWriter, Store};
-use portcullis_upstream::Webhook;
+use portcullis_upstream::{Outbound, Webhook};
 use tokio_util::task::TaskTracker;
 
 use crate::{
     accessed::{Accessed, no_looks},
     anchors::Anchors,
     coalesced::{Coalesced, no_refusals},
+    connect::Connecting,
+    connections::Connections,
     dlp::Dlp,
     exports::{Exports, Folder},
     jobs::{LateEvents, UsedTokens},
@@ -44,6 +46,7 @@ use crate::{
     tokens::Sessions,
     tools::ToolTable,
     trust::Trust,
+    vault::Vaults,
 };
 
 /// What boot hands over.
@@ -77,6 +80,12 @@ pub struct Parts {
     pub trust: Trust,
     /// How long a login lasts.
     pub grant_life: GrantLife,
+    /// The keys that seal credentials.
+    pub vaults: Vaults,
+    /// The way out, for what is asked of authorization servers.
+    pub outbound: Outbound,
+    /// What connects are like here.
+    pub connecting: Connecting,
     /// Where the notices go that policies ask for, by name.
     pub webhooks: BTreeMap<String, Webhook>,
     /// Where audit logs say they are from: the public host of this installation.
@@ -121,6 +130,10 @@ pub struct App {
     pub(crate) answer_key: AnswerKey,
     pub(crate) trust: Trust,
     pub(crate) grant_life: GrantLife,
+    pub(crate) vaults: Vaults,
+    pub(crate) outbound: Outbound,
+    pub(crate) connecting: Connecting,
+    pub(crate) connections: Connections,
     pub(crate) exports: Exports,
     pub(crate) sinks: Vec<SinkSettings>,
     pub(crate) log: LogSigner,
@@ -182,6 +195,10 @@ impl App {
             answer_key: parts.answer_key,
             trust: parts.trust,
             grant_life: parts.grant_life,
+            vaults: parts.vaults,
+            outbound: parts.outbound,
+            connecting: parts.connecting,
+            connections: Connections::new(),
             exports: Exports::new(parts.exports),
             sinks: parts.sinks,
             tasks: parts.tasks,

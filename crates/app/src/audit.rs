@@ -145,8 +145,9 @@ pub struct EventView {
 /// Members of `detached` in every answer, `null` where nothing was captured.
 const DETACHED: [&str; 6] = ["actor_name", "label", "source_ip", "user_agent", "input", "output"];
 /// Members that only events of some kinds have.
-const DETAILS: [&str; 9] = [
+const DETAILS: [&str; 10] = [
     "change",
+    "connection",
     "decision_inputs",
     "erasure",
     "export",

@@ -147,7 +147,7 @@ impl App {
 
     /// Steps 4 to 12: everything that is judged before anything is sent.
     async fn clear(
-        &self,
+        self: &Arc<Self>,
         ctx: &Ctx,
         invocation: Invocation,
         draft: &mut Draft,
@@ -184,9 +184,10 @@ impl App {
         draft.looked_at(self, &call.ruling().inputs);
         draft.capture_input(self, call.ruling());
         draft.governance(allowed(call.ruling(), policies.version()));
-        visible.usable()?;
-        let resting = visible.provider.server().check(&tool.definition.name);
-        resting.map_err(|error| visible.provider.refusal(&error, visible.provider_id))?;
+        self.made_usable(&visible.connection).await?;
+        let provider = &visible.connection.provider;
+        let resting = visible.connection.server().check(&tool.definition.name);
+        resting.map_err(|error| provider.refusal(&error, &visible.connection))?;
         Ok(Ready { ctx: ctx.clone(), call, visible, policies, dlp, view, claim })
     }
 
@@ -227,7 +228,7 @@ impl App {
     }
 
     /// Steps 14 and 15, on a task of its own: call the upstream, judge what came back.
-    pub(crate) async fn perform(&self, ready: Ready) -> Done {
+    pub(crate) async fn perform(self: &Arc<Self>, ready: Ready) -> Done {
         let mut governance = allowed(ready.call.ruling(), ready.policies.version());
         let origin = &ready.ctx.origin;
         let trace = Trace {
@@ -235,10 +236,11 @@ impl App {
             // It goes to the server, and nobody has looked through it.
             tracestate: origin.tracestate.as_deref().filter(|text| self.is_clean(text)),
         };
-        let answered = ready.visible.provider.server().call_tool(&ready.call, trace).await;
+        let connection = &ready.visible.connection;
+        let answered = self.call_through(connection, &ready.call, trace).await;
         match answered {
             Err(error) => {
-                ready.visible.provider.fails();
+                connection.provider.fails();
                 failed(&ready, governance, &error)
             }
             Ok(answer) => match self.judge_answer(&ready, answer).await {
@@ -286,7 +288,8 @@ impl App {
 }
 
 fn failed(ready: &Ready, governance: Governance, error: &CallError) -> Done {
-    let refusal = ready.visible.provider.refusal(error, ready.visible.provider_id);
+    let connection = &ready.visible.connection;
+    let refusal = connection.provider.refusal(error, connection);
     Done::stopped(governance, refusal, error.executed)
 }
 

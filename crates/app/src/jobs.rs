@@ -1,7 +1,8 @@
-//! What happens without being asked: sealing, late events, catalogue refresh, recovery, token use,
-//! forgetting, pruning, sweeping the export folder, feeding sinks.
+//! What happens without being asked: sealing, late events, catalogue refresh, connections, recovery,
+//! token use, forgetting, pruning, sweeping the export folder, feeding sinks.
 
 mod catalogue;
+mod connections;
 mod exports;
 mod forgetting;
 mod late;
@@ -46,6 +47,7 @@ impl App {
         }
         self.repeat(pins::EVERY, |app| Box::pin(pins::follow(app)), stop);
         catalogue::start(self, stop);
+        self.look_after_connections(stop);
         self.start_sinks(stop);
         let (exports, stop) = (self.exports.stop.clone(), stop.clone());
         self.tasks.spawn(async move {
@@ -58,6 +60,22 @@ impl App {
         for (slug, provider) in &self.providers {
             counting::circuits(slug, provider.server().open_circuits());
         }
+    }
+
+    fn look_after_connections(self: &Arc<Self>, stop: &CancellationToken) {
+        let (app, stop) = (Arc::clone(self), stop.clone());
+        self.tasks.spawn(async move {
+            let mut ticks = tokio::time::interval(connections::EVERY);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let mut round = 0_u32;
+            while stop.run_until_cancelled(ticks.tick()).await.is_some() {
+                round = round.wrapping_add(1);
+                if round.is_multiple_of(connections::KEYS_EVERY) {
+                    connections::look_at_keys(&app).await;
+                }
+                connections::look_after(&app).await;
+            }
+        });
     }
 
     fn repeat(self: &Arc<Self>, every: Duration, round: Round, stop: &CancellationToken) {

@@ -11,6 +11,8 @@ mod app;
 mod audit;
 mod coalesced;
 mod commands;
+mod connect;
+mod connections;
 pub mod counting;
 mod ctx;
 mod dlp;
@@ -35,6 +37,7 @@ mod tenants;
 mod tokens;
 mod tools;
 mod trust;
+mod vault;
 
 pub use self::{
     anchors::{AnchorFile, Anchors, WitnessedBy},
@@ -43,6 +46,10 @@ pub use self::{
     commands::{
         ERASABLE, ErasureRequest, HoldRequest, Inspected, LogIdentity, NewToken, Shell, ShellError,
         Tail, TokenRequest, TokenState, Waiting, hold_record, told,
+    },
+    connect::{
+        Callback, CalledBack, ConnectRequest, Connected, Connecting, Disconnected, Owner,
+        RotateError, UpstreamRevocation, rotate_secrets,
     },
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
@@ -58,7 +65,10 @@ pub use self::{
         CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyQuery,
         PolicySource, PolicyStats, Reload, Reloading, SetChange,
     },
-    providers::{AuthKind, Declared, ProviderQuery, ProviderState, ProviderView},
+    providers::{
+        AccountSource, Auth, AuthKind, AuthorizationServer, Declared, Endpoints, HeaderFormat,
+        OAuthSettings, OwnerView, Owners, ProviderQuery, ProviderState, ProviderView, Whose,
+    },
     retention::{LEAST_DAYS, Retention},
     simulate::{
         Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay, Simulation,
@@ -72,6 +82,7 @@ pub use self::{
     },
     tools::{ToolQuery, ToolStatus, ToolView},
     trust::{KeySource, Trust, TrustRefusal},
+    vault::{KeySource as VaultSource, Vaults},
 };
 
 use portcullis_core::refusal::{Refusal, Unavailable};

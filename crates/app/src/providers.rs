@@ -1,43 +1,30 @@
 //! The providers the operator declared: their servers, their state, their records.
 
-use std::sync::Arc;
+mod auth;
+mod view;
+
+use std::{collections::BTreeMap, sync::Arc};
 
 use arc_swap::ArcSwap;
 use portcullis_core::{
-    audit::{Credential, Event, EventType, Target},
     clock::Timestamp,
-    id::{OrgId, ProviderId},
-    principal::Scope,
+    id::OrgId,
     refusal::{Refusal, Unavailable},
     tool::{ProviderSlug, Tool},
 };
-use portcullis_store::{NewProvider, ProviderOwner, ProviderStatus};
-use portcullis_upstream::{CallError, CallErrorKind, Server};
-use serde::Serialize;
+use portcullis_store::ProviderStatus;
+use portcullis_upstream::{CallError, CallErrorKind, Endpoint, Server};
 use tokio::sync::Notify;
 
-use crate::{App, Ctx, Pinning, counting, store_failed, tenants::Connections};
-
-/// How the gateway authenticates to a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AuthKind {
-    /// Not at all.
-    None,
-    /// With a key from the operator's configuration.
-    ApiKey,
-}
-
-impl AuthKind {
-    /// `none` or `api_key`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::ApiKey => "api_key",
-        }
-    }
-}
+pub(crate) use self::view::new_provider;
+pub use self::{
+    auth::{
+        AccountSource, Auth, AuthKind, AuthorizationServer, Endpoints, HeaderFormat, OAuthSettings,
+        Owners,
+    },
+    view::{OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
+};
+use crate::{Pinning, connect::Authorizer, connections::Connection, counting};
 
 /// A provider as the operator's configuration declares it.
 #[derive(Debug, Clone)]
@@ -49,11 +36,24 @@ pub struct Declared {
     /// The one org that may use it; `None` means every org of this installation.
     pub org: Option<OrgId>,
     /// How the gateway authenticates to it.
-    pub auth: AuthKind,
+    pub auth: Auth,
+    /// Who may have connections to it.
+    pub owners: Owners,
+    /// Where it tells whose a credential is.
+    pub account: Option<AccountSource>,
+    /// Where it is, if it is reached over HTTP.
+    pub endpoint: Option<Endpoint>,
     /// The way to it.
     pub server: Server,
     /// What becomes of tools that change.
     pub pinning: Pinning,
+}
+
+impl Declared {
+    /// What credentials are bound to: the address of the MCP server.
+    pub(crate) fn address(&self) -> &str {
+        self.endpoint.as_ref().map_or("", Endpoint::as_str)
+    }
 }
 
 /// What is known of a provider at a moment.
@@ -70,6 +70,8 @@ pub(crate) struct State {
 #[derive(Debug)]
 pub(crate) struct Provider {
     pub(crate) declared: Declared,
+    /// Who authorizes, once that is found out.
+    pub(crate) authorizer: Authorizer,
     /// Somebody accepted a tool, or another node saw one change.
     pub(crate) look_again: Notify,
     state: ArcSwap<State>,
@@ -77,13 +79,16 @@ pub(crate) struct Provider {
 
 impl Provider {
     pub(crate) fn new(declared: Declared, now: Timestamp) -> Self {
+        let nobody = declared.auth.needs_nobody();
         let state = State {
-            status: ProviderStatus::Pending,
+            // What people connect is as its connections are.
+            status: if nobody { ProviderStatus::Pending } else { ProviderStatus::Connected },
             tools: None,
             last_error: None,
             updated_at: now,
         };
-        Self { declared, look_again: Notify::new(), state: ArcSwap::from_pointee(state) }
+        let (authorizer, look_again) = (Authorizer::default(), Notify::new());
+        Self { declared, authorizer, look_again, state: ArcSwap::from_pointee(state) }
     }
 
     pub(crate) fn server(&self) -> &Server {
@@ -113,10 +118,33 @@ impl Provider {
         }));
     }
 
+    /// A connection listed these tools; whether there is one among them that was not known. Of a
+    /// provider that people connect, the catalogue holds what any of its connections lists.
+    pub(crate) fn learned(&self, tools: &[Arc<Tool>]) -> bool {
+        let mut news = false;
+        self.state.rcu(|state| {
+            let known = state.tools.iter().flatten();
+            let mut all: BTreeMap<&str, &Arc<Tool>> =
+                known.map(|tool| (tool.id.as_str(), tool)).collect();
+            let unknown = |tool: &&Arc<Tool>| {
+                all.get(tool.id.as_str()).is_none_or(|known| known.version != tool.version)
+            };
+            news = state.tools.is_none() || tools.iter().any(|tool| unknown(&tool));
+            all.extend(tools.iter().map(|tool| (tool.id.as_str(), tool)));
+            State {
+                status: state.status,
+                tools: Some(all.into_values().cloned().collect()),
+                last_error: None,
+                updated_at: state.updated_at,
+            }
+        });
+        news
+    }
+
     /// The provider could not be asked; what was known of its tools stays.
     pub(crate) fn failed(&self, error: &CallError, now: Timestamp) {
         let status = match error.kind {
-            CallErrorKind::AuthRequired => ProviderStatus::NeedsAuth,
+            CallErrorKind::AuthRequired | CallErrorKind::Forbidden => ProviderStatus::NeedsAuth,
             CallErrorKind::Upstream(_)
             | CallErrorKind::Timeout { .. }
             | CallErrorKind::Overloaded
@@ -150,8 +178,24 @@ impl Provider {
         }));
     }
 
-    /// What a caller is answered when the provider failed.
-    pub(crate) fn refusal(&self, error: &CallError, provider_id: ProviderId) -> Refusal {
+    /// What a caller is answered when the provider failed a call through `connection`.
+    pub(crate) fn refusal(&self, error: &CallError, connection: &Connection) -> Refusal {
+        match error.kind {
+            CallErrorKind::AuthRequired => connection.unauthorized(Vec::new()),
+            CallErrorKind::Forbidden => {
+                let challenge = connection.server().challenge();
+                let wants_more = challenge.filter(|challenge| challenge.insufficient_scope);
+                connection.unauthorized(wants_more.map(|it| it.scopes.clone()).unwrap_or_default())
+            }
+            CallErrorKind::Upstream(_)
+            | CallErrorKind::Timeout { .. }
+            | CallErrorKind::Overloaded
+            | CallErrorKind::Resting { .. } => self.failure(error),
+        }
+    }
+
+    /// What a caller is answered when the provider failed before there was a connection.
+    pub(crate) fn failure(&self, error: &CallError) -> Refusal {
         let provider = self.declared.slug.clone();
         match error.kind {
             CallErrorKind::Upstream(reason) => Refusal::UpstreamError { provider, reason },
@@ -159,7 +203,9 @@ impl Provider {
                 provider,
                 timeout_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
             },
-            CallErrorKind::AuthRequired => Refusal::ProviderAuthRequired { provider, provider_id },
+            CallErrorKind::AuthRequired | CallErrorKind::Forbidden => {
+                Refusal::RejectedByProvider { provider }
+            }
             CallErrorKind::Overloaded => Refusal::Unavailable { reason: Unavailable::Overloaded },
             CallErrorKind::Resting { rest } => Refusal::UpstreamResting {
                 provider,
@@ -169,174 +215,10 @@ impl Provider {
     }
 }
 
-/// A connection as it is shown (contract §6).
-#[derive(Debug, Clone)]
-pub struct ProviderView {
-    /// The connection.
-    pub id: ProviderId,
-    /// What it connects to.
-    pub slug: ProviderSlug,
-    /// Its name for people.
-    pub name: String,
-    /// Whether it can be used.
-    pub status: ProviderStatus,
-    /// The org that owns it.
-    pub owner: OrgId,
-    /// How the gateway authenticates to it.
-    pub auth: AuthKind,
-    /// How many tools it offers.
-    pub tools: usize,
-    /// What went wrong last, in our words.
-    pub last_error: Option<String>,
-    /// When the connection was made.
-    pub connected_at: Timestamp,
-    /// When its state changed last.
-    pub updated_at: Timestamp,
-}
-
-/// How a declared provider is, for the operator.
-#[derive(Debug, Clone)]
-pub struct ProviderState {
-    /// Its short name.
-    pub slug: String,
-    /// Whether it can be used.
-    pub status: ProviderStatus,
-    /// How many tools it offers.
-    pub tools: usize,
-    /// What went wrong last, in our words.
-    pub last_error: Option<String>,
-}
-
-/// Which connections to list.
-#[derive(Debug, Clone, Default)]
-pub struct ProviderQuery {
-    /// Only these slugs; empty means all.
-    pub slugs: Vec<String>,
-    /// Only these statuses; `None` means all but `pending`.
-    pub statuses: Option<Vec<String>>,
-    /// Only those that come after this (slug, id).
-    pub after: Option<String>,
-    /// At most so many.
-    pub limit: usize,
-}
-
-impl App {
-    /// The connections the caller may use, by slug; and whether there are more.
-    pub async fn providers(
-        &self,
-        ctx: &Ctx,
-        query: &ProviderQuery,
-    ) -> Result<(Vec<ProviderView>, bool), Refusal> {
-        ctx.require(Scope::ProvidersRead)?;
-        let connections = self.connections(ctx).await?;
-        let mut found: Vec<_> = self
-            .open_to(ctx)
-            .filter(|provider| {
-                let slug = provider.declared.slug.as_str();
-                let status = provider.status();
-                let wanted = match &query.statuses {
-                    Some(statuses) => statuses.iter().any(|s| s == status.as_str()),
-                    None => status != ProviderStatus::Pending,
-                };
-                wanted
-                    && (query.slugs.is_empty() || query.slugs.iter().any(|s| s == slug))
-                    && query.after.as_deref().is_none_or(|after| slug > after)
-            })
-            .take(query.limit.saturating_add(1))
-            .filter_map(|provider| view(provider, ctx, &connections))
-            .collect();
-        let more = found.len() > query.limit;
-        found.truncate(query.limit);
-        Ok((found, more))
+impl Connection {
+    /// The provider does not take the credential, or not for that.
+    pub(crate) fn unauthorized(&self, scopes: Vec<String>) -> Refusal {
+        let provider = self.provider.declared.slug.clone();
+        Refusal::ProviderAuthRequired { provider, provider_id: self.id, scopes }
     }
-
-    /// One connection, if the caller may use it.
-    pub async fn provider(&self, ctx: &Ctx, id: &str) -> Result<ProviderView, Refusal> {
-        ctx.require(Scope::ProvidersRead)?;
-        let connections = self.connections(ctx).await?;
-        let mut views = self.open_to(ctx).filter_map(|provider| view(provider, ctx, &connections));
-        views
-            .find(|view| view.id.to_string() == id)
-            .ok_or_else(|| Refusal::not_found("provider", id))
-    }
-
-    fn open_to(&self, ctx: &Ctx) -> impl Iterator<Item = &Arc<Provider>> {
-        let org = ctx.caller().org_id;
-        self.providers.values().filter(move |provider| provider.is_open_to(org))
-    }
-
-    async fn connections(&self, ctx: &Ctx) -> Result<Arc<Connections>, Refusal> {
-        self.connections_of(ctx.caller().org_id).await
-    }
-
-    /// The ids of the org's connections; made on first sight, the same ever after.
-    pub(crate) async fn connections_of(&self, org: OrgId) -> Result<Arc<Connections>, Refusal> {
-        let tenant = self.tenants.tenant(org);
-        if let Some(known) = tenant.connections.get() {
-            return Ok(Arc::clone(known));
-        }
-        let mut made = Connections::default();
-        for provider in self.providers.values().filter(|provider| provider.is_open_to(org)) {
-            let id = ProviderId::new(self.ids());
-            let Declared { slug, name, auth, .. } = &provider.declared;
-            let declared = NewProvider {
-                id,
-                org_id: org,
-                owner: ProviderOwner::Org,
-                slug: slug.clone(),
-                name: name.clone(),
-                auth_type: auth.as_str().to_owned(),
-            };
-            let record = self.store.upsert_provider(&declared, self.clock.now()).await;
-            let record = record.map_err(|error| store_failed(&error))?;
-            if record.id == id {
-                self.record(self.provider_connected(org, id)).await?;
-            }
-            made.insert(slug.as_str().to_owned(), (record.id, record.created_at));
-        }
-        Ok(Arc::clone(tenant.connections.get_or_init(|| Arc::new(made))))
-    }
-
-    fn provider_connected(&self, org: OrgId, id: ProviderId) -> Event {
-        let target = Target {
-            credential: Some(Credential::Org),
-            id: Some(id.to_string()),
-            provider_id: Some(id),
-            kind: "provider",
-            version: None,
-        };
-        self.system_event(org, EventType::ProviderConnected, target)
-    }
-
-    /// How every declared provider is.
-    #[must_use]
-    pub fn provider_states(&self) -> Vec<ProviderState> {
-        let states = self.providers.iter().map(|(slug, provider)| {
-            let state = provider.state();
-            ProviderState {
-                slug: slug.clone(),
-                status: state.status,
-                tools: state.tools.as_ref().map_or(0, Vec::len),
-                last_error: state.last_error.clone(),
-            }
-        });
-        states.collect()
-    }
-}
-
-fn view(provider: &Arc<Provider>, ctx: &Ctx, connections: &Connections) -> Option<ProviderView> {
-    let state = provider.state();
-    let (id, connected_at) = *connections.get(provider.declared.slug.as_str())?;
-    Some(ProviderView {
-        id,
-        slug: provider.declared.slug.clone(),
-        name: provider.declared.name.clone(),
-        status: state.status,
-        owner: ctx.caller().org_id,
-        auth: provider.declared.auth,
-        tools: state.tools.as_ref().map_or(0, Vec::len),
-        last_error: state.last_error.clone(),
-        connected_at,
-        updated_at: state.updated_at,
-    })
 }

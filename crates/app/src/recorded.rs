@@ -1,7 +1,7 @@
 //! The bracket around every effect: intent durable, work on its own task, outcome durable, then
 //! the answer. A caller who hangs up stops neither the work nor its record.
 
-use std::panic::AssertUnwindSafe;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
 use portcullis_core::{
@@ -240,7 +240,7 @@ impl App {
     /// A crash after the intent leaves an open intent, which the next start closes as `unknown`;
     /// a crash after the outcome loses nothing.
     pub(crate) async fn recorded(
-        &self,
+        self: &Arc<Self>,
         draft: Draft,
         mut ready: Ready,
     ) -> Result<Answered, Box<Stopped>> {

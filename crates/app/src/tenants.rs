@@ -10,7 +10,7 @@ use std::{
 
 use portcullis_core::{
     clock::Timestamp,
-    id::{OrgId, ProviderId},
+    id::OrgId,
     limits::{self, Bucket, Resource, Window},
     principal::Plan,
 };
@@ -60,9 +60,6 @@ fn low_bits(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0) & u64::from(u32::MAX)
 }
 
-/// The org's connections: id and birth by provider slug.
-pub(crate) type Connections = HashMap<String, (ProviderId, Timestamp)>;
-
 /// One org as this node knows it.
 #[derive(Debug)]
 pub struct Tenant {
@@ -70,7 +67,8 @@ pub struct Tenant {
     requests: Counter,
     invocations: Counter,
     revoked_at: AtomicU64,
-    pub(crate) connections: OnceLock<Arc<Connections>>,
+    /// Whether the connections are made that need nobody.
+    pub(crate) declared: OnceLock<()>,
 }
 
 impl Tenant {
@@ -80,7 +78,7 @@ impl Tenant {
             requests: Counter::default(),
             invocations: Counter::default(),
             revoked_at: AtomicU64::new(0),
-            connections: OnceLock::new(),
+            declared: OnceLock::new(),
         }
     }
 

@@ -37,7 +37,7 @@ use portcullis_core::{
 };
 use portcullis_store::{KnownToken, LoginRecord};
 
-use crate::{App, Ctx, Origin, store_failed, tenants::Tenant};
+use crate::{App, Ctx, Origin, connections::Reachable, store_failed, tenants::Tenant};
 
 /// How long a verified token is trusted without asking the store: the bound of contract §11.5.
 const TRUSTED_FOR: Duration = Duration::from_secs(5);
@@ -53,6 +53,8 @@ pub struct Session {
     /// What was said at the login that the token comes from.
     login: Option<LoginRecord>,
     pub(crate) tenant: Arc<Tenant>,
+    /// What it can call through.
+    pub(crate) connections: Arc<Reachable>,
     kind: TokenKind,
     exchange_only: bool,
     expires_at: Timestamp,
@@ -132,7 +134,7 @@ impl Sessions {
 impl App {
     /// Opens a session for a Bearer, or says why not; every no is charged to the source.
     pub async fn authenticate(
-        &self,
+        self: &Arc<Self>,
         bearer: Option<&str>,
         purpose: Purpose,
         origin: &Origin,
@@ -142,7 +144,7 @@ impl App {
     }
 
     /// Does what must not stop halfway because a client hangs up.
-    async fn to_its_end<T: Send + 'static>(
+    pub(crate) async fn to_its_end<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, Refusal> {
@@ -159,7 +161,7 @@ impl App {
     }
 
     async fn session(
-        &self,
+        self: &Arc<Self>,
         bearer: Option<&str>,
         purpose: Purpose,
         origin: &Origin,
@@ -171,7 +173,7 @@ impl App {
 
     /// The session of a token that was not revoked when it was last looked up.
     async fn known_session(
-        &self,
+        self: &Arc<Self>,
         bearer: Option<&str>,
         origin: &Origin,
     ) -> Result<Arc<Session>, Rejected> {
@@ -192,7 +194,11 @@ impl App {
         Ok(session)
     }
 
-    async fn look_up(&self, token: &Token, hash: TokenHash) -> Result<Session, Rejected> {
+    async fn look_up(
+        self: &Arc<Self>,
+        token: &Token,
+        hash: TokenHash,
+    ) -> Result<Session, Rejected> {
         let looked_up = self.tenants.now();
         let found =
             self.store.find_token_by_hash(&hash).await.map_err(|error| store_failed(&error))?;
@@ -207,8 +213,9 @@ impl App {
         if revoked {
             return Err(Rejected::of(&caller, Refusal::TokenRevoked));
         }
-        self.connections_of(caller.org_id).await?;
+        let connections = self.reachable(caller.org_id, caller.principal_id).await?;
         Ok(Session {
+            connections,
             tenant: self.tenants.tenant(caller.org_id),
             principal: self.as_policies_see(&caller, login.as_ref()),
             login,

@@ -8,9 +8,9 @@ mod listed;
 use std::{collections::BTreeMap, sync::Arc};
 
 use portcullis_core::{
-    audit::{Credential, Target},
+    audit::Target,
     clock::Timestamp,
-    id::ProviderId,
+    id::{OrgId, ProviderId},
     policy::{Access, Catalogue},
     principal::Scope,
     refusal::Refusal,
@@ -19,7 +19,7 @@ use portcullis_core::{
 use portcullis_store::ProviderStatus;
 use portcullis_upstream::{CallError, ToolList};
 
-use crate::{App, Ctx, providers::Provider, store_failed};
+use crate::{App, Ctx, connections::Connection, providers::Provider, store_failed};
 
 /// Every known tool with its provider, by id.
 pub(crate) type ToolTable = BTreeMap<String, (Arc<Tool>, Arc<Provider>)>;
@@ -27,28 +27,18 @@ pub(crate) type ToolTable = BTreeMap<String, (Arc<Tool>, Arc<Provider>)>;
 /// A tool the caller may see, and the connection it would be called through.
 pub(crate) struct Visible {
     pub(crate) tool: Arc<Tool>,
-    pub(crate) provider: Arc<Provider>,
-    pub(crate) provider_id: ProviderId,
+    pub(crate) connection: Arc<Connection>,
 }
 
 impl Visible {
     pub(crate) fn target(&self) -> Target {
         Target {
-            credential: Some(Credential::Org),
+            credential: Some(self.connection.credential()),
             id: Some(self.tool.id.to_string()),
-            provider_id: Some(self.provider_id),
+            provider_id: Some(self.connection.id),
             kind: "mcp",
             version: Some(self.tool.version.clone()),
         }
-    }
-
-    /// Says no when the provider refuses our credentials.
-    pub(crate) fn usable(&self) -> Result<(), Refusal> {
-        if self.provider.status() == ProviderStatus::NeedsAuth {
-            let provider = self.provider.declared.slug.clone();
-            return Err(Refusal::ProviderAuthRequired { provider, provider_id: self.provider_id });
-        }
-        Ok(())
     }
 }
 
@@ -123,21 +113,17 @@ fn mentions(tool: &Tool, text: &str) -> bool {
 impl App {
     /// The tool, if it is in the catalogue of the caller's org through a usable connection.
     pub(crate) fn visible(&self, ctx: &Ctx, id: &str) -> Result<Visible, Refusal> {
-        let org = ctx.caller().org_id;
-        let table = self.tools.load();
-        let found = table.get(id).filter(|(_, provider)| provider.is_open_to(org));
-        let (tool, provider) = found.ok_or_else(|| Refusal::not_found("mcp", id))?;
-        let connections = ctx.session.tenant.connections.get();
-        let connection = connections.and_then(|known| known.get(provider.declared.slug.as_str()));
-        let (provider_id, _) = *connection.ok_or_else(|| Refusal::not_found("mcp", id))?;
-        let (tool, provider) = (Arc::clone(tool), Arc::clone(provider));
-        Ok(Visible { tool, provider, provider_id })
+        let unknown = || Refusal::not_found("mcp", id);
+        let (slug, _) = id.split_once(':').ok_or_else(unknown)?;
+        let connection = ctx.session.connections.get(slug).ok_or_else(unknown)?;
+        let tool = self.tool_through(connection, id).ok_or_else(unknown)?;
+        Ok(Visible { tool, connection: Arc::clone(connection) })
     }
 
     /// What is in quarantine is denied by `tool-pinning`, whatever the policies say.
     fn shown(&self, ctx: &Ctx, visible: &Visible, access: Access) -> ToolView {
         let held = self.pins.hold(ctx.caller().org_id, &visible.tool.id);
-        let status = match visible.provider.status() {
+        let status = match visible.connection.status() {
             _ if held => ToolStatus::Quarantined,
             ProviderStatus::Connected => ToolStatus::Available,
             ProviderStatus::Pending | ProviderStatus::NeedsAuth | ProviderStatus::Error => {
@@ -147,7 +133,7 @@ impl App {
         ToolView {
             access: if held { Access::Deny } else { access },
             tool: Arc::clone(&visible.tool),
-            provider_id: visible.provider_id,
+            provider_id: visible.connection.id,
             status,
         }
     }
@@ -155,11 +141,10 @@ impl App {
     /// The tools the caller may see, by id; and whether there are more.
     pub fn tools(&self, ctx: &Ctx, query: &ToolQuery) -> Result<(Vec<ToolView>, bool), Refusal> {
         ctx.require(Scope::McpsRead)?;
-        let (table, policies) = (self.tools.load(), self.policies.current());
+        let policies = self.policies.current();
         let accesses = policies.accesses(&ctx.session.principal);
         let mut found = Vec::new();
-        for (tool, _) in table.values().filter(|(tool, _)| query.wants(tool)) {
-            let Ok(visible) = self.visible(ctx, tool.id.as_str()) else { continue };
+        for visible in Self::all_visible(ctx, query) {
             let view = self.shown(ctx, &visible, accesses.of(&visible.tool));
             if !query.access.is_empty() && !query.access.contains(&view.access) {
                 continue;
@@ -170,6 +155,18 @@ impl App {
             found.push(view);
         }
         Ok((found, false))
+    }
+
+    /// Every tool that the caller may see and the query wants, by id.
+    fn all_visible(ctx: &Ctx, query: &ToolQuery) -> Vec<Visible> {
+        let mut found = Vec::new();
+        for connection in ctx.session.connections.iter() {
+            let tools = connection.tools().into_iter();
+            let wanted = tools.filter(|tool| query.wants(tool));
+            found.extend(wanted.map(|tool| Visible { tool, connection: Arc::clone(connection) }));
+        }
+        found.sort_by(|a, b| a.tool.id.as_str().cmp(b.tool.id.as_str()));
+        found
     }
 
     /// One tool, if the caller may see it.
@@ -213,8 +210,9 @@ impl App {
 
     /// The tools of a list that may be shown; `None` if what is pinned cannot be told.
     async fn listed(&self, provider: &Arc<Provider>, list: ToolList) -> Option<Vec<Arc<Tool>>> {
-        match self.definitions(provider, provider.declared.org, list).await {
-            Ok(definitions) => Some(self.compiled(provider, definitions).await),
+        let org = provider.declared.org;
+        match self.definitions(provider, org, list).await {
+            Ok(definitions) => Some(self.compiled(provider, org, definitions).await),
             Err(error) => {
                 store_failed(&error);
                 provider.stays("what is pinned of its tools cannot be read", self.clock.now());
@@ -224,13 +222,14 @@ impl App {
     }
 
     /// Compiles each definition; a tool whose schema cannot be enforced stays out.
-    async fn compiled(
+    pub(crate) async fn compiled(
         &self,
         provider: &Arc<Provider>,
+        org: Option<OrgId>,
         definitions: Vec<ToolDefinition>,
     ) -> Vec<Arc<Tool>> {
         let slug = &provider.declared.slug;
-        let seen = self.first_seen(provider, &definitions).await;
+        let seen = self.first_seen(provider, org, &definitions).await;
         let mut tools = Vec::with_capacity(definitions.len());
         for (definition, updated_at) in definitions.into_iter().zip(seen) {
             let name = definition.name.clone();
@@ -248,6 +247,7 @@ impl App {
     async fn first_seen(
         &self,
         provider: &Arc<Provider>,
+        org: Option<OrgId>,
         definitions: &[ToolDefinition],
     ) -> Vec<Timestamp> {
         let now = self.clock.now();
@@ -256,7 +256,7 @@ impl App {
             .iter()
             .map(|definition| (ToolId::new(slug, &definition.name), definition.version()))
             .collect();
-        match self.store.tool_seen(provider.declared.org, &versions, now).await {
+        match self.store.tool_seen(org, &versions, now).await {
             Ok(seen) if seen.len() == definitions.len() => seen,
             Ok(_) => vec![now; definitions.len()],
             Err(error) => {

@@ -13,8 +13,8 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    Anchors, App, Dlp, Fallback, Folder, LastGood, Origin, Overrides, Parts, PolicyFolder,
-    PolicySource, Purpose, Trust,
+    Anchors, App, Connecting, Dlp, Fallback, Folder, LastGood, Origin, Overrides, Parts,
+    PolicyFolder, PolicySource, Purpose, Trust, Vaults,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -27,6 +27,7 @@ use portcullis_core::{
     refusal::{Refusal, Unavailable},
     token::{Token, TokenKind},
     trust::TrustRules,
+    vault::Vault,
 };
 use portcullis_store::{
     AuditSettings, AuditWriter, DatabaseSettings, DatabaseUrl, Org, Principal, Store, TokenRecord,
@@ -91,6 +92,12 @@ async fn node(folder: &Path) -> Node {
         webhooks: BTreeMap::new(),
         trust: Trust::new(TrustRules::default(), BTreeMap::new(), &outbound, &tasks),
         grant_life: GrantLife::default(),
+        vaults: Vaults::open(Box::new(|| {
+            Vault::new(&[zeroize::Zeroizing::new([2; 32])]).map_err(|error| error.to_string())
+        }))
+        .unwrap(),
+        outbound: outbound.clone(),
+        connecting: Connecting::new(Vec::new(), 600, "Portcullis".to_owned()),
         log_host: "localhost".to_owned(),
         exports: Folder::open(folder.join("exports"), false).unwrap(),
         sinks: Vec::new(),

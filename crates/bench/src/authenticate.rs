@@ -16,8 +16,8 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    Anchors, App, Dlp, Fallback, Folder, LastGood, Origin, Overrides, Parts, PolicyFolder,
-    PolicySource, Purpose, Refused, Trust,
+    Anchors, App, Connecting, Dlp, Fallback, Folder, LastGood, Origin, Overrides, Parts,
+    PolicyFolder, PolicySource, Purpose, Refused, Trust, Vaults,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -29,6 +29,7 @@ use portcullis_core::{
     random::Random,
     token::{Token, TokenKind},
     trust::TrustRules,
+    vault::{Vault, parse_keys},
 };
 use portcullis_store::{
     AuditSettings, AuditWriter, DatabaseSettings, DatabaseUrl, Org, Principal, Store, Sync,
@@ -132,6 +133,12 @@ impl Bench {
             webhooks: BTreeMap::new(),
             trust: Trust::new(TrustRules::default(), BTreeMap::new(), &outbound, &tasks),
             grant_life: GrantLife::default(),
+            vaults: Vaults::open(Box::new(|| {
+                let keys = parse_keys(&format!("{}=", "A".repeat(43)));
+                keys.and_then(|keys| Vault::new(&keys)).map_err(|error| error.to_string())
+            }))?,
+            outbound: outbound.clone(),
+            connecting: Connecting::new(Vec::new(), 600, "Portcullis".to_owned()),
             log_host: "localhost".to_owned(),
             exports: Folder::open(folder.join("exports"), false)?,
             sinks: Vec::new(),

@@ -93,6 +93,18 @@ pub enum Refusal {
     },
     /// No trust rule lets the Bearer act for the subject.
     DelegationNotTrusted,
+    /// No provider of this name can be connected here.
+    NoSuchProvider {
+        /// The slug as asked for, bounded.
+        slug: String,
+        /// Those that can be.
+        available: Vec<ProviderSlug>,
+    },
+    /// The provider does not take the credential that it was given.
+    RejectedByProvider {
+        /// The provider.
+        provider: ProviderSlug,
+    },
     /// Not there, or not visible to this caller.
     NotFound {
         /// The kind of resource.
@@ -111,6 +123,13 @@ pub enum Refusal {
         provider: ProviderSlug,
         /// The connection.
         provider_id: ProviderId,
+        /// What the credentials would have to permit besides, if that is what is missing.
+        scopes: Vec<String>,
+    },
+    /// There is nothing to get new credentials with.
+    NotRefreshable {
+        /// How the gateway authenticates to the provider.
+        auth_type: &'static str,
     },
     /// The request of this idempotency key is still under way.
     IdempotencyInProgress {
@@ -206,11 +225,17 @@ impl Refusal {
         Self::NotFound { resource, id: id.chars().take(200).collect() }
     }
 
+    /// A slug that names nothing that can be connected; cut to 200 characters.
+    #[must_use]
+    pub fn no_such_provider(slug: &str, available: Vec<ProviderSlug>) -> Self {
+        Self::NoSuchProvider { slug: slug.chars().take(200).collect(), available }
+    }
+
     /// The stable `error.code`.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::InvalidRequest { .. } => "invalid_request",
+            Self::InvalidRequest { .. } | Self::RejectedByProvider { .. } => "invalid_request",
             Self::InvalidInput { .. } => "invalid_input",
             Self::InvalidScope { .. } => "invalid_scope",
             Self::IdempotencyKeyReused { .. } => "idempotency_key_reused",
@@ -222,9 +247,10 @@ impl Refusal {
             Self::InvalidCredential { .. } => "invalid_credential",
             Self::PolicyDenied { .. } => "policy_denied",
             Self::InsufficientScope { .. } | Self::DelegationNotTrusted => "insufficient_scope",
-            Self::NotFound { .. } => "not_found",
+            Self::NotFound { .. } | Self::NoSuchProvider { .. } => "not_found",
             Self::MethodNotAllowed { .. } => "method_not_allowed",
             Self::ProviderAuthRequired { .. } => "provider_auth_required",
+            Self::NotRefreshable { .. } => "not_refreshable",
             Self::IdempotencyInProgress { .. } => "idempotency_in_progress",
             Self::PayloadTooLarge { .. } => "payload_too_large",
             Self::UnsupportedMediaType => "unsupported_media_type",
@@ -242,6 +268,7 @@ impl Refusal {
     pub const fn http_status(&self) -> u16 {
         match self {
             Self::InvalidRequest { .. }
+            | Self::RejectedByProvider { .. }
             | Self::InvalidInput { .. }
             | Self::InvalidScope { .. }
             | Self::IdempotencyKeyReused { .. } => 400,
@@ -255,9 +282,11 @@ impl Refusal {
             Self::PolicyDenied { .. }
             | Self::InsufficientScope { .. }
             | Self::DelegationNotTrusted => 403,
-            Self::NotFound { .. } => 404,
+            Self::NotFound { .. } | Self::NoSuchProvider { .. } => 404,
             Self::MethodNotAllowed { .. } => 405,
-            Self::ProviderAuthRequired { .. } | Self::IdempotencyInProgress { .. } => 409,
+            Self::ProviderAuthRequired { .. }
+            | Self::NotRefreshable { .. }
+            | Self::IdempotencyInProgress { .. } => 409,
             Self::PayloadTooLarge { .. } => 413,
             Self::UnsupportedMediaType => 415,
             Self::RangeNotSatisfiable { .. } => 416,

@@ -13,7 +13,7 @@ use aws_lc_rs::{hmac, rand};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_app::{
     App, Fallback, Folder, LastGood, LogIdentity, Overrides, Parts, PolicyFolder, PolicySource,
-    Shell, Trust, Unread, Workbench,
+    Shell, Trust, Unread, Vaults, Workbench,
 };
 use portcullis_core::{
     clock::{Clock, Timestamp},
@@ -22,11 +22,13 @@ use portcullis_core::{
     idempotency::{ANSWERS, AnswerKey},
     policy::PolicyError,
     random::Random,
+    vault::Vault,
 };
 use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store};
-use portcullis_upstream::Outbound;
+use portcullis_upstream::{Outbound, Webhook};
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
+use zeroize::Zeroizing;
 
 use crate::{
     config::{Config, Sink},
@@ -53,7 +55,7 @@ impl Clock for SystemClock {
 
 /// The random source of the machine.
 #[derive(Debug)]
-struct SystemRandom;
+pub(crate) struct SystemRandom;
 
 impl Random for SystemRandom {
     #[expect(clippy::expect_used, reason = "without randomness there are no tokens: never go on")]
@@ -85,6 +87,13 @@ pub(crate) enum BootError {
     KeyForm(String),
     #[error("the database cannot be opened")]
     Store(#[from] portcullis_store::StoreError),
+    #[error("the keys that seal credentials cannot be used: {0}")]
+    Vault(String),
+    #[error(
+        "{count} secrets are sealed under the key `{id}`, which is not there: put it back into \
+         `[keys]`, or connect those providers again after `portcullis key list`"
+    )]
+    MissingKey { id: String, count: u64 },
     #[error("the `[dlp]` settings are not valid: {0}")]
     Dlp(String),
     #[error("the policies cannot be loaded, so nothing would be governed as written:\n{0}")]
@@ -153,7 +162,7 @@ pub(crate) async fn workbench(
     let dlp = config.dlp.engine().map_err(BootError::Dlp)?;
     let outbound = Outbound::new(Arc::new(SystemRandom));
     let providers: Result<Vec<_>, _> =
-        config.providers.iter().map(|provider| provider.declare(&outbound)).collect();
+        config.providers.iter().map(|it| it.declare(&outbound, &config.connect)).collect();
     let (providers, now) = (providers?, SystemClock.now());
     let webhooks = config.webhooks.keys().cloned();
     if let Some(described) = described {
@@ -191,12 +200,45 @@ pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
 /// Writes a new key file, readable by its owner only. Says no if there is one already.
 pub(crate) fn new_key(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
-    let mut key = [0; 32];
-    SystemRandom.fill(&mut key);
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    writeln!(file, "{}", STANDARD.encode(key))?;
+    writeln!(file, "{}", *key_line())?;
     file.sync_all()
 }
+
+/// A new key as it stands in a file.
+pub(crate) fn key_line() -> Zeroizing<String> {
+    let mut key = Zeroizing::new([0; 32]);
+    SystemRandom.fill(&mut *key);
+    Zeroizing::new(STANDARD.encode(*key))
+}
+
+/// The keys that seal credentials, as the configuration says.
+pub(crate) fn open_vault(config: &Config) -> Result<Vault, BootError> {
+    let derived = Zeroizing::new(derived(&read_key(&config.key_file())?, VAULT));
+    let place = config.keys.vault_place(&config.key_file());
+    place.open(&derived).map_err(BootError::Vault)
+}
+
+/// The same as a running node holds them: read again when a secret comes under another key.
+fn vaults(config: &Config, key: &[u8; 32]) -> Result<Vaults, BootError> {
+    let derived = Zeroizing::new(derived(key, VAULT));
+    let place = config.keys.vault_place(&config.key_file());
+    Vaults::open(Box::new(move || place.open(&derived))).map_err(BootError::Vault)
+}
+
+/// Says no to a store that holds secrets under a key that is not there: nothing would work that
+/// needs them, and nobody would know why.
+async fn check_keys(store: &Store, vaults: &Vaults) -> Result<(), BootError> {
+    let known = vaults.ids();
+    let counted = store.count_secrets().await?;
+    match counted.into_iter().find(|(id, _)| !known.contains(id)) {
+        Some((id, count)) => Err(BootError::MissingKey { id, count }),
+        None => Ok(()),
+    }
+}
+
+/// What the first key that seals credentials is derived for.
+const VAULT: &str = "vault";
 
 fn read_key(path: &Path) -> Result<[u8; 32], BootError> {
     let shown = || path.display().to_string();
@@ -275,17 +317,13 @@ impl Node {
         let random: Arc<dyn Random> = Arc::new(SystemRandom);
         let outbound = Outbound::new(Arc::clone(&random));
         let dlp = config.dlp.load(&outbound).map_err(BootError::Dlp)?;
-        let providers: Result<Vec<_>, _> =
-            config.providers.iter().map(|provider| provider.declare(&outbound)).collect();
-        let providers = providers?;
+        let providers = declared(config, &outbound)?;
         let trusted = config.trusted()?;
-        let webhooks: Result<BTreeMap<_, _>, _> = config
-            .webhooks
-            .iter()
-            .map(|(name, webhook)| webhook.declare(name, &outbound).map(|way| (name.clone(), way)))
-            .collect();
-        let webhooks = webhooks?;
+        let webhooks = webhooks(config, &outbound)?;
+        let vaults = vaults(config, &key)?;
+        let connecting = config.connect.connecting()?;
         let store = open_store(config).await?;
+        check_keys(&store, &vaults).await?;
         let (writer, task) = AuditWriter::new(
             store.clone(),
             Arc::clone(&clock),
@@ -314,6 +352,9 @@ impl Node {
             providers,
             trust: Trust::new(trusted.rules, trusted.keys, &outbound, &tasks),
             grant_life: config.tokens.grant_life(),
+            vaults,
+            outbound: outbound.clone(),
+            connecting,
             webhooks,
             log_host: config.server.public_host.clone(),
             exports: export_folder(config)?,
@@ -332,6 +373,24 @@ impl Node {
 fn ungoverned(errors: &[PolicyError]) -> BootError {
     let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
     BootError::Policies(lines.join("\n"))
+}
+
+fn declared(
+    config: &Config,
+    outbound: &Outbound,
+) -> Result<Vec<portcullis_app::Declared>, crate::config::ConfigError> {
+    config.providers.iter().map(|it| it.declare(outbound, &config.connect)).collect()
+}
+
+/// Where the notices of policies go, by name.
+fn webhooks(
+    config: &Config,
+    outbound: &Outbound,
+) -> Result<BTreeMap<String, Webhook>, crate::config::ConfigError> {
+    let declared = config.webhooks.iter();
+    declared
+        .map(|(name, webhook)| webhook.declare(name, outbound).map(|way| (name.clone(), way)))
+        .collect()
 }
 
 /// What handlers share.

@@ -3,6 +3,7 @@
 mod audit;
 mod check;
 mod dlp;
+mod keys;
 mod orgs;
 mod output;
 mod policy;
@@ -59,9 +60,9 @@ enum Command {
     /// Check, test, compare and try out policies
     #[command(subcommand)]
     Policy(policy::Policy),
-    /// Make a key file
+    /// Make, list and rotate keys
     #[command(subcommand)]
-    Key(check::Keys),
+    Key(keys::Keys),
     /// Export, watch and verify the audit log, manage what signs it, erase from it and lay holds on it
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -115,7 +116,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Tool(tools) => tools.run().await,
         Command::Trust(trust) => trust.run().await,
         Command::Policy(policy) => policy.run().await,
-        Command::Key(keys) => keys.run(),
+        Command::Key(keys) => keys.run().await,
         Command::Openapi => Output::new(false).line(crate::http::openapi()),
         Command::SampleMcp => {
             portcullis_upstream::sample::serve_stdio(tokio::io::stdin(), tokio::io::stdout())

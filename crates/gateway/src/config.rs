@@ -6,8 +6,10 @@
 mod audit;
 mod audit_retention;
 mod audit_sinks;
+mod connect;
 mod database;
 mod dlp;
+mod keys;
 mod providers;
 mod server;
 mod times;
@@ -28,8 +30,10 @@ pub(crate) use self::{
     audit::{Audit, AuditSync, KeySource},
     audit_retention::{AuditRetention, CaptureMode},
     audit_sinks::{Exports, Sink},
+    connect::Connect,
     database::Database,
     dlp::Dlp,
+    keys::Keys,
     providers::{Provider, Tools},
     server::{Log, LogFormat, Server, Tls, address},
     times::seconds,
@@ -48,6 +52,7 @@ pub(crate) struct Config {
     pub(crate) database: Database,
     pub(crate) audit: Audit,
     pub(crate) keys: Keys,
+    pub(crate) connect: Connect,
     pub(crate) policies: Policies,
     pub(crate) dlp: Dlp,
     pub(crate) log: Log,
@@ -59,14 +64,6 @@ pub(crate) struct Config {
     #[serde(skip)]
     pub(crate) file: Option<PathBuf>,
     pub(crate) webhooks: BTreeMap<String, WebhookSettings>,
-}
-
-/// The key-encryption key.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Keys {
-    /// A file with 32 random bytes in base64; `key` in the data folder when absent.
-    pub(crate) file: Option<PathBuf>,
 }
 
 /// The policy folder.
@@ -85,6 +82,7 @@ impl Default for Config {
             database: Database::default(),
             audit: Audit::default(),
             keys: Keys::default(),
+            connect: Connect::default(),
             policies: Policies::default(),
             dlp: Dlp::default(),
             log: Log::default(),
@@ -245,6 +243,7 @@ fn set(table: &mut Table, path: &[String], value: Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::boot::SystemRandom;
 
     fn parse(text: &str, variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
         let variables =
@@ -287,6 +286,50 @@ mod tests {
             assert_eq!(trusted.rules.iter().count(), 1, "{block}");
             let warnings = trusted.rules.iter().flat_map(|rule| rule.warnings());
             assert_eq!(warnings.collect::<Vec<_>>(), Vec::<String>::new(), "{block}");
+        }
+    }
+
+    #[test]
+    fn every_configuration_of_the_providers_guide_can_be_used() {
+        let outbound = portcullis_upstream::Outbound::new(std::sync::Arc::new(SystemRandom));
+        let blocks = include_str!("../../../docs/providers.md").split("```toml\n").skip(1);
+        let mut declared = 0;
+
+        for block in blocks {
+            let config = parse(block.split("```").next().unwrap(), &[]).unwrap();
+            config.check().unwrap();
+            config.connect.connecting().unwrap();
+            for provider in &config.providers {
+                provider.declare(&outbound, &config.connect).unwrap();
+                declared += 1;
+            }
+        }
+
+        assert_eq!(declared, 3);
+    }
+
+    #[test]
+    fn a_provider_that_cannot_be_connected_is_refused_with_what_to_change() {
+        let outbound = portcullis_upstream::Outbound::new(std::sync::Arc::new(SystemRandom));
+        for (more, told) in [
+            ("auth = \"oauth2\"\n[providers.oauth]\ntoken_url = \"https://a.example\"", "belong"),
+            ("auth = \"oauth2\"\n[providers.oauth]\nclient_secret = \"x\"", "client_id"),
+            ("auth = \"oauth2\"\n[providers.oauth]\ntoken_format = \"x\"", "{}"),
+            ("auth = \"oauth2\"\n[providers.oauth]\nscopes = [\"a b\"]", "scope"),
+            ("auth = \"oauth2\"\n[providers.oauth]\nissuer = \"http://a.example\"", "https"),
+            (
+                "auth = \"oauth2\"\n[providers.oauth]\nauthorize_parameters = { state = \"x\" }",
+                "`state`",
+            ),
+            ("[providers.oauth]\nclient_id = \"x\"", "oauth2"),
+            ("auth = \"api_key\"\napi_key = \"x\"\nowners = [\"me\"]", "org's"),
+            ("owners = []", "owners"),
+        ] {
+            let text =
+                format!("[[providers]]\nslug = \"a\"\nurl = \"https://mcp.example/mcp\"\n{more}");
+            let config = parse(&text, &[]).unwrap();
+            let refused = config.providers[0].declare(&outbound, &config.connect).unwrap_err();
+            assert!(refused.to_string().contains(told), "{more}: {refused}");
         }
     }
 

@@ -12,6 +12,7 @@ mod health;
 mod idempotency;
 mod leftover;
 mod metrics;
+mod oauth;
 mod page;
 mod proxies;
 mod query;

@@ -10,9 +10,11 @@
 //! [`Store::checkpoints_since`], [`Store::any_checkpoint`]) look for work in all of them, as do
 //! those of keys ([`Store::forget_idempotency_keys`]), exports and sinks
 //! ([`Store::fail_exports_of`], [`Store::fail_silent_exports`], [`Store::export_expiry`],
-//! [`Store::forget_exports`], [`Store::behind`], [`Store::last_sealed`]). The pins of a provider that
-//! every org shares are nobody's alone ([`Store::list_pins`]). Policies are the installation's
-//! ([`Store::keep_policy_set`]).
+//! [`Store::forget_exports`], [`Store::behind`], [`Store::last_sealed`]), connections and secrets
+//! ([`Store::due_refreshes`], [`Store::expired_attempts`], [`Store::secrets_not_under`]).
+//! [`Store::call_attempt_back`] finds out whose attempt a browser comes back from. The pins of a
+//! provider that every org shares are nobody's alone ([`Store::list_pins`]). Policies are the
+//! installation's ([`Store::keep_policy_set`]).
 
 mod audit;
 mod db;
@@ -26,6 +28,7 @@ mod pins;
 mod policies;
 mod principals;
 mod providers;
+mod secrets;
 mod settings;
 mod sinks;
 mod tokens;
@@ -57,7 +60,12 @@ pub use crate::{
     pins::{Definition, Pin, PinChange, Told},
     policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
     principals::Principal,
-    providers::{NewProvider, ProviderOwner, ProviderRecord, ProviderStatus, ProviderUpdate},
+    providers::{
+        ATTEMPT, Account, Attempt, CLIENT, CONNECTION, CREDENTIAL, Grant, NewAttempt,
+        NewCredential, NewProvider, OAuthClient, OwnerFilter, ProviderOwner, ProviderPage,
+        ProviderRecord, ProviderStatus, ProviderUpdate,
+    },
+    secrets::SealedSecret,
     settings::{DatabaseSettings, DatabaseUrl, DatabaseUrlError, Sync},
     sinks::Behind,
     tokens::{

@@ -1,5 +1,16 @@
 //! Connections to upstream MCP servers.
 
+mod attempts;
+mod clients;
+mod connections;
+mod refreshes;
+
+pub use self::{
+    attempts::{ATTEMPT, Attempt, NewAttempt},
+    clients::{CLIENT, OAuthClient},
+    connections::{CONNECTION, CREDENTIAL, NewCredential, OwnerFilter, ProviderPage},
+};
+
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId, ProviderId},
@@ -22,14 +33,14 @@ pub enum ProviderOwner {
 }
 
 impl ProviderOwner {
-    fn to_text(self) -> String {
+    pub(crate) fn to_text(self) -> String {
         match self {
             Self::Org => "org".to_owned(),
             Self::Principal(id) => id.to_string(),
         }
     }
 
-    fn of_text(text: &str) -> Result<Self, StoreError> {
+    pub(crate) fn of_text(text: &str) -> Result<Self, StoreError> {
         match text {
             "org" => Ok(Self::Org),
             id => parse(id, "providers.owner").map(Self::Principal),
@@ -115,6 +126,44 @@ pub struct ProviderRecord {
     pub connected_at: Option<Timestamp>,
     /// When it last changed.
     pub updated_at: Timestamp,
+    /// What its credentials are for, and how they fare.
+    pub grant: Grant,
+    /// Who it is upstream.
+    pub account: Option<Account>,
+    /// The digest of the tools it lists.
+    pub tool_list: Option<String>,
+    /// Grows with each new credential.
+    pub revision: i64,
+    /// When it was disconnected, if its provider has one whether anybody connects or not.
+    pub removed_at: Option<Timestamp>,
+}
+
+/// What is known of a connection's credentials, apart from themselves.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Grant {
+    /// Whose they are, and for what: they are used for nothing else.
+    pub audience: Option<String>,
+    /// What they permit.
+    pub scopes: Vec<String>,
+    /// When they end.
+    pub expires_at: Option<Timestamp>,
+    /// Whether there is something to get new ones with.
+    pub refreshable: bool,
+    /// When they were got last.
+    pub refreshed_at: Option<Timestamp>,
+    /// When to get new ones.
+    pub refresh_due_at: Option<Timestamp>,
+    /// How often in a row that failed.
+    pub refresh_failures: u32,
+}
+
+/// Who a connection is upstream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Its id there.
+    pub id: Option<String>,
+    /// Its name there.
+    pub name: Option<String>,
 }
 
 /// What became of a connection.
@@ -128,7 +177,7 @@ pub struct ProviderUpdate {
     pub tools: Option<u32>,
 }
 
-row!(ProviderRow {
+row!(pub(crate) ProviderRow {
     id: String,
     org_id: String,
     owner: String,
@@ -141,10 +190,22 @@ row!(ProviderRow {
     created_at: i64,
     connected_at: Option<i64>,
     updated_at: i64,
+    audience: Option<String>,
+    scopes: String,
+    expires_at: Option<i64>,
+    refreshable: i64,
+    refreshed_at: Option<i64>,
+    refresh_due_at: Option<i64>,
+    refresh_failures: i64,
+    account_id: Option<String>,
+    account_name: Option<String>,
+    tool_list: Option<String>,
+    revision: i64,
+    removed_at: Option<i64>,
 });
 
 impl ProviderRow {
-    fn read(self) -> Result<ProviderRecord, StoreError> {
+    pub(crate) fn read(self) -> Result<ProviderRecord, StoreError> {
         let status = ProviderStatus::from_name(&self.status);
         Ok(ProviderRecord {
             id: parse(&self.id, "providers.id")?,
@@ -159,6 +220,21 @@ impl ProviderRow {
             created_at: Timestamp::from_micros(self.created_at),
             connected_at: self.connected_at.map(Timestamp::from_micros),
             updated_at: Timestamp::from_micros(self.updated_at),
+            grant: Grant {
+                audience: self.audience,
+                scopes: self.scopes.split_ascii_whitespace().map(str::to_owned).collect(),
+                expires_at: self.expires_at.map(Timestamp::from_micros),
+                refreshable: self.refreshable != 0,
+                refreshed_at: self.refreshed_at.map(Timestamp::from_micros),
+                refresh_due_at: self.refresh_due_at.map(Timestamp::from_micros),
+                refresh_failures: u32::try_from(self.refresh_failures)
+                    .map_err(|_| StoreError::Corrupt("providers.refresh_failures"))?,
+            },
+            account: (self.account_id.is_some() || self.account_name.is_some())
+                .then_some(Account { id: self.account_id, name: self.account_name }),
+            tool_list: self.tool_list,
+            revision: self.revision,
+            removed_at: self.removed_at.map(Timestamp::from_micros),
         })
     }
 }
@@ -185,11 +261,11 @@ impl Store {
         row.read()
     }
 
-    /// Every connection of the org, by slug, then id. What the caller may see of them is not
-    /// decided here.
+    /// Every connection of the org that was not removed, by slug, then id. What the caller may see
+    /// of them is not decided here.
     pub async fn list_providers(&self, org: OrgId) -> Result<Vec<ProviderRecord>, StoreError> {
         let rows: Vec<ProviderRow> = read!(self, |conn| {
-            sqlx::query_as("SELECT * FROM providers WHERE org_id = $1 ORDER BY slug, id")
+            sqlx::query_as("SELECT * FROM providers WHERE org_id = $1 AND removed_at IS NULL ORDER BY slug, id")
                 .bind(org.to_string())
                 .fetch_all(&mut *conn)
                 .await?

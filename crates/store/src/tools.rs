@@ -2,7 +2,11 @@
 
 use portcullis_core::{clock::Timestamp, id::OrgId, tool::ToolId};
 
-use crate::{Store, db::change, error::StoreError};
+use crate::{
+    Store,
+    db::{change, read},
+    error::StoreError,
+};
 
 impl Store {
     /// Remembers these versions of tools and gives, in the same order, when each was first seen:
@@ -32,5 +36,44 @@ impl Store {
             }
         });
         Ok(seen)
+    }
+
+    /// Keeps a list of tools of an org under its digest.
+    pub async fn keep_tool_list(
+        &self,
+        org: OrgId,
+        digest: &str,
+        definitions: &str,
+    ) -> Result<(), StoreError> {
+        change!(self, |tx| {
+            sqlx::query(
+                "INSERT INTO tool_lists (org_id, digest, definitions) VALUES ($1, $2, $3) \
+                 ON CONFLICT (org_id, digest) DO NOTHING",
+            )
+            .bind(org.to_string())
+            .bind(digest)
+            .bind(definitions)
+            .execute(&mut *tx)
+            .await?;
+        });
+        Ok(())
+    }
+
+    /// The list of tools of the org with this digest.
+    pub async fn find_tool_list(
+        &self,
+        org: OrgId,
+        digest: &str,
+    ) -> Result<Option<String>, StoreError> {
+        let found = read!(self, |conn| {
+            sqlx::query_scalar(
+                "SELECT definitions FROM tool_lists WHERE org_id = $1 AND digest = $2",
+            )
+            .bind(org.to_string())
+            .bind(digest)
+            .fetch_optional(&mut *conn)
+            .await?
+        });
+        Ok(found)
     }
 }

@@ -10,6 +10,7 @@
 )]
 
 mod answer;
+mod authorizer;
 mod disk;
 mod gateway;
 mod hostile;
@@ -19,10 +20,12 @@ mod oidc;
 mod postgres;
 mod power;
 mod receiver;
+mod saas;
 mod witness;
 
 pub use self::{
     answer::Answer,
+    authorizer::{Authorizer, Guarded},
     disk::{SmallDisk, printing, unsignalled},
     gateway::{Builder, Gateway, Principal},
     hostile::{Hostile, HostileCall, HostileTool, Script},
@@ -32,5 +35,6 @@ pub use self::{
     postgres::{Fault, PostgresDatabase, PostgresWire},
     power::PowerCut,
     receiver::{Manner, Receiver},
+    saas::{CLIENT_ID, CLIENT_SECRET, Habits, Saas},
     witness::LogWitness,
 };

@@ -223,7 +223,8 @@ fn what(kind: CallErrorKind) -> Said {
             | UpstreamReason::ResponseTooLarge
             | UpstreamReason::JsonrpcError,
         )
-        | CallErrorKind::AuthRequired => Said::Works,
+        | CallErrorKind::AuthRequired
+        | CallErrorKind::Forbidden => Said::Works,
         CallErrorKind::Overloaded | CallErrorKind::Resting { .. } => Said::Nothing,
     }
 }

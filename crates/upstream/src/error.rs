@@ -14,8 +14,10 @@ pub enum CallErrorKind {
         /// The time it was given.
         after: Duration,
     },
-    /// The upstream does not accept our credential (401 or 403).
+    /// The upstream does not accept our credential (401).
     AuthRequired,
+    /// The upstream knows our credential, and it is not enough (403).
+    Forbidden,
     /// Too many calls to this upstream are in flight already.
     Overloaded,
     /// It kept failing, so it is not asked for a while.
@@ -65,6 +67,10 @@ impl CallError {
         Self { kind: CallErrorKind::AuthRequired, executed: Executed::No }
     }
 
+    pub(crate) const fn forbidden() -> Self {
+        Self { kind: CallErrorKind::Forbidden, executed: Executed::No }
+    }
+
     pub(crate) const fn overloaded() -> Self {
         Self { kind: CallErrorKind::Overloaded, executed: Executed::No }
     }
@@ -89,6 +95,7 @@ impl fmt::Display for CallError {
                 write!(f, "the upstream did not answer within {} ms", after.as_millis())
             }
             CallErrorKind::AuthRequired => f.write_str("the upstream refused our credential"),
+            CallErrorKind::Forbidden => f.write_str("our credential is not enough upstream"),
             CallErrorKind::Overloaded => {
                 f.write_str("too many calls to the upstream are in flight")
             }

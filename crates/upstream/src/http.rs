@@ -11,7 +11,7 @@ use std::{
 };
 
 use http::{HeaderName, HeaderValue, StatusCode};
-use portcullis_core::refusal::Executed;
+use portcullis_core::{oauth::Challenge, refusal::Executed};
 use serde_json::{Map, Value};
 use tokio::{
     sync::Mutex,
@@ -27,7 +27,7 @@ use crate::{
         message::{Method, Outgoing, cancelled},
     },
     params,
-    settings::Protocol,
+    settings::{Credential, Protocol},
     tools::ParamHeaders,
 };
 
@@ -78,6 +78,20 @@ impl Http {
             }
             first => first.map_err(|trouble| self.give_up(&session, trouble)),
         }
+    }
+
+    /// The same server, with a credential and sessions of its own.
+    pub(crate) fn beside(&self, credential: Option<Credential>) -> (Self, Stop) {
+        let (wire, stop) = self.wire.beside(credential);
+        (Self::new(wire, self.protocol, self.call_timeout), stop)
+    }
+
+    pub(crate) fn set_credential(&self, credential: Option<Credential>) {
+        self.wire.set_credential(credential);
+    }
+
+    pub(crate) fn challenge(&self) -> Option<Arc<Challenge>> {
+        self.wire.challenge()
     }
 
     /// Remembers which arguments to mirror into headers.

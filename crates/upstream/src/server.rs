@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use portcullis_core::{
     call::{Cleared, ToolCall},
+    oauth::Challenge,
     tool::{ProviderSlug, ToolName},
 };
 use serde_json::{Map, Value};
@@ -17,7 +18,7 @@ use crate::{
     mcp::message::{Method, Outgoing},
     outbound::Outbound,
     places::Places,
-    settings::{ServerSettings, SettingsError, Transport},
+    settings::{Credential, ServerSettings, SettingsError, Transport},
     stdio::{Launch, Stdio},
     tools::{Collector, Headers, ToolList},
 };
@@ -30,8 +31,8 @@ pub struct Server(Arc<Inner>);
 struct Inner {
     slug: ProviderSlug,
     call_timeout: Duration,
-    places: Places,
-    breaker: Breaker,
+    places: Arc<Places>,
+    breaker: Arc<Breaker>,
     link: Link,
     changed: watch::Receiver<u64>,
 }
@@ -57,10 +58,49 @@ impl Server {
         settings.check()?;
         let (announcer, changed) = watch::channel(0);
         let (slug, call_timeout) = (settings.slug.clone(), settings.call_timeout);
-        let places = Places::new(settings.max_in_flight);
+        let places = Arc::new(Places::new(settings.max_in_flight));
         let link = Link::new(settings, outbound, announcer)?;
-        let breaker = Breaker::default();
+        let breaker = Arc::default();
         Ok(Self(Arc::new(Inner { slug, call_timeout, places, breaker, link, changed })))
+    }
+
+    /// A way of its own to the same server that shows this credential: sessions, and what the
+    /// server told about its tools, are never shared with another one. Connections and places are.
+    /// A program has no credentials, so over stdio it is the same way.
+    #[must_use]
+    pub fn beside(&self, credential: Option<Credential>) -> Self {
+        match &self.0.link {
+            Link::Http { http, .. } => {
+                let (http, stop) = http.beside(credential);
+                Self(Arc::new(Inner {
+                    slug: self.0.slug.clone(),
+                    call_timeout: self.0.call_timeout,
+                    places: Arc::clone(&self.0.places),
+                    breaker: Arc::clone(&self.0.breaker),
+                    link: Link::Http { http, _stop: stop },
+                    changed: self.0.changed.clone(),
+                }))
+            }
+            Link::Stdio(_) => self.clone(),
+        }
+    }
+
+    /// Shows this credential with every message from now on. For one that was renewed: another
+    /// account needs a way of its own.
+    pub fn set_credential(&self, credential: Option<Credential>) {
+        match &self.0.link {
+            Link::Http { http, .. } => http.set_credential(credential),
+            Link::Stdio(_) => {}
+        }
+    }
+
+    /// What the server asked for when it refused the credential last.
+    #[must_use]
+    pub fn challenge(&self) -> Option<Arc<Challenge>> {
+        match &self.0.link {
+            Link::Http { http, .. } => http.challenge(),
+            Link::Stdio(_) => None,
+        }
     }
 
     /// The provider it serves.
@@ -175,7 +215,7 @@ impl Link {
                 let client = outbound.client(endpoint.reach(), settings.connect_timeout)?;
                 let way = (client, endpoint.url().clone(), credential);
                 let (wire, stop) =
-                    Wire::new(way, settings.max_response_bytes, (ids, tasks), changed);
+                    Wire::new(way, true, settings.max_response_bytes, (ids, tasks), changed);
                 let http = Http::new(wire, settings.protocol, settings.call_timeout);
                 Ok(Self::Http { http, _stop: stop })
             }

@@ -14,7 +14,7 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_mins(1);
 
 pub(super) fn start(app: &Arc<App>, stop: &CancellationToken) {
-    for provider in app.providers.values() {
+    for provider in app.providers.values().filter(|it| it.declared.auth.needs_nobody()) {
         let job = keep(Arc::clone(app), Arc::clone(provider), stop.clone());
         app.tasks.spawn(job);
     }
@@ -24,7 +24,8 @@ impl App {
     /// Asks every provider for its tools once, all at the same time, for at most `patience`.
     /// Those that do not answer are asked again by the catalogue job.
     pub async fn connect_providers(self: &Arc<Self>, patience: Duration) {
-        let all = self.providers.values().map(|provider| self.refresh(provider));
+        let all = self.providers.values().filter(|it| it.declared.auth.needs_nobody());
+        let all = all.map(|provider| self.refresh(provider));
         let all = futures_util::future::join_all(all);
         if tokio::time::timeout(patience, all).await.is_err() {
             tracing::warn!("some providers have not answered yet; they are asked again");

@@ -122,17 +122,17 @@ impl App {
             }
             all.clone_into(before);
         }
-        for it in all {
-            tracing::warn!(provider = slug, tool = it.name, why = it.why, "tool left out");
-        }
         if all.is_empty() {
             return;
         }
-        let named = all
-            .iter()
-            .take(MOST_NAMED)
-            .map(|it| LeftOut { name: self.recordable(&it.name), why: it.why.clone() });
-        let change = json!({ "action": "skipped", "tools": named.collect::<Vec<_>>() });
+        let named = all.iter().take(MOST_NAMED);
+        let named =
+            named.map(|it| LeftOut { name: self.recordable(&it.name), why: it.why.clone() });
+        let named: Vec<_> = named.collect();
+        for it in &named {
+            tracing::warn!(provider = slug, tool = it.name, why = it.why, "tool left out");
+        }
+        let change = json!({ "action": "skipped", "tools": named });
         let (teller, target) = (self.teller(), provider_target(slug));
         let count = u64::try_from(all.len()).ok();
         self.tasks.spawn(async move {

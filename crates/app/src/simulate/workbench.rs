@@ -57,6 +57,11 @@ impl Workbench {
         let mut failed = Vec::new();
         let mut known = Vec::new();
         for (provider, told) in providers.iter().zip(told) {
+            if !provider.auth.needs_nobody() {
+                // Only connections know its tools.
+                known.push((provider.slug.clone(), None));
+                continue;
+            }
             let why = match told {
                 Ok(Ok(list)) => {
                     let tools = list.tools.into_iter();

@@ -144,7 +144,7 @@ impl App {
     /// Finds out who presents what for an exchange, or says why it is worth nothing; every no is
     /// charged to the source.
     pub async fn credentials(
-        &self,
+        self: &Arc<Self>,
         presented: Presented,
         origin: &Origin,
     ) -> Result<Credentials, Refused> {
@@ -153,7 +153,7 @@ impl App {
     }
 
     async fn parties(
-        &self,
+        self: &Arc<Self>,
         presented: Presented,
         origin: &Origin,
     ) -> Result<Credentials, Rejected> {
@@ -177,7 +177,7 @@ impl App {
     }
 
     async fn actor(
-        &self,
+        self: &Arc<Self>,
         credential: &Secret,
         subject: &Party,
         origin: &Origin,
@@ -191,7 +191,7 @@ impl App {
     }
 
     async fn party(
-        &self,
+        self: &Arc<Self>,
         credential: &Secret,
         org: Option<OrgId>,
         origin: &Origin,
@@ -209,7 +209,7 @@ impl App {
     }
 
     async fn trusted_party(
-        &self,
+        self: &Arc<Self>,
         jwt: &str,
         org: Option<OrgId>,
         origin: &Origin,
@@ -262,7 +262,10 @@ impl App {
     }
 
     /// The principal the JWT speaks for, if there is one already.
-    async fn known_subject(&self, trusted: &TrustedSubject) -> Result<Option<Principal>, Refusal> {
+    async fn known_subject(
+        self: &Arc<Self>,
+        trusted: &TrustedSubject,
+    ) -> Result<Option<Principal>, Refusal> {
         let found = match &trusted.who {
             Subject::Fixed(id) => self.store.find_principal(trusted.org(), *id).await,
             Subject::User(user) => self.store.find_by_identity(trusted.org(), identity(user)).await,

@@ -47,9 +47,24 @@ pub enum EventType {
     /// An org's request limit was exceeded; stands for `count` requests.
     #[serde(rename = "request.throttled")]
     RequestThrottled,
+    /// Somebody began to connect a provider.
+    #[serde(rename = "provider.connect_started")]
+    ProviderConnectStarted,
     /// A provider became usable.
     #[serde(rename = "provider.connected")]
     ProviderConnected,
+    /// A connect did not come to its end.
+    #[serde(rename = "provider.connect_failed")]
+    ProviderConnectFailed,
+    /// A connection has new credentials from its provider.
+    #[serde(rename = "provider.refreshed")]
+    ProviderRefreshed,
+    /// A provider refuses the credentials of a connection; a person must act.
+    #[serde(rename = "provider.needs_auth")]
+    ProviderNeedsAuth,
+    /// A connection and its credentials were deleted.
+    #[serde(rename = "provider.disconnected")]
+    ProviderDisconnected,
     /// An upstream changed a tool's definition.
     #[serde(rename = "tool.changed")]
     ToolChanged,
@@ -100,7 +115,12 @@ impl EventType {
             Self::PrincipalChanged => "principal.changed",
             Self::AuthRejected => "auth.rejected",
             Self::RequestThrottled => "request.throttled",
+            Self::ProviderConnectStarted => "provider.connect_started",
             Self::ProviderConnected => "provider.connected",
+            Self::ProviderConnectFailed => "provider.connect_failed",
+            Self::ProviderRefreshed => "provider.refreshed",
+            Self::ProviderNeedsAuth => "provider.needs_auth",
+            Self::ProviderDisconnected => "provider.disconnected",
             Self::ToolChanged => "tool.changed",
             Self::ToolSkipped => "tool.skipped",
             Self::PolicyChanged => "policy.changed",

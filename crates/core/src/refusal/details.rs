@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{NOT_DELEGATED, Refusal, TOKEN_SCOPES, Violation};
-use crate::{clock::Timestamp, tool::ProviderSlug};
+use crate::{clock::Timestamp, id::ProviderId, tool::ProviderSlug};
 
 impl Refusal {
     /// The members of `error.details`.
@@ -34,18 +34,17 @@ impl Refusal {
                 "reason": format!("the token lacks the scope {required}"),
                 "required_scope": required.as_str(),
             }),
-            Self::DelegationNotTrusted => json!({
-                "policy": TOKEN_SCOPES,
-                "reason": NOT_DELEGATED,
-                "required_scope": null,
-            }),
+            Self::DelegationNotTrusted => not_delegated(),
+            Self::NoSuchProvider { slug, available } => unknown(slug, available),
+            Self::RejectedByProvider { provider } => {
+                json!({ "provider": provider, "reason": REJECTED })
+            }
+            Self::NotRefreshable { auth_type } => json!({ "auth_type": auth_type }),
             Self::NotFound { resource, id } => json!({ "resource": resource, "id": id }),
             Self::MethodNotAllowed { allow } => json!({ "allow": allow }),
-            Self::ProviderAuthRequired { provider, provider_id } => json!({
-                "provider": provider,
-                "provider_id": provider_id,
-                "connect": format!("/v1/providers/{provider}/connect"),
-            }),
+            Self::ProviderAuthRequired { provider, provider_id, scopes } => {
+                return unauthorized(provider, *provider_id, scopes);
+            }
             Self::PayloadTooLarge { limit_bytes } => json!({ "limit_bytes": limit_bytes }),
             Self::RateLimited { resource, limit, retry_after, reset_at } => {
                 limited(resource.as_str(), *limit, *retry_after, *reset_at)
@@ -92,6 +91,31 @@ fn invalid(parameter: Option<&str>, violations: &[Violation]) -> Map<String, Val
     }
     if !violations.is_empty() {
         details.insert("violations".to_owned(), json!(violations));
+    }
+    details
+}
+
+fn not_delegated() -> Value {
+    json!({ "policy": TOKEN_SCOPES, "reason": NOT_DELEGATED, "required_scope": null })
+}
+
+const REJECTED: &str = "rejected_by_provider";
+
+fn unknown(slug: &str, available: &[ProviderSlug]) -> Value {
+    json!({ "resource": "provider_slug", "id": slug, "available": available })
+}
+
+fn unauthorized(
+    provider: &ProviderSlug,
+    provider_id: ProviderId,
+    scopes: &[String],
+) -> Map<String, Value> {
+    let mut details = Map::new();
+    details.insert("provider".to_owned(), json!(provider));
+    details.insert("provider_id".to_owned(), json!(provider_id));
+    details.insert("connect".to_owned(), json!(format!("/v1/providers/{provider}/connect")));
+    if !scopes.is_empty() {
+        details.insert("scopes".to_owned(), json!(scopes));
     }
     details
 }

@@ -20,10 +20,7 @@ impl fmt::Display for Refusal {
             Self::TokenExpired { expired_at } => write!(f, "The token expired at {expired_at}."),
             Self::WrongTokenKind { hint } => write!(f, "The token is not valid here: {hint}."),
             Self::TokenRevoked => f.write_str("The token was revoked."),
-            Self::TokenReused => f.write_str(
-                "The refresh token was used before, so everything that came of its login was \
-                 revoked; log in again.",
-            ),
+            Self::TokenReused => f.write_str(REUSED),
             Self::InvalidCredential { check } => f.write_str(check.sentence()),
             Self::PolicyDenied { policy, reason, .. } => {
                 write!(f, "Denied by policy '{policy}': {}.", reason.trim_end_matches('.'))
@@ -32,20 +29,22 @@ impl fmt::Display for Refusal {
                 write!(f, "The token lacks the scope {required}.")
             }
             Self::DelegationNotTrusted => write!(f, "Delegation is refused: {NOT_DELEGATED}."),
+            Self::NoSuchProvider { slug, .. } => write!(f, "There is no provider `{slug}` here."),
+            Self::RejectedByProvider { provider } => write!(f, "Provider '{provider}' {REJECTS}."),
+            Self::NotRefreshable { .. } => f.write_str(NOT_REFRESHABLE),
             Self::NotFound { resource, id } => write!(f, "There is no {resource} `{id}` here."),
             Self::MethodNotAllowed { allow } => {
                 write!(f, "This path answers {} only.", allow.join(", "))
             }
-            Self::ProviderAuthRequired { provider, .. } => {
-                write!(f, "Provider '{provider}' refuses its credentials; connect it again.")
+            Self::ProviderAuthRequired { provider, scopes, .. } => {
+                let what = if scopes.is_empty() { REFUSES } else { WANTS_MORE };
+                write!(f, "Provider '{provider}' {what}.")
             }
             Self::PayloadTooLarge { limit_bytes } => {
                 write!(f, "The body is larger than {limit_bytes} bytes.")
             }
-            Self::IdempotencyKeyReused { first } => {
-                write!(f, "This `Idempotency-Key` stands for another request, {first}.")
-            }
-            Self::IdempotencyInProgress { first } => write!(f, "The request {first} {UNDER_WAY}"),
+            Self::IdempotencyKeyReused { first } => write!(f, "{ANOTHER_REQUEST}, {first}."),
+            Self::IdempotencyInProgress { first } => write!(f, "The request {first} {UNDER_WAY}."),
             Self::UnsupportedMediaType => f.write_str("Send the body as application/json."),
             Self::RateLimited { resource, limit, retry_after, .. } => {
                 let what = name(*resource);
@@ -54,11 +53,8 @@ impl fmt::Display for Refusal {
             Self::TooManyExports { limit, .. } => write!(f, "{limit} {ENOUGH_EXPORTS}"),
             Self::RangeNotSatisfiable { bytes } => write!(f, "{BEHIND_END} {bytes} bytes."),
             Self::Internal => f.write_str("Something went wrong inside the gateway."),
-            Self::UpstreamError { provider, reason: UpstreamReason::ConnectFailed } => {
-                write!(f, "Provider '{provider}' is unreachable.")
-            }
-            Self::UpstreamError { provider, .. } => {
-                write!(f, "Provider '{provider}' failed while executing the call.")
+            Self::UpstreamError { provider, reason } => {
+                write!(f, "Provider '{provider}' {}.", failure(*reason))
             }
             Self::UpstreamResting { provider, retry_after } => resting(f, provider, *retry_after),
             Self::Unavailable { reason } => f.write_str(missing(*reason)),
@@ -77,7 +73,16 @@ fn resting(f: &mut fmt::Formatter<'_>, provider: &ProviderSlug, seconds: u64) ->
     )
 }
 
-const UNDER_WAY: &str = "with this `Idempotency-Key` is still under way.";
+const REUSED: &str = "The refresh token was used before, so everything that came of its login was \
+                      revoked; log in again.";
+const ANOTHER_REQUEST: &str = "This `Idempotency-Key` stands for another request";
+const UNDER_WAY: &str = "with this `Idempotency-Key` is still under way";
+const UNREACHABLE: &str = "is unreachable";
+const FAILED: &str = "failed while executing the call";
+const REJECTS: &str = "does not accept this credential";
+const REFUSES: &str = "refuses its credentials; connect it again";
+const WANTS_MORE: &str = "asks for more scopes; connect it again with them";
+const NOT_REFRESHABLE: &str = "There is nothing to refresh with; connect the provider again.";
 const ENOUGH_EXPORTS: &str =
     "exports of this org are under way already; wait for one of them to end.";
 const BEHIND_END: &str = "The range begins behind the end of the file, which has";
@@ -102,6 +107,10 @@ const fn name(resource: Resource) -> &'static str {
         Resource::Invocations => "Invocation limit",
         Resource::Unauthenticated => "Limit for requests without a valid token",
     }
+}
+
+fn failure(reason: UpstreamReason) -> &'static str {
+    if reason == UpstreamReason::ConnectFailed { UNREACHABLE } else { FAILED }
 }
 
 const fn missing(reason: Unavailable) -> &'static str {

@@ -1,31 +1,22 @@
-//! `portcullis check` and `portcullis key`.
+//! `portcullis check`.
 
 mod trust;
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use portcullis_app::{Fallback, ProviderState, Reloading};
 use portcullis_store::ProviderStatus;
 use serde_json::{Value, json};
 
 use self::trust::CheckedRule;
-use super::{Failure, Installation, output::Output};
-use crate::boot::{self, Node};
+use super::{Failure, Installation};
+use crate::boot::Node;
 
 #[derive(Args)]
 pub(super) struct Check {
     #[command(flatten)]
     installation: Installation,
-}
-
-#[derive(Subcommand)]
-pub(super) enum Keys {
-    /// Write 32 random bytes in base64 to a new file that only its owner can read
-    New {
-        /// The file; it must not exist yet
-        file: PathBuf,
-    },
 }
 
 impl Check {
@@ -98,12 +89,4 @@ fn provider_text(provider: &ProviderState) -> String {
     let ProviderState { slug, status, tools, last_error } = provider;
     let why = last_error.as_ref().map(|error| format!(" ({error})")).unwrap_or_default();
     format!("provider    {slug}: {}, {tools} tools{why}", status.as_str())
-}
-
-impl Keys {
-    pub(super) fn run(self) -> Result<(), Failure> {
-        let Self::New { file } = self;
-        boot::new_key(&file).map_err(|error| format!("`{}`: {error}", file.display()))?;
-        Output::new(false).line(&format!("wrote {}; keep it, and keep it secret", file.display()))
-    }
 }

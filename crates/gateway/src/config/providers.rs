@@ -1,13 +1,16 @@
 //! `[[providers]]`: the MCP servers behind the gateway.
 
+mod auth;
+
 use std::{collections::BTreeMap, env, fs, path::PathBuf, time::Duration};
 
-use portcullis_app::{AuthKind, Declared, Pinning};
+use portcullis_app::{Auth, Declared, Pinning};
 use portcullis_core::{id::OrgId, policy::Catalogue, secret::Secret, tool::ProviderSlug};
 use portcullis_upstream as upstream;
 use serde::Deserialize;
 
-use super::ConfigError;
+use self::auth::{Account, AuthName, OAuth, OwnerName, key_header, owners};
+use super::{ConfigError, Connect};
 
 /// One `[[providers]]` entry. Either `url` (streamable HTTP) or `command` (stdio).
 #[derive(Debug, Clone, Deserialize)]
@@ -30,11 +33,19 @@ pub(crate) struct Provider {
     cwd: Option<PathBuf>,
     /// How the gateway authenticates.
     #[serde(default)]
-    auth: Auth,
-    /// The key, for `auth = "api_key"`.
+    auth: AuthName,
+    /// The key, for `auth = "api_key"`; whoever connects brings one when absent.
     api_key: Option<SecretSource>,
     /// The header that carries the key; `Authorization: Bearer` when absent.
     api_key_header: Option<String>,
+    /// How the key stands there, with `{}` for itself.
+    api_key_format: Option<String>,
+    /// Who may have connections: `me`, `org` or both.
+    owners: Option<Vec<OwnerName>>,
+    /// What belongs to `auth = "oauth2"`.
+    oauth: Option<OAuth>,
+    /// Where the provider tells whose a credential is.
+    account: Option<Account>,
     /// This host may have a private or loopback address, and may be spoken to without TLS.
     #[serde(default)]
     allow_private: bool,
@@ -78,14 +89,6 @@ impl From<Pin> for Pinning {
             Pin::Off => Self::Off,
         }
     }
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Auth {
-    #[default]
-    None,
-    ApiKey,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
@@ -137,17 +140,30 @@ impl Provider {
     }
 
     /// The provider, ready to be connected. Says no with what to change.
-    pub(crate) fn declare(&self, outbound: &upstream::Outbound) -> Result<Declared, ConfigError> {
-        self.declared(outbound)
+    pub(crate) fn declare(
+        &self,
+        outbound: &upstream::Outbound,
+        connect: &Connect,
+    ) -> Result<Declared, ConfigError> {
+        self.declared(outbound, connect)
             .map_err(|error| ConfigError::Wrong(format!("provider `{}`: {error}", self.slug)))
     }
 
-    fn declared(&self, outbound: &upstream::Outbound) -> Result<Declared, String> {
+    fn declared(
+        &self,
+        outbound: &upstream::Outbound,
+        connect: &Connect,
+    ) -> Result<Declared, String> {
         let slug: ProviderSlug = self.slug.parse().map_err(text)?;
         if self.slug == Catalogue::RESERVED_PROVIDER {
             return Err("this slug is reserved for action groups; choose another".to_owned());
         }
         let org: Option<OrgId> = self.org.as_deref().map(str::parse).transpose().map_err(text)?;
+        let auth = self.auth(connect)?;
+        let endpoint =
+            self.url.as_deref().map(|url| self.reach()(url).map_err(text)).transpose()?;
+        let owners = owners(self.owners.as_deref(), &auth)?;
+        let account = self.account.as_ref().map(|it| it.source(self.reach())).transpose()?;
         let defaults = upstream::ServerSettings::new(slug.clone(), self.transport()?);
         let settings = upstream::ServerSettings {
             protocol: match self.protocol {
@@ -163,25 +179,43 @@ impl Provider {
             max_in_flight: self.max_in_flight.unwrap_or(defaults.max_in_flight),
             ..defaults
         };
-        let auth = match self.auth {
-            Auth::None => AuthKind::None,
-            Auth::ApiKey => AuthKind::ApiKey,
-        };
         let server = upstream::Server::new(settings, outbound).map_err(text)?;
         let name = self.name.clone().unwrap_or_else(|| self.slug.clone());
         let pinning = self.pin.unwrap_or_default().into();
-        Ok(Declared { slug, name, org, auth, server, pinning })
+        Ok(Declared { slug, name, org, auth, owners, account, endpoint, server, pinning })
+    }
+
+    /// How far addresses of this provider may reach.
+    fn reach(&self) -> fn(&str) -> Result<upstream::Endpoint, upstream::SettingsError> {
+        if self.allow_private { upstream::Endpoint::named } else { upstream::Endpoint::public }
+    }
+
+    fn auth(&self, connect: &Connect) -> Result<Auth, String> {
+        if self.auth != AuthName::OAuth2 && self.oauth.is_some() {
+            return Err("`[providers.oauth]` needs `auth = \"oauth2\"`".to_owned());
+        }
+        if self.auth != AuthName::ApiKey
+            && (self.api_key_header.is_some() || self.api_key_format.is_some())
+        {
+            return Err("`api_key_header` needs `auth = \"api_key\"`".to_owned());
+        }
+        match (self.auth, &self.api_key) {
+            (AuthName::None, _) => Ok(Auth::None),
+            (AuthName::ApiKey, Some(_)) => Ok(Auth::ConfiguredKey),
+            (AuthName::ApiKey, None) => {
+                key_header(self.api_key_header.as_deref(), self.api_key_format.as_deref())
+            }
+            (AuthName::OAuth2, _) => {
+                let oauth = self.oauth.clone().unwrap_or_default();
+                oauth.settings(self.reach(), connect.is_confirmed())
+            }
+        }
     }
 
     fn transport(&self) -> Result<upstream::Transport, String> {
         match (&self.url, &self.command) {
             (Some(url), None) => {
-                let endpoint = if self.allow_private {
-                    upstream::Endpoint::named(url)
-                } else {
-                    upstream::Endpoint::public(url)
-                };
-                let endpoint = endpoint.map_err(text)?;
+                let endpoint = self.reach()(url).map_err(text)?;
                 Ok(upstream::Transport::Http { endpoint, credential: self.credential()? })
             }
             (None, Some(command)) => self.program(command).map(upstream::Transport::Stdio),
@@ -193,7 +227,7 @@ impl Provider {
 
     fn program(&self, command: &[String]) -> Result<upstream::Program, String> {
         let (program, args) = command.split_first().ok_or("`command` is empty")?;
-        if self.auth == Auth::ApiKey {
+        if self.auth != AuthName::None {
             return Err(
                 "a program gets its key as a variable in `env`, not as `api_key`".to_owned()
             );
@@ -209,16 +243,18 @@ impl Provider {
 
     fn credential(&self) -> Result<Option<upstream::Credential>, String> {
         let key = match (self.auth, &self.api_key) {
-            (Auth::None, None) => return Ok(None),
-            (Auth::ApiKey, Some(source)) => source.read()?,
-            (Auth::None, Some(_)) => return Err("`api_key` needs `auth = \"api_key\"`".to_owned()),
-            (Auth::ApiKey, None) => return Err("`auth = \"api_key\"` needs `api_key`".to_owned()),
+            (AuthName::ApiKey, Some(source)) => source.read()?,
+            (AuthName::None | AuthName::OAuth2, Some(_)) => {
+                return Err("`api_key` needs `auth = \"api_key\"`".to_owned());
+            }
+            (AuthName::None | AuthName::OAuth2 | AuthName::ApiKey, None) => return Ok(None),
         };
-        let credential = match &self.api_key_header {
-            None => upstream::Credential::bearer(&key),
-            Some(header) => upstream::Credential::header(header, &key),
-        };
-        credential.map(Some).map_err(text)
+        let (name, format) = (self.api_key_header.as_deref(), self.api_key_format.as_deref());
+        let usual = if name.is_some() { "{}" } else { "Bearer {}" };
+        let (before, after) = format.unwrap_or(usual).split_once("{}").unwrap_or_default();
+        let value = Secret::new(format!("{before}{}{after}", key.expose()));
+        let header = name.unwrap_or("authorization");
+        upstream::Credential::header(header, &value).map(Some).map_err(text)
     }
 }
 

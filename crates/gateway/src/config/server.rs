@@ -17,6 +17,8 @@ pub(crate) struct Server {
     pub(crate) metrics_listen: Option<String>,
     /// The name audit logs are written under: the public host of this installation.
     pub(crate) public_host: String,
+    /// Where browsers find the gateway: `https://host`. Where it listens when absent.
+    pub(crate) public_url: Option<String>,
     /// Certificate and key; without them only loopback is listened on.
     pub(crate) tls: Option<Tls>,
     /// TLS ends at a proxy in front of this listener.
@@ -52,6 +54,7 @@ impl Default for Server {
             listen: "127.0.0.1:8080".to_owned(),
             metrics_listen: None,
             public_host: "localhost".to_owned(),
+            public_url: None,
             tls: None,
             behind_tls_proxy: false,
             trusted_proxies: Vec::new(),
@@ -74,6 +77,14 @@ impl Server {
             return Err(format!(
                 "`server.listen` is {listen}, which others can reach, and there is no TLS: set \
                  `[server.tls]`, or `behind_tls_proxy = true` if a proxy in front ends TLS"
+            ));
+        }
+        if let Some(url) = &self.public_url
+            && portcullis_core::oauth::Origin::parse(url).is_none()
+        {
+            return Err(format!(
+                "`server.public_url` is `{url}`, but has to be an origin such as \
+                 https://gateway.acme.example"
             ));
         }
         let refused = |letter: char| letter.is_whitespace() || "+/".contains(letter);

@@ -251,6 +251,9 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
         | Refusal::PolicyDenied { .. }
         | Refusal::NotFound { .. }
         | Refusal::ProviderAuthRequired { .. }
+        | Refusal::NotRefreshable { .. }
+        | Refusal::NoSuchProvider { .. }
+        | Refusal::RejectedByProvider { .. }
         | Refusal::PayloadTooLarge { .. }
         | Refusal::UnsupportedMediaType
         | Refusal::Internal

@@ -41,6 +41,19 @@ impl FromRequestParts<Arc<Gateway>> for Holder {
     }
 }
 
+/// Whoever it is: a browser that brings no Bearer.
+#[derive(Debug)]
+pub(crate) struct Stranger(pub(crate) Arc<Exchange>);
+
+impl FromRequestParts<Arc<Gateway>> for Stranger {
+    type Rejection = Answer;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<Gateway>) -> Result<Self, Answer> {
+        let exchange = parts.extensions.get::<Arc<Exchange>>().ok_or(Refusal::Internal)?;
+        Ok(Self(Arc::clone(exchange)))
+    }
+}
+
 /// The Bearer of an endpoint at which it is the credential itself; nothing is known of it yet.
 #[derive(Debug)]
 pub(crate) struct Credential {

@@ -23,7 +23,7 @@ use utoipa::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Gateway, answer::Answer, caller, exchange, health, v1};
+use super::{Gateway, answer::Answer, caller, exchange, health, oauth, v1};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -59,7 +59,11 @@ fn table() -> OpenApiRouter<Arc<Gateway>> {
         .routes(routes!(v1::mcps::get))
         .routes(routes!(v1::invoke::invoke))
         .routes(routes!(v1::providers::list))
-        .routes(routes!(v1::providers::get))
+        .routes(routes!(v1::providers::get, v1::providers::disconnect))
+        .routes(routes!(v1::providers::connect))
+        .routes(routes!(v1::providers::refresh))
+        .routes(routes!(oauth::callback))
+        .routes(routes!(oauth::client_metadata))
         .routes(routes!(v1::policies::list))
         .routes(routes!(v1::policies::get))
         .routes(routes!(v1::simulate::simulate))

@@ -2,6 +2,7 @@
 
 mod auth;
 mod checkpoint;
+mod connect;
 mod events;
 mod exports;
 mod invoke;

@@ -30,6 +30,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(5, "0005_exports_and_sinks"),
     migration!(6, "0006_idempotency"),
     migration!(7, "0007_retention"),
+    migration!(8, "0008_connections"),
     migration!(10, "0010_logins"),
     migration!(14, "0014_tool_pins"),
 ];
@@ -40,7 +41,7 @@ const LOCK: &str = "SELECT pg_advisory_xact_lock(5785245101)";
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \
                       (version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL)";
 
-const APPLIED: &str = "SELECT COALESCE(MAX(version), 0) FROM schema_migrations";
+const APPLIED: &str = "SELECT version FROM schema_migrations";
 
 const APPLY: &str = "INSERT INTO schema_migrations (version, name) VALUES ($1, $2)";
 
@@ -48,8 +49,8 @@ pub(super) async fn migrate_sqlite(pool: &SqlitePool) -> Result<(), StoreError> 
     // A crash at any line leaves the schema as it was: the whole is one transaction.
     let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
     sqlx::query(CREATE).execute(&mut *tx).await?;
-    let applied: i64 = sqlx::query_scalar(APPLIED).fetch_one(&mut *tx).await?;
-    for migration in pending(applied)? {
+    let applied: Vec<i64> = sqlx::query_scalar(APPLIED).fetch_all(&mut *tx).await?;
+    for migration in pending(&applied)? {
         sqlx::raw_sql(migration.sqlite).execute(&mut *tx).await?;
         let apply = sqlx::query(APPLY).bind(migration.version).bind(migration.name);
         apply.execute(&mut *tx).await?;
@@ -61,8 +62,8 @@ pub(super) async fn migrate_postgres(pool: &PgPool) -> Result<(), StoreError> {
     let mut tx = pool.begin().await?;
     sqlx::query(LOCK).execute(&mut *tx).await?;
     sqlx::query(CREATE).execute(&mut *tx).await?;
-    let applied: i64 = sqlx::query_scalar(APPLIED).fetch_one(&mut *tx).await?;
-    for migration in pending(applied)? {
+    let applied: Vec<i64> = sqlx::query_scalar(APPLIED).fetch_all(&mut *tx).await?;
+    for migration in pending(&applied)? {
         sqlx::raw_sql(migration.postgres).execute(&mut *tx).await?;
         let apply = sqlx::query(APPLY).bind(migration.version).bind(migration.name);
         apply.execute(&mut *tx).await?;
@@ -70,12 +71,14 @@ pub(super) async fn migrate_postgres(pool: &PgPool) -> Result<(), StoreError> {
     Ok(tx.commit().await?)
 }
 
-fn pending(applied: i64) -> Result<impl Iterator<Item = &'static Migration>, StoreError> {
+/// The migrations that were not applied yet, in their order: each touches tables of its own.
+fn pending(applied: &[i64]) -> Result<impl Iterator<Item = &'static Migration>, StoreError> {
     let known = MIGRATIONS.last().map_or(0, |migration| migration.version);
-    if applied > known {
-        return Err(StoreError::NewerSchema { found: applied, known });
+    let found = applied.iter().copied().max().unwrap_or(0);
+    if found > known {
+        return Err(StoreError::NewerSchema { found, known });
     }
-    Ok(MIGRATIONS.iter().filter(move |migration| migration.version > applied))
+    Ok(MIGRATIONS.iter().filter(|migration| !applied.contains(&migration.version)))
 }
 
 #[cfg(test)]

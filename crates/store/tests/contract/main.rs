@@ -12,6 +12,7 @@ mod audit_events;
 mod audit_seal;
 mod audit_tree;
 mod audit_writer;
+mod connections;
 mod exports;
 mod idempotency;
 mod identities;

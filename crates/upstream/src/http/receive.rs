@@ -79,7 +79,11 @@ impl Wire {
     ) -> Result<Outcome, Trouble> {
         let status = response.status();
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            return Err(CallError::auth_required().into());
+            self.challenged(crate::oauth::challenge(&response));
+            let unauthorized = status == StatusCode::UNAUTHORIZED;
+            let refused =
+                if unauthorized { CallError::auth_required() } else { CallError::forbidden() };
+            return Err(refused.into());
         }
         if status.is_server_error() {
             return Err(CallError::upstream(UpstreamReason::Http5xx, Executed::Unknown).into());

@@ -59,20 +59,21 @@ impl Session {
     }
 
     fn modern(wire: &Arc<Wire>, announces: bool) -> Self {
-        let mut headers = wire.headers();
+        let mut headers = Wire::headers();
         headers.insert(MCP_PROTOCOL_VERSION, HeaderValue::from_static(MODERN));
-        let listener = announces.then(|| listen::start(wire, Era::Modern, &headers));
+        let listener =
+            (announces && wire.listens).then(|| listen::start(wire, Era::Modern, &headers));
         Self { era: Era::Modern, headers, has_id: false, _listener: listener }
     }
 
     async fn legacy(wire: &Arc<Wire>) -> Result<Self, CallError> {
         let id = wire.ids.next();
         let body = Outgoing::bare(Method::Initialize).encode(id, Era::Legacy(LEGACY[0]))?;
-        let response = wire.post(wire.headers(), body).await?;
+        let response = wire.post(Wire::headers(), body).await?;
         let session_id = session_id(&response)?;
         let bare = Self {
             era: Era::Legacy(LEGACY[0]),
-            headers: wire.headers(),
+            headers: Wire::headers(),
             has_id: false,
             _listener: None,
         };
@@ -90,7 +91,8 @@ impl Session {
         }
         wire.post(headers.clone(), INITIALIZED.to_vec()).await?;
         let era = Era::Legacy(version);
-        let listener = era::announces(&result).then(|| listen::start(wire, era, &headers));
+        let announces = era::announces(&result) && wire.listens;
+        let listener = announces.then(|| listen::start(wire, era, &headers));
         Ok(Self { era, headers, has_id, _listener: listener })
     }
 }
@@ -99,7 +101,7 @@ impl Session {
 async fn discover(wire: &Wire) -> Result<Verdict, CallError> {
     let id = wire.ids.next();
     let body = Outgoing::bare(Method::Discover).encode(id, Era::Modern)?;
-    let mut headers = wire.headers();
+    let mut headers = Wire::headers();
     headers.insert(MCP_PROTOCOL_VERSION, HeaderValue::from_static(MODERN));
     headers.insert(MCP_METHOD, HeaderValue::from_static(Method::Discover.as_str()));
     let response = wire.post(headers.clone(), body).await?;
@@ -115,6 +117,7 @@ async fn discover(wire: &Wire) -> Result<Verdict, CallError> {
             CallErrorKind::Upstream(_)
             | CallErrorKind::Timeout { .. }
             | CallErrorKind::AuthRequired
+            | CallErrorKind::Forbidden
             | CallErrorKind::Overloaded
             | CallErrorKind::Resting { .. } => Err(error),
         },

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
 use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{ACCEPT, CONTENT_TYPE},
 };
-use portcullis_core::refusal::Executed;
+use portcullis_core::{oauth::Challenge, refusal::Executed};
 use reqwest::{Client, Response, Url};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::{
@@ -33,9 +34,13 @@ const MAX_COURTESIES: usize = 16;
 pub(crate) struct Wire {
     pub(super) client: Client,
     pub(super) url: Url,
-    pub(super) credential: Option<Credential>,
+    credential: ArcSwapOption<Credential>,
+    /// What the server asked for when it refused the credential last.
+    challenge: ArcSwapOption<Challenge>,
+    /// Whether to listen for announcements of the server.
+    pub(super) listens: bool,
     pub(super) max_response_bytes: usize,
-    pub(super) ids: Ids,
+    pub(super) ids: Arc<Ids>,
     pub(super) tasks: TaskTracker,
     pub(super) stop: CancellationToken,
     courtesies: Arc<Semaphore>,
@@ -48,19 +53,23 @@ pub(crate) type Stop = DropGuard;
 impl Wire {
     pub(crate) fn new(
         (client, url, credential): (Client, Url, Option<Credential>),
+        listens: bool,
         max_response_bytes: usize,
         (ids, tasks): (Ids, TaskTracker),
         changed: watch::Sender<u64>,
     ) -> (Self, Stop) {
         let stop = CancellationToken::new();
+        let credential = ArcSwapOption::from_pointee(credential);
         let guard = stop.clone().drop_guard();
         let courtesies = Arc::new(Semaphore::new(MAX_COURTESIES));
         let wire = Self {
             client,
             url,
             credential,
+            challenge: ArcSwapOption::empty(),
+            listens,
             max_response_bytes,
-            ids,
+            ids: Arc::new(ids),
             tasks,
             stop,
             courtesies,
@@ -69,12 +78,52 @@ impl Wire {
         (wire, guard)
     }
 
-    /// The headers that every message has.
-    pub(super) fn headers(&self) -> HeaderMap {
+    /// The headers that every message has, but for the credential, which is put in when it is
+    /// sent.
+    pub(super) fn headers() -> HeaderMap {
         let mut headers = HeaderMap::with_capacity(12);
         headers.insert(CONTENT_TYPE, JSON);
         headers.insert(ACCEPT, BOTH);
-        if let Some(credential) = &self.credential {
+        headers
+    }
+
+    /// A way of its own to the same server, which shows another credential and hears no
+    /// announcements.
+    pub(crate) fn beside(&self, credential: Option<Credential>) -> (Self, Stop) {
+        let stop = self.stop.child_token();
+        let guard = stop.clone().drop_guard();
+        let wire = Self {
+            client: self.client.clone(),
+            url: self.url.clone(),
+            credential: ArcSwapOption::from_pointee(credential),
+            challenge: ArcSwapOption::empty(),
+            listens: false,
+            max_response_bytes: self.max_response_bytes,
+            ids: Arc::clone(&self.ids),
+            tasks: self.tasks.clone(),
+            stop,
+            courtesies: Arc::clone(&self.courtesies),
+            changed: self.changed.clone(),
+        };
+        (wire, guard)
+    }
+
+    /// Shows this credential from now on.
+    pub(crate) fn set_credential(&self, credential: Option<Credential>) {
+        self.credential.store(credential.map(Arc::new));
+    }
+
+    /// What the server asked for when it refused the credential last.
+    pub(crate) fn challenge(&self) -> Option<Arc<Challenge>> {
+        self.challenge.load_full()
+    }
+
+    pub(super) fn challenged(&self, challenge: Option<Challenge>) {
+        self.challenge.store(challenge.map(Arc::new));
+    }
+
+    fn shown(&self, mut headers: HeaderMap) -> HeaderMap {
+        if let Some(credential) = &*self.credential.load() {
             headers.insert(credential.name.clone(), credential.value.clone());
         }
         headers
@@ -86,6 +135,7 @@ impl Wire {
         headers: HeaderMap,
         body: Vec<u8>,
     ) -> Result<Response, CallError> {
+        let headers = self.shown(headers);
         let request = self.client.post(self.url.clone()).headers(headers).body(body);
         request.send().await.map_err(|error| sending_failed(&error))
     }
@@ -102,7 +152,7 @@ impl Wire {
         if let Some(last) = last.and_then(|last| HeaderValue::from_str(last).ok()) {
             headers.insert(LAST_EVENT_ID, last);
         }
-        let request = self.client.get(self.url.clone()).headers(headers);
+        let request = self.client.get(self.url.clone()).headers(self.shown(headers));
         request.send().await.map_err(|error| sending_failed(&error))
     }
 
@@ -110,7 +160,7 @@ impl Wire {
     pub(super) async fn delete(&self, session: &HeaderMap) -> Result<Response, CallError> {
         let mut headers = session.clone();
         headers.remove(CONTENT_TYPE);
-        let request = self.client.delete(self.url.clone()).headers(headers);
+        let request = self.client.delete(self.url.clone()).headers(self.shown(headers));
         request.send().await.map_err(|error| sending_failed(&error))
     }
 
@@ -118,6 +168,7 @@ impl Wire {
     /// way already it is left out.
     pub(super) fn post_in_background(&self, headers: HeaderMap, body: Vec<u8>) {
         let Ok(permit) = self.courtesies.clone().try_acquire_owned() else { return };
+        let headers = self.shown(headers);
         let request = self.client.post(self.url.clone()).headers(headers).body(body);
         let stop = self.stop.clone();
         self.tasks.spawn(async move {

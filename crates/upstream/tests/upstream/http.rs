@@ -13,7 +13,7 @@ use axum::{
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use portcullis_core::refusal::{Executed, UpstreamReason};
-use portcullis_upstream::{CallErrorKind, Endpoint, ServerSettings, Transport};
+use portcullis_upstream::{CallErrorKind, Credential, Endpoint, ServerSettings, Transport};
 use serde_json::json;
 
 use crate::{
@@ -75,7 +75,7 @@ async fn statuses_get_their_defined_answers() {
     use UpstreamReason::{Http5xx, ProtocolError};
     for (status, kind, executed) in [
         (401, CallErrorKind::AuthRequired, Executed::No),
-        (403, CallErrorKind::AuthRequired, Executed::No),
+        (403, CallErrorKind::Forbidden, Executed::No),
         (404, upstream(ProtocolError), Executed::No),
         (429, upstream(ProtocolError), Executed::No),
         (400, upstream(ProtocolError), Executed::Unknown),
@@ -267,4 +267,43 @@ async fn too_many_calls_are_shed_and_a_hung_server_blocks_no_other() {
     let shed = ended.iter().filter(|end| **end == (CallErrorKind::Overloaded, Executed::No));
     assert_eq!(shed.count(), 3, "{ended:?}");
     assert!(answer.is_ok());
+}
+
+#[tokio::test]
+async fn each_way_shows_its_own_credential_and_a_renewed_one_at_once() {
+    let fake = Fake::modern(|seen| success(&seen.id(), &content("x"))).await;
+    let shared = fake.client();
+    let secret = |text: &str| portcullis_core::secret::Secret::new(text.to_owned());
+    let bearer = |text: &str| Some(Credential::bearer(&secret(text)).unwrap());
+    let (ana, ben) = (shared.beside(bearer("ana-1")), shared.beside(bearer("ben-1")));
+
+    for client in [&ana, &ben, &shared, &ana] {
+        call(client, json!({})).await.unwrap();
+    }
+    ana.set_credential(bearer("ana-2"));
+    call(&ana, json!({})).await.unwrap();
+    drop(ben);
+    call(&ana, json!({})).await.unwrap();
+
+    let seen = fake.seen();
+    let calls = seen.iter().filter(|seen| seen.method() == "tools/call");
+    let shown: Vec<_> = calls.map(|seen| seen.header("authorization").unwrap()).collect();
+    let expected = ["ana-1", "ben-1", "hunter2", "ana-1", "ana-2", "ana-2"];
+    assert_eq!(shown, expected.map(|token| format!("Bearer {token}")));
+}
+
+#[tokio::test]
+async fn what_a_server_asks_for_when_it_refuses_is_remembered() {
+    let fake = Fake::modern(|_| {
+        let challenge = "Bearer error=\"insufficient_scope\", scope=\"a b\"";
+        (StatusCode::FORBIDDEN, [("www-authenticate", challenge)]).into_response()
+    })
+    .await;
+    let client = fake.client();
+
+    assert_eq!(failure(&client).await, (CallErrorKind::Forbidden, Executed::No));
+
+    let challenge = client.challenge().unwrap();
+    assert!(challenge.insufficient_scope);
+    assert_eq!(challenge.scopes, ["a", "b"]);
 }

@@ -1,20 +1,36 @@
-//! `/v1/providers`: the connections the caller may use.
+//! `/v1/providers`: the connections the caller may use, and making and ending them.
 
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
-use portcullis_app::{ProviderQuery, ProviderView};
-use portcullis_core::principal::Scope;
-use serde_json::{Value, json};
+use axum::{
+    body::Body,
+    extract::{RawQuery, State},
+    http::HeaderMap,
+};
+use portcullis_app::{
+    ConnectRequest, Connected, Owner, OwnerView, ProviderQuery, ProviderView, Whose,
+};
+use portcullis_core::{principal::Scope, refusal::Refusal, secret::Secret};
+use serde_json::{Map, Value, json};
 
 use super::{
     Segment, segment,
     shapes::{ErrorAnswer, Many, One},
 };
-use crate::http::{Gateway, answer::Answer, caller::Known, page::Listing, query::Query};
+use crate::http::{
+    Gateway,
+    answer::Answer,
+    body::{self, text, wrong_member},
+    caller::Known,
+    page::Listing,
+    query::Query,
+};
 
 const FILTERS: [&str; 3] = ["slug", "status", "owner"];
 const STATUSES: [&str; 4] = ["pending", "connected", "needs_auth", "error"];
+const MEMBERS: [&str; 5] = ["owner", "scopes", "return_to", "api_key", "confirm"];
+/// Scopes of one request.
+const MAX_SCOPES: usize = 100;
 
 /// Lists connections by slug.
 #[utoipa::path(
@@ -22,7 +38,7 @@ const STATUSES: [&str; 4] = ["pending", "connected", "needs_auth", "error"];
     params(
         ("slug" = Option<String>, Query, description = "slugs, comma-separated"),
         ("status" = Option<String>, Query, description = "statuses; default all but `pending`"),
-        ("owner" = Option<String>, Query, description = "`org` or `me`"),
+        ("owner" = Option<String>, Query, description = "`org`, `me` or the id of a principal (admin)"),
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
@@ -45,17 +61,27 @@ pub(crate) async fn list(
     let wanted = ProviderQuery {
         slugs: query.list("slug"),
         statuses: (!statuses.is_empty()).then_some(statuses),
-        after: list.after.clone(),
+        whose: whose(query.text("owner"))?,
+        after: list.after.as_deref().and_then(|after| {
+            after.split_once(' ').map(|(slug, id)| (slug.to_owned(), id.to_owned()))
+        }),
         limit: list.limit,
     };
-    // Connections declared in the configuration belong to the org; nobody has one of their own.
-    let (found, more) = match query.choice("owner", &["org", "me"])? {
-        None | Some("org") => gateway.app.providers(&ctx, &wanted).await?,
-        Some(_) => (Vec::new(), false),
-    };
-    let end = found.last().filter(|_| more).map(|view| view.slug.as_str());
+    let (found, more) = gateway.app.providers(&ctx, &wanted).await?;
+    let end = found.last().filter(|_| more).map(|view| format!("{} {}", view.slug, view.id));
     let items: Vec<Value> = found.iter().map(record).collect();
-    Ok(list.answer(json!({ "items": items }), end))
+    Ok(list.answer(json!({ "items": items }), end.as_deref()))
+}
+
+fn whose(owner: Option<&str>) -> Result<Whose, Refusal> {
+    match owner {
+        None => Ok(Whose::Visible),
+        Some("org") => Ok(Whose::Org),
+        Some("me") => Ok(Whose::Mine),
+        Some(id) => id.parse().map(Whose::Of).map_err(|_| {
+            Refusal::bad_parameter("owner", "`owner` takes org, me or the id of a principal.")
+        }),
+    }
 }
 
 /// One connection.
@@ -81,21 +107,185 @@ pub(crate) async fn get(
     Ok(Answer::Data(record(&view)))
 }
 
+/// Connects a provider: begins consent, ends it, or takes a key.
+///
+/// `{}` begins consent (202) or connects a provider without credentials; `api_key` connects one that
+/// takes a key; `confirm` ends what was begun.
+#[utoipa::path(
+    post, path = "/v1/providers/{slug}/connect", tag = "providers",
+    params(("slug" = String, Path, description = "what to connect")),
+    request_body = Option<ConnectBody>,
+    responses(
+        (status = 200, description = "the connection, `connected`", body = One),
+        (status = 202, description = "a browser has to go to `authorization_url`", body = One),
+        (status = 400, description = "bad request, wrong code, or a key that the provider refuses", body = ErrorAnswer),
+        (status = 401, description = "no live token", body = ErrorAnswer),
+        (status = 403, description = "the token lacks `providers:write`, or `admin` for the org", body = ErrorAnswer),
+        (status = 404, description = "no such provider; `details.available` lists those there are", body = ErrorAnswer),
+        (status = 502, description = "the provider or its authorization server failed", body = ErrorAnswer),
+        (status = 503, description = "the gateway cannot record or remember", body = ErrorAnswer),
+        (status = 504, description = "the provider was too slow", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn connect(
+    Known(ctx): Known,
+    State(gateway): State<Arc<Gateway>>,
+    path: Segment,
+    RawQuery(raw): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Answer, Answer> {
+    ctx.require(Scope::ProvidersWrite)?;
+    Query::parse(raw.as_deref(), &[])?;
+    let members = body::optional_object(&headers, body, gateway.body_time).await?;
+    let request = asked(members)?;
+    match gateway.app.connect(ctx, segment(path), request).await? {
+        Connected::Done(view) => Ok(Answer::Data(record(&view))),
+        Connected::Begun { view, authorization_url, expires_at } => Ok(Answer::Begun(json!({
+            "provider": {
+                "id": view.id,
+                "slug": view.slug,
+                "name": view.name,
+                "status": view.status.as_str(),
+            },
+            "authorization_url": authorization_url,
+            "expires_at": expires_at,
+        }))),
+    }
+}
+
+fn asked(mut members: Map<String, Value>) -> Result<ConnectRequest, Refusal> {
+    body::only(&members, &MEMBERS)?;
+    let members = &mut members;
+    let owner = match text(members, "owner", 10)?.as_deref() {
+        None => None,
+        Some("me") => Some(Owner::Me),
+        Some("org") => Some(Owner::Org),
+        Some(_) => return Err(wrong_member("owner", "can be `me` or `org`")),
+    };
+    Ok(ConnectRequest {
+        owner,
+        scopes: scopes(members)?,
+        return_to: text(members, "return_to", 2_000)?,
+        api_key: text(members, "api_key", 8 << 10)?.map(Secret::new),
+        confirm: text(members, "confirm", 100)?.map(Secret::new),
+    })
+}
+
+fn scopes(members: &mut Map<String, Value>) -> Result<Option<Vec<String>>, Refusal> {
+    let wrong = || wrong_member("scopes", "has to be a list of at most 100 texts");
+    let list = match members.remove("scopes") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Array(list)) if list.len() <= MAX_SCOPES => list,
+        Some(_) => return Err(wrong()),
+    };
+    let texts = list.into_iter().map(|scope| match scope {
+        Value::String(text) => Ok(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Err(wrong())
+        }
+    });
+    texts.collect::<Result<_, _>>().map(Some)
+}
+
+/// Ends a connection: its credentials are deleted here, then revoked at the provider.
+#[utoipa::path(
+    delete, path = "/v1/providers/{id}", tag = "providers",
+    params(("id" = String, Path, description = "`prv_` and a ULID")),
+    responses(
+        (status = 200, description = "gone; `upstream_revocation` is `done`, `failed` or `unsupported`", body = One),
+        (status = 401, description = "no live token", body = ErrorAnswer),
+        (status = 403, description = "the token lacks `providers:write`, or `admin`", body = ErrorAnswer),
+        (status = 404, description = "no such connection for this caller", body = ErrorAnswer),
+        (status = 503, description = "the gateway cannot record or remember", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn disconnect(
+    Known(ctx): Known,
+    State(gateway): State<Arc<Gateway>>,
+    path: Segment,
+    RawQuery(raw): RawQuery,
+) -> Result<Answer, Answer> {
+    ctx.require(Scope::ProvidersWrite)?;
+    Query::parse(raw.as_deref(), &[])?;
+    let gone = gateway.app.disconnect(ctx, segment(path)).await?;
+    Ok(Answer::Data(json!({
+        "id": gone.id,
+        "slug": gone.slug,
+        "disconnected": true,
+        "upstream_revocation": gone.upstream_revocation.as_str(),
+    })))
+}
+
+/// Gets new credentials from the provider now, and reads its tools anew.
+#[utoipa::path(
+    post, path = "/v1/providers/{id}/refresh", tag = "providers",
+    params(("id" = String, Path, description = "`prv_` and a ULID")),
+    responses(
+        (status = 200, description = "the connection", body = One),
+        (status = 400, description = "the body is not empty", body = ErrorAnswer),
+        (status = 401, description = "no live token", body = ErrorAnswer),
+        (status = 403, description = "the token lacks `providers:write`, or `admin`", body = ErrorAnswer),
+        (status = 404, description = "no such connection for this caller", body = ErrorAnswer),
+        (status = 409, description = "connect it again, or there is nothing to refresh with", body = ErrorAnswer),
+        (status = 502, description = "the provider or its authorization server failed", body = ErrorAnswer),
+        (status = 503, description = "the gateway cannot record or remember", body = ErrorAnswer),
+        (status = 504, description = "the provider was too slow", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn refresh(
+    Known(ctx): Known,
+    State(gateway): State<Arc<Gateway>>,
+    path: Segment,
+    RawQuery(raw): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Answer, Answer> {
+    ctx.require(Scope::ProvidersWrite)?;
+    Query::parse(raw.as_deref(), &[])?;
+    let members = body::optional_object(&headers, body, gateway.body_time).await?;
+    body::only(&members, &[])?;
+    let view = gateway.app.refresh_connection(ctx, segment(path)).await?;
+    Ok(Answer::Data(record(&view)))
+}
+
+/// The body of a connect.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "the body is parsed strictly by `asked`")]
+pub(crate) struct ConnectBody {
+    /// `me` or `org`: whose connection it shall be.
+    owner: Option<String>,
+    /// What it shall permit: a subset of what the operator allows.
+    scopes: Option<Vec<String>>,
+    /// Where the browser goes afterwards: an https address on an allowed origin, or
+    /// `http://127.0.0.1:*`.
+    return_to: Option<String>,
+    /// The key, for a provider that takes one.
+    api_key: Option<String>,
+    /// The code that the browser was shown.
+    confirm: Option<String>,
+}
+
 fn record(view: &ProviderView) -> Value {
+    let owner = match view.owner {
+        OwnerView::Org(id) => json!({ "type": "org", "id": id }),
+        OwnerView::Principal(id) => json!({ "type": id.kind(), "id": id }),
+    };
+    let account = view.account.as_ref().map(|it| json!({ "id": it.id, "name": it.name }));
     json!({
         "id": view.id,
         "slug": view.slug,
         "name": view.name,
         "status": view.status.as_str(),
-        "owner": { "type": "org", "id": view.owner },
+        "owner": owner,
         "auth": {
             "type": view.auth,
-            "scopes": [],
-            "expires_at": null,
-            "refreshable": false,
-            "last_refreshed_at": null,
+            "scopes": view.grant.scopes,
+            "expires_at": view.grant.expires_at,
+            "refreshable": view.grant.refreshable,
+            "last_refreshed_at": view.grant.refreshed_at,
         },
-        "account": null,
+        "account": account,
         "tools": view.tools,
         "last_error": view.last_error,
         "connected_at": view.connected_at,

@@ -98,7 +98,8 @@ fn templates() -> Vec<(Method, String)> {
     let mut found = Vec::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
         for (method, operation) in operations.as_object().unwrap() {
-            let open = matches!(path.as_str(), "/healthz" | "/readyz" | "/openapi.json");
+            let open = matches!(path.as_str(), "/healthz" | "/readyz" | "/openapi.json")
+                || path.starts_with("/oauth/");
             assert_eq!(operation["security"] == json!([{}]), open, "{path}");
             if !open {
                 found.push((method.to_uppercase().parse().unwrap(), path.clone()));
@@ -114,6 +115,10 @@ fn routes() -> Vec<(Method, String, Option<&'static str>)> {
         ("GET", "/v1/mcps" | "/v1/mcps/{id}") => Some("mcps:read"),
         ("POST", "/v1/mcps/{id}/invoke") => Some("mcps:invoke"),
         ("GET", "/v1/providers" | "/v1/providers/{id}") => Some("providers:read"),
+        ("DELETE", "/v1/providers/{id}")
+        | ("POST", "/v1/providers/{slug}/connect" | "/v1/providers/{id}/refresh") => {
+            Some("providers:write")
+        }
         ("GET", "/v1/policies" | "/v1/policies/{id}") | ("POST", "/v1/policies/simulate") => {
             Some("policies:read")
         }
@@ -131,7 +136,8 @@ fn routes() -> Vec<(Method, String, Option<&'static str>)> {
     let all = templates().into_iter();
     all.map(|(method, path)| {
         let needs = scope(&method, &path);
-        (method, path.replace("{id}", "sample:create_note"), needs)
+        let path = path.replace("{id}", "sample:create_note").replace("{slug}", "sample");
+        (method, path, needs)
     })
     .collect()
 }
@@ -214,11 +220,15 @@ async fn no_route_shows_or_touches_what_is_another_orgs() {
     for (method, template) in templates() {
         let id = match template.as_str() {
             "/v1/mcps/{id}" | "/v1/mcps/{id}/invoke" => "sample:list_items",
+            // What changes connections is walked in `connect/oauth.rs`.
+            "/v1/providers/{id}" if method == Method::DELETE => continue,
             "/v1/providers/{id}" => &provider,
             "/v1/audit/events/{id}" | "/v1/audit/events/{id}/proof" => &event,
             "/v1/audit/exports/{id}" | "/v1/audit/exports/{id}/file" => &export,
             // The policies are the installation's, not an org's.
-            "/v1/policies/{id}" => continue,
+            "/v1/providers/{id}/refresh" | "/v1/providers/{slug}/connect" | "/v1/policies/{id}" => {
+                continue;
+            }
             "/v1/auth/token" if method == Method::DELETE => &token.token_id,
             path if path.contains('{') => panic!("say what is another org's at {path}"),
             _ => continue,

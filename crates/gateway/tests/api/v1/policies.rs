@@ -294,8 +294,10 @@ async fn a_forbid_that_no_longer_fits_its_tool_denies_it_and_says_so() {
     let policies = r#"@id("base") permit (principal, action, resource);
         @id("limit") forbid (principal, action == Mcp::Action::"other:a", resource)
         when { context has input && context.input has limit && context.input.limit > 100 };"#;
-    let gateway =
-        gateway().http("other", &server.url(), "protocol = \"legacy\"").policies(policies).start();
+    let gateway = gateway()
+        .http("other", &server.url(), "protocol = \"legacy\"\npin = \"off\"")
+        .policies(policies)
+        .start();
     let who = everybody(&gateway);
     assert_eq!(gateway.invoke(&who, "other:a", json!({"limit": 5})).await.status, 200);
 

@@ -1,0 +1,317 @@
+//! The connections of this node: which of them a caller reaches, and what goes upstream for each.
+//!
+//! **Invariant:** a credential is only ever shown by the way of its own connection. A session holds
+//! the connections that its principal may use, found by org and principal when it was looked up;
+//! there is no other road to one.
+
+mod credentials;
+mod tool_lists;
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use moka::sync::Cache;
+use portcullis_core::{
+    audit,
+    clock::Timestamp,
+    id::{OrgId, PrincipalId, ProviderId},
+    refusal::Refusal,
+    tool::Tool,
+};
+use portcullis_store::{ProviderOwner, ProviderRecord, ProviderStatus};
+use portcullis_upstream::Server;
+
+pub(crate) use self::{credentials::StoredCredential, tool_lists::ToolLists};
+use crate::{App, providers::Provider, store_failed};
+
+/// The tools that a connection lists, by id.
+pub(crate) type ToolMap = BTreeMap<String, Arc<Tool>>;
+
+/// How long a connection that nobody uses is kept in memory.
+const IDLE: Duration = Duration::from_mins(10);
+const MAX_CONNECTIONS: u64 = 100_000;
+
+/// A connection that can be called through.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) id: ProviderId,
+    pub(crate) org: OrgId,
+    pub(crate) owner: ProviderOwner,
+    pub(crate) provider: Arc<Provider>,
+    way: Way,
+}
+
+/// What goes upstream for a connection.
+#[derive(Debug)]
+enum Way {
+    /// What the configuration says: the provider's own way, shared by all it is open to.
+    Declared,
+    /// A credential of its own.
+    Own(OwnWay),
+}
+
+/// A way that shows one credential, and what is known of it.
+#[derive(Debug)]
+pub(crate) struct OwnWay {
+    pub(crate) server: Server,
+    consent: String,
+    live: ArcSwap<Live>,
+    /// Held by whoever gets new credentials.
+    pub(crate) renewing: tokio::sync::Mutex<()>,
+    /// When its tools were asked for last, in microseconds.
+    listed_at: AtomicI64,
+}
+
+/// A connection with a credential of its own, as it is now.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) record: ProviderRecord,
+    pub(crate) tools: Arc<ToolMap>,
+    /// Whether there is a credential that this provider can be shown.
+    pub(crate) presentable: bool,
+}
+
+impl Connection {
+    pub(crate) fn slug(&self) -> &str {
+        self.provider.declared.slug.as_str()
+    }
+
+    /// Whose credential goes upstream.
+    pub(crate) const fn credential(&self) -> audit::Credential {
+        match self.owner {
+            ProviderOwner::Org => audit::Credential::Org,
+            ProviderOwner::Principal(_) => audit::Credential::Own,
+        }
+    }
+
+    pub(crate) fn server(&self) -> &Server {
+        match &self.way {
+            Way::Declared => self.provider.server(),
+            Way::Own(own) => &own.server,
+        }
+    }
+
+    pub(crate) fn own(&self) -> Option<&OwnWay> {
+        match &self.way {
+            Way::Declared => None,
+            Way::Own(own) => Some(own),
+        }
+    }
+
+    /// All tools that it lists.
+    pub(crate) fn tools(&self) -> Vec<Arc<Tool>> {
+        match &self.way {
+            Way::Declared => self.provider.state().tools.clone().unwrap_or_default(),
+            Way::Own(own) => own.live.load().tools.values().cloned().collect(),
+        }
+    }
+
+    pub(crate) fn status(&self) -> ProviderStatus {
+        match &self.way {
+            Way::Declared => self.provider.status(),
+            Way::Own(own) => own.live().status(),
+        }
+    }
+}
+
+impl OwnWay {
+    pub(crate) fn live(&self) -> Arc<Live> {
+        self.live.load_full()
+    }
+
+    /// Takes what is known over, unless something newer is known already.
+    fn update(&self, live: Live) {
+        let live = Arc::new(live);
+        self.live.rcu(|known| {
+            let older = live.record.revision < known.record.revision;
+            Arc::clone(if older { known } else { &live })
+        });
+    }
+}
+
+impl Live {
+    fn status(&self) -> ProviderStatus {
+        if self.presentable { self.record.status } else { ProviderStatus::NeedsAuth }
+    }
+}
+
+/// The connections a principal may call through, by slug: its own before the org's.
+#[derive(Debug, Default)]
+pub(crate) struct Reachable(BTreeMap<String, Arc<Connection>>);
+
+impl Reachable {
+    pub(crate) fn get(&self, slug: &str) -> Option<&Arc<Connection>> {
+        self.0.get(slug)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Connection>> {
+        self.0.values()
+    }
+}
+
+/// Connections with credentials of their own that this node has in memory.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    known: Cache<ProviderId, Arc<Connection>>,
+    pub(crate) tool_lists: ToolLists,
+}
+
+impl Connections {
+    pub(crate) fn new() -> Self {
+        let known = Cache::builder().max_capacity(MAX_CONNECTIONS).time_to_idle(IDLE).build();
+        Self { known, tool_lists: ToolLists::new() }
+    }
+
+    /// Forgets a connection: whoever calls next has it read anew.
+    pub(crate) fn forget(&self, id: ProviderId) -> Option<Arc<Connection>> {
+        self.known.remove(&id)
+    }
+}
+
+impl App {
+    /// The connections that a principal may call through at this moment. Reads the store; done
+    /// when a session is looked up, never on the path of a call.
+    pub(crate) async fn reachable(
+        self: &Arc<Self>,
+        org: OrgId,
+        principal: PrincipalId,
+    ) -> Result<Arc<Reachable>, Refusal> {
+        self.declared_connections(org).await?;
+        let records = self.store.reachable_providers(org, principal).await;
+        let mut found = BTreeMap::new();
+        for record in records.map_err(|error| store_failed(&error))? {
+            let own = record.owner == ProviderOwner::Principal(principal);
+            let slug = record.slug.as_str().to_owned();
+            if !own && found.contains_key(&slug) {
+                continue;
+            }
+            if let Some(connection) = self.connection_of(record).await? {
+                found.insert(slug, connection);
+            }
+        }
+        Ok(Arc::new(Reachable(found)))
+    }
+
+    /// The connection behind a record; `None` if nothing can be called through it: it is only
+    /// begun, or its provider is not configured for the org any more.
+    pub(crate) async fn connection_of(
+        self: &Arc<Self>,
+        record: ProviderRecord,
+    ) -> Result<Option<Arc<Connection>>, Refusal> {
+        let provider = self.providers.get(record.slug.as_str());
+        let open = provider.filter(|provider| provider.is_open_to(record.org_id));
+        let Some(provider) = open else { return Ok(None) };
+        let (id, org, owner) = (record.id, record.org_id, record.owner);
+        if provider.declared.auth.needs_nobody() {
+            let connection =
+                Connection { id, org, owner, provider: Arc::clone(provider), way: Way::Declared };
+            return Ok(Some(Arc::new(connection)));
+        }
+        if record.status == ProviderStatus::Pending || record.revision == 0 {
+            return Ok(None);
+        }
+        self.own_connection(record, provider).await.map(Some)
+    }
+
+    async fn own_connection(
+        self: &Arc<Self>,
+        record: ProviderRecord,
+        provider: &Arc<Provider>,
+    ) -> Result<Arc<Connection>, Refusal> {
+        let known = self.connections.known.get(&record.id);
+        if let Some(connection) = &known
+            && let Some(own) = connection.own()
+        {
+            let live = own.live();
+            let same = live.record.revision == record.revision;
+            if live.record == record || live.record.revision > record.revision {
+                self.list_when_old(connection);
+                return Ok(Arc::clone(connection));
+            }
+            if same && live.record.tool_list == record.tool_list {
+                let (tools, presentable) = (Arc::clone(&live.tools), live.presentable);
+                own.update(Live { record, tools, presentable });
+                return Ok(Arc::clone(connection));
+            }
+        }
+        let stored = self.stored_credential(&record).await?;
+        let server = provider.declared.address();
+        let auth = &provider.declared.auth;
+        let header = stored.as_ref().and_then(|stored| stored.header(auth, server));
+        let tools = self.listed_tools(provider, &record).await?;
+        let live = Live { tools, presentable: header.is_some(), record };
+        let consent = stored.map(|stored| stored.consent).unwrap_or_default();
+        if let Some(connection) = known
+            && let Some(own) = connection.own().filter(|own| own.consent == consent)
+        {
+            own.server.set_credential(header);
+            own.update(live);
+            return Ok(connection);
+        }
+        let connection = Arc::new(Connection {
+            id: live.record.id,
+            org: live.record.org_id,
+            owner: live.record.owner,
+            provider: Arc::clone(provider),
+            way: Way::Own(OwnWay {
+                server: provider.server().beside(header),
+                consent,
+                live: ArcSwap::from_pointee(live),
+                renewing: tokio::sync::Mutex::default(),
+                listed_at: AtomicI64::new(0),
+            }),
+        });
+        self.connections.known.insert(connection.id, Arc::clone(&connection));
+        self.list_when_old(&connection);
+        Ok(connection)
+    }
+
+    /// Puts what was stored a moment ago in force on this node.
+    pub(crate) async fn adopt(
+        self: &Arc<Self>,
+        record: ProviderRecord,
+    ) -> Result<Option<Arc<Connection>>, Refusal> {
+        let org = record.org_id;
+        let adopted = self.connection_of(record).await;
+        self.tenants.revoked(org);
+        adopted
+    }
+
+    /// The tool of this id, if the connection lists it.
+    pub(crate) fn tool_through(&self, connection: &Connection, id: &str) -> Option<Arc<Tool>> {
+        match &connection.way {
+            Way::Declared => {
+                let table = self.tools.load();
+                table.get(id).map(|(tool, _)| Arc::clone(tool))
+            }
+            Way::Own(own) => own.live.load().tools.get(id).cloned(),
+        }
+    }
+
+    /// Asks a connection for its tools in the background, if that was long ago.
+    fn list_when_old(self: &Arc<Self>, connection: &Arc<Connection>) {
+        let Some(own) = connection.own() else { return };
+        let now = self.clock.now();
+        let listed_at = own.listed_at.load(Ordering::Acquire);
+        let old = now >= Timestamp::from_micros(listed_at).plus_seconds(tool_lists::TTL_SECONDS);
+        let usable = connection.status() == ProviderStatus::Connected;
+        let next = now.as_micros();
+        let claim =
+            || own.listed_at.compare_exchange(listed_at, next, Ordering::AcqRel, Ordering::Acquire);
+        if old && usable && claim().is_ok() {
+            let (app, connection) = (Arc::clone(self), Arc::clone(connection));
+            self.tasks.spawn(async move {
+                if let Err(error) = app.list_again(&connection).await {
+                    tracing::warn!(provider = connection.slug(), %error, "tools cannot be listed");
+                }
+            });
+        }
+    }
+}

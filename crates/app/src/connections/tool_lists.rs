@@ -1,0 +1,180 @@
+//! The tools that connections list: each list is kept and compiled once in an org, however many of
+//! its connections list the same.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use moka::sync::Cache;
+use portcullis_core::{
+    id::OrgId,
+    json,
+    refusal::Refusal,
+    tool::{Tool, ToolDefinition},
+};
+use portcullis_store::ProviderRecord;
+use portcullis_upstream::{CallError, Server};
+use serde_json::{Value, json};
+
+use super::{Connection, Live, ToolMap};
+use crate::{App, providers::Provider, store_failed};
+
+/// How long a list is believed.
+pub(super) const TTL_SECONDS: i64 = 5 * 60;
+const MAX_LISTS: u64 = 10_000;
+
+/// Compiled lists by org, provider and digest.
+#[derive(Debug)]
+pub(crate) struct ToolLists(Cache<(OrgId, String, String), Arc<ToolMap>>);
+
+impl ToolLists {
+    pub(super) fn new() -> Self {
+        Self(Cache::new(MAX_LISTS))
+    }
+}
+
+/// A list of tools that can be kept.
+pub(crate) struct Listed {
+    pub(crate) digest: String,
+    pub(crate) definitions: String,
+    pub(crate) tools: Arc<ToolMap>,
+}
+
+/// Why there is no list.
+pub(crate) enum Unlisted {
+    /// The upstream did not give one.
+    Call(CallError),
+    /// What is pinned of it cannot be read.
+    Store(Refusal),
+}
+
+impl Unlisted {
+    /// What to answer; `failed` says it of an upstream.
+    pub(crate) fn refusal(self, failed: impl FnOnce(&CallError) -> Refusal) -> Refusal {
+        match self {
+            Self::Call(error) => failed(&error),
+            Self::Store(refusal) => refusal,
+        }
+    }
+}
+
+impl App {
+    /// Asks an upstream for its tools, through whatever way; they are as DLP lets them be shown.
+    pub(crate) async fn list_through(
+        self: &Arc<Self>,
+        org: OrgId,
+        provider: &Arc<Provider>,
+        server: &Server,
+    ) -> Result<Listed, Unlisted> {
+        let list = server.list_tools().await.map_err(Unlisted::Call)?;
+        let definitions = self.definitions(provider, Some(org), list).await;
+        let definitions = definitions.map_err(|error| Unlisted::Store(store_failed(&error)))?;
+        let text = Value::Array(definitions.iter().map(encode).collect()).to_string();
+        let digest = json::sha256(&[text.as_bytes()]);
+        let tools = self.compiled_map(org, provider, definitions, &digest).await;
+        Ok(Listed { digest, definitions: text, tools })
+    }
+
+    async fn compiled_map(
+        self: &Arc<Self>,
+        org: OrgId,
+        provider: &Arc<Provider>,
+        definitions: Vec<ToolDefinition>,
+        digest: &str,
+    ) -> Arc<ToolMap> {
+        let key = (org, provider.declared.slug.as_str().to_owned(), digest.to_owned());
+        if let Some(known) = self.connections.tool_lists.0.get(&key) {
+            return known;
+        }
+        let tools = self.compiled(provider, Some(org), definitions).await;
+        let by_id = |tool: &Arc<Tool>| (tool.id.to_string(), Arc::clone(tool));
+        let map: Arc<ToolMap> = Arc::new(tools.iter().map(by_id).collect());
+        self.connections.tool_lists.0.insert(key, Arc::clone(&map));
+        if provider.learned(&tools) {
+            // Validating policies takes milliseconds: not on a thread that serves requests.
+            let app = Arc::clone(self);
+            let bound = tokio::task::spawn_blocking(move || app.catalogue_changed()).await;
+            if bound.is_err() {
+                tracing::error!("binding the policies to the catalogue ended in a panic");
+            }
+        }
+        map
+    }
+
+    /// The tools that a connection listed when it was asked last.
+    pub(super) async fn listed_tools(
+        self: &Arc<Self>,
+        provider: &Arc<Provider>,
+        record: &ProviderRecord,
+    ) -> Result<Arc<ToolMap>, Refusal> {
+        let Some(digest) = &record.tool_list else { return Ok(Arc::default()) };
+        let key = (record.org_id, record.slug.as_str().to_owned(), digest.clone());
+        if let Some(known) = self.connections.tool_lists.0.get(&key) {
+            return Ok(known);
+        }
+        let found = self.store.find_tool_list(record.org_id, digest).await;
+        let found = found.map_err(|error| store_failed(&error))?;
+        let definitions = found.as_deref().and_then(decode).unwrap_or_default();
+        Ok(self.compiled_map(record.org_id, provider, definitions, digest).await)
+    }
+
+    /// Remembers what a connection lists.
+    pub(crate) async fn keep_list(
+        &self,
+        org: OrgId,
+        id: portcullis_core::id::ProviderId,
+        listed: &Listed,
+    ) -> Result<(), Refusal> {
+        let kept = async {
+            self.store.keep_tool_list(org, &listed.digest, &listed.definitions).await?;
+            let tools = u32::try_from(listed.tools.len()).unwrap_or(u32::MAX);
+            self.store.set_tool_list(org, id, &listed.digest, tools).await
+        };
+        kept.await.map(|_| ()).map_err(|error| store_failed(&error))
+    }
+
+    /// Asks a connection for its tools anew and remembers them.
+    pub(crate) async fn list_again(
+        self: &Arc<Self>,
+        connection: &Connection,
+    ) -> Result<(), Refusal> {
+        let Some(own) = connection.own() else { return Ok(()) };
+        own.listed_at.store(self.clock.now().as_micros(), Ordering::Release);
+        let listed = self.list_through(connection.org, &connection.provider, &own.server).await;
+        let failed = |error: &CallError| connection.provider.refusal(error, connection);
+        let listed = listed.map_err(|unlisted| unlisted.refusal(failed))?;
+        self.keep_list(connection.org, connection.id, &listed).await?;
+        let live = own.live();
+        let mut record = live.record.clone();
+        record.tool_list = Some(listed.digest);
+        record.tools = u32::try_from(listed.tools.len()).unwrap_or(u32::MAX);
+        own.update(Live { record, tools: listed.tools, presentable: live.presentable });
+        Ok(())
+    }
+}
+
+fn encode(definition: &ToolDefinition) -> Value {
+    json!({
+        "name": definition.name.as_str(),
+        "title": definition.title,
+        "description": definition.description,
+        "input_schema": definition.input_schema,
+        "output_schema": definition.output_schema,
+        "annotations": definition.annotations,
+    })
+}
+
+/// What [`encode`] wrote; a tool that does not read back is left out.
+fn decode(text: &str) -> Option<Vec<ToolDefinition>> {
+    let all = json::parse(text.as_bytes(), json::Bounds::UPSTREAM).ok()?;
+    let tools = all.as_array()?.iter().filter_map(|tool| {
+        let text = |name: &str| tool.get(name).and_then(Value::as_str).map(str::to_owned);
+        Some(ToolDefinition {
+            name: text("name")?.parse().ok()?,
+            title: text("title"),
+            description: text("description"),
+            input_schema: tool.get("input_schema")?.clone(),
+            output_schema: tool.get("output_schema").filter(|it| !it.is_null()).cloned(),
+            annotations: tool.get("annotations").cloned().unwrap_or_default(),
+        })
+    });
+    Some(tools.collect())
+}

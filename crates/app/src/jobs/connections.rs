@@ -1,0 +1,63 @@
+//! Looks after connections: renews credentials ahead of their end, and forgets connects that
+//! nobody confirmed.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{StreamExt, stream};
+use portcullis_store::ProviderRecord;
+
+use crate::{App, connect::Reason, store_failed};
+
+pub(super) const EVERY: Duration = Duration::from_secs(2);
+/// Connections looked at in one round, and at once.
+const BATCH: u32 = 200;
+const AT_ONCE: usize = 16;
+
+/// Rounds between two looks at the keys that seal credentials.
+pub(super) const KEYS_EVERY: u32 = 20;
+
+/// Takes keys into use that a rotation made. Reading them may run a program.
+pub(super) async fn look_at_keys(app: &Arc<App>) {
+    let looking = Arc::clone(app);
+    let now = app.clock.now();
+    if tokio::task::spawn_blocking(move || looking.vaults.reload(now)).await.is_err() {
+        tracing::error!("looking at the keys of the vault ended in a panic");
+    }
+}
+
+pub(super) async fn look_after(app: &Arc<App>) {
+    renew_due(app).await;
+    forget_expired(app).await;
+}
+
+async fn renew_due(app: &Arc<App>) {
+    let due = match app.store.due_refreshes(app.clock.now(), BATCH).await {
+        Ok(due) => due,
+        Err(error) => {
+            store_failed(&error);
+            return;
+        }
+    };
+    stream::iter(due).for_each_concurrent(AT_ONCE, |record| renew(app, record)).await;
+}
+
+/// One connection; what goes wrong is noted in its record, with the time of the next try.
+async fn renew(app: &Arc<App>, record: ProviderRecord) {
+    let revision = record.revision;
+    if let Ok(Some(connection)) = app.connection_of(record).await {
+        app.renewed(&connection, revision, Reason::Due).await;
+    }
+}
+
+async fn forget_expired(app: &Arc<App>) {
+    match app.store.expired_attempts(app.clock.now(), BATCH).await {
+        Ok(expired) => {
+            for attempt in expired {
+                app.give_up(&attempt, "expired").await;
+            }
+        }
+        Err(error) => {
+            store_failed(&error);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! How the gateway authenticates to a provider, and who may connect it.
+
+use portcullis_core::{
+    oauth::{TokenMethod, is_scope},
+    secret::Secret,
+};
+use portcullis_upstream::{Client, Credential, Endpoint, SettingsError};
+use serde::Serialize;
+
+/// How the gateway authenticates to a provider, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthKind {
+    /// Not at all.
+    None,
+    /// With a key.
+    ApiKey,
+    /// With tokens that the provider's authorization server grants.
+    #[serde(rename = "oauth2")]
+    OAuth2,
+}
+
+impl AuthKind {
+    /// `none`, `api_key` or `oauth2`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::ApiKey => "api_key",
+            Self::OAuth2 => "oauth2",
+        }
+    }
+}
+
+/// How the gateway authenticates to a provider.
+#[derive(Debug, Clone)]
+pub enum Auth {
+    /// Not at all.
+    None,
+    /// With a key from the configuration, which the server shows by itself.
+    ConfiguredKey,
+    /// With a key that whoever connects brings.
+    Key(HeaderFormat),
+    /// With tokens that whoever connects consents to.
+    OAuth(Box<OAuthSettings>),
+}
+
+/// The header that carries a credential.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeaderFormat {
+    name: String,
+    before: String,
+    after: String,
+}
+
+impl HeaderFormat {
+    /// `format` holds `{}` where the credential stands, such as `Bearer {}`. Says no to headers
+    /// that cannot carry one.
+    pub fn new(name: &str, format: &str) -> Result<Self, String> {
+        let (before, after) = format
+            .split_once("{}")
+            .ok_or_else(|| format!("`{format}` needs `{{}}` where the credential stands"))?;
+        let header =
+            Self { name: name.to_owned(), before: before.to_owned(), after: after.to_owned() };
+        let probe = header.credential(&Secret::new("x".to_owned()));
+        probe.map(|_| header).map_err(|error| error.to_string())
+    }
+
+    /// `Authorization: Bearer {}`.
+    #[must_use]
+    pub fn bearer() -> Self {
+        Self {
+            name: "authorization".to_owned(),
+            before: "Bearer ".to_owned(),
+            after: String::new(),
+        }
+    }
+
+    fn credential(&self, token: &Secret) -> Result<Credential, SettingsError> {
+        let value = Secret::new(format!("{}{}{}", self.before, token.expose(), self.after));
+        Credential::header(&self.name, &value)
+    }
+}
+
+/// What the configuration says of an OAuth provider.
+#[derive(Debug, Clone)]
+pub struct OAuthSettings {
+    /// Who authorizes.
+    pub server: AuthorizationServer,
+    /// What the gateway is called there, if the operator registered it.
+    pub client: Option<Client>,
+    /// Whether the gateway may name itself by its metadata document.
+    pub client_document: bool,
+    /// Whether the gateway may register by itself.
+    pub dynamic_registration: bool,
+    /// How clients authenticate at the token endpoint; found out when absent.
+    pub method: Option<TokenMethod>,
+    /// The scopes that are asked for when nobody says which.
+    pub default_scopes: Vec<String>,
+    /// Those that may be asked for; `None` is any that the provider itself lists.
+    pub allowed_scopes: Option<Vec<String>>,
+    /// What stands between two scopes.
+    pub scope_separator: char,
+    /// More parameters of the authorization request.
+    pub authorize_parameters: Vec<(String, String)>,
+    /// More parameters of the token request.
+    pub token_parameters: Vec<(String, String)>,
+    /// The `resource` that is asked for (RFC 8707); the server's own name for itself when absent.
+    pub resource: Option<String>,
+    /// Whether whoever began has to bring the code that the browser was shown.
+    pub confirmation: bool,
+    /// The header that carries access tokens.
+    pub header: HeaderFormat,
+}
+
+/// Who authorizes access to a provider.
+#[derive(Debug, Clone)]
+pub enum AuthorizationServer {
+    /// The MCP server says who.
+    Discovered,
+    /// This issuer, whose metadata says where.
+    Issuer {
+        /// Its name to the letter.
+        name: String,
+        /// The same as an address.
+        endpoint: Endpoint,
+    },
+    /// These endpoints: plain OAuth 2.0.
+    Explicit(Box<Endpoints>),
+}
+
+/// The endpoints of an authorization server without metadata.
+#[derive(Debug, Clone)]
+pub struct Endpoints {
+    /// What it is called, in `iss` and here.
+    pub issuer: String,
+    /// Where browsers go.
+    pub authorize: Endpoint,
+    /// Where codes become tokens.
+    pub token: Endpoint,
+    /// Where tokens end.
+    pub revoke: Option<Endpoint>,
+}
+
+/// Where a provider tells whose a credential is.
+#[derive(Debug, Clone)]
+pub struct AccountSource {
+    /// Asked with the credential.
+    pub endpoint: Endpoint,
+    /// JSON Pointer to the id.
+    pub id: String,
+    /// JSON Pointer to the name.
+    pub name: String,
+}
+
+/// Who may have connections to a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owners {
+    /// Users, each their own.
+    pub me: bool,
+    /// The org.
+    pub org: bool,
+}
+
+impl Auth {
+    /// In one word.
+    #[must_use]
+    pub const fn kind(&self) -> AuthKind {
+        match self {
+            Self::None => AuthKind::None,
+            Self::ConfiguredKey | Self::Key(_) => AuthKind::ApiKey,
+            Self::OAuth(_) => AuthKind::OAuth2,
+        }
+    }
+
+    /// Whether it works without anybody connecting.
+    pub(crate) const fn needs_nobody(&self) -> bool {
+        match self {
+            Self::None | Self::ConfiguredKey => true,
+            Self::Key(_) | Self::OAuth(_) => false,
+        }
+    }
+
+    /// A key or an access token as it goes upstream.
+    pub(crate) fn header(&self, token: &Secret) -> Option<Credential> {
+        match self {
+            Self::None | Self::ConfiguredKey => None,
+            Self::Key(header) => header.credential(token).ok(),
+            Self::OAuth(settings) => settings.header.credential(token).ok(),
+        }
+    }
+}
+
+/// Parameters that the gateway itself sets.
+const OURS: [&str; 9] = [
+    "response_type",
+    "client_id",
+    "redirect_uri",
+    "state",
+    "code_challenge",
+    "code_challenge_method",
+    "code",
+    "code_verifier",
+    "client_secret",
+];
+
+impl OAuthSettings {
+    /// Says no to settings that can never work.
+    pub fn check(&self) -> Result<(), String> {
+        let wrong = self.default_scopes.iter().chain(self.allowed_scopes.iter().flatten());
+        if let Some(scope) = wrong.into_iter().find(|scope| !is_scope(scope)) {
+            return Err(format!("`{scope}` cannot be a scope"));
+        }
+        if let Some(allowed) = &self.allowed_scopes
+            && let Some(scope) = self.default_scopes.iter().find(|scope| !allowed.contains(scope))
+        {
+            return Err(format!("the default scope `{scope}` is not among `allowed_scopes`"));
+        }
+        let parameters = self.authorize_parameters.iter().chain(&self.token_parameters);
+        if let Some((name, _)) =
+            parameters.into_iter().find(|(name, _)| OURS.contains(&name.as_str()))
+        {
+            return Err(format!("the parameter `{name}` is the gateway's own"));
+        }
+        Ok(())
+    }
+}

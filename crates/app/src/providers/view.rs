@@ -1,0 +1,294 @@
+//! Connections as they are shown, and the list of them.
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    audit::{Credential, Event, EventType, Target},
+    clock::Timestamp,
+    id::{OrgId, PrincipalId, ProviderId},
+    principal::Scope,
+    refusal::Refusal,
+    tool::ProviderSlug,
+};
+use portcullis_store::{
+    Account, Grant, NewProvider, OwnerFilter, ProviderOwner, ProviderPage, ProviderRecord,
+    ProviderStatus,
+};
+
+use super::{AuthKind, Declared, Provider};
+use crate::{App, Ctx, store_failed};
+
+/// Whose a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnerView {
+    /// The org's.
+    Org(OrgId),
+    /// A principal's.
+    Principal(PrincipalId),
+}
+
+/// A connection as it is shown (contract §6).
+#[derive(Debug, Clone)]
+pub struct ProviderView {
+    /// The connection.
+    pub id: ProviderId,
+    /// What it connects to.
+    pub slug: ProviderSlug,
+    /// Its name for people.
+    pub name: String,
+    /// Whether it can be used.
+    pub status: ProviderStatus,
+    /// Whose it is.
+    pub owner: OwnerView,
+    /// How the gateway authenticates to it.
+    pub auth: AuthKind,
+    /// What is known of its credentials.
+    pub grant: Grant,
+    /// Who it is upstream.
+    pub account: Option<Account>,
+    /// How many tools it offers.
+    pub tools: usize,
+    /// What went wrong last, in our words.
+    pub last_error: Option<String>,
+    /// When the connection was made.
+    pub connected_at: Option<Timestamp>,
+    /// When its state changed last.
+    pub updated_at: Timestamp,
+}
+
+/// How a declared provider is, for the operator.
+#[derive(Debug, Clone)]
+pub struct ProviderState {
+    /// Its short name.
+    pub slug: String,
+    /// Whether it can be used.
+    pub status: ProviderStatus,
+    /// How many tools it offers.
+    pub tools: usize,
+    /// What went wrong last, in our words.
+    pub last_error: Option<String>,
+}
+
+/// Whose connections to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Whose {
+    /// All that the caller may see.
+    #[default]
+    Visible,
+    /// The org's.
+    Org,
+    /// The caller's own.
+    Mine,
+    /// This principal's; for an admin.
+    Of(PrincipalId),
+}
+
+/// Which connections to list.
+#[derive(Debug, Clone, Default)]
+pub struct ProviderQuery {
+    /// Only these slugs; empty means all.
+    pub slugs: Vec<String>,
+    /// Only these statuses; `None` means all but `pending`.
+    pub statuses: Option<Vec<String>>,
+    /// Whose.
+    pub whose: Whose,
+    /// Only those that come after this slug and id.
+    pub after: Option<(String, String)>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl ProviderQuery {
+    fn wants(&self, view: &ProviderView) -> bool {
+        let status = view.status.as_str();
+        let wanted = match &self.statuses {
+            Some(statuses) => statuses.iter().any(|s| s == status),
+            None => view.status != ProviderStatus::Pending,
+        };
+        wanted && (self.slugs.is_empty() || self.slugs.iter().any(|s| s == view.slug.as_str()))
+    }
+}
+
+/// Rows read at once while a page is filled.
+const BATCH: u32 = 500;
+
+impl App {
+    /// The connections that the caller may see, by slug, then id; and whether there are more.
+    pub async fn providers(
+        &self,
+        ctx: &Ctx,
+        query: &ProviderQuery,
+    ) -> Result<(Vec<ProviderView>, bool), Refusal> {
+        ctx.require(Scope::ProvidersRead)?;
+        let caller = ctx.caller();
+        let admin = caller.scopes.contains(Scope::Admin);
+        let owner = match query.whose {
+            Whose::Visible if admin => OwnerFilter::Everybody,
+            Whose::Visible => OwnerFilter::Reachable(caller.principal_id),
+            Whose::Org => OwnerFilter::Only(ProviderOwner::Org),
+            Whose::Mine => OwnerFilter::Only(ProviderOwner::Principal(caller.principal_id)),
+            Whose::Of(id) if admin || id == caller.principal_id => {
+                OwnerFilter::Only(ProviderOwner::Principal(id))
+            }
+            Whose::Of(_) => return Err(Refusal::InsufficientScope { required: Scope::Admin }),
+        };
+        self.declared_connections(caller.org_id).await?;
+        let (mut found, mut after) = (Vec::new(), query.after.clone());
+        loop {
+            let from = after.as_ref().map(|(slug, id)| (slug.as_str(), id.as_str()));
+            let page = ProviderPage { owner, after: from, limit: BATCH };
+            let records = self.store.page_providers(caller.org_id, page).await;
+            let records = records.map_err(|error| store_failed(&error))?;
+            let last = records.last().map(|it| (it.slug.as_str().to_owned(), it.id.to_string()));
+            let views = records.into_iter().filter_map(|record| self.view(record));
+            found.extend(views.filter(|view| query.wants(view)));
+            if found.len() > query.limit || last.is_none() {
+                break;
+            }
+            after = last;
+        }
+        let more = found.len() > query.limit;
+        found.truncate(query.limit);
+        Ok((found, more))
+    }
+
+    /// One connection, if the caller may see it.
+    pub async fn provider(&self, ctx: &Ctx, id: &str) -> Result<ProviderView, Refusal> {
+        ctx.require(Scope::ProvidersRead)?;
+        let unknown = || Refusal::not_found("provider", id);
+        let record = self.seen(ctx, id).await?;
+        self.view(record).ok_or_else(unknown)
+    }
+
+    /// The record of a connection that the caller may see.
+    pub(crate) async fn seen(&self, ctx: &Ctx, id: &str) -> Result<ProviderRecord, Refusal> {
+        let unknown = || Refusal::not_found("provider", id);
+        let parsed: ProviderId = id.parse().map_err(|_| unknown())?;
+        let caller = ctx.caller();
+        self.declared_connections(caller.org_id).await?;
+        let found = self.store.find_provider(caller.org_id, parsed).await;
+        let record = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
+        let visible = match record.owner {
+            ProviderOwner::Org => true,
+            ProviderOwner::Principal(owner) => {
+                owner == caller.principal_id || caller.scopes.contains(Scope::Admin)
+            }
+        };
+        let there = record.removed_at.is_none() && self.provider_of(&record).is_some();
+        if visible && there { Ok(record) } else { Err(unknown()) }
+    }
+
+    /// The provider behind a record, if it is still configured for the org.
+    pub(crate) fn provider_of(&self, record: &ProviderRecord) -> Option<&Arc<Provider>> {
+        let provider = self.providers.get(record.slug.as_str());
+        provider.filter(|provider| provider.is_open_to(record.org_id))
+    }
+
+    pub(crate) fn open_to(&self, ctx: &Ctx) -> impl Iterator<Item = &Arc<Provider>> {
+        let org = ctx.caller().org_id;
+        self.providers.values().filter(move |provider| provider.is_open_to(org))
+    }
+
+    /// A connection as it is shown; `None` if its provider is not configured any more.
+    pub(crate) fn view(&self, record: ProviderRecord) -> Option<ProviderView> {
+        let declared = &self.provider_of(&record)?.declared;
+        let auth = declared.auth.kind();
+        let owner = match record.owner {
+            ProviderOwner::Org => OwnerView::Org(record.org_id),
+            ProviderOwner::Principal(id) => OwnerView::Principal(id),
+        };
+        let mut view = ProviderView {
+            id: record.id,
+            slug: declared.slug.clone(),
+            name: declared.name.clone(),
+            status: record.status,
+            owner,
+            auth,
+            grant: record.grant,
+            account: record.account,
+            tools: usize::try_from(record.tools).unwrap_or(usize::MAX),
+            last_error: record.last_error,
+            connected_at: record.connected_at,
+            updated_at: record.updated_at,
+        };
+        if declared.auth.needs_nobody() {
+            let state = self.provider_of_slug(&view.slug)?.state();
+            view.status = state.status;
+            view.tools = state.tools.as_ref().map_or(0, Vec::len);
+            view.last_error.clone_from(&state.last_error);
+            view.connected_at = Some(record.created_at);
+            view.updated_at = state.updated_at.max(record.updated_at);
+        }
+        Some(view)
+    }
+
+    fn provider_of_slug(&self, slug: &ProviderSlug) -> Option<&Arc<Provider>> {
+        self.providers.get(slug.as_str())
+    }
+
+    /// Makes the org's connections that need nobody to connect them; on first sight, and never
+    /// again. One that was disconnected stays so.
+    pub(crate) async fn declared_connections(&self, org: OrgId) -> Result<(), Refusal> {
+        let tenant = self.tenants.tenant(org);
+        if tenant.declared.get().is_some() {
+            return Ok(());
+        }
+        let open = self.providers.values().filter(|provider| provider.is_open_to(org));
+        for provider in open.filter(|provider| {
+            provider.declared.auth.needs_nobody() && provider.declared.owners.org
+        }) {
+            let id = ProviderId::new(self.ids());
+            let declared = new_provider(id, org, ProviderOwner::Org, &provider.declared);
+            let record = self.store.upsert_provider(&declared, self.clock.now()).await;
+            let record = record.map_err(|error| store_failed(&error))?;
+            if record.id == id {
+                self.record(self.declared_connected(org, id)).await?;
+            }
+        }
+        let _ = tenant.declared.set(());
+        Ok(())
+    }
+
+    fn declared_connected(&self, org: OrgId, id: ProviderId) -> Event {
+        let target = Target {
+            credential: Some(Credential::Org),
+            id: Some(id.to_string()),
+            provider_id: Some(id),
+            kind: "provider",
+            version: None,
+        };
+        self.system_event(org, EventType::ProviderConnected, target)
+    }
+
+    /// How every declared provider is.
+    #[must_use]
+    pub fn provider_states(&self) -> Vec<ProviderState> {
+        let states = self.providers.iter().map(|(slug, provider)| {
+            let state = provider.state();
+            ProviderState {
+                slug: slug.clone(),
+                status: state.status,
+                tools: state.tools.as_ref().map_or(0, Vec::len),
+                last_error: state.last_error.clone(),
+            }
+        });
+        states.collect()
+    }
+}
+
+/// A connection as it is first remembered.
+pub(crate) fn new_provider(
+    id: ProviderId,
+    org_id: OrgId,
+    owner: ProviderOwner,
+    declared: &Declared,
+) -> NewProvider {
+    NewProvider {
+        id,
+        org_id,
+        owner,
+        slug: declared.slug.clone(),
+        name: declared.name.clone(),
+        auth_type: declared.auth.kind().as_str().to_owned(),
+    }
+}

@@ -1,0 +1,123 @@
+//! The keys that seal secrets, as this node knows them.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use arc_swap::ArcSwap;
+use portcullis_core::{
+    clock::Timestamp,
+    refusal::{Refusal, Unavailable},
+    vault::{Place, Sealed, Vault, VaultError},
+};
+use portcullis_store::SealedSecret;
+use zeroize::Zeroizing;
+
+use crate::App;
+
+/// Seconds between two looks at the source of the keys.
+const RELOAD_SECONDS: i64 = 5;
+
+/// Reads the keys anew.
+pub type KeySource = dyn Fn() -> Result<Vault, String> + Send + Sync;
+
+/// The ring of keys, read again when a value comes under one that it does not hold: the operator
+/// may have rotated while the node runs.
+pub struct Vaults {
+    ring: ArcSwap<Vault>,
+    source: Box<KeySource>,
+    looked_at: Mutex<Timestamp>,
+}
+
+impl fmt::Debug for Vaults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Vaults").field(&self.ring.load()).finish()
+    }
+}
+
+impl Vaults {
+    /// The keys that `source` gives now. Says no when there are none.
+    pub fn open(source: Box<KeySource>) -> Result<Self, String> {
+        let ring = ArcSwap::from_pointee(source()?);
+        Ok(Self { ring, source, looked_at: Mutex::default() })
+    }
+
+    /// The ids of the keys, the one that seals first.
+    #[must_use]
+    pub fn ids(&self) -> Vec<String> {
+        self.ring.load().ids().map(str::to_owned).collect()
+    }
+
+    /// The ring as it is now.
+    pub(crate) fn ring(&self) -> Arc<Vault> {
+        self.ring.load_full()
+    }
+
+    /// Looks at the source, if nobody has a moment ago.
+    pub(crate) fn reload(&self, now: Timestamp) {
+        {
+            let mut last = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+            if now < last.plus_seconds(RELOAD_SECONDS) {
+                return;
+            }
+            *last = now;
+        }
+        match (self.source)() {
+            Ok(ring) if ring.ids().eq(self.ring.load().ids()) => {}
+            Ok(ring) => {
+                tracing::info!(primary = ring.primary(), "other keys seal and open secrets now");
+                self.ring.store(Arc::new(ring));
+            }
+            Err(error) => tracing::error!(%error, "the keys of the vault cannot be read"),
+        }
+    }
+}
+
+/// Where a secret is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept<'a> {
+    pub(crate) org: &'a str,
+    pub(crate) kind: &'static str,
+    pub(crate) row: &'a str,
+    pub(crate) field: &'static str,
+}
+
+impl App {
+    /// Seals a value for its place.
+    pub(crate) fn sealed(&self, kept: &Kept<'_>, plain: &[u8]) -> Result<SealedSecret, Refusal> {
+        let place = Place { table: kept.kind, org: kept.org, row: kept.row, field: kept.field };
+        let sealed = self.vaults.ring().seal(place, plain, &*self.random);
+        let Sealed { key_id, bytes } = sealed.map_err(|error| failed(&error))?;
+        Ok(SealedSecret {
+            org_id: kept.org.to_owned(),
+            kind: kept.kind.to_owned(),
+            row_id: kept.row.to_owned(),
+            field: kept.field.to_owned(),
+            key_id,
+            sealed: bytes,
+        })
+    }
+
+    /// Opens a value that was found at its place.
+    pub(crate) fn opened(&self, secret: &SealedSecret) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+        let place = Place {
+            table: &secret.kind,
+            org: &secret.org_id,
+            row: &secret.row_id,
+            field: &secret.field,
+        };
+        match self.vaults.ring().open(place, &secret.sealed) {
+            Err(VaultError::UnknownKey(_)) => {
+                self.vaults.reload(self.clock.now());
+                self.vaults.ring().open(place, &secret.sealed).map_err(|error| failed(&error))
+            }
+            other => other.map_err(|error| failed(&error)),
+        }
+    }
+}
+
+fn failed(error: &VaultError) -> Refusal {
+    tracing::error!(%error, "a secret can be neither sealed nor opened");
+    Refusal::Unavailable { reason: Unavailable::Store }
+}

@@ -1,0 +1,289 @@
+//! The one-time values that go through a browser, and where it may go afterwards.
+
+use std::fmt;
+
+use aws_lc_rs::digest as sha;
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use url::{Host, Url};
+
+use crate::{
+    random::{self, Random},
+    secret::Secret,
+};
+
+/// SHA-256: one-time values are kept as this only.
+#[must_use]
+pub fn digest(text: &str) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(sha::digest(&sha::SHA256, text.as_bytes()).as_ref());
+    bytes
+}
+
+/// The `state` of an authorization request: 256 bits that nobody guesses, good for one callback.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State(Secret);
+
+impl State {
+    /// A new one.
+    #[must_use]
+    pub fn generate(random: &dyn Random) -> Self {
+        Self(Secret::new(URL_SAFE_NO_PAD.encode(random::bytes::<32>(random))))
+    }
+
+    /// As it stands in the request.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        self.0.expose()
+    }
+
+    /// As it is kept; `None` for a text that is no state, which is never looked up.
+    #[must_use]
+    pub fn hash_of(text: &str) -> Option<[u8; 32]> {
+        let letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        (text.len() == 43 && text.bytes().all(letter)).then(|| digest(text))
+    }
+}
+
+/// The secret behind a PKCE challenge (RFC 7636), always S256.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PkceVerifier(Secret);
+
+impl PkceVerifier {
+    /// A new one of 256 bits.
+    #[must_use]
+    pub fn generate(random: &dyn Random) -> Self {
+        Self(Secret::new(URL_SAFE_NO_PAD.encode(random::bytes::<32>(random))))
+    }
+
+    /// One that was kept.
+    #[must_use]
+    pub const fn kept(secret: Secret) -> Self {
+        Self(secret)
+    }
+
+    /// As it goes to the token endpoint.
+    #[must_use]
+    pub const fn secret(&self) -> &Secret {
+        &self.0
+    }
+
+    /// As it goes through the browser.
+    #[must_use]
+    pub fn challenge(&self) -> String {
+        URL_SAFE_NO_PAD.encode(digest(self.0.expose()))
+    }
+}
+
+/// The code that only the browser sees that consented: `K7QX-2M9P-4TBR-HW3N`, 80 bits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confirmation(Secret);
+
+const LETTERS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+impl Confirmation {
+    /// A new one.
+    #[must_use]
+    pub fn generate(random: &dyn Random) -> Self {
+        let mut text = String::with_capacity(19);
+        for (at, byte) in random::bytes::<16>(random).into_iter().enumerate() {
+            if at > 0 && at % 4 == 0 {
+                text.push('-');
+            }
+            // 32 letters: each is as likely as any other.
+            text.extend(LETTERS.get(usize::from(byte & 31)).map(|letter| char::from(*letter)));
+        }
+        Self(Secret::new(text))
+    }
+
+    /// As it is shown.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        self.0.expose()
+    }
+
+    /// As it is kept. People may leave out the hyphens, write in lower case, and take O for 0.
+    #[must_use]
+    pub fn hash_of(text: &str) -> Option<[u8; 32]> {
+        let mut letters = String::with_capacity(16);
+        for letter in text.chars().filter(|letter| !matches!(letter, '-' | ' ')) {
+            letters.push(match letter.to_ascii_uppercase() {
+                'O' => '0',
+                'I' | 'L' => '1',
+                other => other,
+            });
+        }
+        let fits = letters.len() == 16 && letters.bytes().all(|byte| LETTERS.contains(&byte));
+        fits.then(|| digest(&letters))
+    }
+
+    /// As it is kept.
+    #[must_use]
+    pub fn hash(&self) -> [u8; 32] {
+        digest(&self.expose().replace('-', ""))
+    }
+}
+
+/// The origin of a page: scheme, host and port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin(url::Origin);
+
+impl Origin {
+    /// Parses `https://host[:port]`; `http` for loopback addresses only. Nothing may follow.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let url = Url::parse(text).ok()?;
+        let bare = matches!(url.path(), "" | "/") && url.query().is_none();
+        let secure = url.scheme() == "https" || is_loopback(&url);
+        (bare && secure && plain(&url)).then(|| Self(url.origin()))
+    }
+}
+
+fn plain(url: &Url) -> bool {
+    url.username().is_empty()
+        && url.password().is_none()
+        && url.fragment().is_none()
+        && url.host().is_some()
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let loopback = match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(_)) | None => false,
+    };
+    url.scheme() == "http" && loopback
+}
+
+/// Where a browser goes after a connect.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ReturnTo(Url);
+
+impl fmt::Debug for ReturnTo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ReturnTo({})", self.0.origin().ascii_serialization())
+    }
+}
+
+impl ReturnTo {
+    /// The most bytes of an address.
+    pub const MAX_BYTES: usize = 2_000;
+
+    /// An https address on one of the `allowed` origins, or any port of `http://127.0.0.1`.
+    #[must_use]
+    pub fn parse(text: &str, allowed: &[Origin]) -> Option<Self> {
+        if text.len() > Self::MAX_BYTES || text.bytes().any(|byte| byte.is_ascii_control()) {
+            return None;
+        }
+        let url = Url::parse(text).ok().filter(plain)?;
+        let own_machine = url.scheme() == "http" && url.host_str() == Some("127.0.0.1");
+        let known = || allowed.iter().any(|origin| origin.0 == url.origin());
+        (own_machine || known()).then_some(Self(url))
+    }
+
+    /// One that was kept after it was checked.
+    #[must_use]
+    pub fn kept(text: &str) -> Option<Self> {
+        Url::parse(text).ok().map(Self)
+    }
+
+    /// As it was given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// The address with these parameters besides its own.
+    #[must_use]
+    pub fn with(&self, parameters: &[(&str, &str)]) -> String {
+        let mut url = self.0.clone();
+        url.query_pairs_mut().extend_pairs(parameters);
+        url.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Fixed(u8);
+
+    impl Random for Fixed {
+        fn fill(&self, bytes: &mut [u8]) {
+            for (at, byte) in bytes.iter_mut().enumerate() {
+                *byte = self.0.wrapping_add(u8::try_from(at).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn the_challenge_is_that_of_rfc_7636() {
+        let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+        let verifier = PkceVerifier::kept(Secret::new(verifier.to_owned()));
+
+        assert_eq!(verifier.challenge(), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+        assert_eq!(PkceVerifier::generate(&Fixed(1)).secret().expose().len(), 43);
+    }
+
+    #[test]
+    fn a_code_is_recognised_as_people_type_it() {
+        let code = Confirmation::generate(&Fixed(16));
+        let typed = code.expose().replace('-', " ").to_lowercase().replace('0', "o");
+
+        assert_eq!(code.expose().len(), 19);
+        assert_eq!(Confirmation::hash_of(&typed), Some(code.hash()));
+        assert_eq!(Confirmation::hash_of("K7QX"), None);
+        assert_eq!(Confirmation::hash_of(&"ä".repeat(8)), None);
+    }
+
+    #[test]
+    fn only_a_state_is_looked_up() {
+        let state = State::generate(&Fixed(0));
+
+        assert_eq!(State::hash_of(state.expose()), Some(digest(state.expose())));
+        for other in ["", "x", &"x".repeat(44), &"'".repeat(43)] {
+            assert_eq!(State::hash_of(other), None);
+        }
+        assert!(!format!("{state:?}").contains(state.expose()));
+    }
+
+    #[test]
+    fn browsers_return_to_listed_origins_and_to_their_own_machine() {
+        let allowed = [Origin::parse("https://app.acme.example").unwrap()];
+        let ok = |text: &str| ReturnTo::parse(text, &allowed).is_some();
+
+        assert!(ok("https://app.acme.example/oauth/done?x=1"));
+        assert!(ok("https://app.acme.example:443/"));
+        assert!(ok("http://127.0.0.1:53123/callback"));
+        for bad in [
+            "https://app.acme.example.evil.example/",
+            "https://app.acme.example@evil.example/",
+            "https://user@app.acme.example/",
+            "http://app.acme.example/",
+            "https://app.acme.example:8443/",
+            "https://evil.example/?https://app.acme.example",
+            "http://127.0.0.1@evil.example/",
+            "http://localhost:1/",
+            "http://[::ffff:127.0.0.1]/",
+            "javascript:alert(1)",
+            "//app.acme.example/",
+            "https://app.acme.example/#x",
+            "https://app.acme.example\\@evil.example/",
+            "",
+        ] {
+            assert!(!ok(bad), "{bad}");
+        }
+        let back = ReturnTo::parse("https://app.acme.example/?a=1", &allowed).unwrap();
+        assert_eq!(back.with(&[("b", "x&y")]), "https://app.acme.example/?a=1&b=x%26y");
+    }
+
+    #[test]
+    fn an_origin_is_nothing_but_one() {
+        for bad in
+            ["https://a.example/x", "http://a.example", "https://a.example?x", "a", "ftp://a"]
+        {
+            assert_eq!(Origin::parse(bad), None, "{bad}");
+        }
+        assert!(Origin::parse("http://127.0.0.1:3000").is_some());
+    }
+}

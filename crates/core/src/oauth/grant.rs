@@ -1,0 +1,211 @@
+//! What a token endpoint answers (RFC 6749 §5), and the request that a browser carries (§4.1.1).
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde_json::Value;
+use url::Url;
+
+use super::{MAX_TOKEN_BYTES, scopes};
+use crate::{
+    json::{self, Bounds},
+    secret::Secret,
+};
+
+/// A year: the longest life that is believed.
+const MAX_LIFE_SECONDS: i64 = 366 * 24 * 60 * 60;
+const MAX_ACCOUNT_BYTES: usize = 200;
+
+/// Tokens as they were granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenGrant {
+    /// What goes with each call.
+    pub access_token: Secret,
+    /// What gets the next one.
+    pub refresh_token: Option<Secret>,
+    /// Seconds it lives; `None` if nobody says.
+    pub expires_in: Option<i64>,
+    /// What was granted, where that is told.
+    pub scopes: Option<Vec<String>>,
+    /// The id and the name of the account, where an ID token tells them.
+    pub account: (Option<String>, Option<String>),
+}
+
+/// Why there is no token, in the closed words of RFC 6749 §5.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenRefusal {
+    /// The code or the refresh token is worth nothing.
+    InvalidGrant,
+    /// The gateway itself is not known there any more, or its secret is wrong.
+    InvalidClient,
+    /// The scopes cannot be had.
+    InvalidScope,
+    /// Something else.
+    Other,
+}
+
+/// An answer that holds no token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum GrantError {
+    /// The server says no.
+    #[error("the token endpoint refused")]
+    Refused(TokenRefusal),
+    /// The answer is none.
+    #[error("the token endpoint's answer is not one")]
+    Form,
+}
+
+impl TokenGrant {
+    /// Reads an answer, whatever its status was: some servers refuse with 200.
+    pub fn parse(body: &[u8]) -> Result<Self, GrantError> {
+        let bounds = Bounds { string_bytes: 64 << 10, ..Bounds::REQUEST };
+        let answer = json::parse(body, bounds).map_err(|_| GrantError::Form)?;
+        if let Some(error) = answer.get("error").and_then(Value::as_str) {
+            return Err(GrantError::Refused(match error {
+                "invalid_grant"
+                | "bad_verification_code"
+                | "bad_refresh_token"
+                | "token_expired"
+                | "token_revoked"
+                | "invalid_refresh_token" => TokenRefusal::InvalidGrant,
+                "invalid_client" | "unauthorized_client" | "incorrect_client_credentials" => {
+                    TokenRefusal::InvalidClient
+                }
+                "invalid_scope" => TokenRefusal::InvalidScope,
+                _ => TokenRefusal::Other,
+            }));
+        }
+        let token = |member: &str| {
+            let text = answer.get(member).and_then(Value::as_str);
+            let fits = |text: &&str| {
+                (1..=MAX_TOKEN_BYTES).contains(&text.len())
+                    && text.bytes().all(|byte| byte.is_ascii_graphic())
+            };
+            text.filter(fits).map(|text| Secret::new(text.to_owned()))
+        };
+        let kind = answer.get("token_type").and_then(Value::as_str).unwrap_or("bearer");
+        // A token of another type, such as DPoP, would be sent in the wrong way.
+        let bearer = ["bearer", "user", "bot", "token"].iter();
+        if !bearer.into_iter().any(|known| kind.eq_ignore_ascii_case(known)) {
+            return Err(GrantError::Form);
+        }
+        let granted = answer.get("scope").and_then(Value::as_str);
+        Ok(Self {
+            access_token: token("access_token").ok_or(GrantError::Form)?,
+            refresh_token: token("refresh_token"),
+            expires_in: seconds(answer.get("expires_in")),
+            scopes: granted.map(|text| scopes(text, &[' ', ','])),
+            account: id_token(answer.get("id_token")).unwrap_or_default(),
+        })
+    }
+}
+
+/// A number, which some servers write as a text.
+fn seconds(value: Option<&Value>) -> Option<i64> {
+    let value = value?;
+    let seconds =
+        value.as_i64().or_else(|| value.as_str().and_then(|text| text.parse().ok())).or_else(
+            || value.as_number().and_then(|n| n.to_string().split('.').next()?.parse().ok()),
+        )?;
+    (seconds > 0).then(|| seconds.min(MAX_LIFE_SECONDS))
+}
+
+/// Whose an ID token is. It came straight from the token endpoint, so its signature need not be
+/// looked at (OpenID Connect Core §3.1.3.7, 6); it is shown and decides nothing.
+fn id_token(value: Option<&Value>) -> Option<(Option<String>, Option<String>)> {
+    let payload = value?.as_str()?.split('.').nth(1)?;
+    let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;
+    let claims = json::parse(&payload, Bounds::REQUEST).ok()?;
+    let name = ["preferred_username", "email", "name"].map(|claim| format!("/{claim}"));
+    let name = name.iter().find_map(|pointer| who(&claims, pointer));
+    Some((who(&claims, "/sub"), name))
+}
+
+/// The id or name of an account at a place of an answer: a bounded text without control
+/// characters, or a number.
+#[must_use]
+pub fn who(answer: &Value, pointer: &str) -> Option<String> {
+    let text = match answer.pointer(pointer)? {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
+    };
+    let fits = (1..=MAX_ACCOUNT_BYTES).contains(&text.len()) && !text.chars().any(char::is_control);
+    fits.then_some(text)
+}
+
+/// The address a browser is sent to: what the endpoint's own query says stays, and `parameters`
+/// stand in the place of members of the same name.
+#[must_use]
+pub fn authorization_url(endpoint: &Url, parameters: &[(&str, &str)]) -> String {
+    let mut url = endpoint.clone();
+    let own: Vec<(String, String)> = endpoint
+        .query_pairs()
+        .filter(|(name, _)| !parameters.iter().any(|(ours, _)| ours == name))
+        .map(|(name, value)| (name.into_owned(), value.into_owned()))
+        .collect();
+    url.query_pairs_mut().clear().extend_pairs(own).extend_pairs(parameters);
+    url.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parse(answer: &Value) -> Result<TokenGrant, GrantError> {
+        TokenGrant::parse(answer.to_string().as_bytes())
+    }
+
+    #[test]
+    fn a_grant_is_read_with_the_habits_of_common_servers() {
+        let claims = URL_SAFE_NO_PAD.encode(r#"{"sub":"583231","email":"o@example.com"}"#);
+        let grant = parse(&json!({
+            "access_token": "at", "refresh_token": "rt", "token_type": "BEARER",
+            "expires_in": "3600", "scope": "repo,read:org", "id_token": format!("x.{claims}.y"),
+        }));
+
+        let grant = grant.unwrap();
+        assert_eq!(grant.expires_in, Some(3600));
+        assert_eq!(grant.scopes.unwrap(), ["repo", "read:org"]);
+        assert_eq!(grant.account, (Some("583231".to_owned()), Some("o@example.com".to_owned())));
+        let long = parse(&json!({"access_token": "at", "expires_in": 1e300}));
+        assert!(long.is_ok_and(|grant| grant.expires_in.is_none_or(|it| it <= MAX_LIFE_SECONDS)));
+    }
+
+    #[test]
+    fn a_refusal_with_status_200_is_one() {
+        for (error, wanted) in [
+            ("bad_verification_code", TokenRefusal::InvalidGrant),
+            ("invalid_grant", TokenRefusal::InvalidGrant),
+            ("invalid_client", TokenRefusal::InvalidClient),
+            ("slow_down", TokenRefusal::Other),
+        ] {
+            let answer = json!({"error": error, "access_token": "at"});
+            assert_eq!(parse(&answer), Err(GrantError::Refused(wanted)), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_sent_as_a_bearer_is_no_token() {
+        for answer in [
+            json!({}),
+            json!([]),
+            json!({"access_token": ""}),
+            json!({"access_token": "a\r\nx: y"}),
+            json!({"access_token": "a b"}),
+            json!({"access_token": "a", "token_type": "DPoP"}),
+            json!({"access_token": "a".repeat(MAX_TOKEN_BYTES + 1)}),
+        ] {
+            assert_eq!(parse(&answer), Err(GrantError::Form), "{answer:.60}");
+        }
+    }
+
+    #[test]
+    fn no_parameter_stands_twice_in_the_address() {
+        let endpoint = Url::parse("https://id.example/auth?tenant=1&state=evil").unwrap();
+
+        let url = authorization_url(&endpoint, &[("state", "s"), ("scope", "a b")]);
+
+        assert_eq!(url, "https://id.example/auth?tenant=1&state=s&scope=a+b");
+    }
+}

@@ -1,0 +1,65 @@
+//! `[connect]`: what connecting a provider is like.
+
+use portcullis_app::Connecting;
+use portcullis_core::oauth::Origin;
+use serde::Deserialize;
+
+use super::ConfigError;
+
+/// `[connect]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Connect {
+    /// Origins that browsers may return to, besides `http://127.0.0.1`.
+    return_to: Vec<String>,
+    /// Whether whoever began has to bring the code that the browser was shown.
+    confirmation: Confirmation,
+    /// Seconds an attempt is good for.
+    attempt_seconds: i64,
+    /// What the gateway is called where people consent.
+    client_name: String,
+}
+
+/// `connect.confirmation`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Confirmation {
+    Required,
+    Off,
+}
+
+impl Default for Connect {
+    fn default() -> Self {
+        Self {
+            return_to: Vec::new(),
+            confirmation: Confirmation::Required,
+            attempt_seconds: 600,
+            client_name: "Portcullis".to_owned(),
+        }
+    }
+}
+
+impl Connect {
+    /// Whether a connect needs its second half.
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.confirmation == Confirmation::Required
+    }
+
+    /// As the app takes it. Says no to what is no origin.
+    pub(crate) fn connecting(&self) -> Result<Connecting, ConfigError> {
+        let wrong = |message: String| ConfigError::Wrong(message);
+        if !(5..=600).contains(&self.attempt_seconds) {
+            return Err(wrong("`connect.attempt_seconds` has to be 5 to 600".to_owned()));
+        }
+        let origins = self.return_to.iter().map(|text| {
+            Origin::parse(text).ok_or_else(|| {
+                wrong(format!(
+                    "`connect.return_to`: `{text}` has to be an origin such as \
+                     https://app.acme.example"
+                ))
+            })
+        });
+        let origins: Result<Vec<_>, _> = origins.collect();
+        Ok(Connecting::new(origins?, self.attempt_seconds, self.client_name.clone()))
+    }
+}

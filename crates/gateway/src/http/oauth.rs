@@ -1,0 +1,193 @@
+//! Where browsers come back to, and what the gateway says about itself to authorization servers.
+//! Outside `/v1`: these addresses are registered at third parties and never move.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use axum::{
+    body::Body,
+    extract::{RawQuery, State},
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use percent_encoding::percent_decode_str;
+use portcullis_app::{Callback, CalledBack};
+use portcullis_core::secret::Secret;
+
+use super::{Gateway, answer::Answer, caller::Stranger};
+
+const CSP: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+);
+const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+/// The longest query; codes are at most a few KiB.
+const MAX_QUERY: usize = 16 << 10;
+
+/// Takes a browser that comes back from an authorization server.
+///
+/// Its `state` is the credential: 256 bits, good for once and for ten minutes.
+#[utoipa::path(
+    get, path = "/oauth/callback", tag = "providers", security(()),
+    params(
+        ("state" = String, Query, description = "as it was sent along"),
+        ("code" = Option<String>, Query, description = "what tokens are had for"),
+        ("iss" = Option<String>, Query, description = "who sends the browser (RFC 9207)"),
+        ("error" = Option<String>, Query, description = "why there is no code"),
+    ),
+    responses(
+        (status = 200, description = "a page with the code to confirm with", content_type = "text/html"),
+        (status = 302, description = "on to `return_to`, with `confirm` or `error`"),
+        (status = 400, description = "a page: the state is unknown, used or too old", content_type = "text/html"),
+        (status = 429, description = "too many unknown states from this address", body = super::v1::shapes::ErrorAnswer),
+    )
+)]
+pub(crate) async fn callback(
+    Stranger(exchange): Stranger,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Response {
+    let callback = raw.as_deref().and_then(read).unwrap_or_default();
+    match gateway.app.called_back(callback, &exchange.origin).await {
+        Ok(called) => answered(called),
+        Err(refused) => Answer::Refused(refused.refusal).into_response(),
+    }
+}
+
+/// The parameters, if none of those that count stands there twice.
+fn read(raw: &str) -> Option<Callback> {
+    if raw.len() > MAX_QUERY {
+        return None;
+    }
+    let mut callback = Callback::default();
+    for pair in raw.split('&') {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = value.replace('+', " ");
+        let value = percent_decode_str(&value).decode_utf8().ok()?.into_owned();
+        let twice = match name {
+            "state" => callback.state.replace(value).is_some(),
+            "code" => callback.code.replace(Secret::new(value)).is_some(),
+            "iss" => callback.iss.replace(value).is_some(),
+            "error" => callback.error.replace(value).is_some(),
+            _ => false,
+        };
+        if twice {
+            return None;
+        }
+    }
+    Some(callback)
+}
+
+fn answered(called: CalledBack) -> Response {
+    match called {
+        CalledBack::Redirect(to) => match HeaderValue::from_str(&to) {
+            Ok(to) => {
+                let mut response = page(StatusCode::FOUND, "Connected", "");
+                response.headers_mut().insert(header::LOCATION, to);
+                response
+            }
+            Err(_) => unknown(),
+        },
+        CalledBack::Unknown => unknown(),
+        CalledBack::Code { provider, code } => {
+            let mut text = String::from("<p>To finish connecting ");
+            escape(&provider, &mut text);
+            text.push_str(", give this code to the program that you began with:</p><p><code>");
+            escape(code.expose(), &mut text);
+            text.push_str(
+                "</code></p><p>Did you not begin this yourself? Then close this page and give the \
+                 code to nobody: nothing is connected without it.</p>",
+            );
+            page(StatusCode::OK, "One more step", &text)
+        }
+        CalledBack::Done { provider } => {
+            let mut text = String::from("<p>");
+            escape(&provider, &mut text);
+            text.push_str(" is connected. You can close this page.</p>");
+            page(StatusCode::OK, "Connected", &text)
+        }
+        CalledBack::Failed { provider, error } => {
+            let mut text = String::from("<p>");
+            escape(&provider, &mut text);
+            let _ = write!(text, " is not connected ({error}). You can begin again.</p>");
+            page(StatusCode::OK, "Not connected", &text)
+        }
+    }
+}
+
+fn unknown() -> Response {
+    let text = "<p>This link is not known here, was used before, or is too old. Begin again.</p>";
+    page(StatusCode::BAD_REQUEST, "Not known", text)
+}
+
+fn page(status: StatusCode, title: &str, text: &str) -> Response {
+    let html = format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
+         </head><body><h1>{title}</h1>{text}</body></html>"
+    );
+    let mut response = Response::new(Body::from(html));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HTML);
+    headers.insert(header::CONTENT_SECURITY_POLICY, CSP);
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    response
+}
+
+/// A text as it stands in HTML.
+fn escape(text: &str, into: &mut String) {
+    for letter in text.chars() {
+        match letter {
+            '&' => into.push_str("&amp;"),
+            '<' => into.push_str("&lt;"),
+            '>' => into.push_str("&gt;"),
+            '"' => into.push_str("&quot;"),
+            '\'' => into.push_str("&#39;"),
+            other => into.push(other),
+        }
+    }
+}
+
+/// The Client ID Metadata Document: what the gateway is, for servers that it is not registered at.
+#[utoipa::path(
+    get, path = "/oauth/client-metadata.json", tag = "providers", security(()),
+    responses((status = 200, description = "OAuth client metadata (RFC 7591)", body = Object))
+)]
+pub(crate) async fn client_metadata(State(gateway): State<Arc<Gateway>>) -> Response {
+    match gateway.app.client_document() {
+        Ok(document) => {
+            let mut response = Response::new(Body::from(document.to_string()));
+            let json = HeaderValue::from_static("application/json");
+            response.headers_mut().insert(header::CONTENT_TYPE, json);
+            response
+        }
+        Err(refusal) => Answer::Refused(refusal).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_that_stands_twice_is_none() {
+        let state = |raw: &str| read(raw).and_then(|it| it.state);
+
+        assert_eq!(state("state=a&code=b&x=1&x=2").as_deref(), Some("a"));
+        assert_eq!(state("state=a&state=b"), None);
+        assert_eq!(state("state=a&code=b&code=c"), None);
+        assert_eq!(state("state=%ff"), None);
+        assert_eq!(
+            read("iss=https%3A%2F%2Fid.example").unwrap().iss.unwrap(),
+            "https://id.example"
+        );
+    }
+
+    #[test]
+    fn names_are_text_in_pages() {
+        let mut text = String::new();
+
+        escape("<script>'\"&", &mut text);
+
+        assert_eq!(text, "&lt;script&gt;&#39;&quot;&amp;");
+    }
+}

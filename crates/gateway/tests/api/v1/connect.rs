@@ -1,0 +1,124 @@
+//! `POST /v1/providers/{slug}/connect`, `GET /oauth/callback`, `DELETE /v1/providers/{id}`,
+//! `POST /v1/providers/{id}/refresh`.
+
+mod attacks;
+mod canary;
+mod discovery;
+mod keys;
+mod oauth;
+mod real;
+mod refresh;
+
+use portcullis_testkit::{Answer, Builder, CLIENT_SECRET, Gateway, Habits, Principal, Saas};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    gateway,
+    given::{ENOUGH, items},
+};
+
+pub(crate) const USER: &str = "mcps:read mcps:invoke providers:read providers:write";
+
+/// A service, a gateway that knows it as `saas`, and a user.
+struct Scene {
+    saas: Saas,
+    gateway: Gateway,
+    who: Principal,
+}
+
+async fn scene(habits: Habits) -> Scene {
+    scene_with(habits, |builder| builder).await
+}
+
+async fn scene_with(habits: Habits, change: impl FnOnce(Builder) -> Builder) -> Scene {
+    let saas = Saas::start(habits).await;
+    let builder = gateway().env("SAAS_SECRET", CLIENT_SECRET);
+    let gateway = change(builder.http("saas", &saas.mcp(), &saas.oauth())).start();
+    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", USER);
+    Scene { saas, gateway, who }
+}
+
+async fn connect(gateway: &Gateway, who: &Principal, slug: &str, body: &Value) -> Answer {
+    gateway.post(who, &format!("/v1/providers/{slug}/connect"), &body.to_string()).await
+}
+
+async fn delete(gateway: &Gateway, who: &Principal, id: &str) -> Answer {
+    let request = gateway.request(Method::DELETE, &format!("/v1/providers/{id}"));
+    gateway.send(request.bearer_auth(&who.token)).await
+}
+
+/// Follows a browser's way back to the gateway; gives what it is shown.
+async fn come_back(location: &str) -> reqwest::Response {
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .unwrap();
+    client.get(location).send().await.unwrap()
+}
+
+/// The code on the page that a browser is shown.
+fn code_on(page: &str) -> String {
+    let code = page.split("<code>").nth(1).unwrap_or_else(|| panic!("no code on {page}"));
+    code.split("</code>").next().unwrap().to_owned()
+}
+
+fn text(answer: &Answer, pointer: &str) -> String {
+    let found = answer.at(pointer).as_str();
+    found.unwrap_or_else(|| panic!("no {pointer} in {}", answer.text)).to_owned()
+}
+
+impl Scene {
+    /// Begins, consents as `account`, and gives the code that the browser was shown.
+    async fn consented(&self, who: &Principal, body: &Value, account: &str) -> (Answer, String) {
+        let begun = connect(&self.gateway, who, "saas", body).await;
+        assert_eq!(begun.status, 202, "{}", begun.text);
+        let url = text(&begun, "/data/authorization_url");
+        let back = self.saas.consent(&url, account).await;
+        let shown = come_back(&back).await;
+        assert_eq!(shown.status(), 200);
+        let page = shown.text().await.unwrap();
+        (begun, code_on(&page))
+    }
+
+    /// Connects as `account`, to the end.
+    async fn connected(&self, who: &Principal, body: &Value, account: &str) -> Answer {
+        let (_, code) = self.consented(who, body, account).await;
+        let mut confirm = json!({ "confirm": code });
+        if let Some(owner) = body.get("owner") {
+            confirm["owner"] = owner.clone();
+        }
+        let done = connect(&self.gateway, who, "saas", &confirm).await;
+        assert_eq!(done.status, 200, "{}", done.text);
+        done
+    }
+
+    async fn whoami(&self, who: &Principal) -> Answer {
+        self.gateway.invoke(who, "saas:whoami", json!({})).await
+    }
+
+    /// Types and details of the connection events of the org, in order.
+    async fn events(&self, who: &Principal) -> Vec<Value> {
+        let auditor = self.gateway.principal(
+            &who.org,
+            &format!("auditor {}", self.saas.calls().len()),
+            &["--role", "auditor"],
+            &["--scopes", "audit:read"],
+        );
+        let page = self.gateway.get(&auditor, "/v1/audit/events?order=asc&limit=200").await;
+        let mut found = Vec::new();
+        for item in items(&page) {
+            if item["type"].as_str().unwrap().starts_with("provider.") {
+                let path = format!("/v1/audit/events/{}", item["id"].as_str().unwrap());
+                found.push(self.gateway.get(&auditor, &path).await.at("/data").clone());
+            }
+        }
+        found
+    }
+}
+
+/// The types of these events.
+fn types(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["type"].as_str().unwrap()).collect()
+}

@@ -1,0 +1,198 @@
+//! What an attacker would try (docs/threat-model.md, "OAuth towards providers").
+
+use std::collections::BTreeMap;
+
+use portcullis_testkit::{CLIENT_SECRET, Habits, Saas};
+use serde_json::{Value, json};
+
+use super::{USER, come_back, connect, scene, text};
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, items},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_victim_who_consents_to_an_attackers_link_gives_nothing_away() {
+    let scene = scene(Habits::default()).await;
+    let (gateway, victim) = (&scene.gateway, &scene.who);
+    let org = gateway.org("evil", &ENOUGH);
+    let attacker = gateway.user(&org, "member", USER);
+
+    // The attacker begins and sends the link; the victim's browser is the one that consents.
+    let (begun, code) = scene.consented(&attacker, &json!({}), "victim").await;
+    let id = text(&begun, "/data/provider/id");
+
+    // The attacker has the Bearer and not the code.
+    let record = gateway.get(&attacker, &format!("/v1/providers/{id}")).await;
+    assert_eq!(record.at("/data/status"), "pending");
+    assert!(!record.text.contains(&code));
+    assert_eq!(scene.whoami(&attacker).await.code(), "not_found");
+    // The victim has the code and not the Bearer of who began.
+    let other = connect(gateway, victim, "saas", &json!({ "confirm": code })).await;
+    assert_eq!((other.status.as_u16(), other.code()), (400, "invalid_request"));
+    let colleague = gateway.principal(&org, "eve", &["--role", "member"], &["--scopes", USER]);
+    let third = connect(gateway, &colleague, "saas", &json!({ "confirm": code })).await;
+    assert_eq!(third.status, 400, "not even a colleague of the attacker");
+    assert_eq!(scene.saas.calls().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_is_good_for_one_callback_and_a_code_for_its_own_attempt() {
+    let scene = scene(Habits::default()).await;
+    let (gateway, who) = (&scene.gateway, &scene.who);
+    let begun = connect(gateway, who, "saas", &json!({})).await;
+    let back = scene.saas.consent(&text(&begun, "/data/authorization_url"), "octocat").await;
+    assert_eq!(come_back(&back).await.status(), 200);
+
+    let again = come_back(&back).await;
+
+    assert_eq!(again.status(), 400, "used");
+    let page = again.text().await.unwrap();
+    assert!(!page.contains("saas") && !page.contains("prv_"), "nothing is told: {page}");
+    let callback = format!("{}/oauth/callback", gateway.url());
+    let state = "A".repeat(43);
+    for query in [
+        String::new(),
+        "?state=".to_owned(),
+        format!("?state={state}&code=x"),
+        format!("?state={}&code=x", "'".repeat(43)),
+        format!("?code=x&state={state}&state={state}"),
+        format!("?state={state}%00&code=x"),
+        "?error=access_denied".to_owned(),
+    ] {
+        let unknown = come_back(&format!("{callback}{query}")).await;
+        assert_eq!(unknown.status(), 400, "{query}");
+        assert_eq!(unknown.headers()["content-type"], "text/html; charset=utf-8");
+    }
+
+    // A code that was granted to another attempt is of no use in this one: PKCE.
+    let admin = gateway.user(&who.org, "admin", ALL_SCOPES);
+    let theirs = connect(gateway, &admin, "saas", &json!({})).await;
+    let stolen = scene.saas.consent(&text(&theirs, "/data/authorization_url"), "victim").await;
+    let stolen = stolen.split("code=").nth(1).unwrap().split('&').next().unwrap().to_owned();
+    let mine = connect(gateway, who, "saas", &json!({})).await;
+    let own = scene.saas.consent(&text(&mine, "/data/authorization_url"), "octocat").await;
+    let code = own.split("code=").nth(1).unwrap().split('&').next().unwrap();
+    let injected = come_back(&own.replace(code, &stolen)).await;
+    let page = injected.text().await.unwrap();
+    assert!(page.contains("not connected") && !page.contains("<code>"), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_in_another_issuers_name_redeems_nothing() {
+    let scene = scene(Habits { iss: Some("https://evil.example".to_owned()), ..Habits::default() });
+    let scene = scene.await;
+    let begun = connect(&scene.gateway, &scene.who, "saas", &json!({})).await;
+    let back = scene.saas.consent(&text(&begun, "/data/authorization_url"), "octocat").await;
+
+    let shown = come_back(&back).await.text().await.unwrap();
+
+    assert!(shown.contains("issuer_mismatch"), "{shown}");
+    assert!(scene.saas.token_requests().is_empty(), "no code went anywhere");
+}
+
+/// A gateway whose provider has to be discovered at `saas`, and a user.
+async fn discovering(
+    habits: Habits,
+    more: &str,
+) -> (Saas, portcullis_testkit::Gateway, portcullis_testkit::Principal) {
+    let saas = Saas::start(habits).await;
+    let provider = format!("auth = \"oauth2\"\nprotocol = \"legacy\"\n{more}");
+    let gateway =
+        gateway().env("SAAS_SECRET", CLIENT_SECRET).http("found", &saas.mcp(), &provider).start();
+    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", USER);
+    (saas, gateway, who)
+}
+
+/// The documents of a well-behaved server at this origin.
+pub(super) fn documents(origin: &str) -> (Value, Value) {
+    let resource = json!({
+        "resource": format!("{origin}/mcp"),
+        "authorization_servers": [origin],
+        "scopes_supported": ["read"],
+    });
+    let server = json!({
+        "issuer": origin,
+        "authorization_endpoint": format!("{origin}/authorize"),
+        "token_endpoint": format!("{origin}/token"),
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": ["client_secret_post"],
+    });
+    (resource, server)
+}
+
+const RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
+const SERVER: &str = "/.well-known/oauth-authorization-server";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metadata_that_cannot_be_trusted_begins_nothing() {
+    type Lie = fn(&str, &mut Value, &mut Value);
+    let lies: [(&str, Lie); 9] = [
+        ("another issuer", |_, _, server| server["issuer"] = json!("https://evil.example")),
+        ("an issuer that differs by a slash", |origin, _, server| {
+            server["issuer"] = json!(format!("{origin}/"));
+        }),
+        ("another resource", |_, resource, _| resource["resource"] = json!("https://evil.example")),
+        ("PKCE is not offered", |_, _, server| {
+            server["code_challenge_methods_supported"] = Value::Null;
+        }),
+        ("PKCE is downgraded", |_, _, server| {
+            server["code_challenge_methods_supported"] = json!(["plain"]);
+        }),
+        ("a token endpoint in the cloud's metadata", |_, _, server| {
+            server["token_endpoint"] = json!("http://169.254.169.254/latest");
+        }),
+        ("a script for a browser", |_, _, server| {
+            server["authorization_endpoint"] = json!("javascript:alert(1)");
+        }),
+        ("an authorization server in a private network", |_, resource, _| {
+            resource["authorization_servers"] = json!(["http://10.0.0.1"]);
+        }),
+        ("nobody authorizes", |_, resource, _| resource["authorization_servers"] = json!([])),
+    ];
+    for (what, lie) in lies {
+        let client =
+            "[providers.oauth]\nclient_id = \"x\"\nclient_secret = { env = \"SAAS_SECRET\" }";
+        let (saas, gateway, who) = discovering(Habits::default(), client).await;
+        let (mut resource, mut server) = documents(&saas.origin());
+        lie(&saas.origin(), &mut resource, &mut server);
+        saas.change(|habits| {
+            habits.documents = BTreeMap::from([
+                (RESOURCE.to_owned(), (200, resource.to_string())),
+                (SERVER.to_owned(), (200, server.to_string())),
+            ]);
+        });
+
+        let answer = connect(&gateway, &who, "found", &json!({})).await;
+
+        assert_eq!((answer.status.as_u16(), answer.code()), (502, "upstream_error"), "{what}");
+        assert!(!answer.text.contains("evil") && !answer.text.contains("169.254"), "{what}");
+        assert!(saas.token_requests().is_empty(), "{what}");
+        let all = gateway.get(&who, "/v1/providers?status=pending,connected").await;
+        assert!(items(&all).is_empty(), "{what}: nothing is left");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_that_redirect_or_do_not_end_are_not_followed() {
+    for (what, status, body) in [
+        ("a redirect", 302, "http://169.254.169.254/latest/meta-data".to_owned()),
+        ("a document of 5 MiB", 200, format!("{{\"x\":\"{}\"}}", "y".repeat(5 << 20))),
+        ("a list", 200, "[]".to_owned()),
+        ("garbage", 200, "<html>".to_owned()),
+        ("two names", 200, "{\"resource\":\"a\",\"resource\":\"b\"}".to_owned()),
+        ("depth", 200, format!("{}{}", "[".repeat(5_000), "]".repeat(5_000))),
+    ] {
+        let (saas, gateway, who) =
+            discovering(Habits::default(), "[providers.oauth]\nclient_id = \"x\"").await;
+        saas.change(|habits| {
+            for path in [RESOURCE, "/.well-known/oauth-protected-resource"] {
+                habits.documents.insert(path.to_owned(), (status, body.clone()));
+            }
+        });
+
+        let answer = connect(&gateway, &who, "found", &json!({})).await;
+
+        assert_eq!((answer.status.as_u16(), answer.code()), (502, "upstream_error"), "{what}");
+    }
+}

@@ -1,0 +1,107 @@
+//! Credentials stay where they are sealed: after a full run with everything that can go wrong,
+//! nothing that was written or told holds one.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use portcullis_testkit::{Answer, CLIENT_SECRET, Gateway, Habits, McpServer, Saas, tool};
+use reqwest::StatusCode;
+use serde_json::json;
+
+use super::{USER, code_on, come_back, connect, delete, text};
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, members},
+};
+
+const KEY: &str = "canary-key-8e1f0c2a7b";
+const WORSE: &str = "canary-worse-55d0e4c1";
+
+fn files(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files(&path, into) } else { into.push(path) }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_credential_is_written_or_told_anywhere() {
+    let saas = Saas::start(Habits { expires_in: Some(4), ..Habits::default() }).await;
+    let server = McpServer::start(vec![tool("a")]).await;
+    let keyed = "protocol = \"legacy\"\nauth = \"api_key\"";
+    let log = "[log]\nlevel = \"trace\"\n[server]\nmetrics_listen = \"127.0.0.1:0\"";
+    let gateway = gateway()
+        .env("SAAS_SECRET", CLIENT_SECRET)
+        .config(log)
+        .http("keyed", &server.url(), keyed)
+        .http("saas", &saas.mcp(), &saas.oauth())
+        .start();
+    let org = gateway.org("acme", &ENOUGH);
+    let (who, admin) = (gateway.user(&org, "member", USER), gateway.service(&org, ALL_SCOPES));
+    let (mut told, mut codes): (Vec<Answer>, Vec<String>) = (Vec::new(), Vec::new());
+
+    told.push(connect(&gateway, &who, "keyed", &json!({"api_key": KEY})).await);
+    server.fail(Some(StatusCode::UNAUTHORIZED));
+    told.push(connect(&gateway, &who, "keyed", &json!({"api_key": WORSE})).await);
+    told.push(gateway.invoke(&who, "keyed:a", json!({})).await);
+    for account in ["octocat", "hubot"] {
+        let begun = connect(&gateway, &who, "saas", &json!({})).await;
+        let back = saas.consent(&text(&begun, "/data/authorization_url"), account).await;
+        let code = code_on(&come_back(&back).await.text().await.unwrap());
+        told.push(connect(&gateway, &who, "saas", &json!({"confirm": "WRONG"})).await);
+        told.push(connect(&gateway, &who, "saas", &json!({ "confirm": code })).await);
+        codes.push(code);
+    }
+    let id = text(told.last().unwrap(), "/data/id");
+    told.push(gateway.invoke(&who, "saas:whoami", json!({})).await);
+    saas.change(|habits| habits.token_status = Some(500));
+    told.push(gateway.post(&who, &format!("/v1/providers/{id}/refresh"), "").await);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    told.push(gateway.invoke(&who, "saas:whoami", json!({})).await);
+    saas.change(|habits| (habits.token_status, habits.ended) = (None, true));
+    told.push(gateway.post(&who, &format!("/v1/providers/{id}/refresh"), "").await);
+    saas.end_all("hubot");
+    told.push(gateway.invoke(&who, "saas:whoami", json!({})).await);
+    for path in ["/v1/providers", "/v1/mcps?view=full", "/v1/audit/events?limit=200"] {
+        told.push(gateway.get(&admin, path).await);
+    }
+    let events = members(told.last().unwrap(), "id");
+    let events: Vec<String> = events.into_iter().map(str::to_owned).collect();
+    for event in events {
+        told.push(gateway.get(&admin, &format!("/v1/audit/events/{event}")).await);
+    }
+    told.push(delete(&gateway, &who, &id).await);
+
+    let mut secrets = saas.secrets();
+    secrets.extend([KEY.to_owned(), WORSE.to_owned()]);
+    assert!(secrets.len() > 6, "{secrets:?}");
+    // Whoever confirms sends the code, so answers to others and files are what counts.
+    secrets.extend(codes);
+    let told = told.into_iter().map(|answer| ("an answer".to_owned(), answer.text)).collect();
+    assert_nowhere(&gateway, &secrets, told).await;
+}
+
+/// Fails if one of the secrets stands in these texts, the log, the metrics or a file.
+async fn assert_nowhere(gateway: &Gateway, secrets: &[String], mut texts: Vec<(String, String)>) {
+    texts.push(("the log".to_owned(), gateway.log() + gateway.starting_log()));
+    let metrics = gateway.starting_log().split("metrics on ").nth(1).unwrap();
+    let metrics = metrics.lines().next().unwrap().trim().to_owned();
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let counted = client.get(metrics).send().await.unwrap().text().await.unwrap();
+    texts.push(("the metrics".to_owned(), counted));
+    let mut found = Vec::new();
+    files(gateway.folder(), &mut found);
+    assert!(found.iter().any(|file| file.to_string_lossy().ends_with("-wal")));
+    for file in found {
+        let bytes = fs::read(&file).unwrap();
+        texts.push((file.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()));
+    }
+    for (what, text) in texts {
+        for secret in secrets {
+            assert!(!text.contains(secret.as_str()), "{secret} in {what}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Who authorizes is found out from the MCP server, and what the gateway is called there.
+
+use std::collections::BTreeMap;
+
+use portcullis_testkit::{CLIENT_ID, CLIENT_SECRET, Habits, Saas};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{USER, attacks::documents, code_on, come_back, connect, text};
+use crate::{gateway, given::ENOUGH};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_servers_challenge_leads_to_its_authorization_server_and_the_gateway_registers() {
+    let saas = Saas::start(Habits::default()).await;
+    let origin = saas.origin();
+    let (resource, mut server) = documents(&origin);
+    server["registration_endpoint"] = json!(format!("{origin}/register"));
+    server["authorization_response_iss_parameter_supported"] = json!(true);
+    let registration = json!({
+        "client_id": CLIENT_ID,
+        "client_secret": CLIENT_SECRET,
+        "client_secret_expires_at": 0,
+        "token_endpoint_auth_method": "client_secret_post",
+    });
+    saas.change(|habits| {
+        habits.iss = Some(origin.clone());
+        habits.challenge =
+            Some(format!("Bearer resource_metadata=\"{origin}/about\", scope=\"read\""));
+        habits.documents = BTreeMap::from([
+            ("/about".to_owned(), (200, resource.to_string())),
+            ("/.well-known/oauth-authorization-server".to_owned(), (200, server.to_string())),
+            ("/register".to_owned(), (201, registration.to_string())),
+        ]);
+    });
+    let provider = "auth = \"oauth2\"\nprotocol = \"legacy\"";
+    let gateway = gateway().http("found", &saas.mcp(), provider).start();
+    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", USER);
+
+    let begun = connect(&gateway, &who, "found", &json!({})).await;
+    assert_eq!(begun.status, 202, "{}", begun.text);
+    let url = text(&begun, "/data/authorization_url");
+    let back = saas.consent(&url, "octocat").await;
+    let code = code_on(&come_back(&back).await.text().await.unwrap());
+    let done = connect(&gateway, &who, "found", &json!({ "confirm": code })).await;
+
+    assert_eq!(done.status, 200, "{}", done.text);
+    let escaped = format!("{origin}/mcp").replace(':', "%3A").replace('/', "%2F");
+    assert!(url.contains(&format!("resource={escaped}")), "{url}");
+    assert!(url.contains("scope=read") && url.contains(CLIENT_ID), "{url}");
+    let asked = saas.token_requests();
+    assert_eq!(asked[0]["resource"], format!("{origin}/mcp"), "{asked:?}");
+    let call = gateway.invoke(&who, "found:whoami", json!({})).await;
+    assert_eq!(call.at("/result/account"), "octocat", "{}", call.text);
+    // Without its name in the callback, what this server sends is not believed (RFC 9207).
+    saas.change(|habits| habits.iss = None);
+    let begun = connect(&gateway, &who, "found", &json!({})).await;
+    let back = saas.consent(&text(&begun, "/data/authorization_url"), "octocat").await;
+    let shown = come_back(&back).await.text().await.unwrap();
+    assert!(shown.contains("issuer_mismatch"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_gateway_tells_what_it_is_at_a_stable_address() {
+    let gateway = gateway().config("[server]\npublic_url = \"https://gw.example\"").start();
+
+    let answer = gateway.send(gateway.request(Method::GET, "/oauth/client-metadata.json")).await;
+
+    assert_eq!(answer.status, 200);
+    let expected = json!({
+        "client_id": "https://gw.example/oauth/client-metadata.json",
+        "client_name": "Portcullis",
+        "redirect_uris": ["https://gw.example/oauth/callback"],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+    });
+    assert_eq!(answer.json, expected);
+    assert_ne!(answer.json, Value::Null);
+}

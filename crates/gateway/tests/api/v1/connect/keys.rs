@@ -1,0 +1,202 @@
+//! Connections with a key, and with nothing.
+
+use portcullis_testkit::{McpServer, tool};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use super::{USER, connect, delete, text};
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, items, members, until},
+};
+
+const KEYED: &str = "protocol = \"legacy\"\nauth = \"api_key\"\napi_key_header = \"X-Key\"\n\
+                     api_key_format = \"key={}\"";
+const KEY: &str = "the-key-of-ana-0123456789";
+const OTHER: &str = "the-key-of-the-org-0123456789";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_tried_kept_and_used_for_its_owner_only() {
+    let server = McpServer::start(vec![tool("a")]).await;
+    let gateway = gateway().http("keyed", &server.url(), KEYED).start();
+    let org = gateway.org("acme", &ENOUGH);
+    let admin = gateway.service(&org, ALL_SCOPES);
+    let ana = gateway.user(&org, "member", USER);
+    let ben = gateway.principal(&org, "ben", &["--role", "member"], &["--scopes", USER]);
+    assert_eq!(gateway.invoke(&ana, "keyed:a", json!({})).await.code(), "not_found");
+
+    let mine = connect(&gateway, &ana, "keyed", &json!({"api_key": KEY})).await;
+    let orgs = connect(&gateway, &admin, "keyed", &json!({"api_key": OTHER})).await;
+
+    assert_eq!((mine.status.as_u16(), orgs.status.as_u16()), (200, 200), "{}", mine.text);
+    assert_eq!(mine.at("/data/owner"), &json!({"type": "user", "id": ana.id}));
+    assert_eq!(orgs.at("/data/owner"), &json!({"type": "org", "id": org}));
+    for answer in [&mine, &orgs] {
+        assert_eq!(answer.at("/data/status"), "connected");
+        assert_eq!(answer.at("/data/auth/type"), "api_key");
+        assert_eq!(answer.at("/data/tools"), 1);
+        assert!(!answer.text.contains(KEY) && !answer.text.contains(OTHER));
+    }
+    for (who, key) in [(&ana, KEY), (&ben, OTHER), (&admin, OTHER)] {
+        let call = gateway.invoke(who, "keyed:a", json!({})).await;
+        assert_eq!(call.status, 200, "{}", call.text);
+        let seen = server.seen();
+        let (headers, _) = seen.iter().rfind(|(_, it)| it["method"] == "tools/call").unwrap();
+        assert_eq!(headers["x-key"], format!("key={key}"));
+        assert!(!headers.contains_key("authorization"));
+    }
+    let event = gateway.get(&admin, "/v1/audit/events?type=mcp.invocation&order=desc").await;
+    let credentials: Vec<_> = items(&event).iter().map(|it| &it["target"]["credential"]).collect();
+    assert_eq!(credentials[..3], [&json!("org"), &json!("org"), &json!("own")]);
+    let id = text(&mine, "/data/id");
+    let again = connect(&gateway, &ana, "keyed", &json!({"api_key": "another-key"})).await;
+    assert_eq!(text(&again, "/data/id"), id, "to connect again keeps the id");
+    let gone = delete(&gateway, &ana, &id).await;
+    assert_eq!(gone.status, 200, "{}", gone.text);
+    assert_eq!(gone.at("/data/upstream_revocation"), "unsupported");
+    assert_eq!(delete(&gateway, &ana, &id).await.status, 404);
+    let call = gateway.invoke(&ana, "keyed:a", json!({})).await;
+    assert_eq!(call.status, 200, "now the org's is the one: {}", call.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_the_provider_refuses_is_not_kept_and_the_one_before_stays() {
+    let server = McpServer::start(vec![tool("a")]).await;
+    let gateway = gateway().http("keyed", &server.url(), KEYED).start();
+    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", USER);
+    server.fail(Some(StatusCode::UNAUTHORIZED));
+
+    let refused = connect(&gateway, &who, "keyed", &json!({"api_key": KEY})).await;
+
+    assert_eq!((refused.status.as_u16(), refused.code()), (400, "invalid_request"));
+    assert_eq!(refused.at("/error/details/reason"), "rejected_by_provider");
+    assert!(!refused.text.contains(KEY));
+    let all = gateway.get(&who, "/v1/providers?status=pending,connected,needs_auth,error").await;
+    assert!(items(&all).is_empty(), "{}", all.text);
+    server.fail(None);
+    assert_eq!(connect(&gateway, &who, "keyed", &json!({"api_key": KEY})).await.status, 200);
+    server.fail(Some(StatusCode::UNAUTHORIZED));
+    let worse = connect(&gateway, &who, "keyed", &json!({"api_key": "worse"})).await;
+    assert_eq!(worse.status, 400);
+    server.fail(None);
+    assert_eq!(gateway.invoke(&who, "keyed:a", json!({})).await.status, 200);
+    let seen = server.seen();
+    let (headers, _) = seen.iter().rfind(|(_, it)| it["method"] == "tools/call").unwrap();
+    assert_eq!(headers["x-key"], format!("key={KEY}"));
+    server.fail(Some(StatusCode::UNAUTHORIZED));
+    let call = gateway.invoke(&who, "keyed:a", json!({})).await;
+    assert_eq!((call.status.as_u16(), call.code()), (409, "provider_auth_required"));
+    assert_eq!(call.at("/error/details/connect"), "/v1/providers/keyed/connect");
+    assert_eq!(call.at("/error/details/executed"), "no");
+    until(
+        || gateway.get(&who, "/v1/providers"),
+        |answer| members(answer, "status") == ["needs_auth"],
+    )
+    .await;
+    let tools = gateway.get(&who, "/v1/mcps").await;
+    assert_eq!(members(&tools, "status"), ["unavailable"]);
+    server.fail(Some(StatusCode::INTERNAL_SERVER_ERROR));
+    let down = connect(&gateway, &who, "keyed", &json!({"api_key": KEY})).await;
+    assert_eq!((down.status.as_u16(), down.code()), (502, "upstream_error"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_means_nothing_for_a_provider_is_refused() {
+    let server = McpServer::start(vec![tool("a")]).await;
+    let gateway = gateway()
+        .http("keyed", &server.url(), KEYED)
+        .http("open", &server.url(), "protocol = \"legacy\"\nowners = [\"org\"]")
+        .start();
+    let org = gateway.org("acme", &ENOUGH);
+    let user = gateway.user(&org, "member", USER);
+    let service = gateway.service(&org, "providers:write");
+
+    for (slug, body) in [
+        ("keyed", json!({})),
+        ("keyed", json!({"api_key": ""})),
+        ("keyed", json!({"api_key": "a\nb"})),
+        ("keyed", json!({"api_key": 7})),
+        ("keyed", json!({"api_key": KEY, "scopes": ["a"]})),
+        ("keyed", json!({"api_key": KEY, "owner": "everybody"})),
+        ("keyed", json!({"api_key": KEY, "more": 1})),
+        ("keyed", json!({"confirm": "K7QX-2M9P-4TBR-HW3N"})),
+        ("open", json!({"api_key": KEY, "owner": "org"})),
+        ("open", json!({"owner": "me"})),
+    ] {
+        let answer = connect(&gateway, &user, slug, &body).await;
+        let wanted = if body.get("owner") == Some(&json!("org")) { 403 } else { 400 };
+        assert_eq!(answer.status, wanted, "{slug} {body}: {}", answer.text);
+        assert!(!answer.text.contains(KEY), "{}", answer.text);
+    }
+    let own = connect(&gateway, &service, "keyed", &json!({"api_key": KEY, "owner": "me"})).await;
+    assert_eq!((own.status.as_u16(), own.code()), (400, "invalid_request"));
+    let orgs = connect(&gateway, &service, "keyed", &json!({"api_key": KEY})).await;
+    assert_eq!((orgs.status.as_u16(), orgs.code()), (403, "insufficient_scope"));
+    let unknown = connect(&gateway, &user, "githb", &json!({})).await;
+    let details =
+        json!({"resource": "provider_slug", "id": "githb", "available": ["keyed", "open"]});
+    assert_eq!((unknown.status.as_u16(), unknown.at("/error/details")), (404, &details));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_without_credentials_is_there_until_it_is_disconnected() {
+    let server = McpServer::start(vec![tool("a")]).await;
+    let mut gateway = gateway().http("open", &server.url(), "protocol = \"legacy\"").start();
+    let org = gateway.org("acme", &ENOUGH);
+    let admin = gateway.service(&org, ALL_SCOPES);
+    let user = gateway.user(&org, "member", USER);
+    let all = gateway.get(&user, "/v1/providers").await;
+    let id = items(&all)[0]["id"].as_str().unwrap().to_owned();
+    let refresh = gateway.post(&admin, &format!("/v1/providers/{id}/refresh"), "").await;
+    assert_eq!((refresh.status.as_u16(), refresh.code()), (409, "not_refreshable"));
+    assert_eq!(refresh.at("/error/details/auth_type"), "none");
+
+    let forbidden = delete(&gateway, &user, &id).await;
+    let gone = delete(&gateway, &admin, &id).await;
+
+    assert_eq!((forbidden.status.as_u16(), forbidden.code()), (403, "insufficient_scope"));
+    assert_eq!(gone.status, 200, "{}", gone.text);
+    assert_eq!(gateway.invoke(&user, "open:a", json!({})).await.status, 404);
+    gateway.stop();
+    gateway.start();
+    assert_eq!(gateway.invoke(&user, "open:a", json!({})).await.status, 404, "it stays so");
+    let own = connect(&gateway, &user, "open", &json!({})).await;
+    assert_eq!(own.status, 200, "{}", own.text);
+    assert_eq!(own.at("/data/owner/id"), &json!(user.id));
+    assert_eq!(gateway.invoke(&user, "open:a", json!({})).await.status, 200);
+    assert_eq!(gateway.invoke(&admin, "open:a", json!({})).await.status, 404);
+    let back = connect(&gateway, &admin, "open", &json!({})).await;
+    assert_eq!(back.status, 200, "{}", back.text);
+    assert_ne!(back.at("/data/id"), &Value::String(id));
+    assert_eq!(gateway.invoke(&admin, "open:a", json!({})).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_rotate_while_the_gateway_runs_and_without_them_it_does_not_start() {
+    let server = McpServer::start(vec![tool("a")]).await;
+    let mut gateway = gateway().http("keyed", &server.url(), KEYED).start();
+    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", USER);
+    assert_eq!(connect(&gateway, &who, "keyed", &json!({"api_key": KEY})).await.status, 200);
+    let before = gateway.admin(&["key", "list"]);
+
+    let rotated = gateway.admin(&["key", "rotate"]);
+
+    let after = gateway.admin(&["key", "list"]);
+    assert_eq!((before[0]["secrets"].as_u64(), rotated["rewrapped"].as_u64()), (Some(1), Some(1)));
+    assert_eq!((&after[0]["id"], &after[0]["secrets"]), (&rotated["id"], &json!(1)));
+    assert_eq!((&after[1]["id"], &after[1]["secrets"]), (&before[0]["id"], &json!(0)));
+    let ben = gateway.principal(&who.org, "ben", &["--role", "member"], &["--scopes", USER]);
+    assert_eq!(connect(&gateway, &ben, "keyed", &json!({"api_key": OTHER})).await.status, 200);
+    gateway.stop();
+    gateway.start();
+    assert_eq!(gateway.invoke(&who, "keyed:a", json!({})).await.status, 200);
+    gateway.admin(&["key", "rotate", "--rewrap-only"]);
+    gateway.stop();
+    let ring = gateway.folder().join("vault.keys");
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&ring).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    std::fs::remove_file(ring).unwrap();
+    let (_, told) = crate::given::failure(&gateway, &["serve", "--port", "0"]).await;
+    assert!(told.contains(rotated["id"].as_str().unwrap()), "{told}");
+}

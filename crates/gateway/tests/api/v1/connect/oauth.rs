@@ -1,0 +1,241 @@
+//! Consent in two halves, towards a plain OAuth 2.0 service with habits of its own.
+
+use portcullis_testkit::Habits;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{USER, code_on, come_back, connect, delete, scene, scene_with, text, types};
+use crate::given::{ALL_SCOPES, ENOUGH, items, members, until};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_connects_calls_and_disconnects() {
+    let scene = scene(Habits { expires_in: Some(3600), ..Habits::default() }).await;
+    let (gateway, who) = (&scene.gateway, &scene.who);
+    assert_eq!(scene.whoami(who).await.code(), "not_found");
+
+    let (begun, code) = scene.consented(who, &json!({}), "octocat").await;
+    let id = text(&begun, "/data/provider/id");
+    let url = text(&begun, "/data/authorization_url");
+    let pending = gateway.get(who, &format!("/v1/providers/{id}")).await;
+    let listed = gateway.get(who, "/v1/providers").await;
+    let done = connect(gateway, who, "saas", &json!({ "confirm": code })).await;
+
+    assert_eq!(begun.at("/data/provider/status"), "pending");
+    for part in ["response_type=code", "scope=read", "prompt=consent", "audience=api", "S256"] {
+        assert!(url.contains(part), "{part} in {url}");
+    }
+    assert!(!url.contains("resource="), "{url}");
+    assert_eq!(pending.at("/data/status"), "pending");
+    assert!(items(&listed).is_empty(), "{}", listed.text);
+    assert_eq!(done.status, 200, "{}", done.text);
+    let record = done.at("/data");
+    assert_eq!((&record["id"], &record["status"]), (&json!(id), &json!("connected")));
+    assert_eq!(record["auth"]["scopes"], json!(["read"]));
+    assert_eq!(record["auth"]["refreshable"], true);
+    assert!(record["auth"]["expires_at"].is_string() && record["connected_at"].is_string());
+    assert_eq!(record["account"], json!({"id": "583231", "name": "octocat"}));
+    assert_eq!(record["tools"], 1);
+    let call = scene.whoami(who).await;
+    assert_eq!(call.at("/result/account"), "octocat", "{}", call.text);
+    let again = connect(gateway, who, "saas", &json!({ "confirm": code })).await;
+    assert_eq!(again.status, 400, "a code is good for once");
+    let gone = delete(gateway, who, &id).await;
+    assert_eq!(gone.at("/data/upstream_revocation"), "done", "{}", gone.text);
+    assert_eq!(scene.saas.revoked().len(), 2, "refresh and access token");
+    assert_eq!(scene.whoami(who).await.code(), "not_found");
+    let events = scene.events(who).await;
+    assert_eq!(
+        types(&events),
+        ["provider.connect_started", "provider.connected", "provider.disconnected"]
+    );
+    for event in &events {
+        assert_eq!((&event["actor"]["id"], &event["target"]["id"]), (&json!(who.id), &json!(id)));
+        assert_eq!(event["target"]["credential"], "own");
+        assert_eq!(event["detached"]["connection"]["slug"], "saas");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_browser_returns_where_it_was_asked_to_and_what_it_is_shown_is_framed() {
+    let scene = scene_with(Habits::default(), |builder| {
+        builder.config("[connect]\nreturn_to = [\"https://app.acme.example\"]")
+    })
+    .await;
+    let (gateway, who) = (&scene.gateway, &scene.who);
+    let there = "https://app.acme.example/done?x=1";
+
+    let begun = connect(gateway, who, "saas", &json!({ "return_to": there })).await;
+    let back = scene.saas.consent(&text(&begun, "/data/authorization_url"), "octocat").await;
+    let shown = come_back(&back).await;
+
+    assert_eq!(shown.status(), 302);
+    let location = shown.headers()["location"].to_str().unwrap().to_owned();
+    let id = text(&begun, "/data/provider/id");
+    assert!(location.starts_with(&format!("{there}&provider_id={id}&confirm=")), "{location}");
+    for (name, value) in [
+        ("referrer-policy", "no-referrer"),
+        ("cache-control", "no-store"),
+        ("x-content-type-options", "nosniff"),
+        ("x-ratelimit-resource", "unauthenticated"),
+    ] {
+        assert_eq!(shown.headers()[name], value, "{name}");
+    }
+    let policy = shown.headers()["content-security-policy"].to_str().unwrap();
+    assert!(policy.starts_with("default-src 'none'"), "{policy}");
+    let code = location.split("confirm=").nth(1).unwrap();
+    assert_eq!(connect(gateway, who, "saas", &json!({ "confirm": code })).await.status, 200);
+
+    let begun = connect(gateway, who, "saas", &json!({ "return_to": there })).await;
+    let back = scene.saas.consent(&text(&begun, "/data/authorization_url"), "nobody").await;
+    let shown = come_back(&back).await;
+    let location = shown.headers()["location"].to_str().unwrap();
+    assert!(location.ends_with(&format!("provider_id={id}&error=access_denied")), "{location}");
+    let begun = connect(gateway, who, "saas", &json!({})).await;
+    let back = scene.saas.consent(&text(&begun, "/data/authorization_url"), "nobody").await;
+    let page = come_back(&back).await.text().await.unwrap();
+    assert!(page.contains("access_denied") && !page.contains("script"), "{page}");
+    let status = gateway.get(who, &format!("/v1/providers/{id}")).await;
+    assert_eq!(status.at("/data/status"), "connected", "what was there stays");
+    for bad in ["https://evil.example/", "http://app.acme.example/", "javascript:x", ""] {
+        let answer = connect(gateway, who, "saas", &json!({ "return_to": bad })).await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (400, "invalid_request"), "{bad}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_wrong_codes_end_an_attempt_and_revoke_what_was_granted() {
+    let scene = scene(Habits::default()).await;
+    let (gateway, who) = (&scene.gateway, &scene.who);
+    let (begun, code) = scene.consented(who, &json!({}), "octocat").await;
+
+    for wrong in ["K7QX-2M9P-4TBR-HW3N", "x", "", "0000-0000-0000-0000", "🦀"] {
+        let answer = connect(gateway, who, "saas", &json!({ "confirm": wrong })).await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (400, "invalid_request"), "{wrong}");
+    }
+
+    let late = connect(gateway, who, "saas", &json!({ "confirm": code })).await;
+    assert_eq!(late.status, 400, "{}", late.text);
+    assert_eq!(scene.saas.revoked().len(), 2);
+    let id = text(&begun, "/data/provider/id");
+    assert_eq!(gateway.get(who, &format!("/v1/providers/{id}")).await.status, 404);
+    let events = scene.events(who).await;
+    assert_eq!(types(&events), ["provider.connect_started", "provider.connect_failed"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_confirms_is_revoked_and_forgotten() {
+    let scene =
+        scene_with(Habits::default(), |builder| builder.config("[connect]\nattempt_seconds = 5"))
+            .await;
+    let (gateway, who) = (&scene.gateway, &scene.who);
+    let (begun, code) = scene.consented(who, &json!({}), "octocat").await;
+    let path = format!("/v1/providers/{}", text(&begun, "/data/provider/id"));
+
+    until(|| gateway.get(who, &path), |answer| answer.status == 404).await;
+
+    assert_eq!(scene.saas.revoked().len(), 2);
+    let late = connect(gateway, who, "saas", &json!({ "confirm": code })).await;
+    assert_eq!(late.status, 400);
+    let events = scene.events(who).await;
+    assert_eq!(types(&events), ["provider.connect_started", "provider.connect_failed"]);
+    assert_eq!(events[1]["detached"]["connection"]["reason"], "expired");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_confirmation_the_callback_completes_the_connection() {
+    let scene = scene_with(Habits::default(), |builder| {
+        builder.config("[connect]\nconfirmation = \"off\"")
+    })
+    .await;
+    let begun = connect(&scene.gateway, &scene.who, "saas", &json!({})).await;
+    let back = scene.saas.consent(&text(&begun, "/data/authorization_url"), "octocat").await;
+
+    let shown = come_back(&back).await;
+
+    assert_eq!(shown.status(), 200);
+    assert!(shown.text().await.unwrap().contains("is connected"));
+    assert_eq!(scene.whoami(&scene.who).await.at("/result/account"), "octocat");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ones_own_connection_wins_and_an_admin_sees_everybodys() {
+    let scene = scene(Habits::default()).await;
+    let (gateway, ana) = (&scene.gateway, &scene.who);
+    let admin = gateway.user(&ana.org, "admin", ALL_SCOPES);
+    let ben = gateway.principal(&ana.org, "ben", &["--role", "member"], &["--scopes", USER]);
+    let robot = gateway.service(&ana.org, ALL_SCOPES);
+    let orgs = scene.connected(&robot, &json!({}), "the-org").await;
+    let mine = scene.connected(ana, &json!({}), "ana").await;
+
+    let accounts = [ana, &ben, &admin, &robot].map(|who| scene.whoami(who));
+    let accounts = futures_util::future::join_all(accounts).await;
+
+    let accounts: Vec<_> = accounts.iter().map(|it| it.at("/result/account").clone()).collect();
+    assert_eq!(accounts, ["ana", "the-org", "the-org", "the-org"]);
+    let (id, org_id) = (text(&mine, "/data/id"), text(&orgs, "/data/id"));
+    for (who, query, wanted) in [
+        (ana, "", vec![&org_id, &id]),
+        (ana, "?owner=me", vec![&id]),
+        (ana, "?owner=org", vec![&org_id]),
+        (&ben, "", vec![&org_id]),
+        (&ben, "?owner=me", vec![]),
+        (&admin, "", vec![&org_id, &id]),
+        (&admin, &format!("?owner={}", ana.id), vec![&id]),
+        (&admin, "?status=needs_auth", vec![]),
+        (&admin, "?slug=other", vec![]),
+    ] {
+        let answer = gateway.get(who, &format!("/v1/providers{query}")).await;
+        let mut found = members(&answer, "id");
+        found.sort_unstable();
+        let mut wanted: Vec<&str> = wanted.into_iter().map(String::as_str).collect();
+        wanted.sort_unstable();
+        assert_eq!(found, wanted, "{query}");
+    }
+    let path = format!("/v1/providers?owner={}", ana.id);
+    assert_eq!(gateway.get(&ben, &path).await.code(), "insufficient_scope");
+    let foreign = gateway.user(&gateway.org("other", &ENOUGH), "admin", ALL_SCOPES);
+    for (who, status) in [(&ben, 404), (&foreign, 404)] {
+        assert_eq!(gateway.get(who, &format!("/v1/providers/{id}")).await.status, status);
+        assert_eq!(delete(gateway, who, &id).await.status, status);
+        let refresh = gateway.request(Method::POST, &format!("/v1/providers/{id}/refresh"));
+        let refresh = gateway.send(refresh.bearer_auth(&who.token)).await;
+        assert_eq!(refresh.status, status, "{}", refresh.text);
+    }
+    assert_eq!(delete(gateway, &ben, &org_id).await.code(), "insufficient_scope");
+    let page = gateway.get(&admin, "/v1/providers?limit=1").await;
+    let cursor = text(&page, "/meta/pagination/next_cursor");
+    let rest = gateway.get(&admin, &format!("/v1/providers?limit=1&cursor={cursor}")).await;
+    assert_ne!(members(&page, "id"), members(&rest, "id"));
+    assert_eq!(rest.at("/meta/pagination/next_cursor"), &Value::Null);
+    assert_eq!(delete(gateway, &admin, &id).await.status, 200, "an admin may end anybody's");
+    assert_eq!(scene.whoami(ana).await.at("/result/account"), "the-org");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn to_connect_again_keeps_the_id_and_the_old_credentials_until_the_new_ones_work() {
+    let scene = scene(Habits::default()).await;
+    let (gateway, who) = (&scene.gateway, &scene.who);
+    let first = scene.connected(who, &json!({}), "octocat").await;
+
+    let (begun, code) = scene.consented(who, &json!({"scopes": ["write"]}), "hubot").await;
+    let meanwhile = scene.whoami(who).await;
+    let done = connect(gateway, who, "saas", &json!({ "confirm": code })).await;
+
+    assert_eq!(text(&begun, "/data/provider/id"), text(&first, "/data/id"));
+    assert_eq!(begun.at("/data/provider/status"), "connected");
+    assert_eq!(meanwhile.at("/result/account"), "octocat");
+    assert_eq!(text(&done, "/data/id"), text(&first, "/data/id"));
+    assert_eq!(done.at("/data/account/name"), "hubot");
+    assert_eq!(done.at("/data/auth/scopes"), &json!(["write"]));
+    assert_eq!(scene.whoami(who).await.at("/result/account"), "hubot");
+    assert_eq!(scene.saas.foreign(), Vec::<String>::new(), "sessions are not shared");
+    for scopes in [json!(["admin"]), json!(["read", "x y"]), json!("read"), json!([7])] {
+        let answer = connect(gateway, who, "saas", &json!({ "scopes": scopes })).await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (400, "invalid_request"));
+    }
+    let superseded = connect(gateway, who, "saas", &json!({})).await;
+    let old = scene.saas.consent(&text(&superseded, "/data/authorization_url"), "octocat").await;
+    connect(gateway, who, "saas", &json!({})).await;
+    assert_eq!(come_back(&old).await.status(), 400, "an earlier attempt has ended");
+    assert_eq!(code_on("<code>x</code>"), "x");
+}

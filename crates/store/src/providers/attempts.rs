@@ -1,0 +1,276 @@
+//! Connects that have begun and are not confirmed yet.
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, PrincipalId, ProviderId},
+};
+
+use super::ProviderOwner;
+use crate::{
+    Store,
+    db::{change, parse, read, row},
+    error::StoreError,
+    secrets::{SealedSecret, drop_secrets, put_secret},
+};
+
+/// What the secrets of attempts are filed under.
+pub const ATTEMPT: &str = "attempt";
+
+/// A connect that is about to begin.
+#[derive(Debug, Clone)]
+pub struct NewAttempt {
+    /// Its id.
+    pub id: String,
+    /// The tenant.
+    pub org_id: OrgId,
+    /// The connection that it will make or renew.
+    pub provider_id: ProviderId,
+    /// What it connects to.
+    pub slug: String,
+    /// Whose connection it will be.
+    pub owner: ProviderOwner,
+    /// Who began it, and alone may end it.
+    pub principal_id: PrincipalId,
+    /// SHA-256 of the `state` that the browser carries.
+    pub state_hash: [u8; 32],
+    /// When it is worth nothing any more.
+    pub expires_at: Timestamp,
+    /// What it takes to go on, sealed.
+    pub secret: SealedSecret,
+}
+
+/// A connect that has begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// Its id.
+    pub id: String,
+    /// The tenant.
+    pub org_id: OrgId,
+    /// The connection that it will make or renew.
+    pub provider_id: ProviderId,
+    /// What it connects to.
+    pub slug: String,
+    /// Whose connection it will be.
+    pub owner: ProviderOwner,
+    /// Who began it, and alone may end it.
+    pub principal_id: PrincipalId,
+    /// When it is worth nothing any more.
+    pub expires_at: Timestamp,
+    /// SHA-256 of the code that confirms it, once there is one.
+    pub confirm_hash: Option<Vec<u8>>,
+    /// How many wrong codes came.
+    pub tries: u32,
+}
+
+row!(AttemptRow {
+    id: String,
+    org_id: String,
+    provider_id: String,
+    slug: String,
+    owner: String,
+    principal_id: String,
+    expires_at: i64,
+    confirm_hash: Option<Vec<u8>>,
+    tries: i64,
+});
+
+impl AttemptRow {
+    fn read(self) -> Result<Attempt, StoreError> {
+        Ok(Attempt {
+            id: self.id,
+            org_id: parse(&self.org_id, "connect_attempts.org_id")?,
+            provider_id: parse(&self.provider_id, "connect_attempts.provider_id")?,
+            slug: self.slug,
+            owner: ProviderOwner::of_text(&self.owner)?,
+            principal_id: parse(&self.principal_id, "connect_attempts.principal_id")?,
+            expires_at: Timestamp::from_micros(self.expires_at),
+            confirm_hash: self.confirm_hash,
+            tries: u32::try_from(self.tries)
+                .map_err(|_| StoreError::Corrupt("connect_attempts.tries"))?,
+        })
+    }
+}
+
+impl Store {
+    /// Remembers an attempt.
+    pub async fn begin_attempt(&self, attempt: &NewAttempt) -> Result<(), StoreError> {
+        change!(self, |tx| {
+            sqlx::query(BEGIN)
+                .bind(&attempt.id)
+                .bind(attempt.org_id.to_string())
+                .bind(attempt.provider_id.to_string())
+                .bind(&attempt.slug)
+                .bind(attempt.owner.to_text())
+                .bind(attempt.principal_id.to_string())
+                .bind(attempt.state_hash.as_slice())
+                .bind(attempt.expires_at.as_micros())
+                .execute(&mut *tx)
+                .await?;
+            put_secret!(tx, &attempt.secret);
+        });
+        Ok(())
+    }
+
+    /// The attempt whose `state` a browser brings, once: of any number of browsers one is let in.
+    /// Whose it is, the state alone tells.
+    pub async fn call_attempt_back(
+        &self,
+        state_hash: &[u8; 32],
+        now: Timestamp,
+    ) -> Result<Option<Attempt>, StoreError> {
+        let row: Option<AttemptRow> = change!(self, |tx| {
+            sqlx::query_as(CALL_BACK)
+                .bind(state_hash.as_slice())
+                .bind(now.as_micros())
+                .fetch_optional(&mut *tx)
+                .await?
+        });
+        row.map(AttemptRow::read).transpose()
+    }
+
+    /// Keeps what the provider granted until the attempt is confirmed. `false` if it has ended.
+    pub async fn grant_attempt(
+        &self,
+        attempt: &Attempt,
+        confirm_hash: &[u8; 32],
+        secret: &SealedSecret,
+    ) -> Result<bool, StoreError> {
+        let granted = change!(self, |tx| {
+            let granted = sqlx::query(
+                "UPDATE connect_attempts SET confirm_hash = $3 WHERE org_id = $1 AND id = $2 \
+                 AND confirm_hash IS NULL",
+            )
+            .bind(attempt.org_id.to_string())
+            .bind(&attempt.id)
+            .bind(confirm_hash.as_slice())
+            .execute(&mut *tx)
+            .await?
+            .rows_affected();
+            if granted > 0 {
+                put_secret!(tx, secret);
+            }
+            granted
+        });
+        Ok(granted > 0)
+    }
+
+    /// The attempts of a principal for a provider and an owner, the newest first.
+    pub async fn attempts_of(
+        &self,
+        org: OrgId,
+        principal: PrincipalId,
+        slug: &str,
+        owner: ProviderOwner,
+    ) -> Result<Vec<Attempt>, StoreError> {
+        let rows: Vec<AttemptRow> = read!(self, |conn| {
+            sqlx::query_as(
+                "SELECT * FROM connect_attempts WHERE org_id = $1 AND principal_id = $2 \
+                 AND slug = $3 AND owner = $4 ORDER BY expires_at DESC, id DESC",
+            )
+            .bind(org.to_string())
+            .bind(principal.to_string())
+            .bind(slug)
+            .bind(owner.to_text())
+            .fetch_all(&mut *conn)
+            .await?
+        });
+        rows.into_iter().map(AttemptRow::read).collect()
+    }
+
+    /// The attempts that would renew or make a connection.
+    pub async fn attempts_for(
+        &self,
+        org: OrgId,
+        provider: ProviderId,
+    ) -> Result<Vec<Attempt>, StoreError> {
+        let rows: Vec<AttemptRow> = read!(self, |conn| {
+            sqlx::query_as("SELECT * FROM connect_attempts WHERE org_id = $1 AND provider_id = $2")
+                .bind(org.to_string())
+                .bind(provider.to_string())
+                .fetch_all(&mut *conn)
+                .await?
+        });
+        rows.into_iter().map(AttemptRow::read).collect()
+    }
+
+    /// Counts a wrong code; gives how many there were with this one, 0 if the attempt has ended.
+    pub async fn count_wrong_code(&self, attempt: &Attempt) -> Result<u32, StoreError> {
+        let tries: Option<i64> = change!(self, |tx| {
+            sqlx::query_scalar(
+                "UPDATE connect_attempts SET tries = tries + 1 WHERE org_id = $1 AND id = $2 \
+                 RETURNING tries",
+            )
+            .bind(attempt.org_id.to_string())
+            .bind(&attempt.id)
+            .fetch_optional(&mut *tx)
+            .await?
+        });
+        Ok(u32::try_from(tries.unwrap_or(0)).unwrap_or(u32::MAX))
+    }
+
+    /// Ends an attempt and forgets its secrets. Of any number of callers one is told `true`.
+    pub async fn end_attempt(&self, attempt: &Attempt) -> Result<bool, StoreError> {
+        let org = attempt.org_id.to_string();
+        let ended = change!(self, |tx| {
+            drop_secrets!(tx, &org, ATTEMPT, &attempt.id);
+            sqlx::query("DELETE FROM connect_attempts WHERE org_id = $1 AND id = $2")
+                .bind(&org)
+                .bind(&attempt.id)
+                .execute(&mut *tx)
+                .await?
+                .rows_affected()
+        });
+        Ok(ended > 0)
+    }
+
+    /// Some attempts of all tenants whose time is over.
+    pub async fn expired_attempts(
+        &self,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Attempt>, StoreError> {
+        let rows: Vec<AttemptRow> = read!(self, |conn| {
+            sqlx::query_as(
+                "SELECT * FROM connect_attempts WHERE expires_at <= $1 \
+                 ORDER BY expires_at LIMIT $2",
+            )
+            .bind(now.as_micros())
+            .bind(i64::from(limit))
+            .fetch_all(&mut *conn)
+            .await?
+        });
+        rows.into_iter().map(AttemptRow::read).collect()
+    }
+
+    /// Removes a connection that was begun, was never connected and has no attempt any more.
+    pub async fn forget_pending_provider(
+        &self,
+        org: OrgId,
+        id: ProviderId,
+    ) -> Result<bool, StoreError> {
+        let forgotten = change!(self, |tx| {
+            sqlx::query(FORGET_PENDING)
+                .bind(org.to_string())
+                .bind(id.to_string())
+                .execute(&mut *tx)
+                .await?
+                .rows_affected()
+        });
+        Ok(forgotten > 0)
+    }
+}
+
+const BEGIN: &str = "
+INSERT INTO connect_attempts (id, org_id, provider_id, slug, owner, principal_id, state_hash,
+    expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+
+const CALL_BACK: &str = "
+UPDATE connect_attempts SET called_at = $2
+WHERE state_hash = $1 AND called_at IS NULL AND expires_at > $2
+RETURNING *";
+
+const FORGET_PENDING: &str = "
+DELETE FROM providers
+WHERE org_id = $1 AND id = $2 AND status = 'pending'
+    AND NOT EXISTS (SELECT 1 FROM connect_attempts a WHERE a.org_id = $1 AND a.provider_id = $2)";

@@ -1,0 +1,99 @@
+//! What the gateway is called at authorization servers that it registered with by itself.
+
+use portcullis_core::clock::Timestamp;
+
+use crate::{
+    Store,
+    db::{change, read, row},
+    error::StoreError,
+    secrets::{SealedSecret, put_secret},
+};
+
+/// What the secrets of clients are filed under, without an org.
+pub const CLIENT: &str = "client";
+
+/// A registration of the gateway.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OAuthClient {
+    /// At whom, exactly.
+    pub issuer: String,
+    /// Where browsers are sent back to.
+    pub redirect_uri: String,
+    /// The id under which its secret is kept, if it has one.
+    pub id: String,
+    /// What the gateway is called there.
+    pub client_id: String,
+    /// How it authenticates at the token endpoint.
+    pub method: String,
+    /// When it was registered.
+    pub registered_at: Timestamp,
+    /// When its secret ends.
+    pub expires_at: Option<Timestamp>,
+}
+
+row!(ClientRow {
+    issuer: String,
+    redirect_uri: String,
+    id: String,
+    client_id: String,
+    method: String,
+    registered_at: i64,
+    expires_at: Option<i64>,
+});
+
+impl Store {
+    /// What the gateway is called at an issuer, for this redirect URI. Of the installation.
+    pub async fn find_oauth_client(
+        &self,
+        issuer: &str,
+        redirect_uri: &str,
+    ) -> Result<Option<OAuthClient>, StoreError> {
+        let row: Option<ClientRow> = read!(self, |conn| {
+            sqlx::query_as("SELECT * FROM oauth_clients WHERE issuer = $1 AND redirect_uri = $2")
+                .bind(issuer)
+                .bind(redirect_uri)
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        Ok(row.map(|row| OAuthClient {
+            issuer: row.issuer,
+            redirect_uri: row.redirect_uri,
+            id: row.id,
+            client_id: row.client_id,
+            method: row.method,
+            registered_at: Timestamp::from_micros(row.registered_at),
+            expires_at: row.expires_at.map(Timestamp::from_micros),
+        }))
+    }
+
+    /// Remembers a registration in the place of the one before.
+    pub async fn keep_oauth_client(
+        &self,
+        client: &OAuthClient,
+        secret: Option<&SealedSecret>,
+    ) -> Result<(), StoreError> {
+        change!(self, |tx| {
+            sqlx::query(KEEP)
+                .bind(&client.issuer)
+                .bind(&client.redirect_uri)
+                .bind(&client.id)
+                .bind(&client.client_id)
+                .bind(&client.method)
+                .bind(client.registered_at.as_micros())
+                .bind(client.expires_at.map(Timestamp::as_micros))
+                .execute(&mut *tx)
+                .await?;
+            if let Some(secret) = secret {
+                put_secret!(tx, secret);
+            }
+        });
+        Ok(())
+    }
+}
+
+const KEEP: &str = "
+INSERT INTO oauth_clients (issuer, redirect_uri, id, client_id, method, registered_at, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (issuer, redirect_uri) DO UPDATE SET id = excluded.id,
+    client_id = excluded.client_id, method = excluded.method,
+    registered_at = excluded.registered_at, expires_at = excluded.expires_at";

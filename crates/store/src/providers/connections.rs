@@ -1,0 +1,283 @@
+//! Connections with credentials of their own: finding, keeping and removing them.
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, PrincipalId, ProviderId},
+};
+
+use super::{Account, Grant, ProviderOwner, ProviderRecord, ProviderRow, ProviderStatus};
+use crate::{
+    Store,
+    db::{change, read},
+    error::StoreError,
+    secrets::{SealedSecret, drop_secrets, put_secret},
+};
+
+/// What the secrets of connections are filed under.
+pub const CONNECTION: &str = "connection";
+/// The field of a connection's credentials.
+pub const CREDENTIAL: &str = "credential";
+
+/// Credentials that work, and what is known of them.
+#[derive(Debug, Clone)]
+pub struct NewCredential {
+    /// The credentials, sealed for their connection.
+    pub secret: SealedSecret,
+    /// What is known of them.
+    pub grant: Grant,
+    /// Who the connection is upstream.
+    pub account: Option<Account>,
+}
+
+/// Whose connections to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnerFilter {
+    /// Everybody's.
+    Everybody,
+    /// The org's and this principal's.
+    Reachable(PrincipalId),
+    /// Only this owner's.
+    Only(ProviderOwner),
+}
+
+/// A page of connections.
+#[derive(Debug, Clone, Copy)]
+pub struct ProviderPage<'a> {
+    /// Whose.
+    pub owner: OwnerFilter,
+    /// Only beyond this slug and id.
+    pub after: Option<(&'a str, &'a str)>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+impl Store {
+    /// A page of the org's connections, by slug, then id.
+    pub async fn page_providers(
+        &self,
+        org: OrgId,
+        page: ProviderPage<'_>,
+    ) -> Result<Vec<ProviderRecord>, StoreError> {
+        let (all, first, second) = match page.owner {
+            OwnerFilter::Everybody => (1, String::new(), String::new()),
+            OwnerFilter::Reachable(id) => (0, ProviderOwner::Org.to_text(), id.to_string()),
+            OwnerFilter::Only(owner) => (0, owner.to_text(), owner.to_text()),
+        };
+        let (slug, id) = page.after.unwrap_or_default();
+        let rows: Vec<ProviderRow> = read!(self, |conn| {
+            sqlx::query_as(PAGE)
+                .bind(org.to_string())
+                .bind(all)
+                .bind(first.as_str())
+                .bind(second.as_str())
+                .bind(slug)
+                .bind(id)
+                .bind(i64::from(page.limit))
+                .fetch_all(&mut *conn)
+                .await?
+        });
+        rows.into_iter().map(ProviderRow::read).collect()
+    }
+
+    /// The connections that a principal can call through: the org's and its own, whatever their
+    /// state. Asked when a session is looked up, never on the path of a call.
+    pub async fn reachable_providers(
+        &self,
+        org: OrgId,
+        principal: PrincipalId,
+    ) -> Result<Vec<ProviderRecord>, StoreError> {
+        let page =
+            ProviderPage { owner: OwnerFilter::Reachable(principal), after: None, limit: 10_000 };
+        self.page_providers(org, page).await
+    }
+
+    /// The connection of an owner to a provider, removed or not.
+    pub async fn find_provider_of(
+        &self,
+        org: OrgId,
+        owner: ProviderOwner,
+        slug: &str,
+    ) -> Result<Option<ProviderRecord>, StoreError> {
+        let row: Option<ProviderRow> = read!(self, |conn| {
+            sqlx::query_as("SELECT * FROM providers WHERE org_id = $1 AND owner = $2 AND slug = $3")
+                .bind(org.to_string())
+                .bind(owner.to_text())
+                .bind(slug)
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        row.map(ProviderRow::read).transpose()
+    }
+
+    /// The sealed credentials of a connection of the org.
+    pub async fn credential_of(
+        &self,
+        org: OrgId,
+        id: ProviderId,
+    ) -> Result<Option<SealedSecret>, StoreError> {
+        self.find_secret(&org.to_string(), CONNECTION, &id.to_string(), CREDENTIAL).await
+    }
+
+    /// Gives a connection credentials that work, in one transaction with what is known of them:
+    /// it is connected from now on. `None` if there is no such connection any more.
+    pub async fn keep_credential(
+        &self,
+        org: OrgId,
+        id: ProviderId,
+        new: &NewCredential,
+        now: Timestamp,
+    ) -> Result<Option<ProviderRecord>, StoreError> {
+        let row: Option<ProviderRow> = change!(self, |tx| {
+            let account = new.account.as_ref();
+            let row: Option<ProviderRow> = sqlx::query_as(KEEP)
+                .bind(org.to_string())
+                .bind(id.to_string())
+                .bind(new.grant.audience.as_deref())
+                .bind(new.grant.scopes.join(" "))
+                .bind(new.grant.expires_at.map(Timestamp::as_micros))
+                .bind(i64::from(new.grant.refreshable))
+                .bind(new.grant.refreshed_at.map(Timestamp::as_micros))
+                .bind(new.grant.refresh_due_at.map(Timestamp::as_micros))
+                .bind(account.and_then(|account| account.id.as_deref()))
+                .bind(account.and_then(|account| account.name.as_deref()))
+                .bind(now.as_micros())
+                .fetch_optional(&mut *tx)
+                .await?;
+            if row.is_some() {
+                put_secret!(tx, &new.secret);
+            }
+            row
+        });
+        row.map(ProviderRow::read).transpose()
+    }
+
+    /// Remembers which tools a connection lists.
+    pub async fn set_tool_list(
+        &self,
+        org: OrgId,
+        id: ProviderId,
+        digest: &str,
+        tools: u32,
+    ) -> Result<bool, StoreError> {
+        let changed = change!(self, |tx| {
+            sqlx::query(
+                "UPDATE providers SET tool_list = $3, tools = $4 \
+                 WHERE org_id = $1 AND id = $2 AND (tool_list IS NULL OR tool_list <> $3)",
+            )
+            .bind(org.to_string())
+            .bind(id.to_string())
+            .bind(digest)
+            .bind(i64::from(tools))
+            .execute(&mut *tx)
+            .await?
+            .rows_affected()
+        });
+        Ok(changed > 0)
+    }
+
+    /// Says how a connection is, unless it got other credentials than those of `revision`
+    /// meanwhile. `false` if nothing was changed.
+    pub async fn set_status_of(
+        &self,
+        org: OrgId,
+        id: ProviderId,
+        revision: i64,
+        status: (ProviderStatus, Option<&str>),
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let changed = change!(self, |tx| {
+            sqlx::query(SET_STATUS)
+                .bind(org.to_string())
+                .bind(id.to_string())
+                .bind(revision)
+                .bind(status.0.as_str())
+                .bind(status.1)
+                .bind(now.as_micros())
+                .execute(&mut *tx)
+                .await?
+                .rows_affected()
+        });
+        Ok(changed > 0)
+    }
+
+    /// Deletes a connection with its credentials and whatever was begun for it. `false` if there
+    /// is none.
+    pub async fn remove_provider(&self, org: OrgId, id: ProviderId) -> Result<bool, StoreError> {
+        let (org, id) = (org.to_string(), id.to_string());
+        let removed = change!(self, |tx| {
+            drop_secrets!(tx, &org, CONNECTION, &id);
+            sqlx::query("DELETE FROM providers WHERE org_id = $1 AND id = $2")
+                .bind(&org)
+                .bind(&id)
+                .execute(&mut *tx)
+                .await?
+                .rows_affected()
+        });
+        Ok(removed > 0)
+    }
+
+    /// Hides a connection that the configuration makes by itself, until it is connected anew.
+    pub async fn hide_provider(
+        &self,
+        org: OrgId,
+        id: ProviderId,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let hidden = change!(self, |tx| {
+            sqlx::query(
+                "UPDATE providers SET removed_at = $3 \
+                 WHERE org_id = $1 AND id = $2 AND removed_at IS NULL",
+            )
+            .bind(org.to_string())
+            .bind(id.to_string())
+            .bind(now.as_micros())
+            .execute(&mut *tx)
+            .await?
+            .rows_affected()
+        });
+        Ok(hidden > 0)
+    }
+
+    /// Shows a hidden connection again, under a new id: the old one stays gone.
+    pub async fn unhide_provider(
+        &self,
+        org: OrgId,
+        id: ProviderId,
+        new: ProviderId,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        change!(self, |tx| {
+            sqlx::query(
+                "UPDATE providers SET removed_at = NULL, id = $3, created_at = $4, \
+                 updated_at = $4 WHERE org_id = $1 AND id = $2 AND removed_at IS NOT NULL",
+            )
+            .bind(org.to_string())
+            .bind(id.to_string())
+            .bind(new.to_string())
+            .bind(now.as_micros())
+            .execute(&mut *tx)
+            .await?;
+        });
+        Ok(())
+    }
+}
+
+const PAGE: &str = "
+SELECT * FROM providers
+WHERE org_id = $1 AND removed_at IS NULL AND ($2 = 1 OR owner = $3 OR owner = $4)
+    AND (slug > $5 OR (slug = $5 AND id > $6))
+ORDER BY slug, id LIMIT $7";
+
+const KEEP: &str = "
+UPDATE providers SET status = 'connected', last_error = NULL, audience = $3, scopes = $4,
+    expires_at = $5, refreshable = $6, refreshed_at = $7, refresh_due_at = $8,
+    refresh_failures = 0, account_id = COALESCE($9, account_id),
+    account_name = COALESCE($10, account_name), connected_at = COALESCE(connected_at, $11),
+    updated_at = $11, revision = revision + 1, lease_holder = NULL, leased_until = NULL
+WHERE org_id = $1 AND id = $2
+RETURNING *";
+
+const SET_STATUS: &str = "
+UPDATE providers SET status = $4, last_error = $5, updated_at = $6,
+    refresh_due_at = CASE WHEN $4 = 'needs_auth' THEN NULL ELSE refresh_due_at END
+WHERE org_id = $1 AND id = $2 AND revision = $3 AND (status <> $4 OR last_error IS DISTINCT FROM $5)";

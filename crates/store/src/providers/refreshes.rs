@@ -1,0 +1,92 @@
+//! Which connections need new credentials, and who gets them.
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, ProviderId},
+};
+
+use super::{ProviderRecord, ProviderRow};
+use crate::{
+    Store,
+    db::{change, read},
+    error::StoreError,
+};
+
+impl Store {
+    /// Connections of all tenants whose time for new credentials has come, the most urgent first.
+    pub async fn due_refreshes(
+        &self,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<ProviderRecord>, StoreError> {
+        let rows: Vec<ProviderRow> = read!(self, |conn| {
+            sqlx::query_as(DUE)
+                .bind(now.as_micros())
+                .bind(i64::from(limit))
+                .fetch_all(&mut *conn)
+                .await?
+        });
+        rows.into_iter().map(ProviderRow::read).collect()
+    }
+
+    /// Makes `holder` the one that gets new credentials for a connection until `until`: a node, or
+    /// whoever on it. `false` if
+    /// another one is at it, the connection is gone, or it has newer credentials already.
+    pub async fn lease_refresh(
+        &self,
+        org: OrgId,
+        id: ProviderId,
+        revision: i64,
+        holder: &str,
+        (now, until): (Timestamp, Timestamp),
+    ) -> Result<bool, StoreError> {
+        let leased = change!(self, |tx| {
+            sqlx::query(LEASE)
+                .bind(org.to_string())
+                .bind(id.to_string())
+                .bind(revision)
+                .bind(holder)
+                .bind(now.as_micros())
+                .bind(until.as_micros())
+                .execute(&mut *tx)
+                .await?
+                .rows_affected()
+        });
+        Ok(leased > 0)
+    }
+
+    /// Notes that new credentials could not be got, and when to try again; ends the lease.
+    pub async fn refresh_failed(
+        &self,
+        org: OrgId,
+        id: ProviderId,
+        revision: i64,
+        next: Option<Timestamp>,
+    ) -> Result<(), StoreError> {
+        change!(self, |tx| {
+            sqlx::query(
+                "UPDATE providers SET refresh_failures = refresh_failures + 1, \
+                 refresh_due_at = $4, lease_holder = NULL, leased_until = NULL \
+                 WHERE org_id = $1 AND id = $2 AND revision = $3",
+            )
+            .bind(org.to_string())
+            .bind(id.to_string())
+            .bind(revision)
+            .bind(next.map(Timestamp::as_micros))
+            .execute(&mut *tx)
+            .await?;
+        });
+        Ok(())
+    }
+}
+
+const DUE: &str = "
+SELECT * FROM providers
+WHERE refresh_due_at IS NOT NULL AND refresh_due_at <= $1 AND removed_at IS NULL
+    AND (leased_until IS NULL OR leased_until <= $1)
+ORDER BY refresh_due_at LIMIT $2";
+
+const LEASE: &str = "
+UPDATE providers SET lease_holder = $4, leased_until = $6
+WHERE org_id = $1 AND id = $2 AND revision = $3
+    AND (leased_until IS NULL OR leased_until <= $5)";

@@ -1,0 +1,163 @@
+//! Sealed values. What is in them and how they are sealed is not known here.
+
+use crate::{
+    Store,
+    db::{change, read, row},
+    error::StoreError,
+};
+
+/// A sealed value at its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SealedSecret {
+    /// The org; empty for what belongs to the installation.
+    pub org_id: String,
+    /// What kind of thing it belongs to.
+    pub kind: String,
+    /// Which of them.
+    pub row_id: String,
+    /// What it is of that thing.
+    pub field: String,
+    /// The key it is sealed under.
+    pub key_id: String,
+    /// The sealed value.
+    pub sealed: Vec<u8>,
+}
+
+row!(SecretRow {
+    org_id: String,
+    kind: String,
+    row_id: String,
+    field: String,
+    key_id: String,
+    sealed: Vec<u8>,
+});
+
+impl From<SecretRow> for SealedSecret {
+    fn from(row: SecretRow) -> Self {
+        let SecretRow { org_id, kind, row_id, field, key_id, sealed } = row;
+        Self { org_id, kind, row_id, field, key_id, sealed }
+    }
+}
+
+/// Writes a secret within a transaction, over the one that is there.
+macro_rules! put_secret {
+    ($tx:ident, $secret:expr) => {{
+        let secret: &$crate::secrets::SealedSecret = $secret;
+        sqlx::query($crate::secrets::PUT)
+            .bind(&secret.org_id)
+            .bind(&secret.kind)
+            .bind(&secret.row_id)
+            .bind(&secret.field)
+            .bind(&secret.key_id)
+            .bind(secret.sealed.as_slice())
+            .execute(&mut *$tx)
+            .await?
+    }};
+}
+
+/// Deletes all secrets of a thing within a transaction.
+macro_rules! drop_secrets {
+    ($tx:ident, $org:expr, $kind:expr, $row:expr) => {
+        sqlx::query("DELETE FROM secrets WHERE org_id = $1 AND kind = $2 AND row_id = $3")
+            .bind($org)
+            .bind($kind)
+            .bind($row)
+            .execute(&mut *$tx)
+            .await?
+    };
+}
+
+pub(crate) use {drop_secrets, put_secret};
+
+pub(crate) const PUT: &str = "
+INSERT INTO secrets (org_id, kind, row_id, field, key_id, sealed) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (org_id, kind, row_id, field)
+DO UPDATE SET key_id = excluded.key_id, sealed = excluded.sealed";
+
+impl Store {
+    /// Keeps a sealed value in the place of the one that is there.
+    pub async fn put_secret(&self, secret: &SealedSecret) -> Result<(), StoreError> {
+        change!(self, |tx| {
+            put_secret!(tx, secret);
+        });
+        Ok(())
+    }
+
+    /// The sealed value of a thing in the org; an empty org is the installation.
+    pub async fn find_secret(
+        &self,
+        org: &str,
+        kind: &str,
+        row: &str,
+        field: &str,
+    ) -> Result<Option<SealedSecret>, StoreError> {
+        let found: Option<SecretRow> = read!(self, |conn| {
+            sqlx::query_as(
+                "SELECT * FROM secrets \
+                 WHERE org_id = $1 AND kind = $2 AND row_id = $3 AND field = $4",
+            )
+            .bind(org)
+            .bind(kind)
+            .bind(row)
+            .bind(field)
+            .fetch_optional(&mut *conn)
+            .await?
+        });
+        Ok(found.map(Into::into))
+    }
+
+    /// How many values are sealed under which key, of all tenants: for the operator, and to
+    /// refuse a start without a key that is needed.
+    pub async fn count_secrets(&self) -> Result<Vec<(String, u64)>, StoreError> {
+        let found: Vec<(String, i64)> = read!(self, |conn| {
+            sqlx::query_as("SELECT key_id, COUNT(*) FROM secrets GROUP BY key_id ORDER BY key_id")
+                .fetch_all(&mut *conn)
+                .await?
+        });
+        Ok(found.into_iter().map(|(key, count)| (key, count.unsigned_abs())).collect())
+    }
+
+    /// Some values that are sealed under another key than this one, of all tenants.
+    pub async fn secrets_not_under(
+        &self,
+        key_id: &str,
+        limit: u32,
+    ) -> Result<Vec<SealedSecret>, StoreError> {
+        let found: Vec<SecretRow> = read!(self, |conn| {
+            sqlx::query_as(
+                "SELECT * FROM secrets WHERE key_id <> $1 \
+                 ORDER BY key_id, org_id, kind, row_id, field LIMIT $2",
+            )
+            .bind(key_id)
+            .bind(i64::from(limit))
+            .fetch_all(&mut *conn)
+            .await?
+        });
+        Ok(found.into_iter().map(Into::into).collect())
+    }
+
+    /// Puts `new` in the place of `old`, unless somebody wrote another value there meanwhile.
+    pub async fn swap_secret(
+        &self,
+        old: &SealedSecret,
+        new: &SealedSecret,
+    ) -> Result<bool, StoreError> {
+        let swapped = change!(self, |tx| {
+            sqlx::query(
+                "UPDATE secrets SET key_id = $6, sealed = $7 WHERE org_id = $1 AND kind = $2 \
+                 AND row_id = $3 AND field = $4 AND sealed = $5",
+            )
+            .bind(&old.org_id)
+            .bind(&old.kind)
+            .bind(&old.row_id)
+            .bind(&old.field)
+            .bind(old.sealed.as_slice())
+            .bind(&new.key_id)
+            .bind(new.sealed.as_slice())
+            .execute(&mut *tx)
+            .await?
+            .rows_affected()
+        });
+        Ok(swapped > 0)
+    }
+}

@@ -1,0 +1,229 @@
+//! Connections with credentials, connects under way, and the secrets of both.
+
+use portcullis_core::{clock::Timestamp, id::OrgId};
+use portcullis_store::{
+    ATTEMPT, CONNECTION, CREDENTIAL, Grant, NewAttempt, NewCredential, OAuthClient, OwnerFilter,
+    ProviderOwner, ProviderPage, ProviderStatus, SealedSecret, Store,
+};
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, NOW},
+    providers::provider,
+};
+
+fn secret(org: OrgId, kind: &str, row: &str, field: &str, key: &str) -> SealedSecret {
+    SealedSecret {
+        org_id: org.to_string(),
+        kind: kind.to_owned(),
+        row_id: row.to_owned(),
+        field: field.to_owned(),
+        key_id: key.to_owned(),
+        sealed: format!("sealed {row}").into_bytes(),
+    }
+}
+
+fn credential(org: OrgId, row: &str, due: Option<Timestamp>) -> NewCredential {
+    NewCredential {
+        secret: secret(org, CONNECTION, row, CREDENTIAL, "kek_1"),
+        grant: Grant {
+            scopes: vec!["a".to_owned(), "b".to_owned()],
+            expires_at: Some(NOW.plus_seconds(60)),
+            refreshable: true,
+            refresh_due_at: due,
+            ..Grant::default()
+        },
+        account: None,
+    }
+}
+
+fn attempt(org: OrgId, n: u32) -> NewAttempt {
+    let id = format!("att_{n}");
+    NewAttempt {
+        secret: secret(org, ATTEMPT, &id, "begun", "kek_1"),
+        id,
+        org_id: org,
+        provider_id: given::id("prv", n),
+        slug: "github".to_owned(),
+        owner: ProviderOwner::Principal(given::id("usr", n)),
+        principal_id: given::id("usr", n),
+        state_hash: [u8::try_from(n).unwrap(); 32],
+        expires_at: NOW.plus_seconds(600),
+    }
+}
+
+/// An org with a user and the user's connection, all under the number `n`.
+async fn tenant(store: &Store, n: u32) -> OrgId {
+    let org = given::org(store, n).await;
+    let user = given::user(store, org, n).await;
+    let new = provider(org, ProviderOwner::Principal(user), "github", n);
+    store.upsert_provider(&new, NOW).await.unwrap();
+    org
+}
+
+on_both! {
+    async fn credentials_and_what_is_known_of_them_come_together(db: Database) {
+        let org = tenant(&db.store, 1).await;
+        let (id, store) = (given::id("prv", 1), &db.store);
+        let new = credential(org, "prv_x", Some(NOW));
+
+        let kept = store.keep_credential(org, id, &new, NOW).await.unwrap().unwrap();
+
+        assert_eq!((kept.status, kept.revision), (ProviderStatus::Connected, 1));
+        assert_eq!(kept.grant, new.grant);
+        assert_eq!(store.find_provider(org, id).await.unwrap(), Some(kept));
+        let found = store.find_secret(&org.to_string(), CONNECTION, "prv_x", CREDENTIAL).await;
+        assert_eq!(found.unwrap(), Some(new.secret.clone()));
+        let nobody = store.keep_credential(org, given::id("prv", 9), &new, NOW).await.unwrap();
+        assert_eq!(nobody, None, "a connection that is gone gets none");
+    }
+
+    async fn of_two_who_would_renew_one_may_and_an_old_revision_changes_nothing(db: Database) {
+        let org = tenant(&db.store, 1).await;
+        let (id, store) = (given::id("prv", 1), &db.store);
+        let new = credential(org, "prv_x", Some(NOW));
+        store.keep_credential(org, id, &new, NOW).await.unwrap();
+        let times = (NOW, NOW.plus_seconds(30));
+        let due = store.due_refreshes(NOW, 10).await.unwrap();
+        assert_eq!(due.len(), 1);
+
+        assert!(store.lease_refresh(org, id, 1, "node-1", times).await.unwrap());
+        assert!(!store.lease_refresh(org, id, 1, "node-2", times).await.unwrap());
+
+        assert!(!store.lease_refresh(org, id, 1, "node-1", times).await.unwrap(), "nor twice");
+        assert!(store.due_refreshes(NOW, 10).await.unwrap().is_empty(), "somebody is at it");
+        let later = (NOW.plus_seconds(31), NOW.plus_seconds(61));
+        assert!(store.lease_refresh(org, id, 1, "node-2", later).await.unwrap(), "it ran out");
+        assert!(!store.lease_refresh(org, id, 0, "node-2", later).await.unwrap());
+        let needs = (ProviderStatus::NeedsAuth, Some("why"));
+        assert!(!store.set_status_of(org, id, 0, needs, NOW).await.unwrap());
+        assert!(store.set_status_of(org, id, 1, needs, NOW).await.unwrap());
+        assert!(!store.set_status_of(org, id, 1, needs, NOW).await.unwrap(), "it is so already");
+        let record = store.find_provider(org, id).await.unwrap().unwrap();
+        assert_eq!(record.grant.refresh_due_at, None);
+        store.refresh_failed(org, id, 1, Some(NOW)).await.unwrap();
+        let record = store.find_provider(org, id).await.unwrap().unwrap();
+        assert_eq!(record.grant.refresh_failures, 1);
+    }
+
+    async fn a_state_lets_one_browser_in_and_none_too_late(db: Database) {
+        let org = tenant(&db.store, 1).await;
+        let store = &db.store;
+        store.begin_attempt(&attempt(org, 1)).await.unwrap();
+        let late = NOW.plus_seconds(600);
+
+        assert_eq!(store.call_attempt_back(&[1; 32], late).await.unwrap(), None);
+        assert_eq!(store.call_attempt_back(&[2; 32], NOW).await.unwrap(), None);
+        let found = store.call_attempt_back(&[1; 32], NOW).await.unwrap().unwrap();
+        assert_eq!(store.call_attempt_back(&[1; 32], NOW).await.unwrap(), None, "used");
+
+        assert_eq!((found.org_id, found.tries), (org, 0));
+        let granted = secret(org, ATTEMPT, "att_1", "granted", "kek_1");
+        assert!(store.grant_attempt(&found, &[7; 32], &granted).await.unwrap());
+        assert!(!store.grant_attempt(&found, &[8; 32], &granted).await.unwrap());
+        assert_eq!(store.count_wrong_code(&found).await.unwrap(), 1);
+        assert_eq!(store.expired_attempts(late, 10).await.unwrap().len(), 1);
+        assert!(store.end_attempt(&found).await.unwrap());
+        assert!(!store.end_attempt(&found).await.unwrap());
+        assert_eq!(store.count_wrong_code(&found).await.unwrap(), 0);
+        assert!(store.count_secrets().await.unwrap().is_empty(), "its secrets went with it");
+    }
+
+    async fn nobody_reaches_another_tenants_connections(db: Database) {
+        let (ours, theirs) = (tenant(&db.store, 1).await, tenant(&db.store, 2).await);
+        let store = &db.store;
+        let id = given::id("prv", 2);
+        store.keep_credential(theirs, id, &credential(theirs, "x", None), NOW).await.unwrap();
+        store.begin_attempt(&attempt(theirs, 2)).await.unwrap();
+        let user = given::id("usr", 2);
+        let owner = ProviderOwner::Principal(user);
+        let status = (ProviderStatus::Error, None);
+
+        assert!(store.reachable_providers(ours, user).await.unwrap().is_empty());
+        assert_eq!(store.credential_of(ours, id).await.unwrap(), None);
+        assert!(store.attempts_of(ours, user, "github", owner).await.unwrap().is_empty());
+        assert!(store.attempts_for(ours, id).await.unwrap().is_empty());
+        assert!(!store.set_status_of(ours, id, 1, status, NOW).await.unwrap());
+        assert!(!store.set_tool_list(ours, id, "d", 1).await.unwrap());
+        assert!(!store.remove_provider(ours, id).await.unwrap());
+        assert!(!store.hide_provider(ours, id, NOW).await.unwrap());
+        assert!(!store.forget_pending_provider(ours, id).await.unwrap());
+        let times = (NOW, NOW);
+        assert!(!store.lease_refresh(ours, id, 1, "node", times).await.unwrap());
+        store.keep_tool_list(theirs, "d", "[]").await.unwrap();
+        assert_eq!(store.find_tool_list(ours, "d").await.unwrap(), None);
+        let record = store.find_provider(theirs, id).await.unwrap().unwrap();
+        assert_eq!(record.status, ProviderStatus::Connected);
+    }
+
+    async fn pages_go_on_after_slug_and_id(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let user = given::user(&db.store, org, 1).await;
+        for (n, (owner, slug)) in [
+            (ProviderOwner::Org, "b"),
+            (ProviderOwner::Org, "a"),
+            (ProviderOwner::Principal(user), "b"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let new = provider(org, owner, slug, u32::try_from(n).unwrap() + 1);
+            db.store.upsert_provider(&new, NOW).await.unwrap();
+        }
+        let page = |owner, after| ProviderPage { owner, after, limit: 2 };
+
+        let first = db.store.page_providers(org, page(OwnerFilter::Everybody, None)).await.unwrap();
+        let last = first.last().unwrap();
+        let (slug, id) = (last.slug.as_str(), last.id.to_string());
+        let after = Some((slug, id.as_str()));
+        let rest = db.store.page_providers(org, page(OwnerFilter::Everybody, after)).await.unwrap();
+        let orgs = OwnerFilter::Only(ProviderOwner::Org);
+        let orgs = db.store.page_providers(org, page(orgs, None)).await.unwrap();
+
+        let slugs = |page: &[portcullis_store::ProviderRecord]| {
+            page.iter().map(|it| it.slug.as_str().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!((slugs(&first), slugs(&rest)), (vec!["a".into(), "b".into()], vec!["b".into()]));
+        assert_eq!(orgs.len(), 2);
+        db.store.hide_provider(org, given::id("prv", 2), NOW).await.unwrap();
+        assert_eq!(db.store.list_providers(org).await.unwrap().len(), 2);
+        let new = given::id("prv", 9);
+        db.store.unhide_provider(org, given::id("prv", 2), new, NOW).await.unwrap();
+        assert!(db.store.find_provider(org, new).await.unwrap().is_some());
+    }
+
+    async fn secrets_are_swapped_only_where_nobody_else_wrote(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let old = secret(org, CONNECTION, "a", CREDENTIAL, "kek_1");
+        let new = SealedSecret { key_id: "kek_2".to_owned(), sealed: vec![2], ..old.clone() };
+        db.store.put_secret(&old).await.unwrap();
+        assert_eq!(db.store.secrets_not_under("kek_2", 10).await.unwrap(), std::slice::from_ref(&old));
+
+        assert!(db.store.swap_secret(&old, &new).await.unwrap());
+        assert!(!db.store.swap_secret(&old, &new).await.unwrap());
+
+        assert!(db.store.secrets_not_under("kek_2", 10).await.unwrap().is_empty());
+        assert_eq!(db.store.count_secrets().await.unwrap(), [("kek_2".to_owned(), 1)]);
+    }
+
+    async fn a_registration_is_remembered_per_issuer_and_address(db: Database) {
+        let client = OAuthClient {
+            issuer: "https://id.example".to_owned(),
+            redirect_uri: "https://gw.example/oauth/callback".to_owned(),
+            id: "grn_1".to_owned(),
+            client_id: "x".to_owned(),
+            method: "none".to_owned(),
+            registered_at: NOW,
+            expires_at: None,
+        };
+        db.store.keep_oauth_client(&client, None).await.unwrap();
+        let again = OAuthClient { client_id: "y".to_owned(), ..client.clone() };
+        db.store.keep_oauth_client(&again, None).await.unwrap();
+
+        let find = |issuer: &'static str| {
+            db.store.find_oauth_client(issuer, "https://gw.example/oauth/callback")
+        };
+        assert_eq!(find("https://id.example").await.unwrap(), Some(again));
+        assert_eq!(find("https://id.example/").await.unwrap(), None);
+    }
+}

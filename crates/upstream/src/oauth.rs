@@ -1,0 +1,327 @@
+//! OAuth towards providers: metadata, registration, tokens, revocation, over the guarded way out.
+//!
+//! A thin client over the HTTP client there is. Whatever is asked is asked once, within
+//! [`OAUTH_TIMEOUT`] and for at most 256 KiB; no redirect is followed, and a document that a server
+//! sent cannot point the gateway into the operator's network.
+
+use std::time::Duration;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::{
+    HeaderValue, StatusCode,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, WWW_AUTHENTICATE},
+};
+use portcullis_core::{
+    json::{self, Bounds},
+    oauth::{Challenge, GrantError, TokenGrant, TokenMethod, TokenRefusal},
+    secret::Secret,
+};
+use reqwest::{RequestBuilder, Response, Url};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use crate::{Outbound, SettingsError, reach::Endpoint, settings::Credential};
+
+/// The time for one question.
+pub const OAUTH_TIMEOUT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+const MAX_BYTES: usize = 256 << 10;
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
+const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+/// What any MCP server of either era understands enough of to refuse it without a token.
+const PROBE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"portcullis","version":"1"}}}"#;
+
+/// Why there is no answer to go on with. Says nothing that a server sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OAuthError {
+    /// No connection.
+    #[error("it cannot be reached")]
+    Unreachable,
+    /// No answer in time.
+    #[error("it did not answer within {} s", OAUTH_TIMEOUT.as_secs())]
+    Timeout,
+    /// Another status than those that are due.
+    #[error("it answered with status {0}")]
+    Status(u16),
+    /// Too much.
+    #[error("its answer is larger than {} KiB", MAX_BYTES >> 10)]
+    TooLarge,
+    /// Not what was asked for.
+    #[error("its answer is not what the standard demands")]
+    Form,
+    /// The token endpoint says no.
+    #[error("it refused ({0:?})")]
+    Refused(TokenRefusal),
+    /// The address may not be dialled.
+    #[error("its address is not acceptable: {0}")]
+    Address(#[from] SettingsError),
+}
+
+/// Who the gateway is at a token endpoint.
+#[derive(Debug, Clone)]
+pub struct Client {
+    /// Its name there.
+    pub id: String,
+    /// Its secret, if it has one.
+    pub secret: Option<Secret>,
+    /// How it shows it.
+    pub method: TokenMethod,
+}
+
+impl Endpoint {
+    /// An address that the server at `near` named. Only the host that the operator named may be
+    /// private; any other has to be a public one over HTTPS.
+    pub fn found(text: &str, near: &Self) -> Result<Self, SettingsError> {
+        let same_host = Url::parse(text).is_ok_and(|url| {
+            url.host() == near.url().host() && url.scheme() == near.url().scheme()
+        });
+        if same_host && near.reach() != crate::Reach::Public {
+            Self::named(text)
+        } else {
+            Self::public(text)
+        }
+    }
+
+    /// The address as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.url().as_str()
+    }
+
+    /// The address.
+    #[must_use]
+    pub fn address(&self) -> &Url {
+        self.url()
+    }
+}
+
+impl Outbound {
+    /// The JSON document at an address.
+    pub async fn fetch_json(&self, endpoint: &Endpoint) -> Result<Value, OAuthError> {
+        let client = self.client(endpoint.reach(), CONNECT_TIMEOUT)?;
+        within(async {
+            let response = sent(client.get(endpoint.url().clone()).header(ACCEPT, JSON)).await?;
+            document(&expect(response, &[StatusCode::OK])?.bytes_within().await?)
+        })
+        .await
+    }
+
+    /// The JSON document that an account is shown as, asked for with its own credential.
+    pub async fn fetch_account(
+        &self,
+        endpoint: &Endpoint,
+        credential: &Credential,
+    ) -> Result<Value, OAuthError> {
+        let client = self.client(endpoint.reach(), CONNECT_TIMEOUT)?;
+        within(async {
+            let request = client.get(endpoint.url().clone()).header(ACCEPT, JSON);
+            let request = request.header(credential.name.clone(), credential.value.clone());
+            document(&expect(sent(request).await?, &[StatusCode::OK])?.bytes_within().await?)
+        })
+        .await
+    }
+
+    /// What an MCP server asks for when it is spoken to without a token; `None` if it asks for
+    /// nothing.
+    pub async fn challenge_of(&self, server: &Endpoint) -> Result<Option<Challenge>, OAuthError> {
+        let client = self.client(server.reach(), CONNECT_TIMEOUT)?;
+        within(async {
+            let request = client.post(server.url().clone()).header(CONTENT_TYPE, JSON);
+            let response = sent(request.header(ACCEPT, BOTH).body(PROBE)).await?;
+            if response.status() != StatusCode::UNAUTHORIZED {
+                return Ok(None);
+            }
+            Ok(Some(challenge(&response).unwrap_or_default()))
+        })
+        .await
+    }
+
+    /// Asks a token endpoint for tokens.
+    pub async fn request_token(
+        &self,
+        endpoint: &Endpoint,
+        client: &Client,
+        form: &[(&str, &str)],
+    ) -> Result<TokenGrant, OAuthError> {
+        let request = self.form(endpoint, client, form)?;
+        within(async {
+            let response = sent(request).await?;
+            let status = response.status();
+            if status.is_server_error() || status.is_redirection() {
+                return Err(OAuthError::Status(status.as_u16()));
+            }
+            match TokenGrant::parse(&Answered(response).bytes_within().await?) {
+                Ok(grant) if status.is_success() => Ok(grant),
+                Err(GrantError::Refused(why)) => Err(OAuthError::Refused(why)),
+                Err(GrantError::Form) if status.is_success() => Err(OAuthError::Form),
+                Ok(_) | Err(GrantError::Form) => Err(OAuthError::Status(status.as_u16())),
+            }
+        })
+        .await
+    }
+
+    /// Ends a token upstream (RFC 7009).
+    pub async fn revoke_token(
+        &self,
+        endpoint: &Endpoint,
+        client: &Client,
+        form: &[(&str, &str)],
+    ) -> Result<(), OAuthError> {
+        let request = self.form(endpoint, client, form)?;
+        within(async {
+            let response = sent(request).await?;
+            expect(response, &[StatusCode::OK, StatusCode::NO_CONTENT]).map(|_| ())
+        })
+        .await
+    }
+
+    /// Registers the gateway with an authorization server (RFC 7591); gives its answer.
+    pub async fn register_client(
+        &self,
+        endpoint: &Endpoint,
+        metadata: &Value,
+    ) -> Result<Value, OAuthError> {
+        let client = self.client(endpoint.reach(), CONNECT_TIMEOUT)?;
+        within(async {
+            let request = client.post(endpoint.url().clone()).header(CONTENT_TYPE, JSON);
+            let request = request.header(ACCEPT, JSON).body(metadata.to_string());
+            let expected = [StatusCode::CREATED, StatusCode::OK];
+            document(&expect(sent(request).await?, &expected)?.bytes_within().await?)
+        })
+        .await
+    }
+
+    fn form(
+        &self,
+        endpoint: &Endpoint,
+        client: &Client,
+        form: &[(&str, &str)],
+    ) -> Result<RequestBuilder, OAuthError> {
+        let http = self.client(endpoint.reach(), CONNECT_TIMEOUT)?;
+        let mut fields: Vec<(&str, &str)> = form.to_vec();
+        let mut request = http.post(endpoint.url().clone());
+        match (client.method, &client.secret) {
+            (TokenMethod::Basic, Some(secret)) => {
+                let mut value = basic(&client.id, secret)?;
+                value.set_sensitive(true);
+                request = request.header(AUTHORIZATION, value);
+            }
+            (TokenMethod::Post, Some(secret)) => {
+                fields.push(("client_id", &client.id));
+                fields.push(("client_secret", secret.expose()));
+            }
+            (TokenMethod::None, _) | (TokenMethod::Basic | TokenMethod::Post, None) => {
+                fields.push(("client_id", &client.id));
+            }
+        }
+        Ok(request.header(CONTENT_TYPE, FORM).header(ACCEPT, JSON).body(encoded(&fields)))
+    }
+}
+
+/// RFC 6749 §2.3.1: both parts are form-encoded before they are joined.
+fn basic(id: &str, secret: &Secret) -> Result<HeaderValue, OAuthError> {
+    let pair = Secret::new(format!("{}:{}", component(id), component(secret.expose())));
+    let value = format!("Basic {}", STANDARD.encode(pair.expose()));
+    HeaderValue::from_str(&value).map_err(|_| OAuthError::Form)
+}
+
+fn component(text: &str) -> String {
+    let pair = encoded(&[("", text)]);
+    pair.strip_prefix('=').unwrap_or(&pair).to_owned()
+}
+
+fn encoded(fields: &[(&str, &str)]) -> String {
+    // The library's only encoder of forms without an address is behind an address.
+    let mut url = NOWHERE.clone();
+    url.query_pairs_mut().clear().extend_pairs(fields);
+    url.query().unwrap_or_default().to_owned()
+}
+
+static NOWHERE: std::sync::LazyLock<Url> = std::sync::LazyLock::new(|| {
+    #[expect(clippy::expect_used, reason = "a constant that is a URL")]
+    Url::parse("form:x").expect("a URL")
+});
+
+async fn within<T>(work: impl Future<Output = Result<T, OAuthError>>) -> Result<T, OAuthError> {
+    timeout(OAUTH_TIMEOUT, work).await.unwrap_or(Err(OAuthError::Timeout))
+}
+
+async fn sent(request: RequestBuilder) -> Result<Response, OAuthError> {
+    // The library's error holds the address.
+    request.send().await.map_err(|_| OAuthError::Unreachable)
+}
+
+fn expect(response: Response, statuses: &[StatusCode]) -> Result<Answered, OAuthError> {
+    if statuses.contains(&response.status()) {
+        Ok(Answered(response))
+    } else {
+        Err(OAuthError::Status(response.status().as_u16()))
+    }
+}
+
+/// An answer whose status was looked at.
+struct Answered(Response);
+
+impl Answered {
+    async fn bytes_within(mut self) -> Result<Vec<u8>, OAuthError> {
+        let encoding = self.0.headers().get(CONTENT_ENCODING);
+        if encoding.is_some_and(|encoding| encoding != "identity") {
+            return Err(OAuthError::Form);
+        }
+        let mut body = Vec::new();
+        while let Some(piece) = self.0.chunk().await.map_err(|_| OAuthError::Unreachable)? {
+            if body.len() + piece.len() > MAX_BYTES {
+                return Err(OAuthError::TooLarge);
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(body)
+    }
+}
+
+fn document(body: &[u8]) -> Result<Value, OAuthError> {
+    let bounds = Bounds { string_bytes: 64 << 10, ..Bounds::REQUEST };
+    json::parse(body, bounds).ok().filter(Value::is_object).ok_or(OAuthError::Form)
+}
+
+/// The Bearer challenge of an answer.
+pub(crate) fn challenge(response: &Response) -> Option<Challenge> {
+    let headers = response.headers().get_all(WWW_AUTHENTICATE).iter();
+    headers.filter_map(|value| value.to_str().ok()).find_map(Challenge::parse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn client_names_and_secrets_are_encoded_before_they_are_joined() {
+        let secret = Secret::new("p:a ss%".to_owned());
+
+        let value = basic("https://gw.example/id", &secret).unwrap();
+
+        let pair = STANDARD.decode(value.to_str().unwrap().strip_prefix("Basic ").unwrap());
+        assert_eq!(pair.unwrap(), b"https%3A%2F%2Fgw.example%2Fid:p%3Aa+ss%25");
+    }
+
+    #[test]
+    fn only_the_host_that_the_operator_named_may_be_private() {
+        let named = Endpoint::named("http://127.0.0.1:1/mcp").unwrap();
+        let public = Endpoint::public("https://mcp.example/mcp").unwrap();
+
+        assert!(Endpoint::found("http://127.0.0.1:2/token", &named).is_ok());
+        assert!(Endpoint::found("https://id.example/token", &named).is_ok());
+        for (text, near) in [
+            ("http://127.0.0.2/token", &named),
+            ("http://169.254.169.254/latest", &named),
+            ("http://127.0.0.1:2/token", &public),
+            ("https://10.0.0.1/token", &public),
+            ("http://mcp.example/token", &public),
+            ("javascript:alert(1)", &public),
+            ("file:///etc/passwd", &named),
+        ] {
+            assert!(Endpoint::found(text, near).is_err(), "{text}");
+        }
+    }
+}
