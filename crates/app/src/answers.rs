@@ -136,7 +136,9 @@ const fn outcome_status(refusal: &Refusal) -> OutcomeStatus {
         | Refusal::DelegationNotTrusted => OutcomeStatus::Denied,
         Refusal::NotFound { .. } | Refusal::NoSuchProvider { .. } => OutcomeStatus::NotFound,
         Refusal::RateLimited { .. } | Refusal::TooManyExports { .. } => OutcomeStatus::RateLimited,
-        Refusal::UpstreamError { .. } => OutcomeStatus::UpstreamError,
+        Refusal::UpstreamError { .. } | Refusal::UpstreamResting { .. } => {
+            OutcomeStatus::UpstreamError
+        }
         Refusal::UpstreamTimeout { .. } | Refusal::Interrupted { .. } => {
             OutcomeStatus::UpstreamTimeout
         }

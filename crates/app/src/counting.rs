@@ -8,6 +8,7 @@ use portcullis_store::{AuditProgress, ProviderStatus};
 const INVOCATIONS: &str = "portcullis_invocations_total";
 const REPLAYS: &str = "portcullis_replays_total";
 const PROVIDER_UP: &str = "portcullis_provider_up";
+const CIRCUITS_OPEN: &str = "portcullis_provider_circuits_open";
 const ISSUER_UP: &str = "portcullis_issuer_up";
 const RELOAD_FAILURES: &str = "portcullis_policy_reload_failures_total";
 const NOTICES: &str = "portcullis_policy_notices_total";
@@ -31,6 +32,11 @@ pub fn describe() {
     describe_counter!(INVOCATIONS, "Invocations by how they ended and whether the tool ran");
     describe_counter!(REPLAYS, "Answers given again for the same idempotency key");
     describe_gauge!(PROVIDER_UP, "1 while the provider can be used, 0 otherwise");
+    describe_gauge!(
+        CIRCUITS_OPEN,
+        "Tools of the provider that are not called for a while because they kept failing, and the \
+         provider itself"
+    );
     describe_gauge!(ISSUER_UP, "1 if the issuer's keys could be fetched the last time, 0 if not");
     describe_counter!(RELOAD_FAILURES, "Policy folders that could not be loaded");
     describe_counter!(DLP_RELOAD_FAILURES, "DLP settings that could not be loaded");
@@ -62,6 +68,11 @@ pub(crate) fn replayed() {
 pub(crate) fn provider(slug: &str, status: ProviderStatus) {
     let up = if status == ProviderStatus::Connected { 1.0 } else { 0.0 };
     gauge!(PROVIDER_UP, "provider" => slug.to_owned()).set(up);
+}
+
+pub(crate) fn circuits(slug: &str, open: usize) {
+    let open = f64::from(u32::try_from(open).unwrap_or(u32::MAX));
+    gauge!(CIRCUITS_OPEN, "provider" => slug.to_owned()).set(open);
 }
 
 pub(crate) fn issuer(issuer: &str, up: bool) {

@@ -185,6 +185,9 @@ impl App {
         draft.capture_input(self, call.ruling());
         draft.governance(allowed(call.ruling(), policies.version()));
         self.made_usable(&visible.connection).await?;
+        let provider = &visible.connection.provider;
+        let resting = visible.connection.server().check(&tool.definition.name);
+        resting.map_err(|error| provider.refusal(&error, &visible.connection))?;
         Ok(Ready { ctx: ctx.clone(), call, visible, policies, dlp, view, claim })
     }
 
@@ -236,7 +239,10 @@ impl App {
         let connection = &ready.visible.connection;
         let answered = self.call_through(connection, &ready.call, trace).await;
         match answered {
-            Err(error) => failed(&ready, governance, &error),
+            Err(error) => {
+                connection.provider.fails();
+                failed(&ready, governance, &error)
+            }
             Ok(answer) => match self.judge_answer(&ready, answer).await {
                 Ok(answer) => {
                     self.ruled(&ready.ctx, &ready.visible.tool, answer.ruling(), Went::Allowed);

@@ -18,10 +18,13 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::{App, anchors, pins};
+use crate::{App, anchors, counting, pins};
 
 /// How often it is looked whether refusals have to be told.
 const COALESCE: Duration = Duration::from_secs(5);
+
+/// How often it is counted what is left in peace.
+const CIRCUITS: Duration = Duration::from_secs(1);
 
 /// One round of a job.
 type Round = for<'a> fn(&'a App) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
@@ -38,6 +41,7 @@ impl App {
         self.repeat(token_use::EVERY, |app| Box::pin(token_use::write(app)), stop);
         self.repeat(forgetting::EVERY, |app| Box::pin(forgetting::forget(app)), stop);
         self.repeat(exports::EVERY, |app| Box::pin(exports::sweep(app)), stop);
+        self.repeat(CIRCUITS, |app| Box::pin(async { app.count_circuits() }), stop);
         if !self.anchors.is_empty() {
             self.repeat(self.anchors.every, |app| Box::pin(anchors::publish(app)), stop);
         }
@@ -50,6 +54,12 @@ impl App {
             stop.cancelled().await;
             exports.cancel();
         });
+    }
+
+    fn count_circuits(&self) {
+        for (slug, provider) in &self.providers {
+            counting::circuits(slug, provider.server().open_circuits());
+        }
     }
 
     fn look_after_connections(self: &Arc<Self>, stop: &CancellationToken) {

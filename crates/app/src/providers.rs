@@ -147,7 +147,8 @@ impl Provider {
             CallErrorKind::AuthRequired | CallErrorKind::Forbidden => ProviderStatus::NeedsAuth,
             CallErrorKind::Upstream(_)
             | CallErrorKind::Timeout { .. }
-            | CallErrorKind::Overloaded => ProviderStatus::Error,
+            | CallErrorKind::Overloaded
+            | CallErrorKind::Resting { .. } => ProviderStatus::Error,
         };
         counting::provider(self.declared.slug.as_str(), status);
         self.state.store(Arc::new(State {
@@ -156,6 +157,14 @@ impl Provider {
             last_error: Some(error.to_string()),
             updated_at: now,
         }));
+    }
+
+    /// A call to it failed. If it cannot be reached at all, it is looked after at once: then its
+    /// status says so, and it heals by itself.
+    pub(crate) fn fails(&self) {
+        if self.status() == ProviderStatus::Connected && self.server().is_resting() {
+            self.look_again.notify_one();
+        }
     }
 
     /// What is known of its tools cannot be brought up to date; it stays as it was.
@@ -180,7 +189,8 @@ impl Provider {
             }
             CallErrorKind::Upstream(_)
             | CallErrorKind::Timeout { .. }
-            | CallErrorKind::Overloaded => self.failure(error),
+            | CallErrorKind::Overloaded
+            | CallErrorKind::Resting { .. } => self.failure(error),
         }
     }
 
@@ -197,6 +207,10 @@ impl Provider {
                 Refusal::RejectedByProvider { provider }
             }
             CallErrorKind::Overloaded => Refusal::Unavailable { reason: Unavailable::Overloaded },
+            CallErrorKind::Resting { rest } => Refusal::UpstreamResting {
+                provider,
+                retry_after: rest.as_secs().saturating_add(u64::from(rest.subsec_nanos() > 0)),
+            },
         }
     }
 }

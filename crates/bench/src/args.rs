@@ -34,9 +34,42 @@ pub(crate) enum Command {
     DlpAccuracy(AccuracyArgs),
     /// Counts what DLP finds in text that holds nothing to be found.
     DlpClean(CleanArgs),
+    /// Measures what a `tools/call` costs the client that speaks to upstreams.
+    Upstream(UpstreamArgs),
+    /// Measures calls of a healthy provider alone and beside one that hangs and floods.
+    Hostile(HostileArgs),
     /// The MCP server that the gateway guards; runs until its standard input ends.
     #[command(hide = true)]
-    Upstream,
+    ServeUpstream,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpstreamArgs {
+    /// Calls per measurement
+    #[arg(long, default_value_t = 50_000)]
+    pub(crate) calls: u32,
+    /// Bytes of JSON that the tool is given and gives back
+    #[arg(long, default_value_t = 128)]
+    pub(crate) payload: usize,
+    /// Measurements of each kind, in turns; the least counts
+    #[arg(long, default_value_t = 5)]
+    pub(crate) rounds: usize,
+    /// Print the figures as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HostileArgs {
+    /// Calls per measurement
+    #[arg(long, default_value_t = 2_000)]
+    pub(crate) calls: usize,
+    /// Measurements of each kind, in turns
+    #[arg(long, default_value_t = 5)]
+    pub(crate) rounds: usize,
+    /// The gateway to measure; by default it is built by cargo, like this program
+    #[arg(long)]
+    pub(crate) binary: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

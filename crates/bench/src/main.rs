@@ -5,7 +5,8 @@
 //! with `replay` it measures how long recorded calls take to be asked again, with `reload` what calls
 //! notice of policies that change, with `authenticate` what it costs to find out who asks, with
 //! `dlp` how fast bodies are scanned, with `audit` what sealing, proving and verifying cost as a log
-//! grows, with `export` what exporting it takes beside calls.
+//! grows, with `export` what exporting it takes beside calls; with `upstream` what a call costs the
+//! client of upstreams, with `hostile` what one provider's misery is to another.
 
 use std::{error::Error, io::Write as _, process::ExitCode};
 
@@ -19,12 +20,14 @@ mod audit;
 mod authenticate;
 mod clean;
 mod client;
+mod client_cost;
 mod compare;
 mod disk;
 mod dlp;
 mod evidence;
 mod export;
 mod gateway;
+mod hostile;
 mod kill_loop;
 mod load;
 mod payload;
@@ -63,7 +66,9 @@ async fn main() -> ExitCode {
         Some(Command::Dlp(args)) => dlp::run(args),
         Some(Command::DlpAccuracy(args)) => accuracy::run(args),
         Some(Command::DlpClean(args)) => clean::run(args),
-        Some(Command::Upstream) => upstream::serve().await.map(|()| Verdict::Holds),
+        Some(Command::Upstream(args)) => client_cost::run(args).await,
+        Some(Command::Hostile(args)) => hostile::run(args).await,
+        Some(Command::ServeUpstream) => upstream::serve().await.map(|()| Verdict::Holds),
     };
     match verdict {
         Ok(Verdict::Holds) => ExitCode::SUCCESS,

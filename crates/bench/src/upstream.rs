@@ -51,7 +51,7 @@ impl Upstream {
     /// Starts this program once more as the server and waits until it listens.
     pub(crate) async fn start() -> Result<Self, Failure> {
         let mut child = Command::new(std::env::current_exe()?)
-            .arg("upstream")
+            .arg("serve-upstream")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -177,6 +177,13 @@ pub enum Refusal {
         /// How.
         reason: UpstreamReason,
     },
+    /// The provider or the tool kept failing and is left in peace for a while.
+    UpstreamResting {
+        /// The provider.
+        provider: ProviderSlug,
+        /// Seconds after which it is tried again.
+        retry_after: u64,
+    },
     /// The gateway cannot record or remember.
     Unavailable {
         /// What is missing.
@@ -250,7 +257,7 @@ impl Refusal {
             Self::RateLimited { .. } | Self::TooManyExports { .. } => "rate_limited",
             Self::RangeNotSatisfiable { .. } => "range_not_satisfiable",
             Self::Internal => "internal_error",
-            Self::UpstreamError { .. } => "upstream_error",
+            Self::UpstreamError { .. } | Self::UpstreamResting { .. } => "upstream_error",
             Self::Unavailable { .. } => "unavailable",
             Self::UpstreamTimeout { .. } | Self::Interrupted { .. } => "upstream_timeout",
         }
@@ -285,7 +292,7 @@ impl Refusal {
             Self::RangeNotSatisfiable { .. } => 416,
             Self::RateLimited { .. } | Self::TooManyExports { .. } => 429,
             Self::Internal => 500,
-            Self::UpstreamError { .. } => 502,
+            Self::UpstreamError { .. } | Self::UpstreamResting { .. } => 502,
             Self::Unavailable { .. } => 503,
             Self::UpstreamTimeout { .. } | Self::Interrupted { .. } => 504,
         }

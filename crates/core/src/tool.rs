@@ -1,6 +1,7 @@
 //! What can be invoked: tool names, definitions as upstream servers give them, and their schemas.
 
 mod definition;
+mod growth;
 
 pub use self::definition::Difference;
 
@@ -185,6 +186,9 @@ pub enum SchemaError {
     /// It is larger than we compile.
     #[error("the input schema has more than {MAX_SCHEMA_NODES} values")]
     TooLarge,
+    /// It would take too long to apply.
+    #[error("the input schema applies to itself without end, or too often")]
+    Unbounded,
     /// It is not a valid JSON Schema.
     #[error("the input schema is not a valid JSON Schema")]
     Invalid,
@@ -237,6 +241,7 @@ fn compile(schema: &Value) -> Result<Validator, SchemaError> {
     }
     let mut nodes = 0;
     inspect(schema, &mut nodes)?;
+    growth::check(schema).map_err(|growth::Unbounded| SchemaError::Unbounded)?;
     let draft = match object.get("$schema").and_then(Value::as_str) {
         Some(uri) if uri.contains("draft-07") => Draft::Draft7,
         _ => Draft::Draft202012,
@@ -369,6 +374,8 @@ mod tests {
         );
         assert_eq!(tool(remote).err(), Some(SchemaError::RemoteReference));
         assert_eq!(tool(huge).err(), Some(SchemaError::TooLarge));
+        let looping = json!({"type": "object", "allOf": [{"$ref": "#"}]});
+        assert_eq!(tool(looping).err(), Some(SchemaError::Unbounded));
     }
 
     #[test]

@@ -49,6 +49,16 @@ pub enum Script {
     Large(usize),
     /// A body that goes on for ever.
     Endless,
+    /// A body of this media type; `{id}` in it is the id of the call.
+    Typed(&'static str, String),
+    /// A body that is declared as JSON of so many bytes, of which some are sent.
+    Declared(usize),
+    /// A result that comes a byte every 50 ms.
+    Drip,
+    /// Events without end, none of which is the answer.
+    EndlessEvents,
+    /// One event without end.
+    EndlessEvent,
 }
 
 /// A tool of the server.
@@ -266,15 +276,46 @@ async fn play(
             let block = json!({"type": "text", "text": "x".repeat(*bytes)});
             send(stream, 200, &success(id, &json!({"content": [block]}).to_string())).await
         }
-        Script::Endless => {
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
-                        connection: close\r\n\r\n";
-            stream.write_all(head.as_bytes()).await?;
-            let piece = " ".repeat(65_536);
-            loop {
-                stream.write_all(piece.as_bytes()).await?;
-            }
+        Script::Endless => endless(stream, "application/json", "", &" ".repeat(65_536)).await,
+        Script::Typed(kind, body) => {
+            send_as(stream, 200, kind, &body.replace("{id}", &id.to_string())).await
         }
+        Script::Declared(bytes) => {
+            stream.write_all(head(200, *bytes).as_bytes()).await?;
+            stream.write_all(" ".repeat(65_536).as_bytes()).await?;
+            std::future::pending().await
+        }
+        Script::Drip => {
+            let body = success(id, r#"{"content":[]}"#);
+            stream.write_all(head(200, body.len()).as_bytes()).await?;
+            for byte in body.bytes() {
+                stream.write_all(&[byte]).await?;
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            stream.shutdown().await
+        }
+        Script::EndlessEvents => {
+            let news = r#"data: {"jsonrpc":"2.0","method":"notifications/message"}"#;
+            endless(stream, "text/event-stream", "", &format!("{news}\n\n").repeat(64)).await
+        }
+        Script::EndlessEvent => {
+            endless(stream, "text/event-stream", "data: ", &"x".repeat(65_536)).await
+        }
+    }
+}
+
+/// A body that begins somehow and then repeats a piece for ever.
+async fn endless(
+    stream: &mut BufReader<TcpStream>,
+    kind: &str,
+    first: &str,
+    piece: &str,
+) -> io::Result<()> {
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(first.as_bytes()).await?;
+    loop {
+        stream.write_all(piece.as_bytes()).await?;
     }
 }
 
@@ -288,14 +329,27 @@ fn failure(id: &Value, code: i64) -> String {
 }
 
 fn head(status: u16, length: usize) -> String {
+    head_of(status, "application/json", length)
+}
+
+fn head_of(status: u16, kind: &str, length: usize) -> String {
     format!(
-        "HTTP/1.1 {status} As scripted\r\ncontent-type: application/json\r\n\
+        "HTTP/1.1 {status} As scripted\r\ncontent-type: {kind}\r\n\
          content-length: {length}\r\nconnection: close\r\n\r\n"
     )
 }
 
 async fn send(stream: &mut BufReader<TcpStream>, status: u16, body: &str) -> io::Result<()> {
-    stream.write_all(head(status, body.len()).as_bytes()).await?;
+    send_as(stream, status, "application/json", body).await
+}
+
+async fn send_as(
+    stream: &mut BufReader<TcpStream>,
+    status: u16,
+    kind: &str,
+    body: &str,
+) -> io::Result<()> {
+    stream.write_all(head_of(status, kind, body.len()).as_bytes()).await?;
     stream.write_all(body.as_bytes()).await?;
     stream.shutdown().await
 }

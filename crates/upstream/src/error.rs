@@ -20,6 +20,11 @@ pub enum CallErrorKind {
     Forbidden,
     /// Too many calls to this upstream are in flight already.
     Overloaded,
+    /// It kept failing, so it is not asked for a while.
+    Resting {
+        /// The time after which it is tried again.
+        rest: Duration,
+    },
 }
 
 /// A call without an answer, and whether the tool may have run nevertheless.
@@ -70,6 +75,10 @@ impl CallError {
         Self { kind: CallErrorKind::Overloaded, executed: Executed::No }
     }
 
+    pub(crate) const fn resting(rest: Duration) -> Self {
+        Self { kind: CallErrorKind::Resting { rest }, executed: Executed::No }
+    }
+
     /// The same failure where it happened before the call itself was sent.
     pub(crate) const fn before_the_call(self) -> Self {
         Self { kind: self.kind, executed: Executed::No }
@@ -89,6 +98,9 @@ impl fmt::Display for CallError {
             CallErrorKind::Forbidden => f.write_str("our credential is not enough upstream"),
             CallErrorKind::Overloaded => {
                 f.write_str("too many calls to the upstream are in flight")
+            }
+            CallErrorKind::Resting { rest } => {
+                write!(f, "the upstream kept failing and is tried again in {} ms", rest.as_millis())
             }
         }?;
         write!(f, " (executed: {})", self.executed.as_str())

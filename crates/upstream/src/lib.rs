@@ -25,10 +25,12 @@ pub mod tools;
 pub mod webhook;
 pub mod witness;
 
+mod breaker;
 mod http;
 mod ids;
 mod mcp;
 mod params;
+mod places;
 mod stdio;
 
 pub use answer::CallAnswer;

@@ -73,7 +73,7 @@ impl Outbound {
             .referer(false)
             .no_proxy()
             .https_only(reach != Reach::Private)
-            .dns_resolver(Arc::new(Guard(reach)))
+            .dns_resolver(Arc::new(Guard::new(reach)))
             .connect_timeout(connect)
             .tcp_nodelay(true)
             .pool_idle_timeout(KEEP_IDLE)

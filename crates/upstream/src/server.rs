@@ -5,27 +5,23 @@ use std::{fmt, sync::Arc, time::Duration};
 use portcullis_core::{
     call::{Cleared, ToolCall},
     oauth::Challenge,
-    tool::ProviderSlug,
+    tool::{ProviderSlug, ToolName},
 };
 use serde_json::{Map, Value};
-use tokio::{
-    sync::{Semaphore, SemaphorePermit, watch},
-    time::{Instant, timeout},
-};
+use tokio::{sync::watch, time::Instant};
 
 use crate::{
     answer::CallAnswer,
+    breaker::Breaker,
     error::CallError,
     http::{Http, Stop, Wire},
     mcp::message::{Method, Outgoing},
     outbound::Outbound,
+    places::Places,
     settings::{Credential, ServerSettings, SettingsError, Transport},
     stdio::{Launch, Stdio},
     tools::{Collector, Headers, ToolList},
 };
-
-/// How long a call waits for its place among those in flight.
-const PATIENCE: Duration = Duration::from_millis(40);
 
 /// One upstream server. Connections and processes begin with the first use and are renewed when
 /// they break. Cheap to clone; dropping the last clone ends the process and all it has started.
@@ -35,7 +31,8 @@ pub struct Server(Arc<Inner>);
 struct Inner {
     slug: ProviderSlug,
     call_timeout: Duration,
-    in_flight: Arc<Semaphore>,
+    places: Arc<Places>,
+    breaker: Arc<Breaker>,
     link: Link,
     changed: watch::Receiver<u64>,
 }
@@ -61,9 +58,10 @@ impl Server {
         settings.check()?;
         let (announcer, changed) = watch::channel(0);
         let (slug, call_timeout) = (settings.slug.clone(), settings.call_timeout);
-        let in_flight = Arc::new(Semaphore::new(settings.max_in_flight));
+        let places = Arc::new(Places::new(settings.max_in_flight));
         let link = Link::new(settings, outbound, announcer)?;
-        Ok(Self(Arc::new(Inner { slug, call_timeout, in_flight, link, changed })))
+        let breaker = Arc::default();
+        Ok(Self(Arc::new(Inner { slug, call_timeout, places, breaker, link, changed })))
     }
 
     /// A way of its own to the same server that shows this credential: sessions, and what the
@@ -77,7 +75,8 @@ impl Server {
                 Self(Arc::new(Inner {
                     slug: self.0.slug.clone(),
                     call_timeout: self.0.call_timeout,
-                    in_flight: Arc::clone(&self.0.in_flight),
+                    places: Arc::clone(&self.0.places),
+                    breaker: Arc::clone(&self.0.breaker),
                     link: Link::Http { http, _stop: stop },
                     changed: self.0.changed.clone(),
                 }))
@@ -128,6 +127,7 @@ impl Server {
                 Outgoing { cursor: cursor.as_deref(), ..Outgoing::bare(Method::ListTools) };
             let page = link.exchange(&request, deadline).await;
             cursor = collector.add_page(page.map_err(CallError::before_the_call)?)?;
+            self.0.breaker.reached();
             if cursor.is_none() {
                 break;
             }
@@ -141,23 +141,44 @@ impl Server {
     }
 
     /// Calls a tool once and waits for its answer. On failure the error says whether the tool may
-    /// have run. It is never sent twice.
+    /// have run. It is never sent twice. Says no at once to calls beyond those that may be in
+    /// flight and wait, and to what kept failing.
     pub async fn call_tool(
         &self,
         call: &Cleared<ToolCall>,
         trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
         let deadline = Instant::now() + self.0.call_timeout;
-        let _place = self.place().await?;
+        let name = &call.tool().definition.name;
+        let admission = self.0.breaker.admit(name, Instant::now())?;
+        let _place = self.0.places.take().await?;
         let request = Outgoing {
             method: Method::CallTool,
-            name: Some(&call.tool().definition.name),
+            name: Some(name),
             arguments: Some(call.input()),
             cursor: None,
             traceparent: trace.traceparent,
             tracestate: trace.tracestate,
         };
-        CallAnswer::from_result(self.0.link.exchange(&request, deadline).await?)
+        let answer = self.0.link.exchange(&request, deadline).await;
+        admission.ended(answer.and_then(CallAnswer::from_result))
+    }
+
+    /// Says no if a call of this tool would not go out now, because it or the server kept failing.
+    pub fn check(&self, tool: &ToolName) -> Result<(), CallError> {
+        self.0.breaker.check(tool, Instant::now())
+    }
+
+    /// Whether it could not be reached again and again, so that no call goes to it now.
+    #[must_use]
+    pub fn is_resting(&self) -> bool {
+        self.0.breaker.is_way_open()
+    }
+
+    /// How much of it is left in peace because it kept failing: its tools, and itself.
+    #[must_use]
+    pub fn open_circuits(&self) -> usize {
+        self.0.breaker.open()
     }
 
     /// Changes whenever the server's tools may have changed: it said so, or it was reached anew.
@@ -172,16 +193,6 @@ impl Server {
         match &self.0.link {
             Link::Http { http, .. } => http.shutdown().await,
             Link::Stdio(stdio) => stdio.shutdown().await,
-        }
-    }
-
-    async fn place(&self) -> Result<SemaphorePermit<'_>, CallError> {
-        if let Ok(place) = self.0.in_flight.try_acquire() {
-            return Ok(place);
-        }
-        match timeout(PATIENCE, self.0.in_flight.acquire()).await {
-            Ok(Ok(place)) => Ok(place),
-            Ok(Err(_)) | Err(_) => Err(CallError::overloaded()),
         }
     }
 }

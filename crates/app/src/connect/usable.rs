@@ -75,7 +75,8 @@ impl App {
             }
             CallErrorKind::Upstream(_)
             | CallErrorKind::Timeout { .. }
-            | CallErrorKind::Overloaded => return Err(error),
+            | CallErrorKind::Overloaded
+            | CallErrorKind::Resting { .. } => return Err(error),
         }
         if seen.record.grant.refreshable {
             let renewed = self.renewed(connection, seen.record.revision, Reason::Refused).await;

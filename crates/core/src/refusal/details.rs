@@ -56,6 +56,7 @@ impl Refusal {
             Self::UpstreamError { provider, reason } => {
                 json!({ "provider": provider, "reason": reason })
             }
+            Self::UpstreamResting { provider, retry_after } => resting(provider, *retry_after),
             Self::Unavailable { reason } => json!({ "reason": reason.as_str() }),
             Self::IdempotencyKeyReused { first } | Self::IdempotencyInProgress { first } => {
                 json!({ "first_request_id": first })
@@ -67,6 +68,11 @@ impl Refusal {
         };
         if let Value::Object(details) = details { details } else { Map::new() }
     }
+}
+
+/// An upstream that was not asked.
+fn resting(provider: &ProviderSlug, retry_after: u64) -> Value {
+    json!({ "provider": provider, "reason": "circuit_open", "retry_after": retry_after })
 }
 
 fn limited(resource: &str, limit: u32, retry_after: i64, reset_at: Timestamp) -> Value {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{NOT_DELEGATED, Refusal, Unavailable, UpstreamReason, Violation};
-use crate::limits::Resource;
+use crate::{limits::Resource, tool::ProviderSlug};
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,6 +56,7 @@ impl fmt::Display for Refusal {
             Self::UpstreamError { provider, reason } => {
                 write!(f, "Provider '{provider}' {}.", failure(*reason))
             }
+            Self::UpstreamResting { provider, retry_after } => resting(f, provider, *retry_after),
             Self::Unavailable { reason } => f.write_str(missing(*reason)),
             Self::UpstreamTimeout { provider, timeout_ms } => {
                 write!(f, "Provider '{provider}' did not answer within {timeout_ms} ms.")
@@ -63,6 +64,13 @@ impl fmt::Display for Refusal {
             Self::Interrupted { .. } => f.write_str(INTERRUPTED),
         }
     }
+}
+
+fn resting(f: &mut fmt::Formatter<'_>, provider: &ProviderSlug, seconds: u64) -> fmt::Result {
+    write!(
+        f,
+        "Provider '{provider}' kept failing and is left in peace. Retry in {seconds} seconds."
+    )
 }
 
 const REUSED: &str = "The refresh token was used before, so everything that came of its login was \

@@ -54,6 +54,10 @@ pub(crate) struct Provider {
     protocol: Protocol,
     /// Seconds a call may take, 1 to 300.
     timeout_seconds: Option<u64>,
+    /// Seconds a connection may take, 1 to 300.
+    connect_timeout_seconds: Option<u64>,
+    /// Bytes of the largest answer, up to 64 MiB.
+    max_response_bytes: Option<usize>,
     /// Calls in flight at once.
     max_in_flight: Option<usize>,
     /// What becomes of tools that change; as `[tools]` says when absent.
@@ -168,6 +172,10 @@ impl Provider {
                 Protocol::Legacy => upstream::Protocol::Legacy,
             },
             call_timeout: self.timeout_seconds.map_or(defaults.call_timeout, Duration::from_secs),
+            connect_timeout: self
+                .connect_timeout_seconds
+                .map_or(defaults.connect_timeout, Duration::from_secs),
+            max_response_bytes: self.max_response_bytes.unwrap_or(defaults.max_response_bytes),
             max_in_flight: self.max_in_flight.unwrap_or(defaults.max_in_flight),
             ..defaults
         };

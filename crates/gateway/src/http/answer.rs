@@ -235,6 +235,9 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
         Refusal::RateLimited { retry_after, .. } | Refusal::TooManyExports { retry_after, .. } => {
             insert(headers, "retry-after", &retry_after.to_string());
         }
+        Refusal::UpstreamResting { retry_after, .. } => {
+            insert(headers, "retry-after", &retry_after.to_string());
+        }
         Refusal::RangeNotSatisfiable { bytes } => {
             insert(headers, "content-range", &format!("bytes */{bytes}"));
         }

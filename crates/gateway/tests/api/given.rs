@@ -92,7 +92,9 @@ pub(crate) fn assert_framed(answer: &Answer, what: &str) {
     assert_eq!(answer.header("x-content-type-options"), "nosniff", "{what}");
     assert!(is_id(answer.header("x-request-id"), "req_"), "{what}");
     let status = answer.status.as_u16();
-    let later = [429, 503].contains(&status) || answer.code() == "idempotency_in_progress";
+    let later = [429, 503].contains(&status)
+        || answer.code() == "idempotency_in_progress"
+        || answer.json.pointer("/error/details/reason").is_some_and(|it| it == "circuit_open");
     assert_eq!(answer.headers.contains_key("retry-after"), later, "{what}");
     let challenged = status == 401 || answer.code() == "insufficient_scope";
     if !answer.text.is_empty() {

@@ -12,6 +12,7 @@ mod capture;
 mod cli;
 mod coalesced;
 mod config;
+mod conformance;
 mod connections;
 mod dlp;
 mod durability;

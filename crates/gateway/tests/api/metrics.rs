@@ -9,7 +9,7 @@ use crate::{
     given::{ALL_SCOPES, ENOUGH},
 };
 
-async fn scrape(url: &str) -> String {
+pub(crate) async fn scrape(url: &str) -> String {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     client.get(url).send().await.unwrap().text().await.unwrap()
 }

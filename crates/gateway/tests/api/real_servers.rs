@@ -19,7 +19,7 @@ use crate::{
 const TOOL_ERROR: Ending = Ending { outcome: "tool_error", ..SUCCESS };
 
 /// Where `./test setup` put the servers.
-fn servers() -> PathBuf {
+pub(crate) fn servers() -> PathBuf {
     let folder = env::var_os("PORTCULLIS_TEST_SERVERS");
     let folder = PathBuf::from(folder.expect(
         "PORTCULLIS_TEST_SERVERS is not set: run the tests with `./test -- cargo test …`, which \

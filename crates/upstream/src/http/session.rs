@@ -118,7 +118,8 @@ async fn discover(wire: &Wire) -> Result<Verdict, CallError> {
             | CallErrorKind::Timeout { .. }
             | CallErrorKind::AuthRequired
             | CallErrorKind::Forbidden
-            | CallErrorKind::Overloaded => Err(error),
+            | CallErrorKind::Overloaded
+            | CallErrorKind::Resting { .. } => Err(error),
         },
     }
 }

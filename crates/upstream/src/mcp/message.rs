@@ -187,7 +187,10 @@ pub(crate) fn reply(id: &Value, method: &str) -> Result<Vec<u8>, CallError> {
 }
 
 fn encode(message: &impl Serialize) -> Result<Vec<u8>, CallError> {
-    serde_json::to_vec(message).map_err(|_| CallError::protocol(Executed::No))
+    // Room for a message with small arguments, so that writing it moves nothing.
+    let mut text = Vec::with_capacity(512);
+    serde_json::to_writer(&mut text, message).map_err(|_| CallError::protocol(Executed::No))?;
+    Ok(text)
 }
 
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;

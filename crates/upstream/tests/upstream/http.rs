@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use axum::{
     body::Body,
-    http::{StatusCode, header::CONTENT_ENCODING},
+    http::{
+        StatusCode,
+        header::{CONTENT_ENCODING, LOCATION},
+    },
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
@@ -229,6 +232,23 @@ async fn a_name_that_leads_into_a_private_network_is_not_dialled() {
 
     assert_eq!(failure(&client).await, (upstream(UpstreamReason::ConnectFailed), Executed::No));
     assert!(fake.seen().is_empty());
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_wherever_it_leads() {
+    let trap = Fake::modern(|seen| success(&seen.id(), &content("x"))).await;
+    let aside = format!("http://{}/", trap.address);
+    for status in [301, 302, 303, 307, 308] {
+        for target in [&aside, "http://169.254.169.254/latest/meta-data/", "file:///etc/passwd"] {
+            let target = target.to_owned();
+            let status = StatusCode::from_u16(status).unwrap();
+            let ended =
+                fails(move |_| (status, [(LOCATION, target.clone())]).into_response()).await;
+
+            assert_eq!(ended, (upstream(UpstreamReason::ProtocolError), Executed::Unknown));
+        }
+    }
+    assert!(trap.seen().is_empty(), "nobody followed");
 }
 
 #[tokio::test]

@@ -188,6 +188,13 @@ async fn redirects_errors_floods_and_packed_answers_are_no_keys() {
             futures_util::stream::repeat(Ok::<_, std::convert::Infallible>("x".repeat(64 << 10)));
         Body::from_stream(pieces).into_response()
     };
+    let trickle = || {
+        let pieces = futures_util::stream::unfold((), |()| async {
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+            Some((Ok::<_, std::convert::Infallible>(" "), ()))
+        });
+        Body::from_stream(pieces).into_response()
+    };
     let cases: Vec<(Answer, FetchError)> = vec![
         (
             Arc::new(move |_| (StatusCode::FOUND, [(LOCATION, aside.clone())]).into_response()),
@@ -197,6 +204,7 @@ async fn redirects_errors_floods_and_packed_answers_are_no_keys() {
         (Arc::new(|_| StatusCode::NO_CONTENT.into_response()), FetchError::Status(204)),
         (Arc::new(|_| " ".repeat(300 << 10).into_response()), FetchError::TooLarge),
         (Arc::new(move |_| endless()), FetchError::TooLarge),
+        (Arc::new(move |_| trickle()), FetchError::Timeout),
         (
             Arc::new(|_| ([(CONTENT_ENCODING, "gzip")], keys().to_string()).into_response()),
             FetchError::Encoded,

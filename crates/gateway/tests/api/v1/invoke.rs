@@ -3,6 +3,7 @@
 mod before;
 mod decided;
 mod hangups;
+mod hostile;
 mod idempotency;
 mod isolation;
 mod obligations;

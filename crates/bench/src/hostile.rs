@@ -1,0 +1,138 @@
+//! Calls of a healthy provider, alone and beside another one that hangs, drips and floods: what the
+//! first notices of the second. The figure is the ratio of the 99th percentiles.
+
+use std::{convert::Infallible, fs::OpenOptions, io::Write as _, net::SocketAddr, time::Duration};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    http::header::CONTENT_TYPE,
+    response::{IntoResponse as _, Response},
+    routing::post,
+};
+use futures_util::stream;
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinSet, time::Instant};
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    Failure, Verdict,
+    args::HostileArgs,
+    client::{Connection, Template, governed_call, post as posted},
+    gateway::{self, Installation, Running},
+    load::Measured,
+    payload, say,
+    upstream::{MODERN, Upstream},
+};
+
+/// How much longer the slowest of a hundred calls may take.
+const GOAL: f64 = 1.5;
+/// Calls of the hostile provider that are under way all the time.
+const WRETCHED: usize = 32;
+const KINDS: [&str; 3] = ["hangs", "drips", "floods"];
+
+/// Prints both percentiles and their ratio, and whether the goal holds.
+pub(crate) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
+    let (upstream, hostile) = (Upstream::start().await?, serve().await?);
+    let binary = gateway::binary(args.binary.as_deref()).await?;
+    let installation = Installation::create(binary, upstream.address).await?;
+    let mut config =
+        OpenOptions::new().append(true).open(installation.folder().join("portcullis.toml"))?;
+    write!(
+        config,
+        "\n[[providers]]\nslug = \"hostile\"\nurl = \"http://{hostile}/mcp\"\n\
+         allow_private = true\ntimeout_seconds = 2\nmax_in_flight = 64\n"
+    )?;
+    let running = installation.start().await?;
+    let call = governed_call(running.address, &installation.token, &payload::of_size(1024))?;
+    let (mut alone, mut beside) = (Measured::default(), Measured::default());
+    for _ in 0..args.rounds {
+        alone.add(calls(&running, &call, args.calls).await?);
+        let mut wretched = JoinSet::new();
+        for number in 0..WRETCHED {
+            let kind = KINDS.get(number % KINDS.len()).copied().unwrap_or_default();
+            let path = format!("/v1/mcps/hostile:{kind}/invoke");
+            let body = json!({"input": {}});
+            let call = posted(running.address, &installation.token, &path, &body)?;
+            wretched.spawn(again_and_again(running.address, call));
+        }
+        beside.add(calls(&running, &call, args.calls).await?);
+        wretched.shutdown().await;
+    }
+    running.stop().await?;
+    let ratio = beside.percentile_ms(99) / alone.percentile_ms(99).max(0.001);
+    for (name, measured) in [("alone", &alone), ("beside", &beside)] {
+        let (p50, p99) = (measured.percentile_ms(50), measured.percentile_ms(99));
+        say(&format!("{name:<8} p50 {p50:>7.2} ms  p99 {p99:>7.2} ms\n"));
+    }
+    say(&format!("p99 beside a hostile provider / alone: {ratio:.2} (goal {GOAL})\n"));
+    Ok(if ratio <= GOAL { Verdict::Holds } else { Verdict::Broken })
+}
+
+/// One call after the other.
+async fn calls(running: &Running, call: &Template, count: usize) -> Result<Measured, Failure> {
+    let mut connection = Connection::open(running.address).await?;
+    let mut measured = Measured::default();
+    for _ in 0..count {
+        let sent = Instant::now();
+        connection.send(call.clone()).await?.ok()?;
+        measured.note(sent.elapsed());
+    }
+    Ok(measured)
+}
+
+async fn again_and_again(address: SocketAddr, call: Template) {
+    while let Ok(mut connection) = Connection::open(address).await {
+        while connection.send(call.clone()).await.is_ok() {
+            // What is left in peace answers at once; asking without pause would measure the asking.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// A server that meets its calls with silence, drops and floods.
+async fn serve() -> Result<SocketAddr, Failure> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let router = Router::new().route("/mcp", post(answer));
+    TaskTracker::new().spawn(async move {
+        let _ = axum::serve(listener, router).await;
+    });
+    Ok(address)
+}
+
+async fn answer(body: Bytes) -> Response {
+    let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let member = |path: &str| message.pointer(path).cloned().unwrap_or_default();
+    let result = match member("/method").as_str() {
+        Some("server/discover") => json!({
+            "resultType": "complete", "supportedVersions": [MODERN], "capabilities": {"tools": {}},
+        }),
+        Some("tools/list") => {
+            let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
+            json!({"resultType": "complete", "tools": KINDS.map(tool)})
+        }
+        _ => return wretched(member("/params/name").as_str().unwrap_or_default()).await,
+    };
+    let body = json!({"jsonrpc": "2.0", "id": member("/id"), "result": result}).to_string();
+    ([(CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+async fn wretched(kind: &str) -> Response {
+    let json = [(CONTENT_TYPE, "application/json")];
+    match kind {
+        "drips" => {
+            let drops = stream::unfold((), |()| async {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                Some((Ok::<_, Infallible>(Bytes::from_static(b" ")), ()))
+            });
+            (json, Body::from_stream(drops)).into_response()
+        }
+        "floods" => {
+            let piece = Bytes::from(vec![b' '; 64 << 10]);
+            let flood = stream::repeat_with(move || Ok::<_, Infallible>(piece.clone()));
+            (json, Body::from_stream(flood)).into_response()
+        }
+        _ => std::future::pending().await,
+    }
+}

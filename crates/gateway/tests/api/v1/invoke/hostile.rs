@@ -1,0 +1,279 @@
+//! Upstreams that do their worst: each kind of misery has its answer, costs bounded memory, and
+//! slows nobody else down. The table stands in docs/upstreams.md.
+
+use std::{fs, time::Duration};
+
+use futures_util::future::join_all;
+use portcullis_testkit::{Gateway, Hostile, HostileTool, Script};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, PATIENCE, items, members, until},
+    metrics::scrape,
+    scene::{AMPLE, Ending, SUCCESS, Scene, scene, scene_with, tool},
+};
+
+const IMPATIENT: &str = "timeout_seconds = 1";
+const SSE: &str = "text/event-stream";
+
+const FAILED: Ending = Ending {
+    status: 502,
+    code: "upstream_error",
+    executed: "unknown",
+    decision: "allow",
+    outcome: "upstream_error",
+};
+
+fn typed(name: &str, kind: &'static str, body: &str) -> HostileTool {
+    tool(name, Script::Typed(kind, body.to_owned()))
+}
+
+/// What the upstream does, and the reason that is told; the empty one is the end of the patience.
+fn miseries() -> Vec<(HostileTool, &'static str)> {
+    let good = r#"{"jsonrpc":"2.0","id":{id},"result":{"content":[]}}"#;
+    let other = r#"{"jsonrpc":"2.0","id":987654321,"result":{"content":[]}}"#;
+    let deep = format!("{}{}", "[".repeat(50_000), "]".repeat(50_000));
+    let deep_result = format!(
+        r#"{{"jsonrpc":"2.0","id":{{id}},"result":{{"content":[],"structuredContent":{{"a":{}1{}}}}}}}"#,
+        "[".repeat(200),
+        "]".repeat(200)
+    );
+    let json = "application/json";
+    vec![
+        (tool("hangs", Script::Silence), ""),
+        (tool("drips", Script::Drip), ""),
+        (typed("says_html", "text/html", good), "protocol_error"),
+        (typed("says_nothing", "application/octet-stream", good), "protocol_error"),
+        (typed("garbage", json, "\u{0}\u{1b}]0;x\u{7} no JSON"), "protocol_error"),
+        (typed("half", json, &good[..30]), "protocol_error"),
+        (tool("declares", Script::Declared(100 << 20)), "response_too_large"),
+        (tool("endless", Script::Endless), "response_too_large"),
+        (tool("large", Script::Large((4 << 20) + 1)), "response_too_large"),
+        (tool("chatters", Script::EndlessEvents), "protocol_error"),
+        (tool("one_event", Script::EndlessEvent), "response_too_large"),
+        (typed("deep", json, &deep), "protocol_error"),
+        (typed("deep_result", json, &deep_result), "protocol_error"),
+        (typed("wrong_id", json, other), "protocol_error"),
+        (typed("wrong_id_event", SSE, &format!("data: {other}\n\n")), "protocol_error"),
+        (typed("two_bodies", json, &format!("{good}\n{good}")), "protocol_error"),
+        (typed("batch", json, &format!("[{good}]")), "protocol_error"),
+        (tool("dies", Script::CloseAtOnce), "connection_reset"),
+        (tool("dies_in_the_middle", Script::CloseInBody), "connection_reset"),
+    ]
+}
+
+fn name_of(tool: &HostileTool) -> String {
+    let text = format!("{tool:?}");
+    text.split('"').nth(1).expect("its name").to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_misery_has_its_answer() {
+    let miseries = miseries();
+    let tools = miseries.iter().map(|(tool, _)| tool.clone()).collect();
+    let scene = scene_with(tools, IMPATIENT, |builder| builder).await;
+
+    for (tool, reason) in &miseries {
+        let name = name_of(tool);
+        let started = Instant::now();
+        let answer = scene.invoke(&name, json!({})).await;
+
+        assert!(started.elapsed() < Duration::from_secs(4), "{name}: {:?}", started.elapsed());
+        let ending = match *reason {
+            "" => Ending {
+                status: 504,
+                code: "upstream_timeout",
+                outcome: "upstream_timeout",
+                ..FAILED
+            },
+            "response_too_large" => Ending { executed: "yes", ..FAILED },
+            _ => FAILED,
+        };
+        let told = answer.at("/error/details/reason").as_str().unwrap_or_default();
+        assert_eq!(told, *reason, "{name}: {}", answer.text);
+        scene.check(&answer, ending).await;
+        assert_eq!(scene.upstream.count(&name), 1, "{name} is never called again");
+    }
+    assert_eq!(scene.gateway.get(&scene.who, "/v1/mcps").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_answers_the_first_counts() {
+    let event = |text: &str| {
+        let result = json!({"content": [{"type": "text", "text": text}]});
+        format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{{id}},\"result\":{result}}}\n\n")
+    };
+    let scene = scene(vec![typed("twice", SSE, &(event("one") + &event("two")))]).await;
+
+    let answer = scene.invoke("twice", json!({})).await;
+
+    scene.check(&answer, SUCCESS).await;
+    assert_eq!(answer.at("/result/content/0/text"), "one");
+}
+
+/// The most memory that the process ever held, in MiB.
+fn peak(gateway: &Gateway) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", gateway.pid())).expect("a process");
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("its peak");
+    let digits: String = line.chars().filter(char::is_ascii_digit).collect();
+    digits.parse::<u64>().expect("kilobytes") / 1024
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn floods_cost_bounded_memory() {
+    let floods = ["endless", "one_event", "chatters", "declares"];
+    let tools = miseries().into_iter().map(|(tool, _)| tool);
+    let tools = tools.filter(|tool| floods.contains(&name_of(tool).as_str())).collect();
+    let scene = scene(tools).await;
+    scene.invoke("endless", json!({})).await;
+    let before = peak(&scene.gateway);
+
+    for _ in 0..3 {
+        join_all((0..16).map(|number| scene.invoke(floods[number % 4], json!({})))).await;
+    }
+
+    // Twelve answers of up to 4 MiB each, and what the allocator keeps of them.
+    let grown = peak(&scene.gateway) - before;
+    assert!(grown <= 160, "{before} MiB grew by {grown} MiB");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_ten_thousand_tools_is_read_up_to_its_bound() {
+    let tools = (0..10_000).map(|n| tool(&format!("t{n:05}"), Script::Echo)).collect();
+    let server = Hostile::start(tools).await;
+    let mut gateway = gateway().sample().http("up", &server.url(), "").prepare();
+    let who = gateway.service(&gateway.org("acme", &AMPLE), ALL_SCOPES);
+    gateway.start();
+
+    let provider = || gateway.get(&who, "/v1/providers?slug=up");
+    let provider =
+        until(provider, |it| it.status == 200 && members(it, "status") == ["connected"]).await;
+
+    assert_eq!(items(&provider)[0]["tools"], 1000);
+    until(|| gateway.get(&who, "/v1/mcps/up:t00999"), |it| it.status == 200).await;
+    let answer = gateway.invoke(&who, "up:t00999", json!({"a": 1})).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert_eq!(gateway.invoke(&who, "up:t01000", json!({})).await.status, 404);
+    let told = || gateway.get(&who, "/v1/audit/events?type=tool.skipped");
+    until(told, |it| it.status == 200 && !items(it).is_empty()).await;
+}
+
+/// Definitions that each apply the next one twice.
+fn doubling() -> Value {
+    let mut defs = Map::new();
+    for number in 0..40 {
+        let next = json!({"$ref": format!("#/$defs/d{}", number + 1)});
+        defs.insert(format!("d{number}"), json!({"allOf": [next, next]}));
+    }
+    defs.insert("d40".to_owned(), json!({"type": "string"}));
+    json!({"type": "object", "$defs": defs, "properties": {"x": {"$ref": "#/$defs/d0"}}})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn schema_bombs_stay_out_and_the_other_tools_in() {
+    let bombs = [
+        ("doubles", doubling()),
+        ("loops", json!({"type": "object", "allOf": [{"$ref": "#"}]})),
+        ("huge", json!({"type": "object", "enum": vec![0; 6_000]})),
+        ("remote", json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1/x"}}})),
+        ("wrong", json!({"type": "object", "properties": 7})),
+    ];
+    let pattern =
+        json!({"type": "object", "properties": {"s": {"type": "string", "pattern": "^(a+)+$"}}});
+    let tools = bombs.iter().map(|(name, schema)| tool(name, Script::Echo).taking(schema.clone()));
+    let good = [tool("good", Script::Echo), tool("regex", Script::Echo).taking(pattern)];
+    let scene: Scene = scene(tools.chain(good).collect()).await;
+
+    let ids = scene.gateway.get(&scene.who, "/v1/mcps").await;
+    assert_eq!(members(&ids, "id"), ["up:good", "up:regex"]);
+    let started = Instant::now();
+    let trap = format!("{}!", "a".repeat(50_000));
+    let answer = scene.invoke("regex", json!({"s": trap})).await;
+    assert_eq!((answer.status.as_u16(), answer.code()), (400, "invalid_input"));
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+}
+
+/// The slowest but one in a hundred of calls of a healthy tool.
+async fn p99(scene: &Scene, calls: usize) -> Duration {
+    let mut times = Vec::with_capacity(calls);
+    for _ in 0..calls {
+        let begun = Instant::now();
+        let answer =
+            scene.gateway.invoke(&scene.who, "sample:list_items", json!({"limit": 1})).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        times.push(begun.elapsed());
+    }
+    times.sort_unstable();
+    times[calls - 1 - calls / 100]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hanging_upstream_slows_no_other_down() {
+    let tools = vec![tool("hangs", Script::Silence), tool("drips", Script::Drip)];
+    let scene =
+        scene_with(tools, "timeout_seconds = 20", portcullis_testkit::Builder::sample).await;
+    p99(&scene, 50).await;
+    let alone = p99(&scene, 200).await;
+
+    let wretched = join_all((0..40).map(|n| scene.invoke(["hangs", "drips"][n % 2], json!({}))));
+    let beside = async {
+        scene.upstream.wait_for(40).await;
+        p99(&scene, 200).await
+    };
+    let beside = tokio::select! {
+        beside = beside => beside,
+        _ = wretched => panic!("they hang longer than that"),
+    };
+
+    // The figure to reach is 1.5 on a machine of one's own (`portcullis-bench hostile`); here
+    // other tests run beside it, and this is to show that nobody waits for the one that hangs.
+    let bound = alone * 4 + Duration::from_millis(100);
+    assert!(beside < bound, "{beside:?} beside, {alone:?} alone");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_keeps_failing_is_left_in_peace_and_tried_now_and_then() {
+    let tools = vec![tool("breaks", Script::Status(500)), tool("echo", Script::Echo)];
+    let metrics = "[server]\nmetrics_listen = \"127.0.0.1:0\"";
+    let mut scene = scene_with(tools, "", |builder| builder.config(metrics)).await;
+    for _ in 0..5 {
+        let answer = scene.invoke("breaks", json!({})).await;
+        assert_eq!(answer.at("/error/details/reason"), "http_5xx");
+    }
+
+    let started = Instant::now();
+    let shed = scene.invoke("breaks", json!({})).await;
+    let quick = started.elapsed();
+
+    assert_eq!(shed.at("/error/details/reason"), "circuit_open", "{}", shed.text);
+    assert_eq!(shed.at("/error/details/retry_after"), 1);
+    assert_eq!(shed.header("retry-after"), "1");
+    assert!(quick < Duration::from_millis(500), "{quick:?}");
+    scene.check(&shed, Ending { executed: "no", ..FAILED }).await;
+    assert_eq!(scene.upstream.count("breaks"), 5, "it was left in peace");
+    assert_eq!(scene.invoke("echo", json!({})).await.status, 200, "its other tools go on");
+
+    let (_, url) = scene.gateway.starting_log().split_once("metrics on ").expect("an address");
+    let url = url.lines().next().expect("an address").trim().to_owned();
+    let open = "portcullis_provider_circuits_open{provider=\"up\"} 1";
+    let counted = async {
+        while !scrape(&url).await.contains(open) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, counted).await.expect("it is counted");
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    let probe = scene.invoke("breaks", json!({})).await;
+    assert_eq!(probe.at("/error/details/reason"), "http_5xx", "one call tries it");
+    let again = scene.invoke("breaks", json!({})).await;
+    assert_eq!(again.at("/error/details/reason"), "circuit_open");
+
+    scene.upstream.stop();
+    let gone = || scene.gateway.invoke(&scene.who, "up:echo", json!({}));
+    until(gone, |it| it.at("/error/details/reason") == "circuit_open").await;
+    let path = "/v1/mcps/up:echo";
+    until(|| scene.gateway.get(&scene.who, path), |it| it.at("/data/status") == "unavailable")
+        .await;
+}

@@ -1,0 +1,132 @@
+// Plays one client scenario of the MCP conformance suite through Portcullis: the suite starts a
+// server and runs this program with its address; a gateway is set up in front of it, and what the
+// scenario wants is asked of the gateway's REST API.
+//
+//   GATEWAY_BINARY=… MCP_CONFORMANCE_SCENARIO=tools_call node conformance.mjs http://localhost:…
+
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+const url = process.argv.at(-1);
+const binary = process.env.GATEWAY_BINARY;
+const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? "";
+const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? "{}");
+const modern = process.env.MCP_CONFORMANCE_PROTOCOL_VERSION === "2026-07-28";
+
+const folder = mkdtempSync(join(tmpdir(), "portcullis-conformance-"));
+const config = join(folder, "portcullis.toml");
+let serving;
+
+function admin(...words) {
+  const text = execFileSync(binary, [...words, "--config", config, "--json"], { encoding: "utf8" });
+  return JSON.parse(text);
+}
+
+function prepare() {
+  mkdirSync(join(folder, "policies"));
+  const permit = '@id("permit-all") permit (principal, action, resource);\n';
+  writeFileSync(join(folder, "policies", "all.cedar"), permit);
+  writeFileSync(
+    config,
+    `data_dir = "."
+[[providers]]
+slug = "suite"
+url = ${JSON.stringify(url)}
+allow_private = true
+protocol = "${modern ? "modern" : "auto"}"
+timeout_seconds = 20
+`,
+  );
+  execFileSync(binary, ["key", "new", join(folder, "key")]);
+  const org = admin("org", "create", "suite", "--plan", "pro").id;
+  const scopes = "mcps:read mcps:invoke providers:read";
+  const kind = ["--type", "service", "--scopes", scopes];
+  const who = admin("principal", "create", "suite", "--org", org, ...kind).id;
+  return admin("token", "create", "--principal", who, "--scopes", scopes).token;
+}
+
+function serve() {
+  return new Promise((resolve, reject) => {
+    serving = spawn(binary, ["serve", "--port", "0", "--config", config], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    serving.on("exit", () => reject(new Error("the gateway ended")));
+    createInterface({ input: serving.stderr }).on("line", (line) => {
+      console.error(line);
+      const found = /listening on (\S+)/.exec(line);
+      if (found) resolve(found[1]);
+    });
+  });
+}
+
+async function ask(base, token, path, body) {
+  const answer = await fetch(base + path, {
+    method: body === undefined ? "GET" : "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const json = await answer.json();
+  console.error(path, answer.status, JSON.stringify(json));
+  return { status: answer.status, json };
+}
+
+// The tools as soon as the gateway has asked the server for them.
+async function tools(base, token) {
+  for (let tries = 0; tries < 200; tries++) {
+    const provider = await ask(base, token, "/v1/providers");
+    if (provider.json.data.items[0]?.status === "connected") {
+      const list = await ask(base, token, "/v1/mcps?view=full&limit=200");
+      return list.json.data.items;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error("the gateway never connected");
+}
+
+// Something that fits each property of the tool's schema.
+function example(schema) {
+  const samples = { string: "us-west1", number: 2, integer: 2, boolean: true, object: {}, array: [] };
+  const properties = Object.entries(schema.properties ?? {});
+  return Object.fromEntries(properties.map(([name, of]) => [name, of.default ?? samples[of.type] ?? null]));
+}
+
+// Of the arguments that the suite names, those that the schema lets be sent: the gateway refuses a
+// null where the schema has none, so a caller leaves the member out.
+function fitting(schema, args) {
+  const nullable = (name) => [schema.properties?.[name]?.type].flat().includes("null");
+  return Object.fromEntries(Object.entries(args).filter(([name, it]) => it !== null || nullable(name)));
+}
+
+async function play(base, token) {
+  const listed = await tools(base, token);
+  const invoke = (name, input) => ask(base, token, `/v1/mcps/suite:${name}/invoke`, { input });
+  const named = (name) => listed.find((tool) => tool.name === name);
+  if (context.toolCalls) {
+    for (const call of context.toolCalls) {
+      await invoke(call.name, fitting(named(call.name)?.input_schema ?? {}, call.arguments));
+    }
+  } else if (named("json_schema_echo")) {
+    await invoke("json_schema_echo", { schema: named("json_schema_2020_12_tool").input_schema });
+  } else {
+    for (const tool of listed) await invoke(tool.name, example(tool.input_schema));
+  }
+}
+
+let failed;
+try {
+  const token = prepare();
+  await play(await serve(), token);
+} catch (error) {
+  failed = error;
+}
+serving?.removeAllListeners("exit");
+serving?.kill("SIGTERM");
+rmSync(folder, { recursive: true, force: true });
+if (failed) {
+  console.error(`${scenario}: ${failed.stack}`);
+  process.exit(1);
+}
+process.exit(0);
