@@ -31,8 +31,8 @@ const MIGRATIONS: &[Migration] = &[
     migration!(6, "0006_idempotency"),
     migration!(7, "0007_retention"),
     migration!(8, "0008_connections"),
+    migration!(9, "0009_tool_pins"),
     migration!(10, "0010_logins"),
-    migration!(14, "0014_tool_pins"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number no one else uses.
@@ -86,9 +86,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn migrations_ascend_and_are_named_after_their_number() {
-        assert!(MIGRATIONS.is_sorted_by(|a, b| a.version < b.version));
-        for migration in MIGRATIONS {
+    fn migrations_are_numbered_without_a_gap_and_named_after_their_number() {
+        for (migration, number) in MIGRATIONS.iter().zip(1..) {
+            assert_eq!(migration.version, number);
             assert!(migration.name.starts_with(&format!("{:04}_", migration.version)));
         }
     }
