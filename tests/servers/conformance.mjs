@@ -14,6 +14,7 @@ const url = process.argv.at(-1);
 const binary = process.env.GATEWAY_BINARY;
 const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? "";
 const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? "{}");
+const authorizes = scenario.startsWith("auth/");
 const modern = process.env.MCP_CONFORMANCE_PROTOCOL_VERSION === "2026-07-28";
 
 const folder = mkdtempSync(join(tmpdir(), "portcullis-conformance-"));
@@ -25,6 +26,19 @@ function admin(...words) {
   return JSON.parse(text);
 }
 
+// Where browsers find the gateway, as far as the suite knows; this program is the only browser.
+const PUBLIC = "https://conformance-test.local";
+
+// What the operator says of a provider that users connect.
+function authorization() {
+  if (!authorizes) return "";
+  // The suite wants to see one document's address, which is not that of the gateway's own.
+  const document = scenario === "auth/basic-cimd" ? `${PUBLIC}/client-metadata.json` : undefined;
+  const { client_id: id = document, client_secret: secret } = context;
+  const client = id ? `[providers.oauth]\nclient_id = ${JSON.stringify(id)}\n` : "";
+  return `auth = "oauth2"\nowners = ["org"]\n${client}${secret ? 'client_secret = { env = "CLIENT_SECRET" }\n' : ""}`;
+}
+
 function prepare() {
   mkdirSync(join(folder, "policies"));
   const permit = '@id("permit-all") permit (principal, action, resource);\n';
@@ -32,17 +46,18 @@ function prepare() {
   writeFileSync(
     config,
     `data_dir = "."
+${authorizes ? `[server]\npublic_url = "${PUBLIC}"\n[connect]\nconfirmation = "off"\n` : ""}
 [[providers]]
 slug = "suite"
 url = ${JSON.stringify(url)}
 allow_private = true
 protocol = "${modern ? "modern" : "auto"}"
 timeout_seconds = 20
-`,
+${authorization()}`,
   );
   execFileSync(binary, ["key", "new", join(folder, "key")]);
   const org = admin("org", "create", "suite", "--plan", "pro").id;
-  const scopes = "mcps:read mcps:invoke providers:read";
+  const scopes = "mcps:read mcps:invoke providers:read providers:write admin";
   const kind = ["--type", "service", "--scopes", scopes];
   const who = admin("principal", "create", "suite", "--org", org, ...kind).id;
   return admin("token", "create", "--principal", who, "--scopes", scopes).token;
@@ -52,6 +67,7 @@ function serve() {
   return new Promise((resolve, reject) => {
     serving = spawn(binary, ["serve", "--port", "0", "--config", config], {
       stdio: ["ignore", "ignore", "pipe"],
+      env: { ...process.env, CLIENT_SECRET: context.client_secret ?? "" },
     });
     serving.on("exit", () => reject(new Error("the gateway ended")));
     createInterface({ input: serving.stderr }).on("line", (line) => {
@@ -100,7 +116,38 @@ function fitting(schema, args) {
   return Object.fromEntries(Object.entries(args).filter(([name, it]) => it !== null || nullable(name)));
 }
 
+// Plays the browser: follows the authorization server back to the gateway.
+async function connect(base, token, scopes) {
+  const wish = scopes?.length ? { owner: "org", scopes } : { owner: "org" };
+  const begun = await ask(base, token, "/v1/providers/suite/connect", wish);
+  if (begun.status !== 202) return begun;
+  const consented = await fetch(begun.json.data.authorization_url, { redirect: "manual" });
+  const back = consented.headers.get("location");
+  console.error("back to", back);
+  const ended = await fetch(back.replace(PUBLIC, base), { redirect: "manual" });
+  const page = await ended.text();
+  console.error("callback", ended.status, page);
+  return { ...begun, connected: page.includes("<h1>Connected") };
+}
+
+async function authorized(base, token) {
+  // The first attempt may end because the server changed its mind about who authorizes.
+  for (let tries = 0; tries < 3; tries++) {
+    const attempt = await connect(base, token);
+    if (attempt.status !== 202 || attempt.connected) break;
+  }
+  for (const tool of await tools(base, token)) {
+    for (let tries = 0; tries < 4; tries++) {
+      const path = `/v1/mcps/suite:${tool.name}/invoke`;
+      const { json } = await ask(base, token, path, { input: example(tool.input_schema) });
+      if (json.error?.code !== "provider_auth_required") break;
+      await connect(base, token, json.error.details.scopes);
+    }
+  }
+}
+
 async function play(base, token) {
+  if (authorizes) return authorized(base, token);
   const listed = await tools(base, token);
   const invoke = (name, input) => ask(base, token, `/v1/mcps/suite:${name}/invoke`, { input });
   const named = (name) => listed.find((tool) => tool.name === name);

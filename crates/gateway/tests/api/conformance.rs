@@ -1,6 +1,6 @@
 //! The official MCP conformance suite: its client scenarios, played through the REST API by
 //! `tests/servers/conformance.mjs`. What a revision requires is named by the suite itself; the
-//! scenarios here are those without authorization.
+//! the ones with authorization need a gateway that users can connect to providers.
 
 use std::{path::PathBuf, process::Output, time::Duration};
 
@@ -61,4 +61,46 @@ async fn the_stateless_revision_is_spoken_as_the_suite_wants() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_revision_with_sessions_is_spoken_as_the_suite_wants() {
     conforms("2025-11-25", &["initialize", "tools_call", "sse-retry"]).await;
+}
+
+/// Required of both revisions.
+const AUTHORIZATION: [&str; 14] = [
+    "auth/metadata-default",
+    "auth/metadata-var1",
+    "auth/metadata-var2",
+    "auth/metadata-var3",
+    "auth/basic-cimd",
+    "auth/scope-from-www-authenticate",
+    "auth/scope-from-scopes-supported",
+    "auth/scope-omitted-when-undefined",
+    "auth/scope-step-up",
+    "auth/scope-retry-limit",
+    "auth/token-endpoint-auth-basic",
+    "auth/token-endpoint-auth-post",
+    "auth/token-endpoint-auth-none",
+    "auth/pre-registration",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_of_the_revision_with_sessions_are_connected_as_the_suite_wants() {
+    conforms("2025-11-25", &AUTHORIZATION).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_of_the_stateless_revision_are_connected_as_the_suite_wants() {
+    conforms("2026-07-28", &AUTHORIZATION).await;
+    let more = [
+        "auth/resource-mismatch",
+        "auth/offline-access-scope",
+        "auth/offline-access-not-supported",
+        "auth/authorization-server-migration",
+        "auth/iss-supported",
+        "auth/iss-not-advertised",
+        "auth/iss-supported-missing",
+        "auth/iss-wrong-issuer",
+        "auth/iss-unexpected",
+        "auth/iss-normalized",
+        "auth/metadata-issuer-mismatch",
+    ];
+    conforms("2026-07-28", &more).await;
 }
