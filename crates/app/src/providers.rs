@@ -24,7 +24,12 @@ pub use self::{
     },
     view::{OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
 };
-use crate::{Pinning, connect::Authorizer, connections::Connection, counting};
+use crate::{
+    Pinning,
+    connect::Authorizer,
+    connections::{Connection, OwnWay},
+    counting,
+};
 
 /// A provider as the operator's configuration declares it.
 #[derive(Debug, Clone)]
@@ -185,7 +190,10 @@ impl Provider {
             CallErrorKind::Forbidden => {
                 let challenge = connection.server().challenge();
                 let wants_more = challenge.filter(|challenge| challenge.insufficient_scope);
-                connection.unauthorized(wants_more.map(|it| it.scopes.clone()).unwrap_or_default())
+                let granted = connection.own().map(OwnWay::live);
+                let granted = granted.map(|live| live.record.grant.scopes.clone());
+                let scopes = wants_more.map(|it| it.beside(&granted.unwrap_or_default()));
+                connection.unauthorized(scopes.unwrap_or_default())
             }
             CallErrorKind::Upstream(_)
             | CallErrorKind::Timeout { .. }

@@ -10,8 +10,8 @@ use portcullis_core::{
     clock::Timestamp,
     id::GrantId,
     oauth::{
-        MetadataError, Registration, ResourceMetadata, ServerMetadata, TokenMethod, issuer_urls,
-        resource_urls,
+        Challenge, MetadataError, Registration, ResourceMetadata, ServerMetadata, TokenMethod,
+        issuer_urls, resource_urls,
     },
     refusal::{Refusal, UpstreamReason},
     secret::Secret,
@@ -34,6 +34,20 @@ const SECRET: &str = "secret";
 /// What was found out about who authorizes.
 #[derive(Debug, Default)]
 pub(crate) struct Authorizer(tokio::sync::Mutex<Option<(Arc<Server>, Timestamp)>>);
+
+impl Authorizer {
+    /// The server did not take what was granted. If it asked for more, that is what the next
+    /// connect asks for by itself, beside what was granted; otherwise it is asked anew who
+    /// authorizes, for that may have changed.
+    pub(crate) async fn refused(&self, challenge: Option<&Challenge>, granted: &[String]) {
+        let mut known = self.0.lock().await;
+        let more = challenge.filter(|it| it.insufficient_scope && !it.scopes.is_empty());
+        *known = known.take().zip(more).map(|((server, at), challenge)| {
+            let wanted = challenge.beside(granted);
+            (Arc::new(Server { wanted, ..Server::clone(&server) }), at)
+        });
+    }
+}
 
 /// An authorization server, and the resource it is asked about.
 #[derive(Debug, Clone)]
@@ -227,6 +241,7 @@ impl App {
         let redirect_uri = self.connecting.redirect_uri()?;
         let method = server.method(true);
         let asked = json!({
+            "application_type": application_type(&redirect_uri),
             "client_name": self.connecting.client_name,
             "redirect_uris": [redirect_uri],
             "grant_types": ["authorization_code", "refresh_token"],
@@ -292,15 +307,23 @@ impl App {
 
     /// The gateway's Client ID Metadata Document.
     pub fn client_document(&self) -> Result<Value, Refusal> {
+        let redirect_uri = self.connecting.redirect_uri()?;
         Ok(json!({
+            "application_type": application_type(&redirect_uri),
             "client_id": self.connecting.client_document_url()?,
             "client_name": self.connecting.client_name,
-            "redirect_uris": [self.connecting.redirect_uri()?],
+            "redirect_uris": [redirect_uri],
             "grant_types": ["authorization_code", "refresh_token"],
             "response_types": ["code"],
             "token_endpoint_auth_method": "none",
         }))
     }
+}
+
+/// What kind of client an address makes (OpenID Connect Registration §2): one on this machine over
+/// plain HTTP is none of the web.
+fn application_type(redirect_uri: &str) -> &'static str {
+    if redirect_uri.starts_with("https://") { "web" } else { "native" }
 }
 
 impl Server {

@@ -110,8 +110,14 @@ impl App {
         let (org, id) = (record.org_id, record.id);
         let header = provider.declared.auth.header(&credential.token).ok_or(Refusal::Internal)?;
         let server = provider.server().beside(Some(header.clone()));
-        let listed = self.list_through(org, provider, &server).await;
-        let listed = listed.map_err(|it| it.refusal(|error| provider.failure(error)))?;
+        let listed = match self.list_through(org, provider, &server).await {
+            Ok(listed) => listed,
+            Err(error) => {
+                let challenge = server.challenge();
+                provider.authorizer.refused(challenge.as_deref(), &grant.scopes).await;
+                return Err(error.refusal(|error| provider.failure(error)));
+            }
+        };
         let account = self.account_of(provider, &header).await;
         let about = About::of(asked, id);
         let details = json!({ "scopes": grant.scopes, "issuer": credential.issuer });

@@ -111,7 +111,12 @@ impl App {
             format!("the provider asks for the scopes {}", challenge.scopes.join(" "))
         };
         let why = self.recordable(&why);
-        let record = &own.live().record;
+        let live = own.live();
+        let record = &live.record;
+        if !challenge.scopes.is_empty() {
+            let authorizer = &connection.provider.authorizer;
+            authorizer.refused(Some(&challenge), &record.grant.scopes).await;
+        }
         let (org, id, revision) = (record.org_id, record.id, record.revision);
         let status = (record.status, Some(why.as_str()));
         let set = self.store.set_status_of(org, id, revision, status, self.clock.now()).await;

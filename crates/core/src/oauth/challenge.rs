@@ -33,6 +33,13 @@ impl Challenge {
         }
         Some(found)
     }
+
+    /// The scopes to ask for: what was granted already, then what is needed besides.
+    #[must_use]
+    pub fn beside(&self, granted: &[String]) -> Vec<String> {
+        let new = self.scopes.iter().filter(|scope| !granted.contains(scope));
+        granted.iter().chain(new).cloned().collect()
+    }
 }
 
 /// The parameters of the Bearer challenge among those of other schemes.

@@ -1,6 +1,9 @@
 //! The official MCP conformance suite: its client scenarios, played through the REST API by
-//! `tests/servers/conformance.mjs`. What a revision requires is named by the suite itself; the
-//! the ones with authorization need a gateway that users can connect to providers.
+//! `tests/servers/conformance.mjs`. What a revision requires is named by the suite itself.
+//!
+//! Two required scenarios are not played, `sep-2322-client-request-state` and
+//! `elicitation-sep1034-client-defaults`: they ask a person through the client, and no person stands
+//! behind a REST call. Portcullis declares no such capability.
 
 use std::{path::PathBuf, process::Output, time::Duration};
 

@@ -139,10 +139,11 @@ async fn a_provider_that_asks_for_more_scopes_says_which() {
     let refused = scene.whoami(who).await;
     let path = format!("/v1/providers/{}", text(&done, "/data/id"));
     let record = scene.gateway.get(who, &path).await;
-    scene.connected(who, &json!({"scopes": ["read", "write"]}), "octocat").await;
+    let all = refused.at("/error/details/scopes");
+    scene.connected(who, &json!({"scopes": all}), "octocat").await;
 
     assert_eq!((refused.status.as_u16(), refused.code()), (409, "provider_auth_required"));
-    assert_eq!(refused.at("/error/details/scopes"), &json!(["write"]), "{}", refused.text);
+    assert_eq!(all, &json!(["read", "write"]), "{}", refused.text);
     assert_eq!(record.at("/data/status"), "connected");
     assert!(text(&record, "/data/last_error").contains("write"), "{}", record.text);
     assert_eq!(scene.whoami(who).await.status, 200);
