@@ -28,7 +28,10 @@ use portcullis_core::{
 use portcullis_store::{ProviderOwner, ProviderRecord, ProviderStatus};
 use portcullis_upstream::Server;
 
-pub(crate) use self::{credentials::StoredCredential, tool_lists::ToolLists};
+pub(crate) use self::{
+    credentials::StoredCredential,
+    tool_lists::{Listed, ToolLists},
+};
 use crate::{App, providers::Provider, store_failed};
 
 /// The tools that a connection lists, by id.

@@ -5,7 +5,7 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
@@ -49,8 +49,11 @@ pub(crate) fn watch(folder: &Path, node: &Node) -> Result<(), Failure> {
 struct Watched {
     sentry: RecommendedWatcher,
     folder: PathBuf,
-    seen: Option<(u64, u64)>,
+    seen: Option<Identity>,
 }
+
+/// Device, inode and birth: a new folder may be given the inode of one that is gone.
+type Identity = (u64, u64, Option<SystemTime>);
 
 impl Watched {
     fn begin(&mut self) -> notify::Result<()> {
@@ -58,8 +61,9 @@ impl Watched {
         self.sentry.watch(&self.folder, RecursiveMode::Recursive)
     }
 
-    fn present(&self) -> Option<(u64, u64)> {
-        fs::metadata(&self.folder).ok().map(|found| (found.dev(), found.ino()))
+    fn present(&self) -> Option<Identity> {
+        let found = fs::metadata(&self.folder).ok()?;
+        Some((found.dev(), found.ino(), found.created().ok()))
     }
 
     /// Whether another folder, or none, stands where the watched one stood.
@@ -91,7 +95,10 @@ async fn reload_on(
     loop {
         let reloading = tokio::select! {
             change = changes.recv() => match change {
-                Some(()) => Reloading::Noticed,
+                Some(()) => {
+                    watched.moved();
+                    Reloading::Noticed
+                }
                 None => return,
             },
             _ = hangup.recv() => Reloading::Ordered,

@@ -10,6 +10,7 @@
 //! not looked at the call, which then goes out once more in a new session.
 
 pub mod answer;
+pub mod command;
 pub mod detector;
 pub mod error;
 pub mod jwks;
@@ -34,6 +35,7 @@ mod places;
 mod stdio;
 
 pub use answer::CallAnswer;
+pub use command::secret_printed_by;
 pub use detector::{DetectorError, DetectorSettings, ExternalDetector};
 pub use error::{CallError, CallErrorKind};
 pub use jwks::{Discovery, FetchError, KeyLocation};

@@ -29,8 +29,12 @@ const MAX_BYTES: usize = 256 << 10;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-/// What any MCP server of either era understands enough of to refuse it without a token.
-const PROBE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"portcullis","version":"1"}}}"#;
+/// What any MCP server of either era understands enough of to refuse it without a token. Some let
+/// everybody begin and ask for a token after that.
+const PROBES: [&str; 2] = [
+    r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"portcullis","version":"1"}}}"#,
+    r#"{"jsonrpc":"2.0","id":0,"method":"tools/list","params":{}}"#,
+];
 
 /// Why there is no answer to go on with. Says nothing that a server sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -127,12 +131,14 @@ impl Outbound {
     pub async fn challenge_of(&self, server: &Endpoint) -> Result<Option<Challenge>, OAuthError> {
         let client = self.client(server.reach(), CONNECT_TIMEOUT)?;
         within(async {
-            let request = client.post(server.url().clone()).header(CONTENT_TYPE, JSON);
-            let response = sent(request.header(ACCEPT, BOTH).body(PROBE)).await?;
-            if response.status() != StatusCode::UNAUTHORIZED {
-                return Ok(None);
+            for probe in PROBES {
+                let request = client.post(server.url().clone()).header(CONTENT_TYPE, JSON);
+                let response = sent(request.header(ACCEPT, BOTH).body(probe)).await?;
+                if response.status() == StatusCode::UNAUTHORIZED {
+                    return Ok(Some(challenge(&response).unwrap_or_default()));
+                }
             }
-            Ok(Some(challenge(&response).unwrap_or_default()))
+            Ok(None)
         })
         .await
     }

@@ -260,9 +260,7 @@ impl App {
         let (org, id) = (attempt.org_id, attempt.provider_id);
         let credential = &pending.credential;
         let header = provider.declared.auth.header(&credential.token).ok_or(Refusal::Internal)?;
-        let server = provider.server().beside(Some(header.clone()));
-        let listed = self.list_through(org, provider, &server).await;
-        let listed = listed.map_err(|it| it.refusal(|error| provider.failure(error)))?;
+        let listed = self.tried(org, provider, &header, &pending.scopes).await?;
         let account = self.account_of(provider, &header).await.or_else(|| pending.account());
         let about = About { org, id, owner: attempt.owner, slug: attempt.slug.clone() };
         let details = json!({ "scopes": pending.scopes, "issuer": credential.issuer });

@@ -2,8 +2,14 @@
 
 use std::sync::Arc;
 
-use portcullis_core::{audit::EventType, id::ProviderId, refusal::Refusal, secret::Secret};
+use portcullis_core::{
+    audit::EventType,
+    id::{OrgId, ProviderId},
+    refusal::Refusal,
+    secret::Secret,
+};
 use portcullis_store::{Grant, NewCredential, ProviderOwner, ProviderRecord, ProviderStatus};
+use portcullis_upstream::Credential;
 use serde_json::json;
 
 use super::{
@@ -14,8 +20,8 @@ use super::{
 use crate::{
     App,
     answers::outcome_of,
-    connections::StoredCredential,
-    providers::{Auth, ProviderView, new_provider},
+    connections::{Listed, StoredCredential},
+    providers::{Auth, Provider, ProviderView, new_provider},
     store_failed,
 };
 
@@ -109,15 +115,7 @@ impl App {
         let Asked { ctx, provider, .. } = asked;
         let (org, id) = (record.org_id, record.id);
         let header = provider.declared.auth.header(&credential.token).ok_or(Refusal::Internal)?;
-        let server = provider.server().beside(Some(header.clone()));
-        let listed = match self.list_through(org, provider, &server).await {
-            Ok(listed) => listed,
-            Err(error) => {
-                let challenge = server.challenge();
-                provider.authorizer.refused(challenge.as_deref(), &grant.scopes).await;
-                return Err(error.refusal(|error| provider.failure(error)));
-            }
-        };
+        let listed = self.tried(org, provider, &header, &grant.scopes).await?;
         let account = self.account_of(provider, &header).await;
         let about = About::of(asked, id);
         let details = json!({ "scopes": grant.scopes, "issuer": credential.issuer });
@@ -136,11 +134,30 @@ impl App {
         self.view(kept).ok_or(Refusal::Internal)
     }
 
+    /// The tools that a new credential shows: it works.
+    pub(super) async fn tried(
+        self: &Arc<Self>,
+        org: OrgId,
+        provider: &Arc<Provider>,
+        header: &Credential,
+        granted: &[String],
+    ) -> Result<Listed, Refusal> {
+        let server = provider.server().beside(Some(header.clone()));
+        match self.list_through(org, provider, &server).await {
+            Ok(listed) => Ok(listed),
+            Err(error) => {
+                let challenge = server.challenge();
+                provider.authorizer.refused(challenge.as_deref(), granted).await;
+                Err(error.refusal(|error| provider.failure(error)))
+            }
+        }
+    }
+
     /// Whose a credential is, as far as the provider tells; nobody fails for not knowing.
     pub(super) async fn account_of(
         &self,
-        provider: &crate::providers::Provider,
-        header: &portcullis_upstream::Credential,
+        provider: &Provider,
+        header: &Credential,
     ) -> Option<portcullis_store::Account> {
         let source = provider.declared.account.as_ref()?;
         match self.outbound.fetch_account(&source.endpoint, header).await {

@@ -171,7 +171,9 @@ impl ReturnTo {
     /// An https address on one of the `allowed` origins, or any port of `http://127.0.0.1`.
     #[must_use]
     pub fn parse(text: &str, allowed: &[Origin]) -> Option<Self> {
-        if text.len() > Self::MAX_BYTES || text.bytes().any(|byte| byte.is_ascii_control()) {
+        // Not everybody who reads an address takes a backslash for the same.
+        let odd = |byte: u8| byte.is_ascii_control() || byte == b'\\';
+        if text.len() > Self::MAX_BYTES || text.bytes().any(odd) {
             return None;
         }
         let url = Url::parse(text).ok().filter(plain)?;

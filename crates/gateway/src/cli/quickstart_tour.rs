@@ -62,7 +62,7 @@ pub(super) async fn show(
     }
     let policies = folder.join("policies");
     out.line(&format!(
-        "\nEvery call was recorded before and after it ran:\n\n  curl -s '{url}/v1/audit/events?limit=3' \
+        "\nEvery call was recorded before and after it ran:\n\n  curl -s '{url}/v1/audit/events?type=mcp.invocation&limit=3' \
          -H \"Authorization: Bearer $TOKEN\"\n\nChange the policies in {} while it runs; \
          the next call is judged by them.\nServing until Ctrl-C.",
         policies.display()

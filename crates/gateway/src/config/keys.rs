@@ -1,8 +1,9 @@
 //! `[keys]`: the key everything is derived from, and those that seal credentials.
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{fs, path::PathBuf};
 
 use portcullis_core::vault::{Vault, parse_keys};
+use portcullis_upstream::secret_printed_by;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
@@ -38,7 +39,10 @@ impl VaultKeys {
                 .map_err(|error| format!("`{}` cannot be read: {error}", file.display()))?,
             Self::Env { env } => std::env::var(env)
                 .map_err(|_| format!("the environment variable `{env}` is not set"))?,
-            Self::Command { command } => output(command)?,
+            Self::Command { command } => {
+                let printed = secret_printed_by(command, MAX_BYTES);
+                printed.map_err(|error| format!("`keys.vault`: {error}"))?.expose().to_owned()
+            }
         };
         let text = Zeroizing::new(text);
         if text.len() > MAX_BYTES {
@@ -46,18 +50,6 @@ impl VaultKeys {
         }
         Ok(text)
     }
-}
-
-fn output(command: &[String]) -> Result<String, String> {
-    let (program, arguments) = command.split_first().ok_or("`keys.vault.command` is empty")?;
-    let output = Command::new(program)
-        .args(arguments)
-        .output()
-        .map_err(|error| format!("`{program}` cannot be run: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("`{program}` ended with {}", output.status));
-    }
-    String::from_utf8(output.stdout).map_err(|_| format!("`{program}` gave no text"))
 }
 
 /// What it takes to read the keys, now and again.

@@ -72,10 +72,8 @@ async fn plant(
 }
 
 async fn revoke(gateway: &Gateway, who: &Principal, token_id: Option<&str>) -> Answer {
-    let path = token_id.map_or_else(
-        || "/v1/auth/token".to_owned(),
-        |token_id| format!("/v1/auth/token?token_id={token_id}"),
-    );
+    let query = token_id.map(|token_id| format!("?token_id={token_id}")).unwrap_or_default();
+    let path = format!("/v1/auth/token{query}");
     gateway.send(gateway.request(Method::DELETE, &path).bearer_auth(&who.token)).await
 }
 

@@ -1,4 +1,5 @@
-//! Who authorizes is found out from the MCP server, and what the gateway is called there.
+//! Who authorizes is found out from the MCP server, and what the gateway is called there;
+//! `GET /oauth/client-metadata.json`.
 
 use std::collections::BTreeMap;
 
@@ -67,6 +68,7 @@ async fn the_gateway_tells_what_it_is_at_a_stable_address() {
 
     assert_eq!(answer.status, 200);
     let expected = json!({
+        "application_type": "web",
         "client_id": "https://gw.example/oauth/client-metadata.json",
         "client_name": "Portcullis",
         "redirect_uris": ["https://gw.example/oauth/callback"],
