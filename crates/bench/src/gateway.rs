@@ -111,7 +111,7 @@ impl Installation {
         let file = self.folder.path().join("log.jsonl");
         let path = file.to_str().ok_or("a folder whose name is no text")?;
         self.printed(&["audit", "export", "--org", "bench", "--output", path]).await?;
-        let keys = self.printed(&["audit", "key", "list", "--org", "bench"]).await?;
+        let keys = self.printed(&["audit", "key", "list"]).await?;
         let key = keys.pointer("/0/key").and_then(Value::as_str).ok_or("the log has no key")?;
         let verify = Command::new(&self.binary)
             .args(["audit", "verify", path, "--key", key])
