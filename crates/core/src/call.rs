@@ -62,6 +62,13 @@ pub struct Cleared<T> {
     ruling: Ruling,
 }
 
+impl<T> Scanned<T> {
+    /// What was found.
+    pub const fn findings(&self) -> &Findings {
+        &self.findings
+    }
+}
+
 impl<T> Scanned<T>
 where
     Self: AsRef<Value>,

@@ -37,7 +37,9 @@ mod runs;
 mod samples;
 mod scan;
 mod settings;
+mod sheets;
 mod space;
+mod tables;
 mod unescape;
 mod views;
 

@@ -126,6 +126,17 @@ id!(
     RequestId, "req"
 );
 
+impl RequestId {
+    /// 64 of its random bits, to choose some requests out of many by.
+    #[must_use]
+    pub const fn lot(self) -> u64 {
+        match self.0.to_bytes().last_chunk() {
+            Some(low) => u64::from_be_bytes(*low),
+            None => 0,
+        }
+    }
+}
+
 /// Whether a principal is a person or a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -89,6 +89,9 @@ impl Strict<'_> {
             let limit = self.bounds.number_chars;
             return Err(E::custom(format_args!("longer than {limit} characters in one number")));
         }
+        if let Some(number) = short_integer(text) {
+            return Ok(Value::Number(number.into()));
+        }
         text.parse::<Number>().map(Value::Number).map_err(|_| E::custom("not a number"))
     }
 }
@@ -151,11 +154,10 @@ impl<'de> Visitor<'de> for Strict<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
-        let mut first = true;
-        while let Some(name) = members.next_key::<String>()? {
-            if std::mem::take(&mut first) && name == NUMBER {
+        while let Some(name) = members.next_key_seed(Name { first: object.is_empty() })? {
+            let Some(name) = name else {
                 return self.number(&members.next_value::<String>()?);
-            }
+            };
             self.sized(&name)?;
             let value = members.next_value_seed(self.deeper()?)?;
             if object.insert(name, value).is_some() {
@@ -164,6 +166,42 @@ impl<'de> Visitor<'de> for Strict<'_> {
         }
         Ok(Value::Object(object))
     }
+}
+
+/// Reads the name of a member; `None` is the library's sign for a number.
+struct Name {
+    first: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Name {
+    type Value = Option<String>;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
+        reader.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name {
+    type Value = Option<String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a member")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok((!self.first || text != NUMBER).then(|| text.to_owned()))
+    }
+}
+
+/// An integer that is written as it would be written again.
+fn short_integer(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
+    let plain = match digits {
+        [b'0'] => digits.len() == text.len(),
+        [b'1'..=b'9', ..] => digits.len() <= 18 && digits.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    if plain { text.parse().ok() } else { None }
 }
 
 /// The canonical form of RFC 8785: members sorted by UTF-16 code units, no white space.
@@ -219,8 +257,7 @@ fn by_utf16(a: &str, b: &str) -> Ordering {
 fn write_string(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\')
-    {
+    while let Some(at) = first_special(rest.as_bytes()) {
         let (clean, special) = rest.split_at_checked(at).unwrap_or((rest, ""));
         out.push_str(clean);
         let mut letters = special.chars();
@@ -229,6 +266,18 @@ fn write_string(text: &str, out: &mut String) {
     }
     out.push_str(rest);
     out.push('"');
+}
+
+/// Where the first byte stands that has to be escaped. Eight at a time: hardly any has to.
+fn first_special(text: &[u8]) -> Option<usize> {
+    let (words, rest) = text.as_chunks::<8>();
+    let is_special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+    for (index, word) in words.iter().enumerate() {
+        if word.iter().map(|byte| u8::from(is_special(byte))).fold(0, |any, it| any | it) != 0 {
+            return word.iter().position(is_special).map(|at| index * 8 + at);
+        }
+    }
+    rest.iter().position(is_special).map(|at| text.len() - rest.len() + at)
 }
 
 fn write_escaped(letter: char, out: &mut String) {
@@ -247,24 +296,39 @@ fn write_escaped(letter: char, out: &mut String) {
     }
 }
 
-/// A SHA-256 written as `sha256:` and 64 hexadecimal digits.
+/// The SHA-256 of these parts one after the other.
 #[must_use]
-pub fn sha256(parts: &[&[u8]]) -> String {
+pub fn digest(parts: &[&[u8]]) -> [u8; 32] {
     let mut context = digest::Context::new(&digest::SHA256);
     for part in parts {
         context.update(part);
     }
+    let mut digest = [0; 32];
+    digest.copy_from_slice(context.finish().as_ref());
+    digest
+}
+
+/// A SHA-256 written as `sha256:` and 64 hexadecimal digits.
+#[must_use]
+pub fn digest_text(digest: &[u8; 32]) -> String {
     let mut text = String::with_capacity(71);
     text.push_str("sha256:");
-    for byte in context.finish().as_ref() {
+    for byte in digest {
         push_hex(*byte, &mut text);
     }
     text
 }
 
+/// The SHA-256 of these parts one after the other, written as [`digest_text`] does.
+#[must_use]
+pub fn sha256(parts: &[&[u8]]) -> String {
+    digest_text(&digest(parts))
+}
+
 fn push_hex(byte: u8, out: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for half in [byte >> 4, byte & 15] {
-        out.push(char::from_digit(u32::from(half), 16).unwrap_or('0'));
+        out.push(char::from(DIGITS.get(usize::from(half)).copied().unwrap_or(b'0')));
     }
 }
 
@@ -290,7 +354,19 @@ mod tests {
 
     #[test]
     fn numbers_keep_their_text() {
-        for text in ["12345678901234567890123456789", "1.10", "-0", "1e+400", "0.1000"] {
+        for text in [
+            "12345678901234567890123456789",
+            "1.10",
+            "-0",
+            "0",
+            "-7",
+            "1e+400",
+            "0.1000",
+            "999999999999999999",
+            "-999999999999999999",
+            "1000000000000000000",
+            "9223372036854775808",
+        ] {
             assert_eq!(strict(text).unwrap().to_string(), text);
         }
     }

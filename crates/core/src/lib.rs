@@ -21,5 +21,6 @@ pub mod refusal;
 pub mod secret;
 pub mod token;
 pub mod tool;
+pub mod trace;
 pub mod trust;
 pub mod vault;

@@ -46,15 +46,19 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use cedar_policy::SchemaFragment;
 use serde::Serialize;
+use serde_json::Value;
 
 use self::{
     access::Board,
     binding::{Binding, Slots, Surroundings},
+    catalogue::ToolFacts,
     decide::Frame,
     engine::{CORE, Evaluator, Keys},
     facts::Declared,
     policies::Policies,
+    schema::Shapes,
     slot::Slot,
     source::{Parser, Placed, SourceFile},
 };
@@ -204,6 +208,23 @@ impl PolicySet {
     ) -> Result<Self, Vec<PolicyError>> {
         let around = surroundings(catalogue, detectors);
         with_stack(|| Self::build(files, around, Some(self), loaded_at))
+    }
+
+    /// The Cedar schema of all tools, with the facts that are declared, as JSON.
+    #[must_use]
+    pub fn schema(&self) -> Value {
+        let Surroundings { catalogue, declared, .. } = &self.surroundings;
+        schema::of_tools(catalogue.tools().map(|tool| {
+            let facts = declared.facts_of(&tool.id);
+            (ToolFacts::of(tool, &declared.labels_of(&tool.id)), Shapes::of(tool, facts))
+        }))
+    }
+
+    /// The same in Cedar's own syntax: a `.cedarschema` file. `None` if a name in it cannot be
+    /// written so.
+    #[must_use]
+    pub fn cedarschema(&self) -> Option<String> {
+        SchemaFragment::from_json_value(self.schema()).ok()?.to_cedarschema().ok()
     }
 
     fn build(

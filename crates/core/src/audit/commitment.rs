@@ -1,25 +1,33 @@
 //! The erasable part of an event and the salted commitments to it.
 
-use std::collections::BTreeMap;
+use std::{fmt, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{
-    audit::MOST_PAYLOAD_BYTES,
+    audit::{Hash, MOST_PAYLOAD_BYTES},
     json,
     random::{self, Random},
 };
 
 /// What is personal or payload: hashed with a salt into the log, kept beside it or not at all.
 ///
-/// Members are ordered by name, as the canonical form wants them.
-#[derive(Debug, Clone, Default)]
+/// Values are held as the canonical text that was hashed, so that nothing is written twice. Members
+/// are ordered by name, as the canonical form wants them. Cheap to clone.
+#[derive(Clone, Default)]
 pub struct Detached {
-    commitments: BTreeMap<&'static str, String>,
-    values: BTreeMap<&'static str, Value>,
-    salts: BTreeMap<&'static str, String>,
+    members: Vec<Member>,
+}
+
+/// One member. What is not kept is only committed to.
+#[derive(Clone)]
+struct Member {
+    name: &'static str,
+    digest: Hash,
+    salt: [u8; 32],
+    kept: Option<Arc<str>>,
 }
 
 impl Detached {
@@ -32,61 +40,178 @@ impl Detached {
         source: &dyn Random,
     ) -> Self {
         if let Some(value) = value {
-            let value = value.into();
-            self.commit(name, Some(&value), source);
-            self.values.insert(name, value);
+            self.set(name, &value.into(), source);
         }
         self
+    }
+
+    /// Adds a value that is kept.
+    pub fn set(&mut self, name: &'static str, value: &Value, source: &dyn Random) {
+        self.add(name, &json::canonical(value), true, source);
     }
 
     /// Adds a value of which only the commitment `SHA-256(salt ‖ canonical(value))` is kept: a
     /// party that holds the original can later prove that it is the one.
     pub fn commit(&mut self, name: &'static str, value: Option<&Value>, source: &dyn Random) {
-        let Some(value) = value else { return };
-        let salt = random::bytes::<32>(source);
-        let digest = json::sha256(&[&salt, json::canonical(value).as_bytes()]);
-        self.commitments.insert(name, digest);
-        self.salts.insert(name, STANDARD.encode(salt));
-        self.values.insert(name, Value::Null);
+        if let Some(value) = value {
+            self.add(name, &json::canonical(value), false, source);
+        }
     }
 
     /// Adds a payload that is kept, unless it is too long to be: then it is committed to.
-    pub fn keep_payload(&mut self, name: &'static str, value: Value, source: &dyn Random) {
-        self.commit(name, Some(&value), source);
-        if json::canonical(&value).len() <= MOST_PAYLOAD_BYTES {
-            self.values.insert(name, value);
+    pub fn keep_payload(&mut self, name: &'static str, value: &Value, source: &dyn Random) {
+        let text = json::canonical(value);
+        self.add(name, &text, text.len() <= MOST_PAYLOAD_BYTES, source);
+    }
+
+    /// Adds a member by its canonical text, in the place of one of the same name.
+    fn add(&mut self, name: &'static str, text: &str, is_kept: bool, source: &dyn Random) {
+        let salt = random::bytes::<32>(source);
+        let digest = json::digest(&[&salt, text.as_bytes()]);
+        let member = Member { name, digest, salt, kept: is_kept.then(|| Arc::from(text)) };
+        match self.members.binary_search_by(|known| known.name.cmp(name)) {
+            Ok(at) => {
+                if let Some(known) = self.members.get_mut(at) {
+                    *known = member;
+                }
+            }
+            Err(at) => self.members.insert(at, member),
         }
     }
 
     /// Leaves nothing of a member, as if it had never been.
     pub fn forget(&mut self, name: &str) {
-        self.commitments.remove(name);
-        self.values.remove(name);
-        self.salts.remove(name);
+        self.members.retain(|member| member.name != name);
     }
 
     /// `sha256:…` by member: hashed into the log.
     #[must_use]
-    pub const fn commitments(&self) -> &impl Serialize {
-        &self.commitments
+    pub const fn commitments(&self) -> impl Serialize + '_ {
+        Commitments(self)
     }
 
-    /// The values that are kept, by member; `null` where only the commitment is.
+    /// The values that are kept, by member, as JSON; `null` where only the commitment is.
     #[must_use]
-    pub const fn values(&self) -> &impl Serialize {
-        &self.values
+    pub fn values_json(&self) -> String {
+        self.written(|member, out| out.push_str(member.kept.as_deref().unwrap_or("null")))
+    }
+
+    /// The salts in base64, by member, as JSON: whoever holds value and salt can check the
+    /// commitment.
+    #[must_use]
+    pub fn salts_json(&self) -> String {
+        self.written(|member, out| {
+            out.push('"');
+            STANDARD.encode_string(member.salt, out);
+            out.push('"');
+        })
     }
 
     /// Whether a payload is kept, not only committed to.
     #[must_use]
     pub fn has_payload(&self) -> bool {
-        let kept = |name| self.values.get(name).is_some_and(|value| !value.is_null());
-        kept("input") || kept("output")
+        let payload = |member: &&Member| matches!(member.name, "input" | "output");
+        self.members.iter().filter(payload).any(Member::is_known)
     }
 
-    /// The salts in base64, by member: whoever holds value and salt can check the commitment.
-    #[must_use]
-    pub const fn salts(&self) -> &impl Serialize {
-        &self.salts
+    /// An object with something of each member. Their names need no escaping.
+    fn written(&self, write: impl Fn(&Member, &mut String)) -> String {
+        let kept = |member: &Member| member.kept.as_deref().map_or(4, str::len);
+        let length = self.members.iter().map(|member| member.name.len() + 50 + kept(member)).sum();
+        let mut out = String::with_capacity(length);
+        out.push('{');
+        for (index, member) in self.members.iter().enumerate() {
+            if index > 0 {
+                out.push(',');
+            }
+            out.push('"');
+            out.push_str(member.name);
+            out.push_str("\":");
+            write(member, &mut out);
+        }
+        out.push('}');
+        out
+    }
+}
+
+impl Member {
+    fn is_known(&self) -> bool {
+        self.kept.as_deref().is_some_and(|text| text != "null")
+    }
+}
+
+/// Names alone: what is personal is printed by nothing.
+impl fmt::Debug for Detached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.members.iter().map(|member| member.name)).finish()
+    }
+}
+
+struct Commitments<'a>(&'a Detached);
+
+impl Serialize for Commitments<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let members = self.0.members.iter();
+        to.collect_map(members.map(|member| (member.name, json::digest_text(&member.digest))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Sevens;
+
+    impl Random for Sevens {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(7);
+        }
+    }
+
+    fn parsed(text: &str) -> Value {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_commitment_opens_with_salt_and_value_and_only_kept_values_are_kept() {
+        let mut detached = Detached::default()
+            .keep("label", Some("al\"ice's\n"), &Sevens)
+            .keep("actor_name", Some("alice"), &Sevens)
+            .keep("user_agent", None::<String>, &Sevens);
+        detached.commit("input", Some(&json!({"limit": 10})), &Sevens);
+
+        let commitments = json!(detached.commitments());
+        let opened = json::sha256(&[&[7; 32], b"\"alice\""]);
+        assert_eq!(commitments["actor_name"], json!(opened));
+        assert!(commitments.get("user_agent").is_none());
+        let values = json!({"actor_name": "alice", "input": null, "label": "al\"ice's\n"});
+        assert_eq!(parsed(&detached.values_json()), values);
+        assert_eq!(parsed(&detached.salts_json())["input"], json!(STANDARD.encode([7; 32])));
+        assert!(!detached.has_payload());
+    }
+
+    #[test]
+    fn a_member_that_is_added_again_takes_the_place_of_the_first() {
+        let mut detached = Detached::default();
+        detached.commit("output", Some(&json!(1)), &Sevens);
+        detached.keep_payload("output", &json!({"b": 1, "a": [true]}), &Sevens);
+        detached.commit("input", Some(&json!(3)), &Sevens);
+
+        assert_eq!(detached.values_json(), r#"{"input":null,"output":{"a":[true],"b":1}}"#);
+        assert!(detached.has_payload());
+        detached.forget("output");
+        assert_eq!(detached.values_json(), r#"{"input":null}"#);
+        assert!(!detached.has_payload());
+    }
+
+    #[test]
+    fn a_payload_that_is_too_long_is_committed_to() {
+        let mut detached = Detached::default();
+        detached.keep_payload("input", &json!("a".repeat(MOST_PAYLOAD_BYTES)), &Sevens);
+
+        assert_eq!(detached.values_json(), r#"{"input":null}"#);
     }
 }

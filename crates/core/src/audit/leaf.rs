@@ -21,7 +21,7 @@ pub fn leaf_bytes(core: &str, sequence: i64, recorded_at: Timestamp) -> Result<S
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::{
@@ -105,19 +105,6 @@ mod tests {
             assert_eq!(parsed["recorded_at"], json!("2026-11-20T11:02:15.535Z"));
             assert_eq!(parsed["governance"]["reason"], json!(reason));
         }
-    }
-
-    #[test]
-    fn a_commitment_opens_with_salt_and_value_and_only_kept_values_are_kept() {
-        let detached = event("x").detached;
-
-        let expected = sha256(&[&[7; 32], b"\"alice\""]);
-        let commitments = json!(detached.commitments());
-        assert_eq!(commitments["actor_name"], Value::String(expected));
-        assert!(commitments.get("user_agent").is_none());
-        let values = json!({"actor_name": "alice", "input": null, "label": "alice's"});
-        assert_eq!(json!(detached.values()), values);
-        assert_eq!(json!(detached.salts())["input"].as_str().map(str::len), Some(44));
     }
 
     #[test]

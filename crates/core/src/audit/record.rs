@@ -9,6 +9,7 @@ use crate::{
     id::{EventId, OrgId, PrincipalId, ProviderId, RequestId, TokenId},
     principal::{AuthMethod, Caller},
     refusal::Executed,
+    trace::TraceId,
 };
 
 /// Version of the record's shape.
@@ -198,8 +199,8 @@ pub struct Request {
     pub id: RequestId,
     /// Whether an idempotency key protected it.
     pub idempotent: bool,
-    /// The W3C trace id the caller sent.
-    pub trace_id: Option<String>,
+    /// The W3C trace id the caller sent, or that of the trace that was begun for it.
+    pub trace_id: Option<TraceId>,
 }
 
 impl Request {
@@ -448,7 +449,7 @@ impl Event {
     pub fn core_json(&self) -> String {
         let core = Core {
             actor: &self.actor,
-            commitments: self.detached.commitments(),
+            commitments: &self.detached.commitments(),
             count: self.count,
             governance: self.governance.as_ref(),
             id: self.id,

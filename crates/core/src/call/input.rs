@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     dlp::{Action, Direction, Engine, Finding, Subject},
-    policy::{DlpFacts, Obligation, Phase, PolicySet, Question, Verdict},
+    policy::{DlpFacts, Obligation, Phase, PolicySet, Question, Rate, Verdict},
     refusal::{Refusal, Violation},
     tool::Tool,
 };
@@ -112,6 +112,14 @@ impl Scanned<ToolCall> {
 }
 
 impl Permitted<ToolCall> {
+    /// The rates that one is to be taken from, each with the key under which it is counted.
+    pub fn rates(&self) -> impl Iterator<Item = (&str, Rate)> {
+        self.obligations.iter().filter_map(|obligation| match obligation {
+            Obligation::RateLimit { key, rate, .. } => Some((key.as_str(), *rate)),
+            Obligation::Redact { .. } => None,
+        })
+    }
+
     /// Fulfils what policy and the DLP defaults ask for: takes from rates, then blocks, or masks
     /// the input and checks that it still fits the tool's schema. What was taken for a call that
     /// is refused is given back.

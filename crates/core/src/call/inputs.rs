@@ -169,10 +169,24 @@ fn first(pointer: &str) -> Option<String> {
 }
 
 fn is_small(value: &Value) -> bool {
+    fits(value, MAX_MEMBER).is_some()
+}
+
+/// How much of `room` bytes a value leaves as JSON; `None` if it does not fit. Escapes are not
+/// counted.
+fn fits(value: &Value, room: usize) -> Option<usize> {
     match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => true,
-        Value::String(text) => text.len() <= MAX_MEMBER,
-        Value::Array(_) | Value::Object(_) => value.to_string().len() <= MAX_MEMBER,
+        Value::Null | Value::Bool(_) => room.checked_sub(5),
+        Value::Number(number) => room.checked_sub(number.as_str().len()),
+        Value::String(text) => room.checked_sub(text.len() + 2),
+        Value::Array(items) => items
+            .iter()
+            .try_fold(room.checked_sub(2)?, |room, item| fits(item, room)?.checked_sub(1)),
+        Value::Object(members) => {
+            members.iter().try_fold(room.checked_sub(2)?, |room, (name, member)| {
+                fits(member, room)?.checked_sub(name.len() + 4)
+            })
+        }
     }
 }
 
@@ -328,5 +342,19 @@ mod tests {
 
         assert_eq!(kept["output"], json!({"state": "even"}));
         assert_eq!(kept["output_paths"], json!(["context.output.state"]));
+    }
+
+    #[test]
+    fn a_member_fits_up_to_its_length_as_json() {
+        for (value, fits) in [
+            (json!("a".repeat(4094)), true),
+            (json!("a".repeat(4095)), false),
+            (json!(vec![1; 2046]), true),
+            (json!(vec![1; 2048]), false),
+            (json!({ "a": { "b": "c".repeat(4000) } }), true),
+            (json!({ "a": [{ "b": "c".repeat(4090) }] }), false),
+        ] {
+            assert_eq!(is_small(&value), fits, "{}", value.to_string().len());
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The scan buffer: every key, string and number literal of a JSON value in one run of bytes,
 //! with what is needed to say later where a byte came from.
 
-use std::{borrow::Cow, cell::Cell, ops::Range};
+use std::{borrow::Cow, cell::Cell, fmt::Write as _, ops::Range};
 
 use serde_json::Value;
 
@@ -11,6 +11,8 @@ use super::{
     joins::{self, Neighbours},
     media,
     settings::Limits,
+    sheets::LastLine,
+    tables::{Parts, Tables},
 };
 
 /// Stands between segments, so that nothing matches across two of them.
@@ -29,6 +31,9 @@ pub(super) struct Body {
     /// How many images, recordings and other media there are.
     pub(super) media: u32,
     pub(super) memo: Cell<Memo>,
+    /// Of a table in a text.
+    pub(super) line: Cell<LastLine>,
+    tables: Tables,
     nodes: Vec<Node>,
 }
 
@@ -85,6 +90,8 @@ impl Body {
         self.neighbours.clear();
         self.media = 0;
         self.memo.take();
+        self.line.take();
+        self.tables.clear();
         self.nodes.clear();
     }
 
@@ -114,6 +121,7 @@ impl Body {
             }
             Value::Array(elements) => {
                 let mut neighbours = Neighbours::new();
+                let start = self.segments.len();
                 for (index, element) in (0..).zip(elements) {
                     let child = self.node(node, Step::Element { index }, limits)?;
                     let first = self.segments.len();
@@ -123,15 +131,20 @@ impl Body {
                 if neighbours.len() > 1 {
                     self.neighbours.push((node, neighbours));
                 }
+                self.tables.add_first_row(node, elements, start);
             }
             Value::Object(members) => {
+                let mut parts = Parts::default();
                 for (key, member) in members {
                     let step = Step::Member { key: small(self.segments.len()) };
                     let child = self.node(node, step, limits)?;
                     self.push(key.as_bytes(), child, Kind::Key, limits)?;
                     self.media += u32::from(media::is_one(key, member, members));
+                    let first = self.segments.len();
                     self.walk(member, child, depth + 1, limits)?;
+                    parts.look(self, key, member, child, first);
                 }
+                parts.note(&mut self.tables);
             }
         }
         Ok(())
@@ -175,45 +188,127 @@ impl Body {
         self.segments.get(index as usize)
     }
 
-    /// The texts of the keys above a place, nearest first.
+    /// The names of the members and columns above a place, nearest first.
     pub(super) fn keys_above(&self, node: u32) -> impl Iterator<Item = &[u8]> {
         let segments = self.members_above(node).filter_map(|(_, key)| self.segment(key));
         segments.map(|key| self.slice(key.range()))
     }
 
-    /// The members above a place, nearest first, each with its key's segment.
+    /// The members and columns above a place, nearest first, each with the segment that names it.
     pub(super) fn members_above(&self, node: u32) -> impl Iterator<Item = (u32, u32)> {
         self.steps(node).filter_map(|(node, step)| match step {
             Step::Member { key } => Some((node, key)),
-            Step::Element { .. } => None,
+            Step::Element { index } => self.head(node, index),
         })
     }
 
-    /// RFC 6901 pointer of a place, with keys as `name` gives them.
-    pub(super) fn pointer<'a>(
-        &'a self,
-        node: u32,
-        name: impl Fn(u32, &'a [u8]) -> Cow<'a, [u8]>,
-    ) -> String {
-        let steps: Vec<(u32, Step)> = self.steps(node).collect();
-        let mut pointer = String::new();
-        for (node, step) in steps.into_iter().rev() {
-            pointer.push('/');
-            match step {
-                Step::Element { index } => pointer.push_str(&index.to_string()),
-                Step::Member { key } => {
-                    let text = self.segment(key).map(|key| self.slice(key.range()));
-                    escape(&name(node, text.unwrap_or_default()), &mut pointer);
-                }
-            }
+    /// Whether a segment names what is below it: a key, or the head of a column.
+    pub(super) fn is_name(&self, segment: u32) -> bool {
+        let is_key = self.segment(segment).is_some_and(|segment| segment.kind == Kind::Key);
+        is_key || !self.tables.is_empty() && self.tables.is_name(segment)
+    }
+
+    /// Whether a segment is the head of the column that a cell stands in.
+    pub(super) fn is_head_of(&self, segment: u32, cell: u32) -> bool {
+        self.element(cell).and_then(|column| self.head(cell, column)).map(|(_, head)| head)
+            == Some(segment)
+    }
+
+    /// The node and the segment of what heads the column that an element of a row stands in.
+    fn head(&self, cell: u32, column: u32) -> Option<(u32, u32)> {
+        if self.tables.is_empty() {
+            return None;
         }
-        pointer
+        let row = self.nodes.get(cell as usize)?.parent;
+        let rows = self.nodes.get(row as usize)?.parent;
+        let head = self.tables.head(rows, column)?;
+        let node = self.segment(head)?.node;
+        (node != cell).then_some((node, head))
+    }
+
+    /// Which element of the array `array` a place is, if it is one.
+    pub(super) fn element_of(&self, node: u32, array: u32) -> Option<u32> {
+        let is_in = self.nodes.get(node as usize).is_some_and(|found| found.parent == array);
+        is_in.then(|| self.element(node)).flatten()
+    }
+
+    /// Which element of its array a place is, if it is one.
+    fn element(&self, node: u32) -> Option<u32> {
+        match self.nodes.get(node as usize)?.step {
+            Step::Element { index } => Some(index),
+            Step::Member { .. } => None,
+        }
+    }
+
+    /// The key of a member, and the object it is in.
+    pub(super) fn member_above(&self, node: u32) -> Option<(&[u8], u32)> {
+        let found = self.nodes.get(node as usize)?;
+        match found.step {
+            Step::Member { key } => Some((self.slice(self.segment(key)?.range()), found.parent)),
+            Step::Element { .. } => None,
+        }
+    }
+
+    /// RFC 6901 pointer of a place.
+    pub(super) fn pointer(&self, node: u32) -> String {
+        Pointers::new(self, |_, key| Cow::Borrowed(key)).of(node)
     }
 
     fn steps(&self, node: u32) -> impl Iterator<Item = (u32, Step)> {
         let at = |node: u32| self.nodes.get(node as usize).map(|found| (node, *found));
         std::iter::successors(at(node), move |(_, found)| at(found.parent))
             .map(|(node, found)| (node, found.step))
+    }
+}
+
+/// RFC 6901 pointers of places, with keys as `name` gives them. Those that stand side by side share
+/// most of theirs, which is made once.
+pub(super) struct Pointers<'a, N> {
+    body: &'a Body,
+    name: N,
+    /// The pointer of the place above the last one, and that place.
+    above: String,
+    parent: Option<u32>,
+    path: Vec<(u32, Step)>,
+}
+
+impl<'a, N: Fn(u32, &'a [u8]) -> Cow<'a, [u8]>> Pointers<'a, N> {
+    pub(super) fn new(body: &'a Body, name: N) -> Self {
+        Self { body, name, above: String::new(), parent: None, path: Vec::new() }
+    }
+
+    pub(super) fn of(&mut self, node: u32) -> String {
+        let Some(Node { parent, step }) = self.body.nodes.get(node as usize).copied() else {
+            return String::new();
+        };
+        if self.parent != Some(parent) {
+            let mut above = std::mem::take(&mut self.above);
+            above.clear();
+            self.path.clear();
+            self.path.extend(self.body.steps(parent));
+            for (node, step) in self.path.iter().rev() {
+                self.push(*node, *step, &mut above);
+            }
+            (self.above, self.parent) = (above, Some(parent));
+        }
+        let mut pointer = String::with_capacity(self.above.len() + 12);
+        pointer.push_str(&self.above);
+        self.push(node, step, &mut pointer);
+        pointer
+    }
+
+    fn push(&self, node: u32, step: Step, pointer: &mut String) {
+        pointer.push('/');
+        match step {
+            Step::Element { index } => {
+                // A string takes everything.
+                let _ = write!(pointer, "{index}");
+            }
+            Step::Member { key } => {
+                let text = self.body.segment(key).map(|key| self.body.slice(key.range()));
+                escape(&(self.name)(node, text.unwrap_or_default()), pointer);
+            }
+        }
     }
 }
 

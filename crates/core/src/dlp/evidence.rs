@@ -23,14 +23,35 @@ pub(super) fn bits(
     }
     let shape = detector.bits + (detector.check)(candidate)?;
     let memo = memo_of(detector, body, segment);
-    let weight = if memo.above || stands_near(detector, body, memo, candidate) {
+    if memo.above || stands_near(detector, body, memo, candidate) {
+        return Some(shape + detector.context_bits);
+    }
+    let head = head_above(detector, body, segment, candidate);
+    let names = |words: &[&str]| head.is_some_and(|head| context::names(head, words));
+    let weight = if names(detector.context) {
         detector.context_bits
-    } else if memo.against {
+    } else if memo.against || names(detector.against) {
         -AGAINST_BITS
     } else {
         0
     };
     Some(shape + weight)
+}
+
+/// What names the column that a candidate stands in, in a table of text.
+fn head_above<'a>(
+    detector: &Detector,
+    body: &Body,
+    segment: u32,
+    candidate: &Candidate<'a>,
+) -> Option<&'a [u8]> {
+    if detector.context.is_empty() && detector.against.is_empty() {
+        return None;
+    }
+    let (text, at) = (candidate.text, candidate.range.start);
+    let line = body.line.get().of(segment, text, at)?;
+    body.line.set(line);
+    line.head_above(text, at)
 }
 
 /// What is known of the context of a detector in a segment. Matches come in rows, and most of what

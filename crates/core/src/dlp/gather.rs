@@ -11,7 +11,7 @@ use super::{
     Subject,
     active::Active,
     allow::{Allowlist, Occasion},
-    body::{Body, Kind, small},
+    body::{Body, Kind, Pointers, small},
     detector::NormalForm,
     finding::{Finding, Findings, Fingerprint, How, Pseudonym, Span},
     kinds::{Category, Likelihood},
@@ -160,10 +160,7 @@ impl Gather<'_> {
             detector: &active.name,
             tool: self.subject.tool.as_deref(),
             value: self.body.slice(found.range.clone()),
-            pointer: &|| {
-                node.map(|node| self.body.pointer(node, |_, key| Cow::Borrowed(key)))
-                    .unwrap_or_default()
-            },
+            pointer: &|| node.map(|node| self.body.pointer(node)).unwrap_or_default(),
             fingerprint: &|| self.print(active, &found.range),
         })
     }
@@ -191,11 +188,12 @@ impl Gather<'_> {
 /// Gives findings their pointers. Keys that matched are masked in them.
 pub(super) fn point(body: &Body, findings: &mut [Finding]) {
     let masked = masked_keys(body, findings);
+    let mut pointers = Pointers::new(body, |node, key| {
+        masked.get(&node).map_or(Cow::Borrowed(key), |key| Cow::Borrowed(key.as_bytes()))
+    });
     for finding in findings {
         let Some(segment) = body.segment(finding.place) else { continue };
-        finding.pointer = body.pointer(segment.node, |node, key| {
-            masked.get(&node).map_or(Cow::Borrowed(key), |key| Cow::Borrowed(key.as_bytes()))
-        });
+        finding.pointer = pointers.of(segment.node);
     }
 }
 

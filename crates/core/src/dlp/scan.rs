@@ -1,6 +1,9 @@
 //! One pass of the prefilter over the buffer, and the detectors it wakes.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::Range,
+};
 
 use super::{
     active::{Active, Pattern},
@@ -13,12 +16,14 @@ use super::{
     settings::Settings,
 };
 
+mod columns;
 mod literals;
 mod triggers;
 mod windows;
 
 pub(super) use windows::Reach;
 
+use columns::Columns;
 use literals::{Literal, Literals};
 use triggers::Triggers;
 use windows::{Window, Windows};
@@ -52,6 +57,8 @@ pub(super) struct Desk {
     windows: Windows,
     /// Members whose keys woke a detector, in this pass or one before.
     keys: Vec<(u32, u16)>,
+    /// Tables of text in whose first line detectors woke.
+    columns: Columns,
     /// A member written as in a program.
     line: Vec<u8>,
 }
@@ -62,6 +69,7 @@ impl Desk {
         self.matches.clear();
         self.windows.clear();
         self.keys.clear();
+        self.columns.clear();
         self.line.clear();
     }
 }
@@ -107,11 +115,14 @@ impl Scanner {
         let range = segment.start as usize..body.text.len();
         self.find_windows(body, first, range.clone(), desk);
         let mut work = 0;
-        let Desk { matches, windows, line, .. } = desk;
+        let Desk { matches, windows, line, columns, .. } = desk;
         for window in windows.list() {
             work += window.range.len();
             self.search(body, window, line, matches);
         }
+        let known = matches.len();
+        work += columns.each_cell(body, self, |window| self.search(body, window, line, matches));
+        drop_known(matches, known);
         work + self.scan_triggers(body, first, &range, runs, matches)
     }
 
@@ -137,6 +148,22 @@ impl Scanner {
             }
         }
     }
+}
+
+/// Drops those of the matches behind the first `known` that are among these: the first rows of a
+/// table stand near its head.
+fn drop_known(matches: &mut Vec<Match>, known: usize) {
+    if known == matches.len() {
+        return;
+    }
+    let name = |found: &Match| (found.active, found.segment, found.range.start, found.range.end);
+    let (before, _) = matches.split_at_checked(known).unwrap_or_default();
+    let before: HashSet<_> = before.iter().map(name).collect();
+    let mut at = 0;
+    matches.retain(|found| {
+        at += 1;
+        at <= known || !before.contains(&name(found))
+    });
 }
 
 /// What a pattern finds in a value when the member is written as in a program: rules from elsewhere

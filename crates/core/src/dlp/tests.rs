@@ -1,5 +1,7 @@
 //! What the engine promises, tried on whole values.
 
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -11,8 +13,16 @@ mod fuzz;
 mod places;
 mod redaction;
 
-fn engine() -> Engine {
-    Engine::new(&Settings::default()).unwrap()
+/// The engine with the default settings, made once: that takes longer than most scans.
+fn engine() -> &'static Engine {
+    static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::new(&Settings::default()).unwrap());
+    &ENGINE
+}
+
+/// As many as `PROPTEST_CASES` says.
+fn cases(usual: u32) -> proptest::prelude::ProptestConfig {
+    let said = std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok());
+    proptest::prelude::ProptestConfig::with_cases(said.unwrap_or(usual))
 }
 
 fn key() -> FingerprintKey {

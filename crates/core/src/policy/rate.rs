@@ -40,25 +40,41 @@ pub struct Full {
 
 const MICROS: i64 = 1_000_000;
 
+impl Full {
+    /// There will be room in so many microseconds.
+    #[must_use]
+    pub fn for_micros(wait: i64) -> Self {
+        let seconds = wait.saturating_add(MICROS - 1) / MICROS;
+        Self { retry_after_s: u64::try_from(seconds).unwrap_or(1).max(1) }
+    }
+}
+
 impl Rate {
     const fn period(self) -> i64 {
         self.period_s.get() as i64 * MICROS
     }
 
-    /// How far apart calls are that come evenly.
-    const fn interval(self) -> i64 {
+    /// How far apart calls are that come evenly, in microseconds.
+    #[must_use]
+    pub const fn interval(self) -> i64 {
         let apart = self.period() / self.count.get() as i64;
         if apart == 0 { 1 } else { apart }
+    }
+
+    /// How far ahead of the present what was taken may reach when one more is taken, in
+    /// microseconds.
+    #[must_use]
+    pub const fn slack(self) -> i64 {
+        self.period() - self.interval()
     }
 
     /// Takes one at `now`. `spent_until` is what was given the last time, or 0: the moment, in
     /// microseconds since 1970, at which all that was taken is made good.
     pub fn take(self, spent_until: i64, now: Timestamp) -> Result<i64, Full> {
-        let opens = spent_until.saturating_sub(self.period() - self.interval());
+        let opens = spent_until.saturating_sub(self.slack());
         let wait = opens.saturating_sub(now.as_micros());
         if wait > 0 {
-            let seconds = wait.saturating_add(MICROS - 1) / MICROS;
-            return Err(Full { retry_after_s: u64::try_from(seconds).unwrap_or(1).max(1) });
+            return Err(Full::for_micros(wait));
         }
         Ok(spent_until.max(now.as_micros()).saturating_add(self.interval()))
     }

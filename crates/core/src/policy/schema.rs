@@ -47,9 +47,35 @@ pub(super) fn of_tool<'a>(
     for id in mentioned {
         actions.insert(id.to_owned(), json!({}));
     }
+    add_groups(&mut actions);
+    add_tool(&mut actions, tool, shapes);
+    Schema::from_json_value(namespace(&actions)).map_err(Box::new)
+}
+
+/// The schema of many tools at once, as JSON. Nothing is validated against it here: it is for
+/// editors and other tools of people who write policies.
+pub(super) fn of_tools(tools: impl IntoIterator<Item = (ToolFacts, Shapes)>) -> Value {
+    let mut actions = Map::new();
+    add_groups(&mut actions);
+    for (tool, shapes) in tools {
+        add_tool(&mut actions, &tool, &shapes);
+    }
+    namespace(&actions)
+}
+
+fn namespace(actions: &Map<String, Value>) -> Value {
+    json!({ NAMESPACE: { "entityTypes": entity_types(), "actions": actions } })
+}
+
+/// The groups that tools of all providers are in.
+fn add_groups(actions: &mut Map<String, Value>) {
     for id in HINTS.into_iter().chain([EVERYTHING]) {
         actions.insert(id.to_owned(), json!({}));
     }
+}
+
+/// A tool and the group of its provider.
+fn add_tool(actions: &mut Map<String, Value>, tool: &ToolFacts, shapes: &Shapes) {
     actions.insert(tool.provider_group.clone(), json!({ "memberOf": [{ "id": EVERYTHING }] }));
     let groups: Vec<Value> = tool.groups.iter().map(|group| json!({ "id": group })).collect();
     let applies_to = json!({
@@ -58,8 +84,6 @@ pub(super) fn of_tool<'a>(
         "context": context(shapes),
     });
     actions.insert(tool.id.clone(), json!({ "memberOf": groups, "appliesTo": applies_to }));
-    let schema = json!({ NAMESPACE: { "entityTypes": entity_types(), "actions": actions } });
-    Schema::from_json_value(schema).map_err(Box::new)
 }
 
 fn entity_types() -> Value {

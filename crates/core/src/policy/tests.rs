@@ -11,6 +11,7 @@ mod hostile;
 mod loading;
 mod records;
 mod reference;
+mod schema;
 mod starter;
 
 use std::{collections::BTreeMap, sync::Arc};

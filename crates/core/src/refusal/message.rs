@@ -117,6 +117,9 @@ const fn missing(reason: Unavailable) -> &'static str {
     match reason {
         Unavailable::Audit => "The audit log cannot be written, so nothing is invoked.",
         Unavailable::Store => "The store cannot be read.",
+        Unavailable::Limits => {
+            "The counters of the limits cannot be reached, so nothing is let through; retry shortly."
+        }
         Unavailable::Shutdown => "This node is shutting down.",
         Unavailable::Overloaded => "Too much work is in flight; retry shortly.",
         Unavailable::FileElsewhere => {

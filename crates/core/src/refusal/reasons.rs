@@ -82,6 +82,8 @@ pub enum Unavailable {
     Audit,
     /// The store cannot be read.
     Store,
+    /// The counters that nodes share cannot be reached.
+    Limits,
     /// The node is shutting down.
     Shutdown,
     /// Too much work is in flight already.
@@ -99,6 +101,7 @@ impl Unavailable {
         match self {
             Self::Audit => "audit",
             Self::Store => "store",
+            Self::Limits => "limits",
             Self::Shutdown => "shutdown",
             Self::Overloaded => "overloaded",
             Self::FileElsewhere => "file_elsewhere",

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     super::{
-        body::{Body, Kind, small},
+        body::{Body, small},
         context,
         detector::{Edges, Shape, is_word},
     },
@@ -127,8 +127,9 @@ impl Scanner {
         range: Range<usize>,
         desk: &mut Desk,
     ) {
-        let Desk { matches, windows, keys, .. } = desk;
+        let Desk { matches, windows, keys, columns, .. } = desk;
         windows.clear();
+        columns.clear();
         let known_keys = keys.len();
         let mut cursor = Cursor::new(body, first);
         let base = range.start;
@@ -146,8 +147,13 @@ impl Scanner {
                 }
                 let range = clip(&reach.around(&literal), &home.range());
                 windows.push(Window { active: *active, segment, range, key: None });
-                if home.kind == Kind::Key && reach.below().is_some() {
+                if reach.below().is_none() {
+                    continue;
+                }
+                if body.is_name(segment) {
                     keys.push((home.node, *active));
+                } else {
+                    columns.note(body, segment, &literal, *active);
                 }
             }
         });
@@ -190,7 +196,8 @@ impl Scanner {
                 let from = keys.partition_point(|(node, _)| *node < member);
                 let woken = keys.iter().skip(from).take_while(|(node, _)| *node == member);
                 for (_, active) in woken.filter(|_| key != index) {
-                    let own_key = (segment.node == member).then_some(key);
+                    let is_own = segment.node == member || body.is_head_of(key, segment.node);
+                    let own_key = is_own.then_some(key);
                     if let Some(window) = self.below(body, *active, index, own_key) {
                         windows.push(window);
                     }

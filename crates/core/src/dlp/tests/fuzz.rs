@@ -131,7 +131,7 @@ fn fragments() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(64), ..ProptestConfig::default() })]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn what_is_masked_never_holds_what_was_found((value, planted) in value()) {
@@ -188,9 +188,4 @@ fn strings(value: &Value) -> String {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
     }
-}
-
-/// As many as `PROPTEST_CASES` says.
-fn cases(usual: u32) -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(usual)
 }

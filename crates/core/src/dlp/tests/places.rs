@@ -101,6 +101,54 @@ fn what_exceeds_a_limit_is_refused() {
 }
 
 #[test]
+fn the_name_of_a_column_is_a_key_to_its_cells() {
+    let row = json!(["Ann", 7, "536228726"]);
+    let heads = json!(["name", "visits", "ssn"]);
+    let objects = json!([{"name": "name"}, {"type": "int", "name": "visits"}, {"name": "ssn"}]);
+
+    for value in [
+        json!({"columns": heads, "rows": [row, row]}),
+        json!({"rows": [row, row], "fields": objects}),
+        json!({"result": {"headers": heads, "data": [row, ["Bob", 8, 536_228_726]]}}),
+    ] {
+        let found = places(&value);
+        assert_eq!(found.len(), 2, "{value}: {found:?}");
+        assert!(
+            found.iter().all(|it| it.starts_with("us_ssn ") && it.ends_with("/2")),
+            "{found:?}"
+        );
+    }
+    assert_eq!(places(&json!({"values": [heads, row]})), ["us_ssn /values/1/2"]);
+    assert_eq!(places(&json!([heads, row, row])), ["us_ssn /1/2", "us_ssn /2/2"]);
+    let other = json!(["name", "ssn", "visits"]);
+    assert!(places(&json!({"columns": other, "rows": [row]})).is_empty());
+    assert!(places(&json!({"notes": heads, "rows": [row]})).is_empty());
+}
+
+#[test]
+fn the_head_of_a_column_of_text_counts_however_far_above() {
+    let rows = |delimiter: &str| -> String {
+        let row = ["Paris, where else".replace(',', ""), "536228726".to_owned(), "x".to_owned()];
+        format!("{}\n", row.join(delimiter)).repeat(40)
+    };
+    for (delimiter, head) in [
+        (",", "city,ssn,note"),
+        ("\t", "city\tssn\tnote"),
+        (";", "\"city\";\"ssn\";\"note\""),
+        (" | ", "city | Social Security Number | note"),
+    ] {
+        let text = format!("All of them:\n\n{head}\n{}", rows(delimiter));
+        let findings = scan(&json!(text));
+        assert_eq!((findings.count(), findings.detectors()), (40, vec!["us_ssn"]), "{head}");
+    }
+    let other = format!("ssn,city,note\n{}", rows(",").replace("Paris", "none; Paris"));
+    let near = scan(&json!(other)).count();
+    assert!(near < 3, "only what stands near the word: {near}");
+    let quoted = format!("city,ssn\n{}", "\"Paris, Texas\",536228726\n".repeat(20));
+    assert_eq!(scan(&json!(quoted)).count(), 20);
+}
+
+#[test]
 fn a_key_also_names_what_is_decoded_below_it() {
     let encoded = STANDARD.encode("it is 536228726 they say");
 

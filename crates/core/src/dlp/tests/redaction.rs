@@ -103,31 +103,27 @@ fn json_value() -> impl Strategy<Value = Value> {
         any::<i64>().prop_map(|number| json!(number)),
         Just(Value::Null),
     ];
-    leaf.prop_recursive(4, 32, 5, |inner| {
+    // Small values: what two texts beside each other cannot show, more of them seldom do.
+    leaf.prop_recursive(3, 8, 3, |inner| {
         prop_oneof![
-            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::Array),
-            prop::collection::vec((text(), inner), 0..5)
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+            prop::collection::vec((text(), inner), 0..4)
                 .prop_map(|members| Value::Object(members.into_iter().collect())),
         ]
     })
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(cases(20_000))]
 
     #[test]
     fn a_redacted_value_has_no_findings_and_is_valid_json(value in json_value()) {
-        let redacted = redacted(&value);
+        let findings = scan(&value);
+        let redacted = engine().redact(value, &findings, None, |_| Some(Mask::Placeholder));
 
+        prop_assert!(findings.count() >= findings.iter().count() as u64);
         prop_assert!(scan(&redacted).is_empty(), "{redacted}");
         let again: Value = serde_json::from_str(&redacted.to_string()).unwrap();
         prop_assert_eq!(again, redacted);
-    }
-
-    #[test]
-    fn any_value_scans_without_panic(value in json_value()) {
-        let findings = scan(&value);
-
-        prop_assert!(findings.count() >= findings.iter().count() as u64);
     }
 }

@@ -2,9 +2,9 @@
 
 use super::*;
 
-const STARTER: &str = include_str!("../../../../gateway/assets/starter.cedar");
+pub(super) const STARTER: &str = include_str!("../../../../gateway/assets/starter.cedar");
 
-fn sample() -> Vec<Arc<Tool>> {
+pub(super) fn sample() -> Vec<Arc<Tool>> {
     let reads = json!({"readOnlyHint": true});
     let writes = json!({"readOnlyHint": false, "destructiveHint": false});
     let text = json!({"type": "string"});

@@ -1,0 +1,283 @@
+//! The stages of a governed call that need nothing but a processor, one at a time, for counting the
+//! instructions they take: `cargo xtask counts`.
+//!
+//! `stages` names them, `stages NAME` runs one a hundred times after it was warmed up. Whoever counts
+//! looks at the function `stages::counted` alone.
+
+use std::{hint::black_box, io::Write as _, net::IpAddr, process::ExitCode, sync::Arc};
+
+use portcullis_core::{
+    audit::{
+        Actor, Capture, Detached, DlpResult, Event, EventType, Governance, Outcome,
+        RecordedDecision, Request, Target, leaf_bytes, leaf_hash,
+    },
+    call::{Answer, Asker, ToolCall},
+    clock::Timestamp,
+    dlp::{Engine, FingerprintKey, Settings, Subject},
+    id::PrincipalKind,
+    json::{Bounds, parse},
+    limits::{Window, window_offset},
+    policy::{Catalogue, Identity, PolicyFile, PolicySet, Principal},
+    random::Random,
+    refusal::Executed,
+    token::{Token, TokenKind},
+    tool::{ProviderSlug, Tool, ToolDefinition},
+};
+use serde_json::{Value, json};
+
+/// Runs that are counted.
+const RUNS: usize = 100;
+/// A moment in 2026.
+const NOW: Timestamp = Timestamp::from_micros(1_795_000_000_000_000);
+/// Policies besides the one that permits.
+const POLICIES: usize = 99;
+
+type Stage = fn(&Bench);
+
+/// By name, in the order of a call.
+const STAGES: [(&str, Stage); 8] = [
+    ("auth", auth),
+    ("limits", limits),
+    ("parse", parsing),
+    ("schema", schema),
+    ("dlp_input", dlp_input),
+    ("policy", policy),
+    ("dlp_output", dlp_output),
+    ("record", record),
+];
+
+fn main() -> ExitCode {
+    let asked = std::env::args().nth(1);
+    let found = STAGES.iter().find(|(name, _)| Some(*name) == asked.as_deref());
+    let Some((_, stage)) = found else {
+        // Also what `cargo test --benches` sees.
+        for (name, _) in STAGES {
+            let _ = writeln!(std::io::stdout().lock(), "{name}");
+        }
+        return ExitCode::SUCCESS;
+    };
+    let Some(bench) = Bench::new() else { return ExitCode::FAILURE };
+    // What is made when it is first needed is made now.
+    (0..3).for_each(|_| stage(&bench));
+    (0..RUNS).for_each(|_| counted(*stage, &bench));
+    ExitCode::SUCCESS
+}
+
+#[inline(never)]
+fn counted(stage: Stage, bench: &Bench) {
+    stage(black_box(bench));
+}
+
+/// Always the same bytes, so that nothing depends on chance.
+#[derive(Debug)]
+struct Sevens;
+
+impl Random for Sevens {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(7);
+    }
+}
+
+/// What a node holds when a call arrives.
+struct Bench {
+    bearer: String,
+    body: String,
+    input: Value,
+    tool: Arc<Tool>,
+    set: PolicySet,
+    engine: Engine,
+    subject: Subject,
+    principal: Principal,
+}
+
+impl Bench {
+    fn new() -> Option<Self> {
+        let slug: ProviderSlug = "bench".parse().ok()?;
+        let input = rows(8);
+        let definition = ToolDefinition {
+            name: "echo".parse().ok()?,
+            title: None,
+            description: None,
+            input_schema: input_schema(),
+            output_schema: None,
+            annotations: json!({ "readOnlyHint": true }),
+        };
+        let tool = Arc::new(Tool::new(&slug, definition, NOW).ok()?);
+        let catalogue = Catalogue::new([(slug, Some(vec![Arc::clone(&tool)]))]);
+        let file = PolicyFile { path: "bench.cedar".to_owned(), text: policies() };
+        let identity = Identity {
+            roles: vec!["member".to_owned()],
+            scopes: vec!["mcps:invoke".to_owned()],
+            groups: vec!["team-1".to_owned(), "team-2".to_owned()],
+            ..Identity::new(PrincipalKind::User, "usr-1".to_owned(), "org-1".to_owned())
+        };
+        Some(Self {
+            bearer: Token::generate(TokenKind::Service, &Sevens).secret().expose().to_owned(),
+            body: json!({ "input": input }).to_string(),
+            input,
+            tool,
+            set: PolicySet::load(vec![file], &catalogue, &[], NOW).ok()?,
+            engine: Engine::new(&Settings::default()).ok()?,
+            subject: Subject::of(FingerprintKey::new([7; 32])).calling("bench:echo"),
+            principal: Principal::new(identity),
+        })
+    }
+
+    fn asker(&self) -> Asker<'_> {
+        Asker {
+            capture: Capture::Commit,
+            principal: &self.principal,
+            time: NOW,
+            source_ip: Some(IpAddr::from([127, 0, 0, 1])),
+        }
+    }
+
+    fn call(&self) -> Option<ToolCall> {
+        ToolCall::new(Arc::clone(&self.tool), self.input.clone(), 1_024).ok()
+    }
+}
+
+/// About 1 KB for eight.
+fn rows(count: usize) -> Value {
+    let row = |number: usize| {
+        json!({
+            "id": 4_000 + number,
+            "title": format!("Rotate the signing keys of region {number}"),
+            "state": if number.is_multiple_of(3) { "closed" } else { "open" },
+            "labels": ["infrastructure", "routine"],
+            "comments": number % 7,
+        })
+    };
+    json!({ "rows": (1..=count).map(row).collect::<Vec<_>>() })
+}
+
+fn input_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "rows": { "type": "array", "items": {
+            "type": "object",
+            "properties": {
+                "id": { "type": "integer", "minimum": 1 },
+                "title": { "type": "string", "maxLength": 200 },
+                "state": { "type": "string", "enum": ["open", "closed"] },
+                "labels": { "type": "array", "items": { "type": "string" } },
+                "comments": { "type": "integer", "minimum": 0 },
+            },
+            "required": ["id", "title", "state"],
+            "additionalProperties": false,
+        } } },
+        "required": ["rows"],
+        "additionalProperties": false,
+    })
+}
+
+/// One that permits; of the others one in ten is about the tool.
+fn policies() -> String {
+    let forbid = |number: usize| {
+        let action = if number.is_multiple_of(10) {
+            "action == Mcp::Action::\"bench:echo\"".to_owned()
+        } else {
+            format!("action == Mcp::Action::\"bench:echo\", resource in Mcp::Label::\"l{number}\"")
+        };
+        let scope = match action.split_once(", resource") {
+            Some((action, resource)) => format!("principal, {action}, resource{resource}"),
+            None => format!("principal, {action}, resource"),
+        };
+        format!(
+            "@id(\"p{number}\") @reason(\"Rule {number}\") forbid ({scope})\n\
+             when {{ context.request.bytes > {} }};\n",
+            1_000_000 + number
+        )
+    };
+    let permit = "@id(\"permit\") permit (principal, action, resource);\n".to_owned();
+    (1..=POLICIES).map(forbid).fold(permit, |text, policy| text + &policy)
+}
+
+fn auth(bench: &Bench) {
+    let token = Token::parse(&bench.bearer).map(|token| token.hash());
+    let _ = black_box(token.is_ok());
+}
+
+fn limits(_: &Bench) {
+    if let Ok(org) = "org_01M754BKTKX1YB8Q05NMW9TP4G".parse() {
+        let window = Window::at(black_box(NOW), window_offset(org));
+        black_box(window.seconds_left(NOW));
+    }
+}
+
+fn parsing(bench: &Bench) {
+    let _ = black_box(parse(bench.body.as_bytes(), Bounds::REQUEST).is_ok());
+}
+
+fn schema(bench: &Bench) {
+    black_box(bench.tool.violations(&bench.input).is_empty());
+}
+
+fn dlp_input(bench: &Bench) {
+    let _ = black_box(bench.engine.scan_for(&bench.input, &bench.subject).is_ok());
+}
+
+/// From the input to what may be sent, with a scan that is counted by itself, too.
+fn policy(bench: &Bench) {
+    let scanned = bench.call().and_then(|call| call.scan(&bench.engine, &bench.subject).ok());
+    let ruled = scanned.and_then(|it| it.decide(&bench.set, &bench.engine, bench.asker()).ok());
+    black_box(ruled.is_some());
+}
+
+fn dlp_output(bench: &Bench) {
+    let answer = Answer::structured(json!([]), Some(bench.input.clone()), false);
+    let _ = black_box(answer.scan(&bench.engine, &bench.subject).is_ok());
+}
+
+/// Intent and outcome as they are recorded, and the leaf of the log.
+fn record(bench: &Bench) {
+    let mut detached = Detached::default().keep("source_ip", Some("127.0.0.1"), &Sevens).keep(
+        "actor_name",
+        Some("bench"),
+        &Sevens,
+    );
+    detached.commit("input", Some(&bench.input), &Sevens);
+    let Some(mut event) = event(detached) else { return };
+    black_box((event.core_json(), event.detached.values_json(), event.detached.salts_json()));
+    event.detached.commit("output", Some(&bench.input), &Sevens);
+    let core = event.core_json();
+    black_box((event.detached.values_json(), event.detached.salts_json()));
+    let leaf = leaf_bytes(&core, 48_212, NOW);
+    let _ = black_box(leaf.map(|leaf| leaf_hash(leaf.as_bytes())).is_ok());
+}
+
+fn event(detached: Detached) -> Option<Event> {
+    Some(Event {
+        id: "evt_01M7W9Y2TKP17G0AVDQZTD2P3X".parse().ok()?,
+        org_id: "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().ok()?,
+        kind: EventType::McpInvocation,
+        occurred_at: NOW,
+        count: None,
+        actor: Actor::system(),
+        request: Some(Request {
+            id: "req_01M7W9Y2TKRFVVVX9QRHKJ8E9C".parse().ok()?,
+            idempotent: false,
+            trace_id: None,
+        }),
+        target: Some(Target {
+            credential: None,
+            id: Some("bench:echo".to_owned()),
+            provider_id: None,
+            kind: "mcp",
+            version: None,
+        }),
+        governance: Some(Governance {
+            decision: Some(RecordedDecision::Allow),
+            determining_policies: vec!["permit".to_owned()],
+            dlp_findings: Vec::new(),
+            dlp_result: DlpResult::Passed,
+            policy: Some("permit".to_owned()),
+            policy_set: None,
+            policy_version: None,
+            reason: None,
+            shadow: Vec::new(),
+        }),
+        outcome: Outcome::success(Executed::Yes),
+        detached,
+    })
+}
