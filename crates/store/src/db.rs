@@ -1,22 +1,31 @@
 //! The two databases behind one set of statements.
 //!
 //! [`read!`] and [`change!`] run the same body on either: the statements are written once, with
-//! `$1` placeholders, `BIGINT` microseconds, `TEXT` ids and JSON. What the two databases do
-//! differently is a named function of [`Dialect`].
+//! `$1` placeholders, `BIGINT` microseconds, `TEXT` ids and JSON. Each says whose rows it is about
+//! ([`Scope`]). What the two databases do differently is a named function of [`Dialect`].
 
 mod postgres;
-mod schema;
+pub(crate) mod schema;
+mod scope;
 mod sqlite;
 
-use portcullis_core::clock::Timestamp;
+pub(crate) use self::scope::{Scope, begin};
+
+use std::path::Path;
+
+use portcullis_core::{clock::Timestamp, id::EventId};
 use sqlx::{
     Connection, PgPool, SqliteConnection, SqlitePool,
     postgres::PgPoolOptions,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
+pub(crate) use self::{
+    postgres::LogWriter,
+    sqlite::{Log, LogConnection},
+};
 use crate::{
-    audit::writer::{AnsweredKey, NewEvent, NewIntent},
+    audit::writer::{NewEvent, NewIntent},
     error::StoreError,
     idempotency::NewKey,
     settings::{DatabaseSettings, Sync, Target},
@@ -30,8 +39,10 @@ pub struct Store {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Db {
-    /// WAL lets many read while one writes, so there is one writing connection.
+    /// WAL lets many read while one writes, so there is one connection that writes the log and one
+    /// for everything else, and they take turns.
     Sqlite {
+        log: Log,
         writer: SqlitePool,
         readers: SqlitePool,
     },
@@ -51,6 +62,8 @@ pub struct Durability {
     pub synchronous: String,
     /// Whether a commit that was answered survives a power loss.
     pub survives_power_loss: bool,
+    /// Whether row-level security holds for this role; `None` on a database that has none.
+    pub row_security: Option<bool>,
 }
 
 impl Store {
@@ -70,7 +83,7 @@ impl Store {
                     .foreign_keys(true)
                     .busy_timeout(settings.wait)
                     .statement_cache_capacity(256);
-                open_sqlite(settings, options).await?
+                open_sqlite(settings, path, options).await?
             }
             Target::Postgres(options) => {
                 let wait_ms = settings.wait.as_millis().to_string();
@@ -78,6 +91,7 @@ impl Store {
                 let pool = PgPoolOptions::new()
                     .max_connections(settings.connections.max(2))
                     .acquire_timeout(settings.wait)
+                    .test_before_acquire(false)
                     .connect_with(options)
                     .await?;
                 schema::migrate_postgres(&pool).await?;
@@ -89,7 +103,7 @@ impl Store {
 
     /// Whether the database answers.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        read!(self, |conn| {
+        read!(self, installation, |conn| {
             sqlx::query("SELECT 1").execute(&mut *conn).await?;
         });
         Ok(())
@@ -97,7 +111,7 @@ impl Store {
 
     /// Whether the database can be written: writes a row and waits for its commit.
     pub async fn probe(&self, now: Timestamp) -> Result<(), StoreError> {
-        change!(self, |tx| {
+        change!(self, installation, |tx| {
             sqlx::query(
                 "INSERT INTO probes (id, probed_at) VALUES (1, $1) \
                  ON CONFLICT (id) DO UPDATE SET probed_at = $1",
@@ -112,7 +126,7 @@ impl Store {
     /// What the database says about its durability, read back from it.
     pub async fn durability(&self) -> Result<Durability, StoreError> {
         match &self.db {
-            Db::Sqlite { writer, .. } => sqlite::durability(&mut *writer.acquire().await?).await,
+            Db::Sqlite { log, .. } => log.act(LogConnection::durability).await,
             Db::Postgres(pool) => postgres::durability(&mut *pool.acquire().await?).await,
         }
     }
@@ -120,7 +134,8 @@ impl Store {
     /// Waits for what is running and closes every connection; SQLite folds its log into the file.
     pub async fn close(&self) {
         match &self.db {
-            Db::Sqlite { writer, readers } => {
+            Db::Sqlite { log, writer, readers } => {
+                log.close().await;
                 readers.close().await;
                 writer.close().await;
             }
@@ -131,6 +146,7 @@ impl Store {
 
 async fn open_sqlite(
     settings: &DatabaseSettings,
+    path: &Path,
     options: SqliteConnectOptions,
 ) -> Result<Db, StoreError> {
     let pool = |connections: u32| {
@@ -146,7 +162,8 @@ async fn open_sqlite(
     schema::migrate_sqlite(&writer).await?;
     let readers =
         pool(settings.connections.max(1)).connect_with(options.pragma("query_only", "on")).await?;
-    Ok(Db::Sqlite { writer, readers })
+    let log = Log::new(path, settings.sync, settings.wait);
+    Ok(Db::Sqlite { log, writer, readers })
 }
 
 /// Whether the writing connection can begin a transaction. After a commit that failed SQLite has
@@ -176,29 +193,12 @@ pub(crate) trait Dialect {
     /// no two count the same.
     async fn lock_exports(&mut self, org_id: &str) -> Result<(), sqlx::Error>;
 
-    /// Inserts the rows in few statements, the intents of calls about to begin.
-    async fn insert_intents(&mut self, node: &str, rows: &[&NewIntent]) -> Result<(), sqlx::Error>;
-
-    /// Inserts the keys that are free, each with the event of its intent, and gives the events of
-    /// those. A row that has expired makes room. No two keys may be the same.
-    async fn insert_keys(
-        &mut self,
-        now: i64,
-        rows: &[(&NewIntent, &NewKey)],
-    ) -> Result<Vec<String>, sqlx::Error>;
-
-    /// Keeps the answers of calls with their keys, as far as these are there.
-    async fn answer_keys(&mut self, rows: &[AnsweredKey<'_>]) -> Result<(), sqlx::Error>;
-
     /// Inserts the rows in few statements; their positions ascend in the order given.
     async fn insert_events(
         &mut self,
         committed_at: i64,
         rows: &[&NewEvent],
     ) -> Result<(), sqlx::Error>;
-
-    /// Deletes the intents with these ids, as far as there are any.
-    async fn delete_intents(&mut self, ids: &[String]) -> Result<(), sqlx::Error>;
 
     /// Inserts the seals of consecutive sequences of one org, beginning with `first`.
     async fn insert_seals(
@@ -231,44 +231,61 @@ fn key_rows(rows: &[(&NewIntent, &NewKey)]) -> String {
 /// The seal of one event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewSeal {
+    pub(crate) event_id: EventId,
     pub(crate) position: i64,
     pub(crate) recorded_at: i64,
     pub(crate) leaf_hash: [u8; 32],
 }
 
-/// Runs the body with a connection for reading.
+/// Runs the body with a connection for reading, within the scope of an org or, by that word, of
+/// the installation.
 macro_rules! read {
-    ($store:expr, |$conn:ident| $body:expr) => {
+    (@within $store:expr, $scope:expr, |$conn:ident| $body:expr) => {
         match &$store.db {
             $crate::db::Db::Sqlite { readers, .. } => {
                 let mut $conn = readers.acquire().await?;
                 $body
             }
             $crate::db::Db::Postgres(pool) => {
-                let mut $conn = pool.acquire().await?;
+                let mut $conn = $crate::db::begin(pool, $scope).await?;
+                // Nothing is to be committed: it ends while the caller goes on.
                 $body
             }
         }
     };
+    ($store:expr, installation, |$conn:ident| $body:expr) => {
+        $crate::db::read!(@within $store, $crate::db::Scope::Installation, |$conn| $body)
+    };
+    ($store:expr, $org:expr, |$conn:ident| $body:expr) => {
+        $crate::db::read!(@within $store, $crate::db::Scope::from($org), |$conn| $body)
+    };
 }
 
-/// Runs the body in a transaction that may write, and commits it. An early return rolls back.
+/// Runs the body in a transaction that may write, within the scope of an org or, by that word, of
+/// the installation, and commits it. An early return rolls back.
 macro_rules! change {
-    ($store:expr, |$tx:ident| $body:expr) => {
+    (@within $store:expr, $scope:expr, |$tx:ident| $body:expr) => {
         match &$store.db {
-            $crate::db::Db::Sqlite { writer, .. } => {
+            $crate::db::Db::Sqlite { writer, log, .. } => {
+                let _turn = log.turn().await?;
                 let mut $tx = writer.begin_with("BEGIN IMMEDIATE").await?;
                 let answer = $body;
-                $tx.commit().await.map_err(|error| $crate::StoreError::of_commit(&error))?;
+                $tx.commit().await.map_err($crate::StoreError::of_commit)?;
                 answer
             }
             $crate::db::Db::Postgres(pool) => {
-                let mut $tx = pool.begin().await?;
+                let mut $tx = $crate::db::begin(pool, $scope).await?;
                 let answer = $body;
-                $tx.commit().await.map_err(|error| $crate::StoreError::of_commit(&error))?;
+                $tx.commit().await.map_err($crate::StoreError::of_commit)?;
                 answer
             }
         }
+    };
+    ($store:expr, installation, |$tx:ident| $body:expr) => {
+        $crate::db::change!(@within $store, $crate::db::Scope::Installation, |$tx| $body)
+    };
+    ($store:expr, $org:expr, |$tx:ident| $body:expr) => {
+        $crate::db::change!(@within $store, $crate::db::Scope::from($org), |$tx| $body)
     };
 }
 
@@ -298,7 +315,39 @@ macro_rules! text_list {
     };
 }
 
-pub(crate) use {change, read, row, text_list};
+/// The SQL for the present moment by PostgreSQL's own clock, in microseconds: what nodes compare
+/// with each other is not told by clocks of their own.
+macro_rules! database_clock {
+    () => {
+        "(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint"
+    };
+}
+
+/// The SQL for seals `s` and the event `e` of each. PostgreSQL finds by the event's id which month
+/// either lies in; `OFFSET 0` keeps its planner, which counts all months for every row, from
+/// reading the log the other way round.
+macro_rules! events_of_seals {
+    (sqlite) => {
+        "audit_seals s JOIN audit_events e ON e.position = s.position"
+    };
+    (postgres) => {
+        "audit_seals s JOIN LATERAL \
+         (SELECT * FROM audit_events e WHERE e.id = s.event_id OFFSET 0) e ON TRUE"
+    };
+}
+
+/// The SQL for events `e` and the seal `s` of each that has one.
+macro_rules! seals_of_events {
+    (sqlite) => {
+        "audit_events e JOIN audit_seals s ON s.position = e.position"
+    };
+    (postgres) => {
+        "audit_events e JOIN LATERAL \
+         (SELECT * FROM audit_seals s WHERE s.event_id = e.id OFFSET 0) s ON TRUE"
+    };
+}
+
+pub(crate) use {change, database_clock, events_of_seals, read, row, seals_of_events, text_list};
 
 /// Reads back a stored text, or says that `column` is unreadable.
 pub(crate) fn parse<T: std::str::FromStr>(

@@ -1,5 +1,6 @@
 //! How the store says that it could not do what was asked.
 
+use rusqlite::ffi;
 use sqlx::error::{DatabaseError, ErrorKind};
 
 /// Why the store did not do what was asked. No message carries a stored value or a password.
@@ -33,8 +34,8 @@ pub enum StoreError {
 
 impl StoreError {
     /// A failed commit: nobody knows on which side of the write the failure was.
-    pub(crate) fn of_commit(error: &sqlx::Error) -> Self {
-        match Self::from_sqlx(error) {
+    pub(crate) fn of_commit(error: impl Into<Self>) -> Self {
+        match error.into() {
             Self::Unavailable(reason) => Self::OutcomeUnknown(reason),
             other @ (Self::OutcomeUnknown(_)
             | Self::Conflict(_)
@@ -71,6 +72,29 @@ fn is_bad_value(code: Option<&str>) -> bool {
         code == "18" || code == "20" || code.len() == 5 && code.starts_with("22")
     })
 }
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        let code = error.sqlite_error().map(|error| error.extended_code);
+        match code {
+            Some(code) if FAULTS_OF_ROWS.contains(&code) => Self::Conflict("a table".to_owned()),
+            Some(_) => Self::Unavailable(error.to_string()),
+            // It is about what was read, or about our own statements.
+            None => Self::Corrupt("a column"),
+        }
+    }
+}
+
+/// What SQLite says when the row is at fault, not the database.
+const FAULTS_OF_ROWS: [i32; 7] = [
+    ffi::SQLITE_CONSTRAINT_CHECK,
+    ffi::SQLITE_CONSTRAINT_FOREIGNKEY,
+    ffi::SQLITE_CONSTRAINT_NOTNULL,
+    ffi::SQLITE_CONSTRAINT_PRIMARYKEY,
+    ffi::SQLITE_CONSTRAINT_UNIQUE,
+    ffi::SQLITE_MISMATCH,
+    ffi::SQLITE_TOOBIG,
+];
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {

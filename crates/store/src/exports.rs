@@ -9,7 +9,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{Dialect, change, parse, read, row},
+    db::{Db, Dialect, Scope, begin, change, database_clock, parse, read, row},
     error::StoreError,
     idempotency::NewKey,
 };
@@ -166,7 +166,7 @@ impl Store {
         key: Option<&NewKey>,
     ) -> Result<ExportBegan, StoreError> {
         let org = export.org_id.to_string();
-        Ok(change!(self, |tx| {
+        Ok(change!(self, export.org_id, |tx| {
             tx.lock_exports(&org).await?;
             if let Some(key) = key {
                 let taken = sqlx::query(TAKE_KEY)
@@ -212,7 +212,7 @@ impl Store {
         org: OrgId,
         id: ExportId,
     ) -> Result<Option<ExportRecord>, StoreError> {
-        let row: Option<ExportRow> = read!(self, |conn| {
+        let row: Option<ExportRow> = read!(self, org, |conn| {
             sqlx::query_as(FIND)
                 .bind(org.to_string())
                 .bind(id.to_string())
@@ -231,7 +231,7 @@ impl Store {
         (scanned, total): (i64, i64),
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        Ok(change!(self, |tx| {
+        Ok(change!(self, org, |tx| {
             sqlx::query(
                 "UPDATE exports SET scanned = $3, total = $4, beat_at = $5 \
                  WHERE org_id = $1 AND id = $2 AND status = 'pending'",
@@ -255,7 +255,7 @@ impl Store {
         id: ExportId,
         result: &str,
     ) -> Result<bool, StoreError> {
-        Ok(change!(self, |tx| {
+        Ok(change!(self, org, |tx| {
             sqlx::query(
                 "UPDATE exports SET status = 'ready', result = $3, scanned = total \
                  WHERE org_id = $1 AND id = $2 AND status = 'pending'",
@@ -277,7 +277,7 @@ impl Store {
         id: ExportId,
         error: &str,
     ) -> Result<bool, StoreError> {
-        Ok(change!(self, |tx| {
+        Ok(change!(self, org, |tx| {
             sqlx::query(
                 "UPDATE exports SET status = 'failed', error = $3 \
                  WHERE org_id = $1 AND id = $2 AND status = 'pending'",
@@ -294,7 +294,7 @@ impl Store {
 
     /// Every export that `node` was writing comes to nothing. Gives how many there were.
     pub async fn fail_exports_of(&self, node: &str, error: &str) -> Result<u64, StoreError> {
-        Ok(change!(self, |tx| {
+        Ok(change!(self, installation, |tx| {
             sqlx::query(
                 "UPDATE exports SET status = 'failed', error = $2 \
                  WHERE node = $1 AND status = 'pending'",
@@ -307,13 +307,27 @@ impl Store {
         }))
     }
 
+    /// Every export that a node was writing which is gone comes to nothing. Gives how many there
+    /// were; on SQLite none, which has one node.
+    pub async fn fail_abandoned_exports(&self, error: &str) -> Result<u64, StoreError> {
+        match &self.db {
+            Db::Sqlite { .. } => Ok(0),
+            Db::Postgres(pool) => {
+                let mut tx = begin(pool, Scope::Installation).await?;
+                let failed = sqlx::query(ABANDON).bind(error).execute(&mut *tx).await?;
+                tx.commit().await.map_err(StoreError::of_commit)?;
+                Ok(failed.rows_affected())
+            }
+        }
+    }
+
     /// Every export of which nothing was heard since `since` comes to nothing.
     pub async fn fail_silent_exports(
         &self,
         since: Timestamp,
         error: &str,
     ) -> Result<u64, StoreError> {
-        Ok(change!(self, |tx| {
+        Ok(change!(self, installation, |tx| {
             sqlx::query(
                 "UPDATE exports SET status = 'failed', error = $2 \
                  WHERE beat_at < $1 AND status = 'pending'",
@@ -332,7 +346,7 @@ impl Store {
         &self,
         id: ExportId,
     ) -> Result<Option<(ExportStatus, Timestamp)>, StoreError> {
-        let found: Option<(String, i64)> = read!(self, |conn| {
+        let found: Option<(String, i64)> = read!(self, installation, |conn| {
             sqlx::query_as("SELECT status, expires_at FROM exports WHERE id = $1")
                 .bind(id.to_string())
                 .fetch_optional(&mut *conn)
@@ -344,7 +358,7 @@ impl Store {
 
     /// Forgets the exports that expired before `before`. Gives how many there were.
     pub async fn forget_exports(&self, before: Timestamp) -> Result<u64, StoreError> {
-        Ok(change!(self, |tx| {
+        Ok(change!(self, installation, |tx| {
             sqlx::query("DELETE FROM exports WHERE expires_at < $1 AND status <> 'pending'")
                 .bind(before.as_micros())
                 .execute(&mut *tx)
@@ -372,3 +386,10 @@ const FIND: &str = "
 SELECT id, org_id, principal_id, node, status, request, result, error, scanned, total,
     created_at, expires_at
 FROM exports WHERE org_id = $1 AND id = $2";
+
+const ABANDON: &str = concat!(
+    "UPDATE exports SET status = 'failed', error = $1 WHERE status = 'pending' AND NOT EXISTS ",
+    "(SELECT 1 FROM nodes WHERE nodes.name = exports.node AND nodes.ends_at > ",
+    database_clock!(),
+    ")"
+);

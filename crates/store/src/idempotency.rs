@@ -62,7 +62,7 @@ impl Store {
         digest: &str,
         now: Timestamp,
     ) -> Result<Option<KnownKey>, StoreError> {
-        let row: Option<KeyRow> = read!(self, |conn| {
+        let row: Option<KeyRow> = read!(self, org, |conn| {
             sqlx::query_as(
                 "SELECT fingerprint, subject, request_id, sealed FROM idempotency_keys \
                  WHERE org_id = $1 AND digest = $2 AND expires_at > $3",
@@ -88,7 +88,7 @@ impl Store {
     pub async fn forget_idempotency_keys(&self, now: Timestamp) -> Result<u64, StoreError> {
         let mut forgotten = 0;
         loop {
-            let gone = change!(self, |tx| {
+            let gone = change!(self, installation, |tx| {
                 sqlx::query(
                     "DELETE FROM idempotency_keys WHERE (org_id, digest) IN \
                      (SELECT org_id, digest FROM idempotency_keys WHERE expires_at <= $1 \

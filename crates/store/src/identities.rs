@@ -27,7 +27,7 @@ impl Store {
         org: OrgId,
         identity: Identity<'_>,
     ) -> Result<Option<Principal>, StoreError> {
-        let row: Option<PrincipalRow> = read!(self, |conn| {
+        let row: Option<PrincipalRow> = read!(self, org, |conn| {
             sqlx::query_as(FIND)
                 .bind(org.to_string())
                 .bind(identity.issuer)
@@ -46,7 +46,7 @@ impl Store {
         principal: &Principal,
         identity: Identity<'_>,
     ) -> Result<(), StoreError> {
-        change!(self, |tx| {
+        change!(self, principal.org_id, |tx| {
             insert!(tx, principal);
             sqlx::query(INSERT)
                 .bind(principal.org_id.to_string())

@@ -1,11 +1,11 @@
 //! What Portcullis remembers: orgs, principals, tokens, providers, tools and the audit log.
 //!
-//! The only crate that knows SQL. One text of each statement runs on SQLite and on PostgreSQL;
+//! The only crate that knows SQL and Redis. One text of each statement runs on SQLite and on PostgreSQL;
 //! what must differ is in `db` behind named functions. **Invariant:** every function that reads or
 //! changes what belongs to a tenant takes its `OrgId` and puts it into the statement. Those that
 //! stand above the tenants are few: [`Store::find_token_by_hash`] finds out which tenant it is,
 //! [`Store::touch_tokens`] follows it, and the operator's lists and the jobs at start-up and of
-//! sealing ([`Store::list_orgs`], [`Store::open_intents`], [`Store::orgs_with_unsealed`],
+//! sealing ([`Store::list_orgs`], [`Store::abandoned_intents`], [`Store::orgs_with_unsealed`],
 //! [`Store::orgs_with_unsigned`], [`Store::committed_since`], [`Store::horizon`],
 //! [`Store::checkpoints_since`], [`Store::any_checkpoint`]) look for work in all of them, as do
 //! those of keys ([`Store::forget_idempotency_keys`]), exports and sinks
@@ -17,12 +17,15 @@
 //! installation's ([`Store::keep_policy_set`]).
 
 mod audit;
+mod counters;
 mod db;
 mod error;
 mod exports;
 mod idempotency;
 mod identities;
 mod logins;
+mod moving;
+mod nodes;
 mod orgs;
 mod pins;
 mod policies;
@@ -50,12 +53,18 @@ pub use crate::{
             AuditProgress, AuditSettings, AuditTask, AuditWriter, Began, NewEvent, NewIntent,
         },
     },
+    counters::{
+        Charge, Charged, Cost, Counted, CountersError, CountersTask, CountersUrl, CountersUrlError,
+        PATIENCE as COUNTERS_PATIENCE, SharedCounters,
+    },
     db::{Durability, Store},
     error::StoreError,
     exports::{ExportBegan, ExportRecord, ExportStatus, NewExport},
     idempotency::{KeyEnd, KnownKey, NewKey},
     identities::Identity,
     logins::LoginRecord,
+    moving::{Moved, MovedLog, MovedTable, MovingError},
+    nodes::{LEASE_SECONDS, Listener, LiveNode, News, NodeRecord, Nodes},
     orgs::Org,
     pins::{Definition, Pin, PinChange, Told},
     policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},

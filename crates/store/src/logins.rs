@@ -47,7 +47,7 @@ impl Store {
         org: OrgId,
         principal: PrincipalId,
     ) -> Result<Option<LoginRecord>, StoreError> {
-        let row: Option<LoginRow> = read!(self, |conn| {
+        let row: Option<LoginRow> = read!(self, org, |conn| {
             sqlx::query_as(LAST)
                 .bind(org.to_string())
                 .bind(principal.to_string())

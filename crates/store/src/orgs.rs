@@ -69,7 +69,7 @@ impl Store {
     /// Adds an org, and the empty head of its audit log. Says no to an id or a name that exists.
     pub async fn create_org(&self, org: &Org) -> Result<(), StoreError> {
         let (requests, invocations) = limits(org.plan);
-        change!(self, |tx| {
+        change!(self, org.id, |tx| {
             sqlx::query(
                 "INSERT INTO orgs (id, name, plan, plan_requests, plan_invocations, created_at, \
                  disabled_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
@@ -96,7 +96,7 @@ impl Store {
 
     /// The org with this id.
     pub async fn find_org(&self, id: OrgId) -> Result<Option<Org>, StoreError> {
-        let row: Option<OrgRow> = read!(self, |conn| {
+        let row: Option<OrgRow> = read!(self, id, |conn| {
             sqlx::query_as("SELECT * FROM orgs WHERE id = $1")
                 .bind(id.to_string())
                 .fetch_optional(&mut *conn)
@@ -107,7 +107,7 @@ impl Store {
 
     /// The org with this name.
     pub async fn find_org_by_name(&self, name: &str) -> Result<Option<Org>, StoreError> {
-        let row: Option<OrgRow> = read!(self, |conn| {
+        let row: Option<OrgRow> = read!(self, installation, |conn| {
             sqlx::query_as("SELECT * FROM orgs WHERE name = $1")
                 .bind(name)
                 .fetch_optional(&mut *conn)
@@ -118,7 +118,7 @@ impl Store {
 
     /// Every org, by id; for the operator, who stands above the tenants.
     pub async fn list_orgs(&self) -> Result<Vec<Org>, StoreError> {
-        let rows: Vec<OrgRow> = read!(self, |conn| {
+        let rows: Vec<OrgRow> = read!(self, installation, |conn| {
             sqlx::query_as("SELECT * FROM orgs ORDER BY id").fetch_all(&mut *conn).await?
         });
         rows.into_iter().map(OrgRow::read).collect()
@@ -127,7 +127,7 @@ impl Store {
     /// Gives the org another plan. `false` if there is no such org.
     pub async fn set_plan(&self, id: OrgId, plan: Plan) -> Result<bool, StoreError> {
         let (requests, invocations) = limits(plan);
-        let changed = change!(self, |tx| {
+        let changed = change!(self, id, |tx| {
             sqlx::query(
                 "UPDATE orgs SET plan = $2, plan_requests = $3, plan_invocations = $4 WHERE id = $1",
             )
@@ -145,7 +145,7 @@ impl Store {
     /// From now on none of the org's tokens is accepted. Keeps the moment of an earlier call.
     /// `false` if there is no such org.
     pub async fn disable_org(&self, id: OrgId, now: Timestamp) -> Result<bool, StoreError> {
-        let changed = change!(self, |tx| {
+        let changed = change!(self, id, |tx| {
             sqlx::query("UPDATE orgs SET disabled_at = COALESCE(disabled_at, $2) WHERE id = $1")
                 .bind(id.to_string())
                 .bind(now.as_micros())
@@ -158,7 +158,7 @@ impl Store {
 
     /// The org's tokens are accepted again. `false` if there is no such org.
     pub async fn enable_org(&self, id: OrgId) -> Result<bool, StoreError> {
-        let changed = change!(self, |tx| {
+        let changed = change!(self, id, |tx| {
             sqlx::query("UPDATE orgs SET disabled_at = NULL WHERE id = $1")
                 .bind(id.to_string())
                 .execute(&mut *tx)

@@ -127,7 +127,7 @@ impl Store {
         org: Option<OrgId>,
         provider: &str,
     ) -> Result<Vec<Pin>, StoreError> {
-        let rows: Vec<PinRow> = read!(self, |conn| {
+        let rows: Vec<PinRow> = read!(self, org, |conn| {
             sqlx::query_as(
                 "SELECT * FROM tool_pins WHERE org_id = $1 AND tool_id > $2 AND tool_id < $3 \
                  ORDER BY tool_id",
@@ -144,7 +144,7 @@ impl Store {
 
     /// Every pin of the installation, by tool id and org: for the operator.
     pub async fn all_pins(&self) -> Result<Vec<Pin>, StoreError> {
-        let rows: Vec<PinRow> = read!(self, |conn| {
+        let rows: Vec<PinRow> = read!(self, installation, |conn| {
             sqlx::query_as("SELECT * FROM tool_pins ORDER BY tool_id, org_id")
                 .fetch_all(&mut *conn)
                 .await?
@@ -155,7 +155,7 @@ impl Store {
     /// The pins of all tools of this id: one for each org that has a provider of its own, and one
     /// for a shared provider.
     pub async fn pins_of(&self, tool: &ToolId) -> Result<Vec<Pin>, StoreError> {
-        let rows: Vec<PinRow> = read!(self, |conn| {
+        let rows: Vec<PinRow> = read!(self, installation, |conn| {
             sqlx::query_as("SELECT * FROM tool_pins WHERE tool_id = $1 ORDER BY org_id")
                 .bind(tool.as_str())
                 .fetch_all(&mut *conn)
@@ -166,7 +166,7 @@ impl Store {
 
     /// The pins that changed at or after this moment, for nodes that have to follow.
     pub async fn pins_changed_since(&self, since: Timestamp) -> Result<Vec<PinChange>, StoreError> {
-        let rows: Vec<ChangeRow> = read!(self, |conn| {
+        let rows: Vec<ChangeRow> = read!(self, installation, |conn| {
             sqlx::query_as(
                 "SELECT org_id, tool_id, version, found_version, changed_at FROM tool_pins \
                  WHERE changed_at >= $1 ORDER BY changed_at",
@@ -185,19 +185,7 @@ impl Store {
         tools: &[Told],
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        change!(self, |tx| {
-            for tool in tools {
-                sqlx::query(PIN)
-                    .bind(scope_text(org))
-                    .bind(tool.tool.as_str())
-                    .bind(&tool.version)
-                    .bind(&tool.text)
-                    .bind(now.as_micros())
-                    .execute(&mut *tx)
-                    .await?;
-            }
-        });
-        Ok(())
+        self.write_told(PIN, org, tools, now).await
     }
 
     /// Remembers definitions that wait to be accepted, each in the place of the one that waited.
@@ -207,9 +195,20 @@ impl Store {
         tools: &[Told],
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        change!(self, |tx| {
+        self.write_told(HOLD, org, tools, now).await
+    }
+
+    /// Runs one of the statements below for each definition, all or none.
+    async fn write_told(
+        &self,
+        statement: &'static str,
+        org: Option<OrgId>,
+        tools: &[Told],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        change!(self, org, |tx| {
             for tool in tools {
-                sqlx::query(HOLD)
+                sqlx::query(statement)
                     .bind(scope_text(org))
                     .bind(tool.tool.as_str())
                     .bind(&tool.version)
@@ -229,7 +228,7 @@ impl Store {
         tools: &[ToolId],
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        change!(self, |tx| {
+        change!(self, org, |tx| {
             for tool in tools {
                 sqlx::query(
                     "UPDATE tool_pins SET found_version = NULL, found_definition = NULL, \
@@ -252,7 +251,7 @@ impl Store {
         org: Option<OrgId>,
         tools: &[(ToolId, String)],
     ) -> Result<(), StoreError> {
-        change!(self, |tx| {
+        change!(self, org, |tx| {
             for (tool, version) in tools {
                 sqlx::query(
                     "UPDATE tool_pins SET told_version = found_version \
@@ -276,7 +275,7 @@ impl Store {
         version: &str,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let changed = change!(self, |tx| {
+        let changed = change!(self, org, |tx| {
             sqlx::query(
                 "UPDATE tool_pins SET version = found_version, definition = found_definition, \
                  pinned_at = $4, found_version = NULL, found_definition = NULL, found_at = NULL, \

@@ -2,13 +2,15 @@
 //! org: an event of any org may point at them.
 
 use portcullis_core::clock::Timestamp;
-use serde_json::json;
 
 use crate::{
     Store,
     db::{change, read, row},
     error::StoreError,
 };
+
+/// Policies that are kept in one transaction.
+const AT_ONCE: usize = 50;
 
 /// One policy in one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,27 +61,19 @@ fn members_of(text: &str) -> Result<Vec<(String, String)>, StoreError> {
 
 impl Store {
     /// Remembers that a set is in force from `now` on, and those of its policies that are new. What
-    /// is known of a policy stays as it is, so this may run again.
+    /// is known of a policy stays as it is, so this may run again. Events that want to be written
+    /// meanwhile wait for a few policies, not for all.
     pub async fn keep_policy_set(
         &self,
         set: &NewPolicySet<'_>,
         policies: &[PolicyVersion],
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let members = json!(set.members).to_string();
-        change!(self, |tx| {
-            for policy in policies {
-                sqlx::query(
-                    "INSERT INTO policy_versions (id, version, record, kept_at) \
-                     VALUES ($1, $2, $3, $4) ON CONFLICT (id, version) DO NOTHING",
-                )
-                .bind(&policy.id)
-                .bind(&policy.version)
-                .bind(&policy.record)
-                .bind(now.as_micros())
-                .execute(&mut *tx)
-                .await?;
-            }
+        let members = serde_json::to_string(&set.members).unwrap_or_default();
+        for some in policies.chunks(AT_ONCE) {
+            self.keep_policies(some, now).await?;
+        }
+        change!(self, installation, |tx| {
             sqlx::query(
                 "INSERT INTO policy_sets (version, members, files, kept_at) \
                  VALUES ($1, $2, $3, $4) \
@@ -95,9 +89,31 @@ impl Store {
         Ok(())
     }
 
+    async fn keep_policies(
+        &self,
+        policies: &[PolicyVersion],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        change!(self, installation, |tx| {
+            for policy in policies {
+                sqlx::query(
+                    "INSERT INTO policy_versions (id, version, record, kept_at) \
+                     VALUES ($1, $2, $3, $4) ON CONFLICT (id, version) DO NOTHING",
+                )
+                .bind(&policy.id)
+                .bind(&policy.version)
+                .bind(&policy.record)
+                .bind(now.as_micros())
+                .execute(&mut *tx)
+                .await?;
+            }
+        });
+        Ok(())
+    }
+
     /// The set that last came into force, and name and version of each of its policies.
     pub async fn last_policy_set(&self) -> Result<Option<LastPolicySet>, StoreError> {
-        let row: Option<LastRow> = read!(self, |conn| {
+        let row: Option<LastRow> = read!(self, installation, |conn| {
             sqlx::query_as(
                 "SELECT version, members FROM policy_sets ORDER BY kept_at DESC, version LIMIT 1",
             )
@@ -114,7 +130,7 @@ impl Store {
         id: &str,
         version: &str,
     ) -> Result<Option<String>, StoreError> {
-        Ok(read!(self, |conn| {
+        Ok(read!(self, installation, |conn| {
             sqlx::query_scalar("SELECT record FROM policy_versions WHERE id = $1 AND version = $2")
                 .bind(id)
                 .bind(version)
@@ -128,7 +144,7 @@ impl Store {
         &self,
         version: &str,
     ) -> Result<Option<KeptPolicySet>, StoreError> {
-        let row: Option<SetRow> = read!(self, |conn| {
+        let row: Option<SetRow> = read!(self, installation, |conn| {
             sqlx::query_as("SELECT members, files FROM policy_sets WHERE version = $1")
                 .bind(version)
                 .fetch_optional(&mut *conn)

@@ -88,7 +88,7 @@ pub(crate) use insert;
 impl Store {
     /// Adds a principal. Says no to an id or a name that exists, and to an org that does not.
     pub async fn create_principal(&self, principal: &Principal) -> Result<(), StoreError> {
-        change!(self, |tx| {
+        change!(self, principal.org_id, |tx| {
             insert!(tx, principal);
         });
         Ok(())
@@ -100,7 +100,7 @@ impl Store {
         org: OrgId,
         id: PrincipalId,
     ) -> Result<Option<Principal>, StoreError> {
-        let row: Option<PrincipalRow> = read!(self, |conn| {
+        let row: Option<PrincipalRow> = read!(self, org, |conn| {
             sqlx::query_as("SELECT * FROM principals WHERE org_id = $1 AND id = $2")
                 .bind(org.to_string())
                 .bind(id.to_string())
@@ -116,7 +116,7 @@ impl Store {
         org: OrgId,
         name: &str,
     ) -> Result<Option<Principal>, StoreError> {
-        let row: Option<PrincipalRow> = read!(self, |conn| {
+        let row: Option<PrincipalRow> = read!(self, org, |conn| {
             sqlx::query_as("SELECT * FROM principals WHERE org_id = $1 AND name = $2")
                 .bind(org.to_string())
                 .bind(name)
@@ -128,7 +128,7 @@ impl Store {
 
     /// Every principal of the org, by id.
     pub async fn list_principals(&self, org: OrgId) -> Result<Vec<Principal>, StoreError> {
-        let rows: Vec<PrincipalRow> = read!(self, |conn| {
+        let rows: Vec<PrincipalRow> = read!(self, org, |conn| {
             sqlx::query_as("SELECT * FROM principals WHERE org_id = $1 ORDER BY id")
                 .bind(org.to_string())
                 .fetch_all(&mut *conn)
@@ -144,7 +144,7 @@ impl Store {
         id: PrincipalId,
         role: Role,
     ) -> Result<bool, StoreError> {
-        let changed = change!(self, |tx| {
+        let changed = change!(self, org, |tx| {
             sqlx::query(
                 "UPDATE principals SET role = $3, scopes = $4 WHERE org_id = $1 AND id = $2",
             )
@@ -162,7 +162,7 @@ impl Store {
     /// The principal's tokens are accepted again, those that have not ended meanwhile. `false` if
     /// the org has no such principal.
     pub async fn enable_principal(&self, org: OrgId, id: PrincipalId) -> Result<bool, StoreError> {
-        let changed = change!(self, |tx| {
+        let changed = change!(self, org, |tx| {
             sqlx::query("UPDATE principals SET disabled_at = NULL WHERE org_id = $1 AND id = $2")
                 .bind(org.to_string())
                 .bind(id.to_string())
@@ -181,7 +181,7 @@ impl Store {
         id: PrincipalId,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let changed = change!(self, |tx| {
+        let changed = change!(self, org, |tx| {
             sqlx::query(
                 "UPDATE principals SET disabled_at = COALESCE(disabled_at, $3) \
                  WHERE org_id = $1 AND id = $2",

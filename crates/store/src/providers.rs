@@ -246,7 +246,7 @@ impl Store {
         provider: &NewProvider,
         now: Timestamp,
     ) -> Result<ProviderRecord, StoreError> {
-        let row: ProviderRow = change!(self, |tx| {
+        let row: ProviderRow = change!(self, provider.org_id, |tx| {
             sqlx::query_as(UPSERT)
                 .bind(provider.id.to_string())
                 .bind(provider.org_id.to_string())
@@ -264,7 +264,7 @@ impl Store {
     /// Every connection of the org that was not removed, by slug, then id. What the caller may see
     /// of them is not decided here.
     pub async fn list_providers(&self, org: OrgId) -> Result<Vec<ProviderRecord>, StoreError> {
-        let rows: Vec<ProviderRow> = read!(self, |conn| {
+        let rows: Vec<ProviderRow> = read!(self, org, |conn| {
             sqlx::query_as("SELECT * FROM providers WHERE org_id = $1 AND removed_at IS NULL ORDER BY slug, id")
                 .bind(org.to_string())
                 .fetch_all(&mut *conn)
@@ -279,7 +279,7 @@ impl Store {
         org: OrgId,
         id: ProviderId,
     ) -> Result<Option<ProviderRecord>, StoreError> {
-        let row: Option<ProviderRow> = read!(self, |conn| {
+        let row: Option<ProviderRow> = read!(self, org, |conn| {
             sqlx::query_as("SELECT * FROM providers WHERE org_id = $1 AND id = $2")
                 .bind(org.to_string())
                 .bind(id.to_string())
@@ -297,7 +297,7 @@ impl Store {
         update: &ProviderUpdate,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let changed = change!(self, |tx| {
+        let changed = change!(self, org, |tx| {
             sqlx::query(UPDATE)
                 .bind(org.to_string())
                 .bind(id.to_string())

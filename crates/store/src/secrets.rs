@@ -1,8 +1,10 @@
 //! Sealed values. What is in them and how they are sealed is not known here.
 
+use portcullis_core::id::OrgId;
+
 use crate::{
     Store,
-    db::{change, read, row},
+    db::{change, parse, read, row},
     error::StoreError,
 };
 
@@ -74,10 +76,15 @@ INSERT INTO secrets (org_id, kind, row_id, field, key_id, sealed) VALUES ($1, $2
 ON CONFLICT (org_id, kind, row_id, field)
 DO UPDATE SET key_id = excluded.key_id, sealed = excluded.sealed";
 
+/// Whose it is; `None` is the installation.
+fn owner(org: &str) -> Result<Option<OrgId>, StoreError> {
+    (!org.is_empty()).then(|| parse(org, "secrets.org_id")).transpose()
+}
+
 impl Store {
     /// Keeps a sealed value in the place of the one that is there.
     pub async fn put_secret(&self, secret: &SealedSecret) -> Result<(), StoreError> {
-        change!(self, |tx| {
+        change!(self, owner(&secret.org_id)?, |tx| {
             put_secret!(tx, secret);
         });
         Ok(())
@@ -91,7 +98,7 @@ impl Store {
         row: &str,
         field: &str,
     ) -> Result<Option<SealedSecret>, StoreError> {
-        let found: Option<SecretRow> = read!(self, |conn| {
+        let found: Option<SecretRow> = read!(self, owner(org)?, |conn| {
             sqlx::query_as(
                 "SELECT * FROM secrets \
                  WHERE org_id = $1 AND kind = $2 AND row_id = $3 AND field = $4",
@@ -109,7 +116,7 @@ impl Store {
     /// How many values are sealed under which key, of all tenants: for the operator, and to
     /// refuse a start without a key that is needed.
     pub async fn count_secrets(&self) -> Result<Vec<(String, u64)>, StoreError> {
-        let found: Vec<(String, i64)> = read!(self, |conn| {
+        let found: Vec<(String, i64)> = read!(self, installation, |conn| {
             sqlx::query_as("SELECT key_id, COUNT(*) FROM secrets GROUP BY key_id ORDER BY key_id")
                 .fetch_all(&mut *conn)
                 .await?
@@ -123,7 +130,7 @@ impl Store {
         key_id: &str,
         limit: u32,
     ) -> Result<Vec<SealedSecret>, StoreError> {
-        let found: Vec<SecretRow> = read!(self, |conn| {
+        let found: Vec<SecretRow> = read!(self, installation, |conn| {
             sqlx::query_as(
                 "SELECT * FROM secrets WHERE key_id <> $1 \
                  ORDER BY key_id, org_id, kind, row_id, field LIMIT $2",
@@ -142,7 +149,7 @@ impl Store {
         old: &SealedSecret,
         new: &SealedSecret,
     ) -> Result<bool, StoreError> {
-        let swapped = change!(self, |tx| {
+        let swapped = change!(self, owner(&old.org_id)?, |tx| {
             sqlx::query(
                 "UPDATE secrets SET key_id = $6, sealed = $7 WHERE org_id = $1 AND kind = $2 \
                  AND row_id = $3 AND field = $4 AND sealed = $5",

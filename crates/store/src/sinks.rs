@@ -26,8 +26,10 @@ row!(BehindRow { org_id: String, next_sequence: i64, size: i64, since: Option<i6
 impl Store {
     /// The logs of which `sink` has not everything.
     pub async fn behind(&self, sink: &str) -> Result<Vec<Behind>, StoreError> {
-        let rows: Vec<BehindRow> =
-            read!(self, |conn| sqlx::query_as(BEHIND).bind(sink).fetch_all(&mut *conn).await?);
+        let rows: Vec<BehindRow> = read!(self, installation, |conn| sqlx::query_as(BEHIND)
+            .bind(sink)
+            .fetch_all(&mut *conn)
+            .await?);
         let read = |row: BehindRow| {
             Ok(Behind {
                 org_id: parse(&row.org_id, "audit_heads.org_id")?,
@@ -42,7 +44,7 @@ impl Store {
     /// The position of an event that was sealed lately: as long as it stays the same, hardly
     /// anything was sealed in any log.
     pub async fn last_sealed(&self) -> Result<i64, StoreError> {
-        Ok(read!(self, |conn| {
+        Ok(read!(self, installation, |conn| {
             sqlx::query_scalar("SELECT COALESCE(MAX(position), 0) FROM audit_seals")
                 .fetch_one(&mut *conn)
                 .await?
@@ -51,7 +53,7 @@ impl Store {
 
     /// The sink has everything of the org before `next`. It never goes back.
     pub async fn advance_sink(&self, sink: &str, org: OrgId, next: i64) -> Result<(), StoreError> {
-        change!(self, |tx| {
+        change!(self, org, |tx| {
             sqlx::query(
                 "INSERT INTO sink_cursors (sink, org_id, next_sequence) VALUES ($1, $2, $3) \
                  ON CONFLICT (sink, org_id) DO UPDATE SET next_sequence = $3 \
@@ -74,7 +76,7 @@ impl Store {
         now: Timestamp,
         ends_at: Timestamp,
     ) -> Result<bool, StoreError> {
-        Ok(change!(self, |tx| {
+        Ok(change!(self, installation, |tx| {
             sqlx::query(
                 "INSERT INTO sink_leases (sink, node, ends_at) VALUES ($1, $2, $4) \
                  ON CONFLICT (sink) DO UPDATE SET node = $2, ends_at = $4 \
@@ -93,7 +95,7 @@ impl Store {
 
     /// Another node may feed the sink from now on.
     pub async fn release_sink(&self, sink: &str, node: &str) -> Result<(), StoreError> {
-        change!(self, |tx| {
+        change!(self, installation, |tx| {
             sqlx::query("DELETE FROM sink_leases WHERE sink = $1 AND node = $2")
                 .bind(sink)
                 .bind(node)

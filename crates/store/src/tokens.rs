@@ -218,7 +218,7 @@ impl Store {
         &self,
         hash: &TokenHash,
     ) -> Result<Option<KnownToken>, StoreError> {
-        let row: Option<KnownRow> = read!(self, |conn| {
+        let row: Option<KnownRow> = read!(self, installation, |conn| {
             sqlx::query_as(FIND_BY_HASH)
                 .bind(hash.as_bytes().as_slice())
                 .fetch_optional(&mut *conn)
@@ -233,7 +233,7 @@ impl Store {
         org: OrgId,
         id: TokenId,
     ) -> Result<Option<TokenRecord>, StoreError> {
-        let row: Option<TokenRow> = read!(self, |conn| {
+        let row: Option<TokenRow> = read!(self, org, |conn| {
             sqlx::query_as("SELECT * FROM tokens WHERE org_id = $1 AND id = $2")
                 .bind(org.to_string())
                 .bind(id.to_string())
@@ -250,7 +250,7 @@ impl Store {
         page: TokenPage,
     ) -> Result<Vec<TokenRecord>, StoreError> {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
-        let rows: Vec<TokenRow> = read!(self, |conn| {
+        let rows: Vec<TokenRow> = read!(self, org, |conn| {
             let query = match page.principal_id {
                 Some(principal) => sqlx::query_as(LIST_OF_PRINCIPAL)
                     .bind(org.to_string())
@@ -272,7 +272,7 @@ impl Store {
         if seen.is_empty() {
             return Ok(());
         }
-        change!(self, |tx| {
+        change!(self, installation, |tx| {
             for (id, minute) in seen {
                 sqlx::query(
                     "UPDATE tokens SET last_used_at = $2 \

@@ -19,7 +19,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<Timestamp>, StoreError> {
         let mut seen = Vec::with_capacity(versions.len());
-        change!(self, |tx| {
+        change!(self, org, |tx| {
             for (tool, version) in versions {
                 let first: i64 = sqlx::query_scalar(
                     "INSERT INTO tool_versions (org_id, tool_id, version, seen_at) \
@@ -45,7 +45,7 @@ impl Store {
         digest: &str,
         definitions: &str,
     ) -> Result<(), StoreError> {
-        change!(self, |tx| {
+        change!(self, org, |tx| {
             sqlx::query(
                 "INSERT INTO tool_lists (org_id, digest, definitions) VALUES ($1, $2, $3) \
                  ON CONFLICT (org_id, digest) DO NOTHING",
@@ -65,7 +65,7 @@ impl Store {
         org: OrgId,
         digest: &str,
     ) -> Result<Option<String>, StoreError> {
-        let found = read!(self, |conn| {
+        let found = read!(self, org, |conn| {
             sqlx::query_scalar(
                 "SELECT definitions FROM tool_lists WHERE org_id = $1 AND digest = $2",
             )

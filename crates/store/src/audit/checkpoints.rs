@@ -97,7 +97,7 @@ impl Store {
         org: OrgId,
         kind: CheckpointKind,
     ) -> Result<Option<StoredCheckpoint>, StoreError> {
-        let row: Option<CheckpointRow> = read!(self, |conn| {
+        let row: Option<CheckpointRow> = read!(self, org, |conn| {
             sqlx::query_as(
                 "SELECT size, root, note, signed_at FROM audit_checkpoints \
                  WHERE org_id = $1 AND kind = $2",
@@ -117,15 +117,15 @@ impl Store {
         kind: CheckpointKind,
         checkpoint: &StoredCheckpoint,
     ) -> Result<(), StoreError> {
-        let org = org.to_string();
-        change!(self, |tx| put_checkpoint!(tx, &org, kind, checkpoint));
+        let id = org.to_string();
+        change!(self, org, |tx| put_checkpoint!(tx, &id, kind, checkpoint));
         Ok(())
     }
 
     /// A checkpoint that some org's log signed, if any has: who starts without its key has lost
     /// it.
     pub async fn any_checkpoint(&self) -> Result<Option<(OrgId, String)>, StoreError> {
-        let row: Option<(String, String)> = read!(self, |conn| {
+        let row: Option<(String, String)> = read!(self, installation, |conn| {
             sqlx::query_as(
                 "SELECT org_id, note FROM audit_checkpoints WHERE kind = 'signed' \
                  ORDER BY signed_at DESC LIMIT 1",
@@ -145,7 +145,7 @@ impl Store {
         &self,
         moment: Timestamp,
     ) -> Result<Vec<(OrgId, StoredCheckpoint)>, StoreError> {
-        let rows: Vec<OrgCheckpointRow> = read!(self, |conn| {
+        let rows: Vec<OrgCheckpointRow> = read!(self, installation, |conn| {
             sqlx::query_as(
                 "SELECT org_id, size, root, note, signed_at FROM audit_checkpoints \
                  WHERE kind = 'signed' AND signed_at >= $1 ORDER BY signed_at, org_id",
@@ -159,7 +159,7 @@ impl Store {
 
     /// The orgs of which not everything that is sealed is signed.
     pub async fn orgs_with_unsigned(&self) -> Result<Vec<OrgId>, StoreError> {
-        let rows: Vec<String> = read!(self, |conn| {
+        let rows: Vec<String> = read!(self, installation, |conn| {
             sqlx::query_scalar(
                 "SELECT h.org_id FROM audit_heads h LEFT JOIN audit_checkpoints c \
                  ON c.org_id = h.org_id AND c.kind = 'signed' \

@@ -83,7 +83,7 @@ impl Store {
     where
         F: Fn(&Erased) -> NewEvent + Send,
     {
-        let step = change!(self, |tx| {
+        let step = change!(self, org, |tx| {
             tx.announce_writer().await?;
             let rows: Vec<ErasableRow> = sqlx::query_as(SELECT)
                 .bind(org.to_string())
@@ -126,7 +126,7 @@ impl Store {
         F: Fn(u64) -> NewEvent + Send,
     {
         let members = PAYLOADS.map(str::to_owned);
-        let gone = change!(self, |tx| {
+        let gone = change!(self, org, |tx| {
             tx.announce_writer().await?;
             let rows: Vec<ErasableRow> = sqlx::query_as(OLD_PAYLOADS)
                 .bind(org.to_string())

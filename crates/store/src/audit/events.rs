@@ -9,7 +9,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{parse, read, row},
+    db::{Db, parse, read, row},
     error::StoreError,
 };
 
@@ -152,6 +152,33 @@ impl EventRow {
     }
 }
 
+macro_rules! seal_of_event {
+    (sqlite) => {
+        "s.position = e.position"
+    };
+    (postgres) => {
+        "s.event_id = e.id"
+    };
+}
+
+/// What was pruned is gone, also while the rows of a month still wait to be dropped.
+macro_rules! find_sql {
+    ($dialect:ident) => {
+        concat!(
+            "
+SELECT e.id, e.type AS kind, e.occurred_at, e.core, e.detached, e.salts,
+    s.sequence, s.recorded_at, s.leaf_hash
+FROM audit_events e
+LEFT JOIN audit_seals s ON ",
+            seal_of_event!($dialect),
+            "
+WHERE e.org_id = $1 AND e.id = $2 AND ($3 IS NULL OR e.actor_id = $3 OR e.via = $3)
+    AND (s.sequence IS NULL
+        OR s.sequence >= COALESCE((SELECT size FROM audit_pruned WHERE org_id = $1), 0))"
+        )
+    };
+}
+
 impl Store {
     /// The org's event with this id, sealed or not.
     pub async fn find_event(
@@ -161,8 +188,12 @@ impl Store {
         id: EventId,
     ) -> Result<Option<EventRecord>, StoreError> {
         let own = own(visibility);
-        let row: Option<EventRow> = read!(self, |conn| {
-            sqlx::query_as(FIND)
+        let find = match &self.db {
+            Db::Sqlite { .. } => find_sql!(sqlite),
+            Db::Postgres(_) => find_sql!(postgres),
+        };
+        let row: Option<EventRow> = read!(self, org, |conn| {
+            sqlx::query_as(find)
                 .bind(org.to_string())
                 .bind(id.to_string())
                 .bind(own)
@@ -180,10 +211,3 @@ fn own(visibility: Visibility) -> Option<String> {
         Visibility::Own(id) => Some(id.to_string()),
     }
 }
-
-const FIND: &str = "
-SELECT e.id, e.type AS kind, e.occurred_at, e.core, e.detached, e.salts,
-    s.sequence, s.recorded_at, s.leaf_hash
-FROM audit_events e
-LEFT JOIN audit_seals s ON s.position = e.position
-WHERE e.org_id = $1 AND e.id = $2 AND ($3 IS NULL OR e.actor_id = $3 OR e.via = $3)";

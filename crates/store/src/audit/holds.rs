@@ -74,7 +74,7 @@ pub(crate) use held;
 impl Store {
     /// Lays a hold; the event that tells of it is committed with it.
     pub async fn lay_hold(&self, hold: &Hold, event: &NewEvent) -> Result<(), StoreError> {
-        change!(self, |tx| {
+        change!(self, hold.org_id, |tx| {
             sqlx::query(
                 "INSERT INTO audit_holds (id, org_id, reason, actor_id, from_at, to_at, created_at) \
                  VALUES ($1, $2, $3, $4, $5, $6, $7)",
@@ -103,7 +103,7 @@ impl Store {
         event: &NewEvent,
     ) -> Result<bool, StoreError> {
         let now = event.occurred_at.as_micros();
-        change!(self, |tx| {
+        change!(self, org, |tx| {
             let lifted = sqlx::query(
                 "UPDATE audit_holds SET released_at = $3 \
                  WHERE org_id = $1 AND id = $2 AND released_at IS NULL",
@@ -124,7 +124,7 @@ impl Store {
 
     /// The org's holds, oldest first, also those that were lifted.
     pub async fn list_holds(&self, org: OrgId) -> Result<Vec<Hold>, StoreError> {
-        let rows: Vec<HoldRow> = read!(self, |conn| {
+        let rows: Vec<HoldRow> = read!(self, org, |conn| {
             sqlx::query_as(
                 "SELECT id, reason, actor_id, from_at, to_at, created_at, released_at \
                  FROM audit_holds WHERE org_id = $1 ORDER BY id",

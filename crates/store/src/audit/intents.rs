@@ -7,7 +7,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{Db, change, parse, read, row},
+    db::{Db, Scope, begin, change, database_clock, parse, row},
     error::StoreError,
 };
 
@@ -18,7 +18,7 @@ pub struct OpenIntent {
     pub id: EventId,
     /// The tenant.
     pub org_id: OrgId,
-    /// The node that opened it.
+    /// The lease of the node that opened it; on SQLite, its name.
     pub node: String,
     /// When.
     pub opened_at: Timestamp,
@@ -41,35 +41,30 @@ impl IntentRow {
 }
 
 impl Store {
-    /// The intents `node` left open, oldest first, at most `limit`. An SQLite file has one node at
-    /// a time, so there it gives all, whatever the node was called.
+    /// The intents that no living node holds, oldest first, at most `limit`. An SQLite file has one
+    /// node at a time, which asks before it serves: there it gives all.
     ///
-    /// To be asked before the node serves; each is closed by finishing an event of its id.
-    pub async fn open_intents(
-        &self,
-        node: &str,
-        limit: u32,
-    ) -> Result<Vec<OpenIntent>, StoreError> {
-        let node = match &self.db {
-            Db::Sqlite { .. } => None,
-            Db::Postgres(_) => Some(node),
+    /// Each is closed by finishing an event of its id. Several nodes may do so at once: of their
+    /// events one is recorded.
+    pub async fn abandoned_intents(&self, limit: u32) -> Result<Vec<OpenIntent>, StoreError> {
+        let rows: Vec<IntentRow> = match &self.db {
+            Db::Sqlite { readers, .. } => {
+                sqlx::query_as("SELECT * FROM audit_intents ORDER BY id LIMIT $1")
+                    .bind(i64::from(limit))
+                    .fetch_all(readers)
+                    .await?
+            }
+            Db::Postgres(pool) => {
+                let mut tx = begin(pool, Scope::Installation).await?;
+                sqlx::query_as(ABANDONED).bind(i64::from(limit)).fetch_all(&mut *tx).await?
+            }
         };
-        let rows: Vec<IntentRow> = read!(self, |conn| {
-            sqlx::query_as(
-                "SELECT * FROM audit_intents WHERE ($1 IS NULL OR node = $1) \
-                 ORDER BY id LIMIT $2",
-            )
-            .bind(node)
-            .bind(i64::from(limit))
-            .fetch_all(&mut *conn)
-            .await?
-        });
         rows.into_iter().map(IntentRow::read).collect()
     }
 
     /// Removes an intent whose event stands already.
     pub async fn drop_intent(&self, org: OrgId, id: EventId) -> Result<(), StoreError> {
-        change!(self, |tx| {
+        change!(self, org, |tx| {
             sqlx::query("DELETE FROM audit_intents WHERE org_id = $1 AND id = $2")
                 .bind(org.to_string())
                 .bind(id.to_string())
@@ -79,3 +74,10 @@ impl Store {
         Ok(())
     }
 }
+
+const ABANDONED: &str = concat!(
+    "SELECT * FROM audit_intents WHERE NOT EXISTS ",
+    "(SELECT 1 FROM nodes WHERE nodes.lease = audit_intents.node AND nodes.ends_at > ",
+    database_clock!(),
+    ") ORDER BY id LIMIT $1"
+);

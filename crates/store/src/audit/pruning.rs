@@ -6,7 +6,7 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 use crate::{
     Store,
     audit::{holds::held, writer::NewEvent},
-    db::{Dialect, change, read, row},
+    db::{Db, Dialect, change, events_of_seals, read, row},
     error::StoreError,
 };
 
@@ -50,10 +50,15 @@ impl Store {
         F: Fn(&Pruned) -> NewEvent + Send,
     {
         let first = self.pruned_size(org).await?;
+        let old = match &self.db {
+            Db::Sqlite { .. } => old_sql!(sqlite),
+            Db::Postgres(_) => old_sql!(postgres),
+        };
+        let scope = org;
         let org = org.to_string();
-        let pruned = change!(self, |tx| {
+        let pruned = change!(self, scope, |tx| {
             tx.announce_writer().await?;
-            let rows: Vec<OldRow> = sqlx::query_as(OLD)
+            let rows: Vec<OldRow> = sqlx::query_as(old)
                 .bind(&org)
                 .bind(first)
                 .bind(before.as_micros())
@@ -94,7 +99,7 @@ impl Store {
     /// How many events were removed from the beginning of the org's log: the first sequence that
     /// may be there.
     pub async fn pruned_size(&self, org: OrgId) -> Result<i64, StoreError> {
-        let size: Option<i64> = read!(self, |conn| {
+        let size: Option<i64> = read!(self, org, |conn| {
             sqlx::query_scalar("SELECT size FROM audit_pruned WHERE org_id = $1")
                 .bind(org.to_string())
                 .fetch_optional(&mut *conn)
@@ -104,15 +109,21 @@ impl Store {
     }
 }
 
-const OLD: &str = concat!(
-    "SELECT s.sequence, s.position, ",
-    held!(),
-    " AS held FROM audit_seals s JOIN audit_events e ON e.position = s.position \
-     WHERE s.org_id = $1 AND s.sequence >= $2 AND s.recorded_at < $3 \
-     AND s.sequence < (SELECT tree_size FROM audit_heads WHERE org_id = $1) \
-     ORDER BY s.sequence LIMIT $4"
-);
+macro_rules! old_sql {
+    ($dialect:ident) => {
+        concat!(
+            "SELECT s.sequence, s.position, ",
+            held!(),
+            " AS held FROM ",
+            events_of_seals!($dialect),
+            " WHERE s.org_id = $1 AND s.sequence >= $2 AND s.recorded_at < $3 \
+             AND s.sequence < (SELECT tree_size FROM audit_heads WHERE org_id = $1) \
+             ORDER BY s.sequence LIMIT $4"
+        )
+    };
+}
+use old_sql;
 
-const MOVE: &str = "
+pub(super) const MOVE: &str = "
 INSERT INTO audit_pruned (org_id, size) VALUES ($1, $3)
 ON CONFLICT (org_id) DO UPDATE SET size = $3 WHERE audit_pruned.size = $2";

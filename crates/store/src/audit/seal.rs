@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Store,
-    db::{Dialect, NewSeal, change, parse, read, row},
+    db::{Db, Dialect, LogConnection, NewSeal, change, parse, read, row},
     error::StoreError,
 };
 
@@ -76,6 +76,23 @@ where
 row!(Head { size: i64, tree_size: i64, last_position: i64, last_recorded_at: i64 });
 row!(UnsealedRow { position: i64, id: String, committed_at: i64, core: String });
 
+/// An event to be sealed, where it is and since when.
+#[derive(Debug)]
+pub(crate) struct Unsealed {
+    pub(crate) position: i64,
+    pub(crate) committed_at: Timestamp,
+    pub(crate) event: UnsealedEvent,
+}
+
+impl UnsealedRow {
+    fn read(self, org_id: OrgId) -> Result<Unsealed, StoreError> {
+        let id = parse(&self.id, "audit_events.id")?;
+        let event = UnsealedEvent { id, org_id, core: self.core };
+        let committed_at = Timestamp::from_micros(self.committed_at);
+        Ok(Unsealed { position: self.position, committed_at, event })
+    }
+}
+
 /// What one transaction adds to a log.
 struct Growth {
     last_position: i64,
@@ -104,7 +121,7 @@ impl Store {
                 self.sign_head(org, &head, before, &sealer).await?;
                 break;
             };
-            let seals = seals_of(org, &head, rows, &sealer)?;
+            let seals = seals_of(&head, &rows, &sealer);
             let mut tree = self.growing(org, head.size).await?;
             let continues = self.continues(org, &tree, before.as_ref(), &sealer).await?;
             for seal in &seals {
@@ -119,7 +136,7 @@ impl Store {
 
     /// The orgs that have something to seal. Looks at every org: see [`Self::committed_since`].
     pub async fn orgs_with_unsealed(&self) -> Result<Vec<OrgId>, StoreError> {
-        let rows: Vec<String> = read!(self, |conn| {
+        let rows: Vec<String> = read!(self, installation, |conn| {
             sqlx::query_scalar(
                 "SELECT h.org_id FROM audit_heads h WHERE EXISTS (SELECT 1 FROM audit_events e \
                  WHERE e.org_id = h.org_id AND e.position > h.last_position) ORDER BY h.org_id",
@@ -133,7 +150,10 @@ impl Store {
     /// The orgs of the events committed behind `position`, and the position up to which that is
     /// known. Costs with the events, not with the orgs.
     pub async fn committed_since(&self, position: i64) -> Result<(Vec<OrgId>, i64), StoreError> {
-        let last: i64 = read!(self, |conn| {
+        if let Db::Sqlite { log, .. } = &self.db {
+            return log.act(move |log| log.committed_since(position)).await;
+        }
+        let last: i64 = read!(self, installation, |conn| {
             sqlx::query_scalar("SELECT COALESCE(MAX(position), 0) FROM audit_events")
                 .fetch_one(&mut *conn)
                 .await?
@@ -142,7 +162,7 @@ impl Store {
             return Ok((Vec::new(), position));
         }
         let horizon = self.horizon().await?;
-        let rows: Vec<String> = read!(self, |conn| {
+        let rows: Vec<String> = read!(self, installation, |conn| {
             sqlx::query_scalar(
                 "SELECT DISTINCT org_id FROM audit_events WHERE position > $1 AND position <= $2",
             )
@@ -162,7 +182,10 @@ impl Store {
 
     /// A position up to which every event is visible.
     pub async fn horizon(&self) -> Result<i64, StoreError> {
-        let last: i64 = change!(self, |tx| {
+        if let Db::Sqlite { log, .. } = &self.db {
+            return log.act(LogConnection::horizon).await;
+        }
+        let last: i64 = change!(self, installation, |tx| {
             tx.wait_for_writers().await?;
             sqlx::query_scalar("SELECT COALESCE(MAX(position), 0) FROM audit_events")
                 .fetch_one(&mut *tx)
@@ -172,7 +195,7 @@ impl Store {
     }
 
     async fn head(&self, org: OrgId) -> Result<Option<Head>, StoreError> {
-        Ok(read!(self, |conn| {
+        Ok(read!(self, org, |conn| {
             sqlx::query_as(
                 "SELECT size, tree_size, last_position, last_recorded_at FROM audit_heads \
                  WHERE org_id = $1",
@@ -188,20 +211,25 @@ impl Store {
         org: OrgId,
         head: &Head,
         horizon: i64,
-    ) -> Result<Vec<UnsealedRow>, StoreError> {
-        Ok(read!(self, |conn| {
+    ) -> Result<Vec<Unsealed>, StoreError> {
+        let after = head.last_position;
+        if let Db::Sqlite { log, .. } = &self.db {
+            return log.act(move |log| log.unsealed(org, after, horizon, BATCH)).await;
+        }
+        let rows: Vec<UnsealedRow> = read!(self, org, |conn| {
             sqlx::query_as(
                 "SELECT position, id, committed_at, core FROM audit_events \
                  WHERE org_id = $1 AND position > $2 AND position <= $3 \
                  ORDER BY position LIMIT $4",
             )
             .bind(org.to_string())
-            .bind(head.last_position)
+            .bind(after)
             .bind(horizon)
             .bind(BATCH)
             .fetch_all(&mut *conn)
             .await?
-        }))
+        });
+        rows.into_iter().map(|row| row.read(org)).collect()
     }
 
     /// Whether the tree is the continuation of what was signed last; if not, the sealer is told.
@@ -252,11 +280,12 @@ impl Store {
 
     /// How many events were sealed: none if somebody else moved the head meanwhile.
     async fn grow(&self, org: OrgId, head: &Head, growth: Growth) -> Result<u64, StoreError> {
+        let scope = org;
         let org = org.to_string();
         let Growth { last_position, seals, tree, checkpoint } = growth;
         let tiles = tree.into_changed();
         let last_recorded_at = seals.last().map_or(head.last_recorded_at, |seal| seal.recorded_at);
-        let ours = change!(self, |tx| {
+        let ours = change!(self, scope, |tx| {
             let moved = sqlx::query(
                 "UPDATE audit_heads SET size = size + $3, tree_size = tree_size + $3, \
                  last_position = $4, last_recorded_at = $5 \
@@ -302,20 +331,14 @@ fn signed(
     }))
 }
 
-fn seals_of(
-    org_id: OrgId,
-    head: &Head,
-    rows: Vec<UnsealedRow>,
-    sealer: &impl Sealer,
-) -> Result<Vec<NewSeal>, StoreError> {
+fn seals_of(head: &Head, rows: &[Unsealed], sealer: &impl Sealer) -> Vec<NewSeal> {
     let mut recorded_at = head.last_recorded_at;
     let sequences = head.size..;
-    let rows = rows.into_iter().zip(sequences).map(|(row, sequence)| {
-        recorded_at = recorded_at.max(row.committed_at);
-        let id = parse(&row.id, "audit_events.id")?;
-        let event = UnsealedEvent { id, org_id, core: row.core };
-        let leaf_hash = sealer.leaf(&event, sequence, Timestamp::from_micros(recorded_at));
-        Ok(NewSeal { position: row.position, recorded_at, leaf_hash })
+    let seals = rows.iter().zip(sequences).map(|(row, sequence)| {
+        recorded_at = recorded_at.max(row.committed_at.as_micros());
+        let moment = Timestamp::from_micros(recorded_at);
+        let leaf_hash = sealer.leaf(&row.event, sequence, moment);
+        NewSeal { event_id: row.event.id, position: row.position, recorded_at, leaf_hash }
     });
-    rows.collect()
+    seals.collect()
 }

@@ -38,7 +38,29 @@ macro_rules! put_tiles {
     };
 }
 
-pub(crate) use put_tiles;
+/// Reads the tiles with these ids, as far as there are any, from a connection of either database.
+macro_rules! read_tiles {
+    ($conn:ident, $org:expr, $ids:expr) => {{
+        let mut tiles = portcullis_core::audit::tiles::Tiles::default();
+        for id in $ids {
+            let tile: Option<Vec<u8>> = sqlx::query_scalar($crate::audit::tree::TILE)
+                .bind($org)
+                .bind(i64::from(id.level))
+                .bind($crate::audit::tree::number(id.index))
+                .fetch_optional(&mut *$conn)
+                .await?;
+            if let Some(hashes) = tile {
+                tiles.insert(id, hashes);
+            }
+        }
+        tiles
+    }};
+}
+
+pub(crate) use {put_tiles, read_tiles};
+
+pub(crate) const TILE: &str = "
+SELECT hashes FROM audit_tiles WHERE org_id = $1 AND level = $2 AND tile = $3";
 
 impl Store {
     /// The hashes of a proof. Reads at most two tiles for each factor of 256 of the log's size.
@@ -60,25 +82,8 @@ impl Store {
         org: OrgId,
         ids: impl IntoIterator<Item = TileId>,
     ) -> Result<Tiles, StoreError> {
-        let org = org.to_string();
-        let mut tiles = Tiles::default();
-        read!(self, |conn| {
-            for id in ids {
-                let tile: Option<Vec<u8>> = sqlx::query_scalar(
-                    "SELECT hashes FROM audit_tiles \
-                     WHERE org_id = $1 AND level = $2 AND tile = $3",
-                )
-                .bind(&org)
-                .bind(i64::from(id.level))
-                .bind(number(id.index))
-                .fetch_optional(&mut *conn)
-                .await?;
-                if let Some(hashes) = tile {
-                    tiles.insert(id, hashes);
-                }
-            }
-        });
-        Ok(tiles)
+        let id = org.to_string();
+        Ok(read!(self, org, |conn| read_tiles!(conn, &id, ids)))
     }
 
     /// The tree of `size` leaves, to grow.
@@ -91,7 +96,7 @@ impl Store {
     /// Adds leaves that were sealed before there were trees, from `tree_size` on. Writes nothing
     /// if somebody else did so meanwhile.
     pub(super) async fn plant(&self, org: OrgId, tree_size: i64) -> Result<(), StoreError> {
-        let leaves: Vec<Vec<u8>> = read!(self, |conn| {
+        let leaves: Vec<Vec<u8>> = read!(self, org, |conn| {
             sqlx::query_scalar(
                 "SELECT leaf_hash FROM audit_seals WHERE org_id = $1 AND sequence >= $2 \
                  AND sequence < $3 ORDER BY sequence",
@@ -110,19 +115,19 @@ impl Store {
             let unread = |_| StoreError::Corrupt("audit_seals.leaf_hash");
             tree.push(leaf.try_into().map_err(unread)?);
         }
-        let (grown, org) = (number(tree.size()), org.to_string());
+        let (grown, id) = (number(tree.size()), org.to_string());
         let tiles = tree.into_changed();
-        change!(self, |tx| {
+        change!(self, org, |tx| {
             let moved = sqlx::query(
                 "UPDATE audit_heads SET tree_size = $3 WHERE org_id = $1 AND tree_size = $2",
             )
-            .bind(&org)
+            .bind(&id)
             .bind(tree_size)
             .bind(grown)
             .execute(&mut *tx)
             .await?;
             if moved.rows_affected() == 1 {
-                put_tiles!(tx, &org, &tiles);
+                put_tiles!(tx, &id, &tiles);
             }
         });
         Ok(())

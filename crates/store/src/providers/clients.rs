@@ -48,7 +48,7 @@ impl Store {
         issuer: &str,
         redirect_uri: &str,
     ) -> Result<Option<OAuthClient>, StoreError> {
-        let row: Option<ClientRow> = read!(self, |conn| {
+        let row: Option<ClientRow> = read!(self, installation, |conn| {
             sqlx::query_as("SELECT * FROM oauth_clients WHERE issuer = $1 AND redirect_uri = $2")
                 .bind(issuer)
                 .bind(redirect_uri)
@@ -72,7 +72,7 @@ impl Store {
         client: &OAuthClient,
         secret: Option<&SealedSecret>,
     ) -> Result<(), StoreError> {
-        change!(self, |tx| {
+        change!(self, installation, |tx| {
             sqlx::query(KEEP)
                 .bind(&client.issuer)
                 .bind(&client.redirect_uri)

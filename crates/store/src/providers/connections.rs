@@ -1,5 +1,7 @@
 //! Connections with credentials of their own: finding, keeping and removing them.
 
+use std::collections::BTreeSet;
+
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId, ProviderId},
@@ -8,7 +10,8 @@ use portcullis_core::{
 use super::{Account, Grant, ProviderOwner, ProviderRecord, ProviderRow, ProviderStatus};
 use crate::{
     Store,
-    db::{change, read},
+    audit::writer::NewEvent,
+    db::{Dialect, change, read},
     error::StoreError,
     secrets::{SealedSecret, drop_secrets, put_secret},
 };
@@ -64,7 +67,7 @@ impl Store {
             OwnerFilter::Only(owner) => (0, owner.to_text(), owner.to_text()),
         };
         let (slug, id) = page.after.unwrap_or_default();
-        let rows: Vec<ProviderRow> = read!(self, |conn| {
+        let rows: Vec<ProviderRow> = read!(self, org, |conn| {
             sqlx::query_as(PAGE)
                 .bind(org.to_string())
                 .bind(all)
@@ -98,7 +101,7 @@ impl Store {
         owner: ProviderOwner,
         slug: &str,
     ) -> Result<Option<ProviderRecord>, StoreError> {
-        let row: Option<ProviderRow> = read!(self, |conn| {
+        let row: Option<ProviderRow> = read!(self, org, |conn| {
             sqlx::query_as("SELECT * FROM providers WHERE org_id = $1 AND owner = $2 AND slug = $3")
                 .bind(org.to_string())
                 .bind(owner.to_text())
@@ -127,7 +130,7 @@ impl Store {
         new: &NewCredential,
         now: Timestamp,
     ) -> Result<Option<ProviderRecord>, StoreError> {
-        let row: Option<ProviderRow> = change!(self, |tx| {
+        let row: Option<ProviderRow> = change!(self, org, |tx| {
             let account = new.account.as_ref();
             let row: Option<ProviderRow> = sqlx::query_as(KEEP)
                 .bind(org.to_string())
@@ -159,7 +162,7 @@ impl Store {
         digest: &str,
         tools: u32,
     ) -> Result<bool, StoreError> {
-        let changed = change!(self, |tx| {
+        let changed = change!(self, org, |tx| {
             sqlx::query(
                 "UPDATE providers SET tool_list = $3, tools = $4 \
                  WHERE org_id = $1 AND id = $2 AND (tool_list IS NULL OR tool_list <> $3)",
@@ -185,7 +188,7 @@ impl Store {
         status: (ProviderStatus, Option<&str>),
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let changed = change!(self, |tx| {
+        let changed = change!(self, org, |tx| {
             sqlx::query(SET_STATUS)
                 .bind(org.to_string())
                 .bind(id.to_string())
@@ -200,42 +203,118 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// Deletes a connection with its credentials and whatever was begun for it. `false` if there
-    /// is none.
-    pub async fn remove_provider(&self, org: OrgId, id: ProviderId) -> Result<bool, StoreError> {
-        let (org, id) = (org.to_string(), id.to_string());
-        let removed = change!(self, |tx| {
-            drop_secrets!(tx, &org, CONNECTION, &id);
-            sqlx::query("DELETE FROM providers WHERE org_id = $1 AND id = $2")
-                .bind(&org)
+    /// Deletes a connection with its credentials; the event that tells of it is committed with it.
+    /// `false`, and nothing is written, if there is none.
+    pub async fn remove_provider(
+        &self,
+        org: OrgId,
+        id: ProviderId,
+        event: &NewEvent,
+    ) -> Result<bool, StoreError> {
+        let (owner, id) = (org.to_string(), id.to_string());
+        change!(self, org, |tx| {
+            let removed = sqlx::query("DELETE FROM providers WHERE org_id = $1 AND id = $2")
+                .bind(&owner)
                 .bind(&id)
                 .execute(&mut *tx)
-                .await?
-                .rows_affected()
+                .await?;
+            if removed.rows_affected() == 0 {
+                return Ok(false);
+            }
+            drop_secrets!(tx, &owner, CONNECTION, &id);
+            tx.announce_writer().await?;
+            tx.insert_events(event.occurred_at.as_micros(), &[event]).await?;
         });
-        Ok(removed > 0)
+        Ok(true)
     }
 
-    /// Hides a connection that the configuration makes by itself, until it is connected anew.
+    /// Hides a connection that the configuration makes by itself, until it is connected anew; the
+    /// event that tells of it is committed with it. `false`, and nothing is written, if there is
+    /// none to be seen.
     pub async fn hide_provider(
         &self,
         org: OrgId,
         id: ProviderId,
-        now: Timestamp,
+        event: &NewEvent,
     ) -> Result<bool, StoreError> {
-        let hidden = change!(self, |tx| {
-            sqlx::query(
+        let now = event.occurred_at.as_micros();
+        change!(self, org, |tx| {
+            let hidden = sqlx::query(
                 "UPDATE providers SET removed_at = $3 \
                  WHERE org_id = $1 AND id = $2 AND removed_at IS NULL",
             )
             .bind(org.to_string())
             .bind(id.to_string())
-            .bind(now.as_micros())
+            .bind(now)
             .execute(&mut *tx)
-            .await?
-            .rows_affected()
+            .await?;
+            if hidden.rows_affected() == 0 {
+                return Ok(false);
+            }
+            tx.announce_writer().await?;
+            tx.insert_events(now, &[event]).await?;
         });
-        Ok(hidden > 0)
+        Ok(true)
+    }
+
+    /// Notes since when connections with credentials have a provider that is not among the
+    /// configured ones, and takes that back of those whose provider is there. Gives the slugs
+    /// that were found missing only now.
+    pub async fn note_missing_providers(
+        &self,
+        configured: &BTreeSet<&str>,
+        now: Timestamp,
+    ) -> Result<Vec<String>, StoreError> {
+        let known: Vec<(String, Option<i64>)> = read!(self, installation, |conn| {
+            sqlx::query_as(
+                "SELECT slug, MIN(missing_since) FROM providers WHERE revision > 0 \
+                 GROUP BY slug, missing_since IS NULL",
+            )
+            .fetch_all(&mut *conn)
+            .await?
+        });
+        let (mut gone, mut back) = (Vec::new(), Vec::new());
+        for (slug, since) in known {
+            match (configured.contains(slug.as_str()), since) {
+                (false, None) => gone.push(slug),
+                (true, Some(_)) => back.push(slug),
+                (true, None) | (false, Some(_)) => {}
+            }
+        }
+        if gone.is_empty() && back.is_empty() {
+            return Ok(gone);
+        }
+        change!(self, installation, |tx| {
+            for slug in &gone {
+                sqlx::query(GONE).bind(slug).bind(now.as_micros()).execute(&mut *tx).await?;
+            }
+            for slug in &back {
+                sqlx::query("UPDATE providers SET missing_since = NULL WHERE slug = $1")
+                    .bind(slug)
+                    .execute(&mut *tx)
+                    .await?;
+            }
+        });
+        Ok(gone)
+    }
+
+    /// Some connections of all tenants whose provider is missing since this moment or longer.
+    pub async fn missing_providers(
+        &self,
+        since: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<ProviderRecord>, StoreError> {
+        let rows: Vec<ProviderRow> = read!(self, installation, |conn| {
+            sqlx::query_as(
+                "SELECT * FROM providers WHERE missing_since <= $1 ORDER BY missing_since, id \
+                 LIMIT $2",
+            )
+            .bind(since.as_micros())
+            .bind(i64::from(limit))
+            .fetch_all(&mut *conn)
+            .await?
+        });
+        rows.into_iter().map(ProviderRow::read).collect()
     }
 
     /// Shows a hidden connection again, under a new id: the old one stays gone.
@@ -246,7 +325,7 @@ impl Store {
         new: ProviderId,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        change!(self, |tx| {
+        change!(self, org, |tx| {
             sqlx::query(
                 "UPDATE providers SET removed_at = NULL, id = $3, created_at = $4, \
                  updated_at = $4 WHERE org_id = $1 AND id = $2 AND removed_at IS NOT NULL",
@@ -267,6 +346,10 @@ SELECT * FROM providers
 WHERE org_id = $1 AND removed_at IS NULL AND ($2 = 1 OR owner = $3 OR owner = $4)
     AND (slug > $5 OR (slug = $5 AND id > $6))
 ORDER BY slug, id LIMIT $7";
+
+const GONE: &str = "
+UPDATE providers SET missing_since = $2
+WHERE slug = $1 AND revision > 0 AND missing_since IS NULL";
 
 const KEEP: &str = "
 UPDATE providers SET status = 'connected', last_error = NULL, audience = $3, scopes = $4,

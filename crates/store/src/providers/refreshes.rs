@@ -19,7 +19,7 @@ impl Store {
         now: Timestamp,
         limit: u32,
     ) -> Result<Vec<ProviderRecord>, StoreError> {
-        let rows: Vec<ProviderRow> = read!(self, |conn| {
+        let rows: Vec<ProviderRow> = read!(self, installation, |conn| {
             sqlx::query_as(DUE)
                 .bind(now.as_micros())
                 .bind(i64::from(limit))
@@ -40,7 +40,7 @@ impl Store {
         holder: &str,
         (now, until): (Timestamp, Timestamp),
     ) -> Result<bool, StoreError> {
-        let leased = change!(self, |tx| {
+        let leased = change!(self, org, |tx| {
             sqlx::query(LEASE)
                 .bind(org.to_string())
                 .bind(id.to_string())
@@ -63,7 +63,7 @@ impl Store {
         revision: i64,
         next: Option<Timestamp>,
     ) -> Result<(), StoreError> {
-        change!(self, |tx| {
+        change!(self, org, |tx| {
             sqlx::query(
                 "UPDATE providers SET refresh_failures = refresh_failures + 1, \
                  refresh_due_at = $4, lease_holder = NULL, leased_until = NULL \
@@ -83,7 +83,7 @@ impl Store {
 const DUE: &str = "
 SELECT * FROM providers
 WHERE refresh_due_at IS NOT NULL AND refresh_due_at <= $1 AND removed_at IS NULL
-    AND (leased_until IS NULL OR leased_until <= $1)
+    AND missing_since IS NULL AND (leased_until IS NULL OR leased_until <= $1)
 ORDER BY refresh_due_at LIMIT $2";
 
 const LEASE: &str = "

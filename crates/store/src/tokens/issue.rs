@@ -123,7 +123,7 @@ impl Store {
         record: &TokenRecord,
         hash: &TokenHash,
     ) -> Result<(), StoreError> {
-        change!(self, |tx| insert!(tx, NewToken { record, hash }));
+        change!(self, record.org_id, |tx| insert!(tx, NewToken { record, hash }));
         Ok(())
     }
 
@@ -131,7 +131,7 @@ impl Store {
     /// the token comes from takes the token as well.
     pub async fn issue_tokens(&self, issue: Issue<'_>) -> Result<Issued, StoreError> {
         let record = issue.access.record;
-        change!(self, |tx| {
+        change!(self, record.org_id, |tx| {
             tx.lock_tokens(&record.org_id.to_string()).await?;
             for parent in [record.parent_id, record.via_token_id].into_iter().flatten() {
                 let live: Option<i32> = sqlx::query_scalar(IS_LIVE)
@@ -173,7 +173,7 @@ impl Store {
 
     /// Forgets the JWTs that have expired: nobody accepts them any more.
     pub async fn forget_assertions(&self, now: Timestamp) -> Result<u64, StoreError> {
-        let forgotten = change!(self, |tx| {
+        let forgotten = change!(self, installation, |tx| {
             sqlx::query("DELETE FROM used_assertions WHERE expires_at < $1")
                 .bind(now.as_micros())
                 .execute(&mut *tx)

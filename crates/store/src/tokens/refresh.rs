@@ -8,7 +8,7 @@ use portcullis_core::{
 };
 
 use super::{
-    KnownToken, NewRefresh, NewToken, TokenRecord, TokenRow,
+    KnownToken, NewRefresh, NewToken, TokenRecord,
     issue::{insert, insert_refresh},
 };
 use crate::{
@@ -98,7 +98,7 @@ impl Store {
     /// The refresh token with this hash; `None` if there is none, or the token is another kind.
     pub async fn find_refresh(&self, hash: &TokenHash) -> Result<Option<KnownRefresh>, StoreError> {
         let Some(known) = self.find_token_by_hash(hash).await? else { return Ok(None) };
-        let row: Option<StateRow> = read!(self, |conn| {
+        let row: Option<StateRow> = read!(self, known.token.org_id, |conn| {
             sqlx::query_as(STATE)
                 .bind(hash.as_bytes().as_slice())
                 .fetch_optional(&mut *conn)
@@ -114,7 +114,7 @@ impl Store {
 
     /// Whether the org's refresh token with this id has bought its pair.
     pub async fn is_spent(&self, org: OrgId, id: TokenId) -> Result<bool, StoreError> {
-        let spent: Option<i32> = read!(self, |conn| {
+        let spent: Option<i32> = read!(self, org, |conn| {
             sqlx::query_scalar(
                 "SELECT 1 FROM refreshes \
                  WHERE org_id = $1 AND token_id = $2 AND spent_at IS NOT NULL",
@@ -132,7 +132,7 @@ impl Store {
     pub async fn rotate(&self, rotation: Rotation<'_>) -> Result<Rotated, StoreError> {
         let hash = rotation.presented.as_bytes().as_slice();
         let org = rotation.access.record.org_id.to_string();
-        let pair = change!(self, |tx| {
+        let pair = change!(self, rotation.access.record.org_id, |tx| {
             tx.lock_tokens(&org).await?;
             let row: StateRow = sqlx::query_as(STATE).bind(hash).fetch_one(&mut *tx).await?;
             match row.state().presented(rotation.now) {
@@ -158,34 +158,30 @@ impl Store {
         });
         match pair {
             None => Ok(Rotated::Done),
-            Some(row) => Ok(Rotated::Repeated(Box::new(self.bought(row).await?))),
+            Some(row) => {
+                let org = rotation.access.record.org_id;
+                Ok(Rotated::Repeated(Box::new(self.bought(org, row).await?)))
+            }
         }
     }
 
-    async fn bought(&self, row: StateRow) -> Result<Pair, StoreError> {
+    async fn bought(&self, org: OrgId, row: StateRow) -> Result<Pair, StoreError> {
         let (Some(access), Some(refresh), Some(sealed)) =
             (row.next_access_id, row.next_refresh_id, row.sealed)
         else {
             return Err(StoreError::Corrupt("refreshes.sealed"));
         };
-        let access = self.token_by_id(parse(&access, "refreshes.next_access_id")?).await?;
-        let refresh = self.token_by_id(parse(&refresh, "refreshes.next_refresh_id")?).await?;
+        let access = self.find_token(org, parse(&access, "refreshes.next_access_id")?).await?;
+        let refresh = self.find_token(org, parse(&refresh, "refreshes.next_refresh_id")?).await?;
+        let (Some(access), Some(refresh)) = (access, refresh) else {
+            return Err(StoreError::Corrupt("refreshes"));
+        };
         Ok(Pair { access, refresh, sealed })
-    }
-
-    async fn token_by_id(&self, id: TokenId) -> Result<TokenRecord, StoreError> {
-        let row: TokenRow = read!(self, |conn| {
-            sqlx::query_as("SELECT * FROM tokens WHERE id = $1")
-                .bind(id.to_string())
-                .fetch_one(&mut *conn)
-                .await?
-        });
-        row.read()
     }
 
     /// Forgets the sealed pairs that may not be asked for any more.
     pub async fn forget_sealed_pairs(&self, now: Timestamp) -> Result<u64, StoreError> {
-        let forgotten = change!(self, |tx| {
+        let forgotten = change!(self, installation, |tx| {
             sqlx::query(FORGET_SEALED)
                 .bind(now.plus_seconds(-RETRY_SECONDS).as_micros())
                 .execute(&mut *tx)

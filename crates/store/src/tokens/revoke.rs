@@ -22,7 +22,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<u64>, StoreError> {
         let id = id.to_string();
-        let revoked: Vec<String> = change!(self, |tx| {
+        let revoked: Vec<String> = change!(self, org, |tx| {
             tx.lock_tokens(&org.to_string()).await?;
             let known: Option<i32> =
                 sqlx::query_scalar("SELECT 1 FROM tokens WHERE org_id = $1 AND id = $2")

@@ -21,12 +21,12 @@ on_both! {
         let id: EventId = given::id("evt", 1);
 
         writer.intent(intent(org, 1), soon()).await.unwrap();
-        let open = db.store.open_intents("node-1", 10).await.unwrap();
+        let open = db.store.abandoned_intents(10).await.unwrap();
         writer.finish(event(org, 1), soon()).await.unwrap();
 
         assert_eq!(open.iter().map(|intent| intent.id).collect::<Vec<_>>(), [id]);
         assert_eq!((open[0].record.as_str(), open[0].node.as_str()), (r#"{"n":1}"#, "node-1"));
-        assert!(db.store.open_intents("node-1", 10).await.unwrap().is_empty());
+        assert!(db.store.abandoned_intents(10).await.unwrap().is_empty());
         let found = db.store.find_event(org, Visibility::All, id).await.unwrap().unwrap();
         assert_eq!((found.core.as_str(), found.seal), (r#"{"n":1}"#, None));
     }
@@ -40,12 +40,41 @@ on_both! {
         let twin = writer.finish(event(org, 1), soon()).await;
 
         assert!(matches!(twin, Err(StoreError::Conflict(_))), "{twin:?}");
-        let left = db.store.open_intents("node-1", 10).await.unwrap();
+        let left = db.store.abandoned_intents(10).await.unwrap();
         assert_eq!(left.len(), 1);
         db.store.drop_intent(given::id("org", 9), left[0].id).await.unwrap();
-        assert_eq!(db.store.open_intents("node-1", 10).await.unwrap().len(), 1);
+        assert_eq!(db.store.abandoned_intents(10).await.unwrap().len(), 1);
         db.store.drop_intent(org, left[0].id).await.unwrap();
-        assert!(db.store.open_intents("node-1", 10).await.unwrap().is_empty());
+        assert!(db.store.abandoned_intents(10).await.unwrap().is_empty());
+    }
+
+    async fn an_intent_of_an_earlier_life_ends_with_its_event(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (writer, _tasks) = writer(&db.store);
+        for n in 1..=3 {
+            writer.intent(intent(org, n), soon()).await.unwrap();
+        }
+
+        let again = portcullis_store::Store::open(&db.settings).await.unwrap();
+        let (later, _more) = given::writer(&again);
+        later.finish(event(org, 2), soon()).await.unwrap();
+        later.intent(intent(org, 4), soon()).await.unwrap();
+        later.finish(event(org, 1), soon()).await.unwrap();
+        writer.finish(event(org, 3), soon()).await.unwrap();
+
+        let left = again.abandoned_intents(10).await.unwrap();
+        assert_eq!(left.iter().map(|it| it.id).collect::<Vec<_>>(), [given::id("evt", 4)]);
+    }
+
+    async fn a_closed_database_takes_nothing_more(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (writer, _tasks) = writer(&db.store);
+        writer.append(event(org, 1), soon()).await.unwrap();
+
+        db.store.close().await;
+        let refused = writer.append(event(org, 2), soon()).await;
+
+        assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
     }
 
     async fn all_that_wait_share_one_commit(db: Database) {
@@ -73,7 +102,7 @@ on_both! {
 
         let done = writer.progress();
         assert_eq!((done.commits, done.jobs, done.waiting), (1, 100, 0));
-        assert_eq!(db.store.open_intents("node-1", 100).await.unwrap().len(), 50);
+        assert_eq!(db.store.abandoned_intents(100).await.unwrap().len(), 50);
         assert_eq!(db.store.seal(org, given::leaf).await.unwrap(), 50);
     }
 
@@ -111,7 +140,7 @@ on_both! {
 
         assert!(matches!(late, Err(StoreError::Unavailable(_))), "{late:?}");
         assert!(dropped.is_err());
-        assert!(db.store.open_intents("node-1", 10).await.unwrap().is_empty());
+        assert!(db.store.abandoned_intents(10).await.unwrap().is_empty());
     }
 
     async fn a_full_queue_is_unavailable_at_the_deadline(db: Database) {

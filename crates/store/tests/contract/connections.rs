@@ -1,9 +1,11 @@
 //! Connections with credentials, connects under way, and the secrets of both.
 
+use std::collections::BTreeSet;
+
 use portcullis_core::{clock::Timestamp, id::OrgId};
 use portcullis_store::{
     ATTEMPT, CONNECTION, CREDENTIAL, Grant, NewAttempt, NewCredential, OAuthClient, OwnerFilter,
-    ProviderOwner, ProviderPage, ProviderStatus, SealedSecret, Store,
+    ProviderOwner, ProviderPage, ProviderStatus, SealedSecret, Store, Visibility,
 };
 
 use crate::{
@@ -145,8 +147,8 @@ on_both! {
         assert!(store.attempts_for(ours, id).await.unwrap().is_empty());
         assert!(!store.set_status_of(ours, id, 1, status, NOW).await.unwrap());
         assert!(!store.set_tool_list(ours, id, "d", 1).await.unwrap());
-        assert!(!store.remove_provider(ours, id).await.unwrap());
-        assert!(!store.hide_provider(ours, id, NOW).await.unwrap());
+        assert!(!store.remove_provider(ours, id, &given::event(ours, 1)).await.unwrap());
+        assert!(!store.hide_provider(ours, id, &given::event(ours, 2)).await.unwrap());
         assert!(!store.forget_pending_provider(ours, id).await.unwrap());
         let times = (NOW, NOW);
         assert!(!store.lease_refresh(ours, id, 1, "node", times).await.unwrap());
@@ -154,6 +156,40 @@ on_both! {
         assert_eq!(store.find_tool_list(ours, "d").await.unwrap(), None);
         let record = store.find_provider(theirs, id).await.unwrap().unwrap();
         assert_eq!(record.status, ProviderStatus::Connected);
+    }
+
+    async fn what_ends_a_connection_is_committed_with_the_event_that_tells_of_it(db: Database) {
+        let org = tenant(&db.store, 1).await;
+        let (store, id) = (&db.store, given::id("prv", 1));
+        store.keep_credential(org, id, &credential(org, "x", None), NOW).await.unwrap();
+        let told = given::event(org, 1);
+
+        assert!(store.remove_provider(org, id, &told).await.unwrap());
+        assert!(!store.remove_provider(org, id, &given::event(org, 2)).await.unwrap());
+
+        let found = async |id| store.find_event(org, Visibility::All, id).await.unwrap();
+        assert!(found(told.id).await.is_some());
+        assert!(found(given::id("evt", 2)).await.is_none(), "nothing ended, nothing is told");
+        assert!(store.find_provider(org, id).await.unwrap().is_none());
+    }
+
+    async fn connections_whose_provider_is_not_configured_are_noted_and_found(db: Database) {
+        let org = tenant(&db.store, 1).await;
+        let (store, id) = (&db.store, given::id("prv", 1));
+        let due = Some(NOW);
+        store.keep_credential(org, id, &credential(org, &id.to_string(), due), NOW).await.unwrap();
+        let (there, nothing) = (BTreeSet::from(["github"]), BTreeSet::new());
+        let later = NOW.plus_seconds(60);
+
+        assert!(store.note_missing_providers(&there, NOW).await.unwrap().is_empty());
+        assert_eq!(store.note_missing_providers(&nothing, NOW).await.unwrap(), ["github"]);
+        assert!(store.note_missing_providers(&nothing, later).await.unwrap().is_empty());
+        assert_eq!(store.missing_providers(NOW, 10).await.unwrap().len(), 1);
+        assert!(store.missing_providers(NOW.plus_seconds(-1), 10).await.unwrap().is_empty());
+        assert!(store.due_refreshes(later, 10).await.unwrap().is_empty());
+        assert!(store.note_missing_providers(&there, later).await.unwrap().is_empty());
+        assert!(store.missing_providers(later, 10).await.unwrap().is_empty());
+        assert_eq!(store.due_refreshes(later, 10).await.unwrap().len(), 1);
     }
 
     async fn pages_go_on_after_slug_and_id(db: Database) {
@@ -185,7 +221,9 @@ on_both! {
         };
         assert_eq!((slugs(&first), slugs(&rest)), (vec!["a".into(), "b".into()], vec!["b".into()]));
         assert_eq!(orgs.len(), 2);
-        db.store.hide_provider(org, given::id("prv", 2), NOW).await.unwrap();
+        let (hidden, told) = (given::id("prv", 2), given::event(org, 1));
+        assert!(db.store.hide_provider(org, hidden, &told).await.unwrap());
+        assert!(!db.store.hide_provider(org, hidden, &given::event(org, 2)).await.unwrap());
         assert_eq!(db.store.list_providers(org).await.unwrap().len(), 2);
         let new = given::id("prv", 9);
         db.store.unhide_provider(org, given::id("prv", 2), new, NOW).await.unwrap();

@@ -15,6 +15,9 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
+/// Whom the store signs in as.
+const ROLE: &str = "portcullis_store";
+
 /// An empty database, and its store.
 #[derive(Clone)]
 pub(crate) struct Database {
@@ -26,7 +29,11 @@ pub(crate) struct Database {
 #[derive(Clone)]
 enum Place {
     File(Arc<TempDir>),
-    Server { url: String },
+    /// The URL of its owner, whom row-level security holds for, and of who may do everything.
+    Server {
+        url: String,
+        admin: String,
+    },
 }
 
 /// Keeps every writer waiting while it lives.
@@ -57,16 +64,25 @@ impl Database {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("portcullis_test_{}_{number}", process::id());
         let mut admin = PgConnection::connect(&server).await.unwrap();
-        for statement in ["DROP DATABASE IF EXISTS", "CREATE DATABASE"] {
-            let statement = AssertSqlSafe(format!("{statement} {name}"));
-            sqlx::raw_sql(statement).execute(&mut admin).await.unwrap();
+        for statement in [
+            format!(
+                "DO $$ BEGIN CREATE ROLE {ROLE} LOGIN PASSWORD '{ROLE}'; \
+                 EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
+            ),
+            format!("DROP DATABASE IF EXISTS {name}"),
+            format!("CREATE DATABASE {name} OWNER {ROLE}"),
+        ] {
+            sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut admin).await.unwrap();
         }
-        let url = format!("{}/{name}", server.rsplit_once('/').unwrap().0);
+        let (place, _) = server.rsplit_once('/').unwrap();
+        let (_, host) = place.rsplit_once('@').unwrap();
+        let url = format!("postgres://{ROLE}:{ROLE}@{host}/{name}");
+        let place = Place::Server { url: url.clone(), admin: format!("{place}/{name}") };
         let settings = DatabaseSettings::new(url.parse().unwrap());
         let store = Store::open(&settings).await.unwrap();
 
         let mut tests = JoinSet::new();
-        tests.spawn(test(Self { settings, store, place: Place::Server { url } }));
+        tests.spawn(test(Self { settings, store, place }));
         let outcome = tests.join_next().await.unwrap();
         let drop = AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)"));
         sqlx::raw_sql(drop).execute(&mut admin).await.unwrap();
@@ -123,8 +139,8 @@ impl Database {
                 let mut conn = self.sqlite().await;
                 sqlx::raw_sql(statement).execute(&mut conn).await.unwrap();
             }
-            Place::Server { url } => {
-                let mut conn = PgConnection::connect(url).await.unwrap();
+            Place::Server { admin, .. } => {
+                let mut conn = PgConnection::connect(admin).await.unwrap();
                 sqlx::raw_sql(statement).execute(&mut conn).await.unwrap();
             }
         }
@@ -138,8 +154,8 @@ impl Database {
                 sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut conn).await.unwrap();
                 Blocked::Sqlite(conn)
             }
-            Place::Server { url } => {
-                let mut conn = PgConnection::connect(url).await.unwrap();
+            Place::Server { admin, .. } => {
+                let mut conn = PgConnection::connect(admin).await.unwrap();
                 let lock = "BEGIN; LOCK TABLE audit_events, audit_intents IN EXCLUSIVE MODE";
                 sqlx::raw_sql(lock).execute(&mut conn).await.unwrap();
                 Blocked::Postgres(conn)
@@ -147,12 +163,32 @@ impl Database {
         }
     }
 
-    async fn sqlite(&self) -> SqliteConnection {
-        let path: PathBuf = match &self.place {
+    /// The URL of a PostgreSQL database, for its owner.
+    pub(crate) fn url(&self) -> String {
+        match &self.place {
+            Place::File(_) => panic!("not PostgreSQL"),
+            Place::Server { url, .. } => url.clone(),
+        }
+    }
+
+    /// Leaves nothing of a PostgreSQL database.
+    pub(crate) async fn start_over(&self) {
+        self.execute_text(format!(
+            "DROP SCHEMA public CASCADE; CREATE SCHEMA public AUTHORIZATION {ROLE}"
+        ))
+        .await;
+    }
+
+    /// The file of an SQLite database.
+    pub(crate) fn file(&self) -> PathBuf {
+        match &self.place {
             Place::File(folder) => folder.path().join("portcullis.db"),
             Place::Server { .. } => panic!("not SQLite"),
-        };
-        SqliteConnection::connect(path.to_str().unwrap()).await.unwrap()
+        }
+    }
+
+    async fn sqlite(&self) -> SqliteConnection {
+        SqliteConnection::connect(self.file().to_str().unwrap()).await.unwrap()
     }
 }
 

@@ -58,6 +58,11 @@ impl Random for Filled {
     }
 }
 
+/// A random source that gives what this number makes.
+pub(crate) fn with_number(n: u32) -> impl Random {
+    Filled(n)
+}
+
 /// The hash of the `n`th token.
 pub(crate) fn hash(n: u32) -> TokenHash {
     Token::generate(TokenKind::User, &Filled(n)).hash()
@@ -161,6 +166,15 @@ pub(crate) fn idle_writer(store: &Store) -> (AuditWriter, AuditTask) {
     let clock = Arc::new(SetClock::default());
     clock.set(NOW.as_micros());
     AuditWriter::new(store.clone(), clock, AuditSettings::new("node-1".to_owned()))
+}
+
+/// A writer whose intents name this lease.
+pub(crate) fn writer_of(store: &Store, lease: &str) -> (AuditWriter, JoinSet<()>) {
+    let settings = AuditSettings::new(lease.to_owned());
+    let (writer, task) = AuditWriter::new(store.clone(), Arc::new(SetClock::default()), settings);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(task.run());
+    (writer, tasks)
 }
 
 /// A writer whose task runs as long as the set lives.

@@ -42,7 +42,7 @@ on_both! {
         let elsewhere = writer.intent(keyed_intent(other, 3, "k"), soon()).await.unwrap();
 
         assert_eq!((again, elsewhere), (Began::KeyTaken, Began::Begun));
-        let open = db.store.open_intents("node-1", 10).await.unwrap();
+        let open = db.store.abandoned_intents(10).await.unwrap();
         assert_eq!(open.iter().map(|it| it.id).collect::<Vec<_>>(), [given::id("evt", 1), given::id("evt", 3)]);
         assert_eq!(find(&db.store, org, "k").await.unwrap().fingerprint, "request 1");
     }
@@ -73,7 +73,7 @@ on_both! {
             assert_eq!(of_kind.count(), begun, "kind {kind}");
         }
         assert_eq!(writer.progress().commits, 1);
-        assert_eq!(db.store.open_intents("node-1", 100).await.unwrap().len(), 22);
+        assert_eq!(db.store.abandoned_intents(100).await.unwrap().len(), 22);
     }
 
     async fn of_many_writers_at_once_one_begins(db: Database) {
@@ -91,7 +91,7 @@ on_both! {
         let results = jobs.join_all().await;
 
         assert_eq!(results.iter().filter(|began| **began == Began::Begun).count(), 4);
-        assert_eq!(db.store.open_intents("node-1", 100).await.unwrap().len(), 4);
+        assert_eq!(db.store.abandoned_intents(100).await.unwrap().len(), 4);
     }
 
     async fn a_released_key_is_free_again(db: Database) {

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Store,
-    db::{Db, read, text_list},
+    db::{Db, events_of_seals, read, seals_of_events, text_list},
     error::StoreError,
 };
 
@@ -132,7 +132,7 @@ impl Store {
 
     /// The first sequence recorded at `moment` or later; the size of the log if there is none.
     async fn first_recorded(&self, org: OrgId, moment: Timestamp) -> Result<i64, StoreError> {
-        let first: Option<i64> = read!(self, |conn| {
+        let first: Option<i64> = read!(self, org, |conn| {
             sqlx::query_scalar(FIRST_RECORDED)
                 .bind(org.to_string())
                 .bind(moment.as_micros())
@@ -152,11 +152,11 @@ impl Store {
         order: EventOrder,
         span: &mut Span,
     ) -> Result<bool, StoreError> {
-        let Some((sql, key)) = index_of(visibility, filter, order) else { return Ok(true) };
+        let Some((columns, key)) = index_of(visibility, filter) else { return Ok(true) };
         let mut found: Option<i64> = None;
-        for sql in sql {
-            let next: Option<i64> = read!(self, |conn| {
-                sqlx::query_scalar(*sql)
+        for column in columns {
+            let next: Option<i64> = read!(self, org, |conn| {
+                sqlx::query_scalar(next_in(&self.db, order, *column))
                     .bind(org.to_string())
                     .bind(&key)
                     .bind(span.low)
@@ -202,7 +202,7 @@ impl Store {
             Some(EventTarget::Is(target)) => (Some(target), None),
             Some(EventTarget::StartsWith(prefix)) => (None, Some(prefix)),
         };
-        let rows: Vec<EventRow> = read!(self, |conn| {
+        let rows: Vec<EventRow> = read!(self, org, |conn| {
             sqlx::query_as(sql)
                 .bind(org.to_string())
                 .bind(span.low)
@@ -231,44 +231,34 @@ fn list(values: &[String]) -> Option<String> {
     (!values.is_empty()).then(|| json!(values).to_string())
 }
 
-/// The statements that look ahead in the index of the narrowest filter, and what they look for.
-fn index_of(
-    visibility: Visibility,
-    filter: &EventFilter,
-    order: EventOrder,
-) -> Option<(&'static [&'static str], String)> {
-    let ascending = order == EventOrder::Ascending;
+/// A column that an index finds events by.
+#[derive(Debug, Clone, Copy)]
+enum Indexed {
+    Actor,
+    Request,
+    Via,
+}
+
+/// The columns that the narrowest filter looks at, and for what.
+fn index_of(visibility: Visibility, filter: &EventFilter) -> Option<(&'static [Indexed], String)> {
     if let Some(id) = filter.request_id {
-        let sql: &[_] = if ascending {
-            &[next_sql!(ascending "request_id")]
-        } else {
-            &[next_sql!(descending "request_id")]
-        };
-        return Some((sql, id.to_string()));
+        return Some((&[Indexed::Request], id.to_string()));
     }
     if let Some(EventActor::Principal(id)) = filter.actor {
-        let sql: &[_] = if ascending {
-            &[next_sql!(ascending "actor_id")]
-        } else {
-            &[next_sql!(descending "actor_id")]
-        };
-        return Some((sql, id.to_string()));
+        return Some((&[Indexed::Actor], id.to_string()));
     }
-    let sql: &[_] = if ascending {
-        &[next_sql!(ascending "actor_id"), next_sql!(ascending "via")]
-    } else {
-        &[next_sql!(descending "actor_id"), next_sql!(descending "via")]
-    };
-    own(visibility).map(|id| (sql, id))
+    own(visibility).map(|id| (&[Indexed::Actor, Indexed::Via][..], id))
 }
 
 /// Positions ascend with sequences, so an index that ends in the position finds the next sequence
 /// of those from `$3` up to, not including, `$4`.
 macro_rules! next_sql {
-    (ascending $column:literal) => {
+    ($dialect:ident, ascending, $column:literal) => {
         concat!(
             "
-SELECT s.sequence FROM audit_events e JOIN audit_seals s ON s.position = e.position
+SELECT s.sequence FROM ",
+            seals_of_events!($dialect),
+            "
 WHERE e.org_id = $1 AND s.sequence >= $3 AND s.sequence < $4
     AND e.position >= (SELECT position FROM audit_seals WHERE org_id = $1 AND sequence = $3)
     AND e.",
@@ -276,10 +266,12 @@ WHERE e.org_id = $1 AND s.sequence >= $3 AND s.sequence < $4
             " = $2 ORDER BY e.position LIMIT 1"
         )
     };
-    (descending $column:literal) => {
+    ($dialect:ident, descending, $column:literal) => {
         concat!(
             "
-SELECT s.sequence FROM audit_events e JOIN audit_seals s ON s.position = e.position
+SELECT s.sequence FROM ",
+            seals_of_events!($dialect),
+            "
 WHERE e.org_id = $1 AND s.sequence >= $3 AND s.sequence < $4
     AND e.position <= (SELECT position FROM audit_seals WHERE org_id = $1 AND sequence = $4 - 1)
     AND e.",
@@ -287,8 +279,24 @@ WHERE e.org_id = $1 AND s.sequence >= $3 AND s.sequence < $4
             " = $2 ORDER BY e.position DESC LIMIT 1"
         )
     };
+    ($dialect:ident, $order:ident, of $column:expr) => {
+        match $column {
+            Indexed::Actor => next_sql!($dialect, $order, "actor_id"),
+            Indexed::Request => next_sql!($dialect, $order, "request_id"),
+            Indexed::Via => next_sql!($dialect, $order, "via"),
+        }
+    };
 }
-use next_sql;
+
+/// The statement that looks ahead in the index of this column.
+fn next_in(db: &Db, order: EventOrder, column: Indexed) -> &'static str {
+    match (db, order) {
+        (Db::Sqlite { .. }, EventOrder::Ascending) => next_sql!(sqlite, ascending, of column),
+        (Db::Sqlite { .. }, EventOrder::Descending) => next_sql!(sqlite, descending, of column),
+        (Db::Postgres(_), EventOrder::Ascending) => next_sql!(postgres, ascending, of column),
+        (Db::Postgres(_), EventOrder::Descending) => next_sql!(postgres, descending, of column),
+    }
+}
 
 macro_rules! list_sql {
     ($dialect:ident, $order:literal) => {
@@ -296,9 +304,10 @@ macro_rules! list_sql {
             "
 SELECT e.id, e.type AS kind, e.occurred_at, e.core, e.detached, e.salts,
     s.sequence, s.recorded_at, s.leaf_hash
-FROM audit_seals s
-JOIN audit_events e ON e.position = s.position AND e.org_id = s.org_id
-WHERE s.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3
+FROM ",
+            events_of_seals!($dialect),
+            "
+WHERE s.org_id = $1 AND e.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3
     AND ($5 IS NULL OR e.actor_id = $5 OR e.via = $5)
     AND ($6 IS NULL OR e.actor_id = $6)
     AND ($7 IS NULL OR e.token_id = $7)

@@ -1,0 +1,1 @@
+-- SQLite has no partitions: one file, one tree for each table.

@@ -1,0 +1,229 @@
+//! The months of the log. On PostgreSQL each lies in partitions of its own, which are made ahead of
+//! time and dropped whole; SQLite has one file and nothing to do here.
+//!
+//! A month is dropped in two steps. First each org's log is told to begin behind its last event of
+//! the month, with the event that tells of it; from then on nobody is shown the rows. Then the
+//! partitions go. What a crash between the two leaves is a month that the next round drops.
+
+use portcullis_core::{clock::Timestamp, id::OrgId};
+use sqlx::{AssertSqlSafe, PgPool};
+
+use crate::{
+    Store,
+    audit::{
+        pruning::{MOVE, Pruned},
+        writer::NewEvent,
+    },
+    db::{Db, Dialect, Scope, begin, parse, row},
+    error::StoreError,
+};
+
+row!(Month { name: String, low: String, high: String });
+row!(EndRow { org_id: String, last: Option<i64>, stays: bool });
+
+/// The last sequence that an org has in a month.
+struct End {
+    org: OrgId,
+    last: i64,
+}
+
+impl Store {
+    /// Makes room for the events of the month of `now` and of the three after it.
+    pub async fn make_months(&self, now: Timestamp) -> Result<(), StoreError> {
+        let Db::Postgres(pool) = &self.db else { return Ok(()) };
+        let mut tx = begin(pool, Scope::Installation).await?;
+        sqlx::query(MAKE).bind(now.as_micros()).execute(&mut *tx).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Before which moment events are to be removed one by one, if those recorded before `before`
+    /// may go: on PostgreSQL they wait until their month can be dropped, and two days longer.
+    pub async fn rows_before(&self, before: Timestamp) -> Result<Timestamp, StoreError> {
+        let Db::Postgres(pool) = &self.db else { return Ok(before) };
+        let mut tx = begin(pool, Scope::Installation).await?;
+        let floor = sqlx::query_scalar(FLOOR).bind(before.as_micros()).fetch_one(&mut *tx).await?;
+        Ok(Timestamp::from_micros(floor))
+    }
+
+    /// Drops the months of which everything was recorded before `before`, unless an org has a hold
+    /// in force. `tell` makes the event for each org whose log is shorter now. Gives how many
+    /// months are gone.
+    pub async fn prune_months<F>(&self, before: Timestamp, tell: F) -> Result<u64, StoreError>
+    where
+        F: Fn(OrgId, &Pruned) -> NewEvent + Send + Sync,
+    {
+        let Db::Postgres(pool) = &self.db else { return Ok(0) };
+        let mut dropped = 0;
+        for month in over(pool, before).await? {
+            dropped += u64::from(self.prune_month(pool, &month, before, &tell).await?);
+        }
+        Ok(dropped)
+    }
+
+    async fn prune_month<F>(
+        &self,
+        pool: &PgPool,
+        month: &Month,
+        before: Timestamp,
+        tell: &F,
+    ) -> Result<bool, StoreError>
+    where
+        F: Fn(OrgId, &Pruned) -> NewEvent + Send + Sync,
+    {
+        // What comes later than this, with an id of long ago, is looked for before the drop.
+        let horizon = self.horizon().await?;
+        let Some(ends) = ends(pool, month, before).await? else { return Ok(false) };
+        for end in &ends {
+            if !self.begin_behind(pool, month, end, tell).await? {
+                return Ok(false);
+            }
+        }
+        drop_month(pool, month, horizon).await
+    }
+
+    /// Lets the org's log begin behind its last event of the month, and removes what is left of it
+    /// before that in other months. `false` if somebody else pruned meanwhile.
+    async fn begin_behind<F>(
+        &self,
+        pool: &PgPool,
+        month: &Month,
+        end: &End,
+        tell: &F,
+    ) -> Result<bool, StoreError>
+    where
+        F: Fn(OrgId, &Pruned) -> NewEvent + Send + Sync,
+    {
+        let pruned =
+            Pruned { first: self.pruned_size(end.org).await?, size: end.last + 1, held: false };
+        if pruned.events() <= 0 {
+            return Ok(true);
+        }
+        let org = end.org.to_string();
+        let mut tx = begin(pool, end.org.into()).await?;
+        tx.announce_writer().await?;
+        let moved = sqlx::query(MOVE).bind(&org).bind(pruned.first).bind(pruned.size);
+        if moved.execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(false);
+        }
+        let last: i64 =
+            sqlx::query_scalar(POSITION).bind(&org).bind(end.last).fetch_one(&mut *tx).await?;
+        for (sql, limit, bound) in [
+            (SEALS_BELOW, end.last, &month.low),
+            (SEALS_ABOVE, end.last, &month.high),
+            (EVENTS_BELOW, last, &month.low),
+            (EVENTS_ABOVE, last, &month.high),
+        ] {
+            sqlx::query(sql).bind(&org).bind(limit).bind(bound).execute(&mut *tx).await?;
+        }
+        let event = tell(end.org, &pruned);
+        tx.insert_events(event.occurred_at.as_micros(), &[&event]).await?;
+        tx.commit().await.map_err(StoreError::of_commit)?;
+        Ok(true)
+    }
+}
+
+/// The months that ended before `before`, oldest first.
+async fn over(pool: &PgPool, before: Timestamp) -> Result<Vec<Month>, StoreError> {
+    let mut tx = begin(pool, Scope::Installation).await?;
+    Ok(sqlx::query_as(OVER).bind(before.as_micros()).fetch_all(&mut *tx).await?)
+}
+
+/// Where each org's part of the month ends; `None` if something of it has to stay.
+async fn ends(
+    pool: &PgPool,
+    month: &Month,
+    before: Timestamp,
+) -> Result<Option<Vec<End>>, StoreError> {
+    let mut tx = begin(pool, Scope::Installation).await?;
+    let rows: Vec<EndRow> = sqlx::query_as(ENDS)
+        .bind(&month.low)
+        .bind(&month.high)
+        .bind(before.as_micros())
+        .fetch_all(&mut *tx)
+        .await?;
+    let end = |row: EndRow| match row.last {
+        Some(last) if !row.stays => {
+            Ok(Some(End { org: parse(&row.org_id, "audit_events.org_id")?, last }))
+        }
+        Some(_) | None => Ok(None),
+    };
+    rows.into_iter().map(end).collect()
+}
+
+/// Drops the partitions of a month of which nothing is shown any more. `false` if somebody is busy
+/// with the log for long, or wrote an event of the month after all: then the next round tries.
+async fn drop_month(pool: &PgPool, month: &Month, horizon: i64) -> Result<bool, StoreError> {
+    let mut tx = begin(pool, Scope::Installation).await?;
+    // Whoever waits for a lock makes all others wait, so not for long; and shorter than it takes
+    // the server to look for two that wait for each other.
+    let lock = "SET LOCAL lock_timeout = '200ms'; \
+                LOCK TABLE ONLY audit_events, ONLY audit_seals IN ACCESS EXCLUSIVE MODE";
+    if let Err(error) = sqlx::raw_sql(lock).execute(&mut *tx).await {
+        let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+        return if code.as_deref() == Some("55P03") { Ok(false) } else { Err(error.into()) };
+    }
+    let late = sqlx::query_scalar(LATE).bind(&month.low).bind(&month.high).bind(horizon);
+    if late.fetch_one(&mut *tx).await? {
+        return Ok(false);
+    }
+    let name = &month.name;
+    let drop = format!("DROP TABLE audit_events_{name}, audit_seals_{name}");
+    sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut *tx).await?;
+    tx.commit().await.map_err(StoreError::of_commit)?;
+    Ok(true)
+}
+
+const MAKE: &str = "
+SELECT audit_make_month(
+    to_timestamp($1 / 1000000) AT TIME ZONE 'UTC' + ahead * INTERVAL '1 month'
+) FROM generate_series(0, 3) AS ahead";
+
+const FLOOR: &str = "
+SELECT (extract(epoch FROM date_trunc(
+    'month', to_timestamp($1 / 1000000) AT TIME ZONE 'UTC' - INTERVAL '2 days'
+)) * 1000000)::BIGINT";
+
+const OVER: &str = "
+SELECT to_char(month, 'YYYY_MM') AS name, audit_first_id(month) AS low,
+    audit_first_id(month + INTERVAL '1 month') AS high
+FROM (
+    SELECT make_timestamp(
+        substring(c.relname FROM '_([0-9]{4})_[0-9]{2}$')::INT,
+        substring(c.relname FROM '_([0-9]{2})$')::INT, 1, 0, 0, 0
+    ) AS month
+    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = 'audit_seals'::REGCLASS
+) AS months
+WHERE month + INTERVAL '1 month' <= to_timestamp($1 / 1000000) AT TIME ZONE 'UTC'
+ORDER BY month";
+
+/// A month stays for an event that has no place yet, that is not in the tree, that is too young, or
+/// of an org that has a hold in force.
+const ENDS: &str = "
+SELECT ours.org_id, ours.last, ours.young OR ours.last >= h.tree_size
+    OR EXISTS (SELECT 1 FROM audit_holds d WHERE d.org_id = ours.org_id AND d.released_at IS NULL)
+    AS stays
+FROM (
+    SELECT e.org_id, MAX(s.sequence) AS last,
+        BOOL_OR(s.sequence IS NULL OR s.recorded_at >= $3) AS young
+    FROM audit_events e
+    LEFT JOIN audit_seals s ON s.event_id = e.id AND s.event_id >= $1 AND s.event_id < $2
+    WHERE e.id >= $1 AND e.id < $2
+    GROUP BY e.org_id
+) AS ours
+JOIN audit_heads h ON h.org_id = ours.org_id
+ORDER BY ours.org_id";
+
+const POSITION: &str = "SELECT position FROM audit_seals WHERE org_id = $1 AND sequence = $2";
+
+const SEALS_BELOW: &str =
+    "DELETE FROM audit_seals WHERE org_id = $1 AND sequence <= $2 AND event_id < $3";
+const SEALS_ABOVE: &str =
+    "DELETE FROM audit_seals WHERE org_id = $1 AND sequence <= $2 AND event_id >= $3";
+const EVENTS_BELOW: &str =
+    "DELETE FROM audit_events WHERE org_id = $1 AND position <= $2 AND id < $3";
+const EVENTS_ABOVE: &str =
+    "DELETE FROM audit_events WHERE org_id = $1 AND position <= $2 AND id >= $3";
+
+const LATE: &str = "
+SELECT EXISTS (SELECT 1 FROM audit_events WHERE id >= $1 AND id < $2 AND position > $3)";

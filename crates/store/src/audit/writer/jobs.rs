@@ -1,0 +1,92 @@
+//! What waits to be written, and who is waiting for it.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, Ordering},
+};
+
+use tokio::sync::oneshot;
+
+use super::{Began, NewEvent, NewIntent, batch::Losers};
+use crate::{error::StoreError, idempotency::KeyEnd};
+
+#[derive(Debug)]
+pub(super) enum Work {
+    Intent(NewIntent),
+    Finish(NewEvent),
+    FinishKeyed(NewEvent, KeyEnd),
+    Append(NewEvent),
+}
+
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) work: Work,
+    pub(super) claim: Claim,
+    pub(super) answer: oneshot::Sender<Result<Began, StoreError>>,
+}
+
+/// What is left of a batch to be committed: all of it at first, then, if a row is at fault, halves
+/// of it, so that it takes no other with it.
+pub(super) struct Parts(Vec<Vec<Job>>);
+
+impl Parts {
+    /// Takes those of `waiting` whose waiter has not given up. They are written from now on.
+    pub(super) fn begun(waiting: &mut Vec<Job>) -> Self {
+        Self(vec![waiting.drain(..).filter(|job| job.claim.take()).collect()])
+    }
+
+    /// The next jobs to commit together.
+    pub(super) fn next(&mut self) -> Option<Vec<Job>> {
+        std::iter::from_fn(|| self.0.pop()).find(|part| !part.is_empty())
+    }
+
+    /// Answers those who wait for `part`, or splits it.
+    pub(super) fn settle(&mut self, mut part: Vec<Job>, result: &Result<Losers, StoreError>) {
+        if part.len() > 1 && matches!(result, Err(StoreError::Conflict(_))) {
+            let later = part.split_off(part.len() / 2);
+            self.0.extend([later, part]);
+            return;
+        }
+        for job in part {
+            let answer = match result {
+                Ok(losers) => Ok(losers.answer(&job)),
+                Err(error) => Err(error.clone()),
+            };
+            // Who asked may be gone; what was committed stays.
+            let _ = job.answer.send(answer);
+        }
+    }
+}
+
+/// Whose a job is: first to claim it wins, the writer by taking it or the waiter by withdrawing.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Claim(Arc<AtomicU8>);
+
+impl Claim {
+    const FREE: u8 = 0;
+    const TAKEN: u8 = 1;
+    const WITHDRAWN: u8 = 2;
+
+    pub(super) fn take(&self) -> bool {
+        self.claim(Self::TAKEN)
+    }
+
+    /// Whether the job will never be written.
+    pub(super) fn withdraw(&self) -> bool {
+        self.claim(Self::WITHDRAWN)
+    }
+
+    fn claim(&self, by: u8) -> bool {
+        let order = Ordering::AcqRel;
+        self.0.compare_exchange(Self::FREE, by, order, Ordering::Acquire).is_ok()
+    }
+}
+
+/// Withdraws the job when its waiter goes away.
+pub(super) struct Withdrawal<'a>(pub(super) &'a Claim);
+
+impl Drop for Withdrawal<'_> {
+    fn drop(&mut self) {
+        self.0.withdraw();
+    }
+}

@@ -1,0 +1,113 @@
+//! The task that writes.
+//!
+//! SQLite blocks whoever writes, so there it is a thread of its own, which takes the jobs from the
+//! queue, commits them and wakes who waits for them: no other thread has part in it.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
+
+use portcullis_core::clock::Clock;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    AuditSettings,
+    batch::{Batch, Losers},
+    jobs::{Job, Parts},
+};
+use crate::{
+    Store,
+    db::{Db, Log, LogWriter},
+    error::StoreError,
+};
+
+/// The work of an [`AuditWriter`]; it must be run for anything to be written.
+#[derive(Debug)]
+pub struct AuditTask {
+    pub(super) store: Store,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) settings: AuditSettings,
+    pub(super) jobs: mpsc::Receiver<Job>,
+    pub(super) commits: Arc<AtomicU64>,
+    pub(super) written: Arc<AtomicU64>,
+}
+
+impl AuditTask {
+    /// Commits jobs until every [`super::AuditWriter`] is gone and the last job is done.
+    pub async fn run(self) {
+        match self.store.db.clone() {
+            Db::Sqlite { log, .. } => self.run_on_thread(log).await,
+            Db::Postgres(pool) => self.run_as_task(LogWriter::new(pool)).await,
+        }
+    }
+
+    async fn run_as_task(mut self, mut writer: LogWriter) {
+        let mut waiting = Vec::new();
+        while self.receive(&mut waiting, &mut writer).await > 0 {
+            let mut parts = Parts::begun(&mut waiting);
+            while let Some(part) = parts.next() {
+                let mut batch = Batch::of(&part);
+                let committed_at = self.clock.now().as_micros();
+                let result = writer.commit(&self.settings.node, committed_at, &mut batch).await;
+                let result = result.map(|()| batch.losers);
+                self.count(&part, &result);
+                parts.settle(part, &result);
+            }
+        }
+    }
+
+    /// Waits for jobs, and meanwhile for the pool to be closed: it waits for its connections.
+    async fn receive(&mut self, waiting: &mut Vec<Job>, writer: &mut LogWriter) -> usize {
+        let most = self.settings.batch.max(1);
+        let mut closing = writer.closing();
+        if let Ok(count) = closing.do_until(self.jobs.recv_many(waiting, most)).await {
+            return count;
+        }
+        writer.let_go();
+        self.jobs.recv_many(waiting, most).await
+    }
+
+    /// Returns when the thread has ended. Where none can be started the jobs are dropped, which
+    /// tells who waits for them that the writer has stopped.
+    async fn run_on_thread(self, log: Log) {
+        let (ending, ended) = oneshot::channel::<()>();
+        let thread = thread::Builder::new().name("audit-writer".to_owned());
+        let started = thread.spawn(move || {
+            self.write(&log);
+            drop(ending);
+        });
+        if started.is_ok() {
+            // The other end only ever goes away.
+            let _ = ended.await;
+        }
+    }
+
+    fn write(mut self, log: &Log) {
+        let mut waiting = Vec::new();
+        while self.jobs.blocking_recv_many(&mut waiting, self.settings.batch.max(1)) > 0 {
+            let mut parts = Parts::begun(&mut waiting);
+            while let Some(part) = parts.next() {
+                let mut batch = Batch::of(&part);
+                let result = log.blocking_turn(|connection| {
+                    let committed_at = self.clock.now().as_micros();
+                    connection.commit(&self.settings.node, committed_at, &mut batch)
+                });
+                let result = result.map(|()| batch.losers);
+                self.count(&part, &result);
+                parts.settle(part, &result);
+            }
+        }
+    }
+
+    fn count(&self, jobs: &[Job], result: &Result<Losers, StoreError>) {
+        if result.is_ok() {
+            self.commits.fetch_add(1, Ordering::Relaxed);
+            let jobs = u64::try_from(jobs.len()).unwrap_or(u64::MAX);
+            self.written.fetch_add(jobs, Ordering::Relaxed);
+        }
+    }
+}

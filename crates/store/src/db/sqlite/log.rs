@@ -1,0 +1,195 @@
+//! The connection that the audit log is written through, without a hop to another thread.
+//!
+//! SQLite lets one write at a time and makes all others poll for their turn. Within this process
+//! [`Turns`] is a queue instead: the log and every other change ([`super::super::change`]) stand in
+//! it. Other processes still poll.
+
+mod batch;
+mod unsealed;
+
+use std::{path::Path, str::FromStr, sync::Arc, time::Duration};
+
+use rusqlite::{Connection, OpenFlags, Row};
+use tokio::{
+    sync::{Mutex, MutexGuard},
+    task::spawn_blocking,
+    time::timeout,
+};
+
+use self::batch::Places;
+use crate::{
+    db::{Durability, parse},
+    error::StoreError,
+    settings::Sync,
+};
+
+/// Pages that the connection keeps at most, in KiB: those written since the last sealing are in it.
+const CACHE_KIB: i64 = 8 * 1024;
+
+/// Statements that stay prepared.
+const STATEMENTS: usize = 32;
+
+/// Whose turn it is to write, and the connection of the log. Clones are the same.
+#[derive(Debug, Clone)]
+pub(crate) struct Log {
+    connection: Arc<Mutex<LogConnection>>,
+    wait: Duration,
+}
+
+/// A turn to write with another connection.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    _turn: MutexGuard<'a, LogConnection>,
+}
+
+impl Log {
+    /// The log in the database at `path`; it is opened when first written to.
+    pub(crate) fn new(path: &Path, sync: Sync, wait: Duration) -> Self {
+        let connection = LogConnection {
+            path: path.into(),
+            sync,
+            wait,
+            open: None,
+            closed: false,
+            places: Places::new(),
+        };
+        Self { connection: Arc::new(Mutex::new(connection)), wait }
+    }
+
+    /// Waits for a turn to write with another connection.
+    pub(crate) async fn turn(&self) -> Result<Turn<'_>, StoreError> {
+        let turn = timeout(self.wait, self.connection.lock()).await;
+        turn.map(|turn| Turn { _turn: turn }).map_err(|_| busy())
+    }
+
+    /// Waits for a turn to write and takes it, on this thread. Must not be called where tasks run.
+    pub(crate) fn blocking_turn<R>(
+        &self,
+        act: impl FnOnce(&mut LogConnection) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
+        act(&mut self.connection.blocking_lock())
+    }
+
+    /// Waits for a turn and takes it, on a thread that may block.
+    pub(crate) async fn act<R: Send + 'static>(
+        &self,
+        act: impl FnOnce(&mut LogConnection) -> Result<R, StoreError> + Send + 'static,
+    ) -> Result<R, StoreError> {
+        let turn = timeout(self.wait, Arc::clone(&self.connection).lock_owned()).await;
+        let mut turn = turn.map_err(|_| busy())?;
+        let acted = spawn_blocking(move || act(&mut turn)).await;
+        acted.map_err(|error| StoreError::OutcomeUnknown(error.to_string()))?
+    }
+
+    /// Closes the connection for good.
+    pub(crate) async fn close(&self) {
+        let closing = self.act(|log| {
+            (log.open, log.closed) = (None, true);
+            Ok(())
+        });
+        // What is busy for too long is closed when it is dropped.
+        let _ = closing.await;
+    }
+}
+
+fn busy() -> StoreError {
+    StoreError::Unavailable("the database is busy".to_owned())
+}
+
+/// The connection, open once it was used.
+#[derive(Debug)]
+pub(crate) struct LogConnection {
+    path: Box<Path>,
+    sync: Sync,
+    wait: Duration,
+    open: Option<Connection>,
+    closed: bool,
+    places: Places,
+}
+
+impl LogConnection {
+    /// What the database says about its durability, read back from the connection that writes.
+    pub(crate) fn durability(&mut self) -> Result<Durability, StoreError> {
+        let open = self.open()?;
+        let text = |sql| open.query_row(sql, (), |row| row.get::<_, String>(0));
+        let version = text("SELECT sqlite_version()")?;
+        let journal = text("PRAGMA journal_mode")?;
+        let level: i64 = open.query_row("PRAGMA synchronous", (), |row| row.get(0))?;
+        let synchronous = match level {
+            0 => "off",
+            1 => "normal",
+            2 => "full",
+            _ => "extra",
+        };
+        Ok(Durability {
+            engine: "sqlite",
+            version,
+            journal,
+            synchronous: synchronous.to_owned(),
+            survives_power_loss: level >= 2,
+            row_security: None,
+        })
+    }
+
+    /// Runs `write` in a transaction that may write, and commits it.
+    fn change<R>(
+        &mut self,
+        write: impl FnOnce(&Connection) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
+        let open = self.open()?;
+        let changed = change(open, write);
+        if changed.is_err() && !restored(open) {
+            // Nobody knows what it would do next.
+            self.open = None;
+        }
+        changed
+    }
+
+    fn open(&mut self) -> Result<&Connection, StoreError> {
+        let open = match self.open.take() {
+            Some(open) => open,
+            None if self.closed => {
+                return Err(StoreError::Unavailable("the database is closed".to_owned()));
+            }
+            None => connect(&self.path, self.sync, self.wait)?,
+        };
+        Ok(self.open.insert(open))
+    }
+}
+
+fn connect(path: &Path, sync: Sync, wait: Duration) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let open = Connection::open_with_flags(path, flags)?;
+    open.busy_timeout(wait)?;
+    open.set_prepared_statement_cache_capacity(STATEMENTS);
+    let level = match sync {
+        Sync::PowerLoss => "FULL",
+        Sync::ProcessCrash => "NORMAL",
+    };
+    open.pragma_update(None, "synchronous", level)?;
+    open.pragma_update(None, "foreign_keys", true)?;
+    open.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    Ok(open)
+}
+
+fn change<R>(
+    open: &Connection,
+    write: impl FnOnce(&Connection) -> Result<R, StoreError>,
+) -> Result<R, StoreError> {
+    open.prepare_cached("BEGIN IMMEDIATE")?.raw_execute()?;
+    let written = write(open)?;
+    let committed = open.prepare_cached("COMMIT").and_then(|mut commit| commit.raw_execute());
+    committed.map_err(StoreError::of_commit)?;
+    Ok(written)
+}
+
+/// Whether the connection stands outside a transaction again.
+fn restored(open: &Connection) -> bool {
+    open.is_autocommit() || open.execute_batch("ROLLBACK").is_ok() && open.is_autocommit()
+}
+
+/// Reads back a stored text, or says that `column` is unreadable.
+fn id<T: FromStr>(row: &Row<'_>, place: usize, column: &'static str) -> Result<T, StoreError> {
+    let text = row.get_ref(place)?.as_str().map_err(|_| StoreError::Corrupt(column))?;
+    parse(text, column)
+}

@@ -1,0 +1,175 @@
+//! A batch of the audit log, row by row: where nothing has to be sent anywhere, prepared statements
+//! of one row cost no more than one of many.
+
+use std::{collections::HashMap, mem};
+
+use portcullis_core::id::EventId;
+use rusqlite::{CachedStatement, Connection, ToSql};
+
+use super::{super::INSERT_EVENT, LogConnection, id};
+use crate::{
+    audit::writer::{NewEvent, NewIntent, batch::Batch},
+    db::key_rows,
+    error::StoreError,
+};
+
+impl LogConnection {
+    /// Writes the batch in one transaction. Those intents of it that lost their keys are not
+    /// written.
+    pub(crate) fn commit(
+        &mut self,
+        node: &str,
+        committed_at: i64,
+        batch: &mut Batch<'_>,
+    ) -> Result<(), StoreError> {
+        let mut places = mem::take(&mut self.places);
+        let written = self.change(|open| {
+            if !batch.keyed.is_empty() {
+                let won = insert_keys(open, committed_at, batch)?;
+                batch.keep_winners(&won);
+            }
+            insert_intents(open, node, &batch.intents, &mut places)?;
+            insert_events(open, committed_at, &batch.events)?;
+            delete_intents(open, &batch.finished, &mut places)?;
+            end_keys(open, batch)
+        });
+        if written.is_ok() {
+            self.places = places;
+        }
+        // Otherwise nobody knows which of them stand: the table is asked when one is missing.
+        written
+    }
+}
+
+fn insert_keys(open: &Connection, now: i64, batch: &Batch<'_>) -> Result<Vec<String>, StoreError> {
+    let mut insert = open.prepare_cached(INSERT_KEYS)?;
+    let won = insert.query_map((key_rows(&batch.keyed), now), |row| row.get(0))?;
+    Ok(won.collect::<Result<_, _>>()?)
+}
+
+/// Where open intents lie, as far as is known: those that were written through this connection.
+pub(super) type Places = HashMap<EventId, i64>;
+
+fn insert_intents(
+    open: &Connection,
+    node: &str,
+    rows: &[&NewIntent],
+    places: &mut Places,
+) -> Result<(), StoreError> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut insert = open.prepare_cached(INSERT_INTENT)?;
+    for row in rows {
+        let (id, org_id) = (row.id.to_string(), row.org_id.to_string());
+        insert.execute((id, org_id, node, row.opened_at.as_micros(), &row.record))?;
+        places.insert(row.id, open.last_insert_rowid());
+    }
+    Ok(())
+}
+
+fn insert_events(
+    open: &Connection,
+    committed_at: i64,
+    rows: &[&NewEvent],
+) -> Result<(), StoreError> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut insert = open.prepare_cached(INSERT_EVENT)?;
+    for row in rows {
+        bind_event(&mut insert, committed_at, row)?;
+        insert.raw_execute()?;
+    }
+    Ok(())
+}
+
+fn bind_event(
+    insert: &mut CachedStatement<'_>,
+    committed_at: i64,
+    event: &NewEvent,
+) -> Result<(), rusqlite::Error> {
+    let columns: [&dyn ToSql; 18] = [
+        &event.id.to_string(),
+        &event.org_id.to_string(),
+        &event.kind,
+        &event.occurred_at.as_micros(),
+        &committed_at,
+        &event.actor_id.map(|id| id.to_string()),
+        &event.via.map(|id| id.to_string()),
+        &event.token_id.map(|id| id.to_string()),
+        &event.target,
+        &event.decision,
+        &event.policy,
+        &event.dlp_result,
+        &event.outcome,
+        &event.request_id.map(|id| id.to_string()),
+        &event.core,
+        &event.detached,
+        &event.salts,
+        &event.has_payload.then_some(committed_at),
+    ];
+    for (column, place) in columns.into_iter().zip(1..) {
+        insert.raw_bind_parameter(place, column)?;
+    }
+    Ok(())
+}
+
+fn delete_intents(
+    open: &Connection,
+    ids: &[EventId],
+    places: &mut Places,
+) -> Result<(), StoreError> {
+    if !ids.iter().all(|id| places.contains_key(id)) {
+        *places = all_places(open)?;
+    }
+    let mut delete = open.prepare_cached(DELETE_INTENT)?;
+    for id in ids {
+        if let Some(place) = places.remove(id) {
+            delete.execute((place, id.to_string()))?;
+        }
+    }
+    Ok(())
+}
+
+/// What a node before this one left open, or what was written while the connection failed.
+fn all_places(open: &Connection) -> Result<Places, StoreError> {
+    let mut select = open.prepare_cached("SELECT place, id FROM audit_intents")?;
+    let mut rows = select.query(())?;
+    let mut places = Places::new();
+    while let Some(row) = rows.next()? {
+        places.insert(id(row, 1, "audit_intents.id")?, row.get(0)?);
+    }
+    Ok(places)
+}
+
+fn end_keys(open: &Connection, batch: &Batch<'_>) -> Result<(), StoreError> {
+    for key in &batch.answered {
+        open.prepare_cached(ANSWER_KEY)?.execute((&key.org_id, &key.subject, key.sealed))?;
+    }
+    for (org_id, subject) in &batch.released {
+        open.prepare_cached(RELEASE_KEY)?.execute((org_id, subject))?;
+    }
+    Ok(())
+}
+
+const INSERT_INTENT: &str =
+    "INSERT INTO audit_intents (id, org_id, node, opened_at, record) VALUES (?, ?, ?, ?, ?)";
+
+/// A place is used again once it is free: what lies there is removed only if it is the intent meant.
+const DELETE_INTENT: &str = "DELETE FROM audit_intents WHERE place = ? AND id = ?";
+
+const ANSWER_KEY: &str =
+    "UPDATE idempotency_keys SET sealed = ?3 WHERE org_id = ?1 AND subject = ?2";
+
+const RELEASE_KEY: &str = "DELETE FROM idempotency_keys WHERE org_id = ? AND subject = ?";
+
+const INSERT_KEYS: &str = "
+INSERT INTO idempotency_keys (org_id, digest, fingerprint, subject, request_id, expires_at)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5
+FROM json_each($1) WHERE TRUE
+ON CONFLICT (org_id, digest) DO UPDATE SET fingerprint = excluded.fingerprint,
+    subject = excluded.subject, request_id = excluded.request_id,
+    expires_at = excluded.expires_at, sealed = NULL
+WHERE idempotency_keys.expires_at <= $2
+RETURNING subject";

@@ -1,0 +1,166 @@
+//! Moving an installation from an SQLite file into PostgreSQL: all of it, or nothing.
+//!
+//! The file is held so that nobody else has it open, and is not changed. PostgreSQL takes
+//! everything in one transaction, which is committed only after as many rows are there as in the
+//! file and every log has the same size and root as in the file: what a crash at any line leaves
+//! is an empty database.
+
+mod logs;
+mod rows;
+
+use std::path::Path;
+
+use portcullis_core::{audit::Hash, id::OrgId};
+use sqlx::{
+    ConnectOptions, Connection, PgPool, SqliteConnection,
+    sqlite::{SqliteConnectOptions, SqliteLockingMode},
+};
+
+use crate::{
+    Store,
+    db::{self, Db, Scope, schema},
+    error::StoreError,
+};
+
+/// Why nothing was moved.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MovingError {
+    /// There is no such file, or it cannot be read, or is not an SQLite database.
+    #[error("the SQLite database cannot be read: {0}")]
+    Source(String),
+    /// Another process has the file open.
+    #[error("another process has the SQLite database open: stop it first")]
+    InUse,
+    /// The file is no installation of Portcullis.
+    #[error("the SQLite database holds no installation")]
+    NoInstallation,
+    /// The file was last used by an older version.
+    #[error(
+        "the SQLite database has schema {found}, this Portcullis has {known}: bring it up to date \
+         with `portcullis migrate` on its own configuration first"
+    )]
+    OlderSchema {
+        /// The schema of the file.
+        found: i64,
+        /// The newest schema this build knows.
+        known: i64,
+    },
+    /// What shall take everything is not PostgreSQL.
+    #[error("only a PostgreSQL database can take over an installation")]
+    Target,
+    /// The database that shall take everything holds something.
+    #[error("the PostgreSQL database is not empty: there are rows in `{0}`")]
+    NotEmpty(&'static str),
+    /// A table has not as many rows as before.
+    #[error("`{table}` has {found} rows and not {wanted}: nothing was moved")]
+    Rows {
+        /// The table.
+        table: &'static str,
+        /// How many the file has.
+        wanted: u64,
+        /// How many arrived.
+        found: u64,
+    },
+    /// A log has not the size and root it had before.
+    #[error("the log of {0} has another size or root than before: nothing was moved")]
+    Log(String),
+    /// One of the databases said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<sqlx::Error> for MovingError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+/// What was moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// Every table, in the order in which they were moved.
+    pub tables: Vec<MovedTable>,
+    /// Every log, by org.
+    pub logs: Vec<MovedLog>,
+}
+
+/// A table that was moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MovedTable {
+    /// Its name.
+    pub name: &'static str,
+    /// How many rows it has, before and after.
+    pub rows: u64,
+}
+
+/// The log of an org, the same before and after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MovedLog {
+    /// The tenant.
+    pub org_id: OrgId,
+    /// How many events are sealed.
+    pub size: u64,
+    /// The root of its tree.
+    pub root: Hash,
+}
+
+impl Store {
+    /// Takes over everything from the SQLite file. Says no unless this is an empty PostgreSQL
+    /// database, the file has the schema of this build, and nobody else has it open. Calls that
+    /// are under way in the file are held by no node: the first that starts closes them.
+    pub async fn take_over(&self, file: &Path) -> Result<Moved, MovingError> {
+        let Db::Postgres(pool) = &self.db else { return Err(MovingError::Target) };
+        let mut source = hold(file).await?;
+        let moved = take(&mut source, pool).await;
+        // Nothing was written to it.
+        let _ = source.close().await;
+        moved
+    }
+}
+
+/// Opens the file for this connection alone.
+async fn hold(file: &Path) -> Result<SqliteConnection, MovingError> {
+    let unreadable = |error: sqlx::Error| {
+        let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+        // SQLITE_BUSY
+        if code.as_deref() == Some("5") {
+            MovingError::InUse
+        } else {
+            MovingError::Source(error.to_string())
+        }
+    };
+    let options = SqliteConnectOptions::new()
+        .filename(file)
+        .create_if_missing(false)
+        // Before the first look: with WAL it says no while anybody has the file open.
+        .locking_mode(SqliteLockingMode::Exclusive);
+    let mut source = options.connect().await.map_err(unreadable)?;
+    sqlx::raw_sql("BEGIN EXCLUSIVE").execute(&mut source).await.map_err(unreadable)?;
+    let known = schema::known();
+    match schema::found(&mut source).await? {
+        None => Err(MovingError::NoInstallation),
+        Some(found) if found > known => Err(StoreError::NewerSchema { found, known }.into()),
+        Some(found) if found < known => Err(MovingError::OlderSchema { found, known }),
+        Some(_) => Ok(source),
+    }
+}
+
+async fn take(source: &mut SqliteConnection, pool: &PgPool) -> Result<Moved, MovingError> {
+    let mut tx = db::begin(pool, Scope::Installation).await?;
+    rows::refuse_unless_empty(&mut tx).await?;
+    rows::make_months(source, &mut tx).await?;
+    let mut tables = Vec::with_capacity(rows::TABLES.len());
+    for name in rows::TABLES {
+        let rows = rows::copy(source, &mut tx, name).await?;
+        tables.push(MovedTable { name, rows });
+    }
+    rows::go_on(&mut tx).await?;
+    for table in &tables {
+        rows::check(source, &mut tx, *table).await?;
+    }
+    let logs = logs::compare(source, &mut tx).await?;
+    tx.commit().await.map_err(StoreError::of_commit)?;
+    // The planner knows nothing yet of what came in one go; without it the first queries are slow.
+    sqlx::raw_sql("ANALYZE").execute(pool).await?;
+    Ok(Moved { tables, logs })
+}

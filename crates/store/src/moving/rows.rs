@@ -1,0 +1,236 @@
+//! Rows from one database into the other, table by table.
+
+use sqlx::{
+    AssertSqlSafe, PgConnection, Postgres, Row, SqliteConnection, postgres::PgArguments,
+    query::Query, sqlite::SqliteRow,
+};
+
+use super::{MovedTable, MovingError};
+use crate::error::StoreError;
+
+/// Every table that holds something to move, each behind those it refers to.
+pub(super) const TABLES: [&str; 28] = [
+    "orgs",
+    "principals",
+    "tokens",
+    "refreshes",
+    "identities",
+    "logins",
+    "used_assertions",
+    "providers",
+    "secrets",
+    "connect_attempts",
+    "oauth_clients",
+    "tool_lists",
+    "tool_versions",
+    "tool_pins",
+    "policy_versions",
+    "policy_sets",
+    "exports",
+    "idempotency_keys",
+    "audit_events",
+    "audit_seals",
+    "audit_heads",
+    "audit_tiles",
+    "audit_checkpoints",
+    "audit_intents",
+    "audit_holds",
+    "audit_pruned",
+    "sink_cursors",
+    "sink_leases",
+];
+
+/// The tables that hold nothing to move.
+#[cfg(test)]
+const LEFT_OUT: [&str; 4] = ["schema_migrations", "probes", "nodes", "sqlite_sequence"];
+
+/// Rows carried at a time. The largest, events with their payloads, have some hundred kilobytes.
+const BATCH: i64 = 250;
+
+struct Column {
+    name: String,
+    /// What it is in the source.
+    from: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Integer,
+    Text,
+    Bytes,
+}
+
+impl Kind {
+    const fn array(self) -> &'static str {
+        match self {
+            Self::Integer => "bigint[]",
+            Self::Text => "text[]",
+            Self::Bytes => "bytea[]",
+        }
+    }
+}
+
+/// Keeps everybody else from writing into any of the tables, and says no unless they are empty.
+pub(super) async fn refuse_unless_empty(target: &mut PgConnection) -> Result<(), MovingError> {
+    let lock = format!("LOCK TABLE {} IN EXCLUSIVE MODE", TABLES.join(", "));
+    sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut *target).await?;
+    for table in TABLES {
+        let any = AssertSqlSafe(format!("SELECT EXISTS (SELECT 1 FROM {table})"));
+        if sqlx::query_scalar(any).fetch_one(&mut *target).await? {
+            return Err(MovingError::NotEmpty(table));
+        }
+    }
+    Ok(())
+}
+
+/// Copies a table in the order in which its rows were made, so that a row that refers to another
+/// one of the same table comes after it. Gives how many there were.
+pub(super) async fn copy(
+    source: &mut SqliteConnection,
+    target: &mut PgConnection,
+    table: &'static str,
+) -> Result<u64, MovingError> {
+    let mut columns = columns(source, table).await?;
+    let wanted = "SELECT column_name::text FROM information_schema.columns \
+                  WHERE table_schema = current_schema() AND table_name = $1";
+    let wanted: Vec<String> =
+        sqlx::query_scalar(wanted).bind(table).fetch_all(&mut *target).await?;
+    // Where a row lies in the file is nobody's business elsewhere.
+    columns.retain(|column| wanted.contains(&column.name));
+    let names = columns.iter().map(|it| format!("\"{}\"", it.name)).collect::<Vec<_>>().join(", ");
+    let from = columns.iter().map(|it| format!("{} AS \"{}\"", it.from, it.name));
+    let from = from.collect::<Vec<_>>().join(", ");
+    let select = format!(
+        "SELECT {from}, rowid AS moved_rowid FROM {table} WHERE rowid > $1 ORDER BY rowid LIMIT {BATCH}"
+    );
+    let arrays = columns.iter().zip(1..).map(|(it, n)| format!("${n}::{}", it.kind.array()));
+    let arrays = arrays.collect::<Vec<_>>().join(", ");
+    let insert = format!("INSERT INTO {table} ({names}) SELECT * FROM UNNEST({arrays})");
+    let (mut place, mut count) = (i64::MIN, 0);
+    loop {
+        let select = sqlx::query(AssertSqlSafe(select.as_str())).bind(place);
+        let rows = select.fetch_all(&mut *source).await?;
+        let Some(last) = rows.last() else { return Ok(count) };
+        place = last.try_get("moved_rowid")?;
+        let mut query = sqlx::query(AssertSqlSafe(insert.as_str()));
+        for column in &columns {
+            query = bind(query, &rows, column)?;
+        }
+        count += query.execute(&mut *target).await?.rows_affected();
+    }
+}
+
+/// Lets positions go on behind the last one.
+pub(super) async fn go_on(target: &mut PgConnection) -> Result<(), MovingError> {
+    sqlx::query(
+        "SELECT setval('audit_events_position_seq', MAX(position)) FROM audit_events \
+         HAVING MAX(position) IS NOT NULL",
+    )
+    .execute(&mut *target)
+    .await?;
+    Ok(())
+}
+
+/// Says no unless the table has as many rows on both sides as were carried.
+pub(super) async fn check(
+    source: &mut SqliteConnection,
+    target: &mut PgConnection,
+    table: MovedTable,
+) -> Result<(), MovingError> {
+    let count = format!("SELECT COUNT(*) FROM {}", table.name);
+    let count = || AssertSqlSafe(count.as_str());
+    let wanted: i64 = sqlx::query_scalar(count()).fetch_one(&mut *source).await?;
+    let found: i64 = sqlx::query_scalar(count()).fetch_one(&mut *target).await?;
+    let (wanted, found) = (wanted.unsigned_abs(), found.unsigned_abs());
+    if wanted == found && wanted == table.rows {
+        return Ok(());
+    }
+    Err(MovingError::Rows { table: table.name, wanted, found })
+}
+
+async fn columns(
+    source: &mut SqliteConnection,
+    table: &'static str,
+) -> Result<Vec<Column>, MovingError> {
+    let columns = "SELECT name, type FROM pragma_table_info($1)";
+    let rows: Vec<(String, String)> =
+        sqlx::query_as(columns).bind(table).fetch_all(&mut *source).await?;
+    let column = |(name, kind): (String, String)| {
+        let kind = match kind.as_str() {
+            "INTEGER" => Kind::Integer,
+            "TEXT" => Kind::Text,
+            "BLOB" => Kind::Bytes,
+            _ => return Err(StoreError::Corrupt(table)),
+        };
+        Ok(Column { from: format!("\"{name}\""), name, kind })
+    };
+    let mut columns = rows.into_iter().map(column).collect::<Result<Vec<_>, _>>()?;
+    if table == "audit_seals" {
+        // By which PostgreSQL knows the month of a seal.
+        let of = "SELECT e.id FROM audit_events e WHERE e.position = audit_seals.position";
+        let (name, from) = ("event_id".to_owned(), format!("({of})"));
+        columns.push(Column { name, from, kind: Kind::Text });
+    }
+    Ok(columns)
+}
+
+/// Makes room for the months that the source has events of.
+pub(super) async fn make_months(
+    source: &mut SqliteConnection,
+    target: &mut PgConnection,
+) -> Result<(), MovingError> {
+    let months = "SELECT MIN(occurred_at) FROM audit_events \
+                  GROUP BY strftime('%Y-%m', occurred_at / 1000000, 'unixepoch')";
+    let months: Vec<i64> = sqlx::query_scalar(months).fetch_all(&mut *source).await?;
+    for month in months {
+        let make = "SELECT audit_make_month(to_timestamp($1 / 1000000) AT TIME ZONE 'UTC')";
+        sqlx::query(make).bind(month).execute(&mut *target).await?;
+    }
+    Ok(())
+}
+
+type Insert<'q> = Query<'q, Postgres, PgArguments>;
+
+/// Binds what the rows have in a column.
+fn bind<'q>(
+    query: Insert<'q>,
+    rows: &[SqliteRow],
+    column: &Column,
+) -> Result<Insert<'q>, sqlx::Error> {
+    let name = column.name.as_str();
+    Ok(match column.kind {
+        Kind::Integer => query.bind(values::<Option<i64>>(rows, name)?),
+        Kind::Text => query.bind(values::<Option<String>>(rows, name)?),
+        Kind::Bytes => query.bind(values::<Option<Vec<u8>>>(rows, name)?),
+    })
+}
+
+fn values<'r, T>(rows: &'r [SqliteRow], name: &str) -> Result<Vec<T>, sqlx::Error>
+where
+    T: sqlx::Decode<'r, sqlx::Sqlite> + sqlx::Type<sqlx::Sqlite>,
+{
+    rows.iter().map(|row| row.try_get(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use sqlx::SqlitePool;
+
+    use super::*;
+    use crate::db::schema;
+
+    #[tokio::test]
+    async fn every_table_is_moved_or_left_out_on_purpose() {
+        let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
+        schema::migrate_sqlite(&pool).await.unwrap();
+
+        let tables = "SELECT name FROM sqlite_master WHERE type = 'table'";
+        let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&pool).await.unwrap();
+
+        let found: BTreeSet<_> = tables.iter().map(String::as_str).collect();
+        assert_eq!(found, TABLES.into_iter().chain(LEFT_OUT).collect());
+    }
+}

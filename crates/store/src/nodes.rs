@@ -1,0 +1,189 @@
+//! The nodes that serve from one PostgreSQL database: which are alive, and what they are told of
+//! each other's changes.
+//!
+//! A node holds its name for [`LEASE_SECONDS`] at a time, by the clock of the database, over
+//! connections of its own: calls that wait for the others cannot keep it from saying that it lives.
+
+mod news;
+
+pub use self::news::{Listener, News};
+
+use std::time::Duration;
+
+use sqlx::{
+    PgPool,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+
+use crate::{
+    Store,
+    db::{Db, Scope, begin, database_clock, row},
+    error::StoreError,
+    settings::{DatabaseSettings, Target},
+};
+
+/// For how long a node holds its name without saying so again.
+pub const LEASE_SECONDS: i64 = 10;
+
+/// How long one question about nodes may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A node as it registers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeRecord {
+    /// Its name.
+    pub name: String,
+    /// What tells this process from every other one; stands in its intents.
+    pub lease: String,
+    /// Where it runs. The same place is never served from twice at once, so a process that finds
+    /// its name held there holds it instead.
+    pub place: String,
+    /// Whether it counts limits by itself.
+    pub counts_alone: bool,
+    /// The policy set it decides by.
+    pub policy_set: Option<String>,
+}
+
+/// Another node that is alive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveNode {
+    /// Its name.
+    pub name: String,
+    /// Whether it counts limits by itself.
+    pub counts_alone: bool,
+    /// The policy set it decides by.
+    pub policy_set: Option<String>,
+}
+
+row!(LiveRow { name: String, counts_alone: i64, policy_set: Option<String> });
+
+/// The register of nodes. Clones share their connections.
+#[derive(Debug, Clone)]
+pub struct Nodes {
+    options: Box<PgConnectOptions>,
+    pool: PgPool,
+}
+
+impl Nodes {
+    /// The register in this database; `None` on SQLite, which has one node.
+    #[must_use]
+    pub fn of(settings: &DatabaseSettings) -> Option<Self> {
+        let options = match &settings.url.0 {
+            Target::Sqlite(_) => return None,
+            Target::Postgres(options) => options.clone(),
+        };
+        let pool = PgPoolOptions::new()
+            .max_connections(2)
+            .acquire_timeout(PATIENCE)
+            .connect_lazy_with(options.as_ref().clone());
+        Some(Self { options, pool })
+    }
+
+    /// Makes this process the one of its name for [`LEASE_SECONDS`] from now on. `false` while
+    /// another one is.
+    pub async fn hold(&self, node: &NodeRecord) -> Result<bool, StoreError> {
+        let held = sqlx::query(HOLD)
+            .bind(&node.name)
+            .bind(&node.lease)
+            .bind(&node.place)
+            .bind(i64::from(node.counts_alone))
+            .bind(node.policy_set.as_deref())
+            .bind(LEASE_SECONDS * 1_000_000);
+        let held = self.asked(async |conn| held.execute(conn).await).await?;
+        Ok(held.rows_affected() == 1)
+    }
+
+    /// The other nodes that are alive.
+    pub async fn others(&self, node: &NodeRecord) -> Result<Vec<LiveNode>, StoreError> {
+        let others = sqlx::query_as(OTHERS).bind(&node.lease);
+        let rows: Vec<LiveRow> = self.asked(async |conn| others.fetch_all(conn).await).await?;
+        let read = |row: LiveRow| LiveNode {
+            name: row.name,
+            counts_alone: row.counts_alone != 0,
+            policy_set: row.policy_set,
+        };
+        Ok(rows.into_iter().map(read).collect())
+    }
+
+    /// Lets go of the name: another process may hold it at once.
+    pub async fn release(&self, node: &NodeRecord) -> Result<(), StoreError> {
+        let release =
+            concat!("UPDATE nodes SET ends_at = ", database_clock!(), " WHERE lease = $1");
+        let release = sqlx::query(release).bind(&node.lease);
+        self.asked(async |conn| release.execute(conn).await).await?;
+        Ok(())
+    }
+
+    /// Listens for changes that others make. What was pushed before is not heard.
+    pub async fn listen(&self) -> Result<Listener, StoreError> {
+        Listener::open(&self.options).await
+    }
+
+    /// One question, over a connection that is not used again if the answer does not come in time.
+    async fn asked<T>(
+        &self,
+        ask: impl AsyncFnOnce(&mut sqlx::PgConnection) -> Result<T, sqlx::Error>,
+    ) -> Result<T, StoreError> {
+        let mut conn = self.pool.acquire().await?;
+        let Ok(answer) = tokio::time::timeout(PATIENCE, ask(&mut conn)).await else {
+            conn.close_on_drop();
+            return Err(StoreError::Unavailable("the database does not answer in time".to_owned()));
+        };
+        Ok(answer?)
+    }
+}
+
+impl Store {
+    /// Forgets nodes that are gone and left nothing open. Gives how many are gone.
+    pub async fn forget_nodes(&self) -> Result<u64, StoreError> {
+        match &self.db {
+            Db::Sqlite { .. } => Ok(0),
+            Db::Postgres(pool) => {
+                // What a node left open may be of any org.
+                let mut tx = begin(pool, Scope::Installation).await?;
+                let gone = sqlx::query(FORGET).execute(&mut *tx).await?;
+                tx.commit().await.map_err(StoreError::of_commit)?;
+                Ok(gone.rows_affected())
+            }
+        }
+    }
+
+    /// Whether a node is gone that has not been forgotten.
+    pub async fn has_dead_nodes(&self) -> Result<bool, StoreError> {
+        match &self.db {
+            Db::Sqlite { .. } => Ok(false),
+            Db::Postgres(pool) => {
+                let mut tx = begin(pool, Scope::Installation).await?;
+                Ok(sqlx::query_scalar(HAS_DEAD).fetch_one(&mut *tx).await?)
+            }
+        }
+    }
+}
+
+const HOLD: &str = concat!(
+    "INSERT INTO nodes (name, lease, place, counts_alone, policy_set, started_at, ends_at) ",
+    "SELECT $1, $2, $3, $4, $5, now, now + $6 FROM (SELECT ",
+    database_clock!(),
+    " AS now) AS clock ",
+    "ON CONFLICT (name) DO UPDATE SET lease = excluded.lease, place = excluded.place, ",
+    "counts_alone = excluded.counts_alone, policy_set = excluded.policy_set, started_at = CASE ",
+    "WHEN nodes.lease = excluded.lease THEN nodes.started_at ELSE excluded.started_at END, ",
+    "ends_at = excluded.ends_at ",
+    "WHERE nodes.lease = excluded.lease OR nodes.place = excluded.place ",
+    "OR nodes.ends_at <= excluded.started_at"
+);
+
+const OTHERS: &str = concat!(
+    "SELECT name, counts_alone, policy_set FROM nodes WHERE lease <> $1 AND ends_at > ",
+    database_clock!(),
+    " ORDER BY name"
+);
+
+const HAS_DEAD: &str =
+    concat!("SELECT EXISTS (SELECT 1 FROM nodes WHERE ends_at <= ", database_clock!(), ")");
+
+const FORGET: &str = concat!(
+    "DELETE FROM nodes WHERE ends_at <= ",
+    database_clock!(),
+    " AND NOT EXISTS (SELECT 1 FROM audit_intents WHERE audit_intents.node = nodes.lease)"
+);

@@ -1,0 +1,294 @@
+//! The months of the log on PostgreSQL: partitions that are made ahead, read across and dropped.
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{EventId, Ids, OrgId},
+};
+use portcullis_store::{
+    AuditSettings, AuditWriter, EventFilter, EventOrder, Hold, NewEvent, Pruned, Store, Visibility,
+};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tokio::task::JoinSet;
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, SetClock, event, leaf, soon, with_number},
+};
+
+fn moment(text: &str) -> Timestamp {
+    Timestamp::parse_rfc3339(text).unwrap()
+}
+
+fn id_at(at: Timestamp, n: u32) -> EventId {
+    let clock = SetClock::default();
+    clock.set(at.as_micros());
+    EventId::new(Ids { clock: &clock, random: &with_number(n) })
+}
+
+/// Appends an event that is made and committed at this moment.
+async fn append_at(store: &Store, org: OrgId, at: Timestamp, n: u32) -> EventId {
+    let clock = Arc::new(SetClock::default());
+    clock.set(at.as_micros());
+    let settings = AuditSettings::new("node-1".to_owned());
+    let (writer, task) = AuditWriter::new(store.clone(), clock, settings);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(task.run());
+    let id = id_at(at, n);
+    writer.append(NewEvent { id, occurred_at: at, ..event(org, n) }, soon()).await.unwrap();
+    id
+}
+
+async fn connect(db: &Database) -> PgConnection {
+    let mut conn = PgConnection::connect(&db.url()).await.unwrap();
+    sqlx::query("SET portcullis.installation = 'on'").execute(&mut conn).await.unwrap();
+    conn
+}
+
+/// In which partition the rows of each event lie, in their order.
+async fn places(db: &Database) -> Vec<(String, String)> {
+    let places = "SELECT e.tableoid::regclass::text, s.tableoid::regclass::text \
+                  FROM audit_events e JOIN audit_seals s ON s.event_id = e.id ORDER BY e.position";
+    sqlx::query_as(places).fetch_all(&mut connect(db).await).await.unwrap()
+}
+
+fn month(name: &str) -> (String, String) {
+    (format!("audit_events_{name}"), format!("audit_seals_{name}"))
+}
+
+async fn exists(db: &Database, table: &str) -> bool {
+    let found = AssertSqlSafe(format!("SELECT to_regclass('{table}') IS NOT NULL"));
+    sqlx::query_scalar(found).fetch_one(&mut connect(db).await).await.unwrap()
+}
+
+async fn listed(store: &Store, org: OrgId, order: EventOrder) -> Vec<EventId> {
+    let filter = EventFilter::default();
+    let page = store.list_events(org, Visibility::All, &filter, order, None, 200).await.unwrap();
+    page.events.iter().map(|event| event.id).collect()
+}
+
+/// Tells of a pruning by an event of the month after those of the tests.
+fn told(org: OrgId, pruned: &Pruned) -> NewEvent {
+    let at = moment("2026-05-01T00:00:00Z");
+    let number: u32 = org.to_string()[25..].parse().unwrap();
+    let n = 1000 * (4 + number) + u32::try_from(pruned.size).unwrap();
+    NewEvent { id: id_at(at, n), occurred_at: at, kind: "told".to_owned(), ..event(org, n) }
+}
+
+const FEBRUARY: &str = "2026-02-10T00:00:00Z";
+
+/// Two orgs with events in January, February and March, all sealed. The last of January is
+/// committed in February, behind one of February.
+async fn three_months(store: &Store) -> [OrgId; 2] {
+    store.make_months(moment("2026-01-05T00:00:00Z")).await.unwrap();
+    let orgs = [given::org(store, 1).await, given::org(store, 2).await];
+    for (org, n) in orgs.into_iter().zip([100, 200]) {
+        append_at(store, org, moment("2026-01-05T00:00:00Z"), n).await;
+        append_at(store, org, moment("2026-02-01T00:00:00Z"), n + 1).await;
+        let late =
+            NewEvent { id: id_at(moment("2026-01-31T23:59:59Z"), n + 2), ..event(org, n + 2) };
+        let clock = Arc::new(SetClock::default());
+        clock.set(moment("2026-02-01T00:00:01Z").as_micros());
+        let settings = AuditSettings::new("node-1".to_owned());
+        let (writer, task) = AuditWriter::new(store.clone(), clock, settings);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(task.run());
+        writer.append(late, soon()).await.unwrap();
+        append_at(store, org, moment(FEBRUARY), n + 3).await;
+        append_at(store, org, moment("2026-03-10T00:00:00Z"), n + 4).await;
+        store.seal(org, leaf).await.unwrap();
+    }
+    orgs
+}
+
+on_both! {
+    async fn a_log_is_read_across_its_months(db: Database) {
+        let [org, other] = three_months(&db.store).await;
+
+        let ascending = listed(&db.store, org, EventOrder::Ascending).await;
+        let mut descending = listed(&db.store, org, EventOrder::Descending).await;
+
+        assert_eq!(ascending.len(), 5);
+        descending.reverse();
+        assert_eq!(ascending, descending);
+        for id in ascending {
+            assert!(db.store.find_event(org, Visibility::All, id).await.unwrap().is_some());
+            assert!(db.store.find_event(other, Visibility::All, id).await.unwrap().is_none());
+        }
+        if !db.is_sqlite() {
+            let wanted = ["2026_01", "2026_02", "2026_01", "2026_02", "2026_03"].map(month);
+            assert_eq!(places(&db).await, [wanted.clone(), wanted].concat());
+        }
+    }
+
+    async fn an_event_is_recorded_once_also_where_no_month_was_made(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let at = moment("2031-07-01T00:00:00Z");
+        append_at(&db.store, org, at, 1).await;
+        let (writer, _tasks) = given::writer(&db.store);
+
+        let twice = writer.append(NewEvent { id: id_at(at, 1), ..event(org, 2) }, soon()).await;
+
+        assert!(matches!(twice, Err(portcullis_store::StoreError::Conflict(_))), "{twice:?}");
+    }
+
+    async fn months_go_in_order_and_what_is_younger_keeps_its_proofs(db: Database) {
+        let [org, other] = three_months(&db.store).await;
+        let root = db.store.root_at(org, 5).await.unwrap();
+        let all = listed(&db.store, org, EventOrder::Ascending).await;
+        // Ten days into March, of which the tenth is too young.
+        let before = moment("2026-03-05T00:00:00Z");
+
+        let dropped = db.store.prune_months(before, told).await.unwrap();
+        let again = db.store.prune_months(before, told).await.unwrap();
+        let by_row = db.store.rows_before(before).await.unwrap();
+
+        assert_eq!(again, 0);
+        if db.is_sqlite() {
+            assert_eq!((dropped, by_row), (0, before));
+            return;
+        }
+        assert_eq!((dropped, by_row), (2, moment("2026-03-01T00:00:00Z")));
+        assert!(!exists(&db, "audit_events_2026_01").await && !exists(&db, "audit_seals_2026_02").await);
+        for org in [org, other] {
+            assert_eq!(db.store.pruned_size(org).await.unwrap(), 4);
+            db.store.seal(org, leaf).await.unwrap();
+            // The one of March, and one for each month that went.
+            assert_eq!(listed(&db.store, org, EventOrder::Ascending).await.len(), 3);
+        }
+        assert_eq!(listed(&db.store, org, EventOrder::Ascending).await[0], all[4]);
+        assert_eq!(db.store.find_event(org, Visibility::All, all[1]).await.unwrap(), None);
+        assert_eq!(db.store.root_at(org, 5).await.unwrap(), root);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_month_stays_for_a_hold_and_the_other_orgs_rows_go_one_by_one() {
+    Database::on_postgres(|db| async move {
+        let [org, held] = three_months(&db.store).await;
+        let laid = Hold {
+            id: given::id("hld", 1),
+            org_id: held,
+            reason: "a lawsuit".to_owned(),
+            actor_id: None,
+            from: None,
+            to: None,
+            created_at: given::NOW,
+            released_at: None,
+        };
+        db.store.lay_hold(&laid, &event(held, 900)).await.unwrap();
+        let before = moment("2026-03-05T00:00:00Z");
+
+        let dropped = db.store.prune_months(before, told).await.unwrap();
+        let limit = db.store.rows_before(before).await.unwrap();
+        let rows = db.store.prune(org, limit, |it| told(org, it)).await.unwrap();
+        let kept = db.store.prune(held, limit, |it| told(held, it)).await.unwrap();
+
+        assert_eq!(dropped, 0);
+        assert_eq!(rows, Some(Pruned { first: 0, size: 4, held: false }));
+        assert_eq!(kept, None);
+        assert!(exists(&db, "audit_events_2026_01").await);
+        db.store.lift_hold(held, laid.id, &event(held, 901)).await.unwrap();
+        assert_eq!(db.store.prune_months(before, told).await.unwrap(), 2);
+        assert_eq!(db.store.pruned_size(held).await.unwrap(), 4);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_month_with_an_event_that_has_no_place_or_is_too_young_stays() {
+    Database::on_postgres(|db| async move {
+        let [org, _] = three_months(&db.store).await;
+        // Of January by its id, recorded in the middle of February.
+        let young = db.store.prune_months(moment("2026-02-01T00:00:00Z"), told).await.unwrap();
+        let late = id_at(moment("2026-01-20T00:00:00Z"), 777);
+        let (writer, _tasks) = given::writer(&db.store);
+        writer.append(NewEvent { id: late, ..event(org, 777) }, soon()).await.unwrap();
+
+        let unsealed = db.store.prune_months(moment("2026-02-05T00:00:00Z"), told).await.unwrap();
+
+        assert_eq!((young, unsealed), (0, 0));
+        let found = db.store.find_event(org, Visibility::All, late).await.unwrap();
+        assert!(found.is_some());
+        assert_eq!(db.store.pruned_size(org).await.unwrap(), 0);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_came_before_its_month_was_made_lies_in_it_afterwards() {
+    Database::on_postgres(|db| async move {
+        let org = given::org(&db.store, 1).await;
+        append_at(&db.store, org, moment(FEBRUARY), 1).await;
+        db.store.seal(org, leaf).await.unwrap();
+        let before = places(&db).await;
+
+        let mut nodes = JoinSet::new();
+        for _ in 0..4 {
+            let store = db.store.clone();
+            nodes.spawn(async move { store.make_months(moment(FEBRUARY)).await.unwrap() });
+        }
+        nodes.join_all().await;
+
+        assert_eq!(before, [month("other")]);
+        assert_eq!(places(&db).await, [month("2026_02")]);
+        assert!(
+            exists(&db, "audit_seals_2026_05").await && !exists(&db, "audit_seals_2026_06").await
+        );
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_from_before_the_months_is_brought_along() {
+    Database::on_postgres(|db| async move {
+        db.store.close().await;
+        let mut conn = connect(&db).await;
+        let mut run = async |sql: String| {
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut conn).await.unwrap();
+        };
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres");
+        let mut files: Vec<_> =
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        db.start_over().await;
+        run("CREATE TABLE schema_migrations (version BIGINT PRIMARY KEY, name TEXT)".to_owned())
+            .await;
+        for (file, number) in files.iter().take(11).zip(1..) {
+            run(std::fs::read_to_string(file).unwrap()).await;
+            run(format!("INSERT INTO schema_migrations VALUES ({number}, 'x')")).await;
+        }
+        let org: OrgId = given::id("org", 1);
+        run(format!(
+            "INSERT INTO orgs (id, name, plan, created_at) VALUES ('{org}', 'a', 'free', 0)"
+        ))
+        .await;
+        for (text, position) in
+            [("2026-01-05T00:00:00Z", 1), (FEBRUARY, 2), ("2026-02-11T00:00:00Z", 3)]
+        {
+            let at = moment(text);
+            let (id, micros) = (id_at(at, position), at.as_micros());
+            run(format!(
+                "INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, core) \
+                 VALUES ('{id}', '{org}', 'x', {micros}, {micros}, '{{}}'); \
+                 INSERT INTO audit_seals (position, org_id, sequence, recorded_at, leaf_hash) \
+                 VALUES ({position}, '{org}', {position} - 1, {micros}, sha256('{id}'))"
+            ))
+            .await;
+        }
+        run(format!(
+            "INSERT INTO audit_heads (org_id, size, last_position, last_recorded_at) \
+             VALUES ('{org}', 3, 3, 0)"
+        ))
+        .await;
+
+        let store = Store::open(&db.settings).await.unwrap();
+
+        assert_eq!(places(&db).await, [month("2026_01"), month("2026_02"), month("2026_02")]);
+        append_at(&store, org, moment("2026-02-12T00:00:00Z"), 4).await;
+        assert_eq!(store.seal(org, leaf).await.unwrap(), 1);
+        assert_eq!(listed(&store, org, EventOrder::Ascending).await.len(), 4);
+    })
+    .await;
+}

@@ -1,0 +1,146 @@
+//! Moving everything from SQLite into PostgreSQL: all of it, or nothing.
+
+use portcullis_core::id::OrgId;
+use portcullis_store::{
+    EventFilter, EventOrder, MovingError, ProviderOwner, SealedSecret, Store, Visibility,
+};
+
+use crate::{
+    database::Database,
+    given::{self, NOW, append_all, event, hash, intent, keyed_intent, leaf, soon, token, writer},
+    providers::provider,
+};
+
+/// An installation that was used: two logs, one of them with events that are not sealed, a call
+/// under way, tokens that come from others.
+async fn use_it(store: &Store) -> OrgId {
+    let orgs = [given::org(store, 1).await, given::org(store, 2).await];
+    for (org, n) in orgs.into_iter().zip(1..) {
+        let user = given::user(store, org, n).await;
+        store.insert_token(&token(org, user, n), &hash(n)).await.unwrap();
+        let mut child = token(org, user, n + 10);
+        child.parent_id = Some(given::token_id(n));
+        store.insert_token(&child, &hash(n + 10)).await.unwrap();
+        store.upsert_provider(&provider(org, ProviderOwner::Org, "github", n), NOW).await.unwrap();
+        append_all(store, (0..300).map(|i| event(org, n * 1000 + i)).collect()).await;
+        store.seal(org, leaf).await.unwrap();
+    }
+    append_all(store, vec![event(orgs[0], 1500)]).await;
+    let (writer, _tasks) = writer(store);
+    writer.intent(keyed_intent(orgs[0], 1501, "digest"), soon()).await.unwrap();
+    writer.intent(intent(orgs[1], 2501), soon()).await.unwrap();
+    let secret = SealedSecret {
+        org_id: String::new(),
+        kind: "client".to_owned(),
+        row_id: "c".to_owned(),
+        field: "f".to_owned(),
+        key_id: "k".to_owned(),
+        sealed: vec![0, 255, 10],
+    };
+    store.put_secret(&secret).await.unwrap();
+    orgs[0]
+}
+
+async fn whole_log(store: &Store, org: OrgId) -> Vec<portcullis_store::EventRecord> {
+    let filter = EventFilter::default();
+    let page = store.list_events(org, Visibility::All, &filter, EventOrder::Ascending, None, 1000);
+    page.await.unwrap().events
+}
+
+/// A file that is used, and an empty PostgreSQL database; both are dropped afterwards.
+async fn with_both<F: Future<Output = ()> + Send + 'static>(
+    test: impl FnOnce(Database, Database) -> F + Send + 'static,
+) {
+    Database::on_sqlite(|source| async move {
+        Database::on_postgres(move |target| test(source, target)).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_is_there_afterwards_and_goes_on() {
+    with_both(|source, target| async move {
+        let org = use_it(&source.store).await;
+        let log = whole_log(&source.store, org).await;
+        let root = source.store.root_at(org, 300).await.unwrap();
+        source.store.close().await;
+        let target = target.store;
+
+        let moved = target.take_over(&source.file()).await.unwrap();
+
+        let rows = |name| moved.tables.iter().find(|table| table.name == name).unwrap().rows;
+        assert_eq!((rows("audit_events"), rows("audit_seals"), rows("tokens")), (601, 600, 4));
+        assert_eq!(
+            (moved.logs[0].org_id, moved.logs[0].size, moved.logs[0].root),
+            (org, 300, root)
+        );
+        assert_eq!(moved.logs.len(), 2);
+        assert_eq!(whole_log(&target, org).await, log);
+        let found = target.find_token_by_hash(&hash(11)).await.unwrap().unwrap();
+        assert_eq!(found.token.parent_id, Some(given::token_id(1)));
+        let secret = target.find_secret("", "client", "c", "f").await.unwrap().unwrap();
+        assert_eq!(secret.sealed, [0, 255, 10]);
+        assert_eq!(target.abandoned_intents(10).await.unwrap().len(), 2);
+        append_all(&target, vec![event(org, 1600)]).await;
+        target.seal(org, leaf).await.unwrap();
+        assert_eq!(target.sealed_size(org).await.unwrap(), 302);
+        let ids: Vec<_> = whole_log(&target, org).await[300..].iter().map(|it| it.id).collect();
+        assert_eq!(ids, [given::id("evt", 1500), given::id("evt", 1600)]);
+        assert_eq!(target.root_at(org, 300).await.unwrap(), root);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_in_use_a_full_target_and_another_schema_are_refused() {
+    with_both(|source, target| async move {
+        use_it(&source.store).await;
+        let file = source.file();
+
+        let in_use = target.store.take_over(&file).await;
+        let into_a_file = source.store.take_over(&file).await;
+        source.store.close().await;
+        given::org(&target.store, 9).await;
+        let full = target.store.take_over(&file).await;
+        target.execute("DELETE FROM audit_heads; DELETE FROM orgs").await;
+        source.execute("DELETE FROM schema_migrations WHERE version > 9").await;
+        let older = target.store.take_over(&file).await;
+        source.execute("INSERT INTO schema_migrations (version, name) VALUES (9001, 'x')").await;
+        let newer = target.store.take_over(&file).await;
+        let missing = target.store.take_over(&file.with_file_name("none.db")).await;
+
+        assert_eq!(in_use, Err(MovingError::InUse));
+        assert_eq!(into_a_file, Err(MovingError::Target));
+        assert_eq!(full, Err(MovingError::NotEmpty("orgs")));
+        assert!(matches!(older, Err(MovingError::OlderSchema { found: 9, .. })), "{older:?}");
+        assert!(matches!(newer, Err(MovingError::Store(_))), "{newer:?}");
+        assert!(matches!(missing, Err(MovingError::Source(_))), "{missing:?}");
+        assert!(target.store.list_orgs().await.unwrap().is_empty());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_arrives_otherwise_than_it_was_is_not_taken() {
+    with_both(|source, target| async move {
+        use_it(&source.store).await;
+        source.store.close().await;
+        target
+            .execute(
+                "CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                 NEW.hashes = set_byte(NEW.hashes, 3, get_byte(NEW.hashes, 3) # 1); \
+                 RETURN NEW; END $$; \
+                 CREATE TRIGGER spoil BEFORE INSERT ON audit_tiles \
+                 FOR EACH ROW EXECUTE FUNCTION spoil()",
+            )
+            .await;
+
+        let spoiled = target.store.take_over(&source.file()).await;
+
+        assert!(matches!(spoiled, Err(MovingError::Log(_))), "{spoiled:?}");
+        target.execute("DROP TRIGGER spoil ON audit_tiles").await;
+        assert!(target.store.list_orgs().await.unwrap().is_empty(), "nothing was moved");
+        target.store.take_over(&source.file()).await.unwrap();
+    })
+    .await;
+}

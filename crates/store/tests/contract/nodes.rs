@@ -1,0 +1,155 @@
+//! The register of nodes: who has a name, who is alive, and what they are told.
+
+use std::time::Duration;
+
+use portcullis_store::{Listener, News, NodeRecord, Nodes};
+use tokio::time::timeout;
+
+use crate::{
+    database::Database,
+    given::{self, NOW, intent, soon, writer_of},
+};
+
+fn node(name: &str, lease: &str, place: &str) -> NodeRecord {
+    NodeRecord {
+        name: name.to_owned(),
+        lease: lease.to_owned(),
+        place: place.to_owned(),
+        counts_alone: false,
+        policy_set: Some("sha256:1".to_owned()),
+    }
+}
+
+/// As if all leases had run out.
+async fn die(db: &Database) {
+    db.execute("UPDATE nodes SET ends_at = 1").await;
+}
+
+#[tokio::test]
+async fn an_sqlite_file_has_no_register() {
+    Database::on_sqlite(async |db| {
+        assert!(Nodes::of(&db.settings).is_none());
+        assert!(!db.store.has_dead_nodes().await.unwrap());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_name_is_held_by_one_process_until_its_lease_is_over() {
+    Database::on_postgres(async |db| {
+        let nodes = Nodes::of(&db.settings).unwrap();
+        let (first, second) = (node("a", "a/1", "here"), node("a", "a/2", "there"));
+
+        assert!(nodes.hold(&first).await.unwrap());
+        assert!(nodes.hold(&first).await.unwrap(), "again and again");
+        assert!(!nodes.hold(&second).await.unwrap());
+        nodes.release(&first).await.unwrap();
+        assert!(nodes.hold(&second).await.unwrap());
+        assert!(!nodes.hold(&first).await.unwrap());
+        die(&db).await;
+        assert!(nodes.hold(&first).await.unwrap());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_next_process_in_the_same_place_need_not_wait() {
+    Database::on_postgres(async |db| {
+        let nodes = Nodes::of(&db.settings).unwrap();
+        assert!(nodes.hold(&node("a", "a/1", "here")).await.unwrap());
+
+        assert!(nodes.hold(&node("a", "a/2", "here")).await.unwrap());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_living_see_each_other_and_not_the_dead() {
+    Database::on_postgres(async |db| {
+        let nodes = Nodes::of(&db.settings).unwrap();
+        let (a, b, c) = (node("a", "a/1", "1"), node("b", "b/1", "2"), node("c", "c/1", "3"));
+        nodes.hold(&c).await.unwrap();
+        die(&db).await;
+        for node in [&a, &b] {
+            nodes.hold(node).await.unwrap();
+        }
+
+        let others = nodes.others(&a).await.unwrap();
+
+        assert_eq!(others.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["b"]);
+        assert_eq!(others[0].policy_set.as_deref(), Some("sha256:1"));
+        assert!(db.store.has_dead_nodes().await.unwrap());
+        assert_eq!(db.store.forget_nodes().await.unwrap(), 1);
+        assert!(!db.store.has_dead_nodes().await.unwrap());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_living_node_has_open_is_nobody_elses() {
+    Database::on_postgres(async |db| {
+        let nodes = Nodes::of(&db.settings).unwrap();
+        let org = given::org(&db.store, 1).await;
+        let (writer, _tasks) = writer_of(&db.store, "a/1");
+        nodes.hold(&node("a", "a/1", "1")).await.unwrap();
+        writer.intent(intent(org, 1), soon()).await.unwrap();
+
+        assert!(db.store.abandoned_intents(10).await.unwrap().is_empty());
+        die(&db).await;
+
+        let open = db.store.abandoned_intents(10).await.unwrap();
+        assert_eq!(open.len(), 1);
+        assert_eq!(db.store.forget_nodes().await.unwrap(), 0, "it left something open");
+        db.store.drop_intent(org, open[0].id).await.unwrap();
+        assert_eq!(db.store.forget_nodes().await.unwrap(), 1);
+    })
+    .await;
+}
+
+async fn heard(listener: &mut Listener) -> News {
+    timeout(Duration::from_secs(5), listener.next()).await.expect("news").unwrap()
+}
+
+#[tokio::test]
+async fn a_change_is_heard_by_those_who_listen() {
+    Database::on_postgres(async |db| {
+        let (one, two) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
+        let user = given::user(&db.store, one, 1).await;
+        let token = given::token(one, user, 1);
+        db.store.insert_token(&token, &given::hash(1)).await.unwrap();
+        let nodes = Nodes::of(&db.settings).unwrap();
+        let mut listeners = [nodes.listen().await.unwrap(), nodes.listen().await.unwrap()];
+
+        db.store.touch_tokens(&[(token.id, NOW)]).await.unwrap();
+        db.execute("UPDATE tokens SET revoked_at = 1").await;
+        for listener in &mut listeners {
+            assert_eq!(heard(listener).await, News::Org(one), "a use is no news");
+        }
+        db.execute("UPDATE orgs SET plan = 'free' WHERE name = 'org 2'").await;
+        db.execute("INSERT INTO tool_pins (org_id, tool_id, changed_at) VALUES ('', 'a:b', 1)")
+            .await;
+        for listener in &mut listeners {
+            assert_eq!(heard(listener).await, News::Org(two));
+            assert_eq!(heard(listener).await, News::Pins);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_wire_that_breaks_says_so() {
+    Database::on_postgres(async |db| {
+        let nodes = Nodes::of(&db.settings).unwrap();
+        let mut listener = nodes.listen().await.unwrap();
+
+        db.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+             WHERE datname = current_database() AND query LIKE 'LISTEN%'",
+        )
+        .await;
+
+        let ended = timeout(Duration::from_secs(5), listener.next()).await.expect("an end");
+        assert!(ended.is_err(), "{ended:?}");
+    })
+    .await;
+}
