@@ -27,6 +27,21 @@ pub enum CallErrorKind {
     },
 }
 
+impl CallErrorKind {
+    /// In a word, one of a closed set.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Upstream(reason) => reason.as_str(),
+            Self::Timeout { .. } => "timeout",
+            Self::AuthRequired => "auth_required",
+            Self::Forbidden => "forbidden",
+            Self::Overloaded => "overloaded",
+            Self::Resting { .. } => "circuit_open",
+        }
+    }
+}
+
 /// A call without an answer, and whether the tool may have run nevertheless.
 ///
 /// **Invariant:** nothing in it, nor in its `Display`, was written by the upstream.

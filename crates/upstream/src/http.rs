@@ -33,6 +33,8 @@ use crate::{
 
 const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 const UNSUPPORTED_VERSION: i64 = -32022;
 /// How long a notification or a goodbye may take.
 const COURTESY: Duration = Duration::from_secs(2);
@@ -163,6 +165,7 @@ impl Http {
                 self.mirror(name, request.arguments, &mut headers);
             }
         }
+        trace(request, &mut headers);
         let work = async {
             let response = self.wire.post(headers, body).await.map_err(Trouble::Call)?;
             self.wire.receive(response, id, session).await
@@ -212,6 +215,17 @@ impl Http {
                 CallError::protocol(executed_after(status))
             }
         }
+    }
+}
+
+/// The trace that a request is part of, for servers that look at headers only.
+fn trace(request: &Outgoing<'_>, headers: &mut http::HeaderMap) {
+    let Some(parent) = request.traceparent else { return };
+    if let Ok(value) = HeaderValue::from_str(&parent.to_string()) {
+        headers.insert(TRACEPARENT, value);
+    }
+    if let Some(Ok(value)) = request.tracestate.map(HeaderValue::from_str) {
+        headers.insert(TRACESTATE, value);
     }
 }
 

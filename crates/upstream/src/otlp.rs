@@ -1,4 +1,4 @@
-//! A receiver of logs that speaks OTLP over HTTP (JSON encoding).
+//! A receiver of logs or traces that speaks OTLP over HTTP (JSON encoding).
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ const MAX_ANSWER: usize = 64 << 10;
 /// The longest that a receiver may ask to be left alone.
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
-/// Where log records go.
+/// Where log records or spans go.
 #[derive(Debug, Clone)]
-pub struct LogReceiver {
+pub struct OtlpReceiver {
     client: Client,
     url: Url,
     credential: Option<Credential>,
@@ -41,8 +41,29 @@ pub enum ReceiverError {
     },
 }
 
-impl LogReceiver {
-    /// Prepares the way to `endpoint`, the full address of its `/v1/logs`; nothing is sent yet.
+impl ReceiverError {
+    /// How long the other side wants to be left alone.
+    #[must_use]
+    pub const fn pause(self) -> Option<Duration> {
+        match self {
+            Self::Refused { pause, .. } => pause,
+            Self::Unreachable => None,
+        }
+    }
+
+    /// Whether the same batch may be taken later (OTLP, "Retryable Response Codes").
+    #[must_use]
+    pub const fn may_pass(self) -> bool {
+        match self {
+            Self::Unreachable => true,
+            Self::Refused { status, .. } => matches!(status, 429 | 502 | 503 | 504),
+        }
+    }
+}
+
+impl OtlpReceiver {
+    /// Prepares the way to `endpoint`, the full address of its `/v1/logs` or `/v1/traces`; nothing
+    /// is sent yet.
     pub fn new(
         outbound: &Outbound,
         endpoint: &Endpoint,
@@ -53,7 +74,7 @@ impl LogReceiver {
         Ok(Self { client, url: endpoint.url().clone(), credential, timeout })
     }
 
-    /// Sends one export request, once. Gives how many records the receiver took for unusable,
+    /// Sends one export request, once. Gives how many of it the receiver took for unusable,
     /// which by the protocol must not be sent again.
     pub async fn send(&self, body: Vec<u8>) -> Result<u64, ReceiverError> {
         let sending = tokio::time::timeout(self.timeout, self.exchange(body)).await;
@@ -93,10 +114,14 @@ fn pause(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds).min(LONGEST_PAUSE))
 }
 
-/// `partialSuccess.rejectedLogRecords`: a 64-bit number, which JSON writes as a text.
+/// `rejectedLogRecords` or `rejectedSpans`: a 64-bit number, which JSON writes as a text.
 fn rejected(answer: &[u8]) -> u64 {
     let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
-    match answer.pointer("/partialSuccess/rejectedLogRecords") {
+    let partial = answer.get("partialSuccess");
+    let rejected = partial.and_then(|partial| {
+        partial.get("rejectedLogRecords").or_else(|| partial.get("rejectedSpans"))
+    });
+    match rejected {
         Some(Value::String(number)) => number.parse().unwrap_or(0),
         Some(Value::Number(number)) => number.as_u64().unwrap_or(0),
         Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => 0,
@@ -115,6 +140,7 @@ mod tests {
             (r#"{"partialSuccess":{}}"#, 0),
             (r#"{"partialSuccess":{"rejectedLogRecords":"7","errorMessage":"x"}}"#, 7),
             (r#"{"partialSuccess":{"rejectedLogRecords":3}}"#, 3),
+            (r#"{"partialSuccess":{"rejectedSpans":"2"}}"#, 2),
         ] {
             assert_eq!(rejected(answer.as_bytes()), count, "{answer}");
         }

@@ -6,6 +6,7 @@ use portcullis_core::{
     call::{Cleared, ToolCall},
     oauth::Challenge,
     tool::{ProviderSlug, ToolName},
+    trace::TraceParent,
 };
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
@@ -42,11 +43,11 @@ enum Link {
     Stdio(Stdio),
 }
 
-/// W3C trace context, passed on in `_meta`.
+/// W3C trace context, passed on in `_meta` and, over HTTP, also in the headers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Trace<'a> {
     /// `traceparent`.
-    pub traceparent: Option<&'a str>,
+    pub traceparent: Option<TraceParent>,
     /// `tracestate`.
     pub tracestate: Option<&'a str>,
 }
@@ -107,6 +108,15 @@ impl Server {
     #[must_use]
     pub fn slug(&self) -> &ProviderSlug {
         &self.0.slug
+    }
+
+    /// What its messages go through: `tcp`, or the `pipe` of a program.
+    #[must_use]
+    pub fn network(&self) -> &'static str {
+        match &self.0.link {
+            Link::Http { .. } => "tcp",
+            Link::Stdio(_) => "pipe",
+        }
     }
 
     /// How long a call may take.

@@ -4,6 +4,7 @@ use portcullis_core::{
     json::{self, Bounds},
     refusal::Executed,
     tool::ToolName,
+    trace::TraceParent,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -40,7 +41,7 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) name: Option<&'a ToolName>,
     pub(crate) arguments: Option<&'a Value>,
     pub(crate) cursor: Option<&'a str>,
-    pub(crate) traceparent: Option<&'a str>,
+    pub(crate) traceparent: Option<TraceParent>,
     pub(crate) tracestate: Option<&'a str>,
 }
 
@@ -128,7 +129,7 @@ struct Meta<'a> {
     )]
     capabilities: Option<Empty>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    traceparent: Option<&'a str>,
+    traceparent: Option<TraceParent>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tracestate: Option<&'a str>,
 }
@@ -282,6 +283,8 @@ mod tests {
 
     use super::*;
 
+    const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
     fn encoded(request: &Outgoing<'_>, era: Era) -> Value {
         serde_json::from_slice(&request.encode(7, era).unwrap()).unwrap()
     }
@@ -293,7 +296,7 @@ mod tests {
         let call = Outgoing {
             name: Some(&name),
             arguments: Some(&arguments),
-            traceparent: Some("00-1-2-01"),
+            traceparent: TraceParent::parse(PARENT.as_bytes()),
             ..Outgoing::bare(Method::CallTool)
         };
 
@@ -307,7 +310,7 @@ mod tests {
         assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
         assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({}));
         assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["name"], "portcullis");
-        assert_eq!(meta["traceparent"], "00-1-2-01");
+        assert_eq!(meta["traceparent"], PARENT);
     }
 
     #[test]
