@@ -19,19 +19,22 @@ use portcullis_core::{
     refusal::{Refusal, Unavailable},
     tool::Tool,
 };
-use portcullis_store::{AuditWriter, Store};
+use portcullis_store::{AuditWriter, SharedCounters, Store};
 use portcullis_upstream::{Outbound, Webhook};
 use tokio_util::task::TaskTracker;
 
 use crate::{
+    Ctx,
     accessed::{Accessed, no_looks},
     anchors::Anchors,
+    cluster::Cluster,
     coalesced::{Coalesced, no_refusals},
     connect::Connecting,
     connections::Connections,
     dlp::Dlp,
     exports::{Exports, Folder},
     jobs::{LateEvents, UsedTokens},
+    limits::Limits,
     log::LogSigner,
     notices::Notices,
     pins::Pins,
@@ -45,6 +48,7 @@ use crate::{
     tenants::Tenants,
     tokens::Sessions,
     tools::ToolTable,
+    traces::{TraceSettings, Traces},
     trust::Trust,
     vault::Vaults,
 };
@@ -60,8 +64,12 @@ pub struct Parts {
     pub store: Store,
     /// The one writer of this node's audit records.
     pub writer: AuditWriter,
-    /// This node's name, written into intents.
+    /// This node's name.
     pub node: String,
+    /// The other nodes, where there can be any.
+    pub cluster: Option<Cluster>,
+    /// Where limits are counted, if not by this node alone.
+    pub counters: Option<SharedCounters>,
     /// Where the policies come from.
     pub policies: PolicySource,
     /// What looks through calls and answers.
@@ -94,6 +102,8 @@ pub struct Parts {
     pub exports: Folder,
     /// Where copies of events go.
     pub sinks: Vec<SinkSettings>,
+    /// Which requests are traced, and who is told.
+    pub traces: Option<TraceSettings>,
     /// What signs them.
     pub log_keys: Keyring,
     /// Where their checkpoints are published.
@@ -109,6 +119,7 @@ pub struct App {
     pub(crate) store: Store,
     pub(crate) writer: AuditWriter,
     pub(crate) node: String,
+    pub(crate) cluster: Option<Cluster>,
     pub(crate) policies: Policies,
     pub(crate) dlp: ArcSwap<Dlp>,
     pub(crate) providers: BTreeMap<String, Arc<Provider>>,
@@ -117,6 +128,7 @@ pub struct App {
     pub(crate) notices: Notices,
     pub(crate) pins: Pins,
     pub(crate) rates: Rates,
+    pub(crate) limits: Limits,
     pub(crate) tenants: Tenants,
     pub(crate) sources: Sources,
     pub(crate) sessions: Sessions,
@@ -136,6 +148,7 @@ pub struct App {
     pub(crate) connections: Connections,
     pub(crate) exports: Exports,
     pub(crate) sinks: Vec<SinkSettings>,
+    pub(crate) traces: Traces,
     pub(crate) log: LogSigner,
     pub(crate) anchors: Anchors,
     pub(crate) tasks: TaskTracker,
@@ -168,6 +181,7 @@ impl App {
         let policies = Policies::open(parts.policies, ground)?;
         Ok(Arc::new(Self {
             policies,
+            traces: Traces::new(parts.traces, &parts.node, (&parts.clock, &parts.random)),
             log: LogSigner::new(parts.log_host, Arc::clone(&parts.clock), parts.log_keys),
             anchors: parts.anchors,
             clock: parts.clock,
@@ -175,6 +189,7 @@ impl App {
             store: parts.store,
             writer: parts.writer,
             node: parts.node,
+            cluster: parts.cluster,
             dlp: ArcSwap::from_pointee(parts.dlp),
             providers,
             tools: ArcSwap::default(),
@@ -182,6 +197,7 @@ impl App {
             notices: Notices::new(parts.webhooks),
             pins: Pins::default(),
             rates: Rates::new(),
+            limits: Limits::new(parts.counters),
             tenants: Tenants::default(),
             sources: Sources::new(),
             sessions: Sessions::new(),
@@ -220,8 +236,10 @@ impl App {
     }
 
     /// For whom DLP looks: equal values have equal fingerprints within an org and nowhere else.
-    pub(crate) fn subject(&self, org: OrgId, tool: &Tool) -> Subject {
-        Subject::of(self.fingerprints_of(org)).calling(tool.id.as_str())
+    pub(crate) fn subject(&self, ctx: &Ctx, tool: &Tool) -> Subject {
+        let known = &ctx.session.tenant.fingerprints;
+        let key = known.get_or_init(|| self.fingerprints_of(ctx.caller().org_id));
+        Subject::of(key.clone()).calling(tool.id.as_str())
     }
 
     /// The key under which the values of an org have their fingerprints.
@@ -232,6 +250,8 @@ impl App {
     /// Says no while calls could not be governed. Asks the store at most once a second, for
     /// anybody may ask here.
     pub async fn ready(&self) -> Result<(), Refusal> {
+        self.in_touch()?;
+        self.limits.ready()?;
         let unready = Refusal::Unavailable { reason: Unavailable::Audit };
         let now = self.clock.now();
         let mut last = self.last_probe.lock().await;

@@ -14,8 +14,7 @@ use portcullis_core::{
 use portcullis_store::{
     EventFilter, EventOrder, EventRecord, NewEvent, NewIntent, OpenIntent, Seal, Visibility,
 };
-use serde::Serialize;
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::{App, Ctx, policies::SetChange, store_failed};
@@ -51,8 +50,8 @@ pub(crate) fn row_of(event: &Event) -> NewEvent {
         outcome: Some(event.outcome.status.as_str().to_owned()),
         request_id: event.request.as_ref().map(|request| request.id),
         core: event.core_json(),
-        detached: serde_json::to_string(detached.values()).ok(),
-        salts: serde_json::to_string(detached.salts()).ok(),
+        detached: Some(detached.values_json()),
+        salts: Some(detached.salts_json()),
         has_payload: detached.has_payload(),
     }
 }
@@ -62,21 +61,12 @@ pub(crate) fn patience() -> Instant {
     Instant::now() + Duration::from_secs(5)
 }
 
-/// What an intent keeps of the event that stands if the node dies before the call's end.
-#[derive(Serialize)]
-struct Unfinished<'a> {
-    core: &'a RawValue,
-    detached: &'a RawValue,
-    salts: &'a RawValue,
-}
-
-/// An intent's record from the row of its unfinished event.
-fn unfinished(row: &NewEvent) -> String {
-    let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap_or_default();
-    let part = |text: &Option<String>| raw(text.as_deref().unwrap_or("null"));
-    let (core, detached, salts) = (raw(&row.core), part(&row.detached), part(&row.salts));
-    let record = Unfinished { core: &core, detached: &detached, salts: &salts };
-    serde_json::to_string(&record).unwrap_or_default()
+/// What an intent keeps of the event that stands if the node dies before the call's end. Its parts
+/// are JSON already.
+fn unfinished(event: &Event) -> String {
+    let (core, detached) = (event.core_json(), &event.detached);
+    let (values, salts) = (detached.values_json(), detached.salts_json());
+    format!(r#"{{"core":{core},"detached":{values},"salts":{salts}}}"#)
 }
 
 /// The row of the event that was written into an intent.
@@ -220,7 +210,7 @@ impl App {
             id: event.id,
             org_id: event.org_id,
             opened_at: self.clock.now(),
-            record: unfinished(&row_of(event)),
+            record: unfinished(event),
             key: None,
         }
     }

@@ -11,6 +11,7 @@ mod confirm;
 mod disconnect;
 mod events;
 mod keys;
+mod missing;
 mod refresh;
 mod rotate;
 mod usable;
@@ -22,7 +23,10 @@ pub use self::{
     rotate::{RotateError, rotate_secrets},
 };
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use portcullis_core::{
     id::PrincipalKind,
@@ -47,6 +51,8 @@ pub struct Connecting {
     pub attempt_seconds: i64,
     /// What the gateway is called in registrations.
     pub client_name: String,
+    /// Days after which connections are forgotten whose provider is not configured any more.
+    pub keep_missing_days: i64,
     /// Where browsers find the gateway: `https://host`, without a path.
     public_url: OnceLock<String>,
 }
@@ -55,7 +61,13 @@ impl Connecting {
     /// With what the configuration says.
     #[must_use]
     pub const fn new(return_to: Vec<Origin>, attempt_seconds: i64, client_name: String) -> Self {
-        Self { return_to, attempt_seconds, client_name, public_url: OnceLock::new() }
+        Self {
+            return_to,
+            attempt_seconds,
+            client_name,
+            keep_missing_days: 7,
+            public_url: OnceLock::new(),
+        }
     }
 
     /// Says where browsers find the gateway; the first one who knows is believed.
@@ -75,6 +87,24 @@ impl Connecting {
     /// The gateway's name where its metadata document is read.
     pub(crate) fn client_document_url(&self) -> Result<String, Refusal> {
         Ok(format!("{}/oauth/client-metadata.json", self.public_url()?))
+    }
+}
+
+impl App {
+    /// Asks all providers that are connected with OAuth at the same time who authorizes access to
+    /// them. Where nobody can be found within `patience`, the provider says so.
+    pub async fn find_authorizers(&self, patience: Duration) {
+        let asked = self.providers.values().map(async |provider| {
+            let Some(settings) = provider.declared.auth.oauth() else { return };
+            let found = tokio::time::timeout(patience, self.authorizer(provider, settings)).await;
+            let why = match found {
+                Ok(Ok(_)) => return,
+                Ok(Err(unknown)) => unknown.to_string(),
+                Err(_) => format!("nobody answered within {} seconds", patience.as_secs()),
+            };
+            provider.stays(&why, self.clock.now());
+        });
+        futures_util::future::join_all(asked).await;
     }
 }
 

@@ -176,6 +176,12 @@ impl Connections {
     pub(crate) fn forget(&self, id: ProviderId) -> Option<Arc<Connection>> {
         self.known.remove(&id)
     }
+
+    /// Those of an org to one provider.
+    pub(crate) fn of(&self, org: OrgId, provider: &str) -> Vec<Arc<Connection>> {
+        let all = self.known.iter().map(|(_, connection)| connection);
+        all.filter(|it| it.org == org && it.slug() == provider).collect()
+    }
 }
 
 impl App {

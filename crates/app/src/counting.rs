@@ -2,7 +2,11 @@
 //! configuration, never from a caller.
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
-use portcullis_core::{audit::Outcome, policy::Channel};
+use portcullis_core::{
+    audit::Outcome,
+    dlp::{Direction, Findings},
+    policy::Channel,
+};
 use portcullis_store::{AuditProgress, ProviderStatus};
 
 const INVOCATIONS: &str = "portcullis_invocations_total";
@@ -19,6 +23,8 @@ const SINK_LAG_SECONDS: &str = "portcullis_audit_sink_lag_seconds";
 const SINK_UP: &str = "portcullis_audit_sink_up";
 const SINK_DELIVERED: &str = "portcullis_audit_sink_delivered_total";
 const SINK_FAILURES: &str = "portcullis_audit_sink_failures_total";
+const NODES: &str = "portcullis_nodes";
+const POLICY_SETS: &str = "portcullis_nodes_policy_sets";
 const AUDIT_COMMITS: &str = "portcullis_audit_commits_total";
 const AUDIT_RECORDS: &str = "portcullis_audit_records_total";
 const AUDIT_WAITING: &str = "portcullis_audit_waiting";
@@ -26,6 +32,10 @@ const AUDIT_SEALED: &str = "portcullis_audit_sealed_total";
 const AUDIT_FORKED: &str = "portcullis_audit_log_forked_total";
 const AUDIT_ANCHORED: &str = "portcullis_audit_anchored_total";
 const AUDIT_ANCHOR_BEHIND: &str = "portcullis_audit_anchor_behind";
+const FINDINGS: &str = "portcullis_dlp_findings_total";
+const TOKEN_LOOKUPS: &str = "portcullis_token_lookups_total";
+const UPSTREAM_FAILURES: &str = "portcullis_upstream_failures_total";
+const TRACE_SPANS: &str = "portcullis_trace_spans_total";
 
 /// Says what each figure means; called once, before anything is counted.
 pub fn describe() {
@@ -47,6 +57,8 @@ pub fn describe() {
     describe_gauge!(SINK_UP, "1 if a sink took events the last time, 0 if not");
     describe_counter!(SINK_DELIVERED, "Events a sink has taken");
     describe_counter!(SINK_FAILURES, "Batches a sink has not taken");
+    describe_gauge!(NODES, Unit::Count, "Nodes that serve from the database, this one included");
+    describe_gauge!(POLICY_SETS, "Different policy sets that these nodes decide by");
     describe_counter!(AUDIT_COMMITS, "Transactions of the audit writer");
     describe_counter!(AUDIT_RECORDS, "Intents and events in them");
     describe_counter!(AUDIT_SEALED, "Events that got their place in a log");
@@ -54,11 +66,54 @@ pub fn describe() {
     describe_counter!(AUDIT_ANCHORED, "Checkpoints published, by anchor and how that went");
     describe_gauge!(AUDIT_ANCHOR_BEHIND, Unit::Count, "Logs whose latest tree an anchor lacks");
     describe_gauge!(AUDIT_WAITING, Unit::Count, "Intents and events that wait to be written");
+    describe_counter!(FINDINGS, "Values that DLP found, by direction and category");
+    describe_counter!(TOKEN_LOOKUPS, "Tokens that were looked up in the store: not remembered yet");
+    describe_counter!(UPSTREAM_FAILURES, "Calls that a provider did not answer, by why");
+    describe_counter!(TRACE_SPANS, "Spans of traced requests, exported or dropped");
+}
+
+/// Clean texts cost nothing here.
+pub(crate) fn found(direction: Direction, findings: &Findings) {
+    let direction = match direction {
+        Direction::Input => "input",
+        Direction::Output => "output",
+    };
+    for finding in findings {
+        let labels = [("direction", direction), ("category", finding.category().as_str())];
+        counter!(FINDINGS, &labels).increment(finding.count().into());
+    }
+}
+
+pub(crate) fn token_looked_up() {
+    counter!(TOKEN_LOOKUPS).increment(1);
+}
+
+pub(crate) fn upstream_failed(slug: &str, why: &'static str) {
+    counter!(UPSTREAM_FAILURES, "provider" => slug.to_owned(), "reason" => why).increment(1);
+}
+
+pub(crate) fn spans_exported(spans: usize) {
+    spans_ended(spans, "exported");
+}
+
+pub(crate) fn spans_dropped(spans: usize) {
+    spans_ended(spans, "dropped");
+}
+
+fn spans_ended(spans: usize, outcome: &'static str) {
+    let spans = u64::try_from(spans).unwrap_or(u64::MAX);
+    counter!(TRACE_SPANS, "outcome" => outcome).increment(spans);
 }
 
 pub(crate) fn invocation(outcome: &Outcome) {
     let labels = [("outcome", outcome.status.as_str()), ("executed", outcome.executed.as_str())];
     counter!(INVOCATIONS, &labels).increment(1);
+}
+
+pub(crate) fn nodes(alive: usize, policy_sets: usize) {
+    let count = |number: usize| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
+    gauge!(NODES).set(count(alive));
+    gauge!(POLICY_SETS).set(count(policy_sets));
 }
 
 pub(crate) fn replayed() {

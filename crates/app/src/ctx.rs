@@ -9,9 +9,10 @@ use portcullis_core::{
     id::RequestId,
     principal::{Caller, Scope},
     refusal::Refusal,
+    trace::TraceParent,
 };
 
-use crate::{App, tokens::Session};
+use crate::{App, stages::Stages, tokens::Session};
 
 /// One HTTP request before anybody is known: where it came from and when.
 #[derive(Debug, Clone)]
@@ -25,9 +26,11 @@ pub struct Origin {
     /// What the client calls itself, cut to 256 characters.
     pub user_agent: Option<String>,
     /// W3C `traceparent`, if it was well-formed.
-    pub traceparent: Option<String>,
+    pub traceparent: Option<TraceParent>,
     /// W3C `tracestate`, if there was a `traceparent`.
     pub tracestate: Option<String>,
+    /// How far it has come.
+    pub stages: Stages,
 }
 
 impl Origin {
@@ -36,7 +39,7 @@ impl Origin {
         audit::Request {
             id: self.request_id,
             idempotent: false,
-            trace_id: self.traceparent.as_deref().and_then(trace_id),
+            trace_id: self.stages.trace_id().or(self.traceparent.map(|parent| parent.trace)),
         }
     }
 
@@ -99,9 +102,4 @@ impl Ctx {
             .keep("actor_name", Some(self.caller().principal_name.as_str()), random)
             .keep("label", self.caller().label.as_deref(), random)
     }
-}
-
-/// The trace id inside a `traceparent` (`00-<trace id>-<parent id>-<flags>`).
-fn trace_id(traceparent: &str) -> Option<String> {
-    traceparent.split('-').nth(1).map(str::to_owned)
 }

@@ -62,7 +62,9 @@ impl Dlp {
         subject: &Subject,
     ) -> Result<Scanned<ToolCall>, Denial> {
         let scanned = call.scan(&self.engine, subject)?;
-        self.ask(scanned, Direction::Input, subject).await
+        let scanned = self.ask(scanned, Direction::Input, subject).await?;
+        counting::found(Direction::Input, scanned.findings());
+        Ok(scanned)
     }
 
     /// Looks through an answer.
@@ -72,7 +74,9 @@ impl Dlp {
         subject: &Subject,
     ) -> Result<Scanned<Answer>, Denial> {
         let scanned = answer.scan(&self.engine, subject)?;
-        self.ask(scanned, Direction::Output, subject).await
+        let scanned = self.ask(scanned, Direction::Output, subject).await?;
+        counting::found(Direction::Output, scanned.findings());
+        Ok(scanned)
     }
 
     /// Adds what the detector outside finds, if there is one for this direction.

@@ -30,7 +30,7 @@ use portcullis_core::{
     id::{EventId, ExportId, OrgId},
     principal::Scope,
     random::Random,
-    refusal::{Executed, Refusal, Unavailable},
+    refusal::{Executed, Refusal, Unavailable, Violation},
 };
 use portcullis_store::{ExportBegan, ExportRecord, ExportStatus, NewExport};
 use serde_json::{Map, Value, json};
@@ -141,6 +141,9 @@ impl App {
         if let Some(known) = self.same_export(org, claim.as_ref()).await? {
             return Ok(known);
         }
+        if let Some(since) = request.since {
+            self.refuse_shorter(org, since).await?;
+        }
         let (app, owned, key) = (Arc::clone(self), ctx.clone(), claim.clone());
         // On a task of its own: a caller who hangs up leaves no row that nobody works on.
         let begun =
@@ -152,6 +155,27 @@ impl App {
         };
         let _ = tokio::time::timeout(QUICK, done).await;
         Ok(BegunExport { export: self.export_of(org, id).await?, replayed: false })
+    }
+
+    /// Says no to a tree that is larger than the log: no file could continue it.
+    async fn refuse_shorter(&self, org: OrgId, since: u64) -> Result<(), Refusal> {
+        let signed = async {
+            self.seal(org).await?;
+            self.signed(org).await
+        };
+        let size = signed.await.map_err(|error| store_failed(&error))?.map_or(0, |it| it.size);
+        if since <= size {
+            return Ok(());
+        }
+        let message = format!(
+            "is larger than the log, which has {size} events: either the number is wrong or the \
+             log was cut"
+        );
+        Err(Refusal::InvalidRequest {
+            message: format!("The member `since` {message}."),
+            parameter: None,
+            violations: vec![Violation { path: "/since".to_owned(), keyword: None, message }],
+        })
     }
 
     /// The export that the key of a claim stands for, as it is now.

@@ -23,6 +23,7 @@ use crate::{
     audit::object,
     counting,
     invoke::{Answered, Stopped, View},
+    stages::Stage,
     store_failed,
 };
 
@@ -268,6 +269,7 @@ impl App {
         ctx: &Ctx,
         replayed: Box<Replayed>,
     ) -> Result<Answered, Box<Stopped>> {
+        self.enter_stage(ctx, Stage::Outcome);
         let code = replayed.error.as_ref().map(|error| error.code.as_str());
         let target = replayed.event.to_string();
         let event = Event {

@@ -17,6 +17,7 @@ use portcullis_core::{
     refusal::{Executed, Refusal, TOKEN_SCOPES},
     tool::{Tool, ToolId},
 };
+use portcullis_store::Cost;
 use portcullis_upstream::{CallAnswer, CallError, Trace};
 use serde_json::Value;
 
@@ -25,9 +26,11 @@ use crate::{
     App, Ctx, Dlp,
     answers::{add_answer, allowed, denied, outcome_of, unscoped, withhold},
     idempotency::{Claim, Known, Replayed},
+    limits::uncounted,
     notices::Went,
     pins::{quarantine, quarantined},
     recorded::{Done, Draft},
+    stages::Stage,
     tools::Visible,
 };
 
@@ -88,6 +91,14 @@ pub struct Stopped {
     pub outcome: Option<OutcomeStatus>,
 }
 
+impl Stopped {
+    /// Before it was an invocation: there is no event of it.
+    fn uncounted(refusal: Refusal) -> Box<Self> {
+        let (executed, governance, outcome) = (Executed::No, None, None);
+        Box::new(Self { refusal, executed, governance, outcome })
+    }
+}
+
 /// A call that may be dispatched: all that the part after the intent needs.
 pub(crate) struct Ready {
     ctx: Ctx,
@@ -100,12 +111,47 @@ pub(crate) struct Ready {
     pub(crate) claim: Option<Claim>,
 }
 
+/// A call of a tool that the caller sees, as it was asked for.
+struct Asked {
+    visible: Visible,
+    view: View,
+    claim: Option<Claim>,
+    input: Value,
+    bytes: u64,
+}
+
 /// Why a call goes no further.
 enum Early {
     /// It is refused.
     Refused(Refusal),
+    /// It is none: the plan allows no further request, or nobody can tell.
+    Uncounted(Refusal),
     /// It was made before.
     Replayed(Box<Replayed>),
+}
+
+impl Early {
+    /// Beyond the invocations it is a refused invocation; before that it is none.
+    fn of_limit(refusal: Refusal) -> Self {
+        if let Refusal::RateLimited { resource: Resource::Invocations, .. } = refusal {
+            Self::Refused(refusal)
+        } else {
+            Self::Uncounted(refusal)
+        }
+    }
+}
+
+/// Why a call does not get past policy.
+enum Judged {
+    Denied(Box<Denial>),
+    /// Nobody can tell whether its rates are used up.
+    Uncounted,
+}
+
+impl From<Denial> for Judged {
+    fn from(denial: Denial) -> Self {
+        Self::Denied(Box::new(denial))
+    }
 }
 
 impl From<Refusal> for Early {
@@ -123,9 +169,9 @@ impl App {
         ctx: Ctx,
         invocation: Invocation,
     ) -> Result<Answered, Box<Stopped>> {
-        let app = Arc::clone(self);
-        let task = self.tasks.spawn(async move { app.governed(ctx, invocation).await });
-        task.await.unwrap_or_else(|_| Err(crashed()))
+        // In a box from the beginning, for a spawned future is moved several times.
+        let governed = Box::pin(Arc::clone(self).governed(ctx, invocation));
+        self.tasks.spawn(governed).await.unwrap_or_else(|_| Err(crashed()))
     }
 
     /// The whole call, on a task of its own: a caller who hangs up stops nothing.
@@ -137,21 +183,26 @@ impl App {
         let mut draft = Draft::open(&self, &ctx);
         match self.clear(&ctx, invocation, &mut draft).await {
             Ok(ready) => self.recorded(draft, ready).await,
-            Err(Early::Replayed(replayed)) => self.replay(&ctx, replayed).await,
+            Err(Early::Replayed(replayed)) => Box::pin(self.replay(&ctx, replayed)).await,
+            Err(Early::Uncounted(refusal)) => {
+                self.note_throttled(&ctx, &refusal);
+                Err(Stopped::uncounted(refusal))
+            }
             Err(Early::Refused(refusal)) => {
                 let outcome = outcome_of(&refusal, Executed::No);
-                Err(self.refused(draft, refusal, outcome).await)
+                Err(Box::pin(self.refused(draft, refusal, outcome)).await)
             }
         }
     }
 
-    /// Steps 4 to 12: everything that is judged before anything is sent.
-    async fn clear(
-        self: &Arc<Self>,
+    /// Steps 4 to 6: what is asked for, by somebody who may invoke.
+    fn call_asked_for(
+        &self,
         ctx: &Ctx,
         invocation: Invocation,
         draft: &mut Draft,
-    ) -> Result<Ready, Early> {
+    ) -> Result<Asked, Refusal> {
+        self.enter_stage(ctx, Stage::Validate);
         draft.target(self.named(&invocation.tool));
         ctx.require(Scope::McpsInvoke).inspect_err(|refusal| {
             let reason = refusal.details().get("reason").and_then(Value::as_str).map(str::to_owned);
@@ -164,16 +215,32 @@ impl App {
         draft.input(self, &input);
         let visible = self.visible(ctx, &invocation.tool)?;
         draft.target(visible.target());
+        ctx.trace_tool(&visible.tool);
         let claim = key.map(|key| Claim::of_call(ctx, &key, &visible.tool.id, view, &input));
-        self.admit_call(ctx, claim.as_ref()).await?;
-        if self.pins.hold(ctx.caller().org_id, &visible.tool.id) {
+        Ok(Asked { visible, view, claim, input, bytes })
+    }
+
+    /// Steps 4 to 12: everything that is judged before anything is sent.
+    async fn clear(
+        self: &Arc<Self>,
+        ctx: &Ctx,
+        invocation: Invocation,
+        draft: &mut Draft,
+    ) -> Result<Ready, Early> {
+        let asked = self.call_asked_for(ctx, invocation, draft);
+        self.enter_stage(ctx, Stage::Limits);
+        let asked = self.admit_call(ctx, asked).await?;
+        self.enter_stage(ctx, Stage::Validate);
+        let Asked { visible, view, claim, input, bytes } = asked;
+        if self.pins.hold(ctx.caller().org_id, &visible.tool) {
             draft.governance(quarantine());
             return Err(quarantined().into());
         }
         let call = ToolCall::new(Arc::clone(&visible.tool), input, bytes)?;
         let (policies, dlp) = (self.policies.current(), self.dlp());
         let tool = Arc::clone(&visible.tool);
-        let call = self.judge(ctx, call, &policies, &dlp).await.map_err(|denial| {
+        let call = self.judge(ctx, call, &policies, &dlp).await.map_err(|judged| {
+            let Judged::Denied(denial) = judged else { return uncounted() };
             self.ruled(ctx, &tool, &denial.ruling, Went::Denied);
             draft.looked_at(self, &denial.ruling.inputs);
             draft.capture_input(self, &denial.ruling);
@@ -184,6 +251,7 @@ impl App {
         draft.looked_at(self, &call.ruling().inputs);
         draft.capture_input(self, call.ruling());
         draft.governance(allowed(call.ruling(), policies.version()));
+        self.enter_stage(ctx, Stage::Connection);
         self.made_usable(&visible.connection).await?;
         let provider = &visible.connection.provider;
         let resting = visible.connection.server().check(&tool.definition.name);
@@ -191,18 +259,27 @@ impl App {
         Ok(Ready { ctx: ctx.clone(), call, visible, policies, dlp, view, claim })
     }
 
-    /// Steps 7 and 8: the `invocations` limit and the idempotency key. A request that was answered
-    /// before is given that answer, also beyond the limit.
-    async fn admit_call(&self, ctx: &Ctx, claim: Option<&Claim>) -> Result<(), Early> {
-        let known = match claim {
-            None => Known::Free,
-            Some(claim) => self.known(ctx.caller().org_id, claim).await?,
+    /// Steps 7 and 8: the limits and the idempotency key. What is refused already costs a request,
+    /// as does a request that was answered before: it is given that answer, also when there are no
+    /// invocations left.
+    async fn admit_call(&self, ctx: &Ctx, asked: Result<Asked, Refusal>) -> Result<Asked, Early> {
+        let known = match &asked {
+            Ok(Asked { claim: Some(claim), .. }) => self.known(ctx.caller().org_id, claim).await,
+            Ok(Asked { claim: None, .. }) | Err(_) => Ok(Known::Free),
         };
-        if let Known::Answered(replayed) = known {
-            return Err(Early::Replayed(replayed));
+        let cost = match (&asked, &known) {
+            (Err(_), _) | (_, Err(_) | Ok(Known::Answered(_))) => Cost::Request,
+            (Ok(_), Ok(Known::Free | Known::UnderWay(_) | Known::Reused(_))) => Cost::Call,
+        };
+        self.charge_invoker(ctx, cost).await.map_err(Early::of_limit)?;
+        let asked = asked?;
+        match known? {
+            Known::Answered(replayed) => Err(Early::Replayed(replayed)),
+            known @ (Known::Free | Known::UnderWay(_) | Known::Reused(_)) => {
+                known.free()?;
+                Ok(asked)
+            }
         }
-        self.take(ctx, Resource::Invocations)?;
-        Ok(known.free()?)
     }
 
     /// The target of a call as far as its path names one. What is no tool id is not recorded, nor
@@ -220,24 +297,30 @@ impl App {
         call: ToolCall,
         policies: &PolicySet,
         dlp: &Dlp,
-    ) -> Result<Cleared<ToolCall>, Denial> {
-        let subject = self.subject(ctx.caller().org_id, call.tool());
+    ) -> Result<Cleared<ToolCall>, Judged> {
+        let subject = self.subject(ctx, call.tool());
+        self.enter_stage(ctx, Stage::DlpInput);
         let scanned = dlp.scan_call(call, &subject).await?;
+        self.enter_stage(ctx, Stage::PolicyInput);
         let permitted = scanned.decide(policies, dlp.engine(), ctx.asker(self.capture))?;
-        permitted.fulfil(dlp.engine(), &self.rates.at(ctx.origin.arrived))
+        let limiter = self.limiter(ctx, permitted.rates()).await.map_err(|_| Judged::Uncounted)?;
+        Ok(permitted.fulfil(dlp.engine(), &limiter)?)
     }
 
     /// Steps 14 and 15, on a task of its own: call the upstream, judge what came back.
     pub(crate) async fn perform(self: &Arc<Self>, ready: Ready) -> Done {
         let mut governance = allowed(ready.call.ruling(), ready.policies.version());
-        let origin = &ready.ctx.origin;
+        let (origin, connection) = (&ready.ctx.origin, &ready.visible.connection);
+        let begun = self.enter_stage(&ready.ctx, Stage::Upstream);
+        ready.ctx.trace_call(&ready.visible.tool, connection.server().network());
         let trace = Trace {
-            traceparent: origin.traceparent.as_deref(),
+            traceparent: origin.stages.parent().or(origin.traceparent),
             // It goes to the server, and nobody has looked through it.
             tracestate: origin.tracestate.as_deref().filter(|text| self.is_clean(text)),
         };
-        let connection = &ready.visible.connection;
         let answered = self.call_through(connection, &ready.call, trace).await;
+        connection.provider.called(&answered, begun, self.clock.now());
+        ready.ctx.trace_answer(&answered);
         match answered {
             Err(error) => {
                 connection.provider.fails();
@@ -279,9 +362,11 @@ impl App {
             View::Mcp => Answer::mcp(content, structured, is_error, more),
         };
         let asker = ready.ctx.asker(self.capture);
-        let subject = self.subject(ready.ctx.caller().org_id, ready.call.tool());
+        let subject = self.subject(&ready.ctx, ready.call.tool());
+        self.enter_stage(&ready.ctx, Stage::DlpOutput);
         let scanned = ready.dlp.scan_answer(answer, &subject).await?;
         let engine = ready.dlp.engine();
+        self.enter_stage(&ready.ctx, Stage::PolicyOutput);
         let permitted = scanned.decide(&ready.call, &ready.policies, engine, asker)?;
         permitted.fulfil(engine, &ready.call)
     }

@@ -1,5 +1,5 @@
 //! What happens without being asked: sealing, late events, catalogue refresh, connections, recovery,
-//! token use, forgetting, pruning, sweeping the export folder, feeding sinks.
+//! token use, forgetting, pruning, sweeping the export folder, feeding sinks, sending traces.
 
 mod catalogue;
 mod connections;
@@ -27,7 +27,7 @@ const COALESCE: Duration = Duration::from_secs(5);
 const CIRCUITS: Duration = Duration::from_secs(1);
 
 /// One round of a job.
-type Round = for<'a> fn(&'a App) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+type Round = for<'a> fn(&'a Arc<App>) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 impl App {
     /// Starts the jobs; they end when `stop` is cancelled, each after a last round.
@@ -49,6 +49,7 @@ impl App {
         catalogue::start(self, stop);
         self.look_after_connections(stop);
         self.start_sinks(stop);
+        self.start_traces(stop);
         let (exports, stop) = (self.exports.stop.clone(), stop.clone());
         self.tasks.spawn(async move {
             stop.cancelled().await;
@@ -72,6 +73,9 @@ impl App {
                 round = round.wrapping_add(1);
                 if round.is_multiple_of(connections::KEYS_EVERY) {
                     connections::look_at_keys(&app).await;
+                }
+                if round % connections::MISSING_EVERY == 1 {
+                    app.forget_missing().await;
                 }
                 connections::look_after(&app).await;
             }

@@ -8,7 +8,9 @@ mod accessed;
 mod anchors;
 mod answers;
 mod app;
+mod aside;
 mod audit;
+mod cluster;
 mod coalesced;
 mod commands;
 mod connect;
@@ -21,6 +23,7 @@ pub mod filters;
 mod idempotency;
 mod invoke;
 pub mod jobs;
+mod limits;
 mod log;
 mod notices;
 mod pins;
@@ -33,9 +36,12 @@ mod runs;
 mod simulate;
 mod sinks;
 mod sources;
+mod stages;
 mod tenants;
+pub mod times;
 mod tokens;
 mod tools;
+mod traces;
 mod trust;
 mod vault;
 
@@ -43,6 +49,7 @@ pub use self::{
     anchors::{AnchorFile, Anchors, WitnessedBy},
     app::{App, Parts, fingerprint_key},
     audit::{EventQuery, EventView},
+    cluster::{Cluster, JoinError},
     commands::{
         ERASABLE, ErasureRequest, HoldRequest, Inspected, LogIdentity, NewToken, Shell, ShellError,
         Tail, TokenRequest, TokenState, Waiting, hold_record, told,
@@ -75,12 +82,14 @@ pub use self::{
         Subject, Unread, Who, Workbench,
     },
     sinks::{FileOutlet, Outlet, SinkSettings},
+    stages::{Stage, Stages},
     tenants::Tenant,
     tokens::{
         Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,
         Session, SubjectType,
     },
     tools::{ToolQuery, ToolStatus, ToolView},
+    traces::{Attribute, Recording, TraceSettings},
     trust::{KeySource, Trust, TrustRefusal},
     vault::{KeySource as VaultSource, Vaults},
 };

@@ -7,21 +7,21 @@
 //! Pins are kept by org and tool in the store; they outlive the tool and the provider.
 //!
 //! **Invariant:** when the pins cannot be read or written, nothing new comes into the catalogue.
+//! **Invariant:** what was in quarantine is called in the accepted version only. Whoever still has
+//! another one, because its list is older than the operator's word, is denied as before.
 
 mod events;
 mod follow;
+mod held;
 
 pub(crate) use self::{
     events::{LeftOut, concerned, tool},
     follow::{EVERY, follow},
+    held::Pins,
 };
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use arc_swap::ArcSwap;
 use portcullis_core::{
     audit::{DlpResult, Governance, RecordedDecision},
     id::OrgId,
@@ -32,7 +32,7 @@ use portcullis_core::{
 use portcullis_store::{Pin, StoreError, Told};
 use serde_json::Map;
 
-use self::events::Changed;
+use self::{events::Changed, held::Versions};
 use crate::{App, providers::Provider};
 
 /// What the operator says about changes of a provider's tools.
@@ -50,50 +50,6 @@ pub enum Pinning {
 /// Why a quarantined tool is not called.
 pub(crate) const REASON: &str =
     "the tool's definition changed after it was accepted and waits for review";
-
-/// The org that a provider is kept for; `None` is every org.
-type Org = Option<OrgId>;
-
-/// The accepted version of a tool, and the one that waits.
-type Versions = (Option<String>, Option<String>);
-
-/// What this node knows of the pins.
-#[derive(Debug, Default)]
-pub(crate) struct Pins {
-    /// The tools in quarantine. Read by every call.
-    held: ArcSwap<HashMap<Org, BTreeSet<ToolId>>>,
-    /// Accepted and waiting version of each tool, as they were when its upstream was asked last.
-    known: Mutex<HashMap<(Org, ToolId), Versions>>,
-    /// What each provider listed that cannot be used, as events tell.
-    left_out: Mutex<HashMap<(Org, String), Vec<LeftOut>>>,
-    /// The changes by others that were followed.
-    followed: Mutex<follow::Followed>,
-}
-
-impl Pins {
-    /// Whether the tool is in quarantine for this org.
-    pub(crate) fn hold(&self, org: OrgId, tool: &ToolId) -> bool {
-        let held = self.held.load();
-        !held.is_empty()
-            && [None, Some(org)]
-                .iter()
-                .any(|org| held.get(org).is_some_and(|tools| tools.contains(tool)))
-    }
-
-    /// Takes over what stands about all tools of one provider.
-    fn learn(&self, org: Org, provider: &str, sorted: &Sorted) {
-        let of_provider = |tool: &ToolId| tool.provider() == provider;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|(of, tool), _| *of != org || !of_provider(tool));
-        known.extend(sorted.known.iter().map(|(tool, it)| ((org, tool.clone()), it.clone())));
-        let mut held = HashMap::clone(&self.held.load());
-        let tools = held.entry(org).or_default();
-        tools.retain(|tool| !of_provider(tool));
-        tools.extend(sorted.held.iter().cloned());
-        held.retain(|_, tools| !tools.is_empty());
-        self.held.store(Arc::new(held));
-    }
-}
 
 /// What a provider lists, sorted by what stands in the pins.
 #[derive(Default)]
@@ -124,6 +80,7 @@ impl App {
         left_out: Vec<LeftOut>,
     ) -> Result<Vec<ToolDefinition>, StoreError> {
         let slug = provider.declared.slug.as_str();
+        let _one_at_a_time = self.pins.turn.lock().await;
         let pins = match provider.declared.pinning {
             Pinning::Off => Vec::new(),
             Pinning::On | Pinning::Review => self.store.list_pins(org, slug).await?,
@@ -144,6 +101,24 @@ impl App {
         self.tell_of_changes(provider, org, sorted.changed);
         self.tell_of_left_out(provider, org, &sorted.left_out);
         Ok(sorted.shown)
+    }
+
+    /// Learns what stands in the store about the tools of a list that was kept, before anybody
+    /// calls one of them.
+    pub(crate) async fn learn_pins(
+        &self,
+        provider: &Provider,
+        org: OrgId,
+    ) -> Result<(), StoreError> {
+        match provider.declared.pinning {
+            Pinning::Off => Ok(()),
+            Pinning::On | Pinning::Review => {
+                let _one_at_a_time = self.pins.turn.lock().await;
+                let pins = self.store.list_pins(Some(org), provider.declared.slug.as_str()).await?;
+                self.pins.learn_kept(Some(org), &pins);
+                Ok(())
+            }
+        }
     }
 }
 

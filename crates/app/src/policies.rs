@@ -60,6 +60,8 @@ pub(crate) struct Policies {
     replaced: Mutex<Option<Arc<PolicySet>>>,
     /// The files that the first set was loaded from, until they are kept.
     opened: Mutex<Option<Vec<PolicyFile>>>,
+    /// The version of the set that the store holds whole; empty if that is not known.
+    kept: tokio::sync::Mutex<String>,
     /// What became of each policy.
     pub(crate) tallies: Tallies,
     pub(crate) changing: Mutex<()>,
@@ -112,6 +114,7 @@ impl Policies {
             opened: Mutex::new(files.map(|files| files.policies)),
             replaced: Mutex::default(),
             changing: Mutex::new(()),
+            kept: tokio::sync::Mutex::default(),
         };
         policies.put_in_force(policies.switched(ground.now)?);
         policies.tallies.fit(&policies.current());

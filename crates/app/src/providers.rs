@@ -13,7 +13,7 @@ use portcullis_core::{
     tool::{ProviderSlug, Tool},
 };
 use portcullis_store::ProviderStatus;
-use portcullis_upstream::{CallError, CallErrorKind, Endpoint, Server};
+use portcullis_upstream::{CallAnswer, CallError, CallErrorKind, Endpoint, Server};
 use tokio::sync::Notify;
 
 pub(crate) use self::view::new_provider;
@@ -29,6 +29,7 @@ use crate::{
     connect::Authorizer,
     connections::{Connection, OwnWay},
     counting,
+    times::{Family, Times},
 };
 
 /// A provider as the operator's configuration declares it.
@@ -80,7 +81,14 @@ pub(crate) struct Provider {
     /// Somebody accepted a tool, or another node saw one change.
     pub(crate) look_again: Notify,
     state: ArcSwap<State>,
+    times: Arc<Times>,
 }
+
+static FAMILY: Family = Family {
+    name: "portcullis_upstream_seconds",
+    help: "Time of calls at each provider, failed ones included",
+    label: "provider",
+};
 
 impl Provider {
     pub(crate) fn new(declared: Declared, now: Timestamp) -> Self {
@@ -93,7 +101,8 @@ impl Provider {
             updated_at: now,
         };
         let (authorizer, look_again) = (Authorizer::default(), Notify::new());
-        Self { declared, authorizer, look_again, state: ArcSwap::from_pointee(state) }
+        let times = Times::of(&FAMILY, declared.slug.as_str());
+        Self { declared, authorizer, look_again, state: ArcSwap::from_pointee(state), times }
     }
 
     pub(crate) fn server(&self) -> &Server {
@@ -162,6 +171,19 @@ impl Provider {
             last_error: Some(error.to_string()),
             updated_at: now,
         }));
+    }
+
+    /// A call to it ended, and how long it took is counted.
+    pub(crate) fn called(
+        &self,
+        answered: &Result<CallAnswer, CallError>,
+        begun: Timestamp,
+        now: Timestamp,
+    ) {
+        self.times.count(begun, now);
+        if let Err(error) = answered {
+            counting::upstream_failed(self.declared.slug.as_str(), error.kind.as_str());
+        }
     }
 
     /// A call to it failed. If it cannot be reached at all, it is looked after at once: then its

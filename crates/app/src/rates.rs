@@ -1,4 +1,5 @@
-//! What has been taken from the rates that policies set, on this node, since it started.
+//! What has been taken from the rates that policies set: on this node since it started, or in the
+//! counters that nodes share.
 
 use std::{
     collections::HashMap,
@@ -9,8 +10,13 @@ use std::{
 use portcullis_core::{
     call::Limiter,
     clock::Timestamp,
+    id::OrgId,
     policy::{Full, Rate},
 };
+use portcullis_store::{CountersError, SharedCounters};
+use tokio_util::task::TaskTracker;
+
+use crate::{App, Ctx};
 
 /// Many small locks: calls that are not counted together hardly ever wait for each other.
 const SHARDS: usize = 32;
@@ -81,6 +87,100 @@ impl Limiter for RatesAt<'_> {
         {
             *until = rate.give_back(*until);
         }
+    }
+}
+
+/// Who counts the rates of one call.
+pub(crate) enum CallLimiter<'a> {
+    /// This node.
+    Here(RatesAt<'a>),
+    /// The shared counters, which were asked already.
+    Shared(Prepaid<'a>),
+}
+
+impl Limiter for CallLimiter<'_> {
+    fn take(&self, key: &str, rate: Rate) -> Result<(), Full> {
+        match self {
+            Self::Here(rates) => rates.take(key, rate),
+            Self::Shared(prepaid) => prepaid.take(key, rate),
+        }
+    }
+
+    fn give_back(&self, key: &str, rate: Rate) {
+        match self {
+            Self::Here(rates) => rates.give_back(key, rate),
+            Self::Shared(prepaid) => prepaid.give_back(key, rate),
+        }
+    }
+}
+
+/// What was taken for one call from all its rates at once, or from none because one is used up.
+pub(crate) struct Prepaid<'a> {
+    counters: &'a SharedCounters,
+    tasks: &'a TaskTracker,
+    org: OrgId,
+    rates: Vec<(String, Rate)>,
+    full: Option<(usize, Full)>,
+    given_back: Mutex<Vec<(String, Rate)>>,
+}
+
+impl Prepaid<'_> {
+    fn take(&self, key: &str, rate: Rate) -> Result<(), Full> {
+        match self.full {
+            Some((place, full)) => match self.rates.get(place) {
+                Some((used_up, its)) if used_up == key && *its == rate => Err(full),
+                // Nothing was taken: the call ends at the one that is used up.
+                Some(_) => Ok(()),
+                None => Err(full),
+            },
+            None if self.rates.iter().any(|(known, its)| known == key && *its == rate) => Ok(()),
+            // Nothing may pass that was not counted.
+            None => Err(Full { retry_after_s: 1 }),
+        }
+    }
+
+    fn give_back(&self, key: &str, rate: Rate) {
+        if self.full.is_none() {
+            let mut given = self.given_back.lock().unwrap_or_else(PoisonError::into_inner);
+            given.push((key.to_owned(), rate));
+        }
+    }
+}
+
+impl Drop for Prepaid<'_> {
+    fn drop(&mut self) {
+        let given = self.given_back.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if given.is_empty() {
+            return;
+        }
+        let (given, counters, org) = (std::mem::take(given), self.counters.clone(), self.org);
+        self.tasks.spawn(async move {
+            // What cannot be given back is spent: a rate is never exceeded.
+            if let Err(error) = counters.give_back(org, &given).await {
+                tracing::debug!(%error, "what a refused call took from rates stays taken");
+            }
+        });
+    }
+}
+
+impl App {
+    /// Who counts for a call that has to take from these rates. Where nodes count together it is
+    /// taken here, from all of them in one round trip.
+    pub(crate) async fn limiter<'a>(
+        &self,
+        ctx: &Ctx,
+        rates: impl Iterator<Item = (&'a str, Rate)>,
+    ) -> Result<CallLimiter<'_>, CountersError> {
+        let here = CallLimiter::Here(self.rates.at(ctx.origin.arrived));
+        let Some(counters) = &self.limits.shared else { return Ok(here) };
+        let rates: Vec<_> = rates.map(|(key, rate)| (key.to_owned(), rate)).collect();
+        if rates.is_empty() {
+            return Ok(here);
+        }
+        let (org, tasks) = (ctx.caller().org_id, &self.tasks);
+        let full = counters.take(org, &rates).await?.err();
+        let given_back = Mutex::default();
+        Ok(CallLimiter::Shared(Prepaid { counters, tasks, org, rates, full, given_back }))
     }
 }
 

@@ -22,6 +22,7 @@ use crate::{
     counting,
     idempotency::{Claim, Kept, Known},
     invoke::{Answered, Invoked, Ready, Stopped},
+    stages::Stage,
 };
 
 /// The event of a call while it is being written.
@@ -30,7 +31,7 @@ pub(crate) struct Draft {
     ctx: Ctx,
     target: Option<Target>,
     governance: Option<Governance>,
-    inputs: Map<String, Value>,
+    inputs: Value,
     detached: Detached,
     protected: bool,
     /// Nothing is to be kept of the input, not even a commitment.
@@ -95,7 +96,7 @@ impl Draft {
     pub(crate) fn open(app: &App, ctx: &Ctx) -> Self {
         let id = EventId::new(app.ids());
         let detached = ctx.detached(app);
-        let inputs = Map::new();
+        let inputs = Value::Object(Map::new());
         let ctx = ctx.clone();
         let (protected, input_off) = (false, false);
         Self { id, ctx, target: None, governance: None, inputs, detached, protected, input_off }
@@ -121,10 +122,10 @@ impl Draft {
         if inputs.is_empty() {
             return;
         }
-        self.inputs.extend(inputs.iter().map(|(name, value)| (name.clone(), value.clone())));
-        let kept = Value::Object(self.inputs.clone());
-        let detached = std::mem::take(&mut self.detached);
-        self.detached = detached.keep("decision_inputs", Some(kept), &*app.random);
+        if let Value::Object(known) = &mut self.inputs {
+            known.extend(inputs.iter().map(|(name, value)| (name.clone(), value.clone())));
+        }
+        self.detached.set("decision_inputs", &self.inputs, &*app.random);
     }
 
     /// The input as the caller sent it, to be committed to unless nothing is to be kept.
@@ -137,7 +138,7 @@ impl Draft {
     pub(crate) fn capture_input(&mut self, app: &App, ruling: &Ruling) {
         self.input_off = ruling.capture.unwrap_or(app.capture) == Capture::Off;
         if let Some(captured) = &ruling.captured {
-            self.detached.keep_payload("input", (**captured).clone(), &*app.random);
+            self.detached.keep_payload("input", captured, &*app.random);
         }
     }
 
@@ -155,10 +156,10 @@ impl Draft {
                 self.detached.commit("output", Some(result), &*app.random);
             }
             (Capture::Full, None) => {
-                self.detached.keep_payload("output", result.clone(), &*app.random);
+                self.detached.keep_payload("output", result, &*app.random);
             }
             (Capture::Commit | Capture::Redacted | Capture::Full, Some(masked)) => {
-                self.detached.keep_payload("output", *masked, &*app.random);
+                self.detached.keep_payload("output", &masked, &*app.random);
             }
         }
     }
@@ -222,9 +223,11 @@ impl App {
         refusal: Refusal,
         outcome: Outcome,
     ) -> Box<Stopped> {
+        self.enter_stage(&draft.ctx, Stage::Outcome);
         let event = draft.event(outcome);
         match self.writer.append(row_of(&event), patience()).await {
             Ok(()) => {
+                self.leave_stages(&draft.ctx);
                 counting::invocation(&outcome);
                 draft.stopped(refusal, outcome.executed, outcome.status)
             }
@@ -244,13 +247,14 @@ impl App {
         draft: Draft,
         mut ready: Ready,
     ) -> Result<Answered, Box<Stopped>> {
+        self.enter_stage(&draft.ctx, Stage::Intent);
         let claim = ready.claim.take();
         let unfinished = draft.event(DIED);
         let mut intent = self.intent_of(&unfinished);
         intent.key = claim.as_ref().map(|claim| self.new_key(&draft.ctx, claim));
         match (self.writer.intent(intent, patience()).await, &claim) {
             (Ok(Began::Begun), _) => {}
-            (Ok(Began::KeyTaken), Some(claim)) => return self.outrun(draft, claim).await,
+            (Ok(Began::KeyTaken), Some(claim)) => return Box::pin(self.outrun(draft, claim)).await,
             (Ok(Began::KeyTaken), None) => {
                 return Err(self.unrecorded(&draft, Executed::No, None));
             }
@@ -274,6 +278,7 @@ impl App {
         done: Done,
         claim: Option<&Claim>,
     ) -> Result<Answered, Box<Stopped>> {
+        self.enter_stage(&draft.ctx, Stage::Outcome);
         let outcome = done.outcome();
         draft.looked_at(self, &done.inputs);
         draft.governance = done.governance;
@@ -290,6 +295,7 @@ impl App {
             tracing::error!(%error, event = %draft.id, "an outcome could not be recorded");
             return Err(self.unrecorded(&draft, outcome.executed, claim));
         }
+        self.leave_stages(&draft.ctx);
         counting::invocation(&outcome);
         match (done.end, governance) {
             (Err((refusal, executed)), _) => Err(draft.stopped(refusal, executed, outcome.status)),

@@ -48,6 +48,12 @@ impl App {
     /// Lets go what is older than it may be: payloads, then whole events from the beginning of
     /// each log. A crash leaves what was committed so far, with the events that tell of it.
     pub(crate) async fn prune(&self) {
+        if let Err(error) = self.store.make_months(self.clock.now()).await {
+            store_failed(&error);
+        }
+        if let Err(error) = self.prune_months().await {
+            store_failed(&error);
+        }
         let orgs = match self.store.list_orgs().await {
             Ok(orgs) => orgs,
             Err(error) => return drop(store_failed(&error)),
@@ -71,17 +77,20 @@ impl App {
         Ok(())
     }
 
-    async fn prune_events(&self, org: OrgId) -> Result<(), portcullis_store::StoreError> {
+    /// Drops whole months, where the store has them.
+    async fn prune_months(&self) -> Result<(), portcullis_store::StoreError> {
         let before = self.ago(self.retention.events);
-        let tell = |pruned: &Pruned| {
-            self.pruned(
-                org,
-                json!({
-                    "what": "events", "events": pruned.events(), "before": before,
-                    "first": pruned.first, "last": pruned.size - 1, "stopped_by_hold": pruned.held,
-                }),
-            )
-        };
+        let tell = |org, pruned: &Pruned| self.pruned_events(org, before, pruned);
+        let months = self.store.prune_months(before, tell).await?;
+        if months > 0 {
+            tracing::info!(months, "old months of the audit log were dropped");
+        }
+        Ok(())
+    }
+
+    async fn prune_events(&self, org: OrgId) -> Result<(), portcullis_store::StoreError> {
+        let before = self.store.rows_before(self.ago(self.retention.events)).await?;
+        let tell = |pruned: &Pruned| self.pruned_events(org, before, pruned);
         while let Some(pruned) = self.store.prune(org, before, tell).await? {
             tracing::info!(%org, events = pruned.events(), "old events were removed");
             if pruned.held {
@@ -89,6 +98,16 @@ impl App {
             }
         }
         Ok(())
+    }
+
+    fn pruned_events(&self, org: OrgId, before: Timestamp, pruned: &Pruned) -> NewEvent {
+        self.pruned(
+            org,
+            json!({
+                "what": "events", "events": pruned.events(), "before": before,
+                "first": pruned.first, "last": pruned.size - 1, "stopped_by_hold": pruned.held,
+            }),
+        )
     }
 
     fn ago(&self, seconds: i64) -> Timestamp {

@@ -130,7 +130,7 @@ impl App {
                 Some(_) | None => Arc::clone(&myself),
             };
             let tool = self.visible(ctx, &ask.tool)?.tool;
-            let held = self.pins.hold(ctx.caller().org_id, &tool.id);
+            let held = self.pins.hold(ctx.caller().org_id, &tool);
             cases.push(Case { held, ..case(ask, principal, tool, ctx.origin.arrived) });
         }
         Ok(cases)

@@ -14,7 +14,7 @@ use std::{io, sync::Arc, time::Duration};
 
 use portcullis_core::audit::StoredError;
 use portcullis_store::StoreError;
-use portcullis_upstream::{LogReceiver, ReceiverError};
+use portcullis_upstream::{OtlpReceiver, ReceiverError};
 use tokio_util::sync::CancellationToken;
 
 use self::{file::LogFile, stdout::Stdout};
@@ -39,7 +39,7 @@ pub enum Outlet {
     /// A file that is rotated, an event a line.
     File(FileOutlet),
     /// A receiver of OTLP logs.
-    Otlp(LogReceiver),
+    Otlp(OtlpReceiver),
 }
 
 /// An event on its way out: a line of JSON, and what is told beside it.
@@ -73,11 +73,8 @@ impl SinkError {
     /// How long the other side wants to be left alone.
     const fn pause(&self) -> Option<Duration> {
         match self {
-            Self::Receiver(ReceiverError::Refused { pause, .. }) => *pause,
-            Self::Receiver(ReceiverError::Unreachable)
-            | Self::Store(_)
-            | Self::Stored(_)
-            | Self::Write(_) => None,
+            Self::Receiver(error) => error.pause(),
+            Self::Store(_) | Self::Stored(_) | Self::Write(_) => None,
         }
     }
 }
@@ -86,7 +83,7 @@ impl SinkError {
 enum Way {
     Stdout(Stdout),
     File(LogFile),
-    Otlp(LogReceiver),
+    Otlp(OtlpReceiver),
 }
 
 impl Way {

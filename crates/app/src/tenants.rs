@@ -10,10 +10,12 @@ use std::{
 
 use portcullis_core::{
     clock::Timestamp,
+    dlp::FingerprintKey,
     id::OrgId,
     limits::{self, Bucket, Resource, Window},
     principal::Plan,
 };
+use portcullis_store::Counted;
 
 /// A count within a fixed window: 32 bits of window number, 32 bits of count, moved together.
 #[derive(Debug, Default)]
@@ -35,6 +37,12 @@ impl Counter {
                 Err(now) => seen = now,
             }
         }
+    }
+
+    /// Takes over what others were told is used up in `window`; a count never goes back.
+    fn learn(&self, window: Window, used: u32) {
+        let told = pack(window, used);
+        self.0.fetch_max(told, Ordering::AcqRel);
     }
 
     /// What is left of `limit` in `window`.
@@ -63,22 +71,27 @@ fn low_bits(number: i64) -> u64 {
 /// One org as this node knows it.
 #[derive(Debug)]
 pub struct Tenant {
-    offset: i64,
+    pub(crate) org: OrgId,
+    pub(crate) offset: i64,
     requests: Counter,
     invocations: Counter,
     revoked_at: AtomicU64,
     /// Whether the connections are made that need nobody.
     pub(crate) declared: OnceLock<()>,
+    /// The key of its fingerprints, made when DLP first looks for it.
+    pub(crate) fingerprints: OnceLock<FingerprintKey>,
 }
 
 impl Tenant {
     fn new(org: OrgId) -> Self {
         Self {
+            org,
             offset: limits::window_offset(org),
             requests: Counter::default(),
             invocations: Counter::default(),
             revoked_at: AtomicU64::new(0),
             declared: OnceLock::new(),
+            fingerprints: OnceLock::new(),
         }
     }
 
@@ -103,6 +116,19 @@ impl Tenant {
         left.map(bucket).ok_or_else(|| bucket(0))
     }
 
+    /// What this node knows to be used up at this moment.
+    pub(crate) fn seen(&self, now: Timestamp) -> Counted {
+        let window = Window::at(now, self.offset);
+        let used = |counter: &Counter| used_in(counter.0.load(Ordering::Acquire), window);
+        Counted { window, requests: used(&self.requests), invocations: used(&self.invocations) }
+    }
+
+    /// Takes over what the counters of all nodes say.
+    pub(crate) fn learn(&self, counted: Counted) {
+        self.requests.learn(counted.window, counted.requests);
+        self.invocations.learn(counted.window, counted.invocations);
+    }
+
     /// The bucket as it stands, without taking from it.
     pub(crate) fn peek(&self, resource: Resource, plan: Plan, now: Timestamp) -> Bucket {
         let window = Window::at(now, self.offset);
@@ -117,6 +143,8 @@ impl Tenant {
 pub(crate) struct Tenants {
     known: RwLock<HashMap<OrgId, Arc<Tenant>>>,
     revocations: AtomicU64,
+    /// Everything looked up before this moment has to be looked up again.
+    all_revoked_at: AtomicU64,
 }
 
 impl Tenants {
@@ -145,10 +173,17 @@ impl Tenants {
     }
 }
 
-impl Tenant {
-    /// Whether what was looked up at `moment` still counts.
-    pub(crate) fn is_current(&self, moment: u64) -> bool {
-        self.revoked_at.load(Ordering::Acquire) <= moment
+impl Tenants {
+    /// Everything looked up before this moment has to be looked up again, whoever's it is.
+    pub(crate) fn revoked_all(&self) {
+        let moment = self.revocations.fetch_add(1, Ordering::AcqRel) + 1;
+        self.all_revoked_at.fetch_max(moment, Ordering::AcqRel);
+    }
+
+    /// Whether what was looked up for `tenant` at `moment` still counts.
+    pub(crate) fn is_current(&self, tenant: &Tenant, moment: u64) -> bool {
+        tenant.revoked_at.load(Ordering::Acquire) <= moment
+            && self.all_revoked_at.load(Ordering::Acquire) <= moment
     }
 }
 
@@ -187,6 +222,19 @@ mod tests {
     }
 
     #[test]
+    fn what_others_were_told_never_gives_back_what_is_used_up() {
+        let counter = Counter::default();
+
+        counter.learn(WINDOW, 7);
+        counter.learn(WINDOW, 5);
+        assert_eq!(counter.remaining(WINDOW, 10), 3);
+        counter.learn(NEXT, 1);
+        counter.learn(WINDOW, 9);
+
+        assert_eq!(counter.remaining(NEXT, 10), 9);
+    }
+
+    #[test]
     fn what_was_looked_up_before_a_revocation_is_stale_after_it() {
         let tenants = Tenants::default();
         let org: OrgId = "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap();
@@ -194,7 +242,13 @@ mod tests {
 
         tenants.revoked(org);
 
-        assert!(!tenants.tenant(org).is_current(before));
-        assert!(tenants.tenant(org).is_current(tenants.now()));
+        let (tenant, after) = (tenants.tenant(org), tenants.now());
+        assert!(!tenants.is_current(&tenant, before));
+        assert!(tenants.is_current(&tenant, after));
+
+        tenants.revoked_all();
+
+        assert!(!tenants.is_current(&tenant, after));
+        assert!(tenants.is_current(&tenant, tenants.now()));
     }
 }

@@ -28,7 +28,7 @@ use portcullis_core::{
     audit::{Actor, EventType},
     clock::Timestamp,
     id::OrgId,
-    limits::{Bucket, Resource},
+    limits::Bucket,
     policy::{Identity, Principal},
     principal::{AuthMethod, Caller, Plan, ScopeSet},
     refusal::Refusal,
@@ -37,7 +37,9 @@ use portcullis_core::{
 };
 use portcullis_store::{KnownToken, LoginRecord};
 
-use crate::{App, Ctx, Origin, connections::Reachable, store_failed, tenants::Tenant};
+use tokio::time::Instant;
+
+use crate::{App, Origin, connections::Reachable, counting, store_failed, tenants::Tenant};
 
 /// How long a verified token is trusted without asking the store: the bound of contract §11.5.
 const TRUSTED_FOR: Duration = Duration::from_secs(5);
@@ -59,14 +61,16 @@ pub struct Session {
     exchange_only: bool,
     expires_at: Timestamp,
     looked_up: u64,
+    /// When its look-up began: it is trusted from then on, however long that took.
+    asked: Instant,
     last_used_minute: AtomicI64,
 }
 
 /// Whose plan pays for a request.
 #[derive(Debug, Clone)]
 pub struct Account {
-    tenant: Arc<Tenant>,
-    plan: Plan,
+    pub(crate) tenant: Arc<Tenant>,
+    pub(crate) plan: Plan,
 }
 
 /// What a Bearer is presented for.
@@ -180,16 +184,20 @@ impl App {
         let bearer = bearer.ok_or(Refusal::MissingToken)?;
         // A broken checksum ends here: garbage never reaches the database.
         let token = Token::parse(bearer).map_err(|_| Refusal::InvalidToken)?;
+        self.in_touch()?;
         let hash = token.hash();
         if let Some(session) = self.sessions.cache.get(&hash)
-            && session.tenant.is_current(session.looked_up)
+            && session.asked.elapsed() < TRUSTED_FOR
+            && self.tenants.is_current(&session.tenant, session.looked_up)
         {
             return Ok(session);
         }
         if !self.sources.may_look_up(origin.source_ip, origin.arrived) {
             return Err(Refusal::InvalidToken.into());
         }
-        let session = Arc::new(self.look_up(&token, hash).await?);
+        counting::token_looked_up();
+        // Boxed, so that those who are known carry no room for it.
+        let session = Arc::new(Box::pin(self.look_up(&token, hash)).await?);
         self.sessions.cache.insert(hash, Arc::clone(&session));
         Ok(session)
     }
@@ -199,7 +207,7 @@ impl App {
         token: &Token,
         hash: TokenHash,
     ) -> Result<Session, Rejected> {
-        let looked_up = self.tenants.now();
+        let (looked_up, asked) = (self.tenants.now(), Instant::now());
         let found =
             self.store.find_token_by_hash(&hash).await.map_err(|error| store_failed(&error))?;
         let known = found.ok_or(Refusal::InvalidToken)?;
@@ -223,6 +231,7 @@ impl App {
             exchange_only,
             expires_at,
             looked_up,
+            asked,
             last_used_minute: AtomicI64::new(0),
             caller,
         })
@@ -301,73 +310,6 @@ impl App {
     #[must_use]
     pub fn charge_source(&self, refusal: Refusal, origin: &Origin) -> Refused {
         self.charged(refusal, origin)
-    }
-
-    /// Counts the request of a valid token against its org's plan.
-    pub fn admit_request(&self, ctx: &Ctx) -> Result<(), Refusal> {
-        self.take(ctx, Resource::Requests).inspect_err(|refusal| {
-            let (org, actor) = (ctx.caller().org_id, Actor::of(ctx.caller()));
-            self.note_refused(EventType::RequestThrottled, org, actor, refusal, &ctx.origin);
-        })
-    }
-
-    /// Counts the exchange of good credentials against the plan of the subject's org.
-    pub fn admit_exchange(
-        &self,
-        credentials: &Credentials,
-        origin: &Origin,
-    ) -> Result<(), Refusal> {
-        let subject = &credentials.subject;
-        self.admit(&subject.account, || (subject.org_id, subject.actor()), origin)
-    }
-
-    /// Counts a refresh against the plan of the grant's org.
-    pub fn admit_refresh(&self, refreshing: &Refreshing, origin: &Origin) -> Result<(), Refusal> {
-        let caller = refreshing.caller();
-        self.admit(refreshing.account(), || (caller.org_id, Actor::of(caller)), origin)
-    }
-
-    fn admit(
-        &self,
-        account: &Account,
-        who: impl FnOnce() -> (OrgId, Actor),
-        origin: &Origin,
-    ) -> Result<(), Refusal> {
-        let taken = account.tenant.take(Resource::Requests, account.plan, self.clock.now());
-        taken.map(|_| ()).map_err(|bucket| {
-            let (refusal, (org, actor)) = (self.limited(bucket), who());
-            self.note_refused(EventType::RequestThrottled, org, actor, &refusal, origin);
-            refusal
-        })
-    }
-
-    /// Takes one of `resource` from the caller's org.
-    pub(crate) fn take(&self, ctx: &Ctx, resource: Resource) -> Result<(), Refusal> {
-        let taken = ctx.session.tenant.take(resource, ctx.caller().plan, self.clock.now());
-        taken.map(|_| ()).map_err(|bucket| self.limited(bucket))
-    }
-
-    /// The bucket of an org as it stands.
-    #[must_use]
-    pub fn peek(&self, account: &Account, resource: Resource) -> Bucket {
-        account.tenant.peek(resource, account.plan, self.clock.now())
-    }
-
-    /// The bucket of an unknown caller's source as it stands.
-    #[must_use]
-    pub fn peek_source(&self, origin: &Origin) -> Bucket {
-        self.sources.peek(origin.source_ip, self.clock.now())
-    }
-
-    fn limited(&self, bucket: Bucket) -> Refusal {
-        let now = self.clock.now();
-        let left = bucket.resets_at.saturating_mul(1_000_000) - now.as_micros();
-        Refusal::RateLimited {
-            resource: bucket.resource,
-            limit: bucket.limit,
-            retry_after: left.div_euclid(1_000_000).saturating_add(1).max(1),
-            reset_at: Timestamp::from_micros(bucket.resets_at.saturating_mul(1_000_000)),
-        }
     }
 
     fn note_use(&self, session: &Session, now: Timestamp) {

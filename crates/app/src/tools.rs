@@ -122,7 +122,7 @@ impl App {
 
     /// What is in quarantine is denied by `tool-pinning`, whatever the policies say.
     fn shown(&self, ctx: &Ctx, visible: &Visible, access: Access) -> ToolView {
-        let held = self.pins.hold(ctx.caller().org_id, &visible.tool.id);
+        let held = self.pins.hold(ctx.caller().org_id, &visible.tool);
         let status = match visible.connection.status() {
             _ if held => ToolStatus::Quarantined,
             ProviderStatus::Connected => ToolStatus::Available,

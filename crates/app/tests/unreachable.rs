@@ -14,7 +14,7 @@ use std::{
 use aws_lc_rs::rand;
 use portcullis_app::{
     Anchors, App, Connecting, Dlp, Fallback, Folder, LastGood, Origin, Overrides, Parts,
-    PolicyFolder, PolicySource, Purpose, Trust, Vaults,
+    PolicyFolder, PolicySource, Purpose, Stages, Trust, Vaults,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -80,6 +80,8 @@ async fn node(folder: &Path) -> Node {
         store: store.clone(),
         writer,
         node: "test".to_owned(),
+        cluster: None,
+        counters: None,
         policies: PolicySource {
             folder: PolicyFolder::new(folder.join("policies")),
             last_good: LastGood::new(folder.join("last-good")),
@@ -101,6 +103,7 @@ async fn node(folder: &Path) -> Node {
         log_host: "localhost".to_owned(),
         exports: Folder::open(folder.join("exports"), false).unwrap(),
         sinks: Vec::new(),
+        traces: None,
         log_keys: Keyring::generate(&SystemRandom, NOW),
         anchors: Anchors::default(),
         tasks,
@@ -112,6 +115,7 @@ async fn node(folder: &Path) -> Node {
         user_agent: None,
         traceparent: None,
         tracestate: None,
+        stages: Stages::untraced(),
     };
     Node { app: app.unwrap(), store, origin }
 }

@@ -54,10 +54,8 @@ impl Shell {
         out: (Box<dyn Write + Send>, Option<File>),
         progress: &mut impl Progress,
     ) -> Result<Written, ExportError> {
-        let signed = SignedLog::take(&self.store, &self.signer(identity), org.id).await?;
         let now = self.clock.now();
-        let log = ExportedLog { store: &self.store, org: org.id, signed: &signed, now };
-        let written = export_log(log, request, out, progress).await?;
+        let written = self.write_log((org, identity), request, out, progress).await?;
         let made = (&*self.random, now, EventId::new(self.ids()));
         let actor = Actor { auth: Auth { method: "operator", trust: None }, ..Actor::system() };
         let name = self.os_user.as_deref();
@@ -68,6 +66,20 @@ impl Shell {
         let recorded = self.writer.append(row_of(&event), patience()).await;
         recorded.map_err(|_| ExportError::Unrecorded)?;
         Ok(written)
+    }
+
+    /// Writes the same without recording it: for whoever looks at nothing but whether it holds.
+    pub async fn write_log(
+        &self,
+        (org, identity): (&Org, LogIdentity),
+        request: &ExportRequest,
+        out: (Box<dyn Write + Send>, Option<File>),
+        progress: &mut impl Progress,
+    ) -> Result<Written, ExportError> {
+        let signed = SignedLog::take(&self.store, &self.signer(identity), org.id).await?;
+        let now = self.clock.now();
+        let log = ExportedLog { store: &self.store, org: org.id, signed: &signed, now };
+        export_log(log, request, out, progress).await
     }
 
     /// Seals what is committed, and gives the last `count` events that `filter` lets through.

@@ -3,14 +3,20 @@
 use std::sync::Arc;
 
 use portcullis_core::{
-    audit::EventType, id::ProviderId, principal::Scope, refusal::Refusal, secret::Secret,
+    audit::EventType,
+    id::{OrgId, ProviderId},
+    principal::Scope,
+    refusal::Refusal,
+    secret::Secret,
     tool::ProviderSlug,
 };
 use portcullis_store::{ProviderOwner, ProviderRecord};
 use serde_json::json;
 
 use super::events::About;
-use crate::{App, Ctx, connections::StoredCredential, providers::Provider, store_failed};
+use crate::{
+    App, Ctx, audit::row_of, connections::StoredCredential, providers::Provider, store_failed,
+};
 
 /// What became of the credentials at the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,25 +75,19 @@ impl App {
         let stored = self.stored_credential(&record).await.ok().flatten();
         let about = about(&record);
         let event = self.connection_event(ctx, EventType::ProviderDisconnected, &about, &json!({}));
-        self.record(event).await?;
+        let told = row_of(&event);
         let (org, prv) = (record.org_id, record.id);
         let shared = provider.declared.auth.needs_nobody() && record.owner == ProviderOwner::Org;
+        // Committed with its event: neither is there without the other.
         let removed = if shared {
-            self.store.hide_provider(org, prv, self.clock.now()).await
+            self.store.hide_provider(org, prv, &told).await
         } else {
-            self.store.remove_provider(org, prv).await
+            self.store.remove_provider(org, prv, &told).await
         };
-        let removed = removed.map_err(|error| store_failed(&error))?;
-        self.tenants.revoked(org);
-        if let Some(connection) = self.connections.forget(prv)
-            && let Some(own) = connection.own()
-        {
-            let server = own.server.clone();
-            self.tasks.spawn(async move { server.shutdown().await });
-        }
-        if !removed {
+        if !removed.map_err(|error| store_failed(&error))? {
             return Err(unknown());
         }
+        self.leave(org, prv);
         let attempts = self.store.attempts_for(org, prv).await;
         for attempt in attempts.map_err(|error| store_failed(&error))? {
             self.give_up(&attempt, "disconnected").await;
@@ -98,6 +98,17 @@ impl App {
         };
         let slug = provider.declared.slug.clone();
         Ok(Disconnected { id: prv, slug, upstream_revocation })
+    }
+
+    /// Uses a connection that was removed no more.
+    pub(super) fn leave(&self, org: OrgId, id: ProviderId) {
+        self.tenants.revoked(org);
+        if let Some(connection) = self.connections.forget(id)
+            && let Some(own) = connection.own()
+        {
+            let server = own.server.clone();
+            self.tasks.spawn(async move { server.shutdown().await });
+        }
     }
 
     /// The record of a connection that the caller may change: its own, or any with `admin`.

@@ -12,7 +12,7 @@ use portcullis_upstream::{CallAnswer, CallError, CallErrorKind, Trace};
 use super::refresh::{Reason, Renewed};
 use crate::{
     App,
-    connections::{Connection, OwnWay},
+    connections::{Connection, Live, OwnWay},
     store_failed,
 };
 
@@ -32,6 +32,17 @@ impl App {
         if grant.expires_at.is_none_or(|at| at > self.clock.now()) {
             return Ok(());
         }
+        // Boxed, here and below, so that calls whose credentials are good carry no room for it.
+        Box::pin(self.made_new(connection, &live)).await
+    }
+
+    /// Renews credentials that have ended.
+    async fn made_new(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        live: &Live,
+    ) -> Result<(), Refusal> {
+        let grant = &live.record.grant;
         if !grant.refreshable {
             let why = "the credentials have ended";
             self.lost(connection, &live.record, why).await?;
@@ -67,6 +78,17 @@ impl App {
             Err(error) if error.executed == Executed::No => error,
             answered => return answered,
         };
+        Box::pin(self.call_refused(connection, seen, error, (call, trace))).await
+    }
+
+    /// What becomes of a call that its server has not looked at.
+    async fn call_refused(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        seen: Arc<Live>,
+        error: CallError,
+        (call, trace): (&Cleared<ToolCall>, Trace<'_>),
+    ) -> Result<CallAnswer, CallError> {
         match error.kind {
             CallErrorKind::AuthRequired => {}
             CallErrorKind::Forbidden => {

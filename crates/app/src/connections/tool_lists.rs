@@ -110,8 +110,11 @@ impl App {
         if let Some(known) = self.connections.tool_lists.0.get(&key) {
             return Ok(known);
         }
-        let found = self.store.find_tool_list(record.org_id, digest).await;
-        let found = found.map_err(|error| store_failed(&error))?;
+        let found = async {
+            self.learn_pins(provider, record.org_id).await?;
+            self.store.find_tool_list(record.org_id, digest).await
+        };
+        let found = found.await.map_err(|error| store_failed(&error))?;
         let definitions = found.as_deref().and_then(decode).unwrap_or_default();
         Ok(self.compiled_map(record.org_id, provider, definitions, digest).await)
     }

@@ -3,7 +3,7 @@
 
 use portcullis_core::audit::{
     Hash, Plan,
-    export::{FORMAT, Manifest, Neighbour, Range, Trailer},
+    export::{Consistency, FORMAT, Manifest, Neighbour, Range, Trailer},
     leaf_bytes,
     tiles::TileId,
 };
@@ -80,6 +80,11 @@ pub(super) async fn closing(
         trailer.suffix = sides.next().unwrap_or_default();
         trailer.before = neighbour(log, first - 1).await?;
         trailer.after = neighbour(log, end).await?;
+    }
+    if let Some(since) = request.since {
+        let plan = Plan::consistency(since, log.signed.size).ok_or(ExportError::Shorter)?;
+        let hashes = hashes(log, &[plan]).await?.pop().unwrap_or_default();
+        trailer.consistency = Some(Consistency { since, hashes });
     }
     Ok(trailer.line())
 }

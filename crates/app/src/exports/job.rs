@@ -160,6 +160,11 @@ impl App {
         sweep(self).await;
         Ok(failed)
     }
+
+    /// Declares failed what nodes were exporting that are gone.
+    pub(crate) async fn fail_abandoned_exports(&self) -> Result<u64, StoreError> {
+        self.store.fail_abandoned_exports(SILENT).await
+    }
 }
 
 /// Gives up exports whose node is gone, forgets those that have expired, and removes files that

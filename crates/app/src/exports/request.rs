@@ -81,6 +81,8 @@ pub struct ExportAsk {
     pub filters: Given,
     /// What else.
     pub include: Vec<String>,
+    /// The size of a tree whose checkpoint somebody kept.
+    pub since: Option<u64>,
 }
 
 /// An export that can be made.
@@ -98,6 +100,8 @@ pub struct ExportRequest {
     pub(crate) payloads: bool,
     /// Whether each event of a filtered export has its own proof.
     pub(crate) proofs: bool,
+    /// The size of the tree that the file shows to be the beginning of the log.
+    pub(crate) since: Option<u64>,
 }
 
 impl ExportAsk {
@@ -123,6 +127,12 @@ impl ExportAsk {
             let problem = "goes with the format jsonl; the others hold neither";
             return Err(Wrong::new("include", problem));
         }
+        if format != Format::Jsonl && self.since.is_some() {
+            return Err(Wrong::new(
+                "since",
+                "goes with the format jsonl; the others prove nothing",
+            ));
+        }
         let includes = |name: &str| self.include.iter().any(|what| what == name);
         let filter = event_filter(&self.filters)
             .map_err(|wrong| Wrong { name: format!("filters/{}", wrong.name), ..wrong })?;
@@ -133,12 +143,28 @@ impl ExportAsk {
             filter,
             payloads: includes("payloads"),
             proofs: includes("proofs"),
+            since: self.since,
             given: self.filters,
         })
     }
 }
 
 impl ExportRequest {
+    /// Everything that is kept of a log, as evidence.
+    #[must_use]
+    pub fn whole(now: Timestamp) -> Self {
+        Self {
+            from: Timestamp::default(),
+            to: now.plus_seconds(MOST_DAYS * DAY),
+            format: Format::Jsonl,
+            filter: EventFilter::default(),
+            given: Given::new(),
+            payloads: true,
+            proofs: false,
+            since: None,
+        }
+    }
+
     /// Whether the file proves that nothing in the range was left out.
     #[must_use]
     pub fn is_complete(&self) -> bool {
@@ -166,6 +192,7 @@ impl ExportRequest {
             "to": self.to,
             "filters": self.filters(),
             "include": self.include(),
+            "since": self.since,
             "complete": self.is_complete(),
         })
     }
@@ -211,6 +238,11 @@ mod tests {
         assert_eq!(wrong(ask("parquet", "proofs")), "format");
         assert_eq!(wrong(ask("jsonl", "everything")), "include");
         assert_eq!(wrong(ask("csv", "payloads")), "include");
+        let csv = Some("csv".to_owned());
+        assert_eq!(
+            wrong(ExportAsk { format: csv, since: Some(1), ..ExportAsk::default() }),
+            "since"
+        );
         assert!(ask("jsonl", "payloads").read(NOW).unwrap().payloads);
     }
 

@@ -40,6 +40,9 @@ pub enum ExportError {
     /// Events of the range are not there, so that it cannot be complete.
     #[error("Events of the range are not kept any more; ask for a later range, or with a filter.")]
     Gap,
+    /// The log is shorter than the tree that somebody kept.
+    #[error("`since` is larger than the log: either the number is wrong or the log was cut.")]
+    Shorter,
     /// That it was made could not be recorded, so it is not handed out.
     #[error("The export could not be recorded in the audit log; ask again.")]
     Unrecorded,
@@ -110,6 +113,9 @@ pub async fn export_log(
     // What was sealed after it was signed is the next export's.
     let end = end.min(i64::try_from(log.signed.size).unwrap_or(i64::MAX));
     let first = first.min(end);
+    if request.since.is_some_and(|since| since > log.signed.size) {
+        return Err(ExportError::Shorter);
+    }
     let provable = request.format == Format::Jsonl;
     let shown = if request.payloads { Shown::Whole } else { Shown::Named };
     let mut desk = Desk { lines: Lines::new(request.format, shown), pen: Pen::new(out, file) };

@@ -16,6 +16,9 @@ const AT_ONCE: usize = 16;
 /// Rounds between two looks at the keys that seal credentials.
 pub(super) const KEYS_EVERY: u32 = 20;
 
+/// Rounds between two looks at connections whose provider is not configured; the first round is one.
+pub(super) const MISSING_EVERY: u32 = 15;
+
 /// Takes keys into use that a rotation made. Reading them may run a program.
 pub(super) async fn look_at_keys(app: &Arc<App>) {
     let looking = Arc::clone(app);

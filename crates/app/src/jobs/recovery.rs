@@ -11,14 +11,16 @@ use crate::{
 const BATCH: u32 = 500;
 
 impl App {
-    /// Closes every intent this node left open, before it serves again. Gives how many.
+    /// Closes every intent that no living node holds: before this node serves, and when another one
+    /// dies. Gives how many.
     ///
-    /// Running it twice does no harm: closing an intent writes its event and removes it in one
+    /// Running it twice or on several nodes does no harm: closing an intent writes its event and removes it in one
     /// transaction.
     pub async fn recover(&self) -> Result<usize, StoreError> {
+        self.store.make_months(self.clock.now()).await?;
         let mut closed = 0;
         loop {
-            let open = self.store.open_intents(&self.node, BATCH).await?;
+            let open = self.store.abandoned_intents(BATCH).await?;
             if open.is_empty() {
                 return Ok(closed);
             }

@@ -14,21 +14,36 @@ use super::SetChange;
 use crate::{App, Ctx, store_failed};
 
 impl App {
-    /// Keeps the set in the store. Runs beside: until it is done, the set is in the folder.
-    pub(crate) fn keep_set(self: &Arc<Self>, set: &Arc<PolicySet>) {
-        let (app, set) = (Arc::clone(self), Arc::clone(set));
+    /// Keeps the set in the store, of its policies those that `change` brought. Runs beside: until
+    /// it is done, the set is in the folder.
+    pub(crate) fn keep_set(
+        self: &Arc<Self>,
+        set: &Arc<PolicySet>,
+        before: &str,
+        change: &SetChange,
+    ) {
+        let fresh = change.added.iter().chain(&change.changed);
+        let fresh: Vec<PolicyVersion> =
+            fresh.filter_map(|id| set.find(id)).filter_map(version_of).collect();
+        let (app, set, before) = (Arc::clone(self), Arc::clone(set), before.to_owned());
         let files = self.policies.others.load_full();
-        self.tasks.spawn(async move { app.keep(&set, &files).await });
+        self.tasks.spawn(async move {
+            let mut kept = app.policies.kept.lock().await;
+            // One that could not be kept before is missing besides what changed since.
+            let fresh = if *kept == before { fresh } else { all(&set) };
+            if app.keep(&set, fresh, &files).await {
+                set.version().clone_into(&mut kept);
+            }
+        });
     }
 
-    async fn keep(&self, set: &PolicySet, others: &str) {
-        let policies: Vec<PolicyVersion> = set.records().iter().filter_map(version_of).collect();
-        let members = policies.iter().map(|kept| (kept.id.as_str(), kept.version.as_str()));
-        let (members, files) = (members.collect(), others.to_owned());
+    /// Whether a set is kept now, with those of its policies that are new to the store.
+    async fn keep(&self, set: &PolicySet, fresh: Vec<PolicyVersion>, others: &str) -> bool {
+        let own = set.records().iter().filter_map(|it| Some((&*it.id, it.version.as_deref()?)));
+        let (members, files) = (own.collect(), others.to_owned());
         let kept = NewPolicySet { version: set.version(), members, files };
-        if let Err(error) = self.store.keep_policy_set(&kept, &policies, self.clock.now()).await {
-            store_failed(&error);
-        }
+        let kept = self.store.keep_policy_set(&kept, &fresh, self.clock.now()).await;
+        kept.inspect_err(|error| drop(store_failed(error))).is_ok()
     }
 
     /// Tells the log if the node begins with another set than the one that was last in force, and
@@ -49,7 +64,10 @@ impl App {
                 Err(error) => drop(store_failed(&error)),
             }
             if let Some(files) = opened {
-                app.keep(&set, &others(&files)).await;
+                let mut kept = app.policies.kept.lock().await;
+                if app.keep(&set, all(&set), &others(&files)).await {
+                    set.version().clone_into(&mut kept);
+                }
             }
         });
     }
@@ -93,6 +111,11 @@ impl App {
 pub(super) fn others(files: &[PolicyFile]) -> String {
     let facts = files.iter().find(|file| file.path == FACTS_FILE);
     json!({ FACTS_FILE: facts.map(|file| &file.text) }).to_string()
+}
+
+/// All policies of a set.
+fn all(set: &PolicySet) -> Vec<PolicyVersion> {
+    set.records().iter().filter_map(version_of).collect()
 }
 
 fn version_of(record: &portcullis_core::policy::PolicyRecord) -> Option<PolicyVersion> {

@@ -11,7 +11,7 @@ use portcullis_core::{
 };
 
 use super::{FolderFiles, PolicyFolder, Reload, kept::others};
-use crate::{App, Dlp, counting};
+use crate::{App, Dlp, aside::aside, counting};
 
 /// Who asks for a reload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,8 +154,7 @@ impl App {
         reloading: Reloading,
     ) -> Result<(), Vec<PolicyError>> {
         let app = Arc::clone(self);
-        let reloaded = tokio::task::spawn_blocking(move || app.reload_now(reloading)).await;
-        reloaded.unwrap_or_else(|_| {
+        aside(move || app.reload_now(reloading)).await.unwrap_or_else(|| {
             tracing::error!("loading the policies ended in a panic; the last good set stays");
             Ok(())
         })
@@ -216,8 +215,9 @@ impl App {
             return;
         }
         tracing::info!(version = set.version(), "another policy set is in force");
-        self.keep_set(set);
-        self.policy_set_changed(set, current.version(), &SetChange::between(&current, set));
+        let change = SetChange::between(&current, set);
+        self.keep_set(set, current.version(), &change);
+        self.policy_set_changed(set, current.version(), &change);
     }
 
     /// Keeps the files for a start with a broken folder. That they cannot be kept stops nothing.
@@ -281,8 +281,8 @@ mod tests {
 
         let change = SetChange::between(&before, &after);
 
-        assert_eq!(change.added, ["d".into()]);
-        assert_eq!(change.changed, ["b".into()]);
-        assert_eq!(change.removed, ["c".into()]);
+        assert_eq!(change.added, [Arc::<str>::from("d")]);
+        assert_eq!(change.changed, [Arc::<str>::from("b")]);
+        assert_eq!(change.removed, [Arc::<str>::from("c")]);
     }
 }

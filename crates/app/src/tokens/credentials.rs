@@ -133,6 +133,11 @@ impl Party {
 }
 
 impl Credentials {
+    /// Whose request it is.
+    pub(crate) fn whose(&self) -> (OrgId, Actor) {
+        (self.subject.org_id, self.subject.actor())
+    }
+
     /// Whose plan pays for the exchange: the subject's org.
     #[must_use]
     pub fn account(&self) -> &Account {

@@ -39,7 +39,7 @@ impl Refreshing {
         &self.account
     }
 
-    pub(super) const fn caller(&self) -> &Caller {
+    pub(crate) const fn caller(&self) -> &Caller {
         &self.caller
     }
 }

@@ -1,0 +1,217 @@
+//! How long things take, as histograms of fixed buckets: counting costs some nanoseconds and no
+//! memory, whether anybody ever looks or not.
+
+use std::{
+    array,
+    cell::Cell,
+    fmt::Write,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
+};
+
+use portcullis_core::clock::Timestamp;
+
+/// Upper bounds in microseconds, and the same in seconds as they are shown.
+const BOUNDS: [(u64, &str); 20] = [
+    (10, "0.00001"),
+    (25, "0.000025"),
+    (50, "0.00005"),
+    (100, "0.0001"),
+    (250, "0.00025"),
+    (500, "0.0005"),
+    (1_000, "0.001"),
+    (2_500, "0.0025"),
+    (5_000, "0.005"),
+    (10_000, "0.01"),
+    (25_000, "0.025"),
+    (50_000, "0.05"),
+    (100_000, "0.1"),
+    (250_000, "0.25"),
+    (500_000, "0.5"),
+    (1_000_000, "1"),
+    (2_500_000, "2.5"),
+    (5_000_000, "5"),
+    (10_000_000, "10"),
+    (30_000_000, "30"),
+];
+
+/// Threads that count in places of their own do not wait for each other's caches.
+const SHARDS: usize = 4;
+
+/// All there are, for whoever shows them.
+static ALL: Mutex<Vec<Shown>> = Mutex::new(Vec::new());
+
+#[derive(Debug)]
+struct Shown {
+    family: &'static Family,
+    /// The value of the family's label.
+    label: String,
+    times: Arc<Times>,
+}
+
+/// Histograms of one name that differ in one label.
+#[derive(Debug)]
+pub struct Family {
+    /// Its name; it ends in `_seconds`.
+    pub name: &'static str,
+    /// What is measured.
+    pub help: &'static str,
+    /// The label; empty for a family of one.
+    pub label: &'static str,
+}
+
+/// How often something took how long.
+#[derive(Debug)]
+pub struct Times([Shard; SHARDS]);
+
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Shard {
+    buckets: [AtomicU64; BOUNDS.len() + 1],
+    micros: AtomicU64,
+}
+
+impl Times {
+    /// The times of a family under one value of its label; shown from now on. Asked for again, it
+    /// is the same.
+    #[must_use]
+    pub fn of(family: &'static Family, label: &str) -> Arc<Self> {
+        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all.iter().find(|it| it.family.name == family.name && it.label == label);
+        if let Some(known) = known {
+            return Arc::clone(&known.times);
+        }
+        let times = Arc::new(Self(array::from_fn(|_| Shard::default())));
+        all.push(Shown { family, label: label.to_owned(), times: Arc::clone(&times) });
+        times
+    }
+
+    /// It took from one moment to another; backwards counts as no time at all.
+    pub fn count(&self, from: Timestamp, to: Timestamp) {
+        let micros = to.as_micros().saturating_sub(from.as_micros());
+        let micros = u64::try_from(micros).unwrap_or(0);
+        let bucket = BOUNDS.partition_point(|(bound, _)| *bound < micros);
+        if let Some(shard) = self.0.get(shard()) {
+            if let Some(bucket) = shard.buckets.get(bucket) {
+                bucket.fetch_add(1, Relaxed);
+            }
+            shard.micros.fetch_add(micros, Relaxed);
+        }
+    }
+
+    fn write(&self, text: &mut String, family: &Family, label: &str) {
+        let Family { name, label: key, .. } = family;
+        let own = if key.is_empty() { String::new() } else { format!("{key}=\"{label}\"") };
+        let (first, alone) = match own.as_str() {
+            "" => (String::new(), String::new()),
+            own => (format!("{own},"), format!("{{{own}}}")),
+        };
+        let ends = BOUNDS.iter().map(|(_, shown)| *shown).chain(["+Inf"]);
+        let mut count = 0;
+        // Writing to a string cannot fail.
+        for (place, end) in ends.enumerate() {
+            let in_it = self.0.iter().filter_map(|shard| shard.buckets.get(place));
+            count += in_it.map(|bucket| bucket.load(Relaxed)).sum::<u64>();
+            let _ = writeln!(text, "{name}_bucket{{{first}le=\"{end}\"}} {count}");
+        }
+        let micros: u64 = self.0.iter().map(|shard| shard.micros.load(Relaxed)).sum();
+        let (seconds, rest) = (micros / 1_000_000, micros % 1_000_000);
+        let _ = writeln!(text, "{name}_sum{alone} {seconds}.{rest:06}");
+        let _ = writeln!(text, "{name}_count{alone} {count}");
+    }
+}
+
+/// The place in which this thread counts.
+fn shard() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static MINE: Cell<usize> = const { Cell::new(usize::MAX) };
+    }
+    MINE.with(|mine| {
+        if mine.get() == usize::MAX {
+            mine.set(NEXT.fetch_add(1, Relaxed) % SHARDS);
+        }
+        mine.get()
+    })
+}
+
+/// All histograms in the text format of Prometheus.
+#[must_use]
+pub fn shown() -> String {
+    let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut ordered: Vec<&Shown> = all.iter().collect();
+    ordered.sort_by_key(|it| (it.family.name, it.label.as_str()));
+    let (mut text, mut last) = (String::new(), "");
+    for Shown { family, label, times } in ordered {
+        if family.name != last {
+            let _ = writeln!(text, "# HELP {} {}", family.name, family.help);
+            let _ = writeln!(text, "# TYPE {} histogram", family.name);
+            last = family.name;
+        }
+        times.write(&mut text, family, label);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static FAMILY: Family = Family { name: "test_seconds", help: "Of a test", label: "stage" };
+    static ALONE: Family = Family { name: "alone_seconds", help: "Of another", label: "" };
+
+    fn took(times: &Times, micros: i64) {
+        times.count(Timestamp::from_micros(1_000), Timestamp::from_micros(1_000 + micros));
+    }
+
+    #[test]
+    fn what_is_counted_is_shown_cumulatively_with_its_sum() {
+        let times = Times::of(&FAMILY, "a");
+        for micros in [-5, 10, 11, 25, 1_000_000, 60_000_000] {
+            took(&times, micros);
+        }
+
+        let text = shown();
+
+        for line in [
+            "# HELP test_seconds Of a test",
+            "# TYPE test_seconds histogram",
+            "test_seconds_bucket{stage=\"a\",le=\"0.00001\"} 2",
+            "test_seconds_bucket{stage=\"a\",le=\"0.000025\"} 4",
+            "test_seconds_bucket{stage=\"a\",le=\"0.5\"} 4",
+            "test_seconds_bucket{stage=\"a\",le=\"1\"} 5",
+            "test_seconds_bucket{stage=\"a\",le=\"30\"} 5",
+            "test_seconds_bucket{stage=\"a\",le=\"+Inf\"} 6",
+            "test_seconds_sum{stage=\"a\"} 61.000046",
+            "test_seconds_count{stage=\"a\"} 6",
+        ] {
+            assert!(text.lines().any(|it| it == line), "{line} in:\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_family_of_one_has_no_label() {
+        took(&Times::of(&ALONE, ""), 1);
+        took(&Times::of(&ALONE, ""), 1);
+
+        let text = shown();
+
+        assert!(text.contains("alone_seconds_bucket{le=\"0.00001\"} 2\n"), "{text}");
+        assert!(text.contains("alone_seconds_sum 0.000002\n"), "{text}");
+        assert!(text.contains("alone_seconds_count 2\n"), "{text}");
+    }
+
+    #[test]
+    fn threads_count_together() {
+        let times = Times::of(&FAMILY, "threads");
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| (0..1_000).for_each(|_| took(&times, 7)));
+            }
+        });
+
+        assert!(shown().contains("test_seconds_count{stage=\"threads\"} 8000\n"));
+    }
+}
