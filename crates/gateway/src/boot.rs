@@ -1,24 +1,29 @@
 //! Puts a node together: the only place that makes a real clock and a real random source.
 
+mod claim;
+
+pub(crate) use self::claim::{claim, claimed, serving, take_over};
+
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
     fs,
     io::{self, Write},
     path::Path,
-    sync::{Arc, OnceLock},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
-use aws_lc_rs::{hmac, rand};
+use aws_lc_rs::{error::Unspecified, hmac, rand};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_app::{
-    App, Fallback, Folder, LastGood, LogIdentity, Overrides, Parts, PolicyFolder, PolicySource,
-    Shell, Trust, Unread, Vaults, Workbench,
+    App, Cluster, Fallback, Folder, LastGood, LogIdentity, Overrides, Parts, PolicyFolder,
+    PolicySource, Shell, Trust, Unread, Vaults, Workbench,
 };
 use portcullis_core::{
     clock::{Clock, Timestamp},
     dlp::FingerprintKey,
-    id::OrgId,
+    id::{Ids, OrgId},
     idempotency::{ANSWERS, AnswerKey},
     policy::PolicyError,
     random::Random,
@@ -27,13 +32,13 @@ use portcullis_core::{
 use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store};
 use portcullis_upstream::{Outbound, Webhook};
 use serde_json::Value;
-use tokio_util::task::TaskTracker;
-use zeroize::Zeroizing;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
     config::{Config, Sink},
     http::{Cursors, Gateway, Proxies},
-    log_keys,
+    log_keys, nodes,
 };
 
 /// The clock of the machine.
@@ -60,7 +65,36 @@ pub(crate) struct SystemRandom;
 impl Random for SystemRandom {
     #[expect(clippy::expect_used, reason = "without randomness there are no tokens: never go on")]
     fn fill(&self, bytes: &mut [u8]) {
-        rand::fill(bytes).expect("the random source of the operating system works");
+        RANDOM.with_borrow_mut(|drawn| drawn.give(bytes)).expect("the random source works");
+    }
+}
+
+thread_local! {
+    static RANDOM: RefCell<Drawn> = const { RefCell::new(Drawn { bytes: [0; 1024], left: 0 }) };
+}
+
+/// Random bytes drawn ahead by one thread: every draw has a price that hardly depends on its
+/// length. Nothing stays here that was given away.
+struct Drawn {
+    bytes: [u8; 1024],
+    left: usize,
+}
+
+impl Drawn {
+    fn give(&mut self, to: &mut [u8]) -> Result<(), Unspecified> {
+        if to.len() > self.bytes.len() / 4 {
+            return rand::fill(to);
+        }
+        if to.len() > self.left {
+            rand::fill(&mut self.bytes)?;
+            self.left = self.bytes.len();
+        }
+        let rest = self.left - to.len();
+        let given = self.bytes.get_mut(rest..self.left).ok_or(Unspecified)?;
+        to.copy_from_slice(given);
+        given.zeroize();
+        self.left = rest;
+        Ok(())
     }
 }
 
@@ -87,6 +121,8 @@ pub(crate) enum BootError {
     KeyForm(String),
     #[error("the database cannot be opened")]
     Store(#[from] portcullis_store::StoreError),
+    #[error("nothing was moved")]
+    Moving(#[from] portcullis_store::MovingError),
     #[error("the keys that seal credentials cannot be used: {0}")]
     Vault(String),
     #[error(
@@ -102,8 +138,19 @@ pub(crate) enum BootError {
     LogKeys(String),
     #[error(transparent)]
     SignedLog(#[from] portcullis_app::LogKeyError),
+    #[error(transparent)]
+    Join(#[from] portcullis_app::JoinError),
     #[error("{0}")]
     Other(String),
+}
+
+/// What a node is put together for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// To serve: it takes its name among the others.
+    Serving,
+    /// To see whether it could; beside one that serves, maybe.
+    Looking,
 }
 
 /// A node that is ready to serve.
@@ -113,6 +160,8 @@ pub(crate) struct Node {
     pub(crate) store: Store,
     pub(crate) tasks: TaskTracker,
     pub(crate) outbound: Outbound,
+    /// Ends what says that this node lives.
+    pub(crate) living: CancellationToken,
 }
 
 /// What the operator's commands need: the store and its writer, no providers, no port.
@@ -175,6 +224,10 @@ pub(crate) async fn workbench(
     let (bench, unread) = Workbench::connected(&providers, dlp, now, patience).await;
     Ok((bench.with_webhooks(webhooks), unread))
 }
+
+/// What is told of a database role for whom the wall between orgs does not stand.
+pub(crate) const UNWALLED: &str = "row-level security does not hold for the database role: it is \
+                                   a superuser or has BYPASSRLS (docs/postgresql.md)";
 
 async fn open_store(config: &Config) -> Result<Store, BootError> {
     let folder = &config.data_dir;
@@ -264,54 +317,14 @@ fn derived(key: &[u8; 32], purpose: &str) -> [u8; 32] {
     bytes
 }
 
-/// The lock on the data folder, held as long as the process lives.
-static CLAIM: OnceLock<fs::File> = OnceLock::new();
-
-/// Makes this process the one that serves from the data folder. Says no if another one does:
-/// whoever starts closes the intents that are open, and those of a living node are none of its.
-pub(crate) fn claim(config: &Config) -> Result<(), BootError> {
-    let folder = &config.data_dir;
-    let failed = |error| BootError::DataFolder(folder.display().to_string(), error);
-    make_private(folder).map_err(failed)?;
-    let path = folder.join("serving.lock");
-    let mut file = fs::OpenOptions::new()
-        .create(true)
-        .write(true)
-        .truncate(false)
-        .open(path)
-        .map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => {
-            // Whom `portcullis policy reload` sends its signal to.
-            file.set_len(0)
-                .and_then(|()| writeln!(file, "{}", std::process::id()))
-                .map_err(failed)?;
-            CLAIM.get_or_init(|| file);
-            Ok(())
-        }
-        Err(fs::TryLockError::WouldBlock) => Err(BootError::Served(folder.display().to_string())),
-        Err(fs::TryLockError::Error(error)) => Err(failed(error)),
-    }
-}
-
-/// The process that serves from this data folder. Says no when none does.
-pub(crate) fn serving(config: &Config) -> Result<i32, BootError> {
-    let path = config.data_dir.join("serving.lock");
-    let idle = || BootError::Idle(config.data_dir.display().to_string());
-    let file = fs::File::open(&path).map_err(|_| idle())?;
-    match file.try_lock() {
-        Ok(()) => Err(idle()),
-        Err(_) => fs::read_to_string(&path)
-            .ok()
-            .and_then(|text| text.trim().parse().ok())
-            .ok_or_else(idle),
-    }
-}
-
 impl Node {
     /// Opens store and keys, loads policies and detectors, declares providers. Nothing is
     /// listened on and nobody is called yet.
-    pub(crate) async fn assemble(config: &Config, fallback: Fallback) -> Result<Self, BootError> {
+    pub(crate) async fn assemble(
+        config: &Config,
+        fallback: Fallback,
+        standing: Standing,
+    ) -> Result<Self, BootError> {
         let key = read_key(&config.key_file())?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let random: Arc<dyn Random> = Arc::new(SystemRandom);
@@ -324,11 +337,12 @@ impl Node {
         let connecting = config.connect.connecting()?;
         let store = open_store(config).await?;
         check_keys(&store, &vaults).await?;
-        let (writer, task) = AuditWriter::new(
-            store.clone(),
-            Arc::clone(&clock),
-            AuditSettings::new(config.server.node.clone()),
-        );
+        let counters = nodes::counters(config).await?;
+        let ids = Ids { clock: &*clock, random: &*random };
+        let cluster = nodes::join(config, standing, ids).await?;
+        let lease = cluster.as_ref().map_or(config.server.node.as_str(), Cluster::lease);
+        let settings = AuditSettings::new(lease.to_owned());
+        let (writer, task) = AuditWriter::new(store.clone(), Arc::clone(&clock), settings);
         let tasks = TaskTracker::new();
         let log_keys = log_keys::load(config, &store, &*random, clock.now()).await?;
         run_writer(task);
@@ -338,12 +352,9 @@ impl Node {
             store: store.clone(),
             writer,
             node: config.server.node.clone(),
-            policies: PolicySource {
-                folder: PolicyFolder::new(config.policy_folder()),
-                last_good: LastGood::new(config.last_good_file()),
-                overrides: Overrides::new(config.overrides_file()),
-                fallback,
-            },
+            cluster,
+            counters,
+            policies: policy_source(config, fallback),
             dlp,
             fingerprint_key: derived(&key, FINGERPRINTS),
             capture: config.audit.capture.0,
@@ -359,14 +370,26 @@ impl Node {
             log_host: config.server.public_host.clone(),
             exports: export_folder(config)?,
             sinks: Sink::declare_all(&config.audit.sink, &outbound)?,
+            traces: config.traces.declare(&outbound)?,
             log_keys,
             anchors: config.audit.anchors(&outbound).map_err(BootError::Other)?,
             tasks: tasks.clone(),
         })
         .map_err(|errors| ungoverned(&errors))?;
+        let living = CancellationToken::new();
+        nodes::take_part(Arc::clone(&app), living.clone());
         app.check_log_keys().await?;
         let gateway = gateway(config, &key, Arc::clone(&app))?;
-        Ok(Self { app, gateway, store, tasks, outbound })
+        Ok(Self { app, gateway, store, tasks, outbound, living })
+    }
+}
+
+fn policy_source(config: &Config, fallback: Fallback) -> PolicySource {
+    PolicySource {
+        folder: PolicyFolder::new(config.policy_folder()),
+        last_good: LastGood::new(config.last_good_file()),
+        overrides: Overrides::new(config.overrides_file()),
+        fallback,
     }
 }
 

@@ -4,12 +4,14 @@ mod audit;
 mod check;
 mod dlp;
 mod keys;
+mod migrate;
 mod orgs;
 mod output;
 mod policy;
 mod principals;
 mod quickstart;
 mod quickstart_tour;
+mod ready;
 mod serve;
 mod tokens;
 mod tools;
@@ -42,6 +44,10 @@ enum Command {
     Serve(serve::Serve),
     /// Check configuration, key, database, policies, providers and trust rules, and stop
     Check(check::Check),
+    /// Ask the node of this configuration, on this machine, whether it is ready; for health checks
+    Ready(ready::Ready),
+    /// Bring the schema of the database up to date, or move an SQLite installation into PostgreSQL
+    Migrate(migrate::Migrate),
     /// Make, list and change orgs, the tenants of an installation
     #[command(subcommand)]
     Org(orgs::Orgs),
@@ -110,6 +116,8 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Quickstart(quickstart) => quickstart.run().await,
         Command::Serve(serve) => serve.run().await,
         Command::Check(check) => check.run().await,
+        Command::Ready(ready) => ready.run().await,
+        Command::Migrate(migrate) => migrate.run().await,
         Command::Org(orgs) => orgs.run().await,
         Command::Principal(principals) => principals.run().await,
         Command::Token(tokens) => tokens.run().await,

@@ -10,10 +10,13 @@ mod connect;
 mod database;
 mod dlp;
 mod keys;
+mod limits;
+mod otlp;
 mod providers;
 mod server;
 mod times;
 mod tokens;
+mod traces;
 mod trust;
 mod webhooks;
 
@@ -34,10 +37,12 @@ pub(crate) use self::{
     database::Database,
     dlp::Dlp,
     keys::Keys,
+    limits::Limits,
     providers::{Provider, Tools},
     server::{Log, LogFormat, Server, Tls, address},
     times::seconds,
     tokens::Tokens,
+    traces::Traces,
     trust::{TrustEntry, Trusted},
     webhooks::WebhookSettings,
 };
@@ -52,6 +57,7 @@ pub(crate) struct Config {
     pub(crate) database: Database,
     pub(crate) audit: Audit,
     pub(crate) keys: Keys,
+    pub(crate) limits: Limits,
     pub(crate) connect: Connect,
     pub(crate) policies: Policies,
     pub(crate) dlp: Dlp,
@@ -59,6 +65,7 @@ pub(crate) struct Config {
     pub(crate) providers: Vec<Provider>,
     pub(crate) tokens: Tokens,
     pub(crate) tools: Tools,
+    pub(crate) traces: Traces,
     pub(crate) trust: Vec<TrustEntry>,
     /// Where it was read from.
     #[serde(skip)]
@@ -82,6 +89,7 @@ impl Default for Config {
             database: Database::default(),
             audit: Audit::default(),
             keys: Keys::default(),
+            limits: Limits::default(),
             connect: Connect::default(),
             policies: Policies::default(),
             dlp: Dlp::default(),
@@ -89,6 +97,7 @@ impl Default for Config {
             providers: Vec::new(),
             tokens: Tokens::default(),
             tools: Tools::default(),
+            traces: Traces::default(),
             trust: Vec::new(),
             file: None,
             webhooks: BTreeMap::new(),

@@ -17,6 +17,7 @@ mod page;
 mod proxies;
 mod query;
 mod routes;
+mod traces;
 mod v1;
 
 use std::{

@@ -6,6 +6,7 @@ mod config;
 mod dlp_watch;
 mod http;
 mod log_keys;
+mod nodes;
 mod policy_watch;
 mod serve;
 mod telemetry;

@@ -25,6 +25,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
 };
+use metrics::{Gauge, gauge};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpListener,
@@ -95,7 +96,7 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
     let jobs = CancellationToken::new();
     node.app.start_jobs(&jobs);
     node.app.started();
-    let speech = Speech::new(&config.server, router);
+    let speech = Speech::new(&config.server, router, gauge!("portcullis_connections"));
     let connections = TaskTracker::new();
     accept(&bound, config.server.max_connections, &speech, &connections, &stop).await;
     drop(bound);
@@ -111,6 +112,8 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
     if tokio::time::timeout(drain, node.tasks.wait()).await.is_err() {
         tracing::warn!("some calls did not end in time; the next start closes them as unknown");
     }
+    node.living.cancel();
+    node.app.end_part().await;
     node.outbound.drained().await;
     node.store.close().await;
 }
@@ -118,7 +121,7 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
 /// Serves a plain router to a few trusted clients, such as a metrics scraper.
 pub(crate) async fn plain(listener: TcpListener, router: Router) {
     let bound = Bound { listener, tls: None };
-    let speech = Speech::new(&Server::default(), router);
+    let speech = Speech::new(&Server::default(), router, Gauge::noop());
     accept(&bound, PLAIN_CONNECTIONS, &speech, &TaskTracker::new(), &CancellationToken::new())
         .await;
 }
@@ -171,12 +174,22 @@ struct Speech {
     http: Arc<auto::Builder<TokioExecutor>>,
     router: Router,
     patience: Duration,
+    open: Gauge,
+}
+
+/// A connection that is counted while it is held.
+struct Held(Gauge);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.decrement(1.0);
+    }
 }
 
 impl Speech {
-    fn new(server: &Server, router: Router) -> Self {
+    fn new(server: &Server, router: Router, open: Gauge) -> Self {
         let patience = Duration::from_secs(server.header_timeout_seconds);
-        Self { http: Arc::new(protocol(patience)), router, patience }
+        Self { http: Arc::new(protocol(patience)), router, patience, open }
     }
 
     /// Answers what comes over `stream` until it ends, falls silent, or `stop` says so; requests
@@ -187,6 +200,8 @@ impl Speech {
         peer: SocketAddr,
         stop: &CancellationToken,
     ) {
+        self.open.increment(1.0);
+        let _held = Held(self.open);
         let requests = Arc::new(Requests::default());
         let (router, begun) = (self.router, Arc::clone(&requests));
         let service = hyper::service::service_fn(move |request: Request<Incoming>| {

@@ -1,8 +1,10 @@
 //! Logs to stderr, metrics to a listener of their own.
 
+mod process;
+
 use std::net::SocketAddr;
 
-use metrics::{Unit, describe_counter, describe_histogram};
+use metrics::{Unit, describe_counter, describe_gauge, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
@@ -34,7 +36,11 @@ pub(crate) fn log(settings: &Log) -> Result<(), String> {
 pub(crate) fn metrics() -> Result<PrometheusHandle, String> {
     let handle = PrometheusBuilder::new().install_recorder().map_err(|error| error.to_string())?;
     describe_counter!("portcullis_http_requests_total", "Requests by method, route and status");
-    describe_histogram!("portcullis_http_request_seconds", Unit::Seconds, "Time to answer");
+    describe_counter!("portcullis_refusals_total", "Requests that were refused, by error code");
+    describe_counter!("portcullis_rate_limited_total", "Requests beyond a limit, by which");
+    describe_gauge!("portcullis_connections", Unit::Count, "Connections of clients");
+    describe_gauge!("portcullis_build_info", "1; the version stands in the label");
+    gauge!("portcullis_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
     portcullis_app::counting::describe();
     Ok(handle)
 }
@@ -49,7 +55,7 @@ pub(crate) async fn serve_metrics(
     let bound = listener.local_addr().map_err(failed)?;
     tracing::info!("metrics on http://{bound}/metrics");
     let render = move || {
-        let text = handle.render();
+        let text = handle.render() + &portcullis_app::times::shown() + &process::shown();
         async move { ([("content-type", "text/plain; version=0.0.4; charset=utf-8")], text) }
     };
     let router = axum::Router::new().route("/metrics", axum::routing::get(render));

@@ -21,7 +21,7 @@ pub(super) enum Audit {
     Export(Box<export::Export>),
     /// Show the end of the log and, with `--follow`, what comes
     Tail(Box<tail::Tail>),
-    /// Verify an export, a proof or a checkpoint, offline
+    /// Verify an export, a proof or a checkpoint, offline, or the log in the database
     ///
     /// Exit codes: 0 verified, 1 not readable or no evidence, 2 wrong usage, 10 the events are not
     /// those of the signed tree, 11 not signed by a given key, 12 not the continuation of the older
@@ -40,7 +40,7 @@ pub(super) enum Audit {
 impl Audit {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
         let done = match self {
-            Self::Verify(verify) => return Ok(verify.run()),
+            Self::Verify(verify) => return verify.run().await,
             Self::Export(export) => export.run().await,
             Self::Tail(tail) => tail.run().await,
             Self::Key(keys) => keys.run().await,

@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use clap::Args;
 use portcullis_app::{Fallback, ProviderState, Reloading};
-use portcullis_store::ProviderStatus;
+use portcullis_store::{Durability, ProviderStatus};
 use serde_json::{Value, json};
 
 use self::trust::CheckedRule;
 use super::{Failure, Installation};
-use crate::boot::Node;
+use crate::{
+    boot::{self, Node, Standing},
+    config::Config,
+};
 
 #[derive(Args)]
 pub(super) struct Check {
@@ -20,12 +23,14 @@ pub(super) struct Check {
 }
 
 impl Check {
-    /// Does what `serve` does before it binds its port, tells what was found, and stops.
+    /// Does what `serve` does before it binds its port, looks for who authorizes access to the
+    /// providers, tells what was found, and stops.
     pub(super) async fn run(self) -> Result<(), Failure> {
         let config = self.installation.config()?;
-        let node = Node::assemble(&config, Fallback::Refuse).await?;
+        let node = Node::assemble(&config, Fallback::Refuse, Standing::Looking).await?;
         let patience = Duration::from_secs(config.server.provider_patience_seconds);
         node.app.connect_providers(patience).await;
+        node.app.find_authorizers(patience).await;
         // Policies are judged against the tools that are known now.
         let errors = node.app.reload_policies(Reloading::Ordered).await.err().unwrap_or_default();
         let durability = node.store.durability().await?;
@@ -39,23 +44,14 @@ impl Check {
                 "journal": durability.journal,
                 "synchronous": durability.synchronous,
                 "survives_power_loss": durability.survives_power_loss,
+                "row_security": durability.row_security,
             },
             "policy_set": set.version(),
             "policy_errors": errors,
             "providers": providers.iter().map(provider_json).collect::<Vec<_>>(),
             "trust": trusted.iter().map(CheckedRule::to_json).collect::<Vec<_>>(),
         });
-        let mut text = vec![format!(
-            "database    {} {}, synchronous {}, {}",
-            durability.engine,
-            durability.version,
-            durability.synchronous,
-            if durability.survives_power_loss {
-                "survives a power loss"
-            } else {
-                "does NOT survive a power loss"
-            },
-        )];
+        let mut text = database_text(&durability);
         text.push(format!("policies    {} records, {}", set.records().len(), set.version()));
         text.extend(errors.iter().map(|error| format!("            {error}")));
         if set.summary().active == 0 {
@@ -63,10 +59,14 @@ impl Check {
         }
         text.extend(providers.iter().map(provider_text));
         text.extend(trusted.iter().flat_map(CheckedRule::to_text));
+        text.extend(counters_text(&config, &node)?);
         self.installation.output().record(&shown, &text.join("\n"))?;
         node.store.close().await;
         let unusable = providers.iter().any(|it| it.status != ProviderStatus::Connected);
         let untrusted = trusted.iter().any(|rule| !rule.is_usable());
+        if !node.app.counts() {
+            return Err("the counters of the limits cannot be reached".into());
+        }
         match (errors.is_empty(), unusable, untrusted) {
             (true, false, false) => Ok(()),
             (false, ..) => Err("the policies have errors".into()),
@@ -74,6 +74,25 @@ impl Check {
             (true, false, true) => Err("some trust rules cannot be used".into()),
         }
     }
+}
+
+/// Where limits are counted, if nodes count together.
+fn counters_text(config: &Config, node: &Node) -> Result<Option<String>, Failure> {
+    let reached = if node.app.counts() { "reached" } else { "NOT reached" };
+    let counters = config.limits.counters()?;
+    Ok(counters.map(|there| format!("limits      counted at {there}: {reached}")))
+}
+
+fn database_text(database: &Durability) -> Vec<String> {
+    let survives = if database.survives_power_loss { "survives" } else { "does NOT survive" };
+    let mut text = vec![format!(
+        "database    {} {}, synchronous {}, {survives} a power loss",
+        database.engine, database.version, database.synchronous,
+    )];
+    if database.row_security == Some(false) {
+        text.push(format!("            {}", boot::UNWALLED));
+    }
+    text
 }
 
 fn provider_json(provider: &ProviderState) -> Value {

@@ -15,7 +15,7 @@ use std::{
 
 use clap::{Args, Subcommand};
 use portcullis_app::{FolderFiles, PolicyFolder, Workbench};
-use portcullis_core::policy::{PolicyError, PolicySet};
+use portcullis_core::policy::{PolicyError, PolicyFile, PolicySet};
 use serde_json::Value;
 
 use super::{Failure, Installation, output::Output};
@@ -35,6 +35,11 @@ pub(super) enum Policy {
     Diff(compare::Diff),
     /// Write a commented starter set for the tools of the providers
     Init(init::Init),
+    /// Print the Cedar schema that policies are checked by, for editors: one action a tool
+    ///
+    /// With the facts of the folder. Its policies may have mistakes. In Cedar's syntax, or with
+    /// `--json` in Cedar's JSON form.
+    Schema(init::Schema),
     /// Print the tools of the providers, for `--tools` where no provider can be reached
     Tools(init::Tools),
     /// Switch a policy off for a while, whatever its file says
@@ -54,6 +59,7 @@ impl Policy {
             Self::Test(test) => test.run().await,
             Self::Diff(diff) => diff.run().await,
             Self::Init(init) => init.run().await,
+            Self::Schema(schema) => schema.run().await,
             Self::Tools(tools) => tools.run().await,
             Self::Disable(disable) => disable.run(),
             Self::Enable(enable) => enable.run(),
@@ -119,8 +125,15 @@ struct Broken {
 }
 
 fn load(bench: &Workbench, folder: &Path) -> Result<Arc<PolicySet>, Failure> {
-    let set = bench.load(read(folder)?.policies);
-    set.map_err(|errors| {
+    loaded(bench, folder, read(folder)?.policies)
+}
+
+fn loaded(
+    bench: &Workbench,
+    folder: &Path,
+    files: Vec<PolicyFile>,
+) -> Result<Arc<PolicySet>, Failure> {
+    bench.load(files).map_err(|errors| {
         let shown = errors.iter().map(|error| line_of(folder, error)).collect();
         Broken { shown }.into()
     })

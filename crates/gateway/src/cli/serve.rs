@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Failure, Installation};
 use crate::{
-    boot::{self, Node},
+    boot::{self, Node, Standing},
     config::{self, Config},
     serve::{self, Bound},
     telemetry,
@@ -58,7 +58,10 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
         detach(serving);
     }
     boot::claim(config)?;
-    let node = Node::assemble(config, fallback).await?;
+    let node = Node::assemble(config, fallback, Standing::Serving).await?;
+    if node.store.durability().await?.row_security == Some(false) {
+        tracing::warn!("{}", boot::UNWALLED);
+    }
     let closed = node.app.recover().await?;
     if closed > 0 {
         tracing::warn!(closed, "calls that a crash cut off are recorded as unknown");

@@ -14,7 +14,7 @@ use portcullis_core::{
     },
     secret::Secret,
 };
-use portcullis_upstream::{Endpoint, Outbound, Witness};
+use portcullis_upstream::{Endpoint, Outbound, Witness, secret_printed_by};
 use serde::Deserialize;
 
 use super::{AuditRetention, CaptureMode, Exports, Sink};
@@ -59,12 +59,20 @@ pub(crate) enum KeySource {
         /// Its name.
         env: String,
     },
+    /// On the standard output of a command, run without a shell.
+    Command {
+        /// The program and its arguments.
+        command: Vec<String>,
+    },
     /// In a file, which is made if nothing was signed yet.
     File {
         /// Its path.
         file: PathBuf,
     },
 }
+
+/// The longest text of keys.
+const MAX_BYTES: usize = 64 << 10;
 
 impl KeySource {
     /// The keys; `None` if there is no such file.
@@ -73,6 +81,8 @@ impl KeySource {
             Self::Env { env: name } => env::var(name)
                 .map(Secret::new)
                 .map_err(|_| format!("the environment variable `{name}` is not set"))?,
+            Self::Command { command } => secret_printed_by(command, MAX_BYTES)
+                .map_err(|error| format!("`audit.signing_key`: {error}"))?,
             Self::File { file } => match fs::read_to_string(file) {
                 Ok(text) => Secret::new(text),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -88,6 +98,10 @@ impl std::fmt::Display for KeySource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Env { env } => write!(f, "the environment variable `{env}`"),
+            Self::Command { command } => {
+                let program = command.first().map_or("", String::as_str);
+                write!(f, "the output of `{program}`")
+            }
             Self::File { file } => write!(f, "`{}`", file.display()),
         }
     }

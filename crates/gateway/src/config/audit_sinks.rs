@@ -7,16 +7,15 @@ use std::{
 };
 
 use portcullis_app::{FileOutlet, Outlet, SinkSettings};
-use portcullis_upstream::{Credential, Endpoint, LogReceiver, Outbound};
+use portcullis_upstream::{OtlpReceiver, Outbound};
 use serde::Deserialize;
 
-use super::{ConfigError, providers::SecretSource, times::Seconds};
+use super::{ConfigError, otlp::Receiver, providers::SecretSource, times::Seconds};
 
 /// Characters of a name at most.
 const LONGEST_NAME: usize = 63;
 const USUAL_BYTES: u64 = 64 << 20;
 const USUAL_FILES: u32 = 10;
-const USUAL_TIMEOUT: u64 = 10;
 
 /// `[audit.exports]`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -162,24 +161,14 @@ impl Sink {
         })
     }
 
-    fn receiver(&self, outbound: &Outbound) -> Result<LogReceiver, String> {
-        let text = |error: &dyn std::fmt::Display| error.to_string();
-        let url = self.url.as_deref().ok_or("`type = \"otlp\"` needs a `url`")?;
-        let endpoint =
-            if self.allow_private { Endpoint::named(url) } else { Endpoint::public(url) };
-        let endpoint = endpoint.map_err(|error| text(&error))?;
-        let credential = match (&self.token, &self.token_header) {
-            (None, None) => None,
-            (None, Some(_)) => return Err("`token_header` needs a `token`".to_owned()),
-            (Some(token), None) => Some(Credential::bearer(&token.read()?)),
-            (Some(token), Some(header)) => Some(Credential::header(header, &token.read()?)),
+    fn receiver(&self, outbound: &Outbound) -> Result<OtlpReceiver, String> {
+        let receiver = Receiver {
+            url: self.url.as_deref().ok_or("`type = \"otlp\"` needs a `url`")?,
+            allow_private: self.allow_private,
+            token: self.token.as_ref(),
+            token_header: self.token_header.as_deref(),
+            timeout_seconds: self.timeout_seconds,
         };
-        let credential = credential.transpose().map_err(|error| text(&error))?;
-        let seconds = self.timeout_seconds.unwrap_or(USUAL_TIMEOUT);
-        if !(1..=300).contains(&seconds) {
-            return Err("`timeout_seconds` has to be from 1 to 300".to_owned());
-        }
-        let timeout = Duration::from_secs(seconds);
-        LogReceiver::new(outbound, &endpoint, credential, timeout).map_err(|error| text(&error))
+        receiver.declare(outbound)
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Connect {
     attempt_seconds: i64,
     /// What the gateway is called where people consent.
     client_name: String,
+    /// Days after which connections are forgotten whose provider is not configured any more.
+    keep_missing_days: i64,
 }
 
 /// `connect.confirmation`.
@@ -35,6 +37,7 @@ impl Default for Connect {
             confirmation: Confirmation::Required,
             attempt_seconds: 600,
             client_name: "Portcullis".to_owned(),
+            keep_missing_days: 7,
         }
     }
 }
@@ -51,6 +54,9 @@ impl Connect {
         if !(5..=600).contains(&self.attempt_seconds) {
             return Err(wrong("`connect.attempt_seconds` has to be 5 to 600".to_owned()));
         }
+        if !(0..=3650).contains(&self.keep_missing_days) {
+            return Err(wrong("`connect.keep_missing_days` has to be 0 to 3650".to_owned()));
+        }
         let origins = self.return_to.iter().map(|text| {
             Origin::parse(text).ok_or_else(|| {
                 wrong(format!(
@@ -60,6 +66,9 @@ impl Connect {
             })
         });
         let origins: Result<Vec<_>, _> = origins.collect();
-        Ok(Connecting::new(origins?, self.attempt_seconds, self.client_name.clone()))
+        let mut connecting =
+            Connecting::new(origins?, self.attempt_seconds, self.client_name.clone());
+        connecting.keep_missing_days = self.keep_missing_days;
+        Ok(connecting)
     }
 }

@@ -106,6 +106,16 @@ impl Answer {
         }
     }
 
+    /// How a call was governed, if a decision was reached.
+    pub(crate) fn governance(&self) -> Option<&GovernanceView> {
+        match self {
+            Self::Invoked(invoked) => Some(&invoked.governance),
+            Self::Stopped(stopped) => stopped.governance.as_ref(),
+            Self::Replayed(replayed) => replayed.governance.as_ref(),
+            Self::Data(_) | Self::Begun(_) | Self::Page { .. } | Self::Refused(_) => None,
+        }
+    }
+
     /// Whether the upstream did it, for invocations. What is refused before the call was looked at
     /// was not done; what ended in a bug may have been.
     fn executed(&self, invocation: bool) -> Option<Executed> {

@@ -6,7 +6,7 @@ use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, header, request::Parts},
 };
-use portcullis_app::{Ctx, Purpose};
+use portcullis_app::{Attribute, Ctx, Purpose, Stage};
 use portcullis_core::{refusal::Refusal, secret::Secret};
 
 use super::{Gateway, answer::Answer, exchange::Exchange};
@@ -22,7 +22,25 @@ impl FromRequestParts<Arc<Gateway>> for Known {
 
     async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Answer> {
         let ctx = authenticated(parts, Purpose::Access, gateway).await?;
-        gateway.app.admit_request(&ctx)?;
+        admit(&ctx, gateway).await?;
+        Ok(Self(ctx))
+    }
+}
+
+/// A caller with a live token who wants to invoke: as [`Known`], but where nodes count together the
+/// request is counted with the invocation.
+#[derive(Debug)]
+pub(crate) struct Invoker(pub(crate) Ctx);
+
+impl FromRequestParts<Arc<Gateway>> for Invoker {
+    type Rejection = Answer;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Answer> {
+        let ctx = authenticated(parts, Purpose::Access, gateway).await?;
+        let stages = &ctx.origin.stages;
+        stages.enter(Stage::Limits, gateway.app.now());
+        gateway.app.admit_invoker(&ctx)?;
+        stages.leave(gateway.app.now());
         Ok(Self(ctx))
     }
 }
@@ -36,7 +54,7 @@ impl FromRequestParts<Arc<Gateway>> for Holder {
 
     async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Answer> {
         let ctx = authenticated(parts, Purpose::Revocation, gateway).await?;
-        gateway.app.admit_request(&ctx)?;
+        admit(&ctx, gateway).await?;
         Ok(Self(ctx))
     }
 }
@@ -79,7 +97,16 @@ impl FromRequestParts<Arc<Gateway>> for Credential {
 /// but is told so even when the plan is used up.
 pub(super) async fn lost(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<(), Answer> {
     let ctx = authenticated(parts, Purpose::Access, gateway).await?;
-    let _ = gateway.app.admit_request(&ctx);
+    let _ = admit(&ctx, gateway).await;
+    Ok(())
+}
+
+/// Counts the request against the plan.
+async fn admit(ctx: &Ctx, gateway: &Gateway) -> Result<(), Refusal> {
+    let stages = &ctx.origin.stages;
+    stages.enter(Stage::Limits, gateway.app.now());
+    gateway.app.admit_request(ctx).await?;
+    stages.leave(gateway.app.now());
     Ok(())
 }
 
@@ -93,6 +120,12 @@ async fn authenticated(
     let authenticated = gateway.app.authenticate(bearer, purpose, &exchange.origin).await;
     let session = authenticated.map_err(|refused| Answer::Refused(refused.refusal))?;
     exchange.known(session.account());
+    if let Some(recording) = exchange.origin.stages.traced() {
+        recording.known([
+            Attribute::text("portcullis.org.id", session.caller.org_id.to_string()),
+            Attribute::text("portcullis.principal.id", session.caller.principal_id.to_string()),
+        ]);
+    }
     Ok(Ctx { origin: exchange.origin.clone(), session })
 }
 

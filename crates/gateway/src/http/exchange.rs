@@ -17,9 +17,10 @@ use portcullis_core::{
     id::RequestId,
     limits::{Bucket, Resource},
     refusal::Refusal,
+    trace::{TraceParent, whole_entries},
 };
 
-use super::{Gateway, answer::Answer, leftover::Leftover};
+use super::{Gateway, answer::Answer, leftover::Leftover, traces};
 
 /// What is known of a request while it is handled; shared by the frame and the handler.
 #[derive(Debug)]
@@ -32,17 +33,19 @@ pub(crate) struct Exchange {
 impl Exchange {
     fn begin(gateway: &Gateway, request: &Request) -> Self {
         let headers = request.headers();
-        let traceparent = text(headers, "traceparent", 55).filter(|value| is_traceparent(value));
-        let tracestate = traceparent.as_ref().and_then(|_| text(headers, "tracestate", 512));
+        let traceparent = traceparent(headers);
+        let tracestate = traceparent.and_then(|_| tracestate(headers));
         let invocation = request.uri().path().ends_with("/invoke");
+        let (request_id, arrived) = (RequestId::new(gateway.app.ids()), gateway.app.now());
         Self {
             origin: Origin {
-                request_id: RequestId::new(gateway.app.ids()),
-                arrived: gateway.app.now(),
+                request_id,
+                arrived,
                 source_ip: gateway.proxies.client(peer(request), headers),
                 user_agent: text(headers, header::USER_AGENT.as_str(), 256),
                 traceparent,
                 tracestate,
+                stages: gateway.app.stages(traceparent, request_id, arrived),
             },
             resource: if invocation { Resource::Invocations } else { Resource::Requests },
             account: OnceLock::new(),
@@ -97,14 +100,19 @@ fn text(headers: &HeaderMap, name: &str, longest: usize) -> Option<String> {
     Some(value.chars().take(longest).collect())
 }
 
-/// `00-<32 hex>-<16 hex>-<2 hex>` (W3C Trace Context level 1).
-fn is_traceparent(value: &str) -> bool {
-    let lengths = [2, 32, 16, 2];
-    let parts: Vec<&str> = value.split('-').collect();
-    let hex = |part: &str| part.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-    parts.len() == lengths.len()
-        && parts.iter().zip(lengths).all(|(part, length)| part.len() == length && hex(part))
-        && parts.get(1).is_some_and(|id| id.bytes().any(|b| b != b'0'))
+/// The one `traceparent`; of several, none can be believed.
+fn traceparent(headers: &HeaderMap) -> Option<TraceParent> {
+    let mut values = headers.get_all("traceparent").iter();
+    let first = values.next()?;
+    values.next().is_none().then(|| TraceParent::parse(first.as_bytes()))?
+}
+
+/// The entries of all `tracestate` headers, as many as are passed on.
+fn tracestate(headers: &HeaderMap) -> Option<String> {
+    let values: Result<Vec<&str>, _> =
+        headers.get_all("tracestate").iter().map(HeaderValue::to_str).collect();
+    let all = values.ok()?.join(",");
+    Some(whole_entries(&all).to_owned()).filter(|state| !state.is_empty())
 }
 
 /// The outermost layer: every answer leaves through here, with envelope and headers.
@@ -122,10 +130,13 @@ pub(crate) async fn frame(
     let answer = response.extensions_mut().remove::<Arc<Answer>>();
     let refusal = answer.as_deref().and_then(Answer::refusal);
     set_headers(&gateway, &exchange, refusal, response.headers_mut());
-    if let Some(answer) = answer {
+    if let Some(answer) = &answer {
         answer.write(&gateway, &exchange, &mut response);
     }
-    route.count(&gateway, &exchange.origin, response.status());
+    route.count(&gateway, &exchange.origin, response.status(), refusal);
+    if let Some(recording) = exchange.origin.stages.traced() {
+        traces::answered(recording, &exchange, &route, answer.as_deref(), response.status());
+    }
     response
 }
 
@@ -135,7 +146,7 @@ fn set_headers(
     refusal: Option<&Refusal>,
     headers: &mut HeaderMap,
 ) {
-    let now = gateway.app.now();
+    let now = gateway.app.limits_now();
     let (shown, all) = exchange.buckets(gateway, refusal);
     headers.insert("x-ratelimit-limit", shown.limit.into());
     headers.insert("x-ratelimit-remaining", shown.remaining.into());
@@ -168,16 +179,27 @@ pub(crate) fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) {
 mod tests {
     use super::*;
 
+    const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    fn headers(all: &[(&'static str, &str)]) -> HeaderMap {
+        all.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
     #[test]
-    fn only_a_well_formed_traceparent_counts() {
-        assert!(is_traceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"));
-        for bad in [
-            "",
-            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
-            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
-            "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
-        ] {
-            assert!(!is_traceparent(bad), "{bad}");
-        }
+    fn of_several_parents_none_counts() {
+        let one = headers(&[("traceparent", PARENT)]);
+        let two = headers(&[("traceparent", PARENT), ("traceparent", PARENT)]);
+
+        assert_eq!(traceparent(&one).unwrap().to_string(), PARENT);
+        assert_eq!(traceparent(&two), None);
+    }
+
+    #[test]
+    fn several_states_are_one() {
+        let two = headers(&[("tracestate", "a=1,b=2"), ("tracestate", "c=3")]);
+
+        assert_eq!(tracestate(&two).as_deref(), Some("a=1,b=2,c=3"));
+        assert_eq!(tracestate(&headers(&[("tracestate", "")])), None);
+        assert_eq!(tracestate(&headers(&[])), None);
     }
 }

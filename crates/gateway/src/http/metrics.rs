@@ -1,14 +1,24 @@
 //! Requests counted by route template, method and status: labels that callers cannot multiply.
 
-use std::time::Duration;
+use std::sync::{Arc, LazyLock};
 
 use axum::{
     extract::{MatchedPath, Request},
     http::{Method, StatusCode},
 };
-use portcullis_app::Origin;
+use metrics::counter;
+use portcullis_app::{
+    Origin,
+    times::{Family, Times},
+};
+use portcullis_core::refusal::Refusal;
 
 use super::Gateway;
+
+static FAMILY: Family =
+    Family { name: "portcullis_http_request_seconds", help: "Time to answer", label: "" };
+
+static TIMES: LazyLock<Arc<Times>> = LazyLock::new(|| Times::of(&FAMILY, ""));
 
 /// Which route a request took.
 pub(crate) struct Route {
@@ -28,17 +38,37 @@ impl Route {
         Self { method, path: request.extensions().get::<MatchedPath>().cloned() }
     }
 
-    /// Counts the request and how long it took.
-    pub(crate) fn count(&self, gateway: &Gateway, origin: &Origin, status: StatusCode) {
-        let path = self.path.as_ref().map_or("none", MatchedPath::as_str).to_owned();
-        let micros = gateway.app.now().as_micros() - origin.arrived.as_micros();
-        let took = Duration::from_micros(u64::try_from(micros).unwrap_or(0));
+    /// The method, one of a closed set.
+    pub(crate) const fn method(&self) -> &'static str {
+        self.method
+    }
+
+    /// The route template; absent for a path that is none.
+    pub(crate) fn path(&self) -> Option<&str> {
+        self.path.as_ref().map(MatchedPath::as_str)
+    }
+
+    /// Counts the request, how long it took, and why it was refused.
+    pub(crate) fn count(
+        &self,
+        gateway: &Gateway,
+        origin: &Origin,
+        status: StatusCode,
+        refusal: Option<&Refusal>,
+    ) {
+        if let Some(refusal) = refusal {
+            counter!("portcullis_refusals_total", "code" => refusal.code()).increment(1);
+        }
+        if let Some(Refusal::RateLimited { resource, .. }) = refusal {
+            counter!("portcullis_rate_limited_total", "resource" => resource.as_str()).increment(1);
+        }
+        let path = self.path().unwrap_or("none").to_owned();
         let labels = [
             ("method", self.method.to_owned()),
             ("path", path),
             ("status", status.as_str().to_owned()),
         ];
-        metrics::counter!("portcullis_http_requests_total", &labels).increment(1);
-        metrics::histogram!("portcullis_http_request_seconds").record(took.as_secs_f64());
+        counter!("portcullis_http_requests_total", &labels).increment(1);
+        TIMES.count(origin.arrived, gateway.app.now());
     }
 }

@@ -178,7 +178,9 @@ mod tests {
         let config = Config { data_dir: folder.to_owned(), ..Config::default() };
         std::fs::create_dir(folder.join("policies")).unwrap();
         boot::new_key(&folder.join("key")).unwrap();
-        boot::Node::assemble(&config, portcullis_app::Fallback::Refuse).await.unwrap().gateway
+        let looking = boot::Standing::Looking;
+        let node = boot::Node::assemble(&config, portcullis_app::Fallback::Refuse, looking).await;
+        node.unwrap().gateway
     }
 
     async fn boom() -> StatusCode {

@@ -33,6 +33,10 @@ pub(in crate::cli) struct Export {
     /// Of `jsonl`: `payloads` (with all salts), `proofs` (one for each event)
     #[arg(long, value_delimiter = ',')]
     include: Vec<String>,
+    /// Of `jsonl`: also prove that the log of so many events, whose checkpoint you kept, is its
+    /// beginning
+    #[arg(long, value_name = "SIZE")]
+    since: Option<u64>,
     #[command(flatten)]
     filters: Filters,
     /// The file to write, which must not exist yet; standard output by default
@@ -50,6 +54,7 @@ impl Export {
             format: Some(self.format),
             filters: self.filters.given(),
             include: self.include,
+            since: self.since,
         };
         let (installation, output) = (self.installation, self.output);
         let config = installation.config()?;

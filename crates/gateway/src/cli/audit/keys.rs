@@ -29,9 +29,9 @@ pub(in crate::cli) enum AuditKeys {
 
 #[derive(Args)]
 pub(in crate::cli) struct Keys {
-    /// Print the keys of this org's log only
-    #[arg(long, value_name = "ORG_ID")]
-    org: Option<OrgId>,
+    /// Print the keys of this org's log only; an id or a name
+    #[arg(long)]
+    org: Option<String>,
     #[command(flatten)]
     installation: Installation,
 }
@@ -73,14 +73,24 @@ fn file(config: &Config) -> Result<PathBuf, Failure> {
              take its line out"
         )
         .into()),
+        source @ KeySource::Command { .. } => Err(format!(
+            "the signing keys come from {source}: to rotate, let it print a second line with 32 \
+             random bytes in base64 and start the nodes anew; to retire a key, let it leave its line \
+             out"
+        )
+        .into()),
     }
 }
 
-async fn all_orgs(config: &Config) -> Result<Vec<OrgId>, Failure> {
+/// The org of this id or name; all orgs when none is named.
+async fn orgs(config: &Config, named: Option<&str>) -> Result<Vec<OrgId>, Failure> {
     let office = Office::open(config).await?;
-    let orgs = office.shell.store.list_orgs().await;
+    let found = match named {
+        Some(named) => office.shell.org(named).await.map(|org| vec![org]),
+        None => office.shell.store.list_orgs().await.map_err(Into::into),
+    };
     office.close().await;
-    Ok(orgs?.into_iter().map(|org| org.id).collect())
+    Ok(found?.into_iter().map(|org| org.id).collect())
 }
 
 impl Keys {
@@ -101,9 +111,8 @@ impl Keys {
     }
 
     async fn show(&self, config: &Config, ring: &Keyring) -> Result<(), Failure> {
-        let orgs = if let Some(org) = self.org { vec![org] } else { all_orgs(config).await? };
         let mut rows = Vec::new();
-        for org in orgs {
+        for org in orgs(config, self.org.as_deref()).await? {
             let known = ring.known(&origin(&config.server.public_host, org))?;
             rows.extend(known.into_iter().map(|key| {
                 let since = (key.since != Timestamp::default()).then_some(key.since);

@@ -1,6 +1,8 @@
-//! `portcullis audit verify`: offline, in little memory, with nothing but keys from elsewhere.
+//! `portcullis audit verify`: offline, in little memory, with nothing but keys from elsewhere; or the
+//! log of an installation as it is at this moment.
 
 mod kept;
+mod live;
 mod reading;
 
 use std::{
@@ -21,15 +23,20 @@ use portcullis_core::{
 use serde_json::{Map, Value, json};
 
 use self::{kept::Kept, reading::Lines};
-use crate::cli::output::Output;
+use crate::cli::{Failure, Installation};
 
 #[derive(Args)]
 pub(in crate::cli) struct Verify {
     /// An export in the format `jsonl`, a proof, or a checkpoint; each may be gzipped
-    file: PathBuf,
+    #[arg(required_unless_present = "org", conflicts_with = "org")]
+    file: Option<PathBuf>,
+    /// Instead of a file, all that the database of this installation holds of the log of this org
+    /// (id or name). A running gateway need not be stopped
+    #[arg(long, conflicts_with = "event")]
+    org: Option<String>,
     /// A verifier key of the log (`portcullis audit key list`), from somebody you trust; may be
-    /// repeated
-    #[arg(long = "key", value_name = "VKEY", required = true)]
+    /// repeated. With `--org` the installation's own by default
+    #[arg(long = "key", value_name = "VKEY", required_unless_present = "org")]
     keys: Vec<VerifierKey>,
     /// A checkpoint that was kept: it has to be the beginning of this log. Also an anchor file, of
     /// which the latest that is old enough counts
@@ -38,9 +45,8 @@ pub(in crate::cli) struct Verify {
     /// The event that a proof is of, as the API gave it
     #[arg(long, value_name = "EVENT")]
     event: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    installation: Installation,
 }
 
 /// Larger proofs, events and checkpoints are none.
@@ -48,9 +54,21 @@ const MAX_TEXT: u64 = 16 << 20;
 
 impl Verify {
     /// Tells what was found, and gives the exit code that says it.
-    pub(super) fn run(self) -> ExitCode {
-        let output = Output::new(self.json);
-        let told = match self.verify() {
+    pub(super) async fn run(self) -> Result<ExitCode, Failure> {
+        let verified = match (&self.file, &self.org) {
+            (Some(file), _) => self.verify(file),
+            (None, Some(org)) => {
+                let org = org.clone();
+                return self.run_live(&org).await;
+            }
+            (None, None) => Err(Fault::unreadable("there is nothing to verify")),
+        };
+        Ok(self.tell(verified))
+    }
+
+    fn tell(&self, verified: Result<(Value, String), Fault>) -> ExitCode {
+        let output = self.installation.output();
+        let told = match verified {
             Ok((found, text)) => output.record(&found, &text).map(|()| 0),
             Err(fault) => {
                 let code = fault.exit_code();
@@ -60,7 +78,7 @@ impl Verify {
                     "exit_code": code,
                     "message": fault.to_string(),
                 });
-                if self.json {
+                if self.installation.json {
                     output.record(&found, "").map(|()| code)
                 } else {
                     let _ = writeln!(io::stderr().lock(), "NOT VERIFIED: {fault}");
@@ -71,8 +89,11 @@ impl Verify {
         told.map_or(ExitCode::FAILURE, ExitCode::from)
     }
 
-    fn verify(&self) -> Result<(Value, String), Fault> {
-        let mut lines = Lines::open(&self.file)?;
+    fn verify(&self, file: &Path) -> Result<(Value, String), Fault> {
+        self.verify_lines(Lines::open(file)?)
+    }
+
+    fn verify_lines(&self, mut lines: Lines) -> Result<(Value, String), Fault> {
         let first = lines.next()?.unwrap_or_default().to_vec();
         if first.starts_with(b"c2sp.org/tlog-proof@") {
             return self.proof(&lines.all(&first, MAX_TEXT)?);

@@ -1,4 +1,4 @@
-//! `portcullis policy init` and `portcullis policy tools`.
+//! `portcullis policy init`, `portcullis policy schema` and `portcullis policy tools`.
 
 use std::{
     collections::BTreeMap,
@@ -9,12 +9,18 @@ use std::{
 
 use clap::Args;
 use portcullis_app::Workbench;
-use portcullis_core::tool::Tool;
+use portcullis_core::{policy::FACTS_FILE, tool::Tool};
 
-use super::{Desk, Failure, load};
+use super::{Desk, Failure, load, loaded, read};
 
 #[derive(Args)]
 pub(in crate::cli) struct Init {
+    #[command(flatten)]
+    desk: Desk,
+}
+
+#[derive(Args)]
+pub(in crate::cli) struct Schema {
     #[command(flatten)]
     desk: Desk,
 }
@@ -52,6 +58,22 @@ impl Tools {
         let bench = self.desk.bench(&self.desk.config()?).await?;
         let described = serde_json::to_string_pretty(&bench.description())?;
         self.desk.output().line(&described)
+    }
+}
+
+impl Schema {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let config = self.desk.config()?;
+        let bench = self.desk.bench(&config).await?;
+        let folder = self.desk.folder(&config);
+        let files = if folder.is_dir() { read(&folder)?.policies } else { Vec::new() };
+        let facts = files.into_iter().filter(|file| file.path == FACTS_FILE).collect();
+        let set = loaded(&bench, &folder, facts)?;
+        if self.desk.installation.json {
+            return self.desk.output().line(&serde_json::to_string_pretty(&set.schema())?);
+        }
+        let unwritable = "a name cannot be written in Cedar's syntax; take `--json`";
+        self.desk.output().line(set.cedarschema().ok_or(unwritable)?.trim_end())
     }
 }
 

@@ -23,7 +23,7 @@ use crate::http::{
 
 /// The longest text of a member.
 const LONGEST: usize = 200;
-const MEMBERS: [&str; 5] = ["from", "to", "format", "filters", "include"];
+const MEMBERS: [&str; 6] = ["from", "to", "format", "filters", "include", "since"];
 
 /// Begins an export of the org's audit log. Answers 200 if it is ready within two seconds.
 #[utoipa::path(
@@ -84,7 +84,16 @@ fn asked(mut members: Map<String, Value>) -> Result<ExportAsk, Refusal> {
             None | Some(Value::Null) => Vec::new(),
             Some(value) => texts("include", value)?,
         },
+        since: match members.remove("since") {
+            None | Some(Value::Null) => None,
+            Some(value) => Some(size(&value)?),
+        },
     })
+}
+
+fn size(value: &Value) -> Result<u64, Refusal> {
+    let problem = "has to be the size of a log: a whole number, not below 0";
+    value.as_u64().ok_or_else(|| body::wrong_member("since", problem))
 }
 
 fn time(members: &mut Map<String, Value>, name: &str) -> Result<Option<Timestamp>, Refusal> {

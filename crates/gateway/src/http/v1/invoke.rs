@@ -7,7 +7,7 @@ use axum::{
     extract::{RawQuery, State},
     http::HeaderMap,
 };
-use portcullis_app::{Answered, Invocation, View};
+use portcullis_app::{Answered, Invocation, Stage, View};
 use portcullis_core::refusal::Refusal;
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ use crate::http::{
     Gateway,
     answer::Answer,
     body::{self, Allowance, INVOKE_LIMIT},
-    caller::Known,
+    caller::Invoker,
     idempotency::idempotency_key,
     query::Query,
 };
@@ -49,13 +49,14 @@ use crate::http::{
     )
 )]
 pub(crate) async fn invoke(
-    Known(ctx): Known,
+    Invoker(ctx): Invoker,
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
     headers: HeaderMap,
     body: Body,
 ) -> Answer {
+    ctx.origin.stages.enter(Stage::Body, gateway.app.now());
     let invocation = Invocation {
         tool: segment(path),
         view: view(raw.as_deref()),

@@ -135,6 +135,9 @@ pub(crate) struct ExportAsked {
     filters: Option<Value>,
     /// Of `jsonl`: `payloads`, `proofs`.
     include: Option<Vec<String>>,
+    /// Of `jsonl`: the size of a tree whose checkpoint you kept. The file then also proves that
+    /// the log of that time is its beginning.
+    since: Option<u64>,
 }
 
 /// Any answer that is not a result.

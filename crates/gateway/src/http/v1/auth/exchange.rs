@@ -59,7 +59,7 @@ pub(crate) async fn exchange(
     let presented = Presented { bearer, ..asked.presented };
     let credentials = app.credentials(presented, origin).await.map_err(|no| no.refusal)?;
     exchange.known(credentials.account().clone());
-    app.admit_exchange(&credentials, origin)?;
+    app.admit_exchange(&credentials, origin).await?;
     let request = ExchangeRequest { scope: scope(asked.scope.as_deref())?, ..asked.request };
     Ok(answer(&app.exchange(credentials, request, origin).await?))
 }

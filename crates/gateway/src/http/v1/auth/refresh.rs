@@ -46,7 +46,7 @@ pub(crate) async fn refresh(
     let (token, asked) = asked.map_err(|refusal| app.charge_source(refusal, origin).refusal)?;
     let refreshing = app.refreshing(bearer, token, origin).await.map_err(|no| no.refusal)?;
     exchange.known(refreshing.account().clone());
-    app.admit_refresh(&refreshing, origin)?;
+    app.admit_refresh(&refreshing, origin).await?;
     let scope = scope(asked.as_deref())?;
     Ok(answer(&app.refresh_token(refreshing, scope, origin).await?))
 }

@@ -1,0 +1,32 @@
+//! `portcullis ready`.
+
+use clap::Args;
+use portcullis_upstream::probe;
+use serde_json::json;
+
+use super::{Failure, Installation};
+use crate::config;
+
+#[derive(Args)]
+pub(super) struct Ready {
+    #[command(flatten)]
+    installation: Installation,
+    /// Ask only whether the process lives, not whether it can govern calls
+    #[arg(long)]
+    live: bool,
+}
+
+impl Ready {
+    /// Asks the node where its configuration says that it listens.
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let config = self.installation.config()?;
+        let address = config::address(&config.server.listen, "server.listen")?;
+        let (path, said) = if self.live { ("/healthz", "alive") } else { ("/readyz", "ready") };
+        let status = probe::status_of(address, config.server.tls.is_some(), path).await?;
+        if status != 200 {
+            return Err(format!("the node at {address} is not {said}: status {status}").into());
+        }
+        let shown = json!({ said: true });
+        self.installation.output().record(&shown, &format!("the node is {said}"))
+    }
+}

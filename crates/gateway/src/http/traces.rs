@@ -1,0 +1,51 @@
+//! What the trace of a request tells of HTTP and of the answer, in the terms of OpenTelemetry's
+//! conventions for HTTP servers. Its path, its query and its headers are not told: a caller wrote
+//! them.
+
+use axum::http::StatusCode;
+use portcullis_app::{Attribute, GovernanceView, Recording};
+use portcullis_core::audit::RecordedDecision;
+
+use super::{answer::Answer, exchange::Exchange, metrics::Route};
+
+/// How a request was answered.
+pub(super) fn answered(
+    recording: &Recording,
+    exchange: &Exchange,
+    route: &Route,
+    answer: Option<&Answer>,
+    status: StatusCode,
+) {
+    let refusal = answer.and_then(Answer::refusal);
+    let mut attributes = vec![
+        Attribute::text("http.request.method", route.method()),
+        Attribute::number("http.response.status_code", status.as_u16()),
+        Attribute::text("portcullis.request.id", exchange.origin.request_id.to_string()),
+    ];
+    attributes.extend(route.path().map(|path| Attribute::text("http.route", path)));
+    attributes
+        .extend(refusal.map(|refusal| Attribute::text("portcullis.error.code", refusal.code())));
+    if let Some(governance) = answer.and_then(Answer::governance) {
+        attributes.extend(governed(governance));
+    }
+    let name = match route.path() {
+        Some(path) => format!("{} {path}", route.method()),
+        None => route.method().to_owned(),
+    };
+    let failed = status.is_server_error();
+    let why = failed.then(|| refusal.map_or(status.as_str(), |refusal| refusal.code()));
+    recording.answered(name, attributes, why);
+}
+
+fn governed(governance: &GovernanceView) -> [Attribute; 4] {
+    let decision = match governance.decision {
+        RecordedDecision::Allow => "allow",
+        RecordedDecision::Deny => "deny",
+    };
+    [
+        Attribute::text("portcullis.decision", decision),
+        Attribute::text("portcullis.policy.id", governance.policy.as_str()),
+        Attribute::text("portcullis.dlp.result", governance.dlp_result.as_str()),
+        Attribute::text("portcullis.audit.event.id", governance.audit_event_id.to_string()),
+    ]
+}

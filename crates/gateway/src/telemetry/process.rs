@@ -1,0 +1,71 @@
+//! What the process itself costs, under the names that Prometheus clients have in common.
+
+use std::{fmt::Write, fs};
+
+/// What Linux counts processor time in, on every architecture (`USER_HZ`).
+const TICKS_A_SECOND: u64 = 100;
+/// The places of both in `/proc/self/stat`, counted after the name of the program.
+const UTIME: usize = 11;
+const STIME: usize = 12;
+
+/// In the text format of Prometheus; empty where there is no `/proc`.
+pub(super) fn shown() -> String {
+    let mut text = String::new();
+    let mut show = |name: &str, kind: &str, help: &str, value: Option<String>| {
+        if let Some(value) = value {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
+        }
+    };
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let cpu = processor_ticks(&stat).map(in_seconds);
+    show("process_cpu_seconds_total", "counter", "Processor time of the process", cpu);
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let resident = resident_bytes(&status).map(|bytes| bytes.to_string());
+    show("process_resident_memory_bytes", "gauge", "Memory of the process", resident);
+    let open = fs::read_dir("/proc/self/fd").ok().map(|files| files.count().to_string());
+    show("process_open_fds", "gauge", "Files and sockets of the process", open);
+    text
+}
+
+/// User and system time. The name of the program, in parentheses, may hold anything.
+fn processor_ticks(stat: &str) -> Option<u64> {
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let ticks = |place: usize| fields.get(place)?.parse::<u64>().ok();
+    Some(ticks(UTIME)? + ticks(STIME)?)
+}
+
+fn in_seconds(ticks: u64) -> String {
+    format!("{}.{:02}", ticks / TICKS_A_SECOND, ticks % TICKS_A_SECOND)
+}
+
+fn resident_bytes(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_read_as_the_kernel_writes_them() {
+        let stat = "7 (a ) b) S 1 7 7 0 -1 4194560 1 0 0 0 250 51 0 0 20 0 9 0 100 1 2";
+
+        assert_eq!(processor_ticks(stat).map(in_seconds).as_deref(), Some("3.01"));
+        assert_eq!(resident_bytes("VmPeak:\t 9 kB\nVmRSS:\t   12 kB\n"), Some(12_288));
+        assert_eq!(processor_ticks(""), None);
+    }
+
+    #[test]
+    fn this_process_has_all_of_them() {
+        let text = shown();
+
+        for name in
+            ["process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds"]
+        {
+            assert!(text.contains(&format!("\n{name} ")), "{text}");
+        }
+    }
+}
