@@ -38,9 +38,13 @@ pub fn unsignalled(binary: &str, folder: &Path) -> PathBuf {
 }
 
 impl Gateway {
-    /// From now on every write to a file fails. For gateways from [`unsignalled`].
+    /// From now on every write to a file fails, and to its database if that is a server. For
+    /// gateways from [`unsignalled`].
     pub fn fail_writes(&self) {
         self.limit_files(Some(0));
+        if let Some(database) = self.postgres() {
+            database.refuse_writes();
+        }
     }
 
     /// From now on no file grows beyond so many bytes. For gateways from [`unsignalled`].
@@ -48,8 +52,11 @@ impl Gateway {
         self.limit_files(Some(bytes));
     }
 
-    /// Files can be written again.
+    /// Files and database can be written again.
     pub fn allow_writes(&self) {
+        if let Some(database) = self.postgres() {
+            database.allow_writes();
+        }
         self.limit_files(getrlimit(Resource::Fsize).current);
     }
 

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::Answer;
+use crate::{Answer, PostgresDatabase};
 
 /// The longest a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -23,7 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Policies that permit every tool to everybody.
 const PERMIT_ALL: &str = "@id(\"permit-all\") permit (principal, action, resource);\n";
 
-/// What a gateway shall be like. Without anything it has no providers and permits everything.
+/// What a gateway shall be like. Without anything it has no providers and permits everything, and
+/// remembers where `PORTCULLIS_TEST_STORE` says: on SQLite, or on a PostgreSQL database of its own.
 #[derive(Debug)]
 pub struct Builder {
     binary: PathBuf,
@@ -31,6 +32,7 @@ pub struct Builder {
     providers: String,
     policies: Vec<(String, String)>,
     environment: Vec<(String, String)>,
+    on_sqlite: bool,
 }
 
 /// A user or service account with a token.
@@ -56,7 +58,15 @@ impl Builder {
             providers: String::new(),
             policies: vec![("permit-all.cedar".to_owned(), PERMIT_ALL.to_owned())],
             environment: Vec::new(),
+            on_sqlite: false,
         }
+    }
+
+    /// Remembers on SQLite, whatever the other tests do.
+    #[must_use]
+    pub fn on_sqlite(mut self) -> Self {
+        self.on_sqlite = true;
+        self
     }
 
     /// Adds TOML tables to the configuration, such as `[server]`.
@@ -116,7 +126,10 @@ impl Builder {
         for (name, text) in &self.policies {
             fs::write(folder.path().join("policies").join(name), text).expect("a policy file");
         }
-        let config = format!("data_dir = \".\"\n{}\n{}", self.config, self.providers);
+        let mut config = format!("data_dir = \".\"\n{}\n{}", self.config, self.providers);
+        let own_store = self.on_sqlite || self.config.contains("[database]");
+        let database = if own_store { None } else { PostgresDatabase::chosen(&self.binary) };
+        config.extend(database.as_ref().map(PostgresDatabase::config));
         fs::write(folder.path().join("portcullis.toml"), config).expect("a configuration file");
         let gateway = Gateway {
             binary: self.binary,
@@ -124,6 +137,7 @@ impl Builder {
             folder,
             client: reqwest::Client::builder().no_proxy().build().expect("a client"),
             running: None,
+            database,
         };
         let key = gateway.folder().join("key");
         gateway.run(&["key", "new", &key.to_string_lossy()]);
@@ -146,6 +160,8 @@ pub struct Gateway {
     folder: TempDir,
     client: reqwest::Client,
     running: Option<Running>,
+    /// The last, so that it is dropped when nobody uses it any more.
+    database: Option<PostgresDatabase>,
 }
 
 #[derive(Debug)]
@@ -176,6 +192,28 @@ impl Gateway {
     #[must_use]
     pub fn config_file(&self) -> PathBuf {
         self.folder().join("portcullis.toml")
+    }
+
+    /// Where it remembers: the URL of its database, unless its configuration names another.
+    #[must_use]
+    pub fn database_url(&self) -> String {
+        let file = || format!("sqlite:{}", self.folder().join("portcullis.db").display());
+        self.database.as_ref().map_or_else(file, PostgresDatabase::url)
+    }
+
+    /// Its PostgreSQL database, if it runs on one.
+    pub(crate) const fn postgres(&self) -> Option<&PostgresDatabase> {
+        self.database.as_ref()
+    }
+
+    /// Every byte that its database holds.
+    #[must_use]
+    pub fn stored(&self) -> Vec<u8> {
+        if let Some(database) = &self.database {
+            return database.dump();
+        }
+        let files = ["portcullis.db", "portcullis.db-wal"].map(|name| self.folder().join(name));
+        files.iter().flat_map(|file| fs::read(file).unwrap_or_default()).collect()
     }
 
     /// Adds TOML tables to the configuration of a gateway that is prepared, such as those that
@@ -263,12 +301,21 @@ impl Gateway {
         self.start_with(&[]);
     }
 
+    /// Starts it on this port and waits until it listens.
+    pub fn start_at(&mut self, port: u16) {
+        self.start_on(port, &[]);
+    }
+
     /// Starts it with more options of `serve` and waits until it listens.
     pub fn start_with(&mut self, options: &[&str]) {
+        self.start_on(0, options);
+    }
+
+    fn start_on(&mut self, port: u16, options: &[&str]) {
         let config = self.config_file();
         let mut child = self
             .command()
-            .args(["serve", "--port", "0", "--config"])
+            .args(["serve", "--port", &port.to_string(), "--config"])
             .arg(config)
             .args(options)
             .stdin(Stdio::null())

@@ -11,6 +11,8 @@
 
 mod answer;
 mod authorizer;
+mod balancer;
+mod database;
 mod disk;
 mod gateway;
 mod hostile;
@@ -20,21 +22,32 @@ mod oidc;
 mod postgres;
 mod power;
 mod receiver;
+mod redis;
 mod saas;
+mod wire;
 mod witness;
 
 pub use self::{
     answer::Answer,
     authorizer::{Authorizer, Guarded},
+    balancer::LoadBalancer,
     disk::{SmallDisk, printing, unsignalled},
     gateway::{Builder, Gateway, Principal},
     hostile::{Hostile, HostileCall, HostileTool, Script},
     mcp::{McpServer, tool},
     ocsf::ocsf_faults,
     oidc::{Fetches, Oidc, OldKeys, Wanted},
-    postgres::{Fault, PostgresDatabase, PostgresWire},
+    postgres::{Fault, PostgresDatabase, PostgresServer, PostgresWire},
     power::PowerCut,
     receiver::{Manner, Receiver},
+    redis::RedisServer,
     saas::{CLIENT_ID, CLIENT_SECRET, Habits, Saas},
+    wire::{Condition, Wire},
     witness::LogWitness,
 };
+
+/// A port that was free a moment ago.
+pub(crate) fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("its address").port()
+}

@@ -1,16 +1,27 @@
 //! A PostgreSQL database of one's own, on the server that `PORTCULLIS_TEST_POSTGRES` names.
 
 mod proxy;
+mod server;
 
-pub use self::proxy::{Fault, PostgresWire};
-
-use std::{
-    env, process,
-    process::Command,
-    sync::atomic::{AtomicU32, Ordering},
+pub use self::{
+    proxy::{Fault, PostgresWire},
+    server::PostgresServer,
 };
 
-/// An empty database; it is dropped with this.
+use std::{
+    env,
+    path::Path,
+    process::{self, Command},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+/// Whom gateways sign in as: no superuser, for whom row-level security would not count.
+const ROLE: &str = "portcullis_gateway";
+
+/// A database; it is dropped with this.
 #[derive(Debug)]
 pub struct PostgresDatabase {
     server: String,
@@ -18,29 +29,50 @@ pub struct PostgresDatabase {
 }
 
 impl PostgresDatabase {
-    /// Makes one; `None` when `PORTCULLIS_TEST_SQLITE_ONLY=1` says that there is no server. Panics
-    /// without a server or the client program `psql`.
+    /// Makes an empty one; `None` when `PORTCULLIS_TEST_SQLITE_ONLY=1` says that there is no
+    /// server. Panics without a server or the client program `psql`.
     #[must_use]
     pub fn create(what: &str) -> Option<Self> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let Ok(server) = env::var("PORTCULLIS_TEST_POSTGRES") else {
             let left_out = env::var("PORTCULLIS_TEST_SQLITE_ONLY").is_ok_and(|only| only == "1");
             assert!(left_out, "set PORTCULLIS_TEST_POSTGRES, or PORTCULLIS_TEST_SQLITE_ONLY=1");
             return None;
         };
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("portcullis_api_{what}_{}_{number}", process::id());
-        let database = Self { server, name };
-        database.run(&format!("DROP DATABASE IF EXISTS {}", database.name));
-        database.run(&format!("CREATE DATABASE {}", database.name));
-        Some(database)
+        Some(Self::make(server, what, "template1"))
     }
 
-    /// Its URL.
+    /// Makes one with the schema of `binary` for a test that runs on PostgreSQL, as
+    /// `PORTCULLIS_TEST_STORE=postgres` says for all of them; `None` when they run on SQLite.
+    #[must_use]
+    pub fn chosen(binary: &Path) -> Option<Self> {
+        match env::var("PORTCULLIS_TEST_STORE").as_deref() {
+            Ok("postgres") => {}
+            Ok("sqlite") | Err(_) => return None,
+            Ok(other) => panic!("PORTCULLIS_TEST_STORE is `sqlite` or `postgres`, not `{other}`"),
+        }
+        let server = env::var("PORTCULLIS_TEST_POSTGRES")
+            .expect("PORTCULLIS_TEST_POSTGRES, for PORTCULLIS_TEST_STORE=postgres");
+        Some(Self::make(server, "api", template(binary)))
+    }
+
+    /// A copy of the database `template`.
+    fn make(server: String, what: &str, template: &str) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("portcullis_{what}_{}_{number}", process::id());
+        let database = Self { server, name };
+        make_role(&database.server);
+        let name = &database.name;
+        let drop = format!("DROP DATABASE IF EXISTS {name}");
+        let create = format!("CREATE DATABASE {name} TEMPLATE {template} OWNER {ROLE}");
+        run(&database.server, &[&drop, &create]);
+        database
+    }
+
+    /// Its URL, for the role that owns it.
     #[must_use]
     pub fn url(&self) -> String {
-        let (server, _) = self.server.rsplit_once('/').expect("a URL with a database");
-        format!("{server}/{}", self.name)
+        format!("postgres://{ROLE}:{ROLE}@{}/{}", self.address(), self.name)
     }
 
     /// The host and port of its server.
@@ -56,23 +88,106 @@ impl PostgresDatabase {
         format!("[database]\nurl = \"{}\"\n", self.url())
     }
 
-    fn run(&self, statement: &str) {
-        let output = Command::new("psql")
-            .args(["--no-psqlrc", "--quiet", "--command", statement, &self.server])
+    /// Runs a statement in it, past every gateway and every policy.
+    pub fn execute(&self, statement: &str) {
+        run(&self.administered(), &[statement]);
+    }
+
+    /// A program that runs a statement in it and prints bare values.
+    pub(crate) fn psql(&self, statement: &str) -> Command {
+        let mut command = psql(&self.administered(), &[statement]);
+        command.args(["--tuples-only", "--no-align"]);
+        command
+    }
+
+    /// From now on it can be read and not be written.
+    pub fn refuse_writes(&self) {
+        let revoke = format!(
+            "REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON ALL TABLES IN SCHEMA public FROM {ROLE}"
+        );
+        run(&self.administered(), &[&revoke]);
+    }
+
+    /// It can be written again.
+    pub fn allow_writes(&self) {
+        let grant = format!(
+            "GRANT INSERT, UPDATE, DELETE, TRUNCATE ON ALL TABLES IN SCHEMA public TO {ROLE}"
+        );
+        run(&self.administered(), &[&grant]);
+    }
+
+    /// Everything that is stored in it, as text.
+    #[must_use]
+    pub fn dump(&self) -> Vec<u8> {
+        let output = Command::new("pg_dump")
+            .args(["--data-only", "--dbname", &self.administered()])
             .output()
-            .expect("the program psql");
+            .expect("the program pg_dump");
         let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "`{statement}` failed: {error}");
+        assert!(output.status.success(), "pg_dump failed: {error}");
+        output.stdout
+    }
+
+    /// Its URL, for the user that makes databases.
+    #[must_use]
+    pub fn administered(&self) -> String {
+        let (server, _) = self.server.rsplit_once('/').expect("a URL with a database");
+        format!("{server}/{}", self.name)
     }
 }
 
 impl Drop for PostgresDatabase {
     fn drop(&mut self) {
         let drop = format!("DROP DATABASE {} WITH (FORCE)", self.name);
-        let command = Command::new("psql")
-            .args(["--no-psqlrc", "--quiet", "--command", &drop, &self.server])
-            .output();
         // What is left behind is dropped by the next who needs the name.
-        let _ = command;
+        let _ = psql(&self.server, &[&drop]).output();
     }
+}
+
+/// The name of a database with the schema of `binary`, made once by each process of tests: a copy
+/// of it costs less than the migrations do.
+fn template(binary: &Path) -> &'static str {
+    static TEMPLATE: OnceLock<(PostgresDatabase, String)> = OnceLock::new();
+    let make = || {
+        let server = env::var("PORTCULLIS_TEST_POSTGRES").expect("PORTCULLIS_TEST_POSTGRES");
+        let database = PostgresDatabase::make(server, "template", "template1");
+        let folder = tempfile::tempdir().expect("a folder");
+        let output = Command::new(binary)
+            .args(["org", "list"])
+            .env("PORTCULLIS_DATABASE__URL", database.url())
+            .env("PORTCULLIS_DATA_DIR", folder.path())
+            .output()
+            .expect("a command that starts");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "the schema cannot be made: {error}");
+        let name = database.name.clone();
+        (database, name)
+    };
+    &TEMPLATE.get_or_init(make).1
+}
+
+/// Makes the role unless it is there; several processes of tests may do so at once.
+fn make_role(server: &str) {
+    static MADE: OnceLock<()> = OnceLock::new();
+    let make = format!(
+        "DO $$ BEGIN CREATE ROLE {ROLE} LOGIN PASSWORD '{ROLE}' NOSUPERUSER NOBYPASSRLS; \
+         EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
+    );
+    MADE.get_or_init(|| run(server, &[&make]));
+}
+
+fn psql(server: &str, statements: &[&str]) -> Command {
+    let mut command = Command::new("psql");
+    command.args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1"]);
+    for statement in statements {
+        command.args(["--command", statement]);
+    }
+    command.arg(server);
+    command
+}
+
+fn run(server: &str, statements: &[&str]) {
+    let output = psql(server, statements).output().expect("the program psql");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "`{statements:?}` failed: {error}");
 }

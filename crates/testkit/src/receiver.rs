@@ -1,4 +1,4 @@
-//! A receiver of OTLP logs that takes them, refuses them or never answers, as it is told.
+//! A receiver of OTLP logs and traces that takes them, refuses them or never answers, as it is told.
 
 use std::{
     net::SocketAddr,
@@ -64,7 +64,10 @@ impl Receiver {
             authorization: Mutex::default(),
             asked: watch::Sender::new(0),
         });
-        let router = Router::new().route("/v1/logs", post(receive)).with_state(Arc::clone(&shared));
+        let router = Router::new()
+            .route("/v1/logs", post(receive))
+            .route("/v1/traces", post(receive))
+            .with_state(Arc::clone(&shared));
         let stop = CancellationToken::new();
         let ending = stop.clone();
         TaskTracker::new().spawn(async move {
@@ -81,12 +84,17 @@ impl Receiver {
         format!("http://{}/v1/logs", self.address)
     }
 
+    /// The address of its traces.
+    pub fn traces_url(&self) -> String {
+        format!("http://{}/v1/traces", self.address)
+    }
+
     /// From now on batches meet this.
     pub fn be(&self, manner: Manner) {
         self.shared.manner.send_replace(manner);
     }
 
-    /// Every record it has taken, in the order in which they came.
+    /// Every log record or span it has taken, in the order in which they came.
     pub fn records(&self) -> Vec<Value> {
         self.shared.taken.lock().expect("the records").clone()
     }
@@ -117,7 +125,8 @@ async fn receive(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: By
     if matches!(now, Manner::Takes | Manner::TakesAndHangsUp) {
         let request: Value = serde_json::from_slice(&body).expect("an OTLP request in JSON");
         let records = request.pointer("/resourceLogs/0/scopeLogs/0/logRecords");
-        let records = records.and_then(Value::as_array).expect("records").clone();
+        let spans = request.pointer("/resourceSpans/0/scopeSpans/0/spans");
+        let records = records.or(spans).and_then(Value::as_array).expect("records").clone();
         shared.taken.lock().expect("the records").extend(records);
     }
     shared.asked.send_modify(|asked| *asked += 1);

@@ -5,8 +5,13 @@
 //! `elicitation-sep1034-client-defaults`: they ask a person through the client, and no person stands
 //! behind a REST call. Portcullis declares no such capability.
 
-use std::{path::PathBuf, process::Output, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    process::Output,
+    time::Duration,
+};
 
+use portcullis_testkit::PostgresDatabase;
 use tokio::{process::Command, time::timeout};
 
 use crate::real_servers::servers;
@@ -25,11 +30,15 @@ async fn play(scenario: &str, revision: &str) -> Output {
     let suite = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
     let driver = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/servers/conformance.mjs");
     let command = format!("{} {driver}", node().display());
+    let binary = env!("CARGO_BIN_EXE_portcullis");
+    let database = PostgresDatabase::chosen(Path::new(binary));
+    let url = database.as_ref().map(|it| ("PORTCULLIS_DATABASE__URL", it.url()));
     let running = Command::new(node())
         .arg(servers().join(suite))
         .args(["client", "--scenario", scenario, "--spec-version", revision, "--timeout", "90000"])
         .args(["--command", &command])
-        .env("GATEWAY_BINARY", env!("CARGO_BIN_EXE_portcullis"))
+        .env("GATEWAY_BINARY", binary)
+        .envs(url)
         .kill_on_drop(true)
         .output();
     timeout(PATIENCE, running).await.expect("an end in time").expect("a suite that starts")

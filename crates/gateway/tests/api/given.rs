@@ -163,7 +163,7 @@ pub(crate) async fn rest(stream: &mut TcpStream) -> String {
 
 /// The store of a gateway, for what no command does.
 pub(crate) async fn store(gateway: &Gateway) -> Store {
-    let url = DatabaseUrl::sqlite(gateway.folder().join("portcullis.db"));
+    let url: DatabaseUrl = gateway.database_url().parse().unwrap();
     Store::open(&DatabaseSettings::new(url)).await.unwrap()
 }
 

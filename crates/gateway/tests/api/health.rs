@@ -1,6 +1,7 @@
 //! `GET /healthz`, `GET /readyz`, `GET /openapi.json`: no token needed.
 
 use portcullis_core::json::{self, Bounds};
+use portcullis_testkit::Gateway;
 use reqwest::Method;
 
 use crate::{
@@ -21,6 +22,31 @@ async fn a_node_that_can_govern_is_ready() {
         assert_framed(&answer, path);
         assert_enveloped(&answer, path);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_binary_asks_the_node_of_its_configuration_whether_it_is_ready() {
+    let mut gateway = gateway().start();
+    let listen = gateway.url().trim_start_matches("http://").to_owned();
+    let config = gateway.config_file();
+    let ask = |gateway: &Gateway, more: &[&str], port: &str| {
+        let mut ready = gateway.command();
+        ready.env("PORTCULLIS_SERVER__LISTEN", port).arg("ready").args(more);
+        ready.arg("--config").arg(&config).output().unwrap()
+    };
+    let everywhere = listen.replace("127.0.0.1", "0.0.0.0");
+    let proxied = "PORTCULLIS_SERVER__BEHIND_TLS_PROXY";
+
+    assert!(ask(&gateway, &[], &listen).status.success());
+    assert!(ask(&gateway, &["--live"], &listen).status.success());
+    let mut ready = gateway.command();
+    ready.env("PORTCULLIS_SERVER__LISTEN", everywhere).env(proxied, "true").arg("ready");
+    assert!(ready.arg("--config").arg(&config).status().unwrap().success());
+    gateway.stop();
+    let told = ask(&gateway, &[], &listen);
+
+    assert_eq!(told.status.code(), Some(1));
+    assert!(String::from_utf8(told.stderr).unwrap().contains("nothing answers"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

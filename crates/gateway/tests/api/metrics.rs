@@ -1,8 +1,14 @@
 //! The metrics listener: there only if asked for, with labels that callers cannot multiply.
 
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
 use portcullis_testkit::Gateway;
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     gateway,
@@ -57,4 +63,135 @@ async fn the_api_port_has_no_metrics() {
     let answer = gateway.send(gateway.request(Method::GET, "/metrics")).await;
 
     assert_eq!(answer.status, 404);
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The metrics of docs/metrics.md and their kinds.
+fn documented() -> BTreeMap<String, String> {
+    let text = fs::read_to_string(root().join("docs/metrics.md")).unwrap();
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| `"));
+    let cells = rows.filter_map(|row| row.split_once("` | ")).filter(|(name, _)| is_name(name));
+    cells
+        .map(|(name, rest)| (name.to_owned(), rest.split(' ').next().unwrap().to_owned()))
+        .collect()
+}
+
+fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c == '_';
+    (text.starts_with("portcullis_") || text.starts_with("process_")) && text.chars().all(plain)
+}
+
+/// The names in a text, wherever they stand.
+fn names(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_lowercase() && c != '_');
+    words.filter(|word| is_name(word)).map(str::to_owned).collect()
+}
+
+/// The string literals of the sources that are names of metrics.
+fn in_sources(folder: &Path, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            in_sources(&path, found);
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let literals = text.split('"').skip(1).step_by(2).filter(|it| is_name(it));
+            found.extend(literals.map(str::to_owned));
+        }
+    }
+}
+
+fn expressions(value: &Value, found: &mut Vec<String>) {
+    for (key, value) in value.as_object().into_iter().flatten() {
+        if let (Some(text), "expr" | "query") = (value.as_str(), key.as_str()) {
+            found.push(text.to_owned());
+        }
+        expressions(value, found);
+    }
+    for item in value.as_array().into_iter().flatten() {
+        expressions(item, found);
+    }
+}
+
+#[test]
+fn every_metric_is_documented_and_every_documented_one_exists() {
+    let mut sources = BTreeSet::new();
+    for name in ["app", "gateway", "store", "upstream"] {
+        in_sources(&root().join("crates").join(name).join("src"), &mut sources);
+    }
+    let ours: BTreeSet<String> = documented().into_keys().collect();
+
+    assert!(ours.len() > 30, "{ours:?}");
+    assert_eq!(sources, ours);
+}
+
+#[test]
+fn the_dashboard_shows_every_metric_and_none_that_there_is_not() {
+    let text = fs::read_to_string(root().join("deploy/grafana/portcullis.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    let mut all = Vec::new();
+    expressions(&dashboard, &mut all);
+    let documented = documented();
+    let family = |name: String| {
+        let of = |end| {
+            name.strip_suffix(end)
+                .filter(|it| documented.get(*it).is_some_and(|k| k == "histogram"))
+        };
+        ["_bucket", "_sum", "_count"].into_iter().find_map(of).map_or(name.clone(), str::to_owned)
+    };
+    let shown: BTreeSet<String> = all.iter().flat_map(|it| names(it)).map(family).collect();
+
+    assert_eq!(shown, documented.into_keys().collect());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_exposed_has_the_kind_that_is_documented_and_times_of_every_stage() {
+    let config = "[server]\nmetrics_listen = \"127.0.0.1:0\"";
+    let gateway = gateway().config(config).sample().start();
+    let (_, url) = gateway.starting_log().split_once("metrics on ").unwrap();
+    let url = url.lines().next().unwrap();
+    spray(&gateway).await;
+    let who = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
+    let found = json!({"title": "a", "text": "card 4111 1111 1111 1111"});
+    gateway.invoke(&who, "sample:create_note", found).await;
+
+    let text = scrape(url).await;
+
+    let documented = documented();
+    let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let kinds: BTreeMap<&str, &str> = kinds.collect();
+    for (name, kind) in &kinds {
+        assert_eq!(documented.get(*name).map(String::as_str), Some(*kind), "{name}");
+    }
+    for name in ["process_resident_memory_bytes", "portcullis_connections", "portcullis_build_info"]
+    {
+        assert!(kinds.contains_key(name), "{name} in:\n{text}");
+    }
+    for counted in [
+        "portcullis_refusals_total{code=\"not_found\"} 20",
+        "portcullis_dlp_findings_total{direction=\"input\",category=\"financial\"} 1",
+        "portcullis_token_lookups_total 2",
+        "portcullis_upstream_seconds_count{provider=\"sample\"} 2",
+        "portcullis_stage_seconds_count{stage=\"upstream\"} 2",
+        "portcullis_stage_seconds_bucket{stage=\"intent\",le=\"+Inf\"} 2",
+    ] {
+        assert!(text.contains(counted), "{counted} in:\n{text}");
+    }
+    for stage in [
+        "authenticate",
+        "limits",
+        "body",
+        "validate",
+        "dlp_input",
+        "policy_input",
+        "connection",
+        "dlp_output",
+        "policy_output",
+        "outcome",
+    ] {
+        assert!(text.contains(&format!("stage_seconds_sum{{stage=\"{stage}\"}}")), "{stage}");
+    }
 }

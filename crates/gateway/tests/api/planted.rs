@@ -15,12 +15,15 @@ use portcullis_core::{
     id::{EventId, Ids, OrgId, PrincipalId, RequestId},
     random::Random,
     refusal::Executed,
+    trace::TraceId,
 };
 use portcullis_store::{AuditSettings, AuditWriter, NewEvent};
 use portcullis_testkit::{Gateway, Principal};
 use tokio::{task::JoinSet, time::Instant};
 
 use crate::given::{PATIENCE, now, store};
+
+const TRACE: u128 = 0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736;
 
 #[derive(Debug)]
 struct Still(Timestamp);
@@ -146,9 +149,7 @@ fn event(ids: Ids<'_>, who: &Principal, number: usize) -> Event {
         request: (!system).then(|| Request {
             id: RequestId::new(ids),
             idempotent: false,
-            trace_id: number
-                .is_multiple_of(2)
-                .then(|| "4bf92f3577b34da6a3ce929d0e0e4736".to_owned()),
+            trace_id: number.is_multiple_of(2).then(|| TraceId::new(TRACE.to_be_bytes())),
         }),
         target: (number % 6 != 5).then(|| target(kind)),
         governance: (kind == EventType::McpInvocation).then(|| governance(number, decision)),
@@ -210,8 +211,8 @@ fn row(event: &Event) -> NewEvent {
         outcome: Some(event.outcome.status.as_str().to_owned()),
         request_id: event.request.as_ref().map(|request| request.id),
         core: event.core_json(),
-        detached: Some(serde_json::to_string(event.detached.values()).unwrap()),
-        salts: Some(serde_json::to_string(event.detached.salts()).unwrap()),
+        detached: Some(event.detached.values_json()),
+        salts: Some(event.detached.salts_json()),
         has_payload: event.detached.has_payload(),
     }
 }

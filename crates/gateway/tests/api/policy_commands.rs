@@ -101,6 +101,24 @@ async fn validate_tells_every_error_with_its_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_schema_is_printed_for_editors_also_beside_broken_policies() {
+    let desk = Desk::with("permit (principal");
+    desk.write(
+        "facts.toml",
+        "[facts.\"sample:create_note\"]\nwords = { type = \"Long\", from = \"$.text | len\" }\n",
+    );
+
+    let (code, text) = told(&desk.policy(&["schema"]).await);
+
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("action \"sample:list_items\"") && text.contains("words"), "{text}");
+    let json = desk.policy(&["schema", "--json"]).await;
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    let tool = &json["Mcp"]["actions"]["sample:create_note"];
+    assert_eq!(tool["appliesTo"]["resourceTypes"][0], "Tool");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn strict_validation_takes_warnings_for_errors() {
     let desk = Desk::with(POLICIES);
     desk.write(

@@ -2,7 +2,7 @@
 
 mod auth;
 mod checkpoint;
-mod connect;
+pub(crate) mod connect;
 mod events;
 mod exports;
 mod invoke;

@@ -29,10 +29,9 @@ async fn the_first_start_makes_a_key_that_only_its_owner_reads_and_no_database_h
     assert_eq!(seed.len(), 44);
     assert_eq!(keys(&gateway, &who.org)[0].name(), format!("localhost/audit/{}", who.org));
     gateway.stop();
-    for name in ["portcullis.db", "portcullis.db-wal"] {
-        let Ok(bytes) = fs::read(gateway.folder().join(name)) else { continue };
-        assert!(!bytes.windows(44).any(|window| window == seed.as_bytes()), "{name}");
-    }
+    let stored = gateway.stored();
+    let holds = |text: &str| stored.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(holds(&who.token_id) && !holds(seed));
     assert!(!gateway.folder().join("audit-key.new").exists());
 }
 
@@ -99,13 +98,20 @@ async fn a_node_does_not_start_without_the_key_that_signed_its_logs() {
     invoke(&gateway, &who).await;
 }
 
+const SEED: &str = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
+
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_may_come_from_a_variable() {
+async fn keys_may_come_from_a_variable_or_a_program() {
+    signed_with("{ env = \"LOG_KEY\" }", "LOG_KEY").await;
+    signed_with(&format!("{{ command = [\"echo\", \"{SEED}\"] }}"), "echo").await;
+}
+
+async fn signed_with(source: &str, told_by: &str) {
     let mut gateway = gateway()
         .sample()
-        .config("[audit]\nsigning_key = { env = \"LOG_KEY\" }")
+        .config(&format!("[audit]\nsigning_key = {source}"))
         .config("[server]\npublic_host = \"gateway.acme.example\"")
-        .env("LOG_KEY", "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=")
+        .env("LOG_KEY", SEED)
         .prepare();
     let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
     gateway.start();
@@ -117,5 +123,9 @@ async fn keys_may_come_from_a_variable() {
     assert_eq!(signatures(&gateway, &who).await, 1);
     assert!(!gateway.folder().join("audit-key").exists());
     let (_, told) = failure(&gateway, &["audit", "key", "rotate"]).await;
-    assert!(told.contains("LOG_KEY"), "{told}");
+    assert!(told.contains(told_by) && !told.contains(SEED), "{told}");
+    let by_name = gateway.admin(&["audit", "key", "list", "--org", "acme"]);
+    assert_eq!(by_name[0]["key"], keys[0].to_string());
+    let (status, told) = failure(&gateway, &["audit", "key", "list", "--org", "nobody"]).await;
+    assert_eq!((status, told.contains("nobody")), (1, true), "{told}");
 }

@@ -10,8 +10,10 @@ use portcullis_core::audit::{
     note::{KeyKind, SigningKey, VerifierKey},
 };
 use portcullis_testkit::Gateway;
+use serde_json::json;
 
 use super::{Files, files::write, invoke, keys, logged, verify, verify_in_python};
+use crate::given::run;
 
 /// What both say about a file.
 fn both(gateway: &Gateway, file: &Path, key: &VerifierKey, since: Option<&Path>) -> i32 {
@@ -198,6 +200,64 @@ async fn a_proof_and_a_checkpoint_are_verified_as_they_were_answered() {
     assert_eq!(verify(&gateway, &gateway.folder().join("none"), key, &[]).0, 1);
     let usage = gateway.command().args(["audit", "verify", "x", "--key", "y"]).output().unwrap();
     assert_eq!(usage.status.code(), Some(2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_of_a_running_gateway_is_verified_where_it_is() {
+    let (gateway, who) = logged(5).await;
+    let before = Files::of(&gateway, &who).await;
+    let kept = write(&gateway.folder().join("kept.txt"), &before.note);
+    invoke(&gateway, &who).await;
+    let live = async |more: &[&str]| {
+        let command = [&["audit", "verify", "--org", "acme"], more].concat();
+        let output = run(&gateway, &command).await;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code().unwrap(), text(&output.stdout) + &text(&output.stderr))
+    };
+
+    let (code, told) = live(&["--since", kept.to_str().unwrap()]).await;
+    assert_eq!(code, 0, "{told}");
+    assert!(told.contains("complete") && told.contains("continues"), "{told}");
+    let stranger = SigningKey::new("gateway.example.com/x", KeyKind::Log, &[1; 32]).unwrap();
+    assert_eq!(live(&["--key", &stranger.verifier().to_string()]).await.0, 11);
+    let (code, _) = live(&["export.jsonl"]).await;
+    assert_eq!(code, 2, "a file or an org");
+
+    let rewrite = "UPDATE audit_events SET core = \
+                   replace(core, '\"executed\":\"yes\"', '\"executed\":\"no\"')";
+    gateway.tamper(rewrite);
+    let (code, told) = live(&[]).await;
+    assert_eq!(code, 10, "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_filtered_export_shows_that_it_continues_what_was_kept() {
+    let (gateway, who) = logged(5).await;
+    let before = Files::of(&gateway, &who).await;
+    let kept = write(&gateway.folder().join("kept.txt"), &before.note);
+    let key = &keys(&gateway, &who.org)[0];
+    invoke(&gateway, &who).await;
+    let filters = json!({"type": ["mcp.invocation"]});
+    let body = json!({"filters": filters, "include": ["proofs"], "since": before.checkpoint.size});
+
+    let made = gateway.post(&who, "/v1/audit/export", &body.to_string()).await;
+
+    assert_eq!(made.status, 200, "{}", made.text);
+    assert_eq!(made.at("/data/since"), before.checkpoint.size);
+    let text = gateway.get(&who, made.at("/data/file").as_str().unwrap()).await.text;
+    let file = write(&gateway.folder().join("filtered.jsonl"), &text);
+    assert_eq!(both(&gateway, &file, key, Some(&kept)), 0);
+    let output = gateway.folder().join("shell.jsonl");
+    let (size, path) = (before.checkpoint.size.to_string(), output.to_string_lossy());
+    let command = ["audit", "export", "--org", "acme", "--type", "mcp.invocation", "--include"];
+    gateway.admin(&[&command[..], &["proofs", "--since", &size, "-o", &path]].concat());
+    assert_eq!(both(&gateway, &output, key, Some(&kept)), 0);
+    let other = Checkpoint { root: [7; 32], ..before.checkpoint.clone() };
+    let seeds = std::fs::read_to_string(gateway.folder().join("audit-key")).unwrap();
+    let ring = portcullis_core::audit::keyring::Keyring::parse(&seeds).unwrap();
+    let fork = other.sign(&[&ring.signers(key.name()).unwrap()[0]]).to_string();
+    let fork = write(&gateway.folder().join("fork.txt"), &fork);
+    assert_eq!(both(&gateway, &file, key, Some(&fork)), 12);
 }
 
 #[tokio::test(flavor = "multi_thread")]

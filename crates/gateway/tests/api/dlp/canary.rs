@@ -107,7 +107,12 @@ fn assert_files_clean(scene: &Scene, own: &[&str]) {
     let mut files = Vec::new();
     collect(scene.gateway.folder(), &mut files);
     let name = |file: &Path| file.file_name().expect("a name").to_string_lossy().into_owned();
-    assert!(files.iter().any(|file| name(file).ends_with("-wal")), "{files:?}");
+    let on_sqlite = scene.gateway.database_url().starts_with("sqlite:");
+    assert_eq!(files.iter().any(|file| name(file).ends_with("-wal")), on_sqlite, "{files:?}");
+    let stored = String::from_utf8_lossy(&scene.gateway.stored()).into_owned();
+    assert!(stored.contains(scene.who.token_id.as_str()), "the database is looked into");
+    assert_absent("the database", &stored);
+    assert_absent_of(own, "the database", &stored);
     for file in files {
         let bytes = fs::read(&file).expect("a readable file");
         let text = String::from_utf8_lossy(&bytes);

@@ -16,7 +16,7 @@ use crate::{
 };
 
 const INTENT: &str = "INSERT INTO audit_intents";
-const OUTCOME: &str = "INSERT INTO audit_events";
+const OUTCOME: &str = "WITH ended AS";
 
 struct Wired {
     gateway: Gateway,

@@ -39,7 +39,12 @@ async fn scene_with(habits: Habits, change: impl FnOnce(Builder) -> Builder) -> 
     Scene { saas, gateway, who }
 }
 
-async fn connect(gateway: &Gateway, who: &Principal, slug: &str, body: &Value) -> Answer {
+pub(crate) async fn connect(
+    gateway: &Gateway,
+    who: &Principal,
+    slug: &str,
+    body: &Value,
+) -> Answer {
     gateway.post(who, &format!("/v1/providers/{slug}/connect"), &body.to_string()).await
 }
 
@@ -49,7 +54,7 @@ async fn delete(gateway: &Gateway, who: &Principal, id: &str) -> Answer {
 }
 
 /// Follows a browser's way back to the gateway; gives what it is shown.
-async fn come_back(location: &str) -> reqwest::Response {
+pub(crate) async fn come_back(location: &str) -> reqwest::Response {
     let client = reqwest::Client::builder()
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
@@ -59,12 +64,12 @@ async fn come_back(location: &str) -> reqwest::Response {
 }
 
 /// The code on the page that a browser is shown.
-fn code_on(page: &str) -> String {
+pub(crate) fn code_on(page: &str) -> String {
     let code = page.split("<code>").nth(1).unwrap_or_else(|| panic!("no code on {page}"));
     code.split("</code>").next().unwrap().to_owned()
 }
 
-fn text(answer: &Answer, pointer: &str) -> String {
+pub(crate) fn text(answer: &Answer, pointer: &str) -> String {
     let found = answer.at(pointer).as_str();
     found.unwrap_or_else(|| panic!("no {pointer} in {}", answer.text)).to_owned()
 }

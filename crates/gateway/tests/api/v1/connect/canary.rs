@@ -94,7 +94,11 @@ async fn assert_nowhere(gateway: &Gateway, secrets: &[String], mut texts: Vec<(S
     texts.push(("the metrics".to_owned(), counted));
     let mut found = Vec::new();
     files(gateway.folder(), &mut found);
-    assert!(found.iter().any(|file| file.to_string_lossy().ends_with("-wal")));
+    let on_sqlite = gateway.database_url().starts_with("sqlite:");
+    assert_eq!(found.iter().any(|file| file.to_string_lossy().ends_with("-wal")), on_sqlite);
+    let stored = String::from_utf8_lossy(&gateway.stored()).into_owned();
+    assert!(stored.contains("provider.connected"), "the database is looked into");
+    texts.push(("the database".to_owned(), stored));
     for file in found {
         let bytes = fs::read(&file).unwrap();
         texts.push((file.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()));

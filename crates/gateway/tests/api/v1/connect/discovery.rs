@@ -8,7 +8,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{USER, attacks::documents, code_on, come_back, connect, text};
-use crate::{gateway, given::ENOUGH};
+use crate::{
+    gateway,
+    given::{ENOUGH, run},
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_servers_challenge_leads_to_its_authorization_server_and_the_gateway_registers() {
@@ -58,6 +61,30 @@ async fn the_servers_challenge_leads_to_its_authorization_server_and_the_gateway
     let back = saas.consent(&text(&begun, "/data/authorization_url"), "octocat").await;
     let shown = come_back(&back).await.text().await.unwrap();
     assert!(shown.contains("issuer_mismatch"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_looks_for_who_authorizes() {
+    let saas = Saas::start(Habits::default()).await;
+    let origin = saas.origin();
+    let (resource, server) = documents(&origin);
+    let provider = "auth = \"oauth2\"\nprotocol = \"legacy\"";
+    let gateway = gateway().http("found", &saas.mcp(), provider).prepare();
+
+    let lost = run(&gateway, &["check"]).await;
+    saas.change(|habits| {
+        habits.challenge = Some(format!("Bearer resource_metadata=\"{origin}/about\""));
+        habits.documents = BTreeMap::from([
+            ("/about".to_owned(), (200, resource.to_string())),
+            ("/.well-known/oauth-authorization-server".to_owned(), (200, server.to_string())),
+        ]);
+    });
+    let found = gateway.admin(&["check"]);
+
+    assert_eq!(lost.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&lost.stdout);
+    assert!(told.contains("found: error") && told.contains("metadata"), "{told}");
+    assert_eq!(found["providers"][0]["status"], "connected", "{found}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,13 +1,14 @@
 //! Connections with a key, and with nothing.
 
-use portcullis_testkit::{McpServer, tool};
+use portcullis_core::clock::Timestamp;
+use portcullis_testkit::{Gateway, McpServer, Principal, tool};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::{USER, connect, delete, text};
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, items, members, until},
+    given::{ALL_SCOPES, ENOUGH, items, members, store, until},
 };
 
 const KEYED: &str = "protocol = \"legacy\"\nauth = \"api_key\"\napi_key_header = \"X-Key\"\n\
@@ -60,6 +61,56 @@ async fn a_key_is_tried_kept_and_used_for_its_owner_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_accepted_tool_is_taken_over_by_all_connections_at_once() {
+    let taking = |member: &str| {
+        let mut tool = tool("a");
+        tool["inputSchema"] = json!({
+            "type": "object", "required": [member], "additionalProperties": false,
+            "properties": { member: {"type": "integer"} },
+        });
+        vec![tool]
+    };
+    let server = McpServer::start(taking("x")).await;
+    let mut gateway = gateway().http("keyed", &server.url(), KEYED).start();
+    let org = gateway.org("acme", &ENOUGH);
+    let ana = gateway.user(&org, "member", USER);
+    let ben = gateway.principal(&org, "ben", &["--role", "member"], &["--scopes", USER]);
+    for who in [&ana, &ben] {
+        assert_eq!(connect(&gateway, who, "keyed", &json!({"api_key": KEY})).await.status, 200);
+    }
+    let call = async |gateway: &Gateway, who: &Principal, member: &str| {
+        gateway.invoke(who, "keyed:a", json!({ member: 1 })).await
+    };
+    assert_eq!(call(&gateway, &ana, "x").await.status, 200);
+
+    // Ben's connection finds out; from then on nobody of the org calls it, also after a restart.
+    server.change_tools(taking("y"));
+    assert_eq!(connect(&gateway, &ben, "keyed", &json!({"api_key": KEY})).await.status, 200);
+    for _ in 0..2 {
+        for who in [&ana, &ben] {
+            let held = call(&gateway, who, "x").await;
+            assert_eq!(held.at("/error/details/policy"), "tool-pinning", "{}", held.text);
+        }
+        gateway.stop();
+        gateway.start();
+    }
+    gateway.admin(&["tool", "accept", "keyed:a"]);
+
+    for who in [&ana, &ben] {
+        let judged = until(
+            || call(&gateway, who, "y"),
+            |it| {
+                let held = it.at("/error/details/policy") == "tool-pinning";
+                assert!(held || it.status == 200, "judged by what was there before: {}", it.text);
+                it.status == 200
+            },
+        );
+        judged.await;
+        assert_eq!(call(&gateway, who, "x").await.code(), "invalid_input");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_the_provider_refuses_is_not_kept_and_the_one_before_stays() {
     let server = McpServer::start(vec![tool("a")]).await;
     let gateway = gateway().http("keyed", &server.url(), KEYED).start();
@@ -98,6 +149,47 @@ async fn a_key_that_the_provider_refuses_is_not_kept_and_the_one_before_stays() 
     server.fail(Some(StatusCode::INTERNAL_SERVER_ERROR));
     let down = connect(&gateway, &who, "keyed", &json!({"api_key": KEY})).await;
     assert_eq!((down.status.as_u16(), down.code()), (502, "upstream_error"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_of_a_provider_that_is_taken_out_are_kept_a_while_and_then_forgotten() {
+    let server = McpServer::start(vec![tool("a")]).await;
+    let mut gateway = gateway().http("keyed", &server.url(), KEYED).start();
+    let org = gateway.org("acme", &ENOUGH);
+    let (admin, ana) = (gateway.service(&org, ALL_SCOPES), gateway.user(&org, "member", USER));
+    assert_eq!(connect(&gateway, &ana, "keyed", &json!({"api_key": KEY})).await.status, 200);
+    let with = std::fs::read_to_string(gateway.config_file()).unwrap();
+    let without = with.replace("slug = \"keyed\"", "slug = \"other\"");
+    let secrets = |gateway: &Gateway| gateway.admin(&["key", "list"])[0]["secrets"].clone();
+
+    gateway.stop();
+    std::fs::write(gateway.config_file(), &without).unwrap();
+    gateway.start();
+    assert_eq!(gateway.invoke(&ana, "keyed:a", json!({})).await.status, 404);
+    let store = store(&gateway).await;
+    let far = Timestamp::from_micros(i64::MAX);
+    while store.missing_providers(far, 1).await.unwrap().is_empty() {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert_eq!(secrets(&gateway), 1, "kept a while");
+    gateway.stop();
+    std::fs::write(gateway.config_file(), &with).unwrap();
+    gateway.start();
+    assert_eq!(gateway.invoke(&ana, "keyed:a", json!({})).await.status, 200, "as if nothing was");
+    gateway.stop();
+    let at_once = format!("{without}\n[connect]\nkeep_missing_days = 0\n");
+    std::fs::write(gateway.config_file(), at_once).unwrap();
+    gateway.start();
+
+    let path = "/v1/audit/events?type=provider.disconnected";
+    let told = until(|| gateway.get(&admin, path), |it| items(it).len() == 1).await;
+    let event = format!("/v1/audit/events/{}", items(&told)[0]["id"].as_str().unwrap());
+    let event = gateway.get(&admin, &event).await;
+    assert_eq!(event.at("/data/actor/type"), "system");
+    assert_eq!(event.at("/data/detached/connection/reason"), "provider_not_configured");
+    assert_eq!(secrets(&gateway), 0);
+    let all = gateway.get(&ana, "/v1/providers?status=pending,connected,needs_auth,error").await;
+    assert!(members(&all, "slug").iter().all(|slug| *slug != "keyed"), "{}", all.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,164 @@
+//! Limits that nodes count together: exact, shown right, and never open.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use portcullis_testkit::{Answer, Condition};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::{Trio, trio};
+use crate::given::{
+    ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, org_with_time_left, until,
+};
+
+fn count(answers: &[Answer], status: u16) -> usize {
+    answers.iter().filter(|answer| answer.status == status).count()
+}
+
+fn plan<'a>(requests: &'a str, invocations: &'a str) -> [&'a str; 6] {
+    let [ask, call] = ["--requests-per-minute", "--invocations-per-minute"];
+    ["--plan", "enterprise", ask, requests, call, invocations]
+}
+
+async fn calls(trio: &Trio, who: &portcullis_testkit::Principal, number: usize) -> Vec<Answer> {
+    let note = json!({"title": "a", "text": "b"});
+    let call = |n: usize| trio.nodes[n % 3].invoke(who, "sample:create_note", note.clone());
+    join_all((0..number).map(call)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_nodes_together_let_pass_exactly_what_the_plan_allows() {
+    let Some(trio) = trio("limits", portcullis_testkit::Builder::sample).await else { return };
+    let org = org_with_time_left(&trio.nodes[0], &plan("70", "25")).await;
+    let who = trio.nodes[0].service(&org, ALL_SCOPES);
+
+    let called = calls(&trio, &who, 60).await;
+    let asked = join_all((0..60).map(|n| trio.nodes[n % 3].get(&who, "/v1/mcps"))).await;
+
+    assert_eq!((count(&called, 200), count(&called, 429)), (25, 35));
+    assert_eq!((count(&asked, 200), count(&asked, 429)), (10, 50), "sixty were calls");
+    for answer in called.iter().chain(&asked) {
+        assert_framed(answer, "one of many");
+        assert_enveloped(answer, "one of many");
+    }
+    let mut left: Vec<i64> = called
+        .iter()
+        .filter(|answer| answer.status == 200)
+        .map(|answer| answer.header("x-ratelimit-remaining").parse().unwrap())
+        .collect();
+    left.sort_unstable();
+    assert!(left.iter().all(|left| (0..25).contains(left)), "{left:?}");
+    let resets: Vec<&str> = asked.iter().map(|it| it.header("x-ratelimit-reset")).collect();
+    assert!(resets.windows(2).all(|pair| pair[0] == pair[1]), "one window: {resets:?}");
+    let limited = called.iter().find(|answer| answer.status == 429).unwrap();
+    assert_eq!(limited.at("/error/details/resource"), "invocations");
+    assert_eq!(limited.at("/error/details/executed"), "no");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_early_costs_a_request_and_no_invocation() {
+    let Some(trio) = trio("early", portcullis_testkit::Builder::sample).await else { return };
+    let node = &trio.nodes[0];
+    let org = org_with_time_left(node, &plan("50", "20")).await;
+    let (who, reader) = (node.service(&org, ALL_SCOPES), node.service(&org, "mcps:read"));
+    let left = |answer: &Answer| {
+        let state = answer.header("ratelimit").to_owned();
+        let number = |name: &str| {
+            let rest = state.split(&format!("\"{name}\";r=")).nth(1).unwrap();
+            rest.split(';').next().unwrap().parse::<u32>().unwrap()
+        };
+        (number("requests"), number("invocations"))
+    };
+
+    let unscoped = node.invoke(&reader, "sample:create_note", json!({})).await;
+    let unknown = node.invoke(&who, "sample:nothing", json!({})).await;
+    let unreadable = node.post(&who, "/v1/mcps/sample:create_note/invoke", "{").await;
+    let misfit = node.invoke(&who, "sample:create_note", json!({})).await;
+    let listed = node.get(&who, "/v1/mcps").await;
+
+    assert_eq!((unscoped.status.as_u16(), left(&unscoped)), (403, (49, 20)));
+    assert_eq!((unknown.status.as_u16(), left(&unknown)), (404, (48, 20)));
+    assert_eq!((unreadable.status.as_u16(), left(&unreadable)), (400, (47, 20)));
+    assert_eq!((misfit.status.as_u16(), left(&misfit)), (400, (46, 19)));
+    assert_eq!((listed.status.as_u16(), left(&listed)), (200, (45, 19)));
+    let events = node.get(&who, "/v1/audit/events?type=mcp.invocation").await;
+    assert_eq!(crate::given::items(&events).len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rates_of_policies_are_counted_over_all_nodes() {
+    let Some(trio) = trio("rates", portcullis_testkit::Builder::sample).await else { return };
+    trio.common.policies(
+        "@id(\"all\") permit (principal, action, resource);\n\
+         @id(\"few\") @reason(\"Few a day\") @rate_limit(\"5/24h per=org\")\n\
+         forbid (principal, action, resource);",
+    );
+    let who = trio.nodes[0].service(&trio.nodes[0].org("acme", &ENOUGH), ALL_SCOPES);
+    for node in &trio.nodes {
+        until(|| node.get(&who, "/v1/policies/few"), |answer| answer.status == 200).await;
+    }
+
+    let called = calls(&trio, &who, 30).await;
+
+    assert_eq!((count(&called, 200), count(&called, 403)), (5, 25));
+    let denied = called.iter().find(|answer| answer.status == 403).unwrap();
+    assert_eq!(denied.at("/error/details/policy"), "few");
+    assert!(denied.at("/error/details/retry_after").as_u64().unwrap() > 60, "{}", denied.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_its_counters_a_node_refuses_at_once_and_recovers_by_itself() {
+    let Some(mut trio) = trio("uncounted", portcullis_testkit::Builder::sample).await else {
+        return;
+    };
+    let org = trio.nodes[0].org("acme", &ENOUGH);
+    let who = trio.nodes[0].service(&org, ALL_SCOPES);
+    let ask = async |n: usize| {
+        let begun = Instant::now();
+        (trio.nodes[n].get(&who, "/v1/mcps").await, begun.elapsed())
+    };
+    for n in 0..3 {
+        assert_eq!(ask(n).await.0.status, 200);
+    }
+
+    // Nothing comes back, and no connection ends: the first to ask finds out. What else runs on
+    // this machine may hold up one try.
+    let mut frozen = ask(0).await;
+    for _ in 0..5 {
+        until(|| trio.nodes[0].get(&who, "/v1/mcps"), |answer| answer.status == 200).await;
+        trio.counter_wires[0].set(Condition::Frozen);
+        frozen = ask(0).await;
+        if frozen.1 < Duration::from_millis(250) {
+            break;
+        }
+        trio.counter_wires[0].set(Condition::Whole);
+    }
+    let (frozen, took) = frozen;
+    assert!(took < Duration::from_millis(250), "{took:?}");
+    let called = trio.nodes[0].invoke(&who, "sample:create_note", json!({})).await;
+    for answer in [&frozen, &called] {
+        assert_eq!((answer.status.as_u16(), answer.code()), (503, "unavailable"));
+        assert_eq!(answer.at("/error/details/reason"), "limits");
+        assert_framed(answer, "uncounted");
+    }
+    assert_eq!(called.at("/error/details/executed"), "no");
+    let unready = trio.nodes[0].send(trio.nodes[0].request(reqwest::Method::GET, "/readyz")).await;
+    assert_eq!(unready.at("/error/details/reason"), "limits");
+    assert_eq!(ask(1).await.0.status, 200, "the others count on");
+    trio.counter_wires[0].set(Condition::Whole);
+    until(|| trio.nodes[0].get(&who, "/v1/mcps"), |answer| answer.status == 200).await;
+
+    trio.redis.kill();
+    for n in 0..3 {
+        until(|| trio.nodes[n].get(&who, "/v1/mcps"), |answer| answer.status == 503).await;
+        let begun = Instant::now();
+        assert_eq!(trio.nodes[n].get(&who, "/v1/mcps").await.status, 503);
+        assert!(begun.elapsed() < Duration::from_millis(250), "{:?}", begun.elapsed());
+    }
+    trio.redis.start_again();
+    for node in &trio.nodes {
+        until(|| node.get(&who, "/v1/mcps"), |answer| answer.status == 200).await;
+        assert!(!node.log().contains(trio.redis.password()), "{}", node.log());
+    }
+}

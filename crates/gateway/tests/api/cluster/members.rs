@@ -1,0 +1,115 @@
+//! Who may take part, and what becomes of those that die.
+
+use portcullis_testkit::{Hostile, PostgresDatabase, RedisServer, Script};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{Common, trio};
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, failure, items, until},
+    scene::tool,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_node_of_the_same_name_is_refused_and_told_what_to_do() {
+    let Some(database) = PostgresDatabase::create("names") else { return };
+    let (common, redis) = (Common::new(), RedisServer::start());
+    let node = || common.node("twin", &redis.url()).config(&database.config());
+    let mut first = node().start();
+    let second = node().prepare();
+
+    let (code, told) = failure(&second, &["serve", "--port", "0"]).await;
+
+    assert_eq!(code, 1);
+    assert!(told.contains("another node `twin`") && told.contains("server.node"), "{told}");
+    first.kill();
+    first.start();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_that_would_each_count_for_themselves_do_not_serve_together() {
+    let Some(database) = PostgresDatabase::create("alone") else { return };
+    let named = |name: &str| {
+        let name = format!("[server]\nnode = \"{name}\"\n");
+        gateway().config(&name).config(&database.config())
+    };
+    let mut first = named("a").start();
+    let second = named("b").prepare();
+
+    let (code, told) = failure(&second, &["serve", "--port", "0"]).await;
+
+    assert_eq!(code, 1);
+    assert!(told.contains("[limits] redis") && !told.contains(database.url().as_str()), "{told}");
+    first.stop();
+    let mut second = second;
+    second.start();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_dead_node_left_open_another_closes() {
+    let upstream = Hostile::start(vec![tool("slow", Script::Silence)]).await;
+    let there = upstream.url();
+    let Some(mut trio) = trio("dead", |builder| builder.http("up", &there, "")).await else {
+        return;
+    };
+    let who = trio.nodes[0].service(&trio.nodes[0].org("acme", &ENOUGH), ALL_SCOPES);
+    let request = trio.nodes[0]
+        .request(Method::POST, "/v1/mcps/up:slow/invoke")
+        .bearer_auth(&who.token)
+        .header("idempotency-key", "k")
+        .body(r#"{"input":{}}"#);
+    let call = request.send();
+    tokio::select! {
+        answer = call => panic!("an answer of a tool that is silent: {answer:?}"),
+        () = upstream.wait_for(1) => {}
+    }
+
+    trio.nodes[0].kill();
+    let unknown = "/v1/audit/events?type=mcp.invocation&outcome=unknown";
+    let found = until(
+        || trio.nodes[1].get(&who, unknown),
+        |answer| answer.at("/data/items").as_array().is_some_and(|items| !items.is_empty()),
+    )
+    .await;
+
+    let [event] = items(&found).as_slice() else { panic!("one event: {}", found.text) };
+    assert_eq!(event["outcome"]["executed"], "unknown");
+    let again = trio.nodes[2]
+        .request(Method::POST, "/v1/mcps/up:slow/invoke")
+        .bearer_auth(&who.token)
+        .header("idempotency-key", "k")
+        .body(r#"{"input":{}}"#);
+    let again = trio.nodes[2].send(again).await;
+    assert_eq!((again.status.as_u16(), again.code()), (504, "upstream_timeout"), "{}", again.text);
+    assert_eq!(upstream.calls().len(), 1);
+    trio.nodes[0].start();
+    let after = trio.nodes[0].get(&who, unknown).await;
+    assert_eq!(items(&after).len(), 1, "closed once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_calls_of_a_living_node_are_left_alone() {
+    let held = json!({"content": [], "structuredContent": {"done": true}}).to_string();
+    let upstream = Hostile::start(vec![tool("held", Script::Held(held))]).await;
+    let there = upstream.url();
+    let Some(mut trio) = trio("alive", |builder| builder.http("up", &there, "")).await else {
+        return;
+    };
+    let who = trio.nodes[0].service(&trio.nodes[0].org("acme", &ENOUGH), ALL_SCOPES);
+    let [first, second, third] = &mut trio.nodes;
+    let (answer, ()) = tokio::join!(first.invoke(&who, "up:held", json!({})), async {
+        upstream.wait_for(1).await;
+        // Whoever starts closes what is abandoned, and this is not.
+        third.kill();
+        third.start();
+        let listed = second.get(&who, "/v1/audit/events?type=mcp.invocation").await;
+        assert!(items(&listed).is_empty(), "{}", listed.text);
+        upstream.release();
+    });
+
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let listed = third.get(&who, "/v1/audit/events?type=mcp.invocation").await;
+    let outcomes: Vec<&Value> = items(&listed).iter().map(|it| &it["outcome"]["status"]).collect();
+    assert_eq!(outcomes, ["success"]);
+}

@@ -1,0 +1,148 @@
+//! What changes on one node and how the others come to know.
+
+use std::time::Duration;
+
+use portcullis_testkit::{Answer, CLIENT_SECRET, Condition, Gateway, Habits, Principal, Saas};
+use reqwest::Method;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::{PUBLIC, trio};
+use crate::{
+    given::{ALL_SCOPES, ENOUGH, until},
+    v1::connect::{USER, code_on, come_back, connect, text},
+};
+
+async fn revoke(node: &Gateway, who: &Principal) {
+    let request = node.request(Method::DELETE, "/v1/auth/token").bearer_auth(&who.token);
+    assert_eq!(node.send(request).await.status, 200);
+}
+
+/// How long a node still lets the token in.
+async fn outlived(node: &Gateway, who: &Principal) -> Duration {
+    let begun = Instant::now();
+    until(|| node.get(who, "/v1/mcps"), |answer| answer.status == 401).await;
+    begun.elapsed()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revocation_is_known_everywhere_at_once_and_within_five_seconds_if_pushes_are_lost() {
+    let Some(trio) = trio("revoked", |builder| builder).await else { return };
+    let [a, b, c] = &trio.nodes;
+    let org = a.org("acme", &ENOUGH);
+    let (pushed, lost) =
+        (a.user(&org, "member", "mcps:read"), a.user(&org, "auditor", "mcps:read"));
+    for node in &trio.nodes {
+        for who in [&pushed, &lost] {
+            assert_eq!(node.get(who, "/v1/mcps").await.status, 200);
+        }
+    }
+
+    revoke(a, &pushed).await;
+    assert_eq!(a.get(&pushed, "/v1/mcps").await.code(), "token_revoked", "here at once");
+    let (at_b, at_c) = tokio::join!(outlived(b, &pushed), outlived(c, &pushed));
+    assert!(at_b.max(at_c) < Duration::from_secs(1), "{at_b:?} {at_c:?}");
+
+    // Nobody pushes any more.
+    let drop = "DROP TRIGGER tokens_push ON tokens";
+    trio.sql(drop);
+    for node in [b, c] {
+        assert_eq!(node.get(&lost, "/v1/mcps").await.status, 200);
+    }
+    revoke(a, &lost).await;
+    let (at_b, at_c) = tokio::join!(outlived(b, &lost), outlived(c, &lost));
+    assert!(at_b.max(at_c) < Duration::from_millis(5_500), "{at_b:?} {at_c:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_cut_off_from_the_store_trusts_nothing_for_longer_than_five_seconds() {
+    let Some(trio) = trio("cutoff", |builder| builder).await else { return };
+    let [a, _, c] = &trio.nodes;
+    let who = a.user(&a.org("acme", &ENOUGH), "member", "mcps:read");
+
+    for condition in [Condition::Cut, Condition::Frozen] {
+        until(|| c.get(&who, "/v1/mcps"), |answer| answer.status == 200).await;
+        trio.wires[2].set(condition);
+        let begun = Instant::now();
+        let mut last_trusted = Duration::ZERO;
+        let refused = loop {
+            let asked = begun.elapsed();
+            let answer = c.get(&who, "/v1/mcps").await;
+            if answer.status == 503 {
+                break answer;
+            }
+            assert_eq!(answer.status, 200, "{}", answer.text);
+            last_trusted = asked;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        assert!(last_trusted < Duration::from_millis(5_100), "{condition:?}: {last_trusted:?}");
+        assert_eq!(refused.at("/error/details/reason"), "store", "{condition:?}");
+        until(|| c.get(&who, "/readyz"), |answer| answer.status == 503).await;
+        // From then on nobody is kept waiting.
+        while begun.elapsed() < Duration::from_secs(6) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let asked = Instant::now();
+        assert_eq!(c.get(&who, "/v1/mcps").await.status, 503);
+        assert!(asked.elapsed() < Duration::from_millis(500), "{:?}", asked.elapsed());
+        assert_eq!(a.get(&who, "/v1/mcps").await.status, 200, "the others go on");
+        trio.wires[2].set(Condition::Whole);
+    }
+    until(|| c.get(&who, "/v1/mcps"), |answer| answer.status == 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connect_begun_on_one_node_comes_back_to_another_and_is_confirmed_on_a_third() {
+    let saas = Saas::start(Habits { expires_in: Some(3600), ..Habits::default() }).await;
+    let Some(trio) = trio("connect", |builder| {
+        builder.env("SAAS_SECRET", CLIENT_SECRET).http("saas", &saas.mcp(), &saas.oauth())
+    })
+    .await
+    else {
+        return;
+    };
+    let [a, b, c] = &trio.nodes;
+    let who = a.user(&a.org("acme", &ENOUGH), "member", USER);
+    for node in &trio.nodes {
+        let before = node.invoke(&who, "saas:whoami", json!({})).await;
+        assert_eq!(before.code(), "not_found", "remembered by every node");
+    }
+
+    let begun = connect(a, &who, "saas", &json!({})).await;
+    let back = saas.consent(&text(&begun, "/data/authorization_url"), "octocat").await;
+    // A load balancer sends the browser anywhere.
+    let elsewhere = back.replace(PUBLIC, b.url());
+    assert_ne!(back, elsewhere);
+    let page = come_back(&elsewhere).await.text().await.unwrap();
+    let done = connect(c, &who, "saas", &json!({ "confirm": code_on(&page) })).await;
+
+    assert_eq!(done.status, 200, "{}", done.text);
+    for node in &trio.nodes {
+        let begun = Instant::now();
+        let call =
+            until(|| node.invoke(&who, "saas:whoami", json!({})), |answer| answer.status == 200);
+        assert_eq!(call.await.at("/result/account"), "octocat");
+        assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_spreads_with_its_files_and_events_tell_which_set_decided() {
+    let Some(trio) = trio("policies", portcullis_testkit::Builder::sample).await else { return };
+    let who = trio.nodes[0].service(&trio.nodes[0].org("acme", &ENOUGH), ALL_SCOPES);
+    let note = json!({"title": "a", "text": "b"});
+    let call = async |node: &Gateway| node.invoke(&who, "sample:create_note", note.clone()).await;
+    let decided_by = async |node: &Gateway, answer: &Answer| {
+        let event = node.get(&who, &format!("/v1/audit/events/{}", answer.event_id())).await;
+        text(&event, "/data/governance/policy_set")
+    };
+    let before = call(&trio.nodes[0]).await;
+    let old = decided_by(&trio.nodes[1], &before).await;
+
+    trio.common.policies("@id(\"closed\") @reason(\"r\") forbid (principal, action, resource);");
+    for node in &trio.nodes {
+        let denied = until(|| call(node), |answer| answer.status == 403).await;
+        assert_eq!(denied.at("/error/details/policy"), "closed");
+        assert_ne!(decided_by(&trio.nodes[0], &denied).await, old);
+    }
+}

@@ -1,0 +1,50 @@
+//! On which store the tests run: on SQLite and, with `PORTCULLIS_TEST_STORE=postgres`, on
+//! PostgreSQL, each gateway on a database of its own. What brings a store of its own runs on that
+//! one both times, and is listed here.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The files whose tests choose their store, and why.
+const OWN_STORE: [(&str, &str); 10] = [
+    ("cluster.rs", "nodes of one installation share a PostgreSQL database"),
+    ("cluster/members.rs", "the same"),
+    ("durability/full_disk.rs", "fills the disk that an SQLite file lies on"),
+    ("durability/postgres.rs", "breaks the wire to PostgreSQL as a transaction commits"),
+    ("durability/power.rs", "cuts the power of a disk that an SQLite file lies on"),
+    ("moving.rs", "moves an installation from SQLite to PostgreSQL"),
+    ("quickstart.rs", "a quickstart makes a data folder with an SQLite file in it"),
+    ("config.rs", "refuses a database URL that names no database; opens none"),
+    ("v1/invoke/idempotency.rs", "one race is played on PostgreSQL also where there is no other"),
+    ("stores.rs", "this file"),
+];
+
+/// What a test is known by that chooses its store.
+const CHOOSES: [&str; 5] =
+    ["[database]", ".on_sqlite()", "PostgresDatabase::create", "PowerCut::new", "\"quickstart\""];
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn only_the_tests_listed_choose_their_store() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/api");
+    let chooses = |file: &PathBuf| {
+        let text = fs::read_to_string(file).unwrap();
+        CHOOSES.iter().any(|word| text.contains(word))
+    };
+
+    let found: BTreeSet<String> = sources(&folder)
+        .iter()
+        .filter(|file| chooses(file))
+        .map(|file| file.strip_prefix(&folder).unwrap().to_string_lossy().into_owned())
+        .collect();
+
+    let listed = OWN_STORE.map(|(file, _)| file.to_owned());
+    assert_eq!(found, BTreeSet::from(listed));
+}

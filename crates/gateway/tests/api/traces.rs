@@ -1,0 +1,312 @@
+//! Traces from the caller through the stages of the gateway to the tool, at a receiver that is
+//! there, slow or gone.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use portcullis_testkit::{Manner, Receiver, Script};
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, PATIENCE, failure},
+    metrics::scrape,
+    scene::{SUCCESS, Scene, scene_with, tool},
+};
+
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+const CALLER: &str = "00f067aa0ba902b7";
+/// What a caller may send and nobody else may see.
+const CANARY: &str = "canary-7f3a";
+
+fn traces(receiver: &Receiver, more: &str) -> String {
+    format!(
+        "[server]\nmetrics_listen = \"127.0.0.1:0\"\n[traces]\nurl = \"{}\"\nallow_private = true\n\
+         timeout_seconds = 1\ntoken = {{ env = \"TRACES_TOKEN\" }}\n{more}",
+        receiver.traces_url()
+    )
+}
+
+async fn scene(receiver: &Receiver, script: Script, more: &str) -> Scene {
+    let config = traces(receiver, more);
+    let tools = vec![tool("echo", script)];
+    scene_with(tools, "", |it| it.config(&config).env("TRACES_TOKEN", "s3cr3t")).await
+}
+
+fn call(scene: &Scene, input: &Value) -> RequestBuilder {
+    let request = scene.gateway.request(Method::POST, "/v1/mcps/up:echo/invoke");
+    request.bearer_auth(&scene.who.token).body(json!({ "input": input }).to_string())
+}
+
+fn parent(flags: &str) -> String {
+    format!("00-{TRACE}-{CALLER}-{flags}")
+}
+
+/// Waits for the spans of a call in this trace, by name; it comes with all of its parts.
+async fn spans(receiver: &Receiver, trace: &str) -> BTreeMap<String, Value> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let of_it = receiver.records().into_iter().filter(|span| span["traceId"] == trace);
+        let all: BTreeMap<_, _> =
+            of_it.map(|span| (span["name"].as_str().unwrap().to_owned(), span)).collect();
+        if all.contains_key(ROUTE) {
+            return all;
+        }
+        assert!(Instant::now() < until, "no call of {trace} came: {all:#?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn attribute<'a>(span: &'a Value, key: &str) -> &'a str {
+    let all = span["attributes"].as_array().unwrap();
+    let found = all.iter().find(|it| it["key"] == key).unwrap_or(&Value::Null);
+    let value = found["value"]["stringValue"].as_str().or(found["value"]["intValue"].as_str());
+    value.unwrap_or_default()
+}
+
+fn time(span: &Value, which: &str) -> u128 {
+    span[which].as_str().unwrap().parse().unwrap()
+}
+
+const ROUTE: &str = "POST /v1/mcps/{id}/invoke";
+const CALL: &str = "tools/call echo";
+
+/// The spans of a call that went well, in the order of its way; `limits` and `validate` come twice
+/// and the last of each counts.
+const STAGES: [&str; 12] = [
+    "authenticate",
+    "body",
+    "limits",
+    "validate",
+    "dlp_input",
+    "policy_input",
+    "connection",
+    "intent",
+    CALL,
+    "dlp_output",
+    "policy_output",
+    "outcome",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_one_trace_from_its_caller_through_every_stage_to_its_tool() {
+    let receiver = Receiver::start().await;
+    let scene = scene(&receiver, Script::Echo, "").await;
+    let call = call(&scene, &json!({"text": CANARY}))
+        .header("traceparent", parent("01"))
+        .header("tracestate", "acme=1")
+        .header("user-agent", CANARY);
+
+    let answer = scene.gateway.send(call).await;
+
+    let event = scene.check(&answer, SUCCESS).await;
+    let spans = spans(&receiver, TRACE).await;
+    let request = &spans[ROUTE];
+    assert_eq!((&request["parentSpanId"], &request["kind"]), (&json!(CALLER), &json!(2)));
+    let mut began = time(request, "startTimeUnixNano");
+    for stage in STAGES {
+        let span = spans.get(stage).unwrap_or_else(|| panic!("no {stage} in {spans:#?}"));
+        assert_eq!(span["parentSpanId"], request["spanId"], "{stage}");
+        assert!(time(span, "startTimeUnixNano") >= began, "{stage} is out of order: {spans:#?}");
+        began = time(span, "startTimeUnixNano");
+        assert!(began <= time(span, "endTimeUnixNano"), "{stage}");
+        assert!(time(span, "endTimeUnixNano") <= time(request, "endTimeUnixNano"), "{stage}");
+    }
+    let called = &spans[CALL];
+    assert_eq!(called["kind"], 3);
+    let sent = &scene.upstream.calls()[0];
+    let wanted = format!("00-{TRACE}-{}-01", called["spanId"].as_str().unwrap());
+    assert_eq!(sent.message["params"]["_meta"]["traceparent"], wanted.as_str());
+    assert_eq!(sent.message["params"]["_meta"]["tracestate"], "acme=1");
+    assert_eq!(sent.headers["traceparent"], wanted);
+    assert_eq!(sent.headers["tracestate"], "acme=1");
+    assert_eq!(event["request"]["trace_id"], TRACE);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn spans_tell_what_was_decided_and_nothing_of_what_was_said() {
+    let receiver = Receiver::start().await;
+    let scene = scene(&receiver, Script::Echo, "").await;
+    let card = "4111 1111 1111 1111";
+    let path = format!("/v1/mcps/{CANARY}:{CANARY}?view={CANARY}");
+    let lost = scene.gateway.request(Method::GET, &path).bearer_auth(&scene.who.token);
+    scene.gateway.send(lost.header("traceparent", parent("01"))).await;
+
+    let call = call(&scene, &json!({"text": CANARY, "card": card}));
+    let answer = scene.gateway.send(call.header("traceparent", parent("01"))).await;
+
+    let all = spans(&receiver, TRACE).await;
+    let request = &all[ROUTE];
+    for (key, value) in [
+        ("http.request.method", "POST"),
+        ("http.route", "/v1/mcps/{id}/invoke"),
+        ("http.response.status_code", "200"),
+        ("gen_ai.operation.name", "execute_tool"),
+        ("gen_ai.tool.name", "up:echo"),
+        ("portcullis.decision", "allow"),
+        ("portcullis.policy.id", "permit-all"),
+        ("portcullis.dlp.result", "redacted"),
+        ("portcullis.org.id", &scene.who.org),
+        ("portcullis.principal.id", &scene.who.id),
+        ("portcullis.audit.event.id", answer.event_id()),
+        ("portcullis.request.id", answer.at("/meta/request_id").as_str().unwrap()),
+    ] {
+        assert_eq!(attribute(request, key), value, "{key}: {request:#}");
+    }
+    for (key, value) in [
+        ("mcp.method.name", "tools/call"),
+        ("gen_ai.tool.name", "echo"),
+        ("network.transport", "tcp"),
+        ("portcullis.provider", "up"),
+    ] {
+        assert_eq!(attribute(&all[CALL], key), value, "{key}");
+    }
+    assert!(receiver.authorizations().iter().all(|it| it == "Bearer s3cr3t"));
+    assert!(all.contains_key("GET /v1/mcps/{id}"), "{all:#?}");
+    let told = json!(receiver.records()).to_string();
+    for said in [CANARY, card, "4111", &scene.who.token, "s3cr3t", "127.0.0.1"] {
+        assert!(!told.contains(said), "{said}: {told}");
+    }
+    assert!(!scene.gateway.log().contains("s3cr3t"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_fails_makes_its_span_an_error() {
+    for (script, why, status) in [
+        (Script::Result(r#"{"content":[],"isError":true}"#.to_owned()), "tool_error", 200),
+        (Script::Status(500), "http_5xx", 502),
+    ] {
+        let receiver = Receiver::start().await;
+        let scene = scene(&receiver, script, "").await;
+
+        let answer =
+            scene.gateway.send(call(&scene, &json!({})).header("traceparent", parent("01"))).await;
+
+        assert_eq!(answer.status, status);
+        let spans = spans(&receiver, TRACE).await;
+        assert_eq!(attribute(&spans[CALL], "error.type"), why);
+        assert_eq!(spans[CALL]["status"]["code"], 2);
+        let (request, failed) = (&spans[ROUTE], status == 502);
+        assert_eq!(request["status"]["code"] == 2, failed, "{request:#}");
+        assert_eq!(attribute(request, "error.type"), if failed { answer.code() } else { "" });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_began_the_trace_decides_and_otherwise_the_ratio() {
+    let receiver = Receiver::start().await;
+    let scene = scene(&receiver, Script::Echo, "ratio = 1.0").await;
+
+    let own = scene.gateway.send(call(&scene, &json!({}))).await;
+    let unsampled = parent("00");
+    let passed = call(&scene, &json!({})).header("traceparent", &unsampled);
+    let passed = scene.gateway.send(passed).await;
+
+    let own = scene.check(&own, SUCCESS).await;
+    let passed = scene.check(&passed, SUCCESS).await;
+    let begun = own["request"]["trace_id"].as_str().unwrap();
+    let spans = spans(&receiver, begun).await;
+    assert!(spans[ROUTE].get("parentSpanId").is_none());
+    let calls = scene.upstream.calls();
+    let sent = calls[0].message["params"]["_meta"]["traceparent"].as_str().unwrap();
+    assert_eq!(sent, format!("00-{begun}-{}-03", spans[CALL]["spanId"].as_str().unwrap()));
+    assert_eq!(passed["request"]["trace_id"], TRACE);
+    assert_eq!(calls[1].message["params"]["_meta"]["traceparent"], unsampled.as_str());
+    assert_eq!(calls[1].headers["traceparent"], unsampled);
+    assert!(receiver.records().iter().all(|span| span["traceId"] != TRACE));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn callers_decide_nothing_where_they_are_not_to_be_trusted_and_strangers_never() {
+    let receiver = Receiver::start().await;
+    let scene = scene(&receiver, Script::Echo, "ratio = 0.0\nfollow_callers = false").await;
+    let asked = call(&scene, &json!({})).header("traceparent", parent("01"));
+
+    let answer = scene.gateway.send(asked).await;
+
+    scene.check(&answer, SUCCESS).await;
+    let sent = scene.upstream.calls()[0].message["params"]["_meta"]["traceparent"].clone();
+    assert_eq!(sent, parent("01").as_str());
+
+    let other = Receiver::start().await;
+    let gateway = gateway().config(&traces(&other, "ratio = 1.0")).env("TRACES_TOKEN", "x").start();
+    let stranger = gateway.request(Method::GET, "/v1/mcps").header("traceparent", parent("01"));
+    assert_eq!(gateway.send(stranger).await.status, 401);
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
+
+    other.wait_for_batches(1).await;
+    assert!(other.records().iter().all(|span| span["traceId"] != TRACE));
+    assert_eq!(receiver.asked(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_call_waits_for_a_receiver_that_is_gone_and_what_is_lost_is_counted() {
+    let receiver = Receiver::start().await;
+    receiver.be(Manner::Refuses(400));
+    let scene = scene(&receiver, Script::Echo, "ratio = 1.0").await;
+    let (_, url) = scene.gateway.starting_log().split_once("metrics on ").unwrap();
+    let url = url.lines().next().unwrap();
+
+    let begun = Instant::now();
+    for _ in 0..20 {
+        let answer = scene.gateway.send(call(&scene, &json!({}))).await;
+        assert_eq!(answer.status, 200);
+    }
+    let took = begun.elapsed();
+
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    let _ = scene.gateway.wait_for_log("traces cannot be handed over");
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let text = scrape(url).await;
+        let dropped = "portcullis_trace_spans_total{outcome=\"dropped\"} ";
+        let lost = text.lines().find_map(|line| line.strip_prefix(dropped));
+        if lost.is_some_and(|lost| lost.parse::<u64>().unwrap() >= 20 * 12) {
+            break;
+        }
+        assert!(Instant::now() < until, "it does not count what is lost:\n{text}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    receiver.be(Manner::Takes);
+    let answer = scene.gateway.send(call(&scene, &json!({}))).await;
+    let event = scene.check(&answer, SUCCESS).await;
+    spans(&receiver, event["request"]["trace_id"].as_str().unwrap()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_sent_yet_is_sent_at_the_end_and_a_receiver_that_hangs_stops_no_shutdown() {
+    for manner in [Manner::Takes, Manner::Hangs] {
+        let receiver = Receiver::start().await;
+        receiver.be(manner);
+        let mut scene = scene(&receiver, Script::Echo, "").await;
+        let traced = call(&scene, &json!({})).header("traceparent", parent("01"));
+        assert_eq!(scene.gateway.send(traced).await.status, 200);
+
+        let begun = Instant::now();
+        assert_eq!(scene.gateway.stop(), Some(0));
+
+        assert!(begun.elapsed() < Duration::from_secs(5), "{manner:?}: {:?}", begun.elapsed());
+        let came = receiver.records().iter().any(|span| span["name"] == ROUTE);
+        assert_eq!(came, manner == Manner::Takes);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn traces_that_are_declared_wrong_are_refused_and_the_wrong_is_named() {
+    for (traces, wanted) in [
+        ("url = \"http://127.0.0.1:1/v1/traces\"", "https"),
+        ("url = \"https://otel.example/v1/traces\"\nratio = 2.0", "ratio"),
+        ("url = \"https://otel.example/v1/traces\"\ntoken = { env = \"NOT_SET\" }", "NOT_SET"),
+        ("allow_private = true", "no `url`"),
+        ("endpoint = \"https://otel.example\"", "endpoint"),
+    ] {
+        let gateway = gateway().config(&format!("[traces]\n{traces}")).prepare();
+
+        let (code, told) = failure(&gateway, &["serve"]).await;
+
+        assert_eq!(code, 1, "{told}");
+        assert!(told.contains(wanted), "{wanted}: {told}");
+    }
+}

@@ -1,0 +1,126 @@
+//! A PostgreSQL server of one's own, which can crash and come back.
+
+use std::{
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use rustix::process::geteuid;
+use tempfile::TempDir;
+
+use crate::free_port;
+
+const PASSWORD: &str = "store-canary-51ab";
+
+/// A server with an empty database `postgres`; it is stopped and removed when this is dropped.
+#[derive(Debug)]
+pub struct PostgresServer {
+    folder: TempDir,
+    programs: PathBuf,
+    address: SocketAddr,
+}
+
+impl PostgresServer {
+    /// Makes and starts one. Panics without the server programs of PostgreSQL.
+    pub fn start() -> Self {
+        let folder = tempfile::Builder::new().prefix("portcullis-postgres-").tempdir();
+        let folder = folder.expect("a folder");
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+        let server = Self { folder, programs: programs(), address };
+        let password = server.folder.path().join("password");
+        fs::write(&password, PASSWORD).expect("a file");
+        if geteuid().is_root() {
+            let owned =
+                Command::new("chown").args(["-R", "postgres"]).arg(server.folder.path()).status();
+            assert!(owned.is_ok_and(|status| status.success()), "a folder for the user postgres");
+        }
+        let pwfile = format!("--pwfile={}", password.display());
+        server.run(
+            "initdb",
+            &[
+                "--username=postgres",
+                "--no-sync",
+                "--auth=scram-sha-256",
+                &pwfile,
+                "--encoding=UTF8",
+                "--locale=C",
+            ],
+        );
+        server.start_again();
+        server
+    }
+
+    /// Starts it again at the same address.
+    pub fn start_again(&self) {
+        let options = format!(
+            "--options=-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories='' \
+             -c max_connections=200 -c fsync=off",
+            self.address.port()
+        );
+        let log = format!("--log={}", self.folder.path().join("log").display());
+        self.run("pg_ctl", &["start", "--wait", "--silent", &log, &options]);
+    }
+
+    /// Ends it at once, as a crash would: what was committed is all that is left.
+    pub fn crash(&self) {
+        self.run("pg_ctl", &["stop", "--wait", "--silent", "--mode=immediate"]);
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The configuration of a gateway that uses it by way of this address.
+    #[must_use]
+    pub fn config_at(&self, address: SocketAddr) -> String {
+        format!("[database]\nurl = \"postgres://postgres:{PASSWORD}@{address}/postgres\"\n")
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) {
+        let output = self.command(program).args(arguments).output().expect("a program");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{program} {arguments:?}: {told}");
+    }
+
+    /// PostgreSQL refuses to run as root, so root lends it another user.
+    fn command(&self, program: &str) -> Command {
+        let path = self.programs.join(program);
+        let mut command = if geteuid().is_root() {
+            let mut command = Command::new("runuser");
+            command.args(["-u", "postgres", "--"]).arg(path);
+            command
+        } else {
+            Command::new(path)
+        };
+        command.current_dir("/").env("PGDATA", self.folder.path().join("data"));
+        command.stdin(Stdio::null());
+        command
+    }
+}
+
+/// The folder of the newest server programs.
+fn programs() -> PathBuf {
+    let all = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = all
+        .map(|entry| entry.path().join("bin"))
+        .filter(|bin| bin.join("initdb").exists())
+        .collect();
+    found.sort();
+    found.pop().unwrap_or_else(|| {
+        let told = Command::new("pg_config").arg("--bindir").output().expect("pg_config");
+        Path::new(String::from_utf8_lossy(&told.stdout).trim()).to_owned()
+    })
+}
+
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        let stopped =
+            self.command("pg_ctl").args(["stop", "--silent", "--mode=immediate"]).output();
+        // What does not stop ends with its folder.
+        let _ = stopped;
+    }
+}

@@ -1,0 +1,100 @@
+//! A TCP wire that can be cut or frozen.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::watch,
+};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+
+/// What a wire does with what it is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// It carries.
+    Whole,
+    /// Every connection over it ends, and no other one is made.
+    Cut,
+    /// Nothing arrives, and nobody is told.
+    Frozen,
+}
+
+/// A wire from a port of its own to `server`.
+#[derive(Debug)]
+pub struct Wire {
+    address: SocketAddr,
+    condition: Arc<watch::Sender<Condition>>,
+    _stop: DropGuard,
+}
+
+impl Wire {
+    /// A wire to this address; it is cut when this is dropped.
+    pub async fn to(server: String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("its address");
+        let (condition, stop) =
+            (Arc::new(watch::Sender::new(Condition::Whole)), CancellationToken::new());
+        let (known, stopped) = (condition.subscribe(), stop.clone());
+        let carrying = carry_all(listener, server, known);
+        TaskTracker::new().spawn(async move { stopped.run_until_cancelled(carrying).await });
+        Self { address, condition, _stop: stop.drop_guard() }
+    }
+
+    /// Where it begins.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Changes what it does from now on.
+    pub fn set(&self, condition: Condition) {
+        self.condition.send_replace(condition);
+    }
+}
+
+async fn carry_all(listener: TcpListener, server: String, condition: watch::Receiver<Condition>) {
+    let wires = TaskTracker::new();
+    while let Ok((client, _)) = listener.accept().await {
+        let (server, mut condition) = (server.clone(), condition.clone());
+        wires.spawn(async move {
+            let mut cut = condition.clone();
+            let carrying = async {
+                let _ = condition.wait_for(|it| *it != Condition::Frozen).await;
+                let Ok(server) = TcpStream::connect(server).await else { return };
+                let (from_client, to_client) = client.into_split();
+                let (from_server, to_server) = server.into_split();
+                tokio::select! {
+                    () = carry(from_client, to_server, condition.clone()) => {}
+                    () = carry(from_server, to_client, condition.clone()) => {}
+                }
+            };
+            tokio::select! {
+                () = carrying => {}
+                _ = cut.wait_for(|it| *it == Condition::Cut) => {}
+            }
+        });
+    }
+}
+
+/// Carries what comes; what came while the wire was frozen arrives afterwards.
+async fn carry(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut condition: watch::Receiver<Condition>,
+) {
+    let mut bytes = vec![0; 64 * 1024];
+    while let Ok(count @ 1..) = from.read(&mut bytes).await {
+        if condition.wait_for(|it| *it != Condition::Frozen).await.is_err() {
+            return;
+        }
+        if to.write_all(bytes.get(..count).unwrap_or_default()).await.is_err() {
+            return;
+        }
+    }
+}
