@@ -1,20 +1,27 @@
-//! Repository chores that are neither the product nor its tests: `cargo xtask tidy`.
+//! Repository chores that are neither the product nor its tests.
 
 use std::{env, io::Write as _, path::Path, process::ExitCode};
 
+mod counts;
 mod tidy;
 
 const HELP: &str = "\
 Usage: cargo xtask tidy
+       cargo xtask counts [--accept]
 
 tidy   checks the rules of this repository that the compiler cannot check;
        prints one line per violation and ends with status 1 if there is any
+counts counts the instructions that each stage of a governed call takes (with
+       valgrind) and ends with status 1 if they are 4 % more or less than those in
+       crates/core/benches/stages.json; --accept stores them there
 ";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => run_tidy(),
+        ["counts"] => run_counts(false),
+        ["counts", "--accept"] => run_counts(true),
         ["help" | "--help" | "-h"] => {
             say(HELP);
             ExitCode::SUCCESS
@@ -26,9 +33,25 @@ fn main() -> ExitCode {
     }
 }
 
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+}
+
+fn run_counts(accept: bool) -> ExitCode {
+    match counts::run(root(), accept) {
+        Ok(report) => {
+            report.lines.iter().for_each(|line| say(&format!("{line}\n")));
+            if report.holds { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            say(&format!("the instructions cannot be counted: {error}\n"));
+            ExitCode::from(2)
+        }
+    }
+}
+
 fn run_tidy() -> ExitCode {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
-    let violations = match tidy::violations(root) {
+    let violations = match tidy::violations(root()) {
         Ok(violations) => violations,
         Err(error) => {
             say(&format!("tidy cannot read the repository: {error}\n"));

@@ -20,6 +20,8 @@ pub(crate) enum Command {
     KillLoop(KillLoopArgs),
     /// Measures what it costs to find out who is asking.
     Authenticate(AuthenticateArgs),
+    /// Measures what it costs to record a call durably.
+    Recording(RecordingArgs),
     /// Lets a log grow and measures sealing, proving and verifying.
     Audit(AuditArgs),
     /// Fills a log and measures how long it takes to replay it under other policies.
@@ -105,6 +107,22 @@ pub(crate) struct AuthenticateArgs {
     /// Print the figures as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordingArgs {
+    /// Callers at a time, one measurement for each number
+    #[arg(long, default_value = "1,32,256", value_delimiter = ',')]
+    pub(crate) callers: Vec<usize>,
+    /// Seconds per measurement
+    #[arg(long, default_value = "5", value_parser = seconds)]
+    pub(crate) duration: Duration,
+    /// Do not wait for the disk, as with `audit.sync = "process-crash"`
+    #[arg(long)]
+    pub(crate) process_crash: bool,
+    /// Where the database is made; by default where temporary files are
+    #[arg(long)]
+    pub(crate) folder: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

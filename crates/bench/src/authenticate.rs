@@ -17,7 +17,7 @@ use std::{
 use aws_lc_rs::rand;
 use portcullis_app::{
     Anchors, App, Connecting, Dlp, Fallback, Folder, LastGood, Origin, Overrides, Parts,
-    PolicyFolder, PolicySource, Purpose, Refused, Trust, Vaults,
+    PolicyFolder, PolicySource, Purpose, Refused, Stages, Trust, Vaults,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -90,6 +90,19 @@ pub(crate) async fn run(args: &AuthenticateArgs) -> Result<Verdict, Failure> {
     Ok(if warm <= GOAL { Verdict::Holds } else { Verdict::Broken })
 }
 
+/// A request from this machine.
+fn origin(ids: Ids<'_>) -> Origin {
+    Origin {
+        request_id: RequestId::new(ids),
+        arrived: ids.clock.now(),
+        source_ip: IpAddr::from(Ipv4Addr::LOCALHOST),
+        user_agent: None,
+        traceparent: None,
+        tracestate: None,
+        stages: Stages::untraced(),
+    }
+}
+
 struct Bench {
     app: Arc<App>,
     store: Store,
@@ -113,6 +126,8 @@ impl Bench {
         let outbound = Outbound::new(Arc::clone(&random));
         let tasks = TaskTracker::new();
         let app = App::new(Parts {
+            cluster: None,
+            counters: None,
             capture: portcullis_core::audit::Capture::default(),
             retention: portcullis_app::Retention::default(),
             answer_key: portcullis_core::idempotency::AnswerKey::new(&[1; 32]),
@@ -142,19 +157,13 @@ impl Bench {
             log_host: "localhost".to_owned(),
             exports: Folder::open(folder.join("exports"), false)?,
             sinks: Vec::new(),
+            traces: None,
             log_keys: Keyring::generate(&SystemRandom, clock.now()),
             anchors: Anchors::default(),
             tasks,
         });
         let app = app.map_err(|errors| format!("{errors:?}"))?;
-        let origin = Origin {
-            request_id: RequestId::new(Ids { clock: &*clock, random: &*random }),
-            arrived: clock.now(),
-            source_ip: IpAddr::from(Ipv4Addr::LOCALHOST),
-            user_agent: None,
-            traceparent: None,
-            tracestate: None,
-        };
+        let origin = origin(Ids { clock: &*clock, random: &*random });
         Ok(Self { app, store, clock, random, origin })
     }
 

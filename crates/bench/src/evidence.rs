@@ -49,7 +49,8 @@ pub(crate) async fn run(args: &AuditArgs) -> Result<Verdict, Failure> {
     let folder = tempfile::tempdir()?;
     let url = DatabaseUrl::sqlite(folder.path().join("portcullis.db"));
     let settings = DatabaseSettings { sync: Sync::ProcessCrash, ..DatabaseSettings::new(url) };
-    let bench = Bench::open(&settings).await?;
+    let audit = AuditSettings { batch: 1024, ..AuditSettings::new("bench".to_owned()) };
+    let bench = Bench::open(&settings, audit).await?;
     say(&format!("{:>12} {:>12} {:>14} {:>14}\n", "events", "sealed/s", "prove p50", "prove max"));
     let (mut size, mut next) = (0, 1_000);
     while size < args.events {
@@ -64,17 +65,18 @@ pub(crate) async fn run(args: &AuditArgs) -> Result<Verdict, Failure> {
     Ok(Verdict::Holds)
 }
 
-struct Bench {
-    store: Store,
-    writer: AuditWriter,
+/// A store with an org whose log is written and signed.
+pub(crate) struct Bench {
+    pub(crate) store: Store,
+    pub(crate) writer: AuditWriter,
     _tasks: JoinSet<()>,
-    clock: Arc<dyn Clock>,
-    random: Arc<dyn Random>,
-    org: OrgId,
-    signer: Signer,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) random: Arc<dyn Random>,
+    pub(crate) org: OrgId,
+    pub(crate) signer: Signer,
 }
 
-struct Signer {
+pub(crate) struct Signer {
     keys: Vec<SigningKey>,
     origin: String,
 }
@@ -98,11 +100,13 @@ impl Sealer for &Signer {
 }
 
 impl Bench {
-    async fn open(settings: &DatabaseSettings) -> Result<Self, Failure> {
+    pub(crate) async fn open(
+        settings: &DatabaseSettings,
+        audit: AuditSettings,
+    ) -> Result<Self, Failure> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let random: Arc<dyn Random> = Arc::new(SystemRandom);
         let store = Store::open(settings).await?;
-        let audit = AuditSettings { batch: 1024, ..AuditSettings::new("bench".to_owned()) };
         let (writer, task) = AuditWriter::new(store.clone(), Arc::clone(&clock), audit);
         let mut tasks = JoinSet::new();
         tasks.spawn(task.run());

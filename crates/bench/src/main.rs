@@ -4,7 +4,7 @@
 //! side by side and in turns. With `kill-loop` it checks that `kill -9` loses no recorded answer;
 //! with `replay` it measures how long recorded calls take to be asked again, with `reload` what calls
 //! notice of policies that change, with `authenticate` what it costs to find out who asks, with
-//! `dlp` how fast bodies are scanned, with `audit` what sealing, proving and verifying cost as a log
+//! `dlp` how fast bodies are scanned, with `recording` what it costs to record a call, with `audit` what sealing, proving and verifying cost as a log
 //! grows, with `export` what exporting it takes beside calls; with `upstream` what a call costs the
 //! client of upstreams, with `hostile` what one provider's misery is to another.
 
@@ -33,6 +33,7 @@ mod load;
 mod payload;
 mod policies;
 mod process;
+mod recording;
 mod reload;
 mod replay;
 mod report;
@@ -58,6 +59,7 @@ async fn main() -> ExitCode {
     let verdict = match &cli.command {
         None => compare::run(&cli.compare).await,
         Some(Command::KillLoop(args)) => kill_loop::run(args).await,
+        Some(Command::Recording(args)) => recording::run(args).await,
         Some(Command::Audit(args)) => evidence::run(args).await,
         Some(Command::Authenticate(args)) => authenticate::run(args).await,
         Some(Command::Reload(args)) => reload::run(args).await,
