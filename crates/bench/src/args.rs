@@ -1,8 +1,8 @@
 //! What one can ask for on the command line.
 
-use std::{path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Measures Portcullis against the upstream it guards.
 #[derive(Debug, Parser)]
@@ -40,9 +40,151 @@ pub(crate) enum Command {
     Upstream(UpstreamArgs),
     /// Measures calls of a healthy provider alone and beside one that hangs and floods.
     Hostile(HostileArgs),
+    /// Measures the same call directly, through a plain proxy, and through Portcullis on either database.
+    Systems(SystemsArgs),
+    /// Measures calls as policies, tools, orgs, events or connections become more and more.
+    Growth(GrowthArgs),
+    /// Calls at half of what is possible for a long time, with faults, and looks for leaks.
+    Soak(SoakArgs),
+    /// Calls at twice of what is possible and measures what is answered, and how fast the rest is not.
+    Overload(OverloadArgs),
     /// The MCP server that the gateway guards; runs until its standard input ends.
     #[command(hide = true)]
-    ServeUpstream,
+    ServeUpstream {
+        /// Where it listens
+        #[arg(long, default_value = "127.0.0.1:0")]
+        listen: SocketAddr,
+    },
+    /// The same over standard input and output.
+    #[command(hide = true)]
+    ServeProgram,
+    /// A proxy that passes everything on to one address; runs until its standard input ends.
+    #[command(hide = true)]
+    ServeProxy {
+        /// Where to
+        upstream: SocketAddr,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SystemsArgs {
+    /// Seconds of load per measurement
+    #[arg(long, default_value = "4", value_parser = seconds)]
+    pub(crate) duration: Duration,
+    /// Connections at a time
+    #[arg(long, default_value = "1,32,256", value_delimiter = ',')]
+    pub(crate) connections: Vec<usize>,
+    /// Bytes of JSON that the tool is given and gives back
+    #[arg(long = "payload", default_value = "1024,65536", value_delimiter = ',')]
+    pub(crate) payloads: Vec<usize>,
+    /// Measurements of each kind, in turns
+    #[arg(long, default_value_t = 2)]
+    pub(crate) rounds: usize,
+    /// The URL of an empty PostgreSQL database; without it that system is left out
+    #[arg(long, requires = "redis")]
+    pub(crate) postgres: Option<String>,
+    /// The URL of a Redis or Valkey server where limits are counted then
+    #[arg(long, requires = "postgres")]
+    pub(crate) redis: Option<String>,
+    /// The gateway to measure; by default it is built by cargo, like this program
+    #[arg(long)]
+    pub(crate) binary: Option<PathBuf>,
+    /// Print the figures as JSON besides
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Thing {
+    Policies,
+    Tools,
+    Orgs,
+    Events,
+    Connections,
+}
+
+impl Thing {
+    /// As it stands over the column of sizes.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Policies => "policies",
+            Self::Tools => "tools",
+            Self::Orgs => "orgs",
+            Self::Events => "events",
+            Self::Connections => "connections",
+        }
+    }
+
+    /// The sizes to measure, none above `most`.
+    pub(crate) fn sizes(self, most: Option<usize>) -> Vec<usize> {
+        let sizes: &[usize] = match self {
+            Self::Policies => &[100, 1_000, 10_000],
+            Self::Tools => &[10, 100, 1_000, 10_000],
+            Self::Orgs => &[1, 100, 10_000],
+            Self::Events => &[0, 100_000, 1_000_000, 5_000_000],
+            Self::Connections => &[1, 1_000, 5_000],
+        };
+        let most = most.unwrap_or(usize::MAX);
+        sizes.iter().copied().filter(|size| *size <= most).collect()
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GrowthArgs {
+    /// What grows, one after the other
+    #[arg(value_enum, default_values = ["policies", "tools", "orgs", "connections", "events"])]
+    pub(crate) things: Vec<Thing>,
+    /// Nothing grows beyond this
+    #[arg(long)]
+    pub(crate) most: Option<usize>,
+    /// Connections that call
+    #[arg(long, default_value_t = 32)]
+    pub(crate) connections: usize,
+    /// Seconds of load per measurement
+    #[arg(long, default_value = "6", value_parser = seconds)]
+    pub(crate) duration: Duration,
+    /// Bytes of JSON that the tool is given and gives back
+    #[arg(long, default_value_t = 1024)]
+    pub(crate) payload: usize,
+    /// The gateway to measure; by default it is built by cargo, like this program
+    #[arg(long)]
+    pub(crate) binary: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SoakArgs {
+    /// Minutes of load
+    #[arg(long, default_value_t = 20)]
+    pub(crate) minutes: u32,
+    /// Connections that call
+    #[arg(long, default_value_t = 32)]
+    pub(crate) connections: usize,
+    /// Bytes of JSON that the tool is given and gives back
+    #[arg(long, default_value_t = 1024)]
+    pub(crate) payload: usize,
+    /// The gateway to measure; by default it is built by cargo, like this program
+    #[arg(long)]
+    pub(crate) binary: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OverloadArgs {
+    /// Seconds of each load
+    #[arg(long, default_value = "10", value_parser = seconds)]
+    pub(crate) duration: Duration,
+    /// Connections with which it is found out what is possible
+    #[arg(long, default_value_t = 256)]
+    pub(crate) connections: usize,
+    /// How many times as many calls arrive then
+    #[arg(long, default_value_t = 2.0)]
+    pub(crate) factor: f64,
+    /// Bytes of JSON that the tool is given and gives back
+    #[arg(long, default_value_t = 1024)]
+    pub(crate) payload: usize,
+    /// The gateway to measure; by default it is built by cargo, like this program
+    #[arg(long)]
+    pub(crate) binary: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

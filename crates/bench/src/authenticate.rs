@@ -11,60 +11,41 @@ use std::{
     path::Path,
     process,
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
-use aws_lc_rs::rand;
 use portcullis_app::{
     Anchors, App, Connecting, Dlp, Fallback, Folder, LastGood, Origin, Overrides, Parts,
     PolicyFolder, PolicySource, Purpose, Refused, Stages, Trust, Vaults,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
-    clock::{Clock, Timestamp},
+    clock::Clock,
     dlp::{Engine, Settings},
-    id::{GrantId, Ids, OrgId, PrincipalId, PrincipalKind, RequestId, TokenId},
+    id::{Ids, RequestId},
     lifetime::GrantLife,
-    principal::{AuthMethod, Plan, Role, ScopeSet},
+    principal::Plan,
     random::Random,
-    token::{Token, TokenKind},
     trust::TrustRules,
     vault::{Vault, parse_keys},
 };
-use portcullis_store::{
-    AuditSettings, AuditWriter, DatabaseSettings, DatabaseUrl, Org, Principal, Store, Sync,
-    TokenRecord,
-};
+use portcullis_store::{AuditSettings, AuditWriter, DatabaseSettings, DatabaseUrl, Store, Sync};
 use portcullis_upstream::Outbound;
 use serde_json::json;
 use tokio_util::task::TaskTracker;
 
-use crate::{Failure, Verdict, args::AuthenticateArgs, process::cpu_time, say};
+use crate::{
+    Failure, Verdict,
+    args::AuthenticateArgs,
+    machine::{SystemClock, SystemRandom},
+    people,
+    process::cpu_time,
+    say,
+};
 
 /// What a request of a known token may cost.
 const GOAL: Duration = Duration::from_micros(3);
 const TOKENS: u32 = 4_000;
-
-#[derive(Debug)]
-pub(crate) struct SystemClock;
-
-impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "a benchmark runs on the time of the machine")]
-    fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct SystemRandom;
-
-impl Random for SystemRandom {
-    #[expect(clippy::expect_used, reason = "without randomness there is nothing to measure")]
-    fn fill(&self, bytes: &mut [u8]) {
-        rand::fill(bytes).expect("the random source of the operating system works");
-    }
-}
 
 /// Prints what one request costs, and whether the goal holds.
 pub(crate) async fn run(args: &AuthenticateArgs) -> Result<Verdict, Failure> {
@@ -106,8 +87,6 @@ fn origin(ids: Ids<'_>) -> Origin {
 struct Bench {
     app: Arc<App>,
     store: Store,
-    clock: Arc<dyn Clock>,
-    random: Arc<dyn Random>,
     origin: Origin,
 }
 
@@ -164,54 +143,16 @@ impl Bench {
         });
         let app = app.map_err(|errors| format!("{errors:?}"))?;
         let origin = origin(Ids { clock: &*clock, random: &*random });
-        Ok(Self { app, store, clock, random, origin })
+        Ok(Self { app, store, origin })
     }
 
     /// Stores an org, a service account and its tokens.
     async fn tokens(&self) -> Result<Vec<String>, Failure> {
-        let ids = Ids { clock: &*self.clock, random: &*self.random };
-        let created_at = self.clock.now();
-        let org = Org {
-            id: OrgId::new(ids),
-            name: "bench".to_owned(),
-            plan: Plan::Pro,
-            created_at,
-            disabled_at: None,
-        };
-        self.store.create_org(&org).await?;
-        let principal = Principal {
-            id: PrincipalId::new(PrincipalKind::Service, ids),
-            org_id: org.id,
-            name: "bench".to_owned(),
-            role: Role::Service(ScopeSet::ALL),
-            created_at,
-            disabled_at: None,
-        };
-        self.store.create_principal(&principal).await?;
+        let org = people::org(&self.store, "bench", Plan::Pro).await?;
+        let service = people::service(&self.store, org).await?;
         let mut tokens = Vec::new();
         for _ in 0..TOKENS {
-            let token = Token::generate(TokenKind::Service, &*self.random);
-            let record = TokenRecord {
-                id: TokenId::new(ids),
-                kind: TokenKind::Service,
-                org_id: org.id,
-                principal_id: principal.id,
-                via: None,
-                grant_id: GrantId::new(ids),
-                parent_id: None,
-                via_token_id: None,
-                scopes: ScopeSet::ALL,
-                label: None,
-                method: AuthMethod::Operator,
-                issued_at: created_at,
-                expires_at: created_at.plus_seconds(86_400),
-                revoked_at: None,
-                last_used_at: None,
-                allowed_cidrs: None,
-                exchange_only: false,
-            };
-            self.store.insert_token(&record, &token.hash()).await?;
-            tokens.push(token.secret().expose().to_owned());
+            tokens.push(people::token(&self.store, org, service).await?);
         }
         Ok(tokens)
     }

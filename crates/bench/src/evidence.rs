@@ -25,7 +25,7 @@ use portcullis_core::{
 };
 use portcullis_store::{
     AuditSettings, AuditWriter, CheckpointKind, DatabaseSettings, DatabaseUrl, EventFilter,
-    EventOrder, NewEvent, Org, Sealer, SignedNote, Store, Sync, UnsealedEvent, Visibility,
+    EventOrder, NewEvent, Sealer, SignedNote, Store, Sync, UnsealedEvent, Visibility,
 };
 use serde_json::{Map, Value, json as literal};
 use tokio::{task::JoinSet, time::Instant};
@@ -33,12 +33,12 @@ use tokio::{task::JoinSet, time::Instant};
 use crate::{
     Failure, Verdict,
     args::AuditArgs,
-    authenticate::{SystemClock, SystemRandom},
-    say, say_aside,
+    machine::{SystemClock, SystemRandom},
+    people, say, say_aside,
 };
 
 /// Events that are written at once.
-const PORTION: u64 = 10_000;
+pub(crate) const PORTION: u64 = 10_000;
 /// Proofs that are timed at each size.
 const PROOFS: u64 = 200;
 /// Events that are verified at most.
@@ -104,21 +104,18 @@ impl Bench {
         settings: &DatabaseSettings,
         audit: AuditSettings,
     ) -> Result<Self, Failure> {
+        let store = Store::open(settings).await?;
+        let id = people::org(&store, "bench", OrgPlan::Pro).await?;
+        Self::of(store, id, audit)
+    }
+
+    /// The log of an org that is there already.
+    pub(crate) fn of(store: Store, id: OrgId, audit: AuditSettings) -> Result<Self, Failure> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let random: Arc<dyn Random> = Arc::new(SystemRandom);
-        let store = Store::open(settings).await?;
         let (writer, task) = AuditWriter::new(store.clone(), Arc::clone(&clock), audit);
         let mut tasks = JoinSet::new();
         tasks.spawn(task.run());
-        let id = OrgId::new(Ids { clock: &*clock, random: &*random });
-        let org = Org {
-            id,
-            name: "bench".to_owned(),
-            plan: OrgPlan::Pro,
-            created_at: clock.now(),
-            disabled_at: None,
-        };
-        store.create_org(&org).await?;
         let origin = format!("bench.example/audit/{id}");
         let keys = Keyring::generate(&*random, clock.now()).signers(&origin)?;
         let signer = Signer { keys, origin };
@@ -131,20 +128,26 @@ impl Bench {
         while events > 0 {
             let portion = events.min(PORTION);
             events -= portion;
-            let deadline = Instant::now() + Duration::from_mins(1);
-            let mut appends = JoinSet::new();
-            for _ in 0..portion {
-                let (writer, event) = (self.writer.clone(), self.event());
-                appends.spawn(async move { writer.append(event, deadline).await });
-            }
-            while let Some(appended) = appends.join_next().await {
-                appended??;
-            }
+            self.write(portion).await?;
             let begun = Instant::now();
             self.store.seal(self.org, &self.signer).await?;
             spent += begun.elapsed();
         }
         Ok(rate(all, spent))
+    }
+
+    /// Writes so many events at once.
+    pub(crate) async fn write(&self, events: u64) -> Result<(), Failure> {
+        let deadline = Instant::now() + Duration::from_mins(1);
+        let mut appends = JoinSet::new();
+        for _ in 0..events {
+            let (writer, event) = (self.writer.clone(), self.event());
+            appends.spawn(async move { writer.append(event, deadline).await });
+        }
+        while let Some(appended) = appends.join_next().await {
+            appended??;
+        }
+        Ok(())
     }
 
     fn event(&self) -> NewEvent {

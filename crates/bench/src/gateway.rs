@@ -25,7 +25,8 @@ use crate::{
     policies, say_aside, upstream,
 };
 
-const POLICIES_BESIDES_THE_PERMIT: usize = 99;
+/// Policies that every installation has.
+pub(crate) const POLICIES: usize = 100;
 /// Per minute, and never reached.
 const LIMIT: &str = "1000000000";
 const SCOPES: &str = "mcps:read mcps:invoke policies:read audit:read audit:export";
@@ -33,6 +34,21 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 const TOOL_PATH: &str = "/v1/mcps/bench:echo";
 const LISTENING: &str = "listening on http://";
+
+/// What sets an installation apart from the usual one.
+#[derive(Debug, Default)]
+pub(crate) struct Setup<'a> {
+    /// The URL of an empty PostgreSQL database to use instead of SQLite.
+    pub(crate) database: Option<&'a str>,
+    /// The URL of the Redis server in which limits are counted.
+    pub(crate) redis: Option<&'a str>,
+    /// Whether to wait for the disk only when the operating system wants to.
+    pub(crate) process_crash: bool,
+    /// How many tools the server lists besides the one that is called.
+    pub(crate) more_tools: usize,
+    /// TOML that follows the rest, such as further providers.
+    pub(crate) more: String,
+}
 
 /// A configured gateway with a data folder, an org and a token; not yet running.
 #[derive(Debug)]
@@ -46,12 +62,22 @@ pub(crate) struct Installation {
 impl Installation {
     /// Writes config and policies into a new folder, removed with this value, and makes org, principal and token.
     pub(crate) async fn create(binary: PathBuf, upstream: SocketAddr) -> Result<Self, Failure> {
+        Self::set_up(binary, upstream, &Setup::default()).await
+    }
+
+    /// The same with what `setup` says.
+    pub(crate) async fn set_up(
+        binary: PathBuf,
+        upstream: SocketAddr,
+        setup: &Setup<'_>,
+    ) -> Result<Self, Failure> {
         let folder = tempfile::Builder::new().prefix("bench-").tempdir_in(own_folder()?)?;
         let policy_folder = folder.path().join("policies");
         fs::create_dir(&policy_folder).await?;
-        let policies = policies::permit_and(POLICIES_BESIDES_THE_PERMIT);
+        let policies = policies::permit_and(POLICIES - 1);
         fs::write(policy_folder.join("bench.cedar"), policies).await?;
-        fs::write(folder.path().join("portcullis.toml"), config(folder.path(), upstream)).await?;
+        fs::write(folder.path().join("portcullis.toml"), config(folder.path(), upstream, setup))
+            .await?;
         let mut installation = Self { folder, binary, token: String::new() };
         installation.make_key().await?;
         installation.token = installation.mint().await?;
@@ -195,9 +221,14 @@ impl Installation {
     }
 }
 
-fn config(folder: &Path, upstream: SocketAddr) -> String {
+fn config(folder: &Path, upstream: SocketAddr, setup: &Setup<'_>) -> String {
     // A JSON string is a TOML string too.
-    let quoted = |name: &str| Value::from(folder.join(name).to_string_lossy()).to_string();
+    let text = |text: &str| Value::from(text).to_string();
+    let quoted = |name: &str| text(&folder.join(name).to_string_lossy());
+    let line = |head: &str, value: Option<&str>| {
+        value.map_or_else(String::new, |value| format!("{head}{}\n", text(value)))
+    };
+    let more = setup.more_tools;
     format!(
         r#"data_dir = {data}
 
@@ -207,17 +238,23 @@ listen = "127.0.0.1:0"
 [policies]
 path = {policies}
 
+{database}{redis}{sync}
 [[providers]]
 slug = "bench"
 name = "Bench"
-url = "http://{upstream}{path}"
+url = "http://{upstream}{path}{tools}"
 auth = "none"
 allow_private = true
 max_in_flight = 1024
-"#,
+{rest}"#,
         data = quoted("data"),
         policies = quoted("policies"),
+        database = line("[database]\nurl = ", setup.database),
+        redis = line("[limits]\nredis = ", setup.redis),
+        sync = line("[audit]\nsync = ", setup.process_crash.then_some("process-crash")),
         path = upstream::PATH,
+        tools = if more > 0 { format!("/{more}") } else { String::new() },
+        rest = setup.more,
     )
 }
 

@@ -4,9 +4,12 @@
 //! side by side and in turns. With `kill-loop` it checks that `kill -9` loses no recorded answer;
 //! with `replay` it measures how long recorded calls take to be asked again, with `reload` what calls
 //! notice of policies that change, with `authenticate` what it costs to find out who asks, with
-//! `dlp` how fast bodies are scanned, with `recording` what it costs to record a call, with `audit` what sealing, proving and verifying cost as a log
-//! grows, with `export` what exporting it takes beside calls; with `upstream` what a call costs the
-//! client of upstreams, with `hostile` what one provider's misery is to another.
+//! `dlp` how fast bodies are scanned, with `recording` what it costs to record a call, with `audit` what
+//! sealing, proving and verifying cost as a log grows, with `export` what exporting it takes beside
+//! calls; with `upstream` what a call costs the client of upstreams, with `hostile` what one provider's
+//! misery is to another. `systems` is the comparison with a plain proxy and both databases, `growth`
+//! lets what is around a call grow, `overload` sends twice of what can be answered, and `soak` looks
+//! for leaks.
 
 use std::{error::Error, io::Write as _, process::ExitCode};
 
@@ -27,16 +30,23 @@ mod dlp;
 mod evidence;
 mod export;
 mod gateway;
+mod growth;
 mod hostile;
 mod kill_loop;
 mod load;
+mod machine;
+mod overload;
 mod payload;
+mod people;
 mod policies;
 mod process;
+mod proxy;
 mod recording;
 mod reload;
 mod replay;
 mod report;
+mod soak;
+mod systems;
 mod upstream;
 
 /// That of the gateway, so that what is measured here is what it costs there.
@@ -70,7 +80,13 @@ async fn main() -> ExitCode {
         Some(Command::DlpClean(args)) => clean::run(args),
         Some(Command::Upstream(args)) => client_cost::run(args).await,
         Some(Command::Hostile(args)) => hostile::run(args).await,
-        Some(Command::ServeUpstream) => upstream::serve().await.map(|()| Verdict::Holds),
+        Some(Command::Systems(args)) => systems::run(args).await,
+        Some(Command::Growth(args)) => growth::run(args).await,
+        Some(Command::Soak(args)) => soak::run(args).await,
+        Some(Command::Overload(args)) => overload::run(args).await,
+        Some(Command::ServeUpstream { listen }) => upstream::serve(*listen).await.map(holds),
+        Some(Command::ServeProgram) => upstream::serve_program().await.map(holds),
+        Some(Command::ServeProxy { upstream }) => proxy::serve(*upstream).await.map(holds),
     };
     match verdict {
         Ok(Verdict::Holds) => ExitCode::SUCCESS,
@@ -80,6 +96,10 @@ async fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn holds((): ()) -> Verdict {
+    Verdict::Holds
 }
 
 /// Writes results to standard output; a reader that went away is no reason to stop.

@@ -150,7 +150,7 @@ impl<'a> Reloader<'a> {
 }
 
 /// Policies of teams about the tool that is called; the caller is in none of the teams.
-fn write(folder: &Path, count: usize) -> Result<(), Failure> {
+pub(crate) fn write(folder: &Path, count: usize) -> Result<(), Failure> {
     let numbers: Vec<usize> = (1..count).collect();
     for (at, numbers) in numbers.chunks(A_FILE).enumerate() {
         let mut text = String::new();

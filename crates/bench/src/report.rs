@@ -17,11 +17,13 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    fn cpu_us_per_call(&self) -> f64 {
+    /// Processor time per answered call, in microseconds.
+    pub(crate) fn cpu_us_per_call(&self) -> f64 {
         self.cpu.as_secs_f64() * 1_000_000.0 / exact(self.load.answered.max(1))
     }
 
-    fn json(&self) -> Value {
+    /// The figures as JSON.
+    pub(crate) fn json(&self) -> Value {
         json!({
             "requests_per_second": rounded(self.load.rate()),
             "p50_ms": rounded(self.load.percentile_ms(50)),

@@ -14,7 +14,7 @@ use std::{
 use axum::{
     Router,
     body::Bytes,
-    extract::State,
+    extract::{Path, State},
     http::{StatusCode, header::CONTENT_TYPE},
     response::{IntoResponse as _, Response},
     routing::{get, post},
@@ -50,8 +50,13 @@ pub(crate) struct Upstream {
 impl Upstream {
     /// Starts this program once more as the server and waits until it listens.
     pub(crate) async fn start() -> Result<Self, Failure> {
+        Self::start_at(([127, 0, 0, 1], 0).into()).await
+    }
+
+    /// The same at an address of one's choice.
+    pub(crate) async fn start_at(address: SocketAddr) -> Result<Self, Failure> {
         let mut child = Command::new(std::env::current_exe()?)
-            .arg("serve-upstream")
+            .args(["serve-upstream", "--listen", &address.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -63,17 +68,25 @@ impl Upstream {
         Ok(Self { child, address })
     }
 
+    /// Ends it at once and waits until it is gone.
+    pub(crate) async fn kill(mut self) -> Result<(), Failure> {
+        Ok(self.child.kill().await?)
+    }
+
     /// The process id, while it runs.
     pub(crate) fn pid(&self) -> Option<u32> {
         self.child.id()
     }
 }
 
-/// Serves on a free port of the loopback, prints the address, and returns when standard input ends.
-pub(crate) async fn serve() -> Result<(), Failure> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
+/// Serves at this address, prints it, and returns when standard input ends.
+pub(crate) async fn serve(address: SocketAddr) -> Result<(), Failure> {
+    let listener = TcpListener::bind(address).await?;
     say(&format!("{}\n", listener.local_addr()?));
-    let router = Router::new().route(PATH, post(answer)).route(TWICE, get(twice));
+    let router = Router::new()
+        .route(PATH, post(answer))
+        .route(&format!("{PATH}/{{more}}"), post(answer_with_more))
+        .route(TWICE, get(twice));
     let router = router.with_state(Arc::<Marks>::default());
     let parent_is_gone = async {
         let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
@@ -119,26 +132,59 @@ async fn twice(State(marks): State<Arc<Marks>>) -> Response {
     ([(CONTENT_TYPE, "application/json")], json!(twice).to_string()).into_response()
 }
 
-async fn answer(State(marks): State<Arc<Marks>>, body: Bytes) -> Response {
-    let Ok(message) = serde_json::from_slice::<Message<'_>>(&body) else {
+async fn answer(marks: State<Arc<Marks>>, body: Bytes) -> Response {
+    answered(&marks, &body, 0)
+}
+
+/// The same server with as many tools more as its path says.
+async fn answer_with_more(
+    marks: State<Arc<Marks>>,
+    Path(more): Path<usize>,
+    body: Bytes,
+) -> Response {
+    answered(&marks, &body, more)
+}
+
+fn answered(marks: &Marks, body: &[u8], more: usize) -> Response {
+    let Ok(message) = serde_json::from_slice::<Message<'_>>(body) else {
         return StatusCode::BAD_REQUEST.into_response();
     };
-    let Some(id) = message.id else { return StatusCode::ACCEPTED.into_response() };
+    match reply(marks, &message, more) {
+        Some(body) => ([(CONTENT_TYPE, "application/json")], body).into_response(),
+        None => StatusCode::ACCEPTED.into_response(),
+    }
+}
+
+/// The same over standard input and output, a message a line, until the input ends.
+pub(crate) async fn serve_program() -> Result<(), Failure> {
+    let marks = Marks::default();
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    while let Some(line) = lines.next_line().await? {
+        let message = serde_json::from_str::<Message<'_>>(&line)?;
+        if let Some(body) = reply(&marks, &message, 0) {
+            say(&format!("{body}\n"));
+        }
+    }
+    Ok(())
+}
+
+/// What is answered to a message; nothing to a notification.
+fn reply(marks: &Marks, message: &Message<'_>, more: usize) -> Option<String> {
+    let id = message.id?;
     let result = match message.method {
-        "tools/call" => echo(message.params, &marks),
-        "tools/list" => Some(tools()),
+        "tools/call" => echo(message.params, marks),
+        "tools/list" => Some(tools(more)),
         "server/discover" => Some(discovery()),
         "initialize" => Some(initialization()),
         "ping" => Some("{}".to_owned()),
         _ => None,
     };
-    let body = match result {
+    Some(match result {
         Some(result) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#),
         None => format!(
             r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"Not here"}}}}"#
         ),
-    };
-    ([(CONTENT_TYPE, "application/json")], body).into_response()
+    })
 }
 
 fn echo(params: Option<&RawValue>, marks: &Marks) -> Option<String> {
@@ -150,16 +196,30 @@ fn echo(params: Option<&RawValue>, marks: &Marks) -> Option<String> {
     ))
 }
 
-fn tools() -> String {
+fn tools(more: usize) -> String {
+    let echo = json!({
+        "name": "echo",
+        "title": "Echo",
+        "description": "Gives back its arguments.",
+        "inputSchema": payload::schema(),
+        "annotations": { "readOnlyHint": true, "openWorldHint": false },
+    });
+    let other = |number: usize| {
+        json!({
+            "name": format!("other-{number}"),
+            "description": format!("Takes the number of a thing, as {number} others do."),
+            "inputSchema": {
+                "type": "object",
+                "properties": { "number": { "type": "integer" }, "why": { "type": "string" } },
+                "required": ["number"],
+            },
+            "annotations": { "readOnlyHint": number % 2 == 0 },
+        })
+    };
+    let tools: Vec<_> = std::iter::once(echo).chain((0..more).map(other)).collect();
     json!({
         "resultType": "complete",
-        "tools": [{
-            "name": "echo",
-            "title": "Echo",
-            "description": "Gives back its arguments.",
-            "inputSchema": payload::schema(),
-            "annotations": { "readOnlyHint": true, "openWorldHint": false },
-        }],
+        "tools": tools,
         "ttlMs": 3_600_000,
         "cacheScope": "public",
     })

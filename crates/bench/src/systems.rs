@@ -1,0 +1,234 @@
+//! The same call four ways, in turns: directly, through a proxy that does nothing, through
+//! Portcullis on SQLite, and through Portcullis on PostgreSQL with Redis.
+
+use std::{net::SocketAddr, path::Path, time::Duration};
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::{
+    Failure, Verdict,
+    args::SystemsArgs,
+    audit,
+    client::{Connection, Template, direct_call, get, governed_call},
+    disk,
+    gateway::{self, Installation, Running, Setup},
+    load::{self, exact},
+    payload, process,
+    proxy::Proxy,
+    report::Usage,
+    say, say_aside,
+    upstream::Upstream,
+};
+
+const WARM_UP: Duration = Duration::from_secs(1);
+/// Connections that are open and idle when memory is looked at.
+const IDLE_CONNECTIONS: usize = 5_000;
+
+/// One of the ways.
+struct System<'a> {
+    name: &'static str,
+    address: SocketAddr,
+    pid: u32,
+    /// What authorises the call, where anything has to.
+    token: Option<&'a str>,
+}
+
+impl System<'_> {
+    fn call(&self, arguments: &Value) -> Result<Template, Failure> {
+        match self.token {
+            Some(token) => governed_call(self.address, token, arguments),
+            None => direct_call(self.address, arguments),
+        }
+    }
+}
+
+/// A gateway and what is known of it besides its calls.
+struct Gateway {
+    name: &'static str,
+    installation: Installation,
+    running: Running,
+    started: Duration,
+    idle_kib: u64,
+}
+
+impl Gateway {
+    async fn start(
+        name: &'static str,
+        binary: &Path,
+        upstream: SocketAddr,
+        setup: &Setup<'_>,
+    ) -> Result<Self, Failure> {
+        let installation = Installation::set_up(binary.to_owned(), upstream, setup).await?;
+        // Once before, for the first start makes tables and keys.
+        installation.start().await?.stop().await?;
+        let begun = Instant::now();
+        let running = installation.start().await?;
+        let started = begun.elapsed();
+        tokio::time::sleep(WARM_UP).await;
+        let idle_kib = process::resident_kib(running.pid)?;
+        Ok(Self { name, installation, running, started, idle_kib })
+    }
+
+    fn system(&self) -> System<'_> {
+        System {
+            name: self.name,
+            address: self.running.address,
+            pid: self.running.pid,
+            token: Some(&self.installation.token),
+        }
+    }
+
+    /// Says what it took besides calls; whether every answered call is in the log.
+    async fn conclude(self, answered: u64) -> Result<bool, Failure> {
+        let loaded = process::resident_kib(self.running.pid)?;
+        let (address, token) = (self.running.address, &self.installation.token);
+        let events = audit::count(address, token).await?.events;
+        let mut open = Vec::with_capacity(IDLE_CONNECTIONS);
+        for _ in 0..IDLE_CONNECTIONS {
+            let mut connection = Connection::open(address).await?;
+            connection.send(get(address, token, "/v1/mcps/bench:echo")?).await?.ok()?;
+            open.push(connection);
+        }
+        let crowded = process::resident_kib(self.running.pid)?;
+        drop(open);
+        let mib = |kib: u64| exact(kib) / 1_024.0;
+        say(&format!(
+            "{:<10} start to first answer {} ms; memory {:.1} MiB idle, {:.1} after load, {:.1} with \
+             {IDLE_CONNECTIONS} idle connections; {answered} calls answered, {events} events\n",
+            self.name,
+            self.started.as_millis(),
+            mib(self.idle_kib),
+            mib(loaded),
+            mib(crowded),
+        ));
+        self.running.stop().await?;
+        Ok(events == answered)
+    }
+}
+
+/// Runs it and prints the tables; `Broken` when a call failed or its event is not in the log.
+pub(crate) async fn run(args: &SystemsArgs) -> Result<Verdict, Failure> {
+    let upstream = Upstream::start().await?;
+    let proxy = Proxy::start(upstream.address).await?;
+    let binary = gateway::binary(args.binary.as_deref()).await?;
+    let plain = Setup::default();
+    let mut gateways = vec![Gateway::start("sqlite", &binary, upstream.address, &plain).await?];
+    let grown = Setup {
+        database: args.postgres.as_deref(),
+        redis: args.redis.as_deref(),
+        ..Setup::default()
+    };
+    if grown.database.is_some() {
+        gateways.push(Gateway::start("postgres", &binary, upstream.address, &grown).await?);
+    } else {
+        say_aside("PostgreSQL is left out: name an empty database with --postgres\n");
+    }
+    let disk = gateways.first().map(|it| disk::sync_times(it.installation.folder()));
+    let pid = |pid: Option<u32>| pid.ok_or("a server has ended");
+    let mut systems = vec![
+        System {
+            name: "direct",
+            address: upstream.address,
+            pid: pid(upstream.pid())?,
+            token: None,
+        },
+        System { name: "proxy", address: proxy.address, pid: pid(proxy.pid())?, token: None },
+    ];
+    systems.extend(gateways.iter().map(Gateway::system));
+    let mut table =
+        Table { args, answered: vec![0; systems.len()], rows: Vec::new(), failed: false };
+    for &payload in &args.payloads {
+        for &connections in &args.connections {
+            table.measure(&systems, payload, connections).await?;
+        }
+    }
+    let Table { answered, rows, mut failed, .. } = table;
+    drop(systems);
+    if args.json {
+        say(&format!("{:#}\n", json!({ "rows": rows })));
+    }
+    if let Some(disk) = disk {
+        let disk = disk?;
+        let (half, most) = (disk.percentile_ms(50), disk.percentile_ms(99));
+        say(&format!("\ndisk: {half:.3} ms to sync a write (p50), {most:.3} ms (p99)\n"));
+    }
+    say(&format!("binary: {:.1} MiB\n", exact(std::fs::metadata(&binary)?.len()) / 1_048_576.0));
+    for (gateway, answered) in gateways.into_iter().zip(answered.into_iter().skip(2)) {
+        failed |= !gateway.conclude(answered).await?;
+    }
+    Ok(if failed { Verdict::Broken } else { Verdict::Holds })
+}
+
+struct Table<'a> {
+    args: &'a SystemsArgs,
+    /// Calls answered by each system, warm-up included.
+    answered: Vec<u64>,
+    rows: Vec<Value>,
+    failed: bool,
+}
+
+impl Table<'_> {
+    /// All systems at one size and one number of connections, in turns.
+    async fn measure(
+        &mut self,
+        systems: &[System<'_>],
+        bytes: usize,
+        connections: usize,
+    ) -> Result<(), Failure> {
+        let arguments = payload::of_size(bytes);
+        let mut used: Vec<Usage> = systems.iter().map(|_| Usage::default()).collect();
+        for round in 0..=self.args.rounds {
+            say_aside(&format!("{bytes} bytes, {connections} connections, round {round}\n"));
+            let each = systems.iter().zip(&mut used).zip(&mut self.answered);
+            for ((system, used), answered) in each {
+                let call = system.call(&arguments)?;
+                let before = process::cpu_time(system.pid)?;
+                // The first round warms up.
+                let time = if round == 0 { WARM_UP } else { self.args.duration };
+                let load = load::run(system.address, &call, connections, time).await?;
+                *answered += load.answered;
+                if round > 0 {
+                    used.cpu += process::cpu_time(system.pid)?.saturating_sub(before);
+                    used.load.add(load);
+                }
+            }
+        }
+        if self.rows.is_empty() {
+            say(&format!(
+                "{:>8} {:>11}  {:<10} {:>9} {:>9} {:>9} {:>7} {:>11} {:>7}\n",
+                "bytes",
+                "connections",
+                "system",
+                "req/s",
+                "p50 ms",
+                "p99 ms",
+                "ratio",
+                "CPU µs/call",
+                "errors",
+            ));
+        }
+        let direct = used.first().map_or(0.0, |it| it.load.rate());
+        for (system, used) in systems.iter().zip(&used) {
+            self.failed |= used.load.errors() > 0 || used.load.answered == 0;
+            let ratio = used.load.rate() / direct.max(0.001);
+            say(&format!(
+                "{bytes:>8} {connections:>11}  {:<10} {:>9.0} {:>9.3} {:>9.3} {ratio:>7.3} {:>11.1} {:>7}\n",
+                system.name,
+                used.load.rate(),
+                used.load.percentile_ms(50),
+                used.load.percentile_ms(99),
+                used.cpu_us_per_call(),
+                used.load.errors(),
+            ));
+            let mut row = used.json();
+            if let Some(row) = row.as_object_mut() {
+                row.insert("system".to_owned(), json!(system.name));
+                row.insert("payload_bytes".to_owned(), json!(bytes));
+                row.insert("connections".to_owned(), json!(connections));
+            }
+            self.rows.push(row);
+        }
+        Ok(())
+    }
+}
