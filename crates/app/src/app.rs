@@ -20,7 +20,7 @@ use portcullis_core::{
     tool::Tool,
 };
 use portcullis_store::{AuditWriter, SharedCounters, Store};
-use portcullis_upstream::{Outbound, Webhook};
+use portcullis_upstream::{Outbound, Places, Webhook};
 use tokio_util::task::TaskTracker;
 
 use crate::{
@@ -82,6 +82,8 @@ pub struct Parts {
     pub capture: Capture,
     /// How long events are kept.
     pub retention: Retention,
+    /// How many calls are judged and recorded at once; as many more wait for a moment.
+    pub max_calls: usize,
     /// The providers.
     pub providers: Vec<Declared>,
     /// The trust rules.
@@ -120,6 +122,8 @@ pub struct App {
     pub(crate) writer: AuditWriter,
     pub(crate) node: String,
     pub(crate) cluster: Option<Cluster>,
+    /// Where calls are until they are dispatched.
+    pub(crate) judging: Places,
     pub(crate) policies: Policies,
     pub(crate) dlp: ArcSwap<Dlp>,
     pub(crate) providers: BTreeMap<String, Arc<Provider>>,
@@ -196,6 +200,7 @@ impl App {
             catalogue_lock: Mutex::default(),
             notices: Notices::new(parts.webhooks),
             pins: Pins::default(),
+            judging: Places::new(parts.max_calls),
             rates: Rates::new(),
             limits: Limits::new(parts.counters),
             tenants: Tenants::default(),

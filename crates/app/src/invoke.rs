@@ -14,7 +14,7 @@ use portcullis_core::{
     limits::Resource,
     policy::PolicySet,
     principal::Scope,
-    refusal::{Executed, Refusal, TOKEN_SCOPES},
+    refusal::{Executed, Refusal, TOKEN_SCOPES, Unavailable},
     tool::{Tool, ToolId},
 };
 use portcullis_store::Cost;
@@ -180,9 +180,15 @@ impl App {
         ctx: Ctx,
         invocation: Invocation,
     ) -> Result<Answered, Box<Stopped>> {
+        // Until it is dispatched, so that calls which wait for their tools hold up no others.
+        let Some(place) = self.judging.take().await else {
+            return Err(Stopped::uncounted(Refusal::Unavailable {
+                reason: Unavailable::Overloaded,
+            }));
+        };
         let mut draft = Draft::open(&self, &ctx);
         match self.clear(&ctx, invocation, &mut draft).await {
-            Ok(ready) => self.recorded(draft, ready).await,
+            Ok(ready) => self.recorded(draft, ready, place).await,
             Err(Early::Replayed(replayed)) => Box::pin(self.replay(&ctx, replayed)).await,
             Err(Early::Uncounted(refusal)) => {
                 self.note_throttled(&ctx, &refusal);

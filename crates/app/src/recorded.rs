@@ -14,6 +14,7 @@ use portcullis_core::{
 };
 use portcullis_store::{Began, KeyEnd, StoreError};
 use serde_json::{Map, Value};
+use tokio::sync::SemaphorePermit;
 
 use crate::{
     App, Ctx,
@@ -246,6 +247,7 @@ impl App {
         self: &Arc<Self>,
         draft: Draft,
         mut ready: Ready,
+        place: SemaphorePermit<'_>,
     ) -> Result<Answered, Box<Stopped>> {
         self.enter_stage(&draft.ctx, Stage::Intent);
         let claim = ready.claim.take();
@@ -263,6 +265,7 @@ impl App {
                 return Err(self.unrecorded(&draft, Executed::No, claim.as_ref()));
             }
         }
+        drop(place);
         // A panic ends the call, not its record.
         let done = AssertUnwindSafe(self.perform(ready)).catch_unwind().await;
         let done = done.unwrap_or_else(|_| {

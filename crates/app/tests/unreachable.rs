@@ -80,6 +80,7 @@ async fn node(folder: &Path) -> Node {
         store: store.clone(),
         writer,
         node: "test".to_owned(),
+        max_calls: 1,
         cluster: None,
         counters: None,
         policies: PolicySource {

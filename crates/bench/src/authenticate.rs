@@ -115,6 +115,7 @@ impl Bench {
             store: store.clone(),
             writer,
             node: "bench".to_owned(),
+            max_calls: 1,
             policies: PolicySource {
                 folder: PolicyFolder::new(policies),
                 last_good: LastGood::new(folder.join("last-good")),

@@ -1,11 +1,11 @@
 //! A keep-alive HTTP/1.1 connection, one request at a time.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Request, StatusCode, Uri,
-    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST},
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER},
 };
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1::{SendRequest, handshake};
@@ -22,6 +22,8 @@ pub(crate) type Template = Request<Full<Bytes>>;
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
+    /// How long to wait before asking again, if it says so.
+    pub(crate) retry_after: Option<Duration>,
     pub(crate) body: Bytes,
 }
 
@@ -67,8 +69,10 @@ impl Connection {
         self.sender.ready().await?;
         let response = self.sender.send_request(request).await?;
         let status = response.status();
+        let seconds = response.headers().get(RETRY_AFTER).and_then(|it| it.to_str().ok());
+        let retry_after = seconds.and_then(|it| it.parse().ok()).map(Duration::from_secs);
         let body = response.into_body().collect().await?.to_bytes();
-        Ok(Answer { status, body })
+        Ok(Answer { status, retry_after, body })
     }
 }
 

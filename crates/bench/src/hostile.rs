@@ -29,6 +29,8 @@ use crate::{
 const GOAL: f64 = 1.5;
 /// Calls of the hostile provider that are under way all the time.
 const WRETCHED: usize = 32;
+/// How long their callers pause when they are not told how long.
+const BETWEEN_CALLS: Duration = Duration::from_millis(20);
 const KINDS: [&str; 3] = ["hangs", "drips", "floods"];
 
 /// Prints both percentiles and their ratio, and whether the goal holds.
@@ -83,9 +85,10 @@ async fn calls(running: &Running, call: &Template, count: usize) -> Result<Measu
 
 async fn again_and_again(address: SocketAddr, call: Template) {
     while let Ok(mut connection) = Connection::open(address).await {
-        while connection.send(call.clone()).await.is_ok() {
-            // What is left in peace answers at once; asking without pause would measure the asking.
-            tokio::time::sleep(Duration::from_millis(20)).await;
+        while let Ok(answer) = connection.send(call.clone()).await {
+            // As long as it is told to, as clients do: what is left in peace answers at once, and
+            // asking without pause would measure the asking.
+            tokio::time::sleep(answer.retry_after.unwrap_or(BETWEEN_CALLS)).await;
         }
     }
 }

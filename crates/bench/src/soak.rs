@@ -16,7 +16,7 @@ use tokio::{
 use crate::{
     Failure, Verdict,
     args::SoakArgs,
-    audit,
+    audit::{self, Counted},
     client::{Connection, Template, governed_call, post},
     gateway::{self, Installation, Running, Setup},
     load::{self, exact},
@@ -74,37 +74,62 @@ pub(crate) async fn run(args: &SoakArgs) -> Result<Verdict, Failure> {
     running.stop().await?;
     let fault = installation.verify().await?;
     let answered = possible.answered + seen.answered;
-    let growth = growth(&samples);
-    say(&format!(
-        "answered {}, answered otherwise {}, cut off or hung up {}, neither 200 nor 502 to 504: {}\n\
-         memory: {:.1} MiB at the beginning, {:.1} at the end; last quarter against the second: {growth:.2}\n\
-         descriptors {} → {}, threads {} → {}, children {} → {}\n\
-         events of success {} (calls answered {answered}), gaps {}, open {}, verified: {}\n",
-        seen.answered,
-        seen.refused,
-        seen.lost,
-        seen.wrong,
-        exact(before.resident_kib) / 1_024.0,
-        exact(after.resident_kib) / 1_024.0,
-        before.descriptors,
-        after.descriptors,
-        before.threads,
-        after.threads,
-        before.children,
-        after.children,
-        counted.success,
-        counted.gaps,
-        counted.open,
-        fault.as_deref().unwrap_or("the whole log"),
-    ));
-    let tight = after.descriptors <= before.descriptors + SLACK
-        && after.threads <= before.threads + SLACK
-        && after.children <= before.children;
-    // Those who hung up were answered too.
-    let whole =
-        counted.success >= answered && counted.gaps == 0 && counted.open == 0 && fault.is_none();
-    let holds = growth <= FLAT && tight && whole && seen.wrong == 0;
-    Ok(if holds { Verdict::Holds } else { Verdict::Broken })
+    let left = Left { seen, answered, before, after, growth: growth(&samples), counted, fault };
+    say(&left.told());
+    Ok(if left.holds() { Verdict::Holds } else { Verdict::Broken })
+}
+
+/// What is left when all is over.
+struct Left {
+    seen: Seen,
+    /// Calls answered with 200, those of the trial included.
+    answered: u64,
+    before: Held,
+    after: Held,
+    growth: f64,
+    counted: Counted,
+    /// What the verifier of the whole log found wrong.
+    fault: Option<String>,
+}
+
+impl Left {
+    fn told(&self) -> String {
+        let Self { seen, answered, before, after, growth, counted, fault } = self;
+        let mib = |held: &Held| exact(held.resident_kib) / 1_024.0;
+        format!(
+            "answered {}, answered 502 to 504: {}, cut off: {}, answered otherwise: {}\n\
+             memory: {:.1} MiB at the beginning, {:.1} at the end; last quarter against the second: \
+             {growth:.2}\n\
+             descriptors {} → {}, threads {} → {}, children {} → {}\n\
+             events of success {} (calls answered {answered}), gaps {}, open {}, verified: {}\n",
+            seen.answered,
+            seen.refused,
+            seen.lost,
+            seen.wrong,
+            mib(before),
+            mib(after),
+            before.descriptors,
+            after.descriptors,
+            before.threads,
+            after.threads,
+            before.children,
+            after.children,
+            counted.success,
+            counted.gaps,
+            counted.open,
+            fault.as_deref().unwrap_or("the whole log"),
+        )
+    }
+
+    fn holds(&self) -> bool {
+        let Self { seen, answered, before, after, growth, counted, fault } = self;
+        let tight = after.descriptors <= before.descriptors + SLACK
+            && after.threads <= before.threads + SLACK
+            && after.children <= before.children;
+        // Those who hung up were answered too.
+        let whole = counted.success >= *answered && counted.gaps == 0 && counted.open == 0;
+        *growth <= FLAT && tight && whole && fault.is_none() && seen.wrong == 0
+    }
 }
 
 /// The most memory in the last quarter against the most in the second.

@@ -213,7 +213,7 @@ fn tools(more: usize) -> String {
                 "properties": { "number": { "type": "integer" }, "why": { "type": "string" } },
                 "required": ["number"],
             },
-            "annotations": { "readOnlyHint": number % 2 == 0 },
+            "annotations": { "readOnlyHint": number.is_multiple_of(2) },
         })
     };
     let tools: Vec<_> = std::iter::once(echo).chain((0..more).map(other)).collect();

@@ -352,6 +352,7 @@ impl Node {
             store: store.clone(),
             writer,
             node: config.server.node.clone(),
+            max_calls: config.server.max_calls.get(),
             cluster,
             counters,
             policies: policy_source(config, fallback),

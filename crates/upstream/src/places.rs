@@ -1,4 +1,4 @@
-//! How many calls of one upstream are in flight, and how many wait to be.
+//! How many may be at something at once, and how many wait to be: calls of one upstream, for one.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -10,35 +10,32 @@ use tokio::{
     time::timeout,
 };
 
-use crate::error::CallError;
-
 /// How long a call waits for its place.
 const PATIENCE: Duration = Duration::from_millis(40);
 
-/// The places of one upstream. As many calls as there are places may wait for one, for at most
-/// 40 ms; all others are refused at once.
+/// A number of places. As many as there are places may wait for one, for at most 40 ms; all others
+/// are refused at once.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub struct Places {
     free: Semaphore,
     most_waiting: usize,
     waiting: AtomicUsize,
 }
 
 impl Places {
-    pub(crate) fn new(places: usize) -> Self {
+    /// So many places, all of them free.
+    #[must_use]
+    pub fn new(places: usize) -> Self {
         Self { free: Semaphore::new(places), most_waiting: places, waiting: AtomicUsize::new(0) }
     }
 
-    /// A place. Says no when there is none in time.
-    pub(crate) async fn take(&self) -> Result<SemaphorePermit<'_>, CallError> {
+    /// A place, until it is dropped. `None` when there is none in time.
+    pub async fn take(&self) -> Option<SemaphorePermit<'_>> {
         if let Ok(place) = self.free.try_acquire() {
-            return Ok(place);
+            return Some(place);
         }
-        let _queued = self.queue().ok_or(CallError::overloaded())?;
-        match timeout(PATIENCE, self.free.acquire()).await {
-            Ok(Ok(place)) => Ok(place),
-            Ok(Err(_)) | Err(_) => Err(CallError::overloaded()),
-        }
+        let _queued = self.queue()?;
+        timeout(PATIENCE, self.free.acquire()).await.ok()?.ok()
     }
 
     fn queue(&self) -> Option<Queued<'_>> {
@@ -69,7 +66,7 @@ mod tests {
         let start = Instant::now();
 
         let waited = |places| async move {
-            let refused = Places::take(places).await.is_err();
+            let refused = Places::take(places).await.is_none();
             (refused, start.elapsed())
         };
         let all = tokio::join!(waited(&places), waited(&places), waited(&places), waited(&places));
@@ -78,7 +75,7 @@ mod tests {
         assert_eq!((all.2, all.3), ((true, Duration::ZERO), (true, Duration::ZERO)));
         assert_eq!(places.waiting.load(Ordering::Acquire), 0);
         drop(held);
-        assert!(places.take().await.is_ok());
+        assert!(places.take().await.is_some());
     }
 
     #[tokio::test(start_paused = true)]
@@ -91,6 +88,6 @@ mod tests {
             drop(held);
         });
 
-        assert!(waited.is_ok());
+        assert!(waited.is_some());
     }
 }

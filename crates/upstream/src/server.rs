@@ -161,7 +161,7 @@ impl Server {
         let deadline = Instant::now() + self.0.call_timeout;
         let name = &call.tool().definition.name;
         let admission = self.0.breaker.admit(name, Instant::now())?;
-        let _place = self.0.places.take().await?;
+        let _place = self.0.places.take().await.ok_or(CallError::overloaded())?;
         let request = Outgoing {
             method: Method::CallTool,
             name: Some(name),

@@ -1,6 +1,6 @@
 //! `[server]` and `[log]`: where Portcullis listens and what it says.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf};
 
 use portcullis_core::token::CidrList;
 use serde::Deserialize;
@@ -27,6 +27,8 @@ pub(crate) struct Server {
     pub(crate) trusted_proxies: Vec<String>,
     /// Connections at once; further ones wait to be accepted.
     pub(crate) max_connections: usize,
+    /// Calls that are judged and recorded at once; as many more wait for 40 ms, others are refused.
+    pub(crate) max_calls: NonZeroUsize,
     /// Seconds a client may take to send the head of a request, idle time before it included.
     pub(crate) header_timeout_seconds: u64,
     /// Seconds a client may take to send the body of a request.
@@ -59,6 +61,7 @@ impl Default for Server {
             behind_tls_proxy: false,
             trusted_proxies: Vec::new(),
             max_connections: 10_000,
+            max_calls: const { NonZeroUsize::new(256).unwrap() },
             header_timeout_seconds: 30,
             body_timeout_seconds: 30,
             drain_seconds: 30,

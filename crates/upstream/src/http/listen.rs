@@ -62,8 +62,6 @@ impl Listener {
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
-            // Something may have been announced while nobody listened.
-            self.wire.tools_changed();
         }
     }
 
@@ -86,6 +84,9 @@ impl Listener {
         if !response.status().is_success() || Body::of(&response) != Body::Events {
             return Over::NotOffered;
         }
+        // Something may have been announced before anybody listened, also between the beginning of
+        // the session and now.
+        self.wire.tools_changed();
         let mut parser = Parser::new(MAX_ANNOUNCEMENT_BYTES);
         while let Ok(Some(piece)) = response.chunk().await {
             if parser.push(&piece).is_err() {

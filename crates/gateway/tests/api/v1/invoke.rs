@@ -1,6 +1,7 @@
 //! `POST /v1/mcps/{id}/invoke`: every way a call can end, in the order of its steps.
 
 mod before;
+mod crowded;
 mod decided;
 mod hangups;
 mod hostile;

@@ -1,0 +1,50 @@
+//! More calls than can be judged at once.
+
+use futures_util::future::join_all;
+use portcullis_testkit::{Builder, Script};
+use serde_json::json;
+
+use crate::scene::{SUCCESS, list, scene_with, tool};
+
+const CALLS: usize = 60;
+
+/// Only one call is judged at a time.
+fn narrow(builder: Builder) -> Builder {
+    builder.env("PORTCULLIS_SERVER__MAX_CALLS", "1")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_judged_soon_is_turned_away_and_all_that_is_answered_is_recorded() {
+    let scene = scene_with(vec![tool("echo", Script::Echo)], "max_in_flight = 100", narrow).await;
+
+    let all = join_all((0..CALLS).map(|_| scene.invoke("echo", json!({})))).await;
+
+    let (answered, away): (Vec<_>, Vec<_>) = all.iter().partition(|answer| answer.status == 200);
+    assert!(!answered.is_empty() && !away.is_empty(), "{} answered", answered.len());
+    for answer in &away {
+        assert_eq!(answer.status, 503, "{}", answer.text);
+        assert_eq!(answer.at("/error/details/reason"), "overloaded");
+        assert!(answer.header("retry-after").parse::<u32>().unwrap() > 0);
+        assert!(answer.at("/governance").is_null() && answer.at("/meta/outcome").is_null());
+    }
+    assert_eq!(list(&scene.gateway, &scene.who, "").await.len(), answered.len());
+    assert_eq!(scene.upstream.count("echo"), answered.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_waits_for_its_tool_keeps_no_other_from_being_judged() {
+    let done = json!({"content": [{"type": "text", "text": "done"}]}).to_string();
+    let tools = vec![tool("held", Script::Held(done)), tool("echo", Script::Echo)];
+    let scene = scene_with(tools, "", narrow).await;
+    let meanwhile = async {
+        scene.upstream.wait_for(1).await;
+        let other = scene.invoke("echo", json!({})).await;
+        scene.upstream.release();
+        other
+    };
+
+    let (held, other) = tokio::join!(scene.invoke("held", json!({})), meanwhile);
+
+    scene.check(&other, SUCCESS).await;
+    scene.check(&held, SUCCESS).await;
+}
