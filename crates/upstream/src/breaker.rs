@@ -76,7 +76,12 @@ impl Circuit {
         }
     }
 
-    fn fail(&mut self, now: Instant) {
+    /// A call failed. One that went out before the circuit opened says nothing new: of a hundred
+    /// calls in flight all fail at once, and that is one failure, not a hundred.
+    fn fail(&mut self, now: Instant, probes: bool) {
+        if self.is_open() && !probes {
+            return;
+        }
         self.failures = self.failures.saturating_add(1);
         self.probed = false;
         if let Some(doublings) = self.failures.checked_sub(THRESHOLD) {
@@ -150,7 +155,7 @@ impl Breaker {
         circuits.tools.values().chain([&circuits.way]).filter(|it| it.is_open()).count()
     }
 
-    fn hear(&self, tool: &ToolName, said: Said, now: Instant) {
+    fn hear(&self, tool: &ToolName, said: Said, probes: bool, now: Instant) {
         let quiet = self.troubled.load(Ordering::Acquire) == 0;
         if said == Said::Nothing || (said == Said::Works && quiet) {
             return;
@@ -161,10 +166,10 @@ impl Breaker {
                 circuits.way = Circuit::default();
                 circuits.tools.remove(tool);
             }
-            Said::Unreachable => circuits.way.fail(now),
+            Said::Unreachable => circuits.way.fail(now, probes),
             Said::Useless => {
                 circuits.way = Circuit::default();
-                circuits.tools.entry(tool.clone()).or_default().fail(now);
+                circuits.tools.entry(tool.clone()).or_default().fail(now, probes);
             }
             Said::Nothing => {}
         }
@@ -194,7 +199,7 @@ impl Admission<'_> {
     /// Takes the end of the call into account.
     pub(crate) fn ended<T>(mut self, end: Result<T, CallError>) -> Result<T, CallError> {
         let said = end.as_ref().map_or_else(|error| what(error.kind), |_| Said::Works);
-        self.breaker.hear(self.tool, said, Instant::now());
+        self.breaker.hear(self.tool, said, self.probes, Instant::now());
         self.probes &= said == Said::Nothing;
         end
     }
@@ -283,6 +288,24 @@ mod tests {
         assert_eq!(call(&breaker, "a", Ok(())), None);
         assert_eq!(call(&breaker, "b", Ok(())), None);
         assert_eq!((breaker.open(), breaker.is_way_open()), (0, false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_calls_that_fail_together_are_not_many_failures() {
+        for (end, rest) in [(UNREACHABLE, FIRST_REST), (USELESS, FIRST_REST)] {
+            let breaker = Breaker::default();
+            let tool = name("a");
+            let all: Vec<_> =
+                (0..100).map(|_| breaker.admit(&tool, Instant::now()).unwrap()).collect();
+
+            for admission in all {
+                admission.ended::<()>(Err(end)).unwrap_err();
+            }
+
+            assert_eq!(call(&breaker, "a", Ok(())), Some(rest));
+            tokio::time::advance(rest).await;
+            assert_eq!(call(&breaker, "a", Ok(())), None, "the first probe decides");
+        }
     }
 
     #[tokio::test(start_paused = true)]
