@@ -35,7 +35,6 @@ impl App {
 
 async fn keep(app: Arc<App>, provider: Arc<Provider>, stop: CancellationToken) {
     let mut news = provider.server().tools_changed();
-    news.mark_unchanged();
     let mut retry = FIRST_RETRY;
     let mut budget = Budget::new();
     loop {
@@ -48,14 +47,19 @@ async fn keep(app: Arc<App>, provider: Arc<Provider>, stop: CancellationToken) {
             changed = news.changed() => {
                 if changed.is_err() { break }
                 // One that announces without end is not asked without end.
-                if stop.run_until_cancelled(budget.spend()).await.is_none() { break }
+                tokio::select! {
+                    () = stop.cancelled() => break,
+                    () = budget.spend() => {}
+                    () = provider.look_again.notified() => {}
+                }
             }
         }
+        // Before it is asked: what it announces while it answers is not in the answer.
+        news.mark_unchanged();
         retry = match app.refresh(&provider).await {
             Ok(()) => FIRST_RETRY,
             Err(_) => LONGEST_RETRY.min(retry * 2),
         };
-        news.mark_unchanged();
     }
     provider.server().shutdown().await;
 }
