@@ -55,7 +55,10 @@ pub(crate) enum Command {
         #[arg(long, default_value = "127.0.0.1:0")]
         listen: SocketAddr,
     },
-    /// The same over standard input and output.
+    /// One that hangs, drips and floods.
+    #[command(hide = true)]
+    ServeHostile,
+    /// The same as the first over standard input and output.
     #[command(hide = true)]
     ServeProgram,
     /// A proxy that passes everything on to one address; runs until its standard input ends.

@@ -13,7 +13,6 @@ use axum::{
 use futures_util::stream;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
-use tokio_util::task::TaskTracker;
 
 use crate::{
     Failure, Verdict,
@@ -22,7 +21,7 @@ use crate::{
     gateway::{self, Installation, Running},
     load::Measured,
     payload, say,
-    upstream::{MODERN, Upstream},
+    upstream::{self, MODERN, Upstream},
 };
 
 /// How much longer the slowest of a hundred calls may take.
@@ -35,7 +34,8 @@ const KINDS: [&str; 3] = ["hangs", "drips", "floods"];
 
 /// Prints both percentiles and their ratio, and whether the goal holds.
 pub(crate) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
-    let (upstream, hostile) = (Upstream::start().await?, serve().await?);
+    let (upstream, wretch) = (Upstream::start().await?, Upstream::hostile().await?);
+    let hostile = wretch.address;
     let binary = gateway::binary(args.binary.as_deref()).await?;
     let installation = Installation::create(binary, upstream.address).await?;
     let mut config =
@@ -93,15 +93,11 @@ async fn again_and_again(address: SocketAddr, call: Template) {
     }
 }
 
-/// A server that meets its calls with silence, drops and floods.
-async fn serve() -> Result<SocketAddr, Failure> {
+/// A server that meets its calls with silence, drops and floods; in a process of its own, so that
+/// what is measured does not wait for it.
+pub(crate) async fn serve() -> Result<(), Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?;
-    let router = Router::new().route("/mcp", post(answer));
-    TaskTracker::new().spawn(async move {
-        let _ = axum::serve(listener, router).await;
-    });
-    Ok(address)
+    upstream::serve_on(listener, Router::new().route("/mcp", post(answer))).await
 }
 
 async fn answer(body: Bytes) -> Response {

@@ -85,6 +85,7 @@ async fn main() -> ExitCode {
         Some(Command::Soak(args)) => soak::run(args).await,
         Some(Command::Overload(args)) => overload::run(args).await,
         Some(Command::ServeUpstream { listen }) => upstream::serve(*listen).await.map(holds),
+        Some(Command::ServeHostile) => hostile::serve().await.map(holds),
         Some(Command::ServeProgram) => upstream::serve_program().await.map(holds),
         Some(Command::ServeProxy { upstream }) => proxy::serve(*upstream).await.map(holds),
     };

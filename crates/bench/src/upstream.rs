@@ -55,8 +55,17 @@ impl Upstream {
 
     /// The same at an address of one's choice.
     pub(crate) async fn start_at(address: SocketAddr) -> Result<Self, Failure> {
+        Self::spawn(&["serve-upstream", "--listen", &address.to_string()]).await
+    }
+
+    /// One that hangs, drips and floods.
+    pub(crate) async fn hostile() -> Result<Self, Failure> {
+        Self::spawn(&["serve-hostile"]).await
+    }
+
+    async fn spawn(arguments: &[&str]) -> Result<Self, Failure> {
         let mut child = Command::new(std::env::current_exe()?)
-            .args(["serve-upstream", "--listen", &address.to_string()])
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -82,12 +91,16 @@ impl Upstream {
 /// Serves at this address, prints it, and returns when standard input ends.
 pub(crate) async fn serve(address: SocketAddr) -> Result<(), Failure> {
     let listener = TcpListener::bind(address).await?;
-    say(&format!("{}\n", listener.local_addr()?));
     let router = Router::new()
         .route(PATH, post(answer))
         .route(&format!("{PATH}/{{more}}"), post(answer_with_more))
         .route(TWICE, get(twice));
-    let router = router.with_state(Arc::<Marks>::default());
+    serve_on(listener, router.with_state(Arc::<Marks>::default())).await
+}
+
+/// Prints where it listens, and serves until standard input ends.
+pub(crate) async fn serve_on(listener: TcpListener, router: Router) -> Result<(), Failure> {
+    say(&format!("{}\n", listener.local_addr()?));
     let parent_is_gone = async {
         let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
     };
