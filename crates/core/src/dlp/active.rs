@@ -122,7 +122,7 @@ impl Active {
 
     /// Whether it finds groups of digits.
     pub(super) fn is_number(&self) -> bool {
-        self.detector().is_some_and(|detector| matches!(detector.shape, Shape::Digits(_)))
+        self.detector().is_some_and(|detector| matches!(detector.shape, Shape::Digits { .. }))
     }
 
     /// The candidate as a match of the detector `index`, if there is enough evidence, with `more`
@@ -175,7 +175,7 @@ fn layouts_of(detector: &Detector) -> Vec<Layout> {
         Shape::Pattern { .. }
         | Shape::Beside { .. }
         | Shape::At(_)
-        | Shape::Digits(_)
+        | Shape::Digits { .. }
         | Shape::Around { .. }
         | Shape::Run(_)
         | Shape::Colons => Vec::new(),
@@ -187,7 +187,7 @@ impl Pattern {
         let source = match detector.shape {
             Shape::Pattern { pattern, .. } | Shape::Beside { pattern, .. } => pattern,
             Shape::At(_)
-            | Shape::Digits(_)
+            | Shape::Digits { .. }
             | Shape::Number { .. }
             | Shape::Around { .. }
             | Shape::Run(_)

@@ -91,7 +91,7 @@ fn is_telling(detector: &Detector) -> bool {
         Shape::Number { .. } => ALONE_BITS,
         Shape::Pattern { .. }
         | Shape::At(_)
-        | Shape::Digits(_)
+        | Shape::Digits { .. }
         | Shape::Around { .. }
         | Shape::Run(_)
         | Shape::Colons => 12,
@@ -106,7 +106,7 @@ fn words(detector: &Detector) -> String {
         Shape::Pattern { .. }
         | Shape::Number { .. }
         | Shape::At(_)
-        | Shape::Digits(_)
+        | Shape::Digits { .. }
         | Shape::Around { .. }
         | Shape::Run(_)
         | Shape::Colons => detector.context,

@@ -36,7 +36,8 @@ pub struct Detector {
 pub(super) enum Shape {
     /// A pattern that cannot match without one of the literals.
     Pattern {
-        /// Lower-case literals; found in any case, the pattern decides.
+        /// Literals, found in any case; the pattern decides. One that begins with a capital
+        /// always does where the pattern matches, which makes it cheaper to find inside a word.
         literals: &'static [&'static str],
         /// The pattern. When it has a group, the group is what is found.
         pattern: &'static str,
@@ -56,8 +57,13 @@ pub(super) enum Shape {
     },
     /// Wakes at every `@`: given the text and the offset of the `@`, what is found.
     At(fn(&[u8], usize) -> Option<Range<usize>>),
-    /// Wakes at every run of digit groups: what is found in the run.
-    Digits(fn(&[u8], &DigitRun) -> Vec<Range<usize>>),
+    /// Wakes at every run of digit groups that is long enough.
+    Digits {
+        /// How many digits it needs.
+        least: usize,
+        /// What is found in the run.
+        find: fn(&[u8], &DigitRun) -> Vec<Range<usize>>,
+    },
     /// Layouts of characters, as [`layouts`](super::layouts) reads them.
     Number {
         /// Layouts that are telling by themselves: they wake at their first digits.
@@ -169,7 +175,7 @@ impl Detector {
 }
 
 impl Detector {
-    /// The lower-case literals that wake it.
+    /// The literals that wake it: lower-case, but for those that begin with a capital.
     pub(super) fn literals(&self) -> Vec<String> {
         match self.shape {
             Shape::Pattern { literals, .. }
@@ -177,7 +183,7 @@ impl Detector {
             | Shape::Around { literals, .. } => literals.iter().map(|l| (*l).to_owned()).collect(),
             Shape::Number { named: [], .. }
             | Shape::At(_)
-            | Shape::Digits(_)
+            | Shape::Digits { .. }
             | Shape::Run(_)
             | Shape::Colons => Vec::new(),
             Shape::Number { .. } => {

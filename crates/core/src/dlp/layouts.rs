@@ -72,6 +72,11 @@ impl Layout {
         self.group..=self.group + self.open
     }
 
+    /// Whether nothing stands before its first digits.
+    pub(super) fn begins_with_digits(&self) -> bool {
+        self.lead == 0
+    }
+
     /// Whether something may follow the first group of digits.
     pub(super) fn may_go_on(&self, next: Next) -> bool {
         match self.classes.get(self.lead + self.group) {

@@ -35,26 +35,59 @@ pub(super) struct Encoded {
 }
 
 /// Calls `each` with every run of at least [`SHORTEST`] base64 characters, in order. Looks at
-/// one byte in [`SHORTEST`] unless that is part of a word.
+/// one byte in [`SHORTEST`] and what is around it unless that is part of such a run.
 pub(super) fn each(text: &[u8], range: Range<usize>, mut each: impl FnMut(Range<usize>)) {
     let mut probe = range.start + SHORTEST - 1;
     let mut floor = range.start;
     while probe < range.end {
-        if !text.get(probe).is_some_and(|byte| is_base64(*byte)) {
+        if !may_be_long(text, probe) {
             probe += SHORTEST;
             continue;
         }
         let before = text.get(floor..probe).unwrap_or_default();
         let start = probe - before.iter().rev().take_while(|byte| is_base64(**byte)).count();
-        let after = text.get(probe..range.end).unwrap_or_default();
-        let end = probe + after.iter().take_while(|byte| is_base64(**byte)).count();
+        let end = probe + length(text.get(probe..range.end).unwrap_or_default());
         if end - start >= SHORTEST {
             let padding = text.get(end..range.end.min(end + 2)).unwrap_or_default();
             each(start..end + padding.iter().take_while(|byte| **byte == b'=').count());
         }
-        floor = end;
-        probe = end + SHORTEST;
+        // A run of one side only may be too short, and none at all.
+        floor = end.max(probe);
+        probe = floor + SHORTEST;
     }
+}
+
+/// How many base64 characters a text begins with.
+fn length(text: &[u8]) -> usize {
+    let (blocks, _) = text.as_chunks::<SHORTEST>();
+    let whole = blocks.iter().take_while(|block| none(&outside(block))).count() * SHORTEST;
+    let rest = text.get(whole..).unwrap_or_default();
+    whole + rest.iter().take_while(|byte| is_base64(**byte)).count()
+}
+
+/// Whether a long run may go through there: half of it stands on one side. Written so that both
+/// sides are looked at at once, for how long a word is cannot be foretold.
+#[inline]
+fn may_be_long(text: &[u8], at: usize) -> bool {
+    const HALF: usize = SHORTEST / 2;
+    let around = text.get(at.saturating_sub(HALF)..).unwrap_or_default();
+    let Some(around) = around.first_chunk::<SHORTEST>() else {
+        return text.get(at).is_some_and(|byte| is_base64(*byte));
+    };
+    let outside = outside(around);
+    let (before, after) = outside.split_at(HALF);
+    none(before) | none(after)
+}
+
+/// Which bytes are no base64 characters, as ones.
+#[inline]
+fn outside(block: &[u8; SHORTEST]) -> [u8; SHORTEST] {
+    block.map(|byte| u8::from(!is_base64(byte)))
+}
+
+#[inline]
+fn none(flags: &[u8]) -> bool {
+    flags.iter().fold(0, |any, flag| any | flag) == 0
 }
 
 /// Decodes a run as hex or base64 and keeps what reads like text.
@@ -145,10 +178,16 @@ fn hex_reads_like_text(end: &[u8; SHORTEST]) -> bool {
 
 /// Whether at least three bytes of four are readable. Takes little time, for most runs are none.
 fn reads_like_text(decoded: &[u8]) -> bool {
-    let plain = |byte: &&u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
-    let foreign = decoded.iter().filter(|byte| **byte >= 0xC2).count();
-    if foreign < 2 {
-        return 4 * decoded.iter().filter(plain).count() >= 3 * decoded.len();
+    // Wrapping, though it never does: a checked sum goes byte by byte.
+    let count = |counts: fn(u8) -> bool| {
+        decoded.iter().fold(0_u8, |sum, byte| sum.wrapping_add(u8::from(counts(*byte))))
+    };
+    let plain = usize::from(count(is_plain));
+    if 4 * plain >= 3 * decoded.len() {
+        return true;
+    }
+    if count(|byte| byte >= 0xC2) < 2 {
+        return false;
     }
     let mut readable = 0;
     let mut rest = decoded;
@@ -162,7 +201,7 @@ fn reads_like_text(decoded: &[u8]) -> bool {
         let is_whole = after.len() >= follow
             && after.iter().take(follow).all(|byte| matches!(byte, 0x80..=0xBF));
         let taken = if is_whole { 1 + follow } else { 1 };
-        if matches!(first, b' '..=b'~' | b'\t' | b'\n' | b'\r') || follow > 0 && is_whole {
+        if is_plain(*first) || follow > 0 && is_whole {
             readable += taken;
         }
         rest = rest.get(taken..).unwrap_or_default();
@@ -170,21 +209,18 @@ fn reads_like_text(decoded: &[u8]) -> bool {
     4 * readable >= 3 * decoded.len()
 }
 
-fn is_base64(byte: u8) -> bool {
-    const TABLE: [bool; 256] = {
-        let mut table = [false; 256];
-        let mut byte = 0_u8;
-        while byte < 128 {
-            #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
-            {
-                table[byte as usize] =
-                    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_');
-            }
-            byte += 1;
-        }
-        table
-    };
-    TABLE.get(usize::from(byte)).copied().unwrap_or_default()
+/// A readable character of ASCII.
+#[inline]
+const fn is_plain(byte: u8) -> bool {
+    (byte.wrapping_sub(b' ') < 95) | (byte == b'\t') | (byte == b'\n') | (byte == b'\r')
+}
+
+/// By arithmetic instead of a table, so that many are told at once.
+#[inline]
+const fn is_base64(byte: u8) -> bool {
+    let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
+    let digit = byte.wrapping_sub(b'0') < 10;
+    letter | digit | (byte == b'+') | (byte == b'/') | (byte == b'-') | (byte == b'_')
 }
 
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()

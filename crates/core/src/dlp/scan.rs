@@ -16,6 +16,7 @@ use super::{
     settings::Settings,
 };
 
+mod anchors;
 mod columns;
 mod literals;
 mod triggers;
@@ -74,10 +75,19 @@ impl Desk {
     }
 }
 
+/// Whom a literal wakes.
+#[derive(Default)]
+struct Claim {
+    owners: Vec<(u16, Reach)>,
+    /// Whether somebody wants it also in the middle of a word, in lower case.
+    anywhere: bool,
+}
+
 /// A scanner in the making.
 #[derive(Default)]
 struct Plan {
-    literals: BTreeMap<String, Vec<(u16, Reach)>>,
+    /// In lower case.
+    literals: BTreeMap<String, Claim>,
     active: Vec<Active>,
     triggers: Triggers,
     restless: Vec<u16>,
@@ -199,7 +209,7 @@ impl Plan {
             let index = self.index();
             let active = Active::built_in(detector, settings.min_likelihood(detector.name));
             self.claim(detector.literals(), (index, active.reach));
-            self.triggers.add(index, &detector.shape);
+            self.triggers.add(index, detector);
             self.active.push(active);
         }
     }
@@ -224,8 +234,12 @@ impl Plan {
     }
 
     fn claim(&mut self, literals: Vec<String>, owner: (u16, Reach)) {
+        let (_, reach) = owner;
         for literal in literals {
-            self.literals.entry(literal).or_default().push(owner);
+            let capital = literal.starts_with(|first: char| first.is_ascii_uppercase());
+            let claim = self.literals.entry(literal.to_ascii_lowercase()).or_default();
+            claim.owners.push(owner);
+            claim.anywhere |= reach.begins_anywhere() && !capital;
         }
     }
 
@@ -236,8 +250,7 @@ impl Plan {
         }
         let (literals, wakes): (Vec<Literal>, _) = literals
             .into_iter()
-            .map(|(text, owners)| {
-                let anywhere = owners.iter().any(|(_, reach)| reach.begins_anywhere());
+            .map(|(text, Claim { owners, anywhere })| {
                 (Literal { text: text.into_bytes(), anywhere }, owners)
             })
             .unzip();

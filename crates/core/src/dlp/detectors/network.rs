@@ -35,7 +35,7 @@ pub(super) const ALL: &[Detector] = &[
         edges: Edges::Word,
         bits: 8,
         normal_form: NormalForm::Verbatim,
-        shape: Shape::Digits(dotted),
+        shape: Shape::Digits { least: 4, find: dotted },
         ..machine(
             "ipv4_address",
             "IPv4 address; private and reserved ones only beside words that name them",

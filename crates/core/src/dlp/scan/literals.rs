@@ -1,20 +1,26 @@
 //! The prefilter: finds hundreds of literals in one pass, in any case.
 //!
-//! Three bytes at a time are folded to lower case and hashed into a bitmap that fits the first
-//! cache. What it lets through is noted without a branch, since no branch here can be foretold, and
-//! looked at afterwards: most is in the middle of a word, where hardly a literal begins, and of the
-//! rest the first four bytes are compared. Unlike an automaton, no step has to wait for the one
-//! before.
+//! Hardly a literal begins in the middle of a word. So places are noted where a word begins, and
+//! where one of a few rare bytes stands: a literal that may stand in the middle of a word is looked
+//! for at the rarest of its bytes. Both are told for many bytes at once and without a branch. Three
+//! bytes from there are folded to lower case and hashed into a bitmap that fits the first cache,
+//! and of what that lets through the first four bytes are compared. Unlike an automaton, no step
+//! has to wait for the one before.
 
 use std::ops::Range;
 
-/// Literals by the hash of how they begin.
+use super::{
+    super::body::small,
+    anchors::{Anchors, BLOCK, Hits},
+};
+
+/// Literals by the hash of what is looked for.
 pub(super) struct Literals {
-    /// Hashes with which a literal begins.
+    /// Where to look.
+    anchors: Anchors,
+    /// Hashes of three bytes with which what is looked for of a literal begins.
     all: Box<Bitmap>,
-    /// Hashes with which one begins that may stand in the middle of a word.
-    anywhere: Box<Bitmap>,
-    /// Hashes with which one begins that is shorter than four bytes.
+    /// Hashes of those of which no more than three are looked for.
     short: Box<Bitmap>,
     /// Hashes of the first four bytes of the others.
     four: Box<Bitmap>,
@@ -30,28 +36,24 @@ pub(super) struct Literal {
     /// At least two bytes, in lower case.
     pub(super) text: Vec<u8>,
     /// Whether it counts also where a letter stands before it. It always does when it begins with
-    /// none.
+    /// neither a letter nor a digit.
     pub(super) anywhere: bool,
 }
 
-/// How a literal begins.
+/// What is looked for of a literal.
 #[derive(Clone, Copy)]
 struct Entry {
     /// Its first four bytes, folded, as far as it has them.
     four: u32,
     mask: u32,
     index: u32,
+    /// How much of the literal stands before.
+    before: u32,
 }
 
 /// As many hashes as there are.
 const BITS: u32 = 16;
 type Bitmap = [u64; 1 << (BITS - 6)];
-
-/// Text is gone through in blocks of this many bytes.
-const BLOCK: usize = 1024;
-
-/// Places in a block.
-type Hits = [u16; BLOCK];
 
 /// The first three bytes of four.
 const THREE: u32 = 0x00ff_ffff;
@@ -60,18 +62,18 @@ impl Literals {
     /// Prepares literals. Their places in the list are what [`each`](Self::each) tells.
     pub(super) fn new(literals: Vec<Literal>) -> Literals {
         let mut hashed: Vec<(usize, Entry)> = Vec::new();
-        let mut bitmaps = [empty(), empty(), empty()];
-        let mut four = empty();
+        let [mut all, mut short, mut four] = [empty(), empty(), empty()];
+        let anchors = Anchors::of(literals.iter().map(|it| (it.text.as_slice(), it.anywhere)));
         for (index, literal) in (0..).zip(&literals) {
-            let entry = Entry::of(&literal.text, index);
-            let is_anywhere = literal.anywhere || !begins_with_letter(&literal.text);
-            let is_short = literal.text.len() < 4;
+            let before = anchors.of_literal(&literal.text, literal.anywhere);
+            let wanted = literal.text.get(before..).unwrap_or_default();
+            let entry = Entry::of(wanted, index, before);
+            let is_short = wanted.len() < 4;
             add(&mut four, hash(entry.four), !is_short);
-            for three in threes(&literal.text) {
+            for three in threes(wanted) {
                 let hash = hash(three);
-                for (bitmap, holds) in bitmaps.iter_mut().zip([true, is_anywhere, is_short]) {
-                    add(bitmap, hash, holds);
-                }
+                add(&mut all, hash, true);
+                add(&mut short, hash, is_short);
                 hashed.push((hash, entry));
             }
         }
@@ -90,58 +92,24 @@ impl Literals {
         }
         let order = hashed.into_iter().map(|(_, entry)| entry).collect();
         let texts = literals.into_iter().map(|literal| literal.text).collect();
-        let [all, anywhere, short] = bitmaps;
-        Literals { all, anywhere, short, four, starts, order, texts }
+        Literals { anchors, all, short, four, starts, order, texts }
     }
 
-    /// Calls `each` with every literal that stands in the text and where, in the order in which
-    /// they begin. One that needs the beginning of a word may be told elsewhere, too.
+    /// Calls `each` with every literal that stands in the text and where, roughly in the order in
+    /// which they begin. One that needs the beginning of a word may be told elsewhere, too.
     pub(super) fn each(&self, text: &[u8], mut each: impl FnMut(usize, Range<usize>)) {
-        let mut hits = [0; BLOCK];
-        let last = text.len().saturating_sub(3);
-        for start in (0..last).step_by(BLOCK) {
-            let end = last.min(start + BLOCK) + 3;
-            let count = self.note(text.get(start..end).unwrap_or_default(), &mut hits);
-            let count = self.sift(text, start, &mut hits, count);
-            for hit in hits.iter().take(count) {
-                self.compare(text, start + usize::from(*hit), &mut each);
+        let mut hits = Hits::new();
+        for start in (0..text.len()).step_by(BLOCK) {
+            self.anchors.note(text, start, &mut hits);
+            hits.sift(|at| holds(&self.all, hash(folded(four_at(text, start + at)) & THREE)));
+            hits.sift(|at| {
+                let four = folded(four_at(text, start + at));
+                holds(&self.four, hash(four)) | holds(&self.short, hash(four & THREE))
+            });
+            for at in hits.list() {
+                self.compare(text, start + usize::from(*at), &mut each);
             }
         }
-        // Only short ones fit into the rest.
-        for at in last..text.len() {
-            if holds(&self.all, hash(folded(four_at(text, at)) & THREE)) {
-                self.compare(text, at, &mut each);
-            }
-        }
-    }
-
-    /// Notes where a literal may begin, and says how many places there are.
-    #[inline]
-    fn note(&self, block: &[u8], hits: &mut Hits) -> usize {
-        let (mut count, mut at) = (0, 0_u16);
-        for four in block.array_windows::<4>() {
-            let four = u32::from_le_bytes(*four);
-            keep(hits, &mut count, at, holds(&self.all, hash(folded(four) & THREE)));
-            at = at.wrapping_add(1);
-        }
-        count
-    }
-
-    /// Keeps of those places the beginnings of words, and where a literal may stand that needs
-    /// none, if the fourth byte fits, too.
-    #[inline]
-    fn sift(&self, text: &[u8], start: usize, hits: &mut Hits, count: usize) -> usize {
-        let mut kept = 0;
-        for index in 0..count {
-            let Some(at) = hits.get(index).copied() else { break };
-            let place = start + usize::from(at);
-            let four = folded(four_at(text, place));
-            let three = hash(four & THREE);
-            let begins = begins_word(text, place) | holds(&self.anywhere, three);
-            let goes_on = holds(&self.four, hash(four)) | holds(&self.short, three);
-            keep(hits, &mut kept, at, begins & goes_on);
-        }
-        kept
     }
 
     fn compare(&self, text: &[u8], at: usize, each: &mut impl FnMut(usize, Range<usize>)) {
@@ -150,33 +118,39 @@ impl Literals {
         let Some([start, end]) = self.starts.get(hash..hash + 2) else { return };
         for entry in self.order.get(*start as usize..*end as usize).unwrap_or_default() {
             if four & entry.mask == entry.four {
-                self.tell(text, at, entry.index, each);
+                self.tell(text, at, entry, each);
             }
         }
     }
 
     /// Tells if the literal stands there.
-    fn tell(&self, text: &[u8], at: usize, index: u32, each: &mut impl FnMut(usize, Range<usize>)) {
-        let Some(literal) = self.texts.get(index as usize) else { return };
-        let end = at + literal.len();
-        let Some(found) = text.get(at..end) else { return };
-        // From the end: how they begin is compared already.
+    fn tell(
+        &self,
+        text: &[u8],
+        at: usize,
+        entry: &Entry,
+        each: &mut impl FnMut(usize, Range<usize>),
+    ) {
+        let Some(literal) = self.texts.get(entry.index as usize) else { return };
+        let Some(start) = at.checked_sub(entry.before as usize) else { return };
+        let Some(found) = text.get(start..start + literal.len()) else { return };
+        // From the end: how they begin is mostly compared already.
         let mut pairs = found.iter().zip(literal).rev();
         if pairs.all(|(found, wanted)| found.to_ascii_lowercase() == *wanted) {
-            each(index as usize, at..end);
+            each(entry.index as usize, start..start + literal.len());
         }
     }
 }
 
 impl Entry {
-    fn of(text: &[u8], index: u32) -> Entry {
+    fn of(text: &[u8], index: u32, before: usize) -> Entry {
         let mut four = [0; 4];
         let mut mask = [0; 4];
         for ((four, mask), byte) in four.iter_mut().zip(&mut mask).zip(text) {
             (*four, *mask) = (*byte, 0xff);
         }
         let mask = u32::from_le_bytes(mask);
-        Entry { four: folded(u32::from_le_bytes(four)) & mask, mask, index }
+        Entry { four: folded(u32::from_le_bytes(four)) & mask, mask, index, before: small(before) }
     }
 }
 
@@ -204,16 +178,6 @@ fn empty() -> Box<Bitmap> {
     Box::new([0; 1 << (BITS - 6)])
 }
 
-/// Adds a place if it counts, without a branch.
-#[inline]
-fn keep(hits: &mut Hits, count: &mut usize, at: u16, counts: bool) {
-    #[expect(clippy::indexing_slicing, reason = "never out of bounds, and not checked")]
-    {
-        hits[*count % BLOCK] = at;
-    }
-    *count = count.wrapping_add(usize::from(counts));
-}
-
 #[inline]
 fn holds(bitmap: &Bitmap, hash: usize) -> bool {
     bitmap.get(hash >> 6).is_some_and(|word| word >> (hash & 63) & 1 == 1)
@@ -232,6 +196,7 @@ fn folded(four: u32) -> u32 {
 }
 
 /// Four bytes; zeros stand for those beyond the end.
+#[inline]
 fn four_at(text: &[u8], at: usize) -> u32 {
     let rest = text.get(at..).unwrap_or_default();
     if let Some(four) = rest.first_chunk() {
@@ -242,18 +207,6 @@ fn four_at(text: &[u8], at: usize) -> u32 {
         *into = *byte;
     }
     u32::from_le_bytes(four)
-}
-
-fn begins_with_letter(text: &[u8]) -> bool {
-    text.first().is_some_and(u8::is_ascii_alphabetic)
-}
-
-/// Whether a word may begin there: no letter stands before, or a capital does here. A letter that
-/// ends an escape, such as a literal `\n`, is none.
-#[inline]
-fn begins_word(text: &[u8], at: usize) -> bool {
-    let byte = |back: usize| at.checked_sub(back).and_then(|at| text.get(at)).copied().unwrap_or(0);
-    !byte(1).is_ascii_alphabetic() | byte(0).is_ascii_uppercase() | (byte(2) == b'\\')
 }
 
 #[cfg(test)]

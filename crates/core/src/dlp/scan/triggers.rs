@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{
     super::{
         body::{Body, Segment},
-        detector::{ALONE_BITS, DigitRun, Shape},
+        detector::{ALONE_BITS, Detector, DigitRun, Edges, Shape, is_word},
         digits,
         layouts::{Layout, Next},
         runs::{self, Run},
@@ -27,37 +27,60 @@ type FindRun = fn(&[u8], Range<usize>) -> Option<Range<usize>>;
 #[derive(Default)]
 pub(super) struct Triggers {
     at: Vec<(u16, FindAt)>,
-    digits: Vec<(u16, FindDigits)>,
+    /// Each with how many digits it needs.
+    digits: Vec<(u16, usize, FindDigits)>,
     runs: Vec<(u16, FindRun)>,
     colons: Vec<u16>,
-    /// Layouts that are telling by themselves, by the length of their first group of digits
-    /// and by what follows it.
-    layouts: Vec<[Vec<(u16, Layout)>; Next::ALL.len()]>,
+    /// Layouts that are telling by themselves, by the length of their first group of digits, by
+    /// what follows it, and by whether a number may begin there.
+    layouts: Vec<[[Vec<(u16, Layout)>; 2]; Next::ALL.len()]>,
 }
 
 impl Triggers {
     /// Notes what wakes a detector.
-    pub(super) fn add(&mut self, index: u16, shape: &Shape) {
-        match shape {
+    pub(super) fn add(&mut self, index: u16, detector: &Detector) {
+        match &detector.shape {
             Shape::At(find) => self.at.push((index, *find)),
-            Shape::Digits(find) => self.digits.push((index, *find)),
+            Shape::Digits { least, find } => self.digits.push((index, *least, *find)),
             Shape::Run(find) => self.runs.push((index, *find)),
             Shape::Colons => self.colons.push(index),
             Shape::Number { alone, .. } => {
                 for layout in alone.iter().map(|source| Layout::new(source)) {
-                    let groups = layout.first_group();
-                    let length = self.layouts.len().max(groups.end() + 1);
-                    self.layouts.resize_with(length, Default::default);
-                    for by_next in self.layouts.get_mut(groups).into_iter().flatten() {
-                        let fitting = Next::ALL.iter().zip(by_next);
-                        for (_, layouts) in fitting.filter(|(next, _)| layout.may_go_on(**next)) {
-                            layouts.push((index, layout));
-                        }
-                    }
+                    self.add_layout(index, layout, detector.edges);
                 }
             }
             Shape::Pattern { .. } | Shape::Beside { .. } | Shape::Around { .. } => {}
         }
+    }
+}
+
+impl Triggers {
+    fn add_layout(&mut self, index: u16, layout: Layout, edges: Edges) {
+        let groups = layout.first_group();
+        let length = self.layouts.len().max(groups.end() + 1);
+        self.layouts.resize_with(length, Default::default);
+        for by_next in self.layouts.get_mut(groups).into_iter().flatten() {
+            let fitting = Next::ALL.iter().zip(by_next);
+            for (_, [inside, free]) in fitting.filter(|(next, _)| layout.may_go_on(**next)) {
+                free.push((index, layout));
+                if !layout.begins_with_digits() || edges == Edges::Any {
+                    inside.push((index, layout));
+                }
+            }
+        }
+    }
+
+    /// The layouts that may begin at a group of digits.
+    fn layouts_at(&self, text: &[u8], group: &Range<usize>) -> &[(u16, Layout)] {
+        let Some(by_next) = self.layouts.get(group.len()) else { return &[] };
+        let Some([inside, free]) = by_next.get(Next::of(text.get(group.end)) as usize) else {
+            return &[];
+        };
+        let is_free = match text.get(..group.start) {
+            Some([.., b'\\', b'n' | b'r' | b't'] | []) | None => true,
+            Some([.., before]) => !is_word(*before),
+        };
+        if is_free { free } else { inside }
     }
 }
 
@@ -115,7 +138,7 @@ impl Scanner {
         digits::each_run(&body.text, range.clone(), |run| {
             let Some(start) = run.groups.first().map(|group| group.start) else { return };
             let Some(segment) = cursor.seek(start) else { return };
-            for (index, find) in &self.triggers.digits {
+            for (index, _, find) in self.triggers.digits.iter().filter(|it| it.1 <= run.total) {
                 work += run.groups.len();
                 for range in find(&body.text, run) {
                     let Some(active) = self.active.get(usize::from(*index)) else { continue };
@@ -130,9 +153,7 @@ impl Scanner {
     /// The layouts that begin at a group of digits of this length.
     fn scan_layouts(&self, body: &Body, segment: u32, run: &DigitRun, matches: &mut Vec<Match>) {
         for group in &run.groups {
-            let next = Next::of(body.text.get(group.end)) as usize;
-            let layouts = self.triggers.layouts.get(group.len()).and_then(|by| by.get(next));
-            for (index, layout) in layouts.into_iter().flatten() {
+            for (index, layout) in self.triggers.layouts_at(&body.text, group) {
                 let Some(range) = layout.around(&body.text, group.start) else { continue };
                 let Some(active) = self.active.get(usize::from(*index)) else { continue };
                 matches.extend(active.weigh(*index, body, segment, range, ALONE_BITS));

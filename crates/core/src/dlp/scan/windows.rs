@@ -58,7 +58,7 @@ impl Reach {
             Shape::Beside { after, .. } => Reach::Beyond { after: usize::from(*after) },
             Shape::Number { .. } => Reach::Near,
             Shape::At(_)
-            | Shape::Digits(_)
+            | Shape::Digits { .. }
             | Shape::Around { .. }
             | Shape::Run(_)
             | Shape::Colons => Reach::Here,

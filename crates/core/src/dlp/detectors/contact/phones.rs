@@ -84,7 +84,7 @@ const OTHERS: &[&str] = &[
 pub(super) const INTERNATIONAL: Detector = Detector {
     edges: Edges::Any,
     bits: 18,
-    shape: Shape::Digits(international),
+    shape: Shape::Digits { least: 1, find: international },
     ..number(
         "phone_number",
         Category::Contact,

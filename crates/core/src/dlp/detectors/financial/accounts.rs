@@ -14,7 +14,7 @@ pub(super) const ALL: &[Detector] = &[
         name: "iban",
         category: Category::Financial,
         description: "International Bank Account Number: country, length and mod-97 check",
-        shape: Shape::Digits(ibans),
+        shape: Shape::Digits { least: 2, find: ibans },
         edges: Edges::Word,
         bits: 12,
         check: iban,

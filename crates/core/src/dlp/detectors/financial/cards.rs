@@ -14,7 +14,7 @@ pub(super) const ALL: &[Detector] = &[
         name: "credit_card",
         category: Category::Financial,
         description: "Payment card number: issuer range, length and Luhn digit",
-        shape: Shape::Digits(cards),
+        shape: Shape::Digits { least: 13, find: cards },
         edges: Edges::Word,
         bits: 6,
         check: card,
@@ -113,9 +113,6 @@ fn track(candidate: &Candidate<'_>) -> Option<i32> {
 
 /// Runs of groups in this run that may be a card, at most one from each group on.
 fn cards(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
-    if run.total < 13 {
-        return Vec::new();
-    }
     let mut found = Vec::new();
     let mut first = 0;
     while let Some(groups) = run.groups.get(first..) {

@@ -57,7 +57,7 @@ pub(super) const ALL: &[Detector] = &[
         .passes(&["EAAC", "EAAB"])
         .reaching(0, 320),
     Detector {
-        shape: Shape::Digits(app_token),
+        shape: Shape::Digits { least: 15, find: app_token },
         edges: Edges::Word,
         check: random_with_digits,
         ..vendor("facebook_app_token", "Facebook access token of an app", &[], "")

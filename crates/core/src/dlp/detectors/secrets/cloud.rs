@@ -27,7 +27,7 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&[concat!("po2Zv9iP7jf2dsOncy62KibmWLA0tPNq18zPzRZ5YRBkYLXVbth5cmJTEvNhjbZhptoYLAlOnLY4", "AZDOz1Zs")])
         .passes(&["AZDO", "x AZDO1234"])
         .reaching_back(80),
-    vendor("azure_service_key", "Azure key with a marker of its service: storage, service bus, event hub, Cosmos DB, search, functions, registry", &["+ast", "+asb", "+aeh", "acdb", "aiot", "azfu", "azse", "+acr", "+aba"], r"[0-9A-Za-z+/]{76}(?:\+ASt|ACDb|\+ABa)[0-9A-Za-z+/]{5}[AQgw]==|[0-9A-Za-z+/]{33}(?:\+ASb|\+AEh|AIoT)[0-9A-Za-z+/]{5}=|[0-9A-Za-z]{42}AzSe[A-D][0-9A-Za-z]{5}|[0-9A-Za-z_-]{44}AzFu[0-9A-Za-z_-]{5}[AQgw]==|[0-9A-Za-z+/]{42}\+ACR[A-D][0-9A-Za-z+/]{5}")
+    vendor("azure_service_key", "Azure key with a marker of its service: storage, service bus, event hub, Cosmos DB, search, functions, registry", &["+ast", "+asb", "+aeh", "ACDb", "AIoT", "AzFu", "AzSe", "+acr", "+aba"], r"[0-9A-Za-z+/]{76}(?:\+ASt|ACDb|\+ABa)[0-9A-Za-z+/]{5}[AQgw]==|[0-9A-Za-z+/]{33}(?:\+ASb|\+AEh|AIoT)[0-9A-Za-z+/]{5}=|[0-9A-Za-z]{42}AzSe[A-D][0-9A-Za-z]{5}|[0-9A-Za-z_-]{44}AzFu[0-9A-Za-z_-]{5}[AQgw]==|[0-9A-Za-z+/]{42}\+ACR[A-D][0-9A-Za-z+/]{5}")
         .fires(&[concat!("key gb3xt4Vu65H2pta4OKzpzVwIayh43vh7yViqWEPPli", "AzSeAHsxPv"), concat!("rw8XK7rh7RF8s2K9ffDVS35PnmbjUPULn", "+ASbVE14v=")])
         .passes(&["AzSeA12345", "+ASb"])
         .at_any_edge()

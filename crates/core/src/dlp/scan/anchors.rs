@@ -1,0 +1,209 @@
+//! Where in a text to look for literals: at the beginnings of words, and at a few rare bytes for
+//! those that may stand in the middle of one.
+
+/// Text is gone through in blocks of this many bytes.
+pub(super) const BLOCK: usize = 1024;
+
+/// How many places are told at once.
+const LANES: usize = 8;
+
+/// How many rare bytes there may be. Literals that want more are looked for everywhere.
+const MOST: usize = 10;
+
+/// The bytes of prose, code, addresses and numbers, the rarest first; others are rarer still.
+const RARE: &[u8] = b"~^`;%{}[]<>|#q@zj&*!?=$+xkv:bpygwfmcudlh_'\"()sn,/-irtaoe.9876543210 ";
+
+/// The bytes that are looked at.
+pub(super) struct Anchors {
+    /// Folded; the same one again where there are fewer. `None` when there are too many.
+    rare: Option<[u8; MOST]>,
+}
+
+/// Places in a block.
+pub(super) struct Hits {
+    places: [u16; BLOCK + LANES],
+    count: usize,
+}
+
+impl Anchors {
+    /// What to look at so that none of the literals is missed: each with whether it may stand in
+    /// the middle of a word.
+    pub(super) fn of<'a>(literals: impl Iterator<Item = (&'a [u8], bool)>) -> Self {
+        let mut known: Vec<u8> = Vec::new();
+        for (literal, anywhere) in literals {
+            if at_word(literal, anywhere).is_some() || at_one_of(literal, &known).is_some() {
+                continue;
+            }
+            let candidates = literal.iter().take(literal.len().saturating_sub(1));
+            known.extend(candidates.min_by_key(|byte| rank(**byte)).map(|byte| fold(*byte)));
+        }
+        let first = known.first().copied().unwrap_or(b'~');
+        let mut rare = [first; MOST];
+        let fits = known.len() <= MOST;
+        for (into, byte) in rare.iter_mut().zip(&known) {
+            *into = *byte;
+        }
+        Self { rare: fits.then_some(rare) }
+    }
+
+    /// From which of its bytes on a literal is looked for.
+    pub(super) fn of_literal(&self, literal: &[u8], anywhere: bool) -> usize {
+        let rare = self.rare.as_ref();
+        at_word(literal, anywhere)
+            .or_else(|| at_one_of(literal, rare?))
+            // Then every place is looked at.
+            .unwrap_or(0)
+    }
+
+    /// Notes the places in the block of the text that begins at `start`.
+    pub(super) fn note(&self, text: &[u8], start: usize, hits: &mut Hits) {
+        let length = BLOCK.min(text.len().saturating_sub(start));
+        let mut flags = [0; BLOCK];
+        match (&self.rare, flags.get_mut(..length)) {
+            (Some(rare), Some(flags)) => flag(text, start, rare, flags),
+            (_, flags) => flags.into_iter().for_each(|flags| flags.fill(1)),
+        }
+        hits.fill(flags.get(..length.next_multiple_of(LANES)).unwrap_or_default());
+    }
+}
+
+impl Hits {
+    pub(super) const fn new() -> Self {
+        Self { places: [0; BLOCK + LANES], count: 0 }
+    }
+
+    pub(super) fn list(&self) -> &[u16] {
+        self.places.get(..self.count).unwrap_or_default()
+    }
+
+    /// Takes the places of all flags that are 1; the others are 0.
+    fn fill(&mut self, flags: &[u8]) {
+        let mut count = 0;
+        let (lanes, _) = flags.as_chunks::<LANES>();
+        for (first, lane) in (0..).step_by(LANES).zip(lanes) {
+            let set = gathered(*lane);
+            let Some(into) = self.places.get_mut(count..).and_then(|rest| rest.first_chunk_mut())
+            else {
+                break;
+            };
+            let (places, more) = PLACES.get(usize::from(set)).copied().unwrap_or_default();
+            *into = places.map(|place| u16::wrapping_add(first, u16::from(place)));
+            count += usize::from(more);
+        }
+        self.count = count;
+    }
+
+    /// Keeps the places for which that holds, without a branch.
+    #[inline]
+    pub(super) fn sift(&mut self, holds: impl Fn(usize) -> bool) {
+        let mut kept = 0;
+        for index in 0..self.count {
+            #[expect(clippy::indexing_slicing, reason = "never out of bounds, and not checked")]
+            {
+                let at = self.places[index % BLOCK];
+                self.places[kept % BLOCK] = at;
+                kept += usize::from(holds(usize::from(at)));
+            }
+        }
+        self.count = kept;
+    }
+}
+
+/// For eight flags as bits: the places of those that are set, and how many they are.
+const PLACES: [([u8; LANES], u8); 256] = {
+    let mut table = [([0; LANES], 0); 256];
+    let mut set = 0;
+    while set < 256 {
+        let (mut place, mut count) = (0, 0);
+        while place < 8 {
+            if set >> place & 1 == 1 {
+                #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
+                {
+                    table[set].0[count] = place;
+                }
+                count += 1;
+            }
+            place += 1;
+        }
+        #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
+        #[expect(clippy::cast_possible_truncation, reason = "at most eight")]
+        {
+            table[set].1 = count as u8;
+        }
+        set += 1;
+    }
+    table
+};
+
+/// Eight bytes that are 0 or 1 as eight bits, the first as the lowest.
+const fn gathered(lane: [u8; LANES]) -> u8 {
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let [.., set] = u64::from_le_bytes(lane).wrapping_mul(GATHER).to_le_bytes();
+    set
+}
+
+/// Flags the bytes of the text from `start` on. Written so that many are told at once.
+fn flag(text: &[u8], start: usize, rare: &[u8; MOST], flags: &mut [u8]) {
+    // With the two bytes before, or zeros.
+    let mut padded = [0; BLOCK + 2];
+    let before = start.min(2);
+    let from = text.get(start - before..start + flags.len()).unwrap_or_default();
+    if let Some(into) = padded.get_mut(2 - before..2 - before + from.len()) {
+        into.copy_from_slice(from);
+    }
+    let befores = padded.iter().zip(padded.iter().skip(1));
+    let bytes = padded.iter().skip(2).zip(befores);
+    for (flag, (byte, (second, first))) in flags.iter_mut().zip(bytes) {
+        let mut is_rare = false;
+        for rare in rare {
+            is_rare |= fold(*byte) == *rare;
+        }
+        *flag = u8::from(is_rare | begins_word(*byte, *first, *second));
+    }
+}
+
+/// Whether a word may begin with a byte, given the one before and the one before that: a letter
+/// where none stands before, or a capital; a digit where neither a letter nor a digit does. A
+/// letter that ends an escape, such as a literal `\n`, is none.
+#[inline]
+const fn begins_word(byte: u8, first: u8, second: u8) -> bool {
+    let follows_none = !is_letter(first) | byte.is_ascii_uppercase() | (second == b'\\');
+    let letter = (is_letter(byte) | (byte >= 0x80)) & follows_none;
+    let digit = byte.is_ascii_digit() & !is_letter(first) & !first.is_ascii_digit();
+    letter | digit
+}
+
+#[inline]
+const fn is_letter(byte: u8) -> bool {
+    fold(byte).wrapping_sub(b'a') < 26
+}
+
+/// A letter in lower case.
+#[inline]
+const fn fold(byte: u8) -> u8 {
+    byte | 0x20
+}
+
+/// The offset in a literal at which a word begins wherever the literal may stand, and from which on
+/// there is enough of it.
+fn at_word(literal: &[u8], anywhere: bool) -> Option<usize> {
+    let begins = |byte: u8, before: u8| begins_word(byte, before, before);
+    let first = literal.first().is_some_and(|first| !anywhere && begins(*first, b' '));
+    let inside = || {
+        literal.array_windows::<3>().position(|[before, byte, _]| {
+            before.is_ascii() && *before != b'\\' && begins(*byte, *before)
+        })
+    };
+    if first { Some(0) } else { inside().map(|before| before + 1) }
+}
+
+/// The offset of one of those bytes from which on there is enough of the literal.
+fn at_one_of(literal: &[u8], bytes: &[u8]) -> Option<usize> {
+    let enough = literal.get(..literal.len().saturating_sub(1)).unwrap_or_default();
+    enough.iter().position(|byte| bytes.contains(&fold(*byte)))
+}
+
+/// How common a byte is.
+fn rank(byte: u8) -> usize {
+    RARE.iter().position(|known| *known == byte).unwrap_or(0)
+}
