@@ -1,14 +1,17 @@
 //! How fast a bulk read may go: as fast as it can while the node has nothing else to do, and at a
 //! small share of one core while it has.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use tokio::time::Instant;
 
 /// Records a second from which on the node counts as busy.
 const BUSY: f64 = 20.0;
-/// While it is busy, rest so many times as long as was worked.
-const REST: u32 = 12;
+/// While it is busy, rest so many times as long as a page takes when nothing is in its way.
+const REST: u32 = 8;
+/// How many pages the quickest is looked for among: enough that one of them was left in peace, few
+/// enough that it tells of pages like the present ones.
+const RECENT: usize = 64;
 /// The longest rest between two pages.
 const LONGEST: Duration = Duration::from_millis(500);
 
@@ -19,13 +22,15 @@ pub(crate) struct Pace {
     since: Instant,
     woke: Instant,
     busy: bool,
+    /// How long the last pages took, the oldest first.
+    pages: VecDeque<Duration>,
 }
 
 impl Pace {
     /// Begins now; `recorded` is how much the node has recorded so far.
     pub(crate) fn new(recorded: u64) -> Self {
         let now = Instant::now();
-        Self { recorded, since: now, woke: now, busy: true }
+        Self { recorded, since: now, woke: now, busy: true, pages: VecDeque::with_capacity(RECENT) }
     }
 
     /// Rests after a page.
@@ -38,12 +43,23 @@ impl Pace {
             self.busy = f64::from(fresh) / watched.as_secs_f64() > BUSY;
             (self.recorded, self.since) = (recorded, now);
         }
+        let page = self.unhindered(now - self.woke);
         if self.busy {
-            tokio::time::sleep((now - self.woke).saturating_mul(REST).min(LONGEST)).await;
+            tokio::time::sleep(page.saturating_mul(REST).min(LONGEST)).await;
         } else {
             tokio::task::yield_now().await;
         }
         self.woke = Instant::now();
+    }
+
+    /// How long a page takes by itself. One that had to wait for others took longer, and to rest
+    /// for that as well would make a bulk read the slower the busier the node is, up to never.
+    fn unhindered(&mut self, took: Duration) -> Duration {
+        if self.pages.len() == RECENT {
+            self.pages.pop_front();
+        }
+        self.pages.push_back(took);
+        self.pages.iter().min().copied().unwrap_or(took)
     }
 }
 
@@ -65,5 +81,19 @@ mod tests {
 
         assert_eq!(busy, Duration::from_millis(800));
         assert_eq!(begun.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_that_had_to_wait_does_not_make_it_rest_longer() {
+        let mut pace = Pace::new(0);
+        let page = Duration::from_millis(10);
+
+        tokio::time::advance(page).await;
+        pace.rest(0).await;
+        tokio::time::advance(page * 9).await;
+        let begun = Instant::now();
+        pace.rest(1_000).await;
+
+        assert_eq!(begun.elapsed(), page * REST);
     }
 }
