@@ -214,6 +214,13 @@ pub(crate) struct HostileArgs {
     /// Measurements of each kind, in turns
     #[arg(long, default_value_t = 5)]
     pub(crate) rounds: usize,
+    /// Callers of the other provider
+    #[arg(long, default_value_t = 32)]
+    pub(crate) callers: usize,
+    /// What the other provider does, in turns
+    #[arg(long, value_delimiter = ',', default_value = "hangs,drips,floods",
+          value_parser = ["hangs", "drips", "floods", "answers"])]
+    pub(crate) kinds: Vec<String>,
     /// The gateway to measure; by default it is built by cargo, like this program
     #[arg(long)]
     pub(crate) binary: Option<PathBuf>,

@@ -1,7 +1,15 @@
 //! Calls of a healthy provider, alone and beside another one that hangs, drips and floods: what the
 //! first notices of the second. The figure is the ratio of the 99th percentiles.
 
-use std::{convert::Infallible, fs::OpenOptions, io::Write as _, net::SocketAddr, time::Duration};
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    fs::{self, OpenOptions},
+    io::Write as _,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -17,7 +25,7 @@ use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use crate::{
     Failure, Verdict,
     args::HostileArgs,
-    client::{Connection, Template, governed_call, post as posted},
+    client::{Answer, Connection, Template, governed_call, post as posted},
     gateway::{self, Installation, Running},
     load::Measured,
     payload, say,
@@ -26,11 +34,14 @@ use crate::{
 
 /// How much longer the slowest of a hundred calls may take.
 const GOAL: f64 = 1.5;
-/// Calls of the hostile provider that are under way all the time.
-const WRETCHED: usize = 32;
 /// How long their callers pause when they are not told how long.
 const BETWEEN_CALLS: Duration = Duration::from_millis(20);
-const KINDS: [&str; 3] = ["hangs", "drips", "floods"];
+/// The last is a healthy one: what calls of any other provider cost.
+const KINDS: [&str; 4] = ["hangs", "drips", "floods", "answers"];
+
+/// Its calls are made; denied ones would say nothing about it.
+const PERMIT: &str = "@id(\"hostile\") permit (principal is Mcp::Service, \
+                      action in Mcp::Action::\"hostile:*\", resource);\n";
 
 /// Prints both percentiles and their ratio, and whether the goal holds.
 pub(crate) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
@@ -45,23 +56,32 @@ pub(crate) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
         "\n[[providers]]\nslug = \"hostile\"\nurl = \"http://{hostile}/mcp\"\n\
          allow_private = true\ntimeout_seconds = 2\nmax_in_flight = 64\n"
     )?;
+    fs::write(installation.folder().join("policies/hostile.cedar"), PERMIT)?;
     let running = installation.start().await?;
     let call = governed_call(running.address, &installation.token, &payload::of_size(1024))?;
     let (mut alone, mut beside) = (Measured::default(), Measured::default());
+    let answered = Answered::default();
     for _ in 0..args.rounds {
         alone.add(calls(&running, &call, args.calls).await?);
         let mut wretched = JoinSet::new();
-        for number in 0..WRETCHED {
-            let kind = KINDS.get(number % KINDS.len()).copied().unwrap_or_default();
+        for number in 0..args.callers {
+            let kinds = args.kinds.len().max(1);
+            let kind = args.kinds.get(number % kinds).map_or("hangs", String::as_str);
             let path = format!("/v1/mcps/hostile:{kind}/invoke");
             let body = json!({"input": {}});
             let call = posted(running.address, &installation.token, &path, &body)?;
-            wretched.spawn(again_and_again(running.address, call));
+            wretched.spawn(again_and_again(running.address, call, answered.clone()));
         }
         beside.add(calls(&running, &call, args.calls).await?);
         wretched.shutdown().await;
     }
     running.stop().await?;
+    for (how, count) in answered.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        say(&format!("the other provider's calls: {count:>7} {how}\n"));
+        if how.starts_with("403") {
+            return Err("its calls were denied, so they say nothing about it".into());
+        }
+    }
     let ratio = beside.percentile_ms(99) / alone.percentile_ms(99).max(0.001);
     for (name, measured) in [("alone", &alone), ("beside", &beside)] {
         let (p50, p99) = (measured.percentile_ms(50), measured.percentile_ms(99));
@@ -69,6 +89,19 @@ pub(crate) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     }
     say(&format!("p99 beside a hostile provider / alone: {ratio:.2} (goal {GOAL})\n"));
     Ok(if ratio <= GOAL { Verdict::Holds } else { Verdict::Broken })
+}
+
+/// How often calls were answered how.
+#[derive(Debug, Clone, Default)]
+struct Answered(Arc<Mutex<BTreeMap<String, u64>>>);
+
+impl Answered {
+    fn note(&self, answer: &Answer) {
+        let text = |pointer| answer.json().ok()?.pointer(pointer)?.as_str().map(str::to_owned);
+        let reason = text("/error/details/reason").or_else(|| text("/error/code"));
+        let how = format!("{} {}", answer.status.as_u16(), reason.unwrap_or_default());
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(how).or_default() += 1;
+    }
 }
 
 /// One call after the other.
@@ -83,9 +116,10 @@ async fn calls(running: &Running, call: &Template, count: usize) -> Result<Measu
     Ok(measured)
 }
 
-async fn again_and_again(address: SocketAddr, call: Template) {
+async fn again_and_again(address: SocketAddr, call: Template, answered: Answered) {
     while let Ok(mut connection) = Connection::open(address).await {
         while let Ok(answer) = connection.send(call.clone()).await {
+            answered.note(&answer);
             // As long as it is told to, as clients do: what is left in peace answers at once, and
             // asking without pause would measure the asking.
             tokio::time::sleep(answer.retry_after.unwrap_or(BETWEEN_CALLS)).await;
@@ -110,6 +144,9 @@ async fn answer(body: Bytes) -> Response {
         Some("tools/list") => {
             let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
             json!({"resultType": "complete", "tools": KINDS.map(tool)})
+        }
+        _ if member("/params/name") == "answers" => {
+            json!({"resultType": "complete", "content": [{"type": "text", "text": "Here."}]})
         }
         _ => return wretched(member("/params/name").as_str().unwrap_or_default()).await,
     };

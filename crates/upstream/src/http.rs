@@ -3,6 +3,7 @@
 mod listen;
 mod receive;
 mod session;
+mod turns;
 mod wire;
 
 use std::{

@@ -9,7 +9,11 @@ use http::{
 use portcullis_core::refusal::{Executed, UpstreamReason};
 use reqwest::Response;
 
-use super::{session::Session, wire::Wire};
+use super::{
+    session::Session,
+    turns::{LARGE, Turn},
+    wire::Wire,
+};
 use crate::{
     error::CallError,
     mcp::{
@@ -110,8 +114,8 @@ impl Wire {
         if forgotten || Body::of(&response) != Body::Json {
             return Err(Trouble::Status(status));
         }
-        let body =
-            read_all(response, MAX_ERROR_BYTES).await.map_err(|_| Trouble::Status(status))?;
+        let body = self.read_all(response, MAX_ERROR_BYTES).await;
+        let body = body.map_err(|_| Trouble::Status(status))?;
         match message::parse(&body) {
             Ok(Incoming::Answer { id: found, outcome: Err(error) })
                 if found.is_none_or(|found| found == id) =>
@@ -123,31 +127,37 @@ impl Wire {
     }
 
     async fn receive_json(&self, response: Response, id: u64) -> Result<Outcome, CallError> {
-        let body = read_all(response, self.max_response_bytes).await?;
+        let body = self.read_all(response, self.max_response_bytes).await?;
         match message::parse(&body) {
             Ok(Incoming::Answer { id: Some(found), outcome }) if found == id => Ok(outcome),
             Ok(_) | Err(_) => Err(CallError::protocol(Executed::Unknown)),
         }
     }
-}
 
-/// Reads a body that may not be larger than `cap`.
-async fn read_all(mut response: Response, cap: usize) -> Result<Vec<u8>, CallError> {
-    let too_large = CallError::too_large(Executed::Yes);
-    let announced = response.content_length().unwrap_or(0);
-    let announced = usize::try_from(announced).unwrap_or(usize::MAX);
-    if announced > cap {
-        return Err(too_large);
-    }
-    let mut body = Vec::with_capacity(announced);
-    let lost = |_| CallError::reset(Executed::Unknown);
-    while let Some(piece) = response.chunk().await.map_err(lost)? {
-        if body.len() + piece.len() > cap {
+    /// Reads a body that may not be larger than `cap`.
+    async fn read_all(&self, mut response: Response, cap: usize) -> Result<Vec<u8>, CallError> {
+        let too_large = CallError::too_large(Executed::Yes);
+        let announced = response.content_length().unwrap_or(0);
+        let announced = usize::try_from(announced).unwrap_or(usize::MAX);
+        if announced > cap {
             return Err(too_large);
         }
-        body.extend_from_slice(&piece);
+        let mut body = Vec::with_capacity(announced);
+        let mut turn = None;
+        let lost = |_| CallError::reset(Executed::Unknown);
+        while let Some(piece) = response.chunk().await.map_err(lost)? {
+            let length = body.len() + piece.len();
+            if length > LARGE && turn.is_none() {
+                turn = Some(self.turns.take().await);
+            }
+            if length > cap {
+                turn.into_iter().for_each(Turn::overflowed);
+                return Err(too_large);
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(body)
     }
-    Ok(body)
 }
 
 /// A stream of events in which the answer to one request comes.
@@ -159,12 +169,14 @@ struct Stream<'a> {
     events: usize,
     bytes: usize,
     server_requests: usize,
+    /// Held from where it is large.
+    turn: Option<Turn<'a>>,
 }
 
 impl<'a> Stream<'a> {
     fn new(wire: &'a Wire, session: &'a Session, id: u64) -> Self {
         let parser = Parser::new(wire.max_response_bytes);
-        Self { wire, session, id, parser, events: 0, bytes: 0, server_requests: 0 }
+        Self { wire, session, id, parser, events: 0, bytes: 0, server_requests: 0, turn: None }
     }
 
     /// Reads until the answer. When a server of the older era breaks the stream off but can resume
@@ -199,6 +211,9 @@ impl<'a> Stream<'a> {
                 Err(_) => return Ok(Piece::Lost),
             };
             self.bytes = self.bytes.saturating_add(piece.len());
+            if self.bytes > LARGE && self.turn.is_none() {
+                self.turn = Some(self.wire.turns.take().await);
+            }
             let large = self.parser.push(&piece).is_err();
             while let Some(event) = self.parser.next() {
                 if let Some(outcome) = self.take(&event.data)? {
@@ -207,9 +222,11 @@ impl<'a> Stream<'a> {
             }
             if large {
                 // Notifications are small: what outgrows the cap is the answer.
+                self.turn.take().into_iter().for_each(Turn::overflowed);
                 return Err(CallError::too_large(Executed::Yes));
             }
             if self.events > MAX_EVENTS || self.bytes > 4 * self.wire.max_response_bytes {
+                self.turn.take().into_iter().for_each(Turn::overflowed);
                 return Err(CallError::protocol(Executed::Unknown));
             }
         }

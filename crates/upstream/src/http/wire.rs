@@ -15,7 +15,7 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-use super::COURTESY;
+use super::{COURTESY, turns::Turns};
 use crate::{
     error::CallError,
     ids::Ids,
@@ -40,6 +40,8 @@ pub(crate) struct Wire {
     /// Whether to listen for announcements of the server.
     pub(super) listens: bool,
     pub(super) max_response_bytes: usize,
+    /// Of its large answers.
+    pub(super) turns: Arc<Turns>,
     pub(super) ids: Arc<Ids>,
     pub(super) tasks: TaskTracker,
     pub(super) stop: CancellationToken,
@@ -69,6 +71,7 @@ impl Wire {
             challenge: ArcSwapOption::empty(),
             listens,
             max_response_bytes,
+            turns: Arc::default(),
             ids: Arc::new(ids),
             tasks,
             stop,
@@ -99,6 +102,7 @@ impl Wire {
             challenge: ArcSwapOption::empty(),
             listens: false,
             max_response_bytes: self.max_response_bytes,
+            turns: Arc::clone(&self.turns),
             ids: Arc::clone(&self.ids),
             tasks: self.tasks.clone(),
             stop,

@@ -1,0 +1,139 @@
+//! Large answers of a server that lately sent one that was too large: one at a time, and after
+//! another such one a rest.
+//!
+//! An answer that outgrows the cap was read up to it for nothing, and costs as much processor time
+//! as thousands of small ones. That is no reason to keep anybody from the tool: a caller may have
+//! asked for too much, and the next asks for less. It is a reason not to let such answers have the
+//! processors to themselves.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::{Instant, sleep_until, timeout},
+};
+
+/// From how many bytes on an answer is large.
+pub(super) const LARGE: usize = 64 << 10;
+/// How long a server is remembered for an answer that was too large.
+const REMEMBERED: Duration = Duration::from_secs(10);
+/// The rest after one, as many times as long as it was read.
+const REST: u32 = 20;
+const LONGEST_REST: Duration = Duration::from_millis(200);
+/// Nobody waits longer for a turn: whoever has it may be reading slowly.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The turns of one server.
+#[derive(Debug)]
+pub(super) struct Turns {
+    free: Semaphore,
+    flood: Mutex<Option<Flood>>,
+}
+
+/// The last answer that was too large.
+#[derive(Debug, Clone, Copy)]
+struct Flood {
+    ended: Instant,
+    rests_until: Instant,
+}
+
+/// Lets one large answer be read, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    turns: &'a Turns,
+    _permit: Option<SemaphorePermit<'a>>,
+    began: Instant,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { free: Semaphore::new(1), flood: Mutex::new(None) }
+    }
+}
+
+impl Turns {
+    /// Waits for a turn, at most three seconds. Does not wait at all for a server that behaves.
+    pub(super) async fn take(&self) -> Turn<'_> {
+        if self.last_flood().is_none() {
+            return Turn { turns: self, _permit: None, began: Instant::now() };
+        }
+        let turn = async {
+            let permit = self.free.acquire().await.ok();
+            if let Some(flood) = self.last_flood() {
+                sleep_until(flood.rests_until).await;
+            }
+            permit
+        };
+        let permit = timeout(PATIENCE, turn).await.ok().flatten();
+        Turn { turns: self, _permit: permit, began: Instant::now() }
+    }
+
+    fn last_flood(&self) -> Option<Flood> {
+        let flood = *self.flood.lock().unwrap_or_else(PoisonError::into_inner);
+        flood.filter(|flood| flood.ended.elapsed() < REMEMBERED)
+    }
+}
+
+impl Turn<'_> {
+    /// The answer was too large.
+    pub(super) fn overflowed(self) {
+        let now = Instant::now();
+        let rest = (now - self.began).saturating_mul(REST).min(LONGEST_REST);
+        let flood = Flood { ended: now, rests_until: now + rest };
+        *self.turns.flood.lock().unwrap_or_else(PoisonError::into_inner) = Some(flood);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const READING: Duration = Duration::from_millis(4);
+
+    async fn flood(turns: &Turns) {
+        let turn = turns.take().await;
+        tokio::time::sleep(READING).await;
+        turn.overflowed();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_behaves_is_read_all_at_once() {
+        let turns = Turns::default();
+        let begun = Instant::now();
+
+        let _held = [turns.take().await, turns.take().await, turns.take().await];
+
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn floods_come_one_at_a_time_with_rests_between_them() {
+        let turns = Turns::default();
+        flood(&turns).await;
+        let begun = Instant::now();
+
+        tokio::join!(flood(&turns), flood(&turns));
+
+        assert_eq!(begun.elapsed(), READING * 2 * (REST + 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_long_for_one_who_reads_slowly_nor_after_a_while() {
+        let turns = Turns::default();
+        flood(&turns).await;
+        let slow = turns.take().await;
+        let begun = Instant::now();
+
+        let other = turns.take().await;
+        let waited = begun.elapsed();
+        tokio::time::sleep(REMEMBERED).await;
+        let begun = Instant::now();
+        let later = turns.take().await;
+
+        assert_eq!((waited, begun.elapsed()), (PATIENCE, Duration::ZERO));
+        drop((slow, other, later));
+    }
+}
