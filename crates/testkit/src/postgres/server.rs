@@ -1,8 +1,10 @@
 //! A PostgreSQL server of one's own, which can crash and come back.
 
 use std::{
-    fs,
+    fs::{self, OpenOptions, Permissions},
+    io::Write as _,
     net::SocketAddr,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -25,17 +27,39 @@ pub struct PostgresServer {
 impl PostgresServer {
     /// Makes and starts one. Panics without the server programs of PostgreSQL.
     pub fn start() -> Self {
+        let server = Self::make();
+        server.start_again();
+        server
+    }
+
+    /// The same, but it speaks TLS with this certificate, both as PEM, and nothing else.
+    pub fn start_with_tls(certificate: &str, key: &str) -> Self {
+        let server = Self::make();
+        let data = server.folder.path().join("data");
+        // Written over what is there, and so by whom it belongs to.
+        fs::write(data.join("pg_hba.conf"), "hostssl all all 127.0.0.1/32 scram-sha-256\n")
+            .expect("a file of rules");
+        for (name, text) in [("server.crt", certificate), ("server.key", key)] {
+            let file = data.join(name);
+            fs::write(&file, text).expect("a file");
+            fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("permissions");
+            Self::give(&file);
+        }
+        let settings = data.join("postgresql.conf");
+        let mut settings = OpenOptions::new().append(true).open(settings).expect("the settings");
+        settings.write_all(b"ssl = on\n").expect("a setting");
+        server.start_again();
+        server
+    }
+
+    fn make() -> Self {
         let folder = tempfile::Builder::new().prefix("portcullis-postgres-").tempdir();
         let folder = folder.expect("a folder");
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let server = Self { folder, programs: programs(), address };
         let password = server.folder.path().join("password");
         fs::write(&password, PASSWORD).expect("a file");
-        if geteuid().is_root() {
-            let owned =
-                Command::new("chown").args(["-R", "postgres"]).arg(server.folder.path()).status();
-            assert!(owned.is_ok_and(|status| status.success()), "a folder for the user postgres");
-        }
+        Self::give(server.folder.path());
         let pwfile = format!("--pwfile={}", password.display());
         server.run(
             "initdb",
@@ -48,8 +72,15 @@ impl PostgresServer {
                 "--locale=C",
             ],
         );
-        server.start_again();
         server
+    }
+
+    /// Gives a file or a folder to whom the server runs as.
+    fn give(path: &Path) {
+        if geteuid().is_root() {
+            let owned = Command::new("chown").args(["-R", "postgres"]).arg(path).status();
+            assert!(owned.is_ok_and(|status| status.success()), "a file for the user postgres");
+        }
     }
 
     /// Starts it again at the same address.
@@ -77,7 +108,13 @@ impl PostgresServer {
     /// The configuration of a gateway that uses it by way of this address.
     #[must_use]
     pub fn config_at(&self, address: SocketAddr) -> String {
-        format!("[database]\nurl = \"postgres://postgres:{PASSWORD}@{address}/postgres\"\n")
+        format!("[database]\nurl = \"{}\"\n", self.url_at(address))
+    }
+
+    /// Its URL by way of this address.
+    #[must_use]
+    pub fn url_at(&self, address: SocketAddr) -> String {
+        format!("postgres://postgres:{PASSWORD}@{address}/postgres")
     }
 
     fn run(&self, program: &str, arguments: &[&str]) {

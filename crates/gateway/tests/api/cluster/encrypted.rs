@@ -1,0 +1,55 @@
+//! The way to PostgreSQL under TLS.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use portcullis_testkit::PostgresServer;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use serde_json::json;
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, failure},
+};
+
+/// A server with a certificate for 127.0.0.1, and the file of whoever issued it.
+fn server(folder: &Path) -> (PostgresServer, PathBuf) {
+    let mut authority = CertificateParams::default();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let certificate = certificate.signed_by(&key, &authority).unwrap();
+    let file = folder.join("authority.pem");
+    fs::write(&file, authority.pem()).unwrap();
+    let start = || PostgresServer::start_with_tls(&certificate.pem(), &key.serialize_pem());
+    (tokio::task::block_in_place(start), file)
+}
+
+fn config(server: &PostgresServer, options: &str) -> String {
+    format!("[database]\nurl = \"{}?{options}\"\n", server.url_at(server.address()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgresql_is_spoken_to_under_tls_and_is_who_it_says() {
+    if env::var("PORTCULLIS_TEST_SQLITE_ONLY").is_ok_and(|only| only == "1") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (server, authority) = server(folder.path());
+    let verified = format!("sslmode=verify-full&sslrootcert={}", authority.display());
+    let gateway = gateway().sample().config(&config(&server, &verified)).start();
+    let who = gateway.service(&gateway.org("acme", &[]), ALL_SCOPES);
+
+    let called = gateway.invoke(&who, "sample:echo", json!({"text": "hello"})).await;
+
+    assert_eq!(called.status, 200, "{}", called.text);
+    for options in ["sslmode=verify-full", "sslmode=disable"] {
+        let refused = crate::gateway().config(&config(&server, options)).prepare();
+        let (status, told) = failure(&refused, &["org", "list"]).await;
+        println!("{options}: {status} {told}");
+        assert!(told.contains("database") && !told.contains("store-canary"), "{told}");
+    }
+}
