@@ -78,17 +78,18 @@ impl Hits {
 
     /// Takes the places of all flags that are 1; the others are 0.
     fn fill(&mut self, flags: &[u8]) {
+        let (places, counts) = &PLACES;
         let mut count = 0;
         let (lanes, _) = flags.as_chunks::<LANES>();
         for (first, lane) in (0..).step_by(LANES).zip(lanes) {
-            let set = gathered(*lane);
+            let set = usize::from(gathered(*lane));
             let Some(into) = self.places.get_mut(count..).and_then(|rest| rest.first_chunk_mut())
             else {
                 break;
             };
-            let (places, more) = PLACES.get(usize::from(set)).copied().unwrap_or_default();
-            *into = places.map(|place| u16::wrapping_add(first, u16::from(place)));
-            count += usize::from(more);
+            let Some((places, more)) = places.get(set).zip(counts.get(set)) else { break };
+            *into = places.map(|place| place.wrapping_add(first));
+            count += usize::from(*more);
         }
         self.count = count;
     }
@@ -110,29 +111,24 @@ impl Hits {
 }
 
 /// For eight flags as bits: the places of those that are set, and how many they are.
-const PLACES: [([u8; LANES], u8); 256] = {
-    let mut table = [([0; LANES], 0); 256];
+static PLACES: ([[u16; LANES]; 256], [u8; 256]) = {
+    let (mut places, mut counts) = ([[0; LANES]; 256], [0; 256]);
     let mut set = 0;
     while set < 256 {
-        let (mut place, mut count) = (0, 0);
+        let mut place = 0;
         while place < 8 {
             if set >> place & 1 == 1 {
                 #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
                 {
-                    table[set].0[count] = place;
+                    places[set][counts[set] as usize] = place;
+                    counts[set] += 1;
                 }
-                count += 1;
             }
             place += 1;
         }
-        #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
-        #[expect(clippy::cast_possible_truncation, reason = "at most eight")]
-        {
-            table[set].1 = count as u8;
-        }
         set += 1;
     }
-    table
+    (places, counts)
 };
 
 /// Eight bytes that are 0 or 1 as eight bits, the first as the lowest.
