@@ -215,12 +215,14 @@ fn reads_like_text(decoded: &[u8]) -> bool {
 
 /// A readable character of ASCII.
 #[inline]
+#[expect(clippy::needless_bitwise_bool, reason = "a branch could not be foretold")]
 const fn is_plain(byte: u8) -> bool {
     (byte.wrapping_sub(b' ') < 95) | (byte == b'\t') | (byte == b'\n') | (byte == b'\r')
 }
 
 /// By arithmetic instead of a table, so that many are told at once.
 #[inline]
+#[expect(clippy::needless_bitwise_bool, reason = "a branch could not be foretold")]
 const fn is_base64(byte: u8) -> bool {
     let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
     let digit = byte.wrapping_sub(b'0') < 10;

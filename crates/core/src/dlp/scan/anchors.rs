@@ -162,6 +162,7 @@ fn flag(text: &[u8], start: usize, rare: &[u8; MOST], flags: &mut [u8]) {
 /// where none stands before, or a capital; a digit where neither a letter nor a digit does. A
 /// letter that ends an escape, such as a literal `\n`, is none.
 #[inline]
+#[expect(clippy::needless_bitwise_bool, reason = "a branch could not be foretold")]
 const fn begins_word(byte: u8, first: u8, second: u8) -> bool {
     let follows_none = !is_letter(first) | byte.is_ascii_uppercase() | (second == b'\\');
     let letter = (is_letter(byte) | (byte >= 0x80)) & follows_none;

@@ -23,6 +23,9 @@ type FindAt = fn(&[u8], usize) -> Option<Range<usize>>;
 type FindDigits = fn(&[u8], &DigitRun) -> Vec<Range<usize>>;
 type FindRun = fn(&[u8], Range<usize>) -> Option<Range<usize>>;
 
+/// Layouts that may begin inside a word, and those that may where none goes on.
+type ByPlace = [Vec<(u16, Layout)>; 2];
+
 /// Detectors by what wakes them.
 #[derive(Default)]
 pub(super) struct Triggers {
@@ -33,7 +36,7 @@ pub(super) struct Triggers {
     colons: Vec<u16>,
     /// Layouts that are telling by themselves, by the length of their first group of digits, by
     /// what follows it, and by whether a number may begin there.
-    layouts: Vec<[[Vec<(u16, Layout)>; 2]; Next::ALL.len()]>,
+    layouts: Vec<[ByPlace; Next::ALL.len()]>,
 }
 
 impl Triggers {
