@@ -86,14 +86,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_page_that_had_to_wait_does_not_make_it_rest_longer() {
         let mut pace = Pace::new(0);
-        let page = Duration::from_millis(10);
+        let quick = Duration::from_millis(10);
 
-        tokio::time::advance(page).await;
+        tokio::time::advance(quick).await;
         pace.rest(0).await;
-        tokio::time::advance(page * 9).await;
+        tokio::time::advance(quick * 9).await;
         let begun = Instant::now();
         pace.rest(1_000).await;
 
-        assert_eq!(begun.elapsed(), page * REST);
+        assert_eq!(begun.elapsed(), quick * REST);
     }
 }
