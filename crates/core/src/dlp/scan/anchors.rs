@@ -159,15 +159,16 @@ fn flag(text: &[u8], start: usize, rare: &[u8; MOST], flags: &mut [u8]) {
 }
 
 /// Whether a word may begin with a byte, given the one before and the one before that: a letter
-/// where none stands before, or a capital; a digit where neither a letter nor a digit does. A
-/// letter that ends an escape, such as a literal `\n`, is none.
+/// where none stands before, or a capital; a digit where neither a letter nor a digit does; any
+/// byte of a character beyond ASCII. A letter that ends an escape, such as a literal `\n`, is none.
 #[inline]
 #[expect(clippy::needless_bitwise_bool, reason = "a branch could not be foretold")]
 const fn begins_word(byte: u8, first: u8, second: u8) -> bool {
-    let follows_none = !is_letter(first) | byte.is_ascii_uppercase() | (second == b'\\');
-    let letter = (is_letter(byte) | (byte >= 0x80)) & follows_none;
-    let digit = byte.is_ascii_digit() & !is_letter(first) & !first.is_ascii_digit();
-    letter | digit
+    let is_escape = second == b'\\';
+    let letter = is_letter(byte) & (!is_letter(first) | byte.is_ascii_uppercase() | is_escape);
+    let after_none = !is_letter(first) & !first.is_ascii_digit();
+    let digit = byte.is_ascii_digit() & (after_none | is_escape);
+    letter | digit | (byte >= 0x80)
 }
 
 #[inline]

@@ -250,7 +250,49 @@ mod tests {
         assert_eq!(found.len(), 500);
     }
 
+    /// Whether a literal that needs the beginning of a word may count where it stands.
+    fn begins(text: &[u8], at: usize) -> bool {
+        let byte = |back: usize| at.checked_sub(back).map_or(b' ', |at| text[at]);
+        let (this, first, second) = (text[at], byte(1), byte(2));
+        let is_escape = second == b'\\' && matches!(first, b'n' | b'r' | b't');
+        let is_hump = this.is_ascii_uppercase() || this >= 0x80;
+        is_escape
+            || is_hump
+            || if this.is_ascii_digit() {
+                !first.is_ascii_alphanumeric()
+            } else {
+                !first.is_ascii_alphabetic()
+            }
+    }
+
     proptest! {
+        #[test]
+        fn no_literal_is_missed_where_it_may_count(
+            literals in prop::collection::btree_map(
+                "[ak1é_$][ak1é_$/ :]{1,4}", any::<bool>(), 1..8),
+            text in r"([ak1é_$/: ]|A|\\n|\\){0,60}",
+        ) {
+            let texts: Vec<&String> = literals.keys().collect();
+            let all = literals.iter().map(|(text, anywhere)| Literal {
+                text: text.as_bytes().to_vec(),
+                anywhere: *anywhere,
+            });
+            let mut found = Vec::new();
+            Literals::new(all.collect())
+                .each(text.as_bytes(), |index, range| found.push((range.start, index)));
+
+            for at in 0..text.len() {
+                for (index, literal) in texts.iter().enumerate() {
+                    let there = text.as_bytes().get(at..at + literal.len());
+                    let stands =
+                        there.is_some_and(|there| there.eq_ignore_ascii_case(literal.as_bytes()));
+                    if stands && (literals[*literal] || begins(text.as_bytes(), at)) {
+                        prop_assert!(found.contains(&(at, index)), "{literal:?} at {at}");
+                    }
+                }
+            }
+        }
+
         #[test]
         fn the_same_is_found_as_by_looking_everywhere(
             literals in prop::collection::vec("[a-c_@]{2,5}", 1..8),
