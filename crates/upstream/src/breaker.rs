@@ -64,6 +64,7 @@ pub(crate) struct Admission<'a> {
     breaker: &'a Breaker,
     tool: &'a ToolName,
     probes: bool,
+    crowded: bool,
 }
 
 impl Circuit {
@@ -110,7 +111,7 @@ impl Breaker {
         now: Instant,
     ) -> Result<Admission<'a>, CallError> {
         if self.troubled.load(Ordering::Acquire) == 0 {
-            return Ok(Admission { breaker: self, tool, probes: false });
+            return Ok(Admission { breaker: self, tool, probes: false, crowded: false });
         }
         let mut circuits = self.lock();
         circuits.admit(tool, now)?;
@@ -121,7 +122,7 @@ impl Breaker {
             probes |= circuit.probed;
         }
         drop(circuits);
-        Ok(Admission { breaker: self, tool, probes })
+        Ok(Admission { breaker: self, tool, probes, crowded: false })
     }
 
     /// Says no if a call would not be let through now.
@@ -196,9 +197,22 @@ impl Breaker {
 }
 
 impl Admission<'_> {
+    /// Says whether its answer may have had to wait for those of others: then that it was late
+    /// says nothing.
+    pub(crate) const fn crowded(mut self, crowded: bool) -> Self {
+        self.crowded = crowded;
+        self
+    }
+
     /// Takes the end of the call into account.
     pub(crate) fn ended<T>(mut self, end: Result<T, CallError>) -> Result<T, CallError> {
-        let said = end.as_ref().map_or_else(|error| what(error.kind), |_| Said::Works);
+        let said = match &end {
+            Err(CallError { kind: CallErrorKind::Timeout { .. }, .. }) if self.crowded => {
+                Said::Nothing
+            }
+            Err(error) => what(error.kind),
+            Ok(_) => Said::Works,
+        };
         self.breaker.hear(self.tool, said, self.probes, Instant::now());
         self.probes &= said == Said::Nothing;
         end
@@ -239,6 +253,20 @@ mod tests {
     use portcullis_core::refusal::Executed;
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn lateness_says_nothing_where_answers_wait_for_each_other() {
+        let (breaker, tool) = (Breaker::default(), name("slow"));
+        let late = || Err(CallError::timeout(Duration::from_secs(2), Executed::Unknown));
+
+        for crowded in [true, false] {
+            for _ in 0..THRESHOLD {
+                let admission = breaker.admit(&tool, Instant::now()).unwrap().crowded(crowded);
+                let _: Result<(), _> = admission.ended(late());
+            }
+            assert_eq!(breaker.open() > 0, !crowded);
+        }
+    }
 
     const UNREACHABLE: CallError = CallError::connect_failed();
     const USELESS: CallError = CallError::protocol(Executed::Unknown);

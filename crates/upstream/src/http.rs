@@ -97,6 +97,11 @@ impl Http {
         self.wire.challenge()
     }
 
+    /// Whether large answers wait for each other, because one was too large.
+    pub(crate) fn takes_turns(&self) -> bool {
+        self.wire.turns.are_taken()
+    }
+
     /// Remembers which arguments to mirror into headers.
     pub(crate) fn set_params(&self, params: ParamHeaders) {
         *self.params.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(params);

@@ -16,6 +16,11 @@ use crate::{
     settings::SettingsError,
 };
 
+/// How much of one answer may be under way over HTTP/2, and how much of all: answers that are left
+/// waiting for their turn must not keep others of the same connection from coming.
+const STREAM_WINDOW: u32 = 256 << 10;
+const CONNECTION_WINDOW: u32 = 16 << 20;
+
 /// An idle connection is dropped before common servers close it (5 s), so that a call rarely meets
 /// a connection that is being closed; such a call could not be sent again.
 const KEEP_IDLE: Duration = Duration::from_secs(4);
@@ -76,6 +81,8 @@ impl Outbound {
             .dns_resolver(Arc::new(Guard::new(reach)))
             .connect_timeout(connect)
             .tcp_nodelay(true)
+            .http2_initial_stream_window_size(STREAM_WINDOW)
+            .http2_initial_connection_window_size(CONNECTION_WINDOW)
             .pool_idle_timeout(KEEP_IDLE)
             .pool_max_idle_per_host(256)
             .build()

@@ -171,6 +171,7 @@ impl Server {
             tracestate: trace.tracestate,
         };
         let answer = self.0.link.exchange(&request, deadline).await;
+        let admission = admission.crowded(self.0.link.takes_turns());
         admission.ended(answer.and_then(CallAnswer::from_result))
     }
 
@@ -247,6 +248,14 @@ impl Link {
         match self {
             Self::Http { .. } => Headers::Mirrored,
             Self::Stdio(_) => Headers::None,
+        }
+    }
+
+    /// Whether large answers wait for each other.
+    fn takes_turns(&self) -> bool {
+        match self {
+            Self::Http { http, .. } => http.takes_turns(),
+            Self::Stdio(_) => false,
         }
     }
 

@@ -192,6 +192,8 @@ impl<'a> Stream<'a> {
             let Some(last) = self.parser.last_id().filter(|_| resumable) else {
                 return Err(ended);
             };
+            // Nothing is read meanwhile.
+            self.turn = None;
             tokio::time::sleep(self.parser.retry().unwrap_or(RESUME_AFTER)).await;
             let resumed = self.wire.get(&self.session.headers, Some(last)).await;
             response = resumed.map_err(|_| ended)?;

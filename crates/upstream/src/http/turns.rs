@@ -55,9 +55,14 @@ impl Default for Turns {
 }
 
 impl Turns {
+    /// Whether large answers take turns.
+    pub(super) fn are_taken(&self) -> bool {
+        self.last_flood().is_some()
+    }
+
     /// Waits for a turn, at most three seconds. Does not wait at all for a server that behaves.
     pub(super) async fn take(&self) -> Turn<'_> {
-        if self.last_flood().is_none() {
+        if !self.are_taken() {
             return Turn { turns: self, _permit: None, began: Instant::now() };
         }
         let turn = async {
