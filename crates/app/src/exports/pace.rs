@@ -43,9 +43,11 @@ impl Pace {
             self.busy = f64::from(fresh) / watched.as_secs_f64() > BUSY;
             (self.recorded, self.since) = (recorded, now);
         }
-        let page = self.unhindered(now - self.woke);
+        let took = now - self.woke;
+        let page = self.unhindered(took);
         if self.busy {
-            tokio::time::sleep(page.saturating_mul(REST).min(LONGEST)).await;
+            // Never shorter than what it took: pages of different kinds take turns.
+            tokio::time::sleep(page.saturating_mul(REST).max(took).min(LONGEST)).await;
         } else {
             tokio::task::yield_now().await;
         }
@@ -90,7 +92,7 @@ mod tests {
 
         tokio::time::advance(quick).await;
         pace.rest(0).await;
-        tokio::time::advance(quick * 9).await;
+        tokio::time::advance(quick * 5).await;
         let begun = Instant::now();
         pace.rest(1_000).await;
 
