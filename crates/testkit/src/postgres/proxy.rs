@@ -56,9 +56,11 @@ impl PostgresWire {
         Self { address, armed, _stop: stop.drop_guard() }
     }
 
-    /// The configuration of a gateway that uses the database over this wire.
+    /// The configuration of a gateway that uses the database over this wire, which has to read
+    /// along.
     pub fn config(&self, database: &PostgresDatabase) -> String {
-        database.config().replace(database.address(), &self.address.to_string())
+        let url = database.url().replace(database.address(), &self.address.to_string());
+        format!("[database]\nurl = \"{url}?sslmode=disable\"\n")
     }
 
     /// The next transaction with a statement that begins so meets this fault as it commits.

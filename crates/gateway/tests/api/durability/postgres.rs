@@ -1,5 +1,6 @@
 //! The fault table on PostgreSQL: intent and outcome, each with the idempotency key in the same
-//! transaction; each not done, and done while the word of it was lost.
+//! transaction; the seal, which is signed in the same transaction; the word that an export is
+//! ready. Each not done, and done while the word of it was lost.
 
 use portcullis_testkit::{
     Answer, Fault, Gateway, Hostile, PostgresDatabase, PostgresWire, Principal, Script,
@@ -10,6 +11,7 @@ use tokio::time::Instant;
 
 use super::assert_unrecorded;
 use crate::{
+    audit_log::keys,
     gateway,
     given::{PATIENCE, until},
     scene::{AMPLE, list, tool},
@@ -17,6 +19,9 @@ use crate::{
 
 const INTENT: &str = "INSERT INTO audit_intents";
 const OUTCOME: &str = "WITH ended AS";
+const SEAL: &str = "UPDATE audit_heads SET size";
+const CHECKPOINT: &str = "INSERT INTO audit_checkpoints";
+const READY: &str = "UPDATE exports SET status = 'ready'";
 
 struct Wired {
     gateway: Gateway,
@@ -34,7 +39,7 @@ async fn wired() -> Option<Wired> {
     let builder = gateway().http("up", &upstream.url(), "").config(&wire.config(&database));
     let gateway = builder.start();
     let org = gateway.org("acme", &AMPLE);
-    let who = gateway.service(&org, "mcps:invoke");
+    let who = gateway.service(&org, "mcps:invoke audit:read audit:export");
     Some(Wired { gateway, upstream, who, wire, _database: database })
 }
 
@@ -47,6 +52,28 @@ impl Wired {
             .header("idempotency-key", "k")
             .body(r#"{"input":{}}"#);
         self.gateway.send(request).await
+    }
+
+    /// A call without a key; it may meet a wire that is being mended.
+    async fn call(&self) -> Answer {
+        let call = || self.gateway.invoke(&self.who, "up:held", json!({}));
+        until(call, |it| it.status == 200).await
+    }
+
+    /// The id of an export of everything, once it is ready.
+    async fn export(&self) -> String {
+        let ask = || self.gateway.post(&self.who, "/v1/audit/export", "{}");
+        let asked = until(ask, |it| it.status == 200 || it.status == 202).await;
+        let id = asked.at("/data/id").as_str().unwrap().to_owned();
+        let path = format!("/v1/audit/exports/{id}");
+        let ready = |it: &Answer| it.at("/data/status") == "ready";
+        until(|| self.gateway.get(&self.who, &path), ready).await;
+        id
+    }
+
+    async fn file(&self, export: &str) -> String {
+        let path = format!("/v1/audit/exports/{export}/file");
+        until(|| self.gateway.get(&self.who, &path), |it| it.status == 200).await.text
     }
 
     /// A call whose transaction meets the fault.
@@ -141,4 +168,51 @@ async fn an_outcome_that_is_recorded_while_the_word_of_it_is_lost_is_not_recorde
     assert_eq!(again.header("idempotency-replayed"), "true");
     assert_eq!(scene.upstream.calls().len(), 1);
     assert_eq!(scene.outcomes(1).await, [outcome("success", 200, "yes")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_seal_that_fails_or_seems_to_is_made_once() {
+    for statement in [SEAL, CHECKPOINT] {
+        for fault in [Fault::NotDone, Fault::ReplyLost] {
+            let Some(scene) = wired().await else { return };
+            scene.upstream.release();
+            scene.wire.strike(statement, fault);
+
+            let called = scene.call().await;
+            let path = format!("/v1/audit/events/{}/proof", called.event_id());
+            let proof = || scene.gateway.get(&scene.who, &path);
+            let proven = until(proof, |it| it.status == 200 && scene.wire.has_struck()).await;
+
+            assert!(proven.text.contains("c2sp.org/tlog-proof"), "{}", proven.text);
+            let later = scene.call().await;
+            let path = format!("/v1/audit/events/{}/proof", later.event_id());
+            until(|| scene.gateway.get(&scene.who, &path), |it| it.status == 200).await;
+            // No place was taken twice and none left out, and what was signed goes on.
+            let export = scene.export().await;
+            let file = scene.gateway.folder().join("export.jsonl");
+            std::fs::write(&file, scene.file(&export).await).unwrap();
+            let key = keys(&scene.gateway, &scene.who.org)[0].to_string();
+            let verify = ["audit", "verify", file.to_str().unwrap(), "--key", &key];
+            // Panics when it says no.
+            scene.gateway.run(&verify);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_whose_end_fails_or_seems_to_is_ready_all_the_same() {
+    for fault in [Fault::NotDone, Fault::ReplyLost] {
+        let Some(scene) = wired().await else { return };
+        scene.upstream.release();
+        scene.call().await;
+        scene.wire.strike(READY, fault);
+
+        let export = scene.export().await;
+
+        assert!(scene.wire.has_struck(), "the fault was not met");
+        assert!(!scene.file(&export).await.is_empty(), "{fault:?}");
+        let page = "/v1/audit/events?type=audit.exported";
+        let told = scene.gateway.get(&scene.who, page).await;
+        assert_eq!(told.at("/data/items").as_array().map(Vec::len), Some(1), "{fault:?}");
+    }
 }

@@ -223,6 +223,29 @@ async fn what_is_refused_before_the_dispatch_leaves_the_key_free() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_replay_asks_no_policy_again_but_who_asks() {
+    let tools = vec![giving("echo", &json!({"structuredContent": {"word": "canary-7f3a"}}))];
+    let scene = scene_with(tools, "", |it| it).await;
+    let first = scene.keyed("k", "echo", json!({})).await;
+    let closed = "@id(\"closed\") forbid (principal, action, resource);";
+    fs::write(scene.gateway.folder().join("policies/test.cedar"), closed).expect("a policy file");
+    scene.gateway.hang_up();
+    let fresh = || scene.gateway.invoke(&scene.who, "up:echo", json!({}));
+    until(fresh, |it| it.code() == "policy_denied").await;
+    let calls = scene.upstream.calls().len();
+
+    let again = scene.keyed("k", "echo", json!({})).await;
+
+    assert_replayed(&again, &first);
+    assert_eq!(scene.upstream.calls().len(), calls);
+    let stored = String::from_utf8_lossy(&scene.gateway.stored()).into_owned();
+    assert!(!stored.contains("canary-7f3a"), "the answer is kept in clear");
+    scene.gateway.admin(&["token", "revoke", &scene.who.token_id]);
+    let gone = until(|| scene.keyed("k", "echo", json!({})), |it| it.status == 401).await;
+    assert_eq!(gone.header("idempotency-replayed"), "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_never_reached_its_server_leaves_the_key_free() {
     let mut scene = scene(vec![tool("echo", Script::Echo)]).await;
     scene.upstream.stop();
