@@ -4,6 +4,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    convert::Infallible,
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
@@ -11,11 +12,12 @@ use std::{
 
 use axum::{
     Router,
-    body::{Body, to_bytes},
+    body::{Body, Bytes, to_bytes},
     extract::{Request, State},
     response::{IntoResponse, Response},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use futures_util::stream;
 use http::{HeaderMap, StatusCode, header};
 use reqwest::Url;
 use serde_json::{Value, json};
@@ -45,6 +47,8 @@ pub struct Habits {
     pub needs_scope: Option<String>,
     /// Documents by path: status, and body.
     pub documents: BTreeMap<String, (u16, String)>,
+    /// Documents without an end by path: the pause before each next piece of them.
+    pub unending: BTreeMap<String, Duration>,
     /// What its MCP server says to whoever has no token.
     pub challenge: Option<String>,
 }
@@ -60,6 +64,7 @@ impl Default for Habits {
             iss: None,
             needs_scope: None,
             documents: BTreeMap::new(),
+            unending: BTreeMap::new(),
             challenge: None,
         }
     }
@@ -225,6 +230,10 @@ async fn answer(State(inside): State<Arc<Mutex<Inside>>>, request: Request) -> R
         let headers = [("content-type", "application/json".to_owned()), ("location", location)];
         return (status, headers, body).into_response();
     }
+    let unending = inside.lock().expect("the service").habits.unending.get(&path).copied();
+    if let Some(pause) = unending {
+        return without_end(pause);
+    }
     match path.as_str() {
         "/authorize" => authorize(&inside, parts.uri.query().unwrap_or_default()),
         "/token" => token(&inside, &text).await,
@@ -238,6 +247,16 @@ async fn answer(State(inside): State<Arc<Mutex<Inside>>>, request: Request) -> R
 fn form(text: &str) -> BTreeMap<String, String> {
     let url = Url::parse(&format!("form:x?{text}")).expect("a form");
     url.query_pairs().map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
+}
+
+/// A document that goes on until nobody reads it.
+fn without_end(pause: Duration) -> Response {
+    let piece = Bytes::from(vec![b' '; if pause.is_zero() { 64 << 10 } else { 1 }]);
+    let pieces = stream::unfold(piece, move |piece| async move {
+        tokio::time::sleep(pause).await;
+        Some((Ok::<_, Infallible>(piece.clone()), piece))
+    });
+    ([("content-type", "application/json")], Body::from_stream(pieces)).into_response()
 }
 
 fn authorize(inside: &Mutex<Inside>, query: &str) -> Response {

@@ -1,9 +1,10 @@
 //! What an attacker would try (docs/threat-model.md, "OAuth towards providers").
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use portcullis_testkit::{CLIENT_SECRET, Habits, Saas};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::{USER, come_back, connect, scene, text};
 use crate::{
@@ -194,5 +195,27 @@ async fn documents_that_redirect_or_do_not_end_are_not_followed() {
         let answer = connect(&gateway, &who, "found", &json!({})).await;
 
         assert_eq!((answer.status.as_u16(), answer.code()), (502, "upstream_error"), "{what}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_without_an_end_are_read_to_the_cap_or_for_ten_seconds() {
+    for (pause, status, code) in [
+        (Duration::ZERO, 502, "upstream_error"),
+        (Duration::from_millis(50), 504, "upstream_timeout"),
+    ] {
+        let (saas, gateway, who) =
+            discovering(Habits::default(), "[providers.oauth]\nclient_id = \"x\"").await;
+        saas.change(|habits| {
+            for path in [RESOURCE, "/.well-known/oauth-protected-resource"] {
+                habits.unending.insert(path.to_owned(), pause);
+            }
+        });
+
+        let begun = Instant::now();
+        let answer = connect(&gateway, &who, "found", &json!({})).await;
+
+        assert_eq!((answer.status.as_u16(), answer.code()), (status, code), "{}", answer.text);
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     }
 }
