@@ -158,6 +158,31 @@ async fn without_confirmation_the_callback_completes_the_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn sessions_of_many_at_once_are_never_shared() {
+    let scene = scene(Habits::default()).await;
+    let elsewhere = scene.gateway.org("elsewhere", &ENOUGH);
+    let mut people = Vec::new();
+    for (number, org) in [&scene.who.org, &elsewhere, &scene.who.org, &elsewhere].iter().enumerate()
+    {
+        let name = format!("person {number}");
+        let who = scene.gateway.principal(org, &name, &["--role", "member"], &["--scopes", USER]);
+        let account = format!("account-{number}");
+        scene.connected(&who, &json!({}), &account).await;
+        people.push((who, account));
+    }
+
+    for _ in 0..10 {
+        let calls = people.iter().cycle().take(24).map(|(who, _)| scene.whoami(who));
+        let answers = futures_util::future::join_all(calls).await;
+
+        for (answer, (_, account)) in answers.iter().zip(people.iter().cycle()) {
+            assert_eq!(answer.at("/result/account"), account.as_str(), "{}", answer.text);
+        }
+    }
+    assert_eq!(scene.saas.foreign(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn ones_own_connection_wins_and_an_admin_sees_everybodys() {
     let scene = scene(Habits::default()).await;
     let (gateway, ana) = (&scene.gateway, &scene.who);
