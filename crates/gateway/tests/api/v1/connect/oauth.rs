@@ -56,6 +56,23 @@ async fn a_user_connects_calls_and_disconnects() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_revokes_nothing_keeps_nobody_connected() {
+    let scene = scene(Habits::default()).await;
+    let (gateway, who) = (&scene.gateway, &scene.who);
+    let id = text(&scene.connected(who, &json!({}), "octocat").await, "/data/id");
+    scene.saas.change(|habits| {
+        habits.documents.insert("/revoke".to_owned(), (500, "{}".to_owned()));
+    });
+
+    let gone = delete(gateway, who, &id).await;
+
+    assert_eq!((gone.status.as_u16(), gone.at("/data/disconnected")), (200, &json!(true)));
+    assert_eq!(gone.at("/data/upstream_revocation"), "failed", "{}", gone.text);
+    assert_eq!(scene.whoami(who).await.code(), "not_found");
+    assert_eq!(delete(gateway, who, &id).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_browser_returns_where_it_was_asked_to_and_what_it_is_shown_is_framed() {
     let scene = scene_with(Habits::default(), |builder| {
         builder.config("[connect]\nreturn_to = [\"https://app.acme.example\"]")
