@@ -9,8 +9,9 @@ use std::{
 };
 
 /// The files whose tests choose their store, and why.
-const OWN_STORE: [(&str, &str); 11] = [
+const OWN_STORE: [(&str, &str); 12] = [
     ("cluster.rs", "nodes of one installation share a PostgreSQL database"),
+    ("cluster/encrypted.rs", "speaks TLS to a PostgreSQL server of its own"),
     ("cluster/members.rs", "the same"),
     ("durability/full_disk.rs", "fills the disk that an SQLite file lies on"),
     ("durability/postgres.rs", "breaks the wire to PostgreSQL as a transaction commits"),
