@@ -184,6 +184,8 @@ impl App {
                     let parsed = ResourceMetadata::parse(&document, endpoint.address());
                     return Ok((parsed.map_err(metadata(RESOURCE))?, challenge.scopes));
                 }
+                // It would let whoever asked wait at the next address, too.
+                Err(error @ OAuthError::Timeout) => return Err(http(RESOURCE)(error)),
                 Err(error) => last = error,
             }
         }
@@ -206,6 +208,8 @@ impl App {
                     let described = ServerMetadata::parse(&document, issuer);
                     return server_of(described.map_err(metadata(ISSUER))?, near, resource);
                 }
+                // It would let whoever asked wait at the next address, too.
+                Err(error @ OAuthError::Timeout) => return Err(http(ISSUER)(error)),
                 Err(error) => last = error,
             }
         }
