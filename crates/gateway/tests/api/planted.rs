@@ -50,18 +50,8 @@ impl Random for Counting {
 /// Writes `count` events into the log of `who`'s org, each of another kind than the one before:
 /// of every type, with every decision and every ending. Gives their ids in the order of the log.
 pub(crate) async fn plant(gateway: &Gateway, who: &Principal, count: usize) -> Vec<String> {
-    plant_at(gateway, who, count, now(gateway).await).await
-}
-
-/// The same at another moment, also one before everything else in the log.
-pub(crate) async fn plant_at(
-    gateway: &Gateway,
-    who: &Principal,
-    count: usize,
-    moment: Timestamp,
-) -> Vec<String> {
     let store = store(gateway).await;
-    let clock: Arc<dyn Clock> = Arc::new(Still(moment));
+    let clock: Arc<dyn Clock> = Arc::new(Still(now(gateway).await));
     let random: Arc<dyn Random> = Arc::new(Counting::default());
     let settings = AuditSettings::new("planter".to_owned());
     let (writer, task) = AuditWriter::new(store.clone(), Arc::clone(&clock), settings);

@@ -3,11 +3,7 @@
 use portcullis_testkit::{Answer, Script};
 use serde_json::{Value, json};
 
-use crate::{
-    given::{now, until},
-    planted::plant_at,
-    scene::{SUCCESS, Scene, scene_with, tool},
-};
+use crate::scene::{SUCCESS, Scene, scene_with, tool};
 
 async fn scene() -> Scene {
     let config = "[audit]\ncapture = \"full\"";
@@ -132,38 +128,4 @@ async fn who_looks_at_everybodys_events_is_recorded_once_an_hour() {
     assert_eq!(told[0]["count"], 1);
     assert_eq!(told[0]["target"]["type"], "audit_log");
     assert_eq!(told[0]["target"]["id"], scene.who.org.as_str());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn events_beyond_their_retention_go_and_the_log_says_so() {
-    const DAY: i64 = 24 * 60 * 60;
-    // PostgreSQL has no partition for months before it was installed.
-    let config = "[audit.retention]\nevents = \"200d\"";
-    let tools = vec![tool("echo", Script::Echo)];
-    let mut scene = scene_with(tools, "", |it| it.config(config).on_sqlite()).await;
-    let auditor = scene.gateway.principal(
-        &scene.who.org,
-        "auditor",
-        &["--role", "auditor"],
-        &["--scopes", "audit:read"],
-    );
-    let long_ago = now(&scene.gateway).await.plus_seconds(-201 * DAY);
-    let old = plant_at(&scene.gateway, &scene.who, 300, long_ago).await;
-    let young = scene.gateway.invoke(&scene.who, "up:echo", json!({})).await;
-    let proof = format!("/v1/audit/events/{}/proof", young.event_id());
-    until(|| scene.gateway.get(&auditor, &proof), |it| it.status == 200).await;
-
-    // Once an hour, and as it starts and stops.
-    assert_eq!(scene.gateway.stop(), Some(0));
-    scene.gateway.start();
-
-    for id in [&old[0], &old[299]] {
-        let path = format!("/v1/audit/events/{id}");
-        until(|| scene.gateway.get(&auditor, &path), |it| it.status == 404).await;
-    }
-    let told = scene.told(&auditor, "audit.pruned").await;
-    let count = |event: &Value| event["count"].as_u64().unwrap_or_default();
-    assert!(told.iter().map(count).sum::<u64>() >= 300, "{told:?}");
-    assert_eq!(told[0]["detached"]["pruning"]["what"], "events", "{}", told[0]);
-    until(|| scene.gateway.get(&auditor, &proof), |it| it.status == 200).await;
 }

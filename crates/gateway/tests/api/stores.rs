@@ -9,7 +9,7 @@ use std::{
 };
 
 /// The files whose tests choose their store, and why.
-const OWN_STORE: [(&str, &str); 12] = [
+const OWN_STORE: [(&str, &str); 11] = [
     ("cluster.rs", "nodes of one installation share a PostgreSQL database"),
     ("cluster/encrypted.rs", "speaks TLS to a PostgreSQL server of its own"),
     ("cluster/members.rs", "the same"),
@@ -17,7 +17,6 @@ const OWN_STORE: [(&str, &str); 12] = [
     ("durability/postgres.rs", "breaks the wire to PostgreSQL as a transaction commits"),
     ("durability/power.rs", "cuts the power of a disk that an SQLite file lies on"),
     ("moving.rs", "moves an installation from SQLite to PostgreSQL"),
-    ("retention.rs", "lets events go that are older than PostgreSQL's first partition"),
     ("quickstart.rs", "a quickstart makes a data folder with an SQLite file in it"),
     ("config.rs", "refuses a database URL that names no database; opens none"),
     ("v1/invoke/idempotency.rs", "one race is played on PostgreSQL also where there is no other"),
