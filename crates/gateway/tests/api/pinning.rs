@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use portcullis_testkit::{Answer, Gateway, McpServer, Principal, tool};
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::{
     gateway,
@@ -323,7 +323,7 @@ async fn a_server_that_changes_without_end_is_heeded_now_and_then() {
         let seen = scene.server.seen();
         seen.iter().filter(|(_, message)| message["method"] == "tools/list").count()
     };
-    let before = lists();
+    let (before, begun) = (lists(), Instant::now());
 
     for number in 0..100 {
         scene.server.change_tools(vec![saying("a", &format!("Version {number}."))]);
@@ -331,5 +331,7 @@ async fn a_server_that_changes_without_end_is_heeded_now_and_then() {
     }
 
     scene.until_status("a", "quarantined").await;
-    assert!(lists() - before <= 6, "{} looks", lists() - before);
+    // Five at once, one more every twenty seconds, and the one that was under way.
+    let (looks, allowed) = (lists() - before, 6 + begun.elapsed().as_secs() / 20);
+    assert!(u64::try_from(looks).unwrap() <= allowed, "{looks} looks, {allowed} allowed");
 }
