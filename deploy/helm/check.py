@@ -1,10 +1,6 @@
 """Renders the chart with a real Helm and holds what comes out against the schemas of Kubernetes.
 
-    python3 -m venv helm
-    helm/bin/pip install helm-python-sdk==0.2.2 kubernetes-validate==1.37.0 pyyaml==6.0.3
-    helm/bin/python deploy/helm/check.py
-
-No cluster and no helm binary are needed. Ends with status 1 and says what is wrong.
+`./test deploy` runs it with what requirements.txt pins. No cluster and no helm binary are needed. Ends with status 1 and says what is wrong.
 """
 
 import pathlib
