@@ -30,6 +30,7 @@ mod hidden;
 mod joins;
 mod kinds;
 mod layouts;
+mod marks;
 mod mask;
 mod media;
 mod redact;
@@ -249,9 +250,8 @@ impl Engine {
         space::with(|Space { body, views, desk }| {
             body.flatten(value, limits)?;
             views.begin(body, limits);
-            self.scanner.scan_hidden(body, desk);
             let mut work = 0;
-            views.scan_all(body, |body, first, runs| {
+            views.scan_all(body, self.scanner.rare(), |body, first, runs| {
                 work += self.scanner.scan(body, first, runs, desk);
             })?;
             work += views.decoded();

@@ -9,6 +9,7 @@ use super::{
     Unscannable,
     evidence::Memo,
     joins::{self, Neighbours},
+    marks::{Marks, Set},
     media,
     settings::Limits,
     sheets::LastLine,
@@ -26,6 +27,8 @@ const ROOT: u32 = u32::MAX;
 pub(super) struct Body {
     pub(super) text: Vec<u8>,
     pub(super) segments: Vec<Segment>,
+    /// What kinds of bytes stand in the segments that are scanned now.
+    pub(super) marks: Marks,
     /// Texts of one array, by the array's node.
     pub(super) neighbours: Vec<(u32, Neighbours)>,
     /// How many images, recordings and other media there are.
@@ -87,6 +90,7 @@ impl Body {
     pub(super) fn clear(&mut self) {
         self.text.clear();
         self.segments.clear();
+        self.marks.clear();
         self.neighbours.clear();
         self.media = 0;
         self.memo.take();
@@ -100,6 +104,19 @@ impl Body {
         self.text.capacity()
             + self.segments.capacity() * size_of::<Segment>()
             + self.nodes.capacity() * size_of::<Node>()
+            + self.marks.room()
+    }
+
+    /// Tells the kinds of the bytes of the segments from `first` on.
+    pub(super) fn mark(&mut self, first: usize, rare: &Set) {
+        let start = self.segments.get(first).map_or(self.text.len(), |it| it.start as usize);
+        self.marks.set(&self.text, start, rare);
+    }
+
+    /// Whether there are characters beyond ASCII or controls that are no white space, besides what
+    /// stands between the segments that are scanned now, of which there are `segments`.
+    pub(super) fn has_odd(&self, segments: usize) -> bool {
+        self.marks.has_beyond() || self.marks.controls() > segments
     }
 
     fn walk(

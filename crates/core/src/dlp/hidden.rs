@@ -22,7 +22,7 @@ const ROW: usize = 4;
 
 /// Finds runs of hidden characters in keys and texts. `active` is the index of the detector.
 pub(super) fn scan(body: &Body, active: u16, matches: &mut Vec<Match>) {
-    if !has_suspect(&body.text) {
+    if !body.has_odd(body.segments.len()) {
         return;
     }
     for (index, segment) in (0..).zip(&body.segments) {

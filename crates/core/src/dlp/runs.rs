@@ -8,6 +8,8 @@ use base64::{
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 
+use super::marks::{BLOCK, Marks};
+
 /// Shorter runs hold nothing worth hiding.
 pub(super) const SHORTEST: usize = 16;
 
@@ -34,64 +36,27 @@ pub(super) struct Encoded {
     pub(super) texts: Vec<Vec<u8>>,
 }
 
-/// Calls `each` with every run of at least [`SHORTEST`] base64 characters, in order. Looks at
-/// one byte in [`SHORTEST`] and what is around it unless that is part of such a run.
-pub(super) fn each(text: &[u8], range: Range<usize>, mut each: impl FnMut(Range<usize>)) {
-    let mut probe = range.start + SHORTEST - 1;
-    let mut floor = range.start;
-    while probe < range.end {
-        if !may_be_long(text, probe) {
-            probe += SHORTEST;
+/// Calls `each` with every run of at least [`SHORTEST`] base64 characters, in order.
+pub(super) fn each(text: &[u8], marks: &Marks, mut each: impl FnMut(Range<usize>)) {
+    let mut done = 0;
+    for (start, block) in marks.blocks() {
+        if block.base64 == 0 || start + BLOCK <= done {
             continue;
         }
-        let before = text.get(floor..probe).unwrap_or_default();
-        let start = probe - before.iter().rev().take_while(|byte| is_base64(**byte)).count();
-        let end = probe + length(text.get(probe..range.end).unwrap_or_default());
-        if end - start >= SHORTEST {
-            let padding = text.get(end..range.end.min(end + 2)).unwrap_or_default();
-            each(start..end + padding.iter().take_while(|byte| **byte == b'=').count());
+        let mut long = marks.long_base64(start) & bits_from(done.saturating_sub(start));
+        while long != 0 {
+            let first = start + long.trailing_zeros() as usize;
+            done = first + marks.base64_from(first);
+            let padding = text.get(done..text.len().min(done + 2)).unwrap_or_default();
+            each(first..done + padding.iter().take_while(|byte| **byte == b'=').count());
+            long &= bits_from(done - start);
         }
-        // A run of one side only may be too short, and none at all.
-        floor = end.max(probe);
-        probe = floor + SHORTEST;
     }
 }
 
-/// How many base64 characters a text begins with.
-fn length(text: &[u8]) -> usize {
-    let (blocks, _) = text.as_chunks::<SHORTEST>();
-    let whole = blocks.iter().take_while(|block| none(&outside(block))).count() * SHORTEST;
-    let rest = text.get(whole..).unwrap_or_default();
-    whole + rest.iter().take_while(|byte| is_base64(**byte)).count()
-}
-
-/// Whether a long run may go through there: half of it stands on one side. Written so that both
-/// sides are looked at at once, for how long a word is cannot be foretold.
-#[inline]
-fn may_be_long(text: &[u8], at: usize) -> bool {
-    const HALF: usize = SHORTEST / 2;
-    let around = text.get(at.saturating_sub(HALF)..).unwrap_or_default();
-    let Some(around) = around.first_chunk::<SHORTEST>() else {
-        return text.get(at).is_some_and(|byte| is_base64(*byte));
-    };
-    let outside = outside(around);
-    let (before, after) = outside.split_at(HALF);
-    none(before) | none(after)
-}
-
-/// Which bytes are no base64 characters, as ones. A loop, for `map` goes byte by byte.
-#[inline]
-fn outside(block: &[u8; SHORTEST]) -> [u8; SHORTEST] {
-    let mut flags = [0; SHORTEST];
-    for (flag, byte) in flags.iter_mut().zip(block) {
-        *flag = u8::from(!is_base64(*byte));
-    }
-    flags
-}
-
-#[inline]
-fn none(flags: &[u8]) -> bool {
-    flags.as_chunks().0.iter().all(|eight| u64::from_le_bytes(*eight) == 0)
+/// All bits but the first so many.
+fn bits_from(first: usize) -> u64 {
+    u32::try_from(first).ok().and_then(|first| u64::MAX.checked_shl(first)).unwrap_or(0)
 }
 
 /// Decodes a run as hex or base64 and keeps what reads like text.
@@ -180,54 +145,52 @@ fn hex_reads_like_text(end: &[u8; SHORTEST]) -> bool {
     reads_like_text(&decoded)
 }
 
-/// Whether at least three bytes of four are readable. Takes little time, for most runs are none.
+/// Whether at least three bytes of four are readable: characters of ASCII, and whole ones of UTF-8.
+/// Takes little time and has no branch, for most runs are none. Up to twelve bytes.
 fn reads_like_text(decoded: &[u8]) -> bool {
-    // Wrapping, though it never does: a checked sum goes byte by byte.
-    let count = |counts: fn(u8) -> bool| {
-        decoded.iter().fold(0_u8, |sum, byte| sum.wrapping_add(u8::from(counts(*byte))))
-    };
-    let plain = usize::from(count(is_plain));
-    if 4 * plain >= 3 * decoded.len() {
-        return true;
+    let mut kinds = 0;
+    for (at, byte) in decoded.iter().enumerate() {
+        kinds |= KINDS.get(usize::from(*byte)).copied().unwrap_or_default() << at;
     }
-    if count(|byte| byte >= 0xC2) < 2 {
-        return false;
-    }
-    let mut readable = 0;
-    let mut rest = decoded;
-    while let [first, after @ ..] = rest {
-        let follow = match first {
-            0xC2..=0xDF => 1,
-            0xE0..=0xEF => 2,
-            0xF0..=0xF4 => 3,
-            _ => 0,
+    let lane = |kind: u32| kinds >> (kind * LANE) & ((1 << LANE) - 1);
+    let (first, second, third) = (lane(1) >> 1, lane(1) >> 2, lane(1) >> 3);
+    let two = lane(2) & first;
+    let three = lane(3) & first & second;
+    let four = lane(4) & first & second & third;
+    let readable = lane(0).count_ones()
+        + 2 * two.count_ones()
+        + 3 * three.count_ones()
+        + 4 * four.count_ones();
+    4 * readable as usize >= 3 * decoded.len()
+}
+
+/// Bits of a lane of [`KINDS`]: as many as bytes come out of [`SHORTEST`] characters at most.
+const LANE: u32 = 12;
+
+/// What a byte is, as one bit in one of five lanes: readable ASCII, a later byte of a character of
+/// UTF-8, or the first of a character of two, three or four.
+const KINDS: [u64; 256] = {
+    let mut kinds = [0; 256];
+    let mut byte = 0_usize;
+    while byte < 256 {
+        let kind = match byte {
+            0x09 | 0x0A | 0x0D | 0x20..=0x7E => Some(0),
+            0x80..=0xBF => Some(1),
+            0xC2..=0xDF => Some(2),
+            0xE0..=0xEF => Some(3),
+            0xF0..=0xF4 => Some(4),
+            _ => None,
         };
-        let is_whole = after.len() >= follow
-            && after.iter().take(follow).all(|byte| matches!(byte, 0x80..=0xBF));
-        let taken = if is_whole { 1 + follow } else { 1 };
-        if is_plain(*first) || follow > 0 && is_whole {
-            readable += taken;
+        if let Some(kind) = kind {
+            #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
+            {
+                kinds[byte] = 1 << (kind * LANE);
+            }
         }
-        rest = rest.get(taken..).unwrap_or_default();
+        byte += 1;
     }
-    4 * readable >= 3 * decoded.len()
-}
-
-/// A readable character of ASCII.
-#[inline]
-#[expect(clippy::needless_bitwise_bool, reason = "a branch could not be foretold")]
-const fn is_plain(byte: u8) -> bool {
-    (byte.wrapping_sub(b' ') < 95) | (byte == b'\t') | (byte == b'\n') | (byte == b'\r')
-}
-
-/// By arithmetic instead of a table, so that many are told at once.
-#[inline]
-#[expect(clippy::needless_bitwise_bool, reason = "a branch could not be foretold")]
-const fn is_base64(byte: u8) -> bool {
-    let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
-    let digit = byte.wrapping_sub(b'0') < 10;
-    letter | digit | (byte == b'+') | (byte == b'/') | (byte == b'-') | (byte == b'_')
-}
+    kinds
+};
 
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_padding_mode(DecodePaddingMode::Indifferent)
@@ -259,7 +222,9 @@ fn hex(run: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use proptest::prelude::*;
+
+    use super::{super::marks::Set, *};
 
     fn texts(run: &str) -> Vec<String> {
         decode(run.as_bytes()).texts.into_iter().map(|t| String::from_utf8(t).unwrap()).collect()
@@ -272,6 +237,40 @@ mod tests {
         assert_eq!(texts("api/v1/YWRhQGV4YW1wbGUub3Jn"), ["ada@example.org"]);
     }
 
+    /// Whether at least three bytes of four are readable, one after the other.
+    fn reads_slowly(decoded: &[u8]) -> bool {
+        let mut readable = 0;
+        let mut rest = decoded;
+        while let [first, after @ ..] = rest {
+            let follow = match first {
+                0xC2..=0xDF => 1,
+                0xE0..=0xEF => 2,
+                0xF0..=0xF4 => 3,
+                _ => 0,
+            };
+            let continues = |byte: &u8| matches!(byte, 0x80..=0xBF);
+            let is_whole = after.len() >= follow && after[..follow].iter().all(continues);
+            let is_plain = matches!(first, b' '..=b'~' | b'\t' | b'\n' | b'\r');
+            let taken = if is_whole { 1 + follow } else { 1 };
+            readable += if is_plain || follow > 0 && is_whole { taken } else { 0 };
+            rest = &rest[taken..];
+        }
+        4 * readable >= 3 * decoded.len()
+    }
+
+    proptest! {
+        #[test]
+        fn what_reads_like_text_is_told_without_a_branch(
+            ascii in prop::collection::vec(any::<u8>(), 0..=12),
+            text in "[aé€𝄞]{1,4}",
+        ) {
+            prop_assert_eq!(reads_like_text(&ascii), reads_slowly(&ascii));
+            let mut mixed: Vec<u8> = text.bytes().chain(ascii).collect();
+            mixed.truncate(12);
+            prop_assert_eq!(reads_like_text(&mixed), reads_slowly(&mixed));
+        }
+    }
+
     #[test]
     fn names_and_hashes_hold_no_text() {
         assert!(texts("organization_memberships").is_empty());
@@ -282,8 +281,10 @@ mod tests {
     fn every_long_run_is_seen_and_no_short_one() {
         for lead in 0..40 {
             let text = format!("{} {} tail of words", " ".repeat(lead), "Q".repeat(16));
+            let mut marks = Marks::default();
+            marks.set(text.as_bytes(), 0, &Set::NONE);
             let mut found = Vec::new();
-            each(text.as_bytes(), 0..text.len(), |run| found.push(run));
+            each(text.as_bytes(), &marks, |run| found.push(run));
             assert_eq!((found.len(), found[0].clone()), (1, lead + 1..lead + 17), "{lead}");
         }
     }

@@ -12,6 +12,7 @@ use super::{
     detectors, hidden,
     kinds::Likelihood,
     layouts,
+    marks::Set,
     runs::Run,
     settings::Settings,
 };
@@ -108,22 +109,23 @@ impl Scanner {
         plan.compile()
     }
 
-    /// Finds characters that cannot be seen. To be called before there are views.
-    pub(super) fn scan_hidden(&self, body: &Body, desk: &mut Desk) {
-        if let Some(active) = self.hidden {
-            hidden::scan(body, active, &mut desk.matches);
-        }
+    /// What has to be marked in a body for a scan, besides words.
+    pub(super) fn rare(&self) -> &Set {
+        self.prefilter.rare()
     }
 
-    /// Scans the segments from the given one on, in which the given runs are long. Returns how many
-    /// bytes detectors looked at beyond the single pass, so that a test can hold the work to a
-    /// bound.
+    /// Scans the segments from the given one on, which are marked and in which the given runs are
+    /// long. Returns how many bytes detectors looked at beyond the single pass, so that a test can
+    /// hold the work to a bound.
     pub(super) fn scan(&self, body: &Body, first: usize, runs: &[Run], desk: &mut Desk) -> usize {
         let Some(segment) = body.segments.get(first) else {
             return 0;
         };
+        if let (Some(active), 0) = (self.hidden, first) {
+            hidden::scan(body, active, &mut desk.matches);
+        }
         let range = segment.start as usize..body.text.len();
-        self.find_windows(body, first, range.clone(), desk);
+        self.find_windows(body, first, desk);
         let mut work = 0;
         let Desk { matches, windows, line, columns, .. } = desk;
         for window in windows.list() {

@@ -9,6 +9,7 @@ use super::{
     Unscannable,
     body::{Body, Kind, Segment, small},
     joins::{self, Join, Piece},
+    marks::Set,
     runs::{self, Encoded, Run},
     settings::Limits,
     unescape::{self, Unescaped},
@@ -52,10 +53,11 @@ impl Views {
     }
 
     /// Scans `body` with `scan`, then its views, then theirs, until there are no more. Refuses
-    /// when decoding goes over the budget.
+    /// when decoding goes over the budget. `rare` is what the scan wants marked.
     pub(super) fn scan_all(
         &mut self,
         body: &mut Body,
+        rare: &Set,
         mut scan: impl FnMut(&Body, usize, &[Run]),
     ) -> Result<(), Unscannable> {
         let mut first = 0;
@@ -64,6 +66,7 @@ impl Views {
             if first == end {
                 break;
             }
+            body.mark(first, rare);
             find_runs(body, first, &mut self.runs);
             scan(body, first, &self.runs);
             if depth == 0 {
@@ -116,7 +119,7 @@ impl Views {
         let after =
             body.segments.get(end.saturating_sub(1)).map_or(start, |last| last.end as usize);
         let range = start..after;
-        for segment in escaped_segments(body, first, range.clone()) {
+        for segment in escaped_segments(body, first, end, range.clone()) {
             self.add_unescaped(body, segment)?;
         }
         let runs = std::mem::take(&mut self.runs);
@@ -226,7 +229,7 @@ fn pieces_of(pieces: &[Piece], inside: &Range<usize>) -> Vec<Origin> {
 }
 
 /// The segments that hold a character an unescape reader could act on.
-fn escaped_segments(body: &Body, first: usize, range: Range<usize>) -> Vec<u32> {
+fn escaped_segments(body: &Body, first: usize, end: usize, range: Range<usize>) -> Vec<u32> {
     let text = body.slice(range.clone());
     let mut found: Vec<u32> = Vec::new();
     let mut segments = (small(first)..).zip(body.segments.iter().skip(first)).peekable();
@@ -239,9 +242,9 @@ fn escaped_segments(body: &Body, first: usize, range: Range<usize>) -> Vec<u32> 
                 .map(|(index, _)| index),
         );
     }
-    let all = (small(first)..).zip(body.segments.iter().skip(first));
-    let here = all.take_while(|(_, segment)| segment.end as usize <= range.end);
-    if !text.is_ascii() || unescape::controls(text) > here.clone().count() {
+    if body.has_odd(end - first) {
+        let all = (small(first)..).zip(body.segments.iter().skip(first));
+        let here = all.take_while(|(_, segment)| segment.end as usize <= range.end);
         let foreign = here.filter(|(_, segment)| {
             let text = body.slice(segment.range());
             !text.is_ascii() || unescape::controls(text) > 0
@@ -256,11 +259,8 @@ fn escaped_segments(body: &Body, first: usize, range: Range<usize>) -> Vec<u32> 
 /// Long runs of letters and digits that may be base64 or hex, each with its segment.
 fn find_runs(body: &Body, first: usize, found: &mut Vec<Run>) {
     found.clear();
-    let Some(start) = body.segments.get(first).map(|segment| segment.start as usize) else {
-        return;
-    };
     let mut segments = (small(first)..).zip(body.segments.iter().skip(first)).peekable();
-    runs::each(&body.text, start..body.text.len(), |range| {
+    runs::each(&body.text, &body.marks, |range| {
         while segments.next_if(|(_, segment)| segment.end as usize <= range.start).is_some() {}
         if let Some((segment, _)) = segments.peek() {
             found.push(Run { segment: *segment, range });

@@ -129,7 +129,11 @@ impl Store {
             }
             let checkpoint = if continues { signed(org, &tree, &sealer)? } else { None };
             let growth = Growth { last_position, seals, tree, checkpoint };
-            count += self.grow(org, &head, growth).await?;
+            let grown = self.grow(org, &head, growth).await?;
+            count += grown;
+            if grown > 0 && rows.len() < usize::try_from(BATCH).unwrap_or(usize::MAX) {
+                break;
+            }
         }
         Ok(count)
     }

@@ -1,27 +1,30 @@
 //! Where in a text to look for literals: at the beginnings of words, and at a few rare bytes for
 //! those that may stand in the middle of one.
 
-/// Text is gone through in blocks of this many bytes.
-pub(super) const BLOCK: usize = 1024;
+use super::super::marks::{BLOCK, Block, Set};
+
+/// Blocks that are gone through at once.
+pub(super) const BLOCKS: usize = 16;
+
+/// Their bytes.
+const BYTES: usize = BLOCKS * BLOCK;
 
 /// How many places are told at once.
 const LANES: usize = 8;
-
-/// How many rare bytes there may be. Literals that want more are looked for everywhere.
-const MOST: usize = 10;
 
 /// The bytes of prose, code, addresses and numbers, the rarest first; others are rarer still.
 const RARE: &[u8] = b"~^`;%{}[]<>|#q@zj&*!?=$+xkv:bpygwfmcudlh_'\"()sn,/-irtaoe.9876543210 ";
 
 /// The bytes that are looked at.
 pub(super) struct Anchors {
-    /// Folded; the same one again where there are fewer. `None` when there are too many.
-    rare: Option<[u8; MOST]>,
+    /// Folded.
+    known: Vec<u8>,
+    rare: Set,
 }
 
-/// Places in a block.
+/// Places in some blocks.
 pub(super) struct Hits {
-    places: [u16; BLOCK + LANES],
+    places: [u16; BYTES + LANES],
     count: usize,
 }
 
@@ -37,56 +40,41 @@ impl Anchors {
             let candidates = literal.iter().take(literal.len().saturating_sub(1));
             known.extend(candidates.min_by_key(|byte| rank(**byte)).map(|byte| fold(*byte)));
         }
-        let first = known.first().copied().unwrap_or(b'~');
-        let mut rare = [first; MOST];
-        let fits = known.len() <= MOST;
-        for (into, byte) in rare.iter_mut().zip(&known) {
-            *into = *byte;
-        }
-        Self { rare: fits.then_some(rare) }
+        let rare = Set::of(|byte| known.contains(&fold(byte)));
+        Self { known, rare }
+    }
+
+    /// The rare bytes, in either case.
+    pub(super) fn rare(&self) -> &Set {
+        &self.rare
     }
 
     /// From which of its bytes on a literal is looked for.
     pub(super) fn of_literal(&self, literal: &[u8], anywhere: bool) -> usize {
-        let rare = self.rare.as_ref();
-        at_word(literal, anywhere)
-            .or_else(|| at_one_of(literal, rare?))
-            // Then every place is looked at.
-            .unwrap_or(0)
-    }
-
-    /// Notes the places in the block of the text that begins at `start`.
-    pub(super) fn note(&self, text: &[u8], start: usize, hits: &mut Hits) {
-        let length = BLOCK.min(text.len().saturating_sub(start));
-        let mut flags = [0; BLOCK];
-        match (&self.rare, flags.get_mut(..length)) {
-            (Some(rare), Some(flags)) => flag(text, start, rare, flags),
-            (_, flags) => flags.into_iter().for_each(|flags| flags.fill(1)),
-        }
-        hits.fill(flags.get(..length.next_multiple_of(LANES)).unwrap_or_default());
+        at_word(literal, anywhere).or_else(|| at_one_of(literal, &self.known)).unwrap_or(0)
     }
 }
 
 impl Hits {
     pub(super) const fn new() -> Self {
-        Self { places: [0; BLOCK + LANES], count: 0 }
+        Self { places: [0; BYTES + LANES], count: 0 }
     }
 
     pub(super) fn list(&self) -> &[u16] {
         self.places.get(..self.count).unwrap_or_default()
     }
 
-    /// Takes the places of all flags that are 1; the others are 0.
-    fn fill(&mut self, flags: &[u8]) {
+    /// Takes the places that are marked in up to [`BLOCKS`] blocks.
+    pub(super) fn fill(&mut self, blocks: &[Block]) {
         let (places, counts) = &PLACES;
         let mut count = 0;
-        let (lanes, _) = flags.as_chunks::<LANES>();
-        for (first, lane) in (0..).step_by(LANES).zip(lanes) {
-            let set = usize::from(gathered(*lane));
+        let sets = blocks.iter().flat_map(|block| block.anchors.to_le_bytes());
+        for (first, set) in (0..).step_by(LANES).zip(sets) {
             let Some(into) = self.places.get_mut(count..).and_then(|rest| rest.first_chunk_mut())
             else {
                 break;
             };
+            let set = usize::from(set);
             let Some((places, more)) = places.get(set).zip(counts.get(set)) else { break };
             *into = places.map(|place| place.wrapping_add(first));
             count += usize::from(*more);
@@ -101,8 +89,8 @@ impl Hits {
         for index in 0..self.count {
             #[expect(clippy::indexing_slicing, reason = "never out of bounds, and not checked")]
             {
-                let at = self.places[index % BLOCK];
-                self.places[kept % BLOCK] = at;
+                let at = self.places[index % BYTES];
+                self.places[kept % BYTES] = at;
                 kept += usize::from(holds(usize::from(at)));
             }
         }
@@ -130,33 +118,6 @@ static PLACES: ([[u16; LANES]; 256], [u8; 256]) = {
     }
     (places, counts)
 };
-
-/// Eight bytes that are 0 or 1 as eight bits, the first as the lowest.
-const fn gathered(lane: [u8; LANES]) -> u8 {
-    const GATHER: u64 = 0x0102_0408_1020_4080;
-    let [.., set] = u64::from_le_bytes(lane).wrapping_mul(GATHER).to_le_bytes();
-    set
-}
-
-/// Flags the bytes of the text from `start` on. Written so that many are told at once.
-fn flag(text: &[u8], start: usize, rare: &[u8; MOST], flags: &mut [u8]) {
-    // With the two bytes before, or zeros.
-    let mut padded = [0; BLOCK + 2];
-    let before = start.min(2);
-    let from = text.get(start - before..start + flags.len()).unwrap_or_default();
-    if let Some(into) = padded.get_mut(2 - before..2 - before + from.len()) {
-        into.copy_from_slice(from);
-    }
-    let befores = padded.iter().zip(padded.iter().skip(1));
-    let bytes = padded.iter().skip(2).zip(befores);
-    for (flag, (byte, (second, first))) in flags.iter_mut().zip(bytes) {
-        let mut is_rare = false;
-        for rare in rare {
-            is_rare |= fold(*byte) == *rare;
-        }
-        *flag = u8::from(is_rare | begins_word(*byte, *first, *second));
-    }
-}
 
 /// Whether a word may begin with a byte, given the one before and the one before that: a letter
 /// where none stands before, or a capital; a digit where neither a letter nor a digit does; any

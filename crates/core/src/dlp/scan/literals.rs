@@ -4,14 +4,17 @@
 //! where one of a few rare bytes stands: a literal that may stand in the middle of a word is looked
 //! for at the rarest of its bytes. Both are told for many bytes at once and without a branch. Three
 //! bytes from there are folded to lower case and hashed into a bitmap that fits the first cache,
-//! and of what that lets through the first four bytes are compared. Unlike an automaton, no step
+//! and of what that lets through the first eight bytes are compared. Unlike an automaton, no step
 //! has to wait for the one before.
 
 use std::ops::Range;
 
 use super::{
-    super::body::small,
-    anchors::{Anchors, BLOCK, Hits},
+    super::{
+        body::small,
+        marks::{Marks, Set},
+    },
+    anchors::{Anchors, BLOCKS, Hits},
 };
 
 /// Literals by the hash of what is looked for.
@@ -43,9 +46,9 @@ pub(super) struct Literal {
 /// What is looked for of a literal.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Its first four bytes, folded, as far as it has them.
-    four: u32,
-    mask: u32,
+    /// Its first eight bytes, folded, as far as it has them.
+    first: u64,
+    mask: u64,
     index: u32,
     /// How much of the literal stands before.
     before: u32,
@@ -69,7 +72,7 @@ impl Literals {
             let wanted = literal.text.get(before..).unwrap_or_default();
             let entry = Entry::of(wanted, index, before);
             let is_short = wanted.len() < 4;
-            add(&mut four, hash(entry.four), !is_short);
+            add(&mut four, hash(four_of(entry.first)), !is_short);
             for three in threes(wanted) {
                 let hash = hash(three);
                 add(&mut all, hash, true);
@@ -95,15 +98,26 @@ impl Literals {
         Literals { anchors, all, short, four, starts, order, texts }
     }
 
-    /// Calls `each` with every literal that stands in the text and where, roughly in the order in
-    /// which they begin. One that needs the beginning of a word may be told elsewhere, too.
-    pub(super) fn each(&self, text: &[u8], mut each: impl FnMut(usize, Range<usize>)) {
+    /// The bytes besides words that have to be marked in a text.
+    pub(super) fn rare(&self) -> &Set {
+        self.anchors.rare()
+    }
+
+    /// Calls `each` with every literal that stands in the marked part of the text and where,
+    /// roughly in the order in which they begin. One that needs the beginning of a word may be told
+    /// elsewhere, too.
+    pub(super) fn each(
+        &self,
+        text: &[u8],
+        marks: &Marks,
+        mut each: impl FnMut(usize, Range<usize>),
+    ) {
         let mut hits = Hits::new();
-        for start in (0..text.len()).step_by(BLOCK) {
-            self.anchors.note(text, start, &mut hits);
-            hits.sift(|at| holds(&self.all, hash(folded(four_at(text, start + at)) & THREE)));
+        for (start, blocks) in marks.batches(BLOCKS) {
+            hits.fill(blocks);
+            hits.sift(|at| holds(&self.all, hash(four_at(text, start + at) & THREE)));
             hits.sift(|at| {
-                let four = folded(four_at(text, start + at));
+                let four = four_at(text, start + at);
                 holds(&self.four, hash(four)) | holds(&self.short, hash(four & THREE))
             });
             for at in hits.list() {
@@ -113,11 +127,11 @@ impl Literals {
     }
 
     fn compare(&self, text: &[u8], at: usize, each: &mut impl FnMut(usize, Range<usize>)) {
-        let four = folded(four_at(text, at));
-        let hash = hash(four & THREE);
+        let first = folded(eight_at(text, at));
+        let hash = hash(four_of(first) & THREE);
         let Some([start, end]) = self.starts.get(hash..hash + 2) else { return };
         for entry in self.order.get(*start as usize..*end as usize).unwrap_or_default() {
-            if four & entry.mask == entry.four {
+            if first & entry.mask == entry.first {
                 self.tell(text, at, entry, each);
             }
         }
@@ -144,13 +158,14 @@ impl Literals {
 
 impl Entry {
     fn of(text: &[u8], index: u32, before: usize) -> Entry {
-        let mut four = [0; 4];
-        let mut mask = [0; 4];
-        for ((four, mask), byte) in four.iter_mut().zip(&mut mask).zip(text) {
-            (*four, *mask) = (*byte, 0xff);
+        let mut first = [0; 8];
+        let mut mask = [0; 8];
+        for ((first, mask), byte) in first.iter_mut().zip(&mut mask).zip(text) {
+            (*first, *mask) = (*byte, 0xff);
         }
-        let mask = u32::from_le_bytes(mask);
-        Entry { four: folded(u32::from_le_bytes(four)) & mask, mask, index, before: small(before) }
+        let mask = u64::from_le_bytes(mask);
+        let first = folded(u64::from_le_bytes(first)) & mask;
+        Entry { first, mask, index, before: small(before) }
     }
 }
 
@@ -158,7 +173,7 @@ impl Entry {
 fn threes(text: &[u8]) -> Vec<u32> {
     let of = |three: [u8; 3]| {
         let [first, second, third] = three;
-        folded(u32::from_le_bytes([first, second, third, 0])) & THREE
+        four_of(folded(u64::from_le_bytes([first, second, third, 0, 0, 0, 0, 0]))) & THREE
     };
     match *text {
         [first, second, third, ..] => vec![of([first, second, third])],
@@ -191,22 +206,39 @@ fn hash(three: u32) -> usize {
 
 /// Letters are the same in both cases.
 #[inline]
-fn folded(four: u32) -> u32 {
-    four | 0x2020_2020
+fn folded(eight: u64) -> u64 {
+    eight | 0x2020_2020_2020_2020
 }
 
-/// Four bytes; zeros stand for those beyond the end.
+/// Four bytes, folded; zeros stand for those beyond the end.
 #[inline]
 fn four_at(text: &[u8], at: usize) -> u32 {
     let rest = text.get(at..).unwrap_or_default();
-    if let Some(four) = rest.first_chunk() {
-        return u32::from_le_bytes(*four);
+    let four = match rest.first_chunk() {
+        Some(four) => u32::from_le_bytes(*four),
+        None => four_of(eight_at(text, at)),
+    };
+    four | 0x2020_2020
+}
+
+/// Eight bytes; zeros stand for those beyond the end.
+#[inline]
+fn eight_at(text: &[u8], at: usize) -> u64 {
+    let rest = text.get(at..).unwrap_or_default();
+    if let Some(eight) = rest.first_chunk() {
+        return u64::from_le_bytes(*eight);
     }
-    let mut four = [0; 4];
-    for (into, byte) in four.iter_mut().zip(rest) {
+    let mut eight = [0; 8];
+    for (into, byte) in eight.iter_mut().zip(rest) {
         *into = *byte;
     }
-    u32::from_le_bytes(four)
+    u64::from_le_bytes(eight)
+}
+
+/// The first four of eight bytes.
+#[inline]
+fn four_of(eight: u64) -> u32 {
+    u32::try_from(eight & u64::from(u32::MAX)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -219,10 +251,13 @@ mod tests {
         let all = literals
             .iter()
             .map(|literal| Literal { text: literal.as_bytes().to_vec(), anywhere: true });
-        let mut found = Vec::new();
-        let ended = format!("{text}\0");
-        Literals::new(all.collect())
-            .each(ended.as_bytes(), |index, range| found.push((range.start, index)));
+        found_in(&Literals::new(all.collect()), &format!("{text}\0"))
+    }
+
+    fn found_in(literals: &Literals, text: &str) -> Vec<(usize, usize)> {
+        let (mut marks, mut found) = (Marks::default(), Vec::new());
+        marks.set(text.as_bytes(), 0, literals.rare());
+        literals.each(text.as_bytes(), &marks, |index, range| found.push((range.start, index)));
         found
     }
 
@@ -242,9 +277,9 @@ mod tests {
             Literal { text: b"=ap".to_vec(), anywhere: false },
         ]);
         let text = "token aToken xtoken 1token \\ntoken x=ap ".repeat(100) + "\0";
-        let mut found = Vec::new();
 
-        literals.each(text.as_bytes(), |_, range| found.push(range.start));
+        let found: Vec<usize> =
+            found_in(&literals, &text).into_iter().map(|(start, _)| start).collect();
 
         assert_eq!(found.get(..6), Some([0, 7, 21, 29, 36, 40].as_slice()));
         assert_eq!(found.len(), 500);
@@ -277,9 +312,7 @@ mod tests {
                 text: text.as_bytes().to_vec(),
                 anywhere: *anywhere,
             });
-            let mut found = Vec::new();
-            Literals::new(all.collect())
-                .each(text.as_bytes(), |index, range| found.push((range.start, index)));
+            let found = found_in(&Literals::new(all.collect()), &text);
 
             for at in 0..text.len() {
                 for (index, literal) in texts.iter().enumerate() {

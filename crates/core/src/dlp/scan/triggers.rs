@@ -8,13 +8,11 @@ use super::{
         detector::{ALONE_BITS, Detector, DigitRun, Edges, Shape, is_word},
         digits,
         layouts::{Layout, Next},
-        runs::{self, Run},
+        marks::BLOCK,
+        runs::Run,
     },
     Cursor, Match, Scanner,
 };
-
-/// A colon run with fewer colons is no address.
-const COLONS: u8 = 5;
 
 /// The longest address with colons: IPv6 with an IPv4 tail.
 const LONGEST_ADDRESS: usize = 45;
@@ -98,9 +96,9 @@ impl Scanner {
         matches: &mut Vec<Match>,
     ) -> usize {
         self.scan_at(body, first, range, matches)
-            + self.scan_digits(body, first, range, matches)
+            + self.scan_digits(body, first, matches)
             + self.scan_runs(body, runs, matches)
-            + self.scan_colons(body, first, range, matches)
+            + self.scan_colons(body, first, matches)
     }
 
     fn scan_at(
@@ -129,16 +127,10 @@ impl Scanner {
         work
     }
 
-    fn scan_digits(
-        &self,
-        body: &Body,
-        first: usize,
-        range: &Range<usize>,
-        matches: &mut Vec<Match>,
-    ) -> usize {
+    fn scan_digits(&self, body: &Body, first: usize, matches: &mut Vec<Match>) -> usize {
         let mut cursor = Cursor::new(body, first);
         let mut work = 0;
-        digits::each_run(&body.text, range.clone(), |run| {
+        digits::each_run(&body.text, &body.marks, |run| {
             let Some(start) = run.groups.first().map(|group| group.start) else { return };
             let Some(segment) = cursor.seek(start) else { return };
             for (index, _, find) in self.triggers.digits.iter().filter(|it| it.1 <= run.total) {
@@ -170,8 +162,7 @@ impl Scanner {
         }
         let mut work = 0;
         for Run { segment, range } in runs {
-            let words = words(&body.text, range.clone());
-            for word in words.filter(|word| may_be_known(&body.text, word)) {
+            for word in words(body, range.clone()).filter(|word| may_be_known(&body.text, word)) {
                 work += word.len();
                 self.weigh_run(body, *segment, &word, matches);
             }
@@ -188,25 +179,19 @@ impl Scanner {
         }
     }
 
-    fn scan_colons(
-        &self,
-        body: &Body,
-        first: usize,
-        range: &Range<usize>,
-        matches: &mut Vec<Match>,
-    ) -> usize {
+    fn scan_colons(&self, body: &Body, first: usize, matches: &mut Vec<Match>) -> usize {
         let mut cursor = Cursor::new(body, first);
         let mut work = 0;
-        let mut done = range.start;
-        let is_colon = |byte: u8| byte == b':';
-        digits::each_dense(&body.text, range.clone(), COLONS, is_colon, |start, end| {
+        let mut done = body.marks.start();
+        for start in body.marks.colons() {
+            let end = body.text.len().min(start + 2 * BLOCK);
             for token in address_tokens(&body.text, start.max(done)..end) {
                 done = token.end;
                 work += token.len();
                 let Some(segment) = cursor.seek(token.start) else { continue };
                 self.weigh_all(&self.triggers.colons, body, segment, &token, matches);
             }
-        });
+        }
         work
     }
 
@@ -226,14 +211,14 @@ impl Scanner {
 }
 
 /// The stretches of letters and digits in a run, which may also hold `+`, `/`, `-` and `_`.
-fn words(text: &[u8], run: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let start = run.start;
-    let bytes = text.get(run).unwrap_or_default();
-    let mut at = start;
-    bytes.split(|byte| !byte.is_ascii_alphanumeric()).filter_map(move |word| {
-        let range = at..at + word.len();
-        at += word.len() + 1;
-        (word.len() >= runs::SHORTEST).then_some(range)
+fn words(body: &Body, run: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let mut at = run.start;
+    std::iter::from_fn(move || {
+        (at < run.end).then(|| {
+            let word = at..at + body.marks.word_from(at);
+            at = word.end + 1;
+            word
+        })
     })
 }
 

@@ -120,21 +120,13 @@ impl Reach {
 
 impl Scanner {
     /// The stretches that literals wake detectors for, merged where they overlap.
-    pub(super) fn find_windows(
-        &self,
-        body: &Body,
-        first: usize,
-        range: Range<usize>,
-        desk: &mut Desk,
-    ) {
+    pub(super) fn find_windows(&self, body: &Body, first: usize, desk: &mut Desk) {
         let Desk { matches, windows, keys, columns, .. } = desk;
         windows.clear();
         columns.clear();
         let known_keys = keys.len();
         let mut cursor = Cursor::new(body, first);
-        let base = range.start;
-        self.prefilter.each(body.slice(range), |index, hit| {
-            let literal = base + hit.start..base + hit.end;
+        self.prefilter.each(&body.text, &body.marks, |index, literal| {
             let Some(segment) = cursor.seek(literal.start) else { return };
             let Some(home) = body.segment(segment) else { return };
             for (active, reach) in self.wakes.get(index).into_iter().flatten() {
