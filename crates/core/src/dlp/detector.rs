@@ -61,6 +61,8 @@ pub(super) enum Shape {
     Digits {
         /// How many digits it needs.
         least: usize,
+        /// What has to stand before the first of them.
+        before: Before,
         /// What is found in the run.
         find: fn(&[u8], &DigitRun) -> Vec<Range<usize>>,
     },
@@ -130,6 +132,25 @@ impl Candidate<'_> {
     /// The digits among the matched bytes, as numbers.
     pub(super) fn digits(&self) -> Vec<u8> {
         self.matched().iter().filter(|b| b.is_ascii_digit()).map(|b| b - b'0').collect()
+    }
+}
+
+/// What stands before a run of digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Before {
+    Anything,
+    Letter,
+    Plus,
+}
+
+impl Before {
+    #[inline]
+    pub(super) fn admits(self, byte: Option<&u8>) -> bool {
+        match self {
+            Before::Anything => true,
+            Before::Letter => byte.is_some_and(u8::is_ascii_alphabetic),
+            Before::Plus => byte == Some(&b'+'),
+        }
     }
 }
 

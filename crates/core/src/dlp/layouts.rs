@@ -125,17 +125,52 @@ fn is_escape(text: &[u8], start: usize) -> bool {
     matches!(text.get(..start), Some([.., b'\\', b'n' | b'r' | b't']))
 }
 
+/// Whether a byte is of a class.
+#[inline]
+#[expect(clippy::needless_bitwise_bool, reason = "a branch could not be foretold")]
 fn fits(class: u8, byte: u8) -> bool {
-    match class {
-        b'9' => byte.is_ascii_digit(),
-        b'A' => byte.is_ascii_uppercase(),
-        b'a' => byte.is_ascii_alphabetic(),
-        b'X' => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
-        b'x' => byte.is_ascii_alphanumeric(),
-        b'h' => byte.is_ascii_hexdigit(),
-        _ => byte == class,
-    }
+    let kinds = |table: &[u8; 256], byte: u8| table.get(usize::from(byte)).copied();
+    let wanted = kinds(&WANTED, class).unwrap_or_default();
+    let known = kinds(&KINDS, byte).unwrap_or_default();
+    // A character that stands for itself wants no kind.
+    (wanted & known != 0) | ((wanted == 0) & (byte == class))
 }
+
+const DIGIT: u8 = 1;
+const UPPER: u8 = 2;
+const LOWER: u8 = 4;
+const HEX: u8 = 8;
+
+/// The kinds that each class wants, one of them.
+#[expect(clippy::indexing_slicing, reason = "checked when compiled")]
+static WANTED: [u8; 256] = {
+    let mut wanted = [0; 256];
+    wanted[b'9' as usize] = DIGIT;
+    wanted[b'A' as usize] = UPPER;
+    wanted[b'a' as usize] = UPPER | LOWER;
+    wanted[b'X' as usize] = UPPER | DIGIT;
+    wanted[b'x' as usize] = UPPER | LOWER | DIGIT;
+    wanted[b'h' as usize] = HEX;
+    wanted
+};
+
+/// The kinds that a byte is of.
+static KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        let digit = if byte.is_ascii_digit() { DIGIT } else { 0 };
+        let upper = if byte.is_ascii_uppercase() { UPPER } else { 0 };
+        let lower = if byte.is_ascii_lowercase() { LOWER } else { 0 };
+        let hex = if byte.is_ascii_hexdigit() { HEX } else { 0 };
+        #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
+        {
+            kinds[byte as usize] = digit | upper | lower | hex;
+        }
+        byte += 1;
+    }
+    kinds
+};
 
 fn stands_free(text: &[u8], range: &Range<usize>, surroundings: Surroundings) -> bool {
     let before = text.get(..range.start).unwrap_or_default();

@@ -25,11 +25,11 @@ const DIGITS_DENSE: u32 = 5;
 pub(super) struct Block {
     /// Where literals are looked for: at the beginnings of words, and at rare bytes.
     pub(super) anchors: u64,
-    pub(super) digits: u64,
+    digits: u64,
     /// Letters and digits.
     words: u64,
     /// These, and what else belongs to either alphabet of base64.
-    pub(super) base64: u64,
+    base64: u64,
 }
 
 /// The marks of a part of a text.
@@ -193,11 +193,6 @@ impl Marks {
         self.controls
     }
 
-    /// Each block and where it begins.
-    pub(super) fn blocks(&self) -> impl Iterator<Item = (usize, &Block)> {
-        (self.start..).step_by(BLOCK).zip(&self.blocks)
-    }
-
     /// Some blocks at a time, and where they begin.
     pub(super) fn batches(&self, blocks: usize) -> impl Iterator<Item = (usize, &[Block])> {
         (self.start..).step_by(BLOCK * blocks).zip(self.blocks.chunks(blocks))
@@ -241,15 +236,18 @@ impl Marks {
         self.length(at, |block| block.base64)
     }
 
-    /// Where in a block runs of sixteen characters of base64 or more begin or go on, as bits.
-    pub(super) fn long_base64(&self, at: usize) -> u64 {
-        let mut here = self.ahead(at, |block| block.base64);
-        let mut next = self.ahead(at + BLOCK, |block| block.base64);
-        for step in [1, 2, 4, 8] {
-            here &= here >> step | next << (u64::BITS - step);
-            next &= next >> step;
-        }
-        here
+    /// Where each block begins, and where in it runs of sixteen characters of base64 or more begin or
+    /// go on, as bits.
+    pub(super) fn long_base64(&self) -> impl Iterator<Item = (usize, u64)> {
+        let all = self.blocks.iter().map(|block| block.base64);
+        let nexts = all.clone().skip(1).chain([0]);
+        (self.start..).step_by(BLOCK).zip(all.zip(nexts).map(|(mut here, mut next)| {
+            for step in [1, 2, 4, 8] {
+                here &= here >> step | next << (u64::BITS - step);
+                next &= next >> step;
+            }
+            here
+        }))
     }
 
     fn length(&self, from: usize, of: impl Fn(&Block) -> u64) -> usize {
@@ -418,9 +416,13 @@ mod tests {
             prop_assert_eq!(marks.digits_from(lead), length);
             prop_assert_eq!(marks.base64_from(lead), length);
             prop_assert_eq!(marks.first_digit(0..text.len()), (length > 0).then_some(lead));
-            let long = marks.long_base64(lead);
-            prop_assert_eq!(long.count_ones() as usize, length.saturating_sub(15).min(64));
-            prop_assert_eq!(long & 1 == 1, length >= 16);
+            let long: Vec<usize> = marks
+                .long_base64()
+                .flat_map(|(start, bits)| {
+                    (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| start + bit)
+                })
+                .collect();
+            prop_assert_eq!(long, (lead..lead + length.saturating_sub(15)).collect::<Vec<_>>());
         }
     }
 

@@ -8,7 +8,7 @@ use base64::{
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 
-use super::marks::{BLOCK, Marks};
+use super::marks::Marks;
 
 /// Shorter runs hold nothing worth hiding.
 pub(super) const SHORTEST: usize = 16;
@@ -38,12 +38,9 @@ pub(super) struct Encoded {
 
 /// Calls `each` with every run of at least [`SHORTEST`] base64 characters, in order.
 pub(super) fn each(text: &[u8], marks: &Marks, mut each: impl FnMut(Range<usize>)) {
-    let mut done = 0;
-    for (start, block) in marks.blocks() {
-        if block.base64 == 0 || start + BLOCK <= done {
-            continue;
-        }
-        let mut long = marks.long_base64(start) & bits_from(done.saturating_sub(start));
+    let mut done = 0_usize;
+    for (start, long) in marks.long_base64() {
+        let mut long = long & bits_from(done.saturating_sub(start));
         while long != 0 {
             let first = start + long.trailing_zeros() as usize;
             done = first + marks.base64_from(first);
@@ -64,7 +61,7 @@ pub(super) fn decode(run: &[u8]) -> Encoded {
     let mut encoded = Encoded::default();
     let padding = run.iter().rev().take_while(|byte| **byte == b'=').count();
     let run = run.get(..run.len() - padding).unwrap_or_default();
-    if run.len().is_multiple_of(2) && run.iter().all(u8::is_ascii_hexdigit) {
+    if run.len().is_multiple_of(2) && is_hex(run) {
         if run.len() > PROBED || run.first_chunk().is_some_and(hex_reads_like_text) {
             keep(&hex(run), &mut encoded);
         }
@@ -79,6 +76,13 @@ pub(super) fn decode(run: &[u8]) -> Encoded {
         steps.filter(|step| probe(step)).for_each(|step| keep(&base64(step), &mut encoded));
     }
     encoded
+}
+
+/// Looks at many at once.
+fn is_hex(run: &[u8]) -> bool {
+    let (whole, rest) = run.as_chunks::<SHORTEST>();
+    let all = |bytes: &[u8]| bytes.iter().fold(true, |all, byte| all & byte.is_ascii_hexdigit());
+    whole.iter().all(|chunk| all(chunk)) && all(rest)
 }
 
 fn keep(decoded: &[u8], encoded: &mut Encoded) {

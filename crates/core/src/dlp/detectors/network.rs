@@ -4,7 +4,7 @@ use std::{net::Ipv6Addr, ops::Range, str::FromStr as _};
 
 use crate::dlp::{
     checks::{luhn, one_digit, part, varied},
-    detector::{Candidate, Detector, DigitRun, Edges, NormalForm, Shape},
+    detector::{Before, Candidate, Detector, DigitRun, Edges, NormalForm, Shape},
     detectors::number,
     kinds::Category,
 };
@@ -35,7 +35,7 @@ pub(super) const ALL: &[Detector] = &[
         edges: Edges::Word,
         bits: 8,
         normal_form: NormalForm::Verbatim,
-        shape: Shape::Digits { least: 4, find: dotted },
+        shape: Shape::Digits { least: 4, before: Before::Anything, find: dotted },
         ..machine(
             "ipv4_address",
             "IPv4 address; private and reserved ones only beside words that name them",

@@ -7,7 +7,7 @@ use super::super::marks::{BLOCK, Block, Set};
 pub(super) const BLOCKS: usize = 16;
 
 /// Their bytes.
-const BYTES: usize = BLOCKS * BLOCK;
+pub(super) const BYTES: usize = BLOCKS * BLOCK;
 
 /// How many places are told at once.
 const LANES: usize = 8;

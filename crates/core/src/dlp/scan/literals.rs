@@ -14,7 +14,7 @@ use super::{
         body::small,
         marks::{Marks, Set},
     },
-    anchors::{Anchors, BLOCKS, Hits},
+    anchors::{Anchors, BLOCKS, BYTES, Hits},
 };
 
 /// Literals by the hash of what is looked for.
@@ -57,6 +57,9 @@ struct Entry {
 /// As many hashes as there are.
 const BITS: u32 = 16;
 type Bitmap = [u64; 1 << (BITS - 6)];
+
+/// What is looked at together: the bytes of some blocks and a few more.
+const WINDOW: usize = BYTES + 4;
 
 /// The first three bytes of four.
 const THREE: u32 = 0x00ff_ffff;
@@ -113,11 +116,18 @@ impl Literals {
         mut each: impl FnMut(usize, Range<usize>),
     ) {
         let mut hits = Hits::new();
+        let mut end = [0; WINDOW];
         for (start, blocks) in marks.batches(BLOCKS) {
             hits.fill(blocks);
-            hits.sift(|at| holds(&self.all, hash(four_at(text, start + at) & THREE)));
+            let rest = text.get(start..).unwrap_or_default();
+            let window = rest.first_chunk().unwrap_or_else(|| {
+                end.fill(0);
+                end.iter_mut().zip(rest).for_each(|(into, byte)| *into = *byte);
+                &end
+            });
+            hits.sift(|at| holds(&self.all, hash(four_at(window, at) & THREE)));
             hits.sift(|at| {
-                let four = four_at(text, start + at);
+                let four = four_at(window, at);
                 holds(&self.four, hash(four)) | holds(&self.short, hash(four & THREE))
             });
             for at in hits.list() {
@@ -210,15 +220,13 @@ fn folded(eight: u64) -> u64 {
     eight | 0x2020_2020_2020_2020
 }
 
-/// Four bytes, folded; zeros stand for those beyond the end.
+/// Four bytes of a window, folded.
 #[inline]
-fn four_at(text: &[u8], at: usize) -> u32 {
-    let rest = text.get(at..).unwrap_or_default();
-    let four = match rest.first_chunk() {
-        Some(four) => u32::from_le_bytes(*four),
-        None => four_of(eight_at(text, at)),
-    };
-    four | 0x2020_2020
+fn four_at(window: &[u8; WINDOW], at: usize) -> u32 {
+    let at = at % BYTES;
+    #[expect(clippy::indexing_slicing, reason = "never out of bounds, and not checked")]
+    let four = [window[at], window[at + 1], window[at + 2], window[at + 3]];
+    u32::from_le_bytes(four) | 0x2020_2020
 }
 
 /// Eight bytes; zeros stand for those beyond the end.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{
     super::{
         body::{Body, Segment},
-        detector::{ALONE_BITS, Detector, DigitRun, Edges, Shape, is_word},
+        detector::{ALONE_BITS, Before, Detector, DigitRun, Edges, Shape, is_word},
         digits,
         layouts::{Layout, Next},
         marks::BLOCK,
@@ -21,6 +21,14 @@ type FindAt = fn(&[u8], usize) -> Option<Range<usize>>;
 type FindDigits = fn(&[u8], &DigitRun) -> Vec<Range<usize>>;
 type FindRun = fn(&[u8], Range<usize>) -> Option<Range<usize>>;
 
+/// A detector that runs of digits wake, and which of them.
+struct OfDigits {
+    index: u16,
+    least: usize,
+    before: Before,
+    find: FindDigits,
+}
+
 /// Layouts that may begin inside a word, and those that may where none goes on.
 type ByPlace = [Vec<(u16, Layout)>; 2];
 
@@ -28,8 +36,7 @@ type ByPlace = [Vec<(u16, Layout)>; 2];
 #[derive(Default)]
 pub(super) struct Triggers {
     at: Vec<(u16, FindAt)>,
-    /// Each with how many digits it needs.
-    digits: Vec<(u16, usize, FindDigits)>,
+    digits: Vec<OfDigits>,
     runs: Vec<(u16, FindRun)>,
     colons: Vec<u16>,
     /// Layouts that are telling by themselves, by the length of their first group of digits, by
@@ -42,7 +49,10 @@ impl Triggers {
     pub(super) fn add(&mut self, index: u16, detector: &Detector) {
         match &detector.shape {
             Shape::At(find) => self.at.push((index, *find)),
-            Shape::Digits { least, find } => self.digits.push((index, *least, *find)),
+            Shape::Digits { least, before, find } => {
+                let (least, before, find) = (*least, *before, *find);
+                self.digits.push(OfDigits { index, least, before, find });
+            }
             Shape::Run(find) => self.runs.push((index, *find)),
             Shape::Colons => self.colons.push(index),
             Shape::Number { alone, .. } => {
@@ -133,7 +143,11 @@ impl Scanner {
         digits::each_run(&body.text, &body.marks, |run| {
             let Some(start) = run.groups.first().map(|group| group.start) else { return };
             let Some(segment) = cursor.seek(start) else { return };
-            for (index, _, find) in self.triggers.digits.iter().filter(|it| it.1 <= run.total) {
+            let before = start.checked_sub(1).and_then(|at| body.text.get(at));
+            for OfDigits { index, least, before: wanted, find } in &self.triggers.digits {
+                if run.total < *least || !wanted.admits(before) {
+                    continue;
+                }
                 work += run.groups.len();
                 for range in find(&body.text, run) {
                     let Some(active) = self.active.get(usize::from(*index)) else { continue };

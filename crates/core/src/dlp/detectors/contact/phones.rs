@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::dlp::{
     checks::{part, varied},
-    detector::{Candidate, Detector, DigitRun, Edges, Shape},
+    detector::{Before, Candidate, Detector, DigitRun, Edges, Shape},
     detectors::number,
     kinds::Category,
 };
@@ -84,7 +84,7 @@ const OTHERS: &[&str] = &[
 pub(super) const INTERNATIONAL: Detector = Detector {
     edges: Edges::Any,
     bits: 18,
-    shape: Shape::Digits { least: 1, find: international },
+    shape: Shape::Digits { least: 1, before: Before::Plus, find: international },
     ..number(
         "phone_number",
         Category::Contact,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::dlp::{
     checks::{self, at, mod_11_10, one_digit, part, varied, weighted},
-    detector::{Candidate, Detector, DigitRun, Edges, NormalForm, Shape, is_word},
+    detector::{Before, Candidate, Detector, DigitRun, Edges, NormalForm, Shape, is_word},
     detectors::{any, number},
     kinds::Category,
 };
@@ -14,7 +14,7 @@ pub(super) const ALL: &[Detector] = &[
         name: "iban",
         category: Category::Financial,
         description: "International Bank Account Number: country, length and mod-97 check",
-        shape: Shape::Digits { least: 2, find: ibans },
+        shape: Shape::Digits { least: 2, before: Before::Letter, find: ibans },
         edges: Edges::Word,
         bits: 12,
         check: iban,

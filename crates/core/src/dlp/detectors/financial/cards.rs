@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::dlp::{
     checks, context,
-    detector::{Candidate, Detector, DigitRun, Edges, NormalForm, Shape},
+    detector::{Before, Candidate, Detector, DigitRun, Edges, NormalForm, Shape},
     detectors::{SERIALS, naming::name, number},
     kinds::Category,
 };
@@ -14,7 +14,7 @@ pub(super) const ALL: &[Detector] = &[
         name: "credit_card",
         category: Category::Financial,
         description: "Payment card number: issuer range, length and Luhn digit",
-        shape: Shape::Digits { least: 13, find: cards },
+        shape: Shape::Digits { least: 13, before: Before::Anything, find: cards },
         edges: Edges::Word,
         bits: 6,
         check: card,

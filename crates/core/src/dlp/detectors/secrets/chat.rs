@@ -5,7 +5,7 @@ use std::ops::Range;
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 
 use super::{named, random_with_digits, vendor};
-use crate::dlp::detector::{Detector, DigitRun, Edges, Shape};
+use crate::dlp::detector::{Before, Detector, DigitRun, Edges, Shape};
 
 pub(super) const ALL: &[Detector] = &[
     vendor("slack_token", "Slack bot, user, app, configuration or refresh token", &["xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-", "xwfp-"], r"xox[ar]-(?:[0-9]-)?[A-Za-z]{0,40}[0-9][0-9A-Za-z]{7,47}|xox[os]-[0-9]+-[0-9]+-[0-9]+-[0-9A-Fa-f]+|xox[aboprs]-[0-9][0-9A-Za-z]{0,79}-(?:[0-9A-Za-z]{1,80}-){0,3}[0-9A-Za-z]{8,80}|xoxe[.-][0-9A-Za-z.-]{20,250}|xapp-[0-9]-[A-Z0-9]{6,20}-[0-9]{6,20}-[0-9a-f]{32,80}|xwfp-[0-9]{8,16}-[0-9A-Za-z]{20,80}")
@@ -57,7 +57,7 @@ pub(super) const ALL: &[Detector] = &[
         .passes(&["EAAC", "EAAB"])
         .reaching(0, 320),
     Detector {
-        shape: Shape::Digits { least: 15, find: app_token },
+        shape: Shape::Digits { least: 15, before: Before::Anything, find: app_token },
         edges: Edges::Word,
         check: random_with_digits,
         ..vendor("facebook_app_token", "Facebook access token of an app", &[], "")
