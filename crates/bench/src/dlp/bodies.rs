@@ -64,7 +64,7 @@ fn clean_row(number: usize) -> Value {
 /// What costs the most: one unit over and over, a megabyte of each.
 pub(super) fn hostile() -> Vec<(String, Value)> {
     const SIZE: usize = 1 << 20;
-    let units: [(&str, &str); 17] = [
+    let units: [(&str, &str); 18] = [
         ("all digits", "4"),
         ("groups of digits", "4111 "),
         ("dashed digits", "536-22-"),
@@ -76,6 +76,7 @@ pub(super) fn hostile() -> Vec<(String, Value)> {
         ("almost a JWT", "eyJhbGciOiJub25lIn0."),
         ("almost a private key", "-----BEGIN PRIVATE KEY-----"),
         ("almost a database URL", "postgres://a:b"),
+        ("almost an IPv6 address", "deadbeef:"),
         ("context words", "password secret token account "),
         ("percent-encoded", "%41"),
         ("HTML entities", "&#65;"),

@@ -180,7 +180,8 @@ impl Marks {
 
     /// How much room it has taken, in bytes.
     pub(super) fn room(&self) -> usize {
-        self.blocks.capacity() * size_of::<Block>()
+        let places = self.colons.capacity() + self.digits.capacity();
+        self.blocks.capacity() * size_of::<Block>() + places * size_of::<usize>()
     }
 
     /// Whether there are characters beyond ASCII.

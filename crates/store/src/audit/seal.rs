@@ -20,7 +20,7 @@ use crate::{
     error::StoreError,
 };
 
-const BATCH: i64 = 1000;
+const BATCH: u16 = 1000;
 
 /// A committed event that has no place yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,10 +128,12 @@ impl Store {
                 tree.push(seal.leaf_hash);
             }
             let checkpoint = if continues { signed(org, &tree, &sealer)? } else { None };
+            // Else whether it can be signed is asked once more.
+            let is_last = checkpoint.is_some() && rows.len() < usize::from(BATCH);
             let growth = Growth { last_position, seals, tree, checkpoint };
             let grown = self.grow(org, &head, growth).await?;
             count += grown;
-            if grown > 0 && rows.len() < usize::try_from(BATCH).unwrap_or(usize::MAX) {
+            if grown > 0 && is_last {
                 break;
             }
         }
@@ -218,7 +220,7 @@ impl Store {
     ) -> Result<Vec<Unsealed>, StoreError> {
         let after = head.last_position;
         if let Db::Sqlite { log, .. } = &self.db {
-            return log.act(move |log| log.unsealed(org, after, horizon, BATCH)).await;
+            return log.act(move |log| log.unsealed(org, after, horizon, BATCH.into())).await;
         }
         let rows: Vec<UnsealedRow> = read!(self, org, |conn| {
             sqlx::query_as(
@@ -229,7 +231,7 @@ impl Store {
             .bind(org.to_string())
             .bind(after)
             .bind(horizon)
-            .bind(BATCH)
+            .bind(i64::from(BATCH))
             .fetch_all(&mut *conn)
             .await?
         });

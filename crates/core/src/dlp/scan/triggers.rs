@@ -14,6 +14,9 @@ use super::{
     Cursor, Match, Scanner,
 };
 
+/// The shortest address with colons that is looked for.
+const SHORTEST_ADDRESS: usize = 11;
+
 /// The longest address with colons: IPv6 with an IPv4 tail.
 const LONGEST_ADDRESS: usize = 45;
 
@@ -196,15 +199,22 @@ impl Scanner {
     fn scan_colons(&self, body: &Body, first: usize, matches: &mut Vec<Match>) -> usize {
         let mut cursor = Cursor::new(body, first);
         let mut work = 0;
+        // No byte is read twice, however long what looks like an address goes on.
         let mut done = body.marks.start();
         for start in body.marks.colons() {
             let end = body.text.len().min(start + 2 * BLOCK);
-            for token in address_tokens(&body.text, start.max(done)..end) {
-                done = token.end;
-                work += token.len();
+            let mut at = if start > done { address_start(&body.text, done, start) } else { done };
+            while at < end {
+                let token = at..at + address_length(body.text.get(at..).unwrap_or_default());
+                at = token.end + 1;
+                work += token.len() + 1;
+                if !(SHORTEST_ADDRESS..=LONGEST_ADDRESS).contains(&token.len()) {
+                    continue;
+                }
                 let Some(segment) = cursor.seek(token.start) else { continue };
                 self.weigh_all(&self.triggers.colons, body, segment, &token, matches);
             }
+            done = at;
         }
         work
     }
@@ -246,21 +256,18 @@ fn may_be_known(text: &[u8], word: &Range<usize>) -> bool {
         || matches!(word.len(), 23..=28) && begins(IDS) && text.get(word.end) == Some(&b'.')
 }
 
-/// The stretches of hex digits, colons and dots that begin in a part of a text.
-fn address_tokens(text: &[u8], part: Range<usize>) -> Vec<Range<usize>> {
-    let is_address = |byte: &u8| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.');
-    let length = |bytes: &[u8]| bytes.iter().take_while(|byte| is_address(byte)).count();
-    let before = text.get(..part.start).unwrap_or_default();
-    let back =
-        before.iter().rev().take(LONGEST_ADDRESS).take_while(|byte| is_address(byte)).count();
-    let mut tokens = Vec::new();
-    let mut at = part.start - back;
-    while at < part.end {
-        let taken = length(text.get(at..).unwrap_or_default());
-        if (11..=LONGEST_ADDRESS).contains(&taken) {
-            tokens.push(at..at + taken);
-        }
-        at += taken + 1;
-    }
-    tokens
+const fn is_address(byte: u8) -> bool {
+    byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.')
+}
+
+/// How many hex digits, colons and dots a text begins with.
+fn address_length(text: &[u8]) -> usize {
+    text.iter().take_while(|byte| is_address(**byte)).count()
+}
+
+/// Where what goes on at an offset begins, or a place from which on it is too long to be an address.
+fn address_start(text: &[u8], floor: usize, at: usize) -> usize {
+    let before = text.get(floor..at).unwrap_or_default();
+    let near = before.iter().rev().take(LONGEST_ADDRESS + 1);
+    at - near.take_while(|byte| is_address(**byte)).count()
 }

@@ -68,6 +68,10 @@ fn hostile_bodies_cost_a_bounded_multiple_of_their_size() {
         "DE89",
         "DE89 ",
         "SG.",
+        ":",
+        "a:",
+        "deadbeef:",
+        "2001:db8::1 ",
     ] {
         let (_, work) = engine
             .scan_within(&fill(unit), &Subject::of(key()), &Limits::default())
