@@ -120,6 +120,15 @@ impl App {
         Ok(sealed)
     }
 
+    /// The same for several orgs, and how it went with each.
+    pub(crate) async fn seal_each(&self, orgs: &[OrgId]) -> Vec<(OrgId, Result<u64, StoreError>)> {
+        let told = self.store.seal_each(orgs, &self.log).await;
+        for (_, sealed) in &told {
+            counting::sealed(sealed.as_ref().copied().unwrap_or(0));
+        }
+        told
+    }
+
     /// Signs with these keys from now on. Says no to keys that do not go with what was signed;
     /// then those so far sign on.
     pub async fn change_log_keys(&self, keys: Keyring) -> Result<(), LogKeyError> {

@@ -12,6 +12,10 @@ use serde_json::Value;
 #[path = "../../bench/src/dlp/bodies.rs"]
 mod bodies;
 
+/// That of the gateway, so that what is measured here is what it costs there.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 struct Bench {
     engine: Engine,
     key: FingerprintKey,

@@ -5,11 +5,14 @@
 
 use std::time::Duration;
 
+use portcullis_core::id::OrgId;
 use portcullis_store::StoreError;
 
 use crate::{App, counting, log::Pending, store_failed};
 
 pub(super) const EVERY: Duration = Duration::from_millis(250);
+/// Logs that are written in one transaction; while it is open, nothing else writes to SQLite.
+const TOGETHER: usize = 32;
 pub(super) const SWEEP: Duration = Duration::from_mins(1);
 
 pub(super) async fn seal_all(app: &App) {
@@ -18,11 +21,13 @@ pub(super) async fn seal_all(app: &App) {
     if let Err(error) = look(app, &mut pending).await {
         store_failed(&error);
     }
-    let orgs = std::mem::take(&mut pending.orgs);
-    for org in orgs {
-        if let Err(error) = app.seal(org).await {
-            store_failed(&error);
-            pending.orgs.insert(org);
+    let orgs: Vec<OrgId> = std::mem::take(&mut pending.orgs).into_iter().collect();
+    for orgs in orgs.chunks(TOGETHER) {
+        for (org, sealed) in app.seal_each(orgs).await {
+            if let Err(error) = sealed {
+                store_failed(&error);
+                pending.orgs.insert(org);
+            }
         }
     }
 }

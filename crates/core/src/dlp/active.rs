@@ -9,7 +9,7 @@ use std::{
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::{
-    body::Body,
+    body::{Body, Kind},
     custom::Own,
     detector::{Candidate, Detector, NormalForm, Shape},
     evidence, hidden,
@@ -148,6 +148,9 @@ impl Active {
         more: i32,
     ) -> Option<Likelihood> {
         let home = body.segment(segment)?;
+        if matches!(home.kind, Kind::Joined(_)) && !self.category.may_be_cut() {
+            return None;
+        }
         let text = body.slice(home.range());
         let start = home.start as usize;
         let inside = range.start.checked_sub(start)?..range.end.checked_sub(start)?;

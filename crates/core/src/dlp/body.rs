@@ -58,6 +58,8 @@ pub(super) enum Kind {
     Number,
     /// A decoded view, by its index among the views.
     View(u32),
+    /// Neighbours read as one, by the same.
+    Joined(u32),
 }
 
 /// One member or element, named by its key's segment or its index.

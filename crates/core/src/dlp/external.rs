@@ -44,7 +44,7 @@ impl Engine {
         let segments = (0..).zip(&body.segments);
         let texts = segments.filter(|(_, segment)| match segment.kind {
             Kind::Key | Kind::Text | Kind::Number => segment.start < segment.end,
-            Kind::View(_) => false,
+            Kind::View(_) | Kind::Joined(_) => false,
         });
         let text = |segment| String::from_utf8_lossy(body.slice(segment)).into_owned();
         Ok(texts.map(|(place, it)| Text { place, text: text(it.range()) }).collect())

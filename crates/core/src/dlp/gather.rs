@@ -14,7 +14,7 @@ use super::{
     body::{Body, Kind, Pointers, small},
     detector::NormalForm,
     finding::{Finding, Findings, Fingerprint, How, Pseudonym, Span},
-    kinds::{Category, Likelihood},
+    kinds::Likelihood,
     mask, redact,
     scan::{Match, Scanner},
     views::{Origin, Origins, Views},
@@ -237,15 +237,7 @@ fn hash_of(hasher: &RandomState, normal_form: NormalForm, value: &[u8]) -> u64 {
 }
 
 fn may_be_cut(active: &Active, found: &Match) -> bool {
-    let is_provable = match active.category {
-        Category::Secret | Category::Financial => true,
-        Category::NationalId
-        | Category::Contact
-        | Category::Network
-        | Category::Health
-        | Category::Hidden => false,
-    };
-    is_provable && found.likelihood == Likelihood::VeryLikely
+    active.category.may_be_cut() && found.likelihood == Likelihood::VeryLikely
 }
 
 impl Groups {

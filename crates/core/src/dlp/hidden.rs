@@ -28,7 +28,7 @@ pub(super) fn scan(body: &Body, active: u16, matches: &mut Vec<Match>) {
     for (index, segment) in (0..).zip(&body.segments) {
         match segment.kind {
             Kind::Key | Kind::Text => {}
-            Kind::Number | Kind::View(_) => continue,
+            Kind::Number | Kind::View(_) | Kind::Joined(_) => continue,
         }
         let bytes = body.slice(segment.range());
         if !has_suspect(bytes) {

@@ -56,6 +56,19 @@ impl Action {
 }
 
 impl Category {
+    /// Whether a match that neighbours share counts: they make words by chance, and few kinds prove
+    /// themselves.
+    pub(super) const fn may_be_cut(self) -> bool {
+        match self {
+            Category::Secret | Category::Financial => true,
+            Category::NationalId
+            | Category::Contact
+            | Category::Network
+            | Category::Health
+            | Category::Hidden => false,
+        }
+    }
+
     /// Every category, in the order of the documentation.
     pub const ALL: [Category; 7] = [
         Category::Secret,

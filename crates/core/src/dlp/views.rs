@@ -92,7 +92,9 @@ impl Views {
         let start = home.start as usize;
         let mut inside = range.start.saturating_sub(start)..range.end.saturating_sub(start);
         let mut segment = segment;
-        while let Some(Kind::View(view)) = body.segment(segment).map(|home| home.kind) {
+        while let Some(Kind::View(view) | Kind::Joined(view)) =
+            body.segment(segment).map(|home| home.kind)
+        {
             match self.list.get(view as usize) {
                 Some(View::Exact { source, from }) => {
                     let offset = |at: usize| from.get(at).map_or(0, |origin| *origin as usize);
@@ -171,8 +173,12 @@ impl Views {
 
     fn append(&mut self, body: &mut Body, node: u32, text: &[u8], view: View) {
         let index = small(self.list.len());
+        let kind = match &view {
+            View::Exact { .. } | View::Whole { .. } => Kind::View(index),
+            View::Joined { .. } => Kind::Joined(index),
+        };
         self.list.push(view);
-        body.append(text, node, Kind::View(index));
+        body.append(text, node, kind);
     }
 
     fn charge(&mut self, bytes: usize) -> Result<(), Unscannable> {
@@ -204,7 +210,7 @@ pub(super) struct Origin {
 
 fn is_view(segment: &Segment) -> bool {
     match segment.kind {
-        Kind::View(_) => true,
+        Kind::View(_) | Kind::Joined(_) => true,
         Kind::Key | Kind::Text | Kind::Number => false,
     }
 }

@@ -5,7 +5,10 @@
 //! transaction: what a crash leaves is the log before or the log after.
 
 use portcullis_core::{
-    audit::{Hash, tiles::GrowingTree},
+    audit::{
+        Hash,
+        tiles::{GrowingTree, TileId},
+    },
     clock::Timestamp,
     id::{EventId, OrgId},
 };
@@ -95,10 +98,54 @@ impl UnsealedRow {
 
 /// What one transaction adds to a log.
 struct Growth {
+    org: OrgId,
+    head: Head,
     last_position: i64,
     seals: Vec<NewSeal>,
-    tree: GrowingTree,
+    tiles: Vec<(TileId, Vec<u8>)>,
     checkpoint: Option<StoredCheckpoint>,
+    /// Whether nothing is left to do once it is written.
+    is_last: bool,
+}
+
+/// What there is to do for a log.
+enum Step {
+    /// Nothing more.
+    Done,
+    /// To look again, for something was mended.
+    Again,
+    Grow(Box<Growth>),
+}
+
+/// Writes what a log grows by in a transaction; whether it was still as it had been read.
+macro_rules! write_growth {
+    ($tx:ident, $growth:expr) => {{
+        let growth: &Growth = $growth;
+        let org = growth.org.to_string();
+        let last = growth.seals.last();
+        let last_recorded_at = last.map_or(growth.head.last_recorded_at, |seal| seal.recorded_at);
+        let moved = sqlx::query(
+            "UPDATE audit_heads SET size = size + $3, tree_size = tree_size + $3, \
+             last_position = $4, last_recorded_at = $5 \
+             WHERE org_id = $1 AND size = $2 AND tree_size = $2",
+        )
+        .bind(&org)
+        .bind(growth.head.size)
+        .bind(i64::try_from(growth.seals.len()).unwrap_or(0))
+        .bind(growth.last_position)
+        .bind(last_recorded_at)
+        .execute(&mut *$tx)
+        .await?;
+        let ours = moved.rows_affected() == 1;
+        if ours {
+            $tx.insert_seals(&org, growth.head.size, &growth.seals).await?;
+            put_tiles!($tx, &org, &growth.tiles);
+            if let Some(checkpoint) = &growth.checkpoint {
+                put_checkpoint!($tx, &org, CheckpointKind::Signed, checkpoint);
+            }
+        }
+        ours
+    }};
 }
 
 impl Store {
@@ -106,38 +153,114 @@ impl Store {
     /// were. When it returns, all that is sealed is in the tree and, as far as the sealer signs,
     /// covered by a checkpoint.
     pub async fn seal(&self, org: OrgId, sealer: impl Sealer) -> Result<u64, StoreError> {
+        self.seal_one(org, &sealer).await
+    }
+
+    async fn seal_one(&self, org: OrgId, sealer: &impl Sealer) -> Result<u64, StoreError> {
         let horizon = self.horizon().await?;
         let mut count = 0;
         loop {
-            // Read in front of the head, so that a head behind it is one that was set back.
-            let before = self.find_checkpoint(org, CheckpointKind::Signed).await?;
-            let Some(head) = self.head(org).await? else { break };
-            if head.tree_size < head.size {
-                self.plant(org, head.tree_size).await?;
-                continue;
-            }
-            let rows = self.unsealed(org, &head, horizon).await?;
-            let Some(last_position) = rows.last().map(|row| row.position) else {
-                self.sign_head(org, &head, before, &sealer).await?;
-                break;
-            };
-            let seals = seals_of(&head, &rows, &sealer);
-            let mut tree = self.growing(org, head.size).await?;
-            let continues = self.continues(org, &tree, before.as_ref(), &sealer).await?;
-            for seal in &seals {
-                tree.push(seal.leaf_hash);
-            }
-            let checkpoint = if continues { signed(org, &tree, &sealer)? } else { None };
-            // Else whether it can be signed is asked once more.
-            let is_last = checkpoint.is_some() && rows.len() < usize::from(BATCH);
-            let growth = Growth { last_position, seals, tree, checkpoint };
-            let grown = self.grow(org, &head, growth).await?;
-            count += grown;
-            if grown > 0 && is_last {
-                break;
+            match self.step(org, horizon, sealer).await? {
+                Step::Done => break,
+                Step::Again => {}
+                Step::Grow(growth) => {
+                    let ours = change!(self, org, |tx| write_growth!(tx, &growth));
+                    count += if ours { growth.events() } else { 0 };
+                    if ours && growth.is_last {
+                        break;
+                    }
+                }
             }
         }
         Ok(count)
+    }
+
+    /// The same for several orgs, and how it went with each. What is short is written in one
+    /// transaction for all of them: a commit costs more than what is in it.
+    pub async fn seal_each(
+        &self,
+        orgs: &[OrgId],
+        sealer: &impl Sealer,
+    ) -> Vec<(OrgId, Result<u64, StoreError>)> {
+        let mut told = Vec::with_capacity(orgs.len());
+        let (mut alone, mut together) = (Vec::new(), Vec::new());
+        match self.horizon().await {
+            Err(_) => alone.extend(orgs),
+            Ok(horizon) => {
+                for org in orgs {
+                    match self.step(*org, horizon, sealer).await {
+                        Ok(Step::Done) => told.push((*org, Ok(0))),
+                        Ok(Step::Grow(growth)) if growth.is_last => together.push(growth),
+                        Ok(Step::Grow(_) | Step::Again) => alone.push(*org),
+                        Err(error) => told.push((*org, Err(error))),
+                    }
+                }
+            }
+        }
+        match self.grow_all(&together).await {
+            Ok(ours) => {
+                for (growth, ours) in together.iter().zip(ours) {
+                    if ours {
+                        told.push((growth.org, Ok(growth.events())));
+                    } else {
+                        alone.push(growth.org);
+                    }
+                }
+            }
+            // One of them may be what fails.
+            Err(_) => alone.extend(together.iter().map(|growth| growth.org)),
+        }
+        for org in alone {
+            told.push((org, self.seal_one(org, sealer).await));
+        }
+        told
+    }
+
+    /// Which of the logs were still as they had been read, and have grown.
+    async fn grow_all(&self, growths: &[Box<Growth>]) -> Result<Vec<bool>, StoreError> {
+        if growths.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(change!(self, installation, |tx| {
+            let mut ours = Vec::with_capacity(growths.len());
+            for growth in growths {
+                ours.push(write_growth!(tx, growth));
+            }
+            ours
+        }))
+    }
+
+    /// Finds out what there is to do for a log. What is committed behind the horizon waits.
+    async fn step(
+        &self,
+        org: OrgId,
+        horizon: i64,
+        sealer: &impl Sealer,
+    ) -> Result<Step, StoreError> {
+        // Read in front of the head, so that a head behind it is one that was set back.
+        let before = self.find_checkpoint(org, CheckpointKind::Signed).await?;
+        let Some(head) = self.head(org).await? else { return Ok(Step::Done) };
+        if head.tree_size < head.size {
+            self.plant(org, head.tree_size).await?;
+            return Ok(Step::Again);
+        }
+        let rows = self.unsealed(org, &head, horizon).await?;
+        let Some(last_position) = rows.last().map(|row| row.position) else {
+            self.sign_head(org, &head, before, sealer).await?;
+            return Ok(Step::Done);
+        };
+        let seals = seals_of(&head, &rows, sealer);
+        let mut tree = self.growing(org, head.size).await?;
+        let continues = self.continues(org, &tree, before.as_ref(), sealer).await?;
+        for seal in &seals {
+            tree.push(seal.leaf_hash);
+        }
+        let checkpoint = if continues { signed(org, &tree, sealer)? } else { None };
+        // If it is not signed, whether it can be is asked once more.
+        let is_last = checkpoint.is_some() && rows.len() < usize::from(BATCH);
+        let tiles = tree.into_changed();
+        let growth = Growth { org, head, last_position, seals, tiles, checkpoint, is_last };
+        Ok(Step::Grow(Box::new(growth)))
     }
 
     /// The orgs that have something to seal. Looks at every org: see [`Self::committed_since`].
@@ -283,38 +406,11 @@ impl Store {
         }
         Ok(())
     }
+}
 
-    /// How many events were sealed: none if somebody else moved the head meanwhile.
-    async fn grow(&self, org: OrgId, head: &Head, growth: Growth) -> Result<u64, StoreError> {
-        let scope = org;
-        let org = org.to_string();
-        let Growth { last_position, seals, tree, checkpoint } = growth;
-        let tiles = tree.into_changed();
-        let last_recorded_at = seals.last().map_or(head.last_recorded_at, |seal| seal.recorded_at);
-        let ours = change!(self, scope, |tx| {
-            let moved = sqlx::query(
-                "UPDATE audit_heads SET size = size + $3, tree_size = tree_size + $3, \
-                 last_position = $4, last_recorded_at = $5 \
-                 WHERE org_id = $1 AND size = $2 AND tree_size = $2",
-            )
-            .bind(&org)
-            .bind(head.size)
-            .bind(i64::try_from(seals.len()).unwrap_or(0))
-            .bind(last_position)
-            .bind(last_recorded_at)
-            .execute(&mut *tx)
-            .await?;
-            let ours = moved.rows_affected() == 1;
-            if ours {
-                tx.insert_seals(&org, head.size, &seals).await?;
-                put_tiles!(tx, &org, &tiles);
-                if let Some(checkpoint) = &checkpoint {
-                    put_checkpoint!(tx, &org, CheckpointKind::Signed, checkpoint);
-                }
-            }
-            ours
-        });
-        Ok(if ours { u64::try_from(seals.len()).unwrap_or(0) } else { 0 })
+impl Growth {
+    fn events(&self) -> u64 {
+        u64::try_from(self.seals.len()).unwrap_or(0)
     }
 }
 

@@ -276,6 +276,45 @@ on_both! {
         assert_proves(&db.store, org, &signer).await;
     }
 
+    // One transaction for all that are short; one that cannot be sealed is no burden to the others.
+    async fn several_logs_are_sealed_as_each_would_be(db: Database) {
+        let signer = Signer::default();
+        let mut orgs = Vec::new();
+        for (number, events) in [(1, 1), (2, 1200), (3, 0), (4, 7), (5, 3)] {
+            let org = given::org(&db.store, number).await;
+            let events = number * 10_000..number * 10_000 + events;
+            append_all(&db.store, events.map(|n| event(org, n)).collect()).await;
+            orgs.push(org);
+        }
+        db.store.seal(orgs[4], signer.clone()).await.unwrap();
+        append_all(&db.store, vec![event(orgs[4], 3)]).await;
+        // Only this log has any so far.
+        db.execute("DELETE FROM audit_tiles").await;
+
+        let told = db.store.seal_each(&orgs, &signer).await;
+
+        let of = |org| &told.iter().find(|(told, _)| *told == org).unwrap().1;
+        assert_eq!(told.len(), 5);
+        for (org, events) in orgs.iter().zip([1, 1200, 0, 7]) {
+            assert_eq!(*of(*org).as_ref().unwrap(), events, "{org}");
+            assert_eq!(db.store.sealed_size(*org).await.unwrap(), i64::try_from(events).unwrap());
+        }
+        assert!(of(orgs[4]).is_err());
+        for org in [orgs[0], orgs[1], orgs[3]] {
+            assert_proves(&db.store, org, &signer).await;
+        }
+        assert_eq!(signer.alarms(), 0);
+
+        append_all(&db.store, (4..6).zip(&orgs).map(|(n, org)| event(*org, n)).collect()).await;
+        db.refuse_writes("audit_checkpoints").await;
+        let refused = db.store.seal_each(&orgs[..2], &signer).await;
+        db.allow_writes("audit_checkpoints").await;
+        assert!(refused.iter().all(|(_, sealed)| sealed.is_err()), "{refused:?}");
+        let sealed = db.store.seal_each(&orgs[..2], &signer).await;
+        assert!(sealed.iter().all(|(_, sealed)| *sealed.as_ref().unwrap() == 1), "{sealed:?}");
+        assert_proves(&db.store, orgs[0], &signer).await;
+    }
+
     // A seal that was made while nobody heard of it: whoever seals again finds it made.
     async fn a_seal_whose_answer_was_lost_is_found_made(db: Database) {
         let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
