@@ -139,6 +139,14 @@ impl Active {
         Some(Match { active: index, segment, range, likelihood })
     }
 
+    /// Whether what it finds there counts. Where neighbours are read as one only what may be cut does.
+    pub(super) fn looks_at(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Joined(_) => self.category.may_be_cut(),
+            Kind::Key | Kind::Text | Kind::Number | Kind::View(_) => true,
+        }
+    }
+
     /// Weighs the evidence for a candidate; `None` when there is too little.
     fn judge(
         &self,
@@ -148,7 +156,7 @@ impl Active {
         more: i32,
     ) -> Option<Likelihood> {
         let home = body.segment(segment)?;
-        if matches!(home.kind, Kind::Joined(_)) && !self.category.may_be_cut() {
+        if !self.looks_at(home.kind) {
             return None;
         }
         let text = body.slice(home.range());

@@ -15,8 +15,9 @@ pub(super) struct Space {
     pub(super) desk: Desk,
 }
 
-/// A thread keeps no more than about this many bytes; what a large value took is given back.
-const KEPT: usize = 2 << 20;
+/// A thread keeps no more than about this many bytes, a little more than what a megabyte of JSON takes;
+/// what a larger value took is given back.
+const KEPT: usize = 4 << 20;
 
 thread_local! {
     static SPACE: Cell<Option<Box<Space>>> = const { Cell::new(None) };

@@ -180,7 +180,7 @@ impl Store {
     pub async fn seal_each(
         &self,
         orgs: &[OrgId],
-        sealer: &impl Sealer,
+        sealer: impl Sealer,
     ) -> Vec<(OrgId, Result<u64, StoreError>)> {
         let mut told = Vec::with_capacity(orgs.len());
         let (mut alone, mut together) = (Vec::new(), Vec::new());
@@ -188,7 +188,7 @@ impl Store {
             Err(_) => alone.extend(orgs),
             Ok(horizon) => {
                 for org in orgs {
-                    match self.step(*org, horizon, sealer).await {
+                    match self.step(*org, horizon, &sealer).await {
                         Ok(Step::Done) => told.push((*org, Ok(0))),
                         Ok(Step::Grow(growth)) if growth.is_last => together.push(growth),
                         Ok(Step::Grow(_) | Step::Again) => alone.push(*org),
@@ -211,7 +211,7 @@ impl Store {
             Err(_) => alone.extend(together.iter().map(|growth| growth.org)),
         }
         for org in alone {
-            told.push((org, self.seal_one(org, sealer).await));
+            told.push((org, self.seal_one(org, &sealer).await));
         }
         told
     }

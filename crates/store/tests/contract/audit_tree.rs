@@ -291,7 +291,7 @@ on_both! {
         // Only this log has any so far.
         db.execute("DELETE FROM audit_tiles").await;
 
-        let told = db.store.seal_each(&orgs, &signer).await;
+        let told = db.store.seal_each(&orgs, signer.clone()).await;
 
         let of = |org| &told.iter().find(|(told, _)| *told == org).unwrap().1;
         assert_eq!(told.len(), 5);
@@ -307,10 +307,10 @@ on_both! {
 
         append_all(&db.store, (4..6).zip(&orgs).map(|(n, org)| event(*org, n)).collect()).await;
         db.refuse_writes("audit_checkpoints").await;
-        let refused = db.store.seal_each(&orgs[..2], &signer).await;
+        let refused = db.store.seal_each(&orgs[..2], signer.clone()).await;
         db.allow_writes("audit_checkpoints").await;
         assert!(refused.iter().all(|(_, sealed)| sealed.is_err()), "{refused:?}");
-        let sealed = db.store.seal_each(&orgs[..2], &signer).await;
+        let sealed = db.store.seal_each(&orgs[..2], signer.clone()).await;
         assert!(sealed.iter().all(|(_, sealed)| *sealed.as_ref().unwrap() == 1), "{sealed:?}");
         assert_proves(&db.store, orgs[0], &signer).await;
     }

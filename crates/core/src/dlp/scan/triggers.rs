@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     super::{
-        body::{Body, Segment},
+        body::Body,
         detector::{ALONE_BITS, Before, Detector, DigitRun, Edges, Shape, is_word},
         digits,
         layouts::{Layout, Next},
@@ -126,11 +126,16 @@ impl Scanner {
         for hit in memchr::memchr_iter(b'@', body.slice(range.clone())) {
             let at = range.start + hit;
             let Some(segment) = cursor.seek(at) else { continue };
-            let Some(home) = body.segment(segment).map(Segment::range) else { continue };
+            let Some((kind, home)) = body.segment(segment).map(|it| (it.kind, it.range())) else {
+                continue;
+            };
             for (index, find) in &self.triggers.at {
+                let Some(active) = self.active.get(usize::from(*index)) else { continue };
+                if !active.looks_at(kind) {
+                    continue;
+                }
                 work += 1;
                 if let Some(found) = find(body.slice(home.clone()), at - home.start) {
-                    let Some(active) = self.active.get(usize::from(*index)) else { continue };
                     work += found.len();
                     let range = home.start + found.start..home.start + found.end;
                     matches.extend(active.weigh(*index, body, segment, range, 0));

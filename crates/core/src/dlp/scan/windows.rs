@@ -134,7 +134,10 @@ impl Scanner {
                     matches.extend(self.around(body, *active, segment, &literal));
                     continue;
                 }
-                if !reach.admits(&body.text, &literal) {
+                let owner = self.active.get(usize::from(*active));
+                if !owner.is_some_and(|owner| owner.looks_at(home.kind))
+                    || !reach.admits(&body.text, &literal)
+                {
                     continue;
                 }
                 let range = clip(&reach.around(&literal), &home.range());
