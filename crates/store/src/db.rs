@@ -87,7 +87,11 @@ impl Store {
             }
             Target::Postgres(options) => {
                 let wait_ms = settings.wait.as_millis().to_string();
-                let options = options.as_ref().clone().options([("lock_timeout", wait_ms)]);
+                let options = options.as_ref().clone().options([
+                    ("lock_timeout", wait_ms.as_str()),
+                    // What a node that is gone has locked is free again.
+                    ("idle_in_transaction_session_timeout", "60s"),
+                ]);
                 let pool = PgPoolOptions::new()
                     .max_connections(settings.connections.max(2))
                     .acquire_timeout(settings.wait)

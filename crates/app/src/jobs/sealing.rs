@@ -11,9 +11,10 @@ use portcullis_store::StoreError;
 use crate::{App, counting, log::Pending, store_failed};
 
 pub(super) const EVERY: Duration = Duration::from_millis(250);
-/// Logs that are written in one transaction; while it is open, nothing else writes to SQLite.
-const TOGETHER: usize = 32;
 pub(super) const SWEEP: Duration = Duration::from_mins(1);
+/// Logs that are written in one transaction, if they have few events; while it is open, nothing
+/// else writes to SQLite.
+const TOGETHER: usize = 32;
 
 pub(super) async fn seal_all(app: &App) {
     counting::audit(app.writer.progress());

@@ -153,14 +153,25 @@ impl Store {
     /// were. When it returns, all that is sealed is in the tree and, as far as the sealer signs,
     /// covered by a checkpoint.
     pub async fn seal(&self, org: OrgId, sealer: impl Sealer) -> Result<u64, StoreError> {
-        self.seal_one(org, &sealer).await
+        let horizon = self.horizon().await?;
+        self.seal_one(org, horizon, None, &sealer).await
     }
 
-    async fn seal_one(&self, org: OrgId, sealer: &impl Sealer) -> Result<u64, StoreError> {
-        let horizon = self.horizon().await?;
+    /// Begins with what the log is known to grow by.
+    async fn seal_one(
+        &self,
+        org: OrgId,
+        horizon: i64,
+        mut known: Option<Box<Growth>>,
+        sealer: &impl Sealer,
+    ) -> Result<u64, StoreError> {
         let mut count = 0;
         loop {
-            match self.step(org, horizon, sealer).await? {
+            let step = match known.take() {
+                Some(growth) => Step::Grow(growth),
+                None => self.step(org, horizon, sealer).await?,
+            };
+            match step {
                 Step::Done => break,
                 Step::Again => {}
                 Step::Grow(growth) => {
@@ -182,45 +193,49 @@ impl Store {
         orgs: &[OrgId],
         sealer: impl Sealer,
     ) -> Vec<(OrgId, Result<u64, StoreError>)> {
+        let horizon = match self.horizon().await {
+            Ok(horizon) => horizon,
+            Err(error) => return orgs.iter().map(|org| (*org, Err(error.clone()))).collect(),
+        };
+        if let [org] = orgs {
+            return vec![(*org, self.seal_one(*org, horizon, None, &sealer).await)];
+        }
         let mut told = Vec::with_capacity(orgs.len());
         let (mut alone, mut together) = (Vec::new(), Vec::new());
-        match self.horizon().await {
-            Err(_) => alone.extend(orgs),
-            Ok(horizon) => {
-                for org in orgs {
-                    match self.step(*org, horizon, &sealer).await {
-                        Ok(Step::Done) => told.push((*org, Ok(0))),
-                        Ok(Step::Grow(growth)) if growth.is_last => together.push(growth),
-                        Ok(Step::Grow(_) | Step::Again) => alone.push(*org),
-                        Err(error) => told.push((*org, Err(error))),
+        for org in orgs {
+            match self.step(*org, horizon, &sealer).await {
+                Ok(Step::Done) => told.push((*org, Ok(0))),
+                Ok(Step::Again) => alone.push((*org, None)),
+                Ok(Step::Grow(growth)) if growth.is_last => together.push(*growth),
+                Ok(Step::Grow(growth)) => alone.push((*org, Some(growth))),
+                Err(error) => told.push((*org, Err(error))),
+            }
+        }
+        for growths in portions(together) {
+            match self.grow_all(&growths).await {
+                Ok(ours) => {
+                    for (growth, ours) in growths.into_iter().zip(ours) {
+                        if ours {
+                            told.push((growth.org, Ok(growth.events())));
+                        } else {
+                            alone.push((growth.org, None));
+                        }
                     }
+                }
+                // One of them may be what fails.
+                Err(_) => {
+                    alone.extend(growths.into_iter().map(|it| (it.org, Some(Box::new(it)))));
                 }
             }
         }
-        match self.grow_all(&together).await {
-            Ok(ours) => {
-                for (growth, ours) in together.iter().zip(ours) {
-                    if ours {
-                        told.push((growth.org, Ok(growth.events())));
-                    } else {
-                        alone.push(growth.org);
-                    }
-                }
-            }
-            // One of them may be what fails.
-            Err(_) => alone.extend(together.iter().map(|growth| growth.org)),
-        }
-        for org in alone {
-            told.push((org, self.seal_one(org, &sealer).await));
+        for (org, known) in alone {
+            told.push((org, self.seal_one(org, horizon, known, &sealer).await));
         }
         told
     }
 
     /// Which of the logs were still as they had been read, and have grown.
-    async fn grow_all(&self, growths: &[Box<Growth>]) -> Result<Vec<bool>, StoreError> {
-        if growths.is_empty() {
-            return Ok(Vec::new());
-        }
+    async fn grow_all(&self, growths: &[Growth]) -> Result<Vec<bool>, StoreError> {
         Ok(change!(self, installation, |tx| {
             let mut ours = Vec::with_capacity(growths.len());
             for growth in growths {
@@ -412,6 +427,24 @@ impl Growth {
     fn events(&self) -> u64 {
         u64::try_from(self.seals.len()).unwrap_or(0)
     }
+}
+
+/// What is written in one transaction each: no more rows than one log alone may bring, for nobody
+/// else writes to SQLite meanwhile. By org, so that two nodes never wait for each other.
+fn portions(mut growths: Vec<Growth>) -> Vec<Vec<Growth>> {
+    growths.sort_unstable_by_key(|growth| growth.org);
+    let mut portions: Vec<Vec<Growth>> = Vec::new();
+    let mut rows = 0;
+    for growth in growths {
+        rows += growth.seals.len();
+        if let Some(last) = portions.last_mut().filter(|_| rows <= usize::from(BATCH)) {
+            last.push(growth);
+        } else {
+            rows = growth.seals.len();
+            portions.push(vec![growth]);
+        }
+    }
+    portions
 }
 
 fn root_of(tree: &GrowingTree) -> Result<Hash, StoreError> {

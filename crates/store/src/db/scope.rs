@@ -16,7 +16,7 @@ pub(crate) enum Scope {
     /// Those of this org.
     Org(OrgId),
     /// Everybody's: what the operator does, jobs that look for work, the writer of the audit log,
-    /// and finding out whose something is.
+    /// sealing several logs at once, and finding out whose something is.
     Installation,
 }
 
