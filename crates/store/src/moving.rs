@@ -147,6 +147,9 @@ async fn hold(file: &Path) -> Result<SqliteConnection, MovingError> {
 
 async fn take(source: &mut SqliteConnection, pool: &PgPool) -> Result<Moved, MovingError> {
     let mut tx = db::begin(pool, Scope::Installation).await?;
+    // While a large file is read and compared, nothing is asked of PostgreSQL for a long time.
+    let patient = "SET LOCAL idle_in_transaction_session_timeout = 0";
+    sqlx::raw_sql(patient).execute(&mut *tx).await.map_err(StoreError::from)?;
     rows::refuse_unless_empty(&mut tx).await?;
     rows::make_months(source, &mut tx).await?;
     let mut tables = Vec::with_capacity(rows::TABLES.len());
