@@ -101,6 +101,14 @@ impl Circuits {
         let of_tool = self.tools.get(tool).map_or(Ok(()), |circuit| circuit.admit(now));
         self.way.admit(now).and(of_tool).map_err(CallError::resting)
     }
+
+    /// The call that was to try the way and the tool has ended.
+    fn unprobed(&mut self, tool: &ToolName) {
+        self.way.probed = false;
+        if let Some(circuit) = self.tools.get_mut(tool) {
+            circuit.probed = false;
+        }
+    }
 }
 
 impl Breaker {
@@ -162,6 +170,10 @@ impl Breaker {
             return;
         }
         let mut circuits = self.lock();
+        if probes {
+            // Whatever it said, and of which circuit: it is no longer under way.
+            circuits.unprobed(tool);
+        }
         match said {
             Said::Works => {
                 circuits.way = Circuit::default();
@@ -175,15 +187,6 @@ impl Breaker {
             Said::Nothing => {}
         }
         self.count(&circuits);
-    }
-
-    /// A call that was to try it ended without saying anything.
-    fn unprobed(&self, tool: &ToolName) {
-        let mut circuits = self.lock();
-        circuits.way.probed = false;
-        if let Some(circuit) = circuits.tools.get_mut(tool) {
-            circuit.probed = false;
-        }
     }
 
     fn count(&self, circuits: &Circuits) {
@@ -222,7 +225,8 @@ impl Admission<'_> {
 impl Drop for Admission<'_> {
     fn drop(&mut self) {
         if self.probes {
-            self.breaker.unprobed(self.tool);
+            // It said nothing.
+            self.breaker.lock().unprobed(self.tool);
         }
     }
 }
@@ -379,6 +383,59 @@ mod tests {
 
         assert_eq!(call(&breaker, "a", Err(CallError::overloaded())), None);
         assert_eq!(call(&breaker, "a", Ok(())), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tool_that_rests_is_tried_again_also_after_there_was_no_way_to_it() {
+        let breaker = Breaker::default();
+        for _ in 0..5 {
+            call(&breaker, "a", Err(USELESS));
+        }
+        tokio::time::advance(FIRST_REST).await;
+
+        assert_eq!(call(&breaker, "a", Err(UNREACHABLE)), None, "the probe");
+
+        assert_eq!(call(&breaker, "a", Ok(())), None);
+        assert_eq!(breaker.open(), 0);
+    }
+
+    // Whatever happens, and in whatever order: when nothing is under way and the longest rest is
+    // over, somebody is let through.
+    #[tokio::test(start_paused = true)]
+    async fn nobody_is_locked_out_for_ever() {
+        let tools = [name("a"), name("b")];
+        let mut dice = 7_u32;
+        let mut roll = |sides: u32| {
+            dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (dice >> 16) % sides
+        };
+        for _ in 0..200 {
+            let breaker = Breaker::default();
+            let mut under_way = Vec::new();
+            for _ in 0..60 {
+                let tool = &tools[roll(2) as usize];
+                under_way.extend(breaker.admit(tool, Instant::now()));
+                if roll(3) > 0 && !under_way.is_empty() {
+                    let at = roll(u32::try_from(under_way.len()).unwrap()) as usize;
+                    let admission = under_way.swap_remove(at);
+                    let _ = match roll(6) {
+                        0 => Ok(drop(admission)),
+                        1 => admission.ended(Ok(())),
+                        2 => admission.ended(Err(CallError::overloaded())),
+                        3 => admission.ended(Err(USELESS)),
+                        _ => admission.ended(Err(UNREACHABLE)),
+                    };
+                }
+                tokio::time::advance(Duration::from_millis(u64::from(roll(4_000)))).await;
+            }
+            drop(under_way);
+            tokio::time::advance(LONGEST_REST).await;
+
+            for tool in &tools {
+                let admission = breaker.admit(tool, Instant::now());
+                assert!(admission.is_ok(), "{tool} rests for ever: {breaker:?}");
+            }
+        }
     }
 
     #[tokio::test(start_paused = true)]
