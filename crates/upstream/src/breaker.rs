@@ -419,7 +419,10 @@ mod tests {
                     let at = roll(u32::try_from(under_way.len()).unwrap()) as usize;
                     let admission = under_way.swap_remove(at);
                     let _ = match roll(6) {
-                        0 => Ok(drop(admission)),
+                        0 => {
+                            drop(admission);
+                            Ok(())
+                        }
                         1 => admission.ended(Ok(())),
                         2 => admission.ended(Err(CallError::overloaded())),
                         3 => admission.ended(Err(USELESS)),
