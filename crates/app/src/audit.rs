@@ -189,7 +189,7 @@ impl EventView {
 }
 
 pub(crate) fn object(text: &str) -> Option<Map<String, Value>> {
-    match json::parse(text.as_bytes(), Bounds::UPSTREAM) {
+    match json::parse(text.as_bytes(), Bounds::RECORDED) {
         Ok(Value::Object(members)) => Some(members),
         Ok(_) | Err(_) => None,
     }
@@ -369,5 +369,22 @@ pub(crate) fn visibility(ctx: &Ctx) -> Visibility {
         Visibility::All
     } else {
         Visibility::Own(ctx.caller().principal_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_recorded_of_the_deepest_body_can_be_read() {
+        let input = format!("{}{}", "[".repeat(63), "]".repeat(63));
+        let body = format!(r#"{{"input":{input}}}"#);
+        let record = format!(
+            r#"{{"kind":"event","event":{{"detached":{{"decision_inputs":{body},"input":{input}}}}}}}"#
+        );
+
+        assert!(json::parse(body.as_bytes(), Bounds::REQUEST).is_ok());
+        assert!(object(&record).is_some());
     }
 }

@@ -189,7 +189,7 @@ pub(crate) fn reply(id: &Value, method: &str) -> Result<Vec<u8>, CallError> {
 
 fn encode(message: &impl Serialize) -> Result<Vec<u8>, CallError> {
     // Room for a message with small arguments, so that writing it moves nothing.
-    let mut text = Vec::with_capacity(512);
+    let mut text = Vec::with_capacity(2048);
     serde_json::to_writer(&mut text, message).map_err(|_| CallError::protocol(Executed::No))?;
     Ok(text)
 }

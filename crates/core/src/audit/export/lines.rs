@@ -185,7 +185,7 @@ impl Line {
         if bytes.len() > MAX_LINE_BYTES {
             return Err(Fault::unreadable("a line is longer than 16 MiB"));
         }
-        let value = json::parse(bytes, Bounds::UPSTREAM)
+        let value = json::parse(bytes, Bounds::RECORDED)
             .map_err(|error| Fault::unreadable(format!("a line is no JSON: {error}")))?;
         let Value::Object(mut line) = value else {
             return Err(Fault::unreadable("a line is no JSON object"));

@@ -70,13 +70,16 @@ impl Hits {
         let mut count = 0;
         let sets = blocks.iter().flat_map(|block| block.anchors.to_le_bytes());
         for (first, set) in (0..).step_by(LANES).zip(sets) {
-            let Some(into) = self.places.get_mut(count..).and_then(|rest| rest.first_chunk_mut())
+            let Some(into) =
+                self.places.get_mut(count..).and_then(|rest| rest.first_chunk_mut::<LANES>())
             else {
                 break;
             };
             let set = usize::from(set);
             let Some((places, more)) = places.get(set).zip(counts.get(set)) else { break };
-            *into = places.map(|place| place.wrapping_add(first));
+            for (into, place) in into.iter_mut().zip(places) {
+                *into = place.wrapping_add(first);
+            }
             count += usize::from(*more);
         }
         self.count = count;

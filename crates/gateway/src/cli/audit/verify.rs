@@ -223,7 +223,7 @@ fn finish(found: &mut Value, mut text: Vec<String>, kept: Option<&Kept>) -> (Val
 /// Note and consistency proof of an answer of `GET /v1/audit/checkpoint?since=`.
 fn answer(text: &str) -> Result<(String, Vec<String>), Fault> {
     let other = || Fault::unreadable("it is neither an export nor a proof nor a checkpoint");
-    let answer = json::parse(text.as_bytes(), Bounds::UPSTREAM).map_err(|_| other())?;
+    let answer = json::parse(text.as_bytes(), Bounds::RECORDED).map_err(|_| other())?;
     let data = answer.get("data").unwrap_or(&answer);
     let note = data.get("checkpoint").and_then(Value::as_str).ok_or_else(other)?;
     let proof = data.get("consistency").and_then(Value::as_array);
@@ -235,7 +235,7 @@ fn answer(text: &str) -> Result<(String, Vec<String>), Fault> {
 /// The record of an event, alone or in the envelope.
 fn event_of(text: &str) -> Result<Map<String, Value>, Fault> {
     let none = || Fault::unreadable("the file given with `--event` holds no event");
-    let Ok(Value::Object(mut event)) = json::parse(text.as_bytes(), Bounds::UPSTREAM) else {
+    let Ok(Value::Object(mut event)) = json::parse(text.as_bytes(), Bounds::RECORDED) else {
         return Err(none());
     };
     for envelope in ["data", "event"] {
