@@ -5,8 +5,9 @@
 //! obligations → connection → intent durable → upstream → DLP and policy on the answer → outcome
 //! durable → answer.
 
-use std::sync::Arc;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
+use futures_util::FutureExt;
 use portcullis_core::{
     audit::{Governance, OutcomeStatus, Target},
     call::{Answer, Cleared, Denial, Ruling, ToolCall},
@@ -32,6 +33,7 @@ use crate::{
     recorded::{Done, Draft},
     stages::Stage,
     tools::Visible,
+    uninterrupted::Uninterrupted,
 };
 
 /// In which form the caller wants the result.
@@ -169,12 +171,12 @@ impl App {
         ctx: Ctx,
         invocation: Invocation,
     ) -> Result<Answered, Box<Stopped>> {
-        // In a box from the beginning, for a spawned future is moved several times.
         let governed = Box::pin(Arc::clone(self).governed(ctx, invocation));
-        self.tasks.spawn(governed).await.unwrap_or_else(|_| Err(crashed()))
+        let call = Uninterrupted::new(governed, &self.tasks);
+        AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| Err(crashed()))
     }
 
-    /// The whole call, on a task of its own: a caller who hangs up stops nothing.
+    /// The whole call. A caller who hangs up stops nothing.
     async fn governed(
         self: Arc<Self>,
         ctx: Ctx,

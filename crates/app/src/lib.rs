@@ -43,6 +43,7 @@ mod tokens;
 mod tools;
 mod traces;
 mod trust;
+mod uninterrupted;
 mod vault;
 
 pub use self::{
