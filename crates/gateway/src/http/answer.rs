@@ -175,9 +175,14 @@ impl Answer {
             outcome,
             pagination,
         };
-        // Strings, numbers and maps with string keys always serialise.
-        let body = serde_json::to_vec(&Envelope { data, result, error, governance, meta });
-        *response.body_mut() = Body::from(body.unwrap_or_default());
+        // Room for a small answer, so that writing it moves nothing.
+        let mut body = Vec::with_capacity(2048);
+        let envelope = Envelope { data, result, error, governance, meta };
+        // Strings, numbers and maps with string keys always serialise, and memory takes all.
+        if serde_json::to_writer(&mut body, &envelope).is_err() {
+            body.clear();
+        }
+        *response.body_mut() = Body::from(body);
         if let Self::Begun(_) = self {
             *response.status_mut() = StatusCode::ACCEPTED;
         }
