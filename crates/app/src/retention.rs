@@ -5,7 +5,7 @@ use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
 };
-use portcullis_store::{NewEvent, Pruned};
+use portcullis_store::{NewEvent, Pruned, StoreError};
 use serde_json::{Value, json};
 
 use crate::{App, audit::row_of, store_failed};
@@ -54,22 +54,26 @@ impl App {
         if let Err(error) = self.prune_months().await {
             store_failed(&error);
         }
-        let orgs = match self.store.list_orgs().await {
-            Ok(orgs) => orgs,
-            Err(error) => return drop(store_failed(&error)),
-        };
-        for org in orgs {
-            if let Err(error) = self.let_payloads_go(org.id).await {
-                store_failed(&error);
-            }
-            if let Err(error) = self.prune_events(org.id).await {
-                store_failed(&error);
-            }
+        if let Err(error) = self.prune_orgs().await {
+            store_failed(&error);
         }
     }
 
-    async fn let_payloads_go(&self, org: OrgId) -> Result<(), portcullis_store::StoreError> {
-        let before = self.ago(self.retention.payloads);
+    async fn prune_orgs(&self) -> Result<(), StoreError> {
+        let payloads = self.ago(self.retention.payloads);
+        let events = self.store.rows_before(self.ago(self.retention.events)).await?;
+        for org in self.store.orgs_to_prune(payloads, events).await? {
+            if let Err(error) = self.let_payloads_go(org, payloads).await {
+                store_failed(&error);
+            }
+            if let Err(error) = self.prune_events(org, events).await {
+                store_failed(&error);
+            }
+        }
+        Ok(())
+    }
+
+    async fn let_payloads_go(&self, org: OrgId, before: Timestamp) -> Result<(), StoreError> {
         let tell = |events: u64| {
             self.pruned(org, json!({ "what": "payloads", "events": events, "before": before }))
         };
@@ -78,7 +82,7 @@ impl App {
     }
 
     /// Drops whole months, where the store has them.
-    async fn prune_months(&self) -> Result<(), portcullis_store::StoreError> {
+    async fn prune_months(&self) -> Result<(), StoreError> {
         let before = self.ago(self.retention.events);
         let tell = |org, pruned: &Pruned| self.pruned_events(org, before, pruned);
         let months = self.store.prune_months(before, tell).await?;
@@ -88,8 +92,7 @@ impl App {
         Ok(())
     }
 
-    async fn prune_events(&self, org: OrgId) -> Result<(), portcullis_store::StoreError> {
-        let before = self.store.rows_before(self.ago(self.retention.events)).await?;
+    async fn prune_events(&self, org: OrgId, before: Timestamp) -> Result<(), StoreError> {
         let tell = |pruned: &Pruned| self.pruned_events(org, before, pruned);
         while let Some(pruned) = self.store.prune(org, before, tell).await? {
             tracing::info!(%org, events = pruned.events(), "old events were removed");

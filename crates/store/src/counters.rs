@@ -43,7 +43,10 @@ impl FromStr for CountersUrl {
     type Err = CountersUrlError;
 
     fn from_str(text: &str) -> Result<Self, CountersUrlError> {
-        text.into_connection_info().map(Self).map_err(|_| CountersUrlError)
+        let server = text.into_connection_info().map_err(|_| CountersUrlError)?;
+        // A command that waits for others to be acknowledged first is late.
+        let at_once = server.tcp_settings().clone().set_nodelay(true);
+        Ok(Self(server.set_tcp_settings(at_once)))
     }
 }
 

@@ -9,7 +9,10 @@ pub(crate) mod schema;
 mod scope;
 mod sqlite;
 
-pub(crate) use self::scope::{Scope, begin};
+pub(crate) use self::{
+    postgres::insert_seals,
+    scope::{Scope, begin},
+};
 
 use std::path::Path;
 
@@ -92,7 +95,14 @@ impl Store {
                     // What a node that is gone has locked is free again.
                     ("idle_in_transaction_session_timeout", "60s"),
                 ]);
+                let port = options.get_port();
                 let pool = PgPoolOptions::new()
+                    .after_connect(move |_, _| {
+                        Box::pin(async move {
+                            postgres::send_at_once(port);
+                            Ok(())
+                        })
+                    })
                     .max_connections(settings.connections.max(2))
                     .acquire_timeout(settings.wait)
                     .test_before_acquire(false)
@@ -202,14 +212,6 @@ pub(crate) trait Dialect {
         &mut self,
         committed_at: i64,
         rows: &[&NewEvent],
-    ) -> Result<(), sqlx::Error>;
-
-    /// Inserts the seals of consecutive sequences of one org, beginning with `first`.
-    async fn insert_seals(
-        &mut self,
-        org_id: &str,
-        first: i64,
-        seals: &[NewSeal],
     ) -> Result<(), sqlx::Error>;
 }
 

@@ -261,6 +261,25 @@ impl Store {
         row.read()
     }
 
+    /// Whether [`Self::upsert_provider`] would change nothing: the org, owner and slug have a
+    /// connection of this name, removed or not.
+    pub async fn has_provider(&self, provider: &NewProvider) -> Result<bool, StoreError> {
+        let known: Option<i64> = read!(self, provider.org_id, |conn| {
+            sqlx::query_scalar(
+                "SELECT CAST(1 AS BIGINT) FROM providers WHERE org_id = $1 AND owner = $2 \
+                 AND slug = $3 AND name = $4 AND auth_type = $5",
+            )
+            .bind(provider.org_id.to_string())
+            .bind(provider.owner.to_text())
+            .bind(provider.slug.as_str())
+            .bind(&provider.name)
+            .bind(&provider.auth_type)
+            .fetch_optional(&mut *conn)
+            .await?
+        });
+        Ok(known.is_some())
+    }
+
     /// Every connection of the org that was not removed, by slug, then id. What the caller may see
     /// of them is not decided here.
     pub async fn list_providers(&self, org: OrgId) -> Result<Vec<ProviderRecord>, StoreError> {

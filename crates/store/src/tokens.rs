@@ -6,6 +6,7 @@ use portcullis_core::{
     principal::{AuthMethod, Role, ScopeSet},
     token::{CidrList, TokenHash, TokenKind},
 };
+use serde_json::json;
 
 mod issue;
 mod refresh;
@@ -18,7 +19,7 @@ pub use self::{
 
 use crate::{
     Store,
-    db::{change, parse, parse_some, read, row},
+    db::{Db, change, parse, parse_some, read, row},
     error::StoreError,
     logins::LoginRecord,
     orgs::{Org, plan_of},
@@ -269,24 +270,35 @@ impl Store {
 
     /// Remembers when tokens were last seen; an older moment never replaces a newer one.
     pub async fn touch_tokens(&self, seen: &[(TokenId, Timestamp)]) -> Result<(), StoreError> {
-        if seen.is_empty() {
-            return Ok(());
+        let touch = match &self.db {
+            Db::Sqlite { .. } => TOUCH_SQLITE,
+            Db::Postgres(_) => TOUCH_POSTGRES,
+        };
+        // A few at a time: while they are written, nothing else writes to SQLite.
+        for seen in seen.chunks(TOUCHED_AT_ONCE) {
+            let seen: Vec<_> = seen.iter().map(|(id, at)| (id, at.as_micros())).collect();
+            let seen = json!(seen).to_string();
+            change!(self, installation, |tx| {
+                sqlx::query(touch).bind(&seen).execute(&mut *tx).await?;
+            });
         }
-        change!(self, installation, |tx| {
-            for (id, minute) in seen {
-                sqlx::query(
-                    "UPDATE tokens SET last_used_at = $2 \
-                     WHERE id = $1 AND COALESCE(last_used_at, 0) < $2",
-                )
-                .bind(id.to_string())
-                .bind(minute.as_micros())
-                .execute(&mut *tx)
-                .await?;
-            }
-        });
         Ok(())
     }
 }
+
+/// Tokens whose last use is written in one transaction.
+const TOUCHED_AT_ONCE: usize = 1000;
+
+const TOUCH_SQLITE: &str = "
+UPDATE tokens SET last_used_at = seen.at
+FROM (SELECT value ->> 0 AS id, value ->> 1 AS at FROM json_each($1)) AS seen
+WHERE tokens.id = seen.id AND COALESCE(tokens.last_used_at, 0) < seen.at";
+
+const TOUCH_POSTGRES: &str = "
+UPDATE tokens SET last_used_at = seen.at
+FROM (SELECT value ->> 0 AS id, (value ->> 1)::bigint AS at
+    FROM jsonb_array_elements($1::jsonb)) AS seen
+WHERE tokens.id = seen.id AND COALESCE(tokens.last_used_at, 0) < seen.at";
 
 const FIND_BY_HASH: &str = "
 SELECT t.*,

@@ -1,7 +1,7 @@
 //! Remembers when tokens were used, to the minute, away from the path of requests.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -12,9 +12,10 @@ use crate::{App, store_failed};
 
 pub(super) const EVERY: Duration = Duration::from_secs(10);
 
-/// Tokens used since the last write. Touched once a minute and token, so it is never contended.
+/// Tokens used since the last write, in order: so they are locked by all nodes. Touched once a minute
+/// and token, so it is never contended.
 #[derive(Debug, Default)]
-pub(crate) struct UsedTokens(Mutex<HashMap<TokenId, Timestamp>>);
+pub(crate) struct UsedTokens(Mutex<BTreeMap<TokenId, Timestamp>>);
 
 impl UsedTokens {
     pub(crate) fn note(&self, token: TokenId, at: Timestamp) {
@@ -22,7 +23,8 @@ impl UsedTokens {
     }
 
     fn take(&self) -> Vec<(TokenId, Timestamp)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).drain().collect()
+        let used = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        used.into_iter().collect()
     }
 }
 

@@ -239,9 +239,13 @@ impl App {
         }) {
             let id = ProviderId::new(self.ids());
             let declared = new_provider(id, org, ProviderOwner::Org, &provider.declared);
+            let failed = |error| store_failed(&error);
+            // So that a node that starts among many orgs does not write for each of them.
+            if self.store.has_provider(&declared).await.map_err(failed)? {
+                continue;
+            }
             let record = self.store.upsert_provider(&declared, self.clock.now()).await;
-            let record = record.map_err(|error| store_failed(&error))?;
-            if record.id == id {
+            if record.map_err(failed)?.id == id {
                 self.record(self.declared_connected(org, id)).await?;
             }
         }

@@ -19,7 +19,7 @@ pub enum CheckpointKind {
 }
 
 impl CheckpointKind {
-    pub(super) const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Signed => "signed",
             Self::Witnessed => "witnessed",
@@ -40,10 +40,10 @@ pub struct StoredCheckpoint {
     pub signed_at: Timestamp,
 }
 
-row!(CheckpointRow { size: i64, root: Vec<u8>, note: String, signed_at: i64 });
+row!(pub(crate) CheckpointRow { size: i64, root: Vec<u8>, note: String, signed_at: i64 });
 
 impl CheckpointRow {
-    fn read(self) -> Result<StoredCheckpoint, StoreError> {
+    pub(crate) fn read(self) -> Result<StoredCheckpoint, StoreError> {
         let root = self.root.try_into();
         Ok(StoredCheckpoint {
             size: size_of(self.size)?,
@@ -83,6 +83,9 @@ macro_rules! put_checkpoint {
 
 pub(crate) use put_checkpoint;
 
+pub(crate) const FIND: &str = "
+SELECT size, root, note, signed_at FROM audit_checkpoints WHERE org_id = $1 AND kind = $2";
+
 pub(crate) const PUT: &str = "
 INSERT INTO audit_checkpoints (org_id, kind, size, root, note, signed_at)
 VALUES ($1, $2, $3, $4, $5, $6)
@@ -98,14 +101,11 @@ impl Store {
         kind: CheckpointKind,
     ) -> Result<Option<StoredCheckpoint>, StoreError> {
         let row: Option<CheckpointRow> = read!(self, org, |conn| {
-            sqlx::query_as(
-                "SELECT size, root, note, signed_at FROM audit_checkpoints \
-                 WHERE org_id = $1 AND kind = $2",
-            )
-            .bind(org.to_string())
-            .bind(kind.as_str())
-            .fetch_optional(&mut *conn)
-            .await?
+            sqlx::query_as(FIND)
+                .bind(org.to_string())
+                .bind(kind.as_str())
+                .fetch_optional(&mut *conn)
+                .await?
         });
         row.map(CheckpointRow::read).transpose()
     }

@@ -6,7 +6,7 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 use crate::{
     Store,
     audit::{holds::held, writer::NewEvent},
-    db::{Db, Dialect, change, events_of_seals, read, row},
+    db::{Db, Dialect, change, events_of_seals, parse, read, row},
     error::StoreError,
 };
 
@@ -35,6 +35,23 @@ impl Pruned {
 row!(OldRow { sequence: i64, position: i64, held: i32 });
 
 impl Store {
+    /// The orgs in whose logs payloads were recorded before `payloads`, or whose first event was
+    /// before `events`: only they have anything to let go. One look at all, for most have not.
+    pub async fn orgs_to_prune(
+        &self,
+        payloads: Timestamp,
+        events: Timestamp,
+    ) -> Result<Vec<OrgId>, StoreError> {
+        let rows: Vec<String> = read!(self, installation, |conn| {
+            sqlx::query_scalar(OLD_LOGS)
+                .bind(payloads.as_micros())
+                .bind(events.as_micros())
+                .fetch_all(&mut *conn)
+                .await?
+        });
+        rows.iter().map(|id| parse(id, "orgs.id")).collect()
+    }
+
     /// Removes events from the beginning of the org's log that were recorded before `before`, up to
     /// the first that a hold covers, a portion at a time. `tell` makes the event that is committed
     /// with a portion that is not empty. `None` if there is nothing to remove.
@@ -108,6 +125,15 @@ impl Store {
         Ok(size.unwrap_or(0))
     }
 }
+
+const OLD_LOGS: &str = "
+SELECT o.id FROM orgs o
+WHERE EXISTS (SELECT 1 FROM audit_events e
+        WHERE e.org_id = o.id AND e.payload_at IS NOT NULL AND e.payload_at < $1)
+    OR EXISTS (SELECT 1 FROM audit_seals s
+        WHERE s.org_id = o.id AND s.recorded_at < $2 AND s.sequence =
+            COALESCE((SELECT p.size FROM audit_pruned p WHERE p.org_id = o.id), 0))
+ORDER BY o.id";
 
 macro_rules! old_sql {
     ($dialect:ident) => {

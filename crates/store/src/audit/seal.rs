@@ -4,26 +4,29 @@
 //! was read may move it. Places, hashes of the tree and the checkpoint that covers them are one
 //! transaction: what a crash leaves is the log before or the log after.
 
+pub(crate) mod growth;
+mod postgres;
+
 use portcullis_core::{
-    audit::{
-        Hash,
-        tiles::{GrowingTree, TileId},
-    },
+    audit::{Hash, tiles::GrowingTree},
     clock::Timestamp,
     id::{EventId, OrgId},
 };
 
-use super::{
-    checkpoints::{CheckpointKind, StoredCheckpoint, put_checkpoint},
-    tree::put_tiles,
-};
+use self::growth::{Growth, Head, Standing, Unsealed, root_of, seals_of, signed};
+use super::checkpoints::{CheckpointKind, StoredCheckpoint};
 use crate::{
     Store,
-    db::{Db, Dialect, LogConnection, NewSeal, change, parse, read, row},
+    db::{Db, Dialect, LogConnection, change, parse, read},
     error::StoreError,
 };
 
-const BATCH: u16 = 1000;
+/// Events that are read of one log at a time, and after which no further log is read before they
+/// have their places: while those are written, nothing else writes to SQLite.
+const BATCH: usize = 1000;
+
+/// How it went with each of several logs.
+type Told = Vec<(OrgId, Result<u64, StoreError>)>;
 
 /// A committed event that has no place yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,9 +58,9 @@ pub trait Sealer: Send + Sync {
     /// next.
     fn sign(&self, org: OrgId, size: u64, root: &Hash) -> Option<SignedNote>;
 
-    /// The stored tree is not the continuation of what was signed: it was tampered with, and
+    /// The stored log is not the continuation of a tree of that size: it was tampered with, and
     /// nothing is signed.
-    fn forked(&self, org: OrgId, signed_size: u64);
+    fn forked(&self, org: OrgId, size: u64);
 }
 
 /// Seals without signing.
@@ -76,38 +79,6 @@ where
     fn forked(&self, _: OrgId, _: u64) {}
 }
 
-row!(Head { size: i64, tree_size: i64, last_position: i64, last_recorded_at: i64 });
-row!(UnsealedRow { position: i64, id: String, committed_at: i64, core: String });
-
-/// An event to be sealed, where it is and since when.
-#[derive(Debug)]
-pub(crate) struct Unsealed {
-    pub(crate) position: i64,
-    pub(crate) committed_at: Timestamp,
-    pub(crate) event: UnsealedEvent,
-}
-
-impl UnsealedRow {
-    fn read(self, org_id: OrgId) -> Result<Unsealed, StoreError> {
-        let id = parse(&self.id, "audit_events.id")?;
-        let event = UnsealedEvent { id, org_id, core: self.core };
-        let committed_at = Timestamp::from_micros(self.committed_at);
-        Ok(Unsealed { position: self.position, committed_at, event })
-    }
-}
-
-/// What one transaction adds to a log.
-struct Growth {
-    org: OrgId,
-    head: Head,
-    last_position: i64,
-    seals: Vec<NewSeal>,
-    tiles: Vec<(TileId, Vec<u8>)>,
-    checkpoint: Option<StoredCheckpoint>,
-    /// Whether nothing is left to do once it is written.
-    is_last: bool,
-}
-
 /// What there is to do for a log.
 enum Step {
     /// Nothing more.
@@ -117,67 +88,31 @@ enum Step {
     Grow(Box<Growth>),
 }
 
-/// Writes what a log grows by in a transaction; whether it was still as it had been read.
-macro_rules! write_growth {
-    ($tx:ident, $growth:expr) => {{
-        let growth: &Growth = $growth;
-        let org = growth.org.to_string();
-        let last = growth.seals.last();
-        let last_recorded_at = last.map_or(growth.head.last_recorded_at, |seal| seal.recorded_at);
-        let moved = sqlx::query(
-            "UPDATE audit_heads SET size = size + $3, tree_size = tree_size + $3, \
-             last_position = $4, last_recorded_at = $5 \
-             WHERE org_id = $1 AND size = $2 AND tree_size = $2",
-        )
-        .bind(&org)
-        .bind(growth.head.size)
-        .bind(i64::try_from(growth.seals.len()).unwrap_or(0))
-        .bind(growth.last_position)
-        .bind(last_recorded_at)
-        .execute(&mut *$tx)
-        .await?;
-        let ours = moved.rows_affected() == 1;
-        if ours {
-            $tx.insert_seals(&org, growth.head.size, &growth.seals).await?;
-            put_tiles!($tx, &org, &growth.tiles);
-            if let Some(checkpoint) = &growth.checkpoint {
-                put_checkpoint!($tx, &org, CheckpointKind::Signed, checkpoint);
-            }
-        }
-        ours
-    }};
-}
-
 impl Store {
     /// Seals what the org has committed, in the order of commits, and says how many events that
     /// were. When it returns, all that is sealed is in the tree and, as far as the sealer signs,
     /// covered by a checkpoint.
     pub async fn seal(&self, org: OrgId, sealer: impl Sealer) -> Result<u64, StoreError> {
         let horizon = self.horizon().await?;
-        self.seal_one(org, horizon, None, &sealer).await
+        self.seal_one(org, horizon, &sealer).await
     }
 
-    /// Begins with what the log is known to grow by.
     async fn seal_one(
         &self,
         org: OrgId,
         horizon: i64,
-        mut known: Option<Box<Growth>>,
         sealer: &impl Sealer,
     ) -> Result<u64, StoreError> {
         let mut count = 0;
-        loop {
-            let step = match known.take() {
-                Some(growth) => Step::Grow(growth),
-                None => self.step(org, horizon, sealer).await?,
-            };
-            match step {
+        while let Some(standing) = self.standings(&[org], horizon).await?.pop() {
+            match self.step(org, standing?, sealer).await? {
                 Step::Done => break,
                 Step::Again => {}
                 Step::Grow(growth) => {
-                    let ours = change!(self, org, |tx| write_growth!(tx, &growth));
-                    count += if ours { growth.events() } else { 0 };
-                    if ours && growth.is_last {
+                    let (events, is_last) = (growth.events(), growth.is_last);
+                    let ours = self.grow(vec![*growth]).await? == [true];
+                    count += if ours { events } else { 0 };
+                    if ours && is_last {
                         break;
                     }
                 }
@@ -186,96 +121,135 @@ impl Store {
         Ok(count)
     }
 
-    /// The same for several orgs, and how it went with each. What is short is written in one
-    /// transaction for all of them: a commit costs more than what is in it.
+    /// The same for several orgs, and how it went with each. What is short is read together, and
+    /// written in one transaction: a commit costs more than what is in it.
     pub async fn seal_each(
         &self,
         orgs: &[OrgId],
         sealer: impl Sealer,
     ) -> Vec<(OrgId, Result<u64, StoreError>)> {
+        let mut told = Told::with_capacity(orgs.len());
+        // In order, so that two nodes never wait for each other.
+        let mut orgs = orgs.to_vec();
+        orgs.sort_unstable();
         let horizon = match self.horizon().await {
             Ok(horizon) => horizon,
-            Err(error) => return orgs.iter().map(|org| (*org, Err(error.clone()))).collect(),
+            Err(error) => return orgs.into_iter().map(|org| (org, Err(error.clone()))).collect(),
         };
-        if let [org] = orgs {
-            return vec![(*org, self.seal_one(*org, horizon, None, &sealer).await)];
-        }
-        let mut told = Vec::with_capacity(orgs.len());
-        let (mut alone, mut together) = (Vec::new(), Vec::new());
-        for org in orgs {
-            match self.step(*org, horizon, &sealer).await {
-                Ok(Step::Done) => told.push((*org, Ok(0))),
-                Ok(Step::Again) => alone.push((*org, None)),
-                Ok(Step::Grow(growth)) if growth.is_last => together.push(*growth),
-                Ok(Step::Grow(growth)) => alone.push((*org, Some(growth))),
-                Err(error) => told.push((*org, Err(error))),
-            }
-        }
-        for growths in portions(together) {
-            match self.grow_all(&growths).await {
-                Ok(ours) => {
-                    for (growth, ours) in growths.into_iter().zip(ours) {
-                        if ours {
-                            told.push((growth.org, Ok(growth.events())));
-                        } else {
-                            alone.push((growth.org, None));
-                        }
-                    }
+        let mut waiting = orgs.as_slice();
+        while !waiting.is_empty() {
+            let standings = match self.standings(waiting, horizon).await {
+                Ok(standings) => standings,
+                Err(error) => {
+                    told.extend(waiting.iter().map(|org| (*org, Err(error.clone()))));
+                    break;
                 }
-                // One of them may be what fails.
-                Err(_) => {
-                    alone.extend(growths.into_iter().map(|it| (it.org, Some(Box::new(it)))));
-                }
+            };
+            let count = standings.len().max(1);
+            let (read, rest) = waiting.split_at_checked(count).unwrap_or((waiting, &[]));
+            let read = read.iter().copied().zip(standings).collect();
+            for (org, events) in self.seal_read(read, &sealer, &mut told).await {
+                let more = self.seal_one(org, horizon, &sealer).await;
+                told.push((org, more.map(|more| events + more)));
             }
-        }
-        for (org, known) in alone {
-            told.push((org, self.seal_one(org, horizon, known, &sealer).await));
+            waiting = rest;
         }
         told
     }
 
-    /// Which of the logs were still as they had been read, and have grown.
-    async fn grow_all(&self, growths: &[Growth]) -> Result<Vec<bool>, StoreError> {
-        Ok(change!(self, installation, |tx| {
-            let mut ours = Vec::with_capacity(growths.len());
-            for growth in growths {
-                ours.push(write_growth!(tx, growth));
+    /// Writes what the logs that were read grow by. Gives those that are to be looked at alone, each
+    /// with the events that have their places by now.
+    async fn seal_read(
+        &self,
+        read: Vec<(OrgId, Result<Option<Standing>, StoreError>)>,
+        sealer: &impl Sealer,
+        told: &mut Told,
+    ) -> Vec<(OrgId, u64)> {
+        let (mut alone, mut growths) = (Vec::new(), Vec::new());
+        for (org, standing) in read {
+            let step = match standing {
+                Ok(standing) => self.step(org, standing, sealer).await,
+                Err(error) => Err(error),
+            };
+            match step {
+                Ok(Step::Done) => told.push((org, Ok(0))),
+                Ok(Step::Again) => alone.push((org, 0)),
+                Ok(Step::Grow(growth)) => growths.push(*growth),
+                Err(error) => told.push((org, Err(error))),
             }
-            ours
-        }))
+        }
+        let grown: Vec<_> = growths.iter().map(|it| (it.org, it.events(), it.is_last)).collect();
+        // If it fails, one of them may be what fails.
+        let ours = self.grow(growths).await.unwrap_or_default();
+        let ours = ours.into_iter().chain(std::iter::repeat(false));
+        for ((org, events, is_last), ours) in grown.into_iter().zip(ours) {
+            match (ours, is_last) {
+                (true, true) => told.push((org, Ok(events))),
+                (true, false) => alone.push((org, events)),
+                (false, _) => alone.push((org, 0)),
+            }
+        }
+        alone
     }
 
-    /// Finds out what there is to do for a log. What is committed behind the horizon waits.
+    /// Finds out what there is to do for a log.
     async fn step(
         &self,
         org: OrgId,
-        horizon: i64,
+        standing: Option<Standing>,
         sealer: &impl Sealer,
     ) -> Result<Step, StoreError> {
-        // Read in front of the head, so that a head behind it is one that was set back.
-        let before = self.find_checkpoint(org, CheckpointKind::Signed).await?;
-        let Some(head) = self.head(org).await? else { return Ok(Step::Done) };
+        let Some(mut standing) = standing else { return Ok(Step::Done) };
+        let head = standing.head;
+        if head.tree_size > head.size {
+            sealer.forked(org, u64::try_from(head.tree_size).unwrap_or(0));
+            return Err(StoreError::Corrupt("audit_heads"));
+        }
         if head.tree_size < head.size {
             self.plant(org, head.tree_size).await?;
             return Ok(Step::Again);
         }
-        let rows = self.unsealed(org, &head, horizon).await?;
-        let Some(last_position) = rows.last().map(|row| row.position) else {
-            self.sign_head(org, &head, before, sealer).await?;
+        let mut tree = standing.tree()?;
+        let Some(last_position) = standing.rows.last().map(|row| row.position) else {
+            self.sign_head(org, &tree, standing.signed, sealer).await?;
             return Ok(Step::Done);
         };
-        let seals = seals_of(&head, &rows, sealer);
-        let mut tree = self.growing(org, head.size).await?;
-        let continues = self.continues(org, &tree, before.as_ref(), sealer).await?;
+        let seals = seals_of(&head, &standing.rows, sealer);
+        let continues = self.continues(org, &tree, standing.signed.as_ref(), sealer).await?;
         for seal in &seals {
             tree.push(seal.leaf_hash);
         }
         let checkpoint = if continues { signed(org, &tree, sealer)? } else { None };
         // If it is not signed, whether it can be is asked once more.
-        let is_last = checkpoint.is_some() && rows.len() < usize::from(BATCH);
+        let is_last = checkpoint.is_some() && standing.rows.len() < BATCH;
         let tiles = tree.into_changed();
         let growth = Growth { org, head, last_position, seals, tiles, checkpoint, is_last };
         Ok(Step::Grow(Box::new(growth)))
+    }
+
+    /// How the first of these logs stand, at least one. What is committed behind the horizon waits.
+    async fn standings(
+        &self,
+        orgs: &[OrgId],
+        horizon: i64,
+    ) -> Result<Vec<Result<Option<Standing>, StoreError>>, StoreError> {
+        match &self.db {
+            Db::Sqlite { log, .. } => {
+                let orgs = orgs.to_vec();
+                log.act(move |log| log.standings(&orgs, horizon, BATCH)).await
+            }
+            Db::Postgres(pool) => Ok(postgres::standings(pool, orgs, horizon, BATCH).await),
+        }
+    }
+
+    /// Writes what logs grow by in one transaction. Which of them were still as they had been read,
+    /// and have grown.
+    async fn grow(&self, growths: Vec<Growth>) -> Result<Vec<bool>, StoreError> {
+        match &self.db {
+            _ if growths.is_empty() => Ok(Vec::new()),
+            Db::Sqlite { log, .. } => log.act(move |log| log.grow(&growths)).await,
+            Db::Postgres(pool) => postgres::grow(pool, &growths).await,
+        }
     }
 
     /// The orgs that have something to seal. Looks at every org: see [`Self::committed_since`].
@@ -321,7 +295,13 @@ impl Store {
 
     /// How many events of the org are sealed: the sequence the next one gets.
     pub async fn sealed_size(&self, org: OrgId) -> Result<i64, StoreError> {
-        Ok(self.head(org).await?.map_or(0, |head| head.size))
+        let size = read!(self, org, |conn| {
+            sqlx::query_scalar("SELECT size FROM audit_heads WHERE org_id = $1")
+                .bind(org.to_string())
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        Ok(size.unwrap_or(0))
     }
 
     /// A position up to which every event is visible.
@@ -336,44 +316,6 @@ impl Store {
                 .await?
         });
         Ok(last)
-    }
-
-    async fn head(&self, org: OrgId) -> Result<Option<Head>, StoreError> {
-        Ok(read!(self, org, |conn| {
-            sqlx::query_as(
-                "SELECT size, tree_size, last_position, last_recorded_at FROM audit_heads \
-                 WHERE org_id = $1",
-            )
-            .bind(org.to_string())
-            .fetch_optional(&mut *conn)
-            .await?
-        }))
-    }
-
-    async fn unsealed(
-        &self,
-        org: OrgId,
-        head: &Head,
-        horizon: i64,
-    ) -> Result<Vec<Unsealed>, StoreError> {
-        let after = head.last_position;
-        if let Db::Sqlite { log, .. } = &self.db {
-            return log.act(move |log| log.unsealed(org, after, horizon, BATCH.into())).await;
-        }
-        let rows: Vec<UnsealedRow> = read!(self, org, |conn| {
-            sqlx::query_as(
-                "SELECT position, id, committed_at, core FROM audit_events \
-                 WHERE org_id = $1 AND position > $2 AND position <= $3 \
-                 ORDER BY position LIMIT $4",
-            )
-            .bind(org.to_string())
-            .bind(after)
-            .bind(horizon)
-            .bind(i64::from(BATCH))
-            .fetch_all(&mut *conn)
-            .await?
-        });
-        rows.into_iter().map(|row| row.read(org)).collect()
     }
 
     /// Whether the tree is the continuation of what was signed last; if not, the sealer is told.
@@ -401,79 +343,23 @@ impl Store {
     async fn sign_head(
         &self,
         org: OrgId,
-        head: &Head,
+        tree: &GrowingTree,
         before: Option<StoredCheckpoint>,
         sealer: &impl Sealer,
     ) -> Result<(), StoreError> {
-        if head.size == 0 && before.is_none() {
+        if tree.size() == 0 && before.is_none() {
             return Ok(());
         }
-        let tree = self.growing(org, head.size).await?;
-        let Some(checkpoint) = signed(org, &tree, sealer)? else { return Ok(()) };
+        let Some(checkpoint) = signed(org, tree, sealer)? else { return Ok(()) };
         let same = |it: &StoredCheckpoint| {
             it.size == tree.size() && it.root == checkpoint.root && it.note == checkpoint.note
         };
         if before.as_ref().is_some_and(same) {
             return Ok(());
         }
-        if self.continues(org, &tree, before.as_ref(), sealer).await? {
+        if self.continues(org, tree, before.as_ref(), sealer).await? {
             self.keep_checkpoint(org, CheckpointKind::Signed, &checkpoint).await?;
         }
         Ok(())
     }
-}
-
-impl Growth {
-    fn events(&self) -> u64 {
-        u64::try_from(self.seals.len()).unwrap_or(0)
-    }
-}
-
-/// What is written in one transaction each: no more rows than one log alone may bring, for nobody
-/// else writes to SQLite meanwhile. By org, so that two nodes never wait for each other.
-fn portions(mut growths: Vec<Growth>) -> Vec<Vec<Growth>> {
-    growths.sort_unstable_by_key(|growth| growth.org);
-    let mut portions: Vec<Vec<Growth>> = Vec::new();
-    let mut rows = 0;
-    for growth in growths {
-        rows += growth.seals.len();
-        if let Some(last) = portions.last_mut().filter(|_| rows <= usize::from(BATCH)) {
-            last.push(growth);
-        } else {
-            rows = growth.seals.len();
-            portions.push(vec![growth]);
-        }
-    }
-    portions
-}
-
-fn root_of(tree: &GrowingTree) -> Result<Hash, StoreError> {
-    tree.root().map_err(|_| StoreError::Corrupt("audit_tiles"))
-}
-
-fn signed(
-    org: OrgId,
-    tree: &GrowingTree,
-    sealer: &impl Sealer,
-) -> Result<Option<StoredCheckpoint>, StoreError> {
-    let root = root_of(tree)?;
-    let signed = sealer.sign(org, tree.size(), &root);
-    Ok(signed.map(|SignedNote { note, signed_at }| StoredCheckpoint {
-        size: tree.size(),
-        root,
-        note,
-        signed_at,
-    }))
-}
-
-fn seals_of(head: &Head, rows: &[Unsealed], sealer: &impl Sealer) -> Vec<NewSeal> {
-    let mut recorded_at = head.last_recorded_at;
-    let sequences = head.size..;
-    let seals = rows.iter().zip(sequences).map(|(row, sequence)| {
-        recorded_at = recorded_at.max(row.committed_at.as_micros());
-        let moment = Timestamp::from_micros(recorded_at);
-        let leaf_hash = sealer.leaf(&row.event, sequence, moment);
-        NewSeal { event_id: row.event.id, position: row.position, recorded_at, leaf_hash }
-    });
-    seals.collect()
 }

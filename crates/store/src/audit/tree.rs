@@ -24,16 +24,13 @@ const PLANTED: i64 = 65_536;
 macro_rules! put_tiles {
     ($tx:ident, $org:expr, $tiles:expr) => {
         for (id, hashes) in $tiles {
-            sqlx::query(
-                "INSERT INTO audit_tiles (org_id, level, tile, hashes) VALUES ($1, $2, $3, $4) \
-                 ON CONFLICT (org_id, level, tile) DO UPDATE SET hashes = excluded.hashes",
-            )
-            .bind($org)
-            .bind(i64::from(id.level))
-            .bind($crate::audit::tree::number(id.index))
-            .bind(hashes.as_slice())
-            .execute(&mut *$tx)
-            .await?;
+            sqlx::query($crate::audit::tree::PUT)
+                .bind($org)
+                .bind(i64::from(id.level))
+                .bind($crate::audit::tree::number(id.index))
+                .bind(hashes.as_slice())
+                .execute(&mut *$tx)
+                .await?;
         }
     };
 }
@@ -58,6 +55,10 @@ macro_rules! read_tiles {
 }
 
 pub(crate) use {put_tiles, read_tiles};
+
+pub(crate) const PUT: &str = "
+INSERT INTO audit_tiles (org_id, level, tile, hashes) VALUES ($1, $2, $3, $4)
+ON CONFLICT (org_id, level, tile) DO UPDATE SET hashes = excluded.hashes";
 
 pub(crate) const TILE: &str = "
 SELECT hashes FROM audit_tiles WHERE org_id = $1 AND level = $2 AND tile = $3";
@@ -87,7 +88,7 @@ impl Store {
     }
 
     /// The tree of `size` leaves, to grow.
-    pub(super) async fn growing(&self, org: OrgId, size: i64) -> Result<GrowingTree, StoreError> {
+    async fn growing(&self, org: OrgId, size: i64) -> Result<GrowingTree, StoreError> {
         let size = size_of(size)?;
         let edge = self.tiles(org, TileId::edge(size).map(|(id, _)| id)).await?;
         GrowingTree::open(size, edge).map_err(|_| StoreError::Corrupt("audit_tiles"))

@@ -1,10 +1,11 @@
 //! What is particular to PostgreSQL.
 
 mod batch;
+mod nodelay;
 
 use sqlx::{PgConnection, Postgres, postgres::PgArguments, query::Query};
 
-pub(crate) use self::batch::LogWriter;
+pub(crate) use self::{batch::LogWriter, nodelay::send_at_once};
 
 use super::{Dialect, Durability, NewSeal};
 use crate::{audit::writer::NewEvent, error::StoreError};
@@ -68,29 +69,30 @@ impl Dialect for PgConnection {
         bind_events(sqlx::query(INSERT_EVENTS), committed_at, rows).execute(&mut *self).await?;
         Ok(())
     }
+}
 
-    async fn insert_seals(
-        &mut self,
-        org_id: &str,
-        first: i64,
-        seals: &[NewSeal],
-    ) -> Result<(), sqlx::Error> {
-        let insert = "INSERT INTO audit_seals \
-                      (org_id, sequence, position, recorded_at, leaf_hash, event_id) \
-                      SELECT $1, $2 + place - 1, position, recorded_at, leaf_hash, event_id \
-                      FROM UNNEST($3::bigint[], $4::bigint[], $5::bytea[], $6::text[]) \
-                      WITH ORDINALITY AS given (position, recorded_at, leaf_hash, event_id, place)";
-        sqlx::query(insert)
-            .bind(org_id)
-            .bind(first)
-            .bind(seals.iter().map(|seal| seal.position).collect::<Vec<_>>())
-            .bind(seals.iter().map(|seal| seal.recorded_at).collect::<Vec<_>>())
-            .bind(seals.iter().map(|seal| seal.leaf_hash.as_slice()).collect::<Vec<_>>())
-            .bind(seals.iter().map(|seal| seal.event_id.to_string()).collect::<Vec<_>>())
-            .execute(&mut *self)
-            .await?;
-        Ok(())
-    }
+/// Inserts the seals of consecutive sequences of one org, beginning with `first`.
+pub(crate) async fn insert_seals(
+    conn: &mut PgConnection,
+    org_id: &str,
+    first: i64,
+    seals: &[NewSeal],
+) -> Result<(), sqlx::Error> {
+    let insert = "INSERT INTO audit_seals \
+                  (org_id, sequence, position, recorded_at, leaf_hash, event_id) \
+                  SELECT $1, $2 + place - 1, position, recorded_at, leaf_hash, event_id \
+                  FROM UNNEST($3::bigint[], $4::bigint[], $5::bytea[], $6::text[]) \
+                  WITH ORDINALITY AS given (position, recorded_at, leaf_hash, event_id, place)";
+    sqlx::query(insert)
+        .bind(org_id)
+        .bind(first)
+        .bind(seals.iter().map(|seal| seal.position).collect::<Vec<_>>())
+        .bind(seals.iter().map(|seal| seal.recorded_at).collect::<Vec<_>>())
+        .bind(seals.iter().map(|seal| seal.leaf_hash.as_slice()).collect::<Vec<_>>())
+        .bind(seals.iter().map(|seal| seal.event_id.to_string()).collect::<Vec<_>>())
+        .execute(conn)
+        .await?;
+    Ok(())
 }
 
 type Statement<'q> = Query<'q, Postgres, PgArguments>;

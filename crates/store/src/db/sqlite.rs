@@ -2,11 +2,10 @@
 
 mod log;
 
-use serde_json::json;
 use sqlx::{Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments};
 
 pub(crate) use self::log::{Log, LogConnection};
-use super::{Dialect, NewSeal};
+use super::Dialect;
 use crate::audit::writer::NewEvent;
 
 /// One event; what it is bound to, here and in [`log`], stands in the order of the columns.
@@ -43,22 +42,6 @@ impl Dialect for SqliteConnection {
         for row in rows {
             bind_event(sqlx::query(INSERT_EVENT), committed_at, row).execute(&mut *self).await?;
         }
-        Ok(())
-    }
-
-    async fn insert_seals(
-        &mut self,
-        org_id: &str,
-        first: i64,
-        seals: &[NewSeal],
-    ) -> Result<(), sqlx::Error> {
-        let insert = "INSERT INTO audit_seals (org_id, sequence, position, recorded_at, leaf_hash) \
-                      SELECT $1, $2 + key, value ->> 0, value ->> 1, substr($4, 1 + 32 * key, 32) \
-                      FROM json_each($3)";
-        let places: Vec<_> = seals.iter().map(|seal| (seal.position, seal.recorded_at)).collect();
-        let hashes: Vec<u8> = seals.iter().flat_map(|seal| seal.leaf_hash).collect();
-        let insert = sqlx::query(insert).bind(org_id).bind(first);
-        insert.bind(json!(places).to_string()).bind(hashes).execute(&mut *self).await?;
         Ok(())
     }
 }

@@ -226,6 +226,30 @@ on_both! {
         assert_eq!(signed(&db.store, org).await.note, before.note);
     }
 
+    // With a tree that is ahead of the log nothing can be sealed, and nobody tries for ever.
+    async fn a_log_behind_its_tree_is_not_sealed_and_is_no_burden(db: Database) {
+        let signer = Signer::default();
+        let (org, other) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
+        append_all(&db.store, (0..4).map(|n| event(org, n)).collect()).await;
+        db.store.seal(org, signer.clone()).await.unwrap();
+        append_all(&db.store, vec![event(org, 4), event(other, 5)]).await;
+
+        for size in [0, 3] {
+            db.execute(if size == 0 {
+                "UPDATE audit_heads SET size = 0 WHERE tree_size = 4"
+            } else {
+                "UPDATE audit_heads SET size = 3 WHERE tree_size = 4"
+            })
+            .await;
+            let told = db.store.seal_each(&[org, other], signer.clone()).await;
+
+            assert!(told.iter().all(|(told, sealed)| sealed.is_err() == (*told == org)), "{told:?}");
+        }
+
+        assert_eq!(signer.alarms(), 2);
+        assert_eq!(db.store.sealed_size(other).await.unwrap(), 1);
+    }
+
     async fn a_smaller_checkpoint_never_replaces_a_larger_one(db: Database) {
         let org = given::org(&db.store, 1).await;
         let checkpoint = |size: u64| StoredCheckpoint {

@@ -41,6 +41,23 @@ on_both! {
         assert_eq!(own.owner, ProviderOwner::Principal(user));
     }
 
+    async fn a_provider_is_known_as_it_was_added_last(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let first = provider(org, ProviderOwner::Org, "github", 1);
+        let renamed = provider(org, ProviderOwner::Org, "github", 2);
+        let elsewhere = provider(given::org(&db.store, 2).await, ProviderOwner::Org, "github", 3);
+
+        assert!(!db.store.has_provider(&first).await.unwrap());
+        db.store.upsert_provider(&first, NOW).await.unwrap();
+        assert!(db.store.has_provider(&first).await.unwrap());
+        assert!(!db.store.has_provider(&renamed).await.unwrap());
+        assert!(!db.store.has_provider(&elsewhere).await.unwrap());
+
+        db.store.upsert_provider(&renamed, NOW).await.unwrap();
+        assert!(!db.store.has_provider(&first).await.unwrap());
+        assert!(db.store.has_provider(&renamed).await.unwrap());
+    }
+
     async fn a_status_is_remembered_with_the_moment_it_first_worked(db: Database) {
         let org = given::org(&db.store, 1).await;
         let id: ProviderId = given::id("prv", 1);

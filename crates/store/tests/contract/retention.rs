@@ -147,6 +147,8 @@ on_both! {
         db.store.lay_hold(&laid, &told(org, 10)).await.unwrap();
         let later = NOW.plus_seconds(1);
 
+        assert_eq!(db.store.orgs_to_prune(NOW, NOW).await.unwrap(), []);
+        assert_eq!(db.store.orgs_to_prune(later, NOW).await.unwrap(), [org]);
         let early = db.store.let_payloads_go(org, NOW, |_| told(org, 11)).await.unwrap();
         let gone = db.store.let_payloads_go(org, later, |_| told(org, 12)).await.unwrap();
         let again = db.store.let_payloads_go(org, later, |_| told(org, 13)).await.unwrap();
@@ -171,12 +173,16 @@ on_both! {
         db.store.lay_hold(&late, &told(org, 30)).await.unwrap();
         db.store.seal(org, given::leaf).await.unwrap();
 
+        let later = NOW.plus_seconds(1);
+        assert_eq!(db.store.orgs_to_prune(NOW, NOW).await.unwrap(), []);
+        assert_eq!(db.store.orgs_to_prune(NOW, later).await.unwrap(), [org, other]);
         let young = db.store.prune(org, NOW, |_| told(org, 31)).await.unwrap();
         let pruned = db.store.prune(org, NOW.plus_seconds(1), |_| told(org, 32)).await.unwrap();
 
         assert_eq!(young, None);
         assert_eq!(pruned, Some(Pruned { first: 0, size: 11, held: false }));
         assert_eq!(db.store.pruned_size(org).await.unwrap(), 11);
+        assert_eq!(db.store.orgs_to_prune(NOW, later).await.unwrap(), [other]);
         assert_eq!(find(&db.store, org, 1).await, None);
         assert!(find(&db.store, other, 20).await.is_some());
         db.store.seal(org, given::leaf).await.unwrap();

@@ -5,7 +5,7 @@
 //! it. Other processes still poll.
 
 mod batch;
-mod unsealed;
+mod sealing;
 
 use std::{path::Path, str::FromStr, sync::Arc, time::Duration};
 
@@ -192,4 +192,24 @@ fn restored(open: &Connection) -> bool {
 fn id<T: FromStr>(row: &Row<'_>, place: usize, column: &'static str) -> Result<T, StoreError> {
     let text = row.get_ref(place)?.as_str().map_err(|_| StoreError::Corrupt(column))?;
     parse(text, column)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+
+    #[test]
+    fn a_statement_is_compiled_once_whatever_is_bound_to_it() {
+        let open = Connection::open_in_memory().unwrap();
+        open.execute_batch("CREATE TABLE t (x INTEGER PRIMARY KEY, y TEXT)").unwrap();
+        let mut select = open.prepare("SELECT y FROM t WHERE x > ? ORDER BY x LIMIT ?").unwrap();
+
+        for limit in 1..5 {
+            assert!(!select.exists((limit, limit)).unwrap());
+        }
+
+        assert_eq!(select.get_status(StatementStatus::RePrepare), 0);
+    }
 }

@@ -1,0 +1,126 @@
+//! How a log stands before it is sealed, and what it then grows by.
+
+use portcullis_core::{
+    audit::{
+        Hash,
+        tiles::{GrowingTree, TileId, Tiles},
+    },
+    clock::Timestamp,
+    id::OrgId,
+};
+
+use super::{SignedNote, UnsealedEvent};
+use crate::{
+    audit::{checkpoints::StoredCheckpoint, tree::size_of},
+    db::NewSeal,
+    error::StoreError,
+};
+
+/// How far the log of an org has come.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
+    /// Events that have their place.
+    pub(crate) size: i64,
+    /// Of them in the tree.
+    pub(crate) tree_size: i64,
+    pub(crate) last_position: i64,
+    pub(crate) last_recorded_at: i64,
+}
+
+/// An event to be sealed, where it is and since when.
+#[derive(Debug)]
+pub(crate) struct Unsealed {
+    pub(crate) position: i64,
+    pub(crate) committed_at: Timestamp,
+    pub(crate) event: UnsealedEvent,
+}
+
+/// All that has to be known of a log to seal it.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    /// What was signed last. Read in front of the head, so that a head behind it is one that was
+    /// set back.
+    pub(crate) signed: Option<StoredCheckpoint>,
+    pub(crate) head: Head,
+    /// The first events that have no place yet; none while the tree is not that of the log.
+    pub(crate) rows: Vec<Unsealed>,
+    /// The edge of the tree of [`Head::size`] leaves.
+    pub(crate) edge: Tiles,
+}
+
+impl Standing {
+    /// The tree as it stands.
+    pub(super) fn tree(&mut self) -> Result<GrowingTree, StoreError> {
+        let edge = std::mem::take(&mut self.edge);
+        GrowingTree::open(size_of(self.head.size)?, edge).map_err(|_| damaged())
+    }
+
+    /// The tiles that are the edge of a tree of this size.
+    pub(crate) fn edge_of(size: i64) -> Result<impl Iterator<Item = TileId>, StoreError> {
+        Ok(TileId::edge(size_of(size)?).map(|(id, _)| id))
+    }
+}
+
+/// What one transaction adds to a log.
+#[derive(Debug)]
+pub(crate) struct Growth {
+    pub(crate) org: OrgId,
+    pub(crate) head: Head,
+    pub(crate) last_position: i64,
+    pub(crate) seals: Vec<NewSeal>,
+    pub(crate) tiles: Vec<(TileId, Vec<u8>)>,
+    pub(crate) checkpoint: Option<StoredCheckpoint>,
+    /// Whether nothing is left to do once it is written.
+    pub(super) is_last: bool,
+}
+
+impl Growth {
+    pub(super) fn events(&self) -> u64 {
+        u64::try_from(self.seals.len()).unwrap_or(0)
+    }
+
+    pub(crate) fn last_recorded_at(&self) -> i64 {
+        self.seals.last().map_or(self.head.last_recorded_at, |seal| seal.recorded_at)
+    }
+}
+
+pub(super) fn damaged() -> StoreError {
+    StoreError::Corrupt("audit_tiles")
+}
+
+pub(super) fn root_of(tree: &GrowingTree) -> Result<Hash, StoreError> {
+    tree.root().map_err(|_| damaged())
+}
+
+/// The checkpoint of a tree, if it is signed.
+pub(super) fn signed(
+    org: OrgId,
+    tree: &GrowingTree,
+    sealer: &impl super::Sealer,
+) -> Result<Option<StoredCheckpoint>, StoreError> {
+    let root = root_of(tree)?;
+    let signed = sealer.sign(org, tree.size(), &root);
+    Ok(signed.map(|SignedNote { note, signed_at }| StoredCheckpoint {
+        size: tree.size(),
+        root,
+        note,
+        signed_at,
+    }))
+}
+
+/// The places that these events get.
+pub(super) fn seals_of(
+    head: &Head,
+    rows: &[Unsealed],
+    sealer: &impl super::Sealer,
+) -> Vec<NewSeal> {
+    let mut recorded_at = head.last_recorded_at;
+    let sequences = head.size..;
+    let seals = rows.iter().zip(sequences).map(|(row, sequence)| {
+        recorded_at = recorded_at.max(row.committed_at.as_micros());
+        let moment = Timestamp::from_micros(recorded_at);
+        let leaf_hash = sealer.leaf(&row.event, sequence, moment);
+        NewSeal { event_id: row.event.id, position: row.position, recorded_at, leaf_hash }
+    });
+    seals.collect()
+}

@@ -1,0 +1,134 @@
+//! Sealing in PostgreSQL: how logs stand is read, and what they grow by is written.
+
+use portcullis_core::{audit::tiles::Tiles, clock::Timestamp, id::OrgId};
+use sqlx::{PgConnection, PgPool};
+
+use super::{Growth, Head, Standing, Unsealed, UnsealedEvent};
+use crate::{
+    audit::{
+        checkpoints::{self, CheckpointKind, CheckpointRow, put_checkpoint},
+        tree::{put_tiles, read_tiles},
+    },
+    db::{Scope, begin, insert_seals, parse, row},
+    error::StoreError,
+};
+
+/// How the first of these logs stand: at least one, and none after `most` events.
+pub(super) async fn standings(
+    pool: &PgPool,
+    orgs: &[OrgId],
+    horizon: i64,
+    most: usize,
+) -> Vec<Result<Option<Standing>, StoreError>> {
+    let (mut all, mut rows) = (Vec::new(), 0);
+    for org in orgs {
+        if rows >= most {
+            break;
+        }
+        let standing = standing(pool, *org, horizon, most).await;
+        rows += standing.iter().flatten().map(|it| it.rows.len()).sum::<usize>();
+        all.push(standing);
+    }
+    all
+}
+
+async fn standing(
+    pool: &PgPool,
+    org: OrgId,
+    horizon: i64,
+    most: usize,
+) -> Result<Option<Standing>, StoreError> {
+    // Nothing is to be committed: it ends by itself.
+    let mut tx = begin(pool, Scope::from(org)).await?;
+    let id = org.to_string();
+    let signed: Option<CheckpointRow> = sqlx::query_as(checkpoints::FIND)
+        .bind(&id)
+        .bind(CheckpointKind::Signed.as_str())
+        .fetch_optional(&mut *tx)
+        .await?;
+    let signed = signed.map(CheckpointRow::read).transpose()?;
+    let head: Option<(i64, i64, i64, i64)> = sqlx::query_as(
+        "SELECT size, tree_size, last_position, last_recorded_at FROM audit_heads \
+         WHERE org_id = $1",
+    )
+    .bind(&id)
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some((size, tree_size, last_position, last_recorded_at)) = head else { return Ok(None) };
+    let head = Head { size, tree_size, last_position, last_recorded_at };
+    if tree_size != size {
+        return Ok(Some(Standing { signed, head, rows: Vec::new(), edge: Tiles::default() }));
+    }
+    let rows = unsealed(&mut tx, org, last_position, horizon, most).await?;
+    let edge = read_tiles!(tx, &id, Standing::edge_of(size)?);
+    Ok(Some(Standing { signed, head, rows, edge }))
+}
+
+row!(UnsealedRow { position: i64, id: String, committed_at: i64, core: String });
+
+async fn unsealed(
+    conn: &mut PgConnection,
+    org_id: OrgId,
+    after: i64,
+    horizon: i64,
+    most: usize,
+) -> Result<Vec<Unsealed>, StoreError> {
+    let rows: Vec<UnsealedRow> = sqlx::query_as(
+        "SELECT position, id, committed_at, core FROM audit_events \
+         WHERE org_id = $1 AND position > $2 AND position <= $3 \
+         ORDER BY position LIMIT $4",
+    )
+    .bind(org_id.to_string())
+    .bind(after)
+    .bind(horizon)
+    .bind(i64::try_from(most).unwrap_or(i64::MAX))
+    .fetch_all(conn)
+    .await?;
+    let read = |row: UnsealedRow| {
+        let id = parse(&row.id, "audit_events.id")?;
+        let committed_at = Timestamp::from_micros(row.committed_at);
+        let event = UnsealedEvent { id, org_id, core: row.core };
+        Ok(Unsealed { position: row.position, committed_at, event })
+    };
+    rows.into_iter().map(read).collect()
+}
+
+/// Writes all of them in one transaction. Which of the logs were still as they had been read.
+pub(super) async fn grow(pool: &PgPool, growths: &[Growth]) -> Result<Vec<bool>, StoreError> {
+    let scope = match growths {
+        [alone] => Scope::from(alone.org),
+        _ => Scope::Installation,
+    };
+    let mut tx = begin(pool, scope).await?;
+    let mut ours = Vec::with_capacity(growths.len());
+    for growth in growths {
+        ours.push(write(&mut tx, growth).await?);
+    }
+    tx.commit().await.map_err(StoreError::of_commit)?;
+    Ok(ours)
+}
+
+async fn write(tx: &mut PgConnection, growth: &Growth) -> Result<bool, StoreError> {
+    let org = growth.org.to_string();
+    let moved = sqlx::query(
+        "UPDATE audit_heads SET size = size + $3, tree_size = tree_size + $3, \
+         last_position = $4, last_recorded_at = $5 \
+         WHERE org_id = $1 AND size = $2 AND tree_size = $2",
+    )
+    .bind(&org)
+    .bind(growth.head.size)
+    .bind(i64::try_from(growth.seals.len()).unwrap_or(0))
+    .bind(growth.last_position)
+    .bind(growth.last_recorded_at())
+    .execute(&mut *tx)
+    .await?;
+    if moved.rows_affected() != 1 {
+        return Ok(false);
+    }
+    insert_seals(tx, &org, growth.head.size, &growth.seals).await?;
+    put_tiles!(tx, &org, &growth.tiles);
+    if let Some(checkpoint) = &growth.checkpoint {
+        put_checkpoint!(tx, &org, CheckpointKind::Signed, checkpoint);
+    }
+    Ok(true)
+}

@@ -1,0 +1,190 @@
+//! Sealing, on the connection that wrote what is sealed: most of it is still in the cache, and what
+//! many logs need is read and written without a hop to another thread for each statement.
+
+use portcullis_core::{audit::tiles::Tiles, clock::Timestamp, id::OrgId};
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::{LogConnection, id};
+use crate::{
+    audit::{
+        checkpoints::{self, CheckpointKind, StoredCheckpoint},
+        seal::{
+            UnsealedEvent,
+            growth::{Growth, Head, Standing, Unsealed},
+        },
+        tree::{self, number, size_of},
+    },
+    error::StoreError,
+};
+
+impl LogConnection {
+    /// The last position; everything in front of it is visible.
+    pub(crate) fn horizon(&mut self) -> Result<i64, StoreError> {
+        Ok(last_position(self.open()?)?)
+    }
+
+    /// The orgs of the events behind `position`, and the position up to which that is known.
+    pub(crate) fn committed_since(
+        &mut self,
+        position: i64,
+    ) -> Result<(Vec<OrgId>, i64), StoreError> {
+        let open = self.open()?;
+        let horizon = last_position(open)?;
+        if horizon <= position {
+            return Ok((Vec::new(), position));
+        }
+        let sql = "SELECT DISTINCT org_id FROM audit_events WHERE position > ? AND position <= ?";
+        let mut select = open.prepare_cached(sql)?;
+        let mut rows = select.query((position, horizon))?;
+        let mut orgs = Vec::new();
+        while let Some(row) = rows.next()? {
+            orgs.push(id(row, 0, "audit_events.org_id")?);
+        }
+        Ok((orgs, horizon))
+    }
+
+    /// How the first of these logs stand: at least one, and none after `most` events.
+    pub(crate) fn standings(
+        &mut self,
+        orgs: &[OrgId],
+        horizon: i64,
+        most: usize,
+    ) -> Result<Vec<Result<Option<Standing>, StoreError>>, StoreError> {
+        let open = self.open()?;
+        let (mut all, mut rows) = (Vec::new(), 0);
+        for org in orgs {
+            if rows >= most {
+                break;
+            }
+            let standing = standing(open, *org, horizon, most);
+            rows += standing.iter().flatten().map(|it| it.rows.len()).sum::<usize>();
+            all.push(standing);
+        }
+        Ok(all)
+    }
+
+    /// Writes all of them in one transaction. Which of the logs were still as they had been read.
+    pub(crate) fn grow(&mut self, growths: &[Growth]) -> Result<Vec<bool>, StoreError> {
+        self.change(|open| growths.iter().map(|growth| grow(open, growth)).collect())
+    }
+}
+
+fn last_position(open: &Connection) -> Result<i64, rusqlite::Error> {
+    let sql = "SELECT COALESCE(MAX(position), 0) FROM audit_events";
+    open.prepare_cached(sql)?.query_row((), |row| row.get(0))
+}
+
+fn standing(
+    open: &Connection,
+    org: OrgId,
+    horizon: i64,
+    most: usize,
+) -> Result<Option<Standing>, StoreError> {
+    let id = org.to_string();
+    let signed = signed(open, &id)?;
+    let head = open.prepare_cached(HEAD)?.query_row([&id], |row| {
+        Ok(Head {
+            size: row.get(0)?,
+            tree_size: row.get(1)?,
+            last_position: row.get(2)?,
+            last_recorded_at: row.get(3)?,
+        })
+    });
+    let Some(head) = head.optional()? else { return Ok(None) };
+    let (mut rows, mut edge) = (Vec::new(), Tiles::default());
+    if head.tree_size == head.size {
+        rows = unsealed(open, org, head.last_position, horizon, most)?;
+        let mut select = open.prepare_cached(tree::TILE)?;
+        for tile in Standing::edge_of(head.size)? {
+            let place = (&id, i64::from(tile.level), number(tile.index));
+            if let Some(hashes) = select.query_row(place, |row| row.get(0)).optional()? {
+                edge.insert(tile, hashes);
+            }
+        }
+    }
+    Ok(Some(Standing { signed, head, rows, edge }))
+}
+
+fn signed(open: &Connection, org: &str) -> Result<Option<StoredCheckpoint>, StoreError> {
+    let mut select = open.prepare_cached(checkpoints::FIND)?;
+    let mut rows = select.query((org, CheckpointKind::Signed.as_str()))?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let root: Vec<u8> = row.get(1)?;
+    Ok(Some(StoredCheckpoint {
+        size: size_of(row.get(0)?)?,
+        root: root.try_into().map_err(|_| StoreError::Corrupt("audit_checkpoints.root"))?,
+        note: row.get(2)?,
+        signed_at: Timestamp::from_micros(row.get(3)?),
+    }))
+}
+
+/// The first events of the org behind `after` up to `horizon`, in the order of their positions.
+fn unsealed(
+    open: &Connection,
+    org_id: OrgId,
+    after: i64,
+    horizon: i64,
+    most: usize,
+) -> Result<Vec<Unsealed>, StoreError> {
+    let mut select = open.prepare_cached(UNSEALED)?;
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut rows = select.query((org_id.to_string(), after, horizon, most))?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next()? {
+        events.push(read(org_id, row)?);
+    }
+    Ok(events)
+}
+
+fn read(org_id: OrgId, row: &Row<'_>) -> Result<Unsealed, StoreError> {
+    let event = UnsealedEvent { id: id(row, 1, "audit_events.id")?, org_id, core: row.get(3)? };
+    let committed_at = Timestamp::from_micros(row.get(2)?);
+    Ok(Unsealed { position: row.get(0)?, committed_at, event })
+}
+
+fn grow(open: &Connection, growth: &Growth) -> Result<bool, StoreError> {
+    let org = growth.org.to_string();
+    let first = growth.head.size;
+    let count = i64::try_from(growth.seals.len()).unwrap_or(0);
+    let moved = open.prepare_cached(MOVE_HEAD)?.execute((
+        &org,
+        first,
+        count,
+        growth.last_position,
+        growth.last_recorded_at(),
+    ))?;
+    if moved != 1 {
+        return Ok(false);
+    }
+    let mut insert = open.prepare_cached(INSERT_SEAL)?;
+    for (seal, sequence) in growth.seals.iter().zip(first..) {
+        insert.execute((&org, sequence, seal.position, seal.recorded_at, seal.leaf_hash))?;
+    }
+    let mut put = open.prepare_cached(tree::PUT)?;
+    for (tile, hashes) in &growth.tiles {
+        put.execute((&org, i64::from(tile.level), number(tile.index), hashes))?;
+    }
+    if let Some(signed) = &growth.checkpoint {
+        let kind = CheckpointKind::Signed.as_str();
+        let (size, signed_at) = (number(signed.size), signed.signed_at.as_micros());
+        let columns = (&org, kind, size, signed.root, &signed.note, signed_at);
+        open.prepare_cached(checkpoints::PUT)?.execute(columns)?;
+    }
+    Ok(true)
+}
+
+const HEAD: &str = "
+SELECT size, tree_size, last_position, last_recorded_at FROM audit_heads WHERE org_id = ?";
+
+const UNSEALED: &str = "
+SELECT position, id, committed_at, core FROM audit_events
+WHERE org_id = ? AND position > ? AND position <= ? ORDER BY position LIMIT ?";
+
+const MOVE_HEAD: &str = "
+UPDATE audit_heads SET size = size + ?3, tree_size = tree_size + ?3, last_position = ?4,
+    last_recorded_at = ?5
+WHERE org_id = ?1 AND size = ?2 AND tree_size = ?2";
+
+const INSERT_SEAL: &str = "
+INSERT INTO audit_seals (org_id, sequence, position, recorded_at, leaf_hash)
+VALUES (?, ?, ?, ?, ?)";
