@@ -14,6 +14,7 @@ mod authorizer;
 mod balancer;
 mod database;
 mod disk;
+mod driven;
 mod gateway;
 mod hostile;
 mod mcp;

@@ -1,36 +1,17 @@
 //! A real OpenID provider as a child process: npm's `oidc-provider`, driven by
 //! `tests/servers/oidc.mjs`.
 
-use std::{
-    collections::BTreeMap,
-    env,
-    io::{BufRead, BufReader, Write},
-    path::PathBuf,
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-    sync::Mutex,
-};
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+
+use crate::driven::{Driven, text};
 
 /// A provider on a loopback port. It ends when it is dropped.
 #[derive(Debug)]
 pub struct Oidc {
     issuer: String,
-    running: Mutex<Running>,
-}
-
-#[derive(Debug)]
-struct Running {
-    child: Child,
-    commands: ChildStdin,
-    answers: BufReader<ChildStdout>,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    running: Driven,
 }
 
 /// What becomes of the keys before a rotation.
@@ -102,25 +83,8 @@ impl Wanted {
 impl Oidc {
     /// Starts a provider with new keys. Needs the services of `./test`.
     pub fn start() -> Self {
-        let folder = env::var_os("PORTCULLIS_TEST_SERVERS");
-        let folder = PathBuf::from(folder.expect(
-            "PORTCULLIS_TEST_SERVERS is not set: run the tests with `./test -- cargo test …`, \
-             which installs the OpenID provider they need",
-        ));
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/servers/oidc.mjs");
-        let mut child = Command::new("node")
-            .arg(script)
-            .env("PORTCULLIS_TEST_SERVERS", folder)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("node");
-        let commands = child.stdin.take().expect("its input");
-        let answers = BufReader::new(child.stdout.take().expect("its output"));
-        let mut running = Running { child, commands, answers };
-        let issuer = text(&running.answer(), "issuer");
-        Self { issuer, running: Mutex::new(running) }
+        let running = Driven::start("node", "oidc.mjs", &[]);
+        Self { issuer: text(&running.said(), "issuer"), running }
     }
 
     /// Its `iss`: an `http` URL on a loopback address.
@@ -148,71 +112,50 @@ impl Oidc {
     /// An access token in JWT form (`at+jwt`) by the client credentials grant, as a CI system
     /// would issue it: its claims may replace any but `iss` and `aud`.
     pub fn service_token(&self, wanted: &Wanted) -> String {
-        text(&self.command(&wanted.command("service_token", "")), "token")
+        text(&self.running.command(&wanted.command("service_token", "")), "token")
     }
 
     /// An ID token for `subject` by the authorization code flow with PKCE.
     pub fn user_token(&self, subject: &str, wanted: &Wanted) -> String {
-        text(&self.command(&wanted.command("user_token", subject)), "token")
+        text(&self.running.command(&wanted.command("user_token", subject)), "token")
     }
 
     /// What it tells a client about a logout of `subject`: signed with the same keys, and no
     /// proof of who anybody is.
     pub fn logout_token(&self, subject: &str, audience: &str) -> String {
         let wanted = Wanted::new(audience);
-        text(&self.command(&wanted.command("logout_token", subject)), "token")
+        text(&self.running.command(&wanted.command("logout_token", subject)), "token")
     }
 
     /// Signs with new keys from now on.
     pub fn rotate(&self, old: OldKeys) {
-        self.command(&json!({"do": "rotate", "keep": old == OldKeys::Kept}));
+        self.running.command(&json!({"do": "rotate", "keep": old == OldKeys::Kept}));
     }
 
     /// Stops listening: nobody can connect until [`Oidc::resume`].
     pub fn stop(&self) {
-        self.command(&json!({"do": "stop"}));
+        self.running.command(&json!({"do": "stop"}));
     }
 
     /// Listens again on the same port.
     pub fn resume(&self) {
-        self.command(&json!({"do": "resume"}));
+        self.running.command(&json!({"do": "resume"}));
     }
 
     /// Sets its clock so many seconds before (negative) or after the machine's.
     pub fn set_clock(&self, seconds: i64) {
-        self.command(&json!({"do": "clock", "seconds": seconds}));
+        self.running.command(&json!({"do": "clock", "seconds": seconds}));
     }
 
     /// The keys it publishes, as a JWK Set; works during an outage as well.
     pub fn jwks(&self) -> Value {
-        self.command(&json!({"do": "jwks"})).get("jwks").expect("keys").clone()
+        self.running.command(&json!({"do": "jwks"})).get("jwks").expect("keys").clone()
     }
 
     /// How often its documents were fetched so far.
     pub fn fetches(&self) -> Fetches {
-        let answer = self.command(&json!({"do": "fetches"}));
+        let answer = self.running.command(&json!({"do": "fetches"}));
         let count = |name: &str| answer.get(name).and_then(Value::as_u64).expect("a count");
         Fetches { discovery: count("discovery"), jwks: count("jwks") }
     }
-
-    fn command(&self, command: &Value) -> Value {
-        let mut running = self.running.lock().expect("the provider");
-        writeln!(running.commands, "{command}").expect("a provider that listens");
-        running.answer()
-    }
-}
-
-impl Running {
-    fn answer(&mut self) -> Value {
-        let mut line = String::new();
-        self.answers.read_line(&mut line).expect("an answer of the provider");
-        let answer: Value = serde_json::from_str(&line).unwrap_or_default();
-        assert!(answer.is_object() && answer.get("error").is_none(), "the provider: `{line}`");
-        answer
-    }
-}
-
-fn text(answer: &Value, member: &str) -> String {
-    let found = answer.get(member).and_then(Value::as_str);
-    found.unwrap_or_else(|| panic!("no `{member}`")).to_owned()
 }

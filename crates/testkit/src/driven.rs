@@ -1,0 +1,105 @@
+//! A server of the tests as a child process that is told what to do and answers, a JSON object a line
+//! each way. Whatever it does, it keeps nobody waiting for ever.
+
+use std::{
+    env,
+    ffi::OsStr,
+    io::{BufRead, BufReader, Write},
+    path::PathBuf,
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::{
+        Mutex,
+        mpsc::{self, Receiver},
+    },
+    thread,
+    time::Duration,
+};
+
+use serde_json::Value;
+
+/// The longest it may take to answer, on the slowest machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The child; it ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Driven {
+    name: &'static str,
+    child: Child,
+    talk: Mutex<(ChildStdin, Receiver<String>)>,
+}
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Driven {
+    /// Starts a script of `tests/servers` with what `./test` has installed for it.
+    pub(crate) fn start(program: impl AsRef<OsStr>, script: &'static str, args: &[&str]) -> Self {
+        let mut child = Command::new(program)
+            .arg(format!("{}/../../tests/servers/{script}", env!("CARGO_MANIFEST_DIR")))
+            .args(args)
+            .env("PORTCULLIS_TEST_SERVERS", servers())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{script}: {error}"));
+        let commands = child.stdin.take().expect("its input");
+        let output = BufReader::new(child.stdout.take().expect("its output"));
+        let (told, lines) = mpsc::channel();
+        // Ends with the child, or with its owner's interest.
+        thread::spawn(move || {
+            output.lines().map_while(Result::ok).try_for_each(|line| told.send(line))
+        });
+        Self { name: script, child, talk: Mutex::new((commands, lines)) }
+    }
+
+    /// The next line it says without being asked.
+    pub(crate) fn line(&self) -> String {
+        let talk = self.talk.lock().expect("the child");
+        self.next(&talk.1, "its start")
+    }
+
+    /// What it says of itself once it is there.
+    pub(crate) fn said(&self) -> Value {
+        self.object(&self.line())
+    }
+
+    /// Its answer to a command.
+    pub(crate) fn command(&self, command: &Value) -> Value {
+        let mut talk = self.talk.lock().expect("the child");
+        writeln!(talk.0, "{command}").expect("a child that listens");
+        let line = self.next(&talk.1, &command["do"].to_string());
+        self.object(&line)
+    }
+
+    fn next(&self, lines: &Receiver<String>, after: &str) -> String {
+        let line = lines.recv_timeout(PATIENCE);
+        line.unwrap_or_else(|error| panic!("{} says nothing after {after}: {error}", self.name))
+    }
+
+    fn object(&self, line: &str) -> Value {
+        let answer: Value = serde_json::from_str(line).unwrap_or_default();
+        let fine = answer.is_object() && answer.get("error").is_none();
+        assert!(fine, "{} says `{line}`", self.name);
+        answer
+    }
+}
+
+/// Where `./test` has installed what the scripts need.
+pub(crate) fn servers() -> PathBuf {
+    let folder = env::var_os("PORTCULLIS_TEST_SERVERS");
+    PathBuf::from(folder.expect(
+        "PORTCULLIS_TEST_SERVERS is not set: run the tests with `./test -- cargo test …`, which \
+         installs the servers they need",
+    ))
+}
+
+/// A member of an answer that is a text.
+pub(crate) fn text(answer: &Value, member: &str) -> String {
+    let found = answer.get(member).and_then(Value::as_str);
+    found.unwrap_or_else(|| panic!("no `{member}`")).to_owned()
+}
