@@ -19,6 +19,7 @@ use crate::{Answer, PostgresDatabase};
 
 /// The longest a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
+const POLL: Duration = Duration::from_millis(5);
 
 /// Policies that permit every tool to everybody.
 const PERMIT_ALL: &str = "@id(\"permit-all\") permit (principal, action, resource);\n";
@@ -389,8 +390,15 @@ impl Gateway {
     /// Waits until it has ended; gives its exit code.
     pub fn ended(&mut self) -> Option<i32> {
         let mut running = self.running.take().expect("a running gateway");
-        let status = tokio::task::block_in_place(|| running.child.wait());
-        status.expect("an exit status").code()
+        tokio::task::block_in_place(|| {
+            for _ in 0..PATIENCE.as_millis() * 2 / POLL.as_millis() {
+                if let Some(status) = running.child.try_wait().expect("an exit status") {
+                    return status.code();
+                }
+                thread::sleep(POLL);
+            }
+            panic!("it does not end; it logged {}", running.logged.lock().expect("the log"));
+        })
     }
 
     /// A request to a path, to be completed and sent with [`Gateway::send`].
