@@ -34,6 +34,10 @@ use crate::{
     settings::{DatabaseSettings, Sync, Target},
 };
 
+/// Pages of an SQLite file. An event takes a little more than half of the usual 4096: each would have
+/// a page to itself and leave the rest of it empty.
+const PAGE_BYTES: u32 = 8192;
+
 /// What Portcullis remembers. Clones share the connections.
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -78,6 +82,8 @@ impl Store {
                 let options = SqliteConnectOptions::new()
                     .filename(path)
                     .create_if_missing(true)
+                    // Of a file that is made now; any other keeps what it was made with.
+                    .page_size(PAGE_BYTES)
                     .journal_mode(SqliteJournalMode::Wal)
                     .synchronous(match settings.sync {
                         Sync::PowerLoss => SqliteSynchronous::Full,

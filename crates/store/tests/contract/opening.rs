@@ -58,6 +58,19 @@ on_both! {
 }
 
 #[tokio::test]
+async fn a_new_file_has_pages_for_three_events_each() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("portcullis.db");
+    let settings = DatabaseSettings::new(DatabaseUrl::sqlite(path.clone()));
+    Store::open(&settings).await.unwrap().close().await;
+
+    let head = std::fs::read(path).unwrap();
+
+    // https://www.sqlite.org/fileformat.html#page_size
+    assert_eq!(head[16..18], 8192_u16.to_be_bytes());
+}
+
+#[tokio::test]
 async fn process_crash_safety_is_synchronous_normal() {
     let folder = tempfile::TempDir::new().unwrap();
     let url = DatabaseUrl::sqlite(folder.path().join("portcullis.db"));
