@@ -132,8 +132,20 @@ await listen(0);
 const { port } = server.address();
 const issuer = `http://127.0.0.1:${port}`;
 
+// The provider closes each connection after its answer, and a request may get lost on one that is just
+// being closed: it is made again rather than waited for.
+async function ask(url, options) {
+  for (let left = 3; ; left -= 1) {
+    try {
+      return await fetch(url, { ...options, signal: AbortSignal.timeout(10_000) });
+    } catch (error) {
+      if (error.name !== 'TimeoutError' || left === 1) throw error;
+    }
+  }
+}
+
 async function post(path, form) {
-  const response = await fetch(issuer + path, { method: 'POST', body: new URLSearchParams(form) });
+  const response = await ask(issuer + path, { method: 'POST', body: new URLSearchParams(form) });
   const answer = await response.json();
   if (!response.ok) throw new Error(JSON.stringify(answer));
   return answer;
@@ -154,7 +166,7 @@ async function browse(address) {
   const cookies = new Map();
   for (let url = new URL(address), steps = 0; steps < 10; steps += 1) {
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const response = await fetch(url, { redirect: 'manual', headers: { cookie } });
+    const response = await ask(url, { redirect: 'manual', headers: { cookie } });
     for (const set of response.headers.getSetCookie()) {
       const [, name, value] = /^([^=]+)=([^;]*)/.exec(set);
       cookies.set(name, value);
