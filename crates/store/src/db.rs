@@ -19,12 +19,11 @@ use std::path::Path;
 use portcullis_core::{clock::Timestamp, id::EventId};
 use sqlx::{
     Connection, PgPool, SqliteConnection, SqlitePool,
-    postgres::PgPoolOptions,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
 pub(crate) use self::{
-    postgres::LogWriter,
+    postgres::{LogWriter, opened_at_once},
     sqlite::{Log, LogConnection},
 };
 use crate::{
@@ -95,25 +94,7 @@ impl Store {
                 open_sqlite(settings, path, options).await?
             }
             Target::Postgres(options) => {
-                let wait_ms = settings.wait.as_millis().to_string();
-                let options = options.as_ref().clone().options([
-                    ("lock_timeout", wait_ms.as_str()),
-                    // What a node that is gone has locked is free again.
-                    ("idle_in_transaction_session_timeout", "60s"),
-                ]);
-                let port = options.get_port();
-                let pool = PgPoolOptions::new()
-                    .after_connect(move |_, _| {
-                        Box::pin(async move {
-                            postgres::send_at_once(port);
-                            Ok(())
-                        })
-                    })
-                    .max_connections(settings.connections.max(2))
-                    .acquire_timeout(settings.wait)
-                    .test_before_acquire(false)
-                    .connect_with(options)
-                    .await?;
+                let pool = postgres::open(settings, options).await?;
                 schema::migrate_postgres(&pool).await?;
                 Db::Postgres(pool)
             }

@@ -17,7 +17,7 @@ use sqlx::{
 
 use crate::{
     Store,
-    db::{Db, Scope, begin, database_clock, row},
+    db::{Db, Scope, begin, database_clock, opened_at_once, row},
     error::StoreError,
     settings::{DatabaseSettings, Target},
 };
@@ -124,7 +124,7 @@ impl Nodes {
         &self,
         ask: impl AsyncFnOnce(&mut sqlx::PgConnection) -> Result<T, sqlx::Error>,
     ) -> Result<T, StoreError> {
-        let mut conn = self.pool.acquire().await?;
+        let mut conn = opened_at_once(self.options.get_port(), self.pool.acquire()).await?;
         let Ok(answer) = tokio::time::timeout(PATIENCE, ask(&mut conn)).await else {
             conn.close_on_drop();
             return Err(StoreError::Unavailable("the database does not answer in time".to_owned()));

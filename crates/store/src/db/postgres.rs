@@ -2,10 +2,11 @@
 
 mod batch;
 mod nodelay;
+mod pool;
 
 use sqlx::{PgConnection, Postgres, postgres::PgArguments, query::Query};
 
-pub(crate) use self::{batch::LogWriter, nodelay::send_at_once};
+pub(crate) use self::{batch::LogWriter, nodelay::opened_at_once, pool::open};
 
 use super::{Dialect, Durability, NewSeal};
 use crate::{audit::writer::NewEvent, error::StoreError};

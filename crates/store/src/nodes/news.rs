@@ -6,7 +6,7 @@ use portcullis_core::id::OrgId;
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
 use tokio::time::timeout;
 
-use crate::error::StoreError;
+use crate::{db::opened_at_once, error::StoreError};
 
 /// The channel that the triggers of the schema push to.
 const CHANNEL: &str = "portcullis";
@@ -58,7 +58,7 @@ impl Listener {
             listener.listen(CHANNEL).await?;
             Ok::<_, sqlx::Error>(listener)
         };
-        match timeout(PATIENCE, opening).await {
+        match timeout(PATIENCE, opened_at_once(options.get_port(), opening)).await {
             Ok(listener) => Ok(Self(listener?)),
             Err(_) => Err(silent()),
         }

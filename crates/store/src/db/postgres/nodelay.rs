@@ -4,9 +4,26 @@
 //! statement that takes more than one record then waits some 40 ms for a delayed acknowledgement. Its
 //! sockets are nowhere to be had, so they are looked for among those of the process.
 
-use std::{fs, os::fd::RawFd};
+use std::{fs, os::fd::RawFd, pin::pin, time::Duration};
 
 use nix::sys::socket::{SockaddrStorage, getpeername, setsockopt, sockopt};
+use tokio::{select, time::interval};
+
+/// How often it is looked for new connections while some are opened.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Opens connections to a port. The handshakes of TLS and of the protocol are sent at once, too:
+/// otherwise each connection takes 90 ms.
+pub(crate) async fn opened_at_once<T>(port: u16, open: impl Future<Output = T>) -> T {
+    let (mut open, mut look) = (pin!(open), interval(LOOK));
+    loop {
+        select! {
+            biased;
+            opened = &mut open => return opened,
+            _ = look.tick() => send_at_once(port),
+        }
+    }
+}
 
 /// Turns Nagle's algorithm off for every connection of this process to a port.
 pub(crate) fn send_at_once(port: u16) {
