@@ -4,7 +4,7 @@
 //! statement that takes more than one record then waits some 40 ms for a delayed acknowledgement. Its
 //! sockets are nowhere to be had, so they are looked for among those of the process.
 
-use std::{fs, os::fd::RawFd, pin::pin, time::Duration};
+use std::{fs, os::fd::RawFd, time::Duration};
 
 use nix::sys::socket::{SockaddrStorage, getpeername, setsockopt, sockopt};
 use tokio::{select, time::interval};
@@ -15,7 +15,8 @@ const LOOK: Duration = Duration::from_millis(1);
 /// Opens connections to a port. The handshakes of TLS and of the protocol are sent at once, too:
 /// otherwise each connection takes 90 ms.
 pub(crate) async fn opened_at_once<T>(port: u16, open: impl Future<Output = T>) -> T {
-    let (mut open, mut look) = (pin!(open), interval(LOOK));
+    // Boxed, for it is large, and most who wait for it are waiting for something else.
+    let (mut open, mut look) = (Box::pin(open), interval(LOOK));
     loop {
         select! {
             biased;
