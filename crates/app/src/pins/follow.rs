@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::{StreamExt, stream};
 use portcullis_core::{clock::Timestamp, id::OrgId};
-use portcullis_store::PinChange;
+use portcullis_store::{PinChange, StoreError};
 
 use crate::App;
 
@@ -49,8 +49,7 @@ impl Pins {
 /// Looks once which pins changed; their providers are asked for their tools anew, those that people
 /// connect through each connection of the org.
 pub(crate) async fn follow(app: &Arc<App>) {
-    let since = app.clock.now().plus_seconds(-MARGIN_SECONDS);
-    let changes = match app.store.pins_changed_since(since).await {
+    let changes = match unfollowed(app).await {
         Ok(changes) => changes,
         Err(error) => {
             tracing::warn!(%error, "changes of pins cannot be read; it is tried again");
@@ -58,7 +57,7 @@ pub(crate) async fn follow(app: &Arc<App>) {
         }
     };
     let mut connected = BTreeSet::new();
-    for change in app.pins.unfollowed(changes, since) {
+    for change in changes {
         let Some(provider) = app.providers.get(change.tool.provider()) else { continue };
         match change.org {
             Some(org) if !provider.declared.auth.needs_nobody() => {
@@ -70,6 +69,15 @@ pub(crate) async fn follow(app: &Arc<App>) {
     for (org, provider) in connected {
         app.tasks.spawn(list_all(Arc::clone(app), org, provider));
     }
+}
+
+async fn unfollowed(app: &App) -> Result<Vec<PinChange>, StoreError> {
+    // Not while this node changes pins: it would take its own change for that of another, ask the
+    // provider again, and so on for as long as there is something new each time.
+    let _turn = app.pins.turn.lock().await;
+    let since = app.clock.now().plus_seconds(-MARGIN_SECONDS);
+    let changes = app.store.pins_changed_since(since).await?;
+    Ok(app.pins.unfollowed(changes, since))
 }
 
 /// Asks all connections of an org to a provider that this node has in memory for their tools.
