@@ -69,4 +69,21 @@ mod tests {
             assert!(!to_other.nodelay().unwrap());
         }
     }
+
+    #[tokio::test]
+    async fn a_connection_is_switched_while_it_is_opened() {
+        let database = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = database.local_addr().unwrap();
+
+        let opening = opened_at_once(address.port(), async {
+            let opened = TcpStream::connect(address).unwrap();
+            // As if it were shaking hands.
+            while !opened.nodelay().unwrap() {
+                tokio::time::sleep(LOOK).await;
+            }
+        });
+
+        let switched = tokio::time::timeout(Duration::from_secs(10), opening).await;
+        assert!(switched.is_ok(), "nobody has looked for it");
+    }
 }
