@@ -166,12 +166,14 @@ impl App {
     /// Invokes a tool. Every call of this function leaves exactly one `mcp.invocation` event, or
     /// one `mcp.replayed` if the request was made before under the same idempotency key, and it is
     /// durable before the answer is given.
+    ///
+    /// What is asked for is looked at once there is room for the call: to turn one away costs little.
     pub async fn invoke(
         self: &Arc<Self>,
         ctx: Ctx,
-        invocation: Invocation,
+        asked: impl FnOnce() -> Invocation + Send + 'static,
     ) -> Result<Answered, Box<Stopped>> {
-        let governed = Box::pin(Arc::clone(self).governed(ctx, invocation));
+        let governed = Box::pin(Arc::clone(self).governed(ctx, asked));
         let call = Uninterrupted::new(governed, &self.tasks);
         AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| Err(crashed()))
     }
@@ -180,7 +182,7 @@ impl App {
     async fn governed(
         self: Arc<Self>,
         ctx: Ctx,
-        invocation: Invocation,
+        asked: impl FnOnce() -> Invocation + Send,
     ) -> Result<Answered, Box<Stopped>> {
         // Until it is dispatched, so that calls which wait for their tools hold up no others.
         let Some(place) = self.judging.take().await else {
@@ -189,7 +191,7 @@ impl App {
             }));
         };
         let mut draft = Draft::open(&self, &ctx);
-        match self.clear(&ctx, invocation, &mut draft).await {
+        match self.clear(&ctx, asked(), &mut draft).await {
             Ok(ready) => self.recorded(draft, ready, place).await,
             Err(Early::Replayed(replayed)) => Box::pin(self.replay(&ctx, replayed)).await,
             Err(Early::Uncounted(refusal)) => {

@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 pub(crate) const INVOKE_LIMIT: usize = 1 << 20;
 /// The largest body elsewhere in bytes.
 pub(crate) const SMALL_LIMIT: usize = 64 << 10;
+
 /// How large a body may be and how long it may take to arrive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance {
@@ -25,15 +26,13 @@ pub(crate) struct Allowance {
     pub(crate) time: Duration,
 }
 
-/// Reads a JSON object within `allowance`; gives it with its size.
+/// Reads a JSON object within `allowance`.
 pub(crate) async fn object(
     headers: &HeaderMap,
     body: Body,
     allowance: Allowance,
-) -> Result<(Map<String, Value>, u64), Refusal> {
-    let bytes = read(headers, body, allowance).await?;
-    let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    Ok((parsed(&bytes)?, size))
+) -> Result<Map<String, Value>, Refusal> {
+    parsed(&read(headers, body, allowance).await?)
 }
 
 /// Reads a JSON object of at most 64 KiB; an empty body is an object without members.
@@ -46,7 +45,8 @@ pub(crate) async fn optional_object(
     if bytes.is_empty() { Ok(Map::new()) } else { parsed(&bytes) }
 }
 
-fn parsed(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
+/// The JSON object that was read.
+pub(crate) fn parsed(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
     let parsed = json::parse(bytes, Bounds::REQUEST);
     match parsed.map_err(|error| Refusal::bad_request(format!("The body is refused: {error}.")))? {
         Value::Object(members) => Ok(members),
@@ -104,7 +104,8 @@ pub(crate) fn only(members: &Map<String, Value>, known: &[&str]) -> Result<(), R
     Err(Refusal::InvalidRequest { message, parameter: None, violations })
 }
 
-async fn read(
+/// Reads what is declared to be JSON within `allowance`.
+pub(crate) async fn read(
     headers: &HeaderMap,
     body: Body,
     Allowance { bytes: limit, time }: Allowance,

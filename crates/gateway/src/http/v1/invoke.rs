@@ -1,6 +1,6 @@
 //! `POST /v1/mcps/{id}/invoke`: the governed call.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::{
     body::Body,
@@ -57,13 +57,15 @@ pub(crate) async fn invoke(
     body: Body,
 ) -> Answer {
     ctx.origin.stages.enter(Stage::Body, gateway.app.now());
-    let invocation = Invocation {
+    let allowance = Allowance { bytes: INVOKE_LIMIT, time: gateway.body_time };
+    let read = body::read(&headers, body, allowance).await;
+    let asked = move || Invocation {
         tool: segment(path),
         view: view(raw.as_deref()),
         key: idempotency_key(&headers),
-        body: input(&headers, body, gateway.body_time).await,
+        body: read.and_then(|bytes| input(&bytes)),
     };
-    match gateway.app.invoke(ctx, invocation).await {
+    match gateway.app.invoke(ctx, asked).await {
         Ok(Answered::Invoked(invoked)) => Answer::Invoked(invoked),
         Ok(Answered::Replayed(replayed)) => Answer::Replayed(*replayed),
         Err(stopped) => Answer::Stopped(*stopped),
@@ -77,9 +79,9 @@ fn view(raw: Option<&str>) -> Result<View, Refusal> {
 }
 
 /// `{"input": {…}}` and nothing else.
-async fn input(headers: &HeaderMap, body: Body, time: Duration) -> Result<(Value, u64), Refusal> {
-    let allowance = Allowance { bytes: INVOKE_LIMIT, time };
-    let (mut members, size) = body::object(headers, body, allowance).await?;
+fn input(bytes: &[u8]) -> Result<(Value, u64), Refusal> {
+    let mut members = body::parsed(bytes)?;
+    let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     body::only(&members, &["input"])?;
     match members.remove("input") {
         Some(input @ Value::Object(_)) => Ok((input, size)),

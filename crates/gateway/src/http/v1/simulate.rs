@@ -47,7 +47,7 @@ pub(crate) async fn simulate(
     ctx.require(Scope::PoliciesRead)?;
     Query::parse(raw.as_deref(), &[])?;
     let allowance = Allowance { bytes: INVOKE_LIMIT, time: gateway.body_time };
-    let (members, _) = body::object(&headers, body, allowance).await?;
+    let members = body::object(&headers, body, allowance).await?;
     let simulation = Simulation::read(&Value::Object(members))?;
     Ok(Answer::Data(gateway.app.simulate(&ctx, simulation).await?))
 }
