@@ -55,6 +55,9 @@ pub(crate) enum Command {
         #[arg(long, default_value = "127.0.0.1:0")]
         listen: SocketAddr,
     },
+    /// The same tool on the official Rust SDK.
+    #[command(hide = true)]
+    ServeSdkUpstream,
     /// One that hangs, drips and floods.
     #[command(hide = true)]
     ServeHostile,
@@ -83,6 +86,9 @@ pub(crate) struct SystemsArgs {
     /// Measurements of each kind, in turns
     #[arg(long, default_value_t = 2)]
     pub(crate) rounds: usize,
+    /// The MCP server that is called
+    #[arg(long, value_enum, default_value_t = Server::Bare)]
+    pub(crate) server: Server,
     /// The URL of an empty PostgreSQL database; without it that system is left out
     #[arg(long, requires = "redis")]
     pub(crate) postgres: Option<String>,
@@ -95,6 +101,15 @@ pub(crate) struct SystemsArgs {
     /// Print the figures as JSON besides
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What MCP server is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Server {
+    /// One that does the least that a server can
+    Bare,
+    /// One on rmcp, the official Rust SDK
+    Sdk,
 }
 
 /// What grows.

@@ -45,6 +45,7 @@ mod recording;
 mod reload;
 mod replay;
 mod report;
+mod sdk_upstream;
 mod soak;
 mod systems;
 mod upstream;
@@ -85,6 +86,7 @@ async fn main() -> ExitCode {
         Some(Command::Soak(args)) => soak::run(args).await,
         Some(Command::Overload(args)) => overload::run(args).await,
         Some(Command::ServeUpstream { listen }) => upstream::serve(*listen).await.map(holds),
+        Some(Command::ServeSdkUpstream) => sdk_upstream::serve().await.map(holds),
         Some(Command::ServeHostile) => hostile::serve().await.map(holds),
         Some(Command::ServeProgram) => upstream::serve_program().await.map(holds),
         Some(Command::ServeProxy { upstream }) => proxy::serve(*upstream).await.map(holds),

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::{
     Failure, Verdict,
-    args::SystemsArgs,
+    args::{Server, SystemsArgs},
     audit,
     client::{Connection, Template, direct_call, get, governed_call},
     disk,
@@ -109,7 +109,10 @@ impl Gateway {
 
 /// Runs it and prints the tables; `Broken` when a call failed or its event is not in the log.
 pub(crate) async fn run(args: &SystemsArgs) -> Result<Verdict, Failure> {
-    let upstream = Upstream::start().await?;
+    let upstream = match args.server {
+        Server::Bare => Upstream::start().await?,
+        Server::Sdk => Upstream::of_sdk().await?,
+    };
     let proxy = Proxy::start(upstream.address).await?;
     let binary = gateway::binary(args.binary.as_deref()).await?;
     let plain = Setup::default();

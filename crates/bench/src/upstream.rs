@@ -58,6 +58,11 @@ impl Upstream {
         Self::spawn(&["serve-upstream", "--listen", &address.to_string()]).await
     }
 
+    /// One on the official Rust SDK.
+    pub(crate) async fn of_sdk() -> Result<Self, Failure> {
+        Self::spawn(&["serve-sdk-upstream"]).await
+    }
+
     /// One that hangs, drips and floods.
     pub(crate) async fn hostile() -> Result<Self, Failure> {
         Self::spawn(&["serve-hostile"]).await
