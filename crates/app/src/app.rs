@@ -200,7 +200,7 @@ impl App {
             catalogue_lock: Mutex::default(),
             notices: Notices::new(parts.webhooks),
             pins: Pins::default(),
-            judging: Places::new(parts.max_calls),
+            judging: Places::new(parts.max_calls).with_short_queue(),
             rates: Rates::new(),
             limits: Limits::new(parts.counters),
             tenants: Tenants::default(),

@@ -19,7 +19,7 @@ use portcullis_core::{
     tool::{Tool, ToolId},
 };
 use portcullis_store::Cost;
-use portcullis_upstream::{CallAnswer, CallError, Trace};
+use portcullis_upstream::{CallAnswer, CallError, Place, Trace};
 use serde_json::Value;
 
 pub use crate::answers::GovernanceView;
@@ -163,17 +163,22 @@ impl From<Refusal> for Early {
 }
 
 impl App {
-    /// Invokes a tool. Every call of this function leaves exactly one `mcp.invocation` event, or
-    /// one `mcp.replayed` if the request was made before under the same idempotency key, and it is
-    /// durable before the answer is given.
+    /// Invokes a tool. Every call of this function that finds room leaves exactly one
+    /// `mcp.invocation` event, or one `mcp.replayed` if the request was made before under the same
+    /// idempotency key, and it is durable before the answer is given.
     ///
-    /// What is asked for is looked at once there is room for the call: to turn one away costs little.
+    /// What is asked for is looked at once there is room for it: to turn a call away costs little.
     pub async fn invoke(
         self: &Arc<Self>,
         ctx: Ctx,
         asked: impl FnOnce() -> Invocation + Send + 'static,
     ) -> Result<Answered, Box<Stopped>> {
-        let governed = Box::pin(Arc::clone(self).governed(ctx, asked));
+        // Until it is dispatched, so that calls which wait for their tools hold up no others.
+        let Some(place) = self.judging.take().await else {
+            let overloaded = Refusal::Unavailable { reason: Unavailable::Overloaded };
+            return Err(Stopped::uncounted(overloaded));
+        };
+        let governed = Box::pin(Arc::clone(self).governed(ctx, asked, place));
         let call = Uninterrupted::new(governed, &self.tasks);
         AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| Err(crashed()))
     }
@@ -183,13 +188,8 @@ impl App {
         self: Arc<Self>,
         ctx: Ctx,
         asked: impl FnOnce() -> Invocation + Send,
+        place: Place,
     ) -> Result<Answered, Box<Stopped>> {
-        // Until it is dispatched, so that calls which wait for their tools hold up no others.
-        let Some(place) = self.judging.take().await else {
-            return Err(Stopped::uncounted(Refusal::Unavailable {
-                reason: Unavailable::Overloaded,
-            }));
-        };
         let mut draft = Draft::open(&self, &ctx);
         match self.clear(&ctx, asked(), &mut draft).await {
             Ok(ready) => self.recorded(draft, ready, place).await,

@@ -13,8 +13,8 @@ use portcullis_core::{
     refusal::{Executed, Refusal, Unavailable},
 };
 use portcullis_store::{Began, KeyEnd, StoreError};
+use portcullis_upstream::Place;
 use serde_json::{Map, Value};
-use tokio::sync::SemaphorePermit;
 
 use crate::{
     App, Ctx,
@@ -247,7 +247,7 @@ impl App {
         self: &Arc<Self>,
         draft: Draft,
         mut ready: Ready,
-        place: SemaphorePermit<'_>,
+        place: Place,
     ) -> Result<Answered, Box<Stopped>> {
         self.enter_stage(&draft.ctx, Stage::Intent);
         let claim = ready.claim.take();

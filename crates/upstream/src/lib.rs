@@ -43,7 +43,7 @@ pub use jwks::{Discovery, FetchError, KeyLocation};
 pub use oauth::{Client, OAuthError};
 pub use otlp::{OtlpReceiver, ReceiverError};
 pub use outbound::Outbound;
-pub use places::Places;
+pub use places::{Place, Places};
 pub use reach::{Endpoint, Reach};
 pub use server::{Server, Trace};
 pub use settings::{Credential, Program, Protocol, ServerSettings, SettingsError, Transport};

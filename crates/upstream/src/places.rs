@@ -1,41 +1,59 @@
 //! How many may be at something at once, and how many wait to be: calls of one upstream, for one.
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use tokio::{
-    sync::{Semaphore, SemaphorePermit},
+    sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
 };
 
 /// How long a call waits for its place.
 const PATIENCE: Duration = Duration::from_millis(40);
 
-/// A number of places. As many as there are places may wait for one, for at most 40 ms; all others
-/// are refused at once.
+/// A number of places. Some may wait for one, for at most 40 ms; all others are refused at once.
 #[derive(Debug)]
 pub struct Places {
-    free: Semaphore,
+    free: Arc<Semaphore>,
     most_waiting: usize,
     waiting: AtomicUsize,
 }
 
+/// A place that is taken, until it is dropped.
+#[derive(Debug)]
+pub struct Place {
+    _permit: OwnedSemaphorePermit,
+}
+
 impl Places {
-    /// So many places, all of them free.
+    /// So many places, all of them free; as many may wait for one.
     #[must_use]
     pub fn new(places: usize) -> Self {
-        Self { free: Semaphore::new(places), most_waiting: places, waiting: AtomicUsize::new(0) }
+        let free = Arc::new(Semaphore::new(places));
+        Self { free, most_waiting: places, waiting: AtomicUsize::new(0) }
     }
 
-    /// A place, until it is dropped. `None` when there is none in time.
-    pub async fn take(&self) -> Option<SemaphorePermit<'_>> {
-        if let Ok(place) = self.free.try_acquire() {
-            return Some(place);
+    /// The same places; half as many may wait for one. A queue that is not emptied while its last one
+    /// is patient only makes calls wait that are refused in the end.
+    #[must_use]
+    pub fn with_short_queue(self) -> Self {
+        Self { most_waiting: self.most_waiting.div_ceil(2), ..self }
+    }
+
+    /// A place. `None` when there is none in time.
+    pub async fn take(&self) -> Option<Place> {
+        let free = Arc::clone(&self.free);
+        if let Ok(permit) = Arc::clone(&free).try_acquire_owned() {
+            return Some(Place { _permit: permit });
         }
         let _queued = self.queue()?;
-        timeout(PATIENCE, self.free.acquire()).await.ok()?.ok()
+        let permit = timeout(PATIENCE, free.acquire_owned()).await.ok()?.ok()?;
+        Some(Place { _permit: permit })
     }
 
     fn queue(&self) -> Option<Queued<'_>> {
@@ -76,6 +94,22 @@ mod tests {
         assert_eq!(places.waiting.load(Ordering::Acquire), 0);
         drop(held);
         assert!(places.take().await.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_short_queue_is_half_as_long() {
+        let places = Places::new(3).with_short_queue();
+        let held = [places.take().await, places.take().await, places.take().await];
+        let start = Instant::now();
+
+        let refused = async |places: &Places| {
+            assert!(places.take().await.is_none());
+            start.elapsed()
+        };
+        let all = tokio::join!(refused(&places), refused(&places), refused(&places));
+
+        assert_eq!((all.0, all.1, all.2), (PATIENCE, PATIENCE, Duration::ZERO));
+        drop(held);
     }
 
     #[tokio::test(start_paused = true)]

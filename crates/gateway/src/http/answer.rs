@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     body::Body,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use portcullis_app::{GovernanceView, Invoked, Replayed, ReplayedError, Stopped};
@@ -21,6 +21,9 @@ use super::{
     Gateway,
     exchange::{Exchange, insert},
 };
+
+/// Says that an answer was given before.
+pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// What a handler answers; the frame writes it.
 #[derive(Debug)]
@@ -191,7 +194,7 @@ impl Answer {
         headers.remove(header::CONTENT_LENGTH);
         let mut status = None;
         if let Self::Replayed(replayed) = self {
-            insert(headers, "idempotency-replayed", "true");
+            insert(headers, REPLAYED, "true");
             status = Some(replayed.http_status);
         }
         if let Some(refusal) = self.refusal() {
@@ -223,7 +226,7 @@ const RETRY_UNDER_WAY: &str = "1";
 fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
     match refusal {
         Refusal::MissingToken => {
-            insert(headers, "www-authenticate", "Bearer realm=\"portcullis\"");
+            insert(headers, header::WWW_AUTHENTICATE, "Bearer realm=\"portcullis\"");
         }
         Refusal::InvalidToken
         | Refusal::WrongTokenKind { .. }
@@ -232,33 +235,35 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
         | Refusal::TokenReused
         | Refusal::InvalidCredential { .. } => insert(
             headers,
-            "www-authenticate",
+            header::WWW_AUTHENTICATE,
             "Bearer realm=\"portcullis\", error=\"invalid_token\"",
         ),
         Refusal::InsufficientScope { required } => insert(
             headers,
-            "www-authenticate",
+            header::WWW_AUTHENTICATE,
             &format!(
                 "Bearer realm=\"portcullis\", error=\"insufficient_scope\", scope=\"{required}\""
             ),
         ),
         Refusal::DelegationNotTrusted => insert(
             headers,
-            "www-authenticate",
+            header::WWW_AUTHENTICATE,
             "Bearer realm=\"portcullis\", error=\"insufficient_scope\"",
         ),
         Refusal::RateLimited { retry_after, .. } | Refusal::TooManyExports { retry_after, .. } => {
-            insert(headers, "retry-after", &retry_after.to_string());
+            insert(headers, header::RETRY_AFTER, &retry_after.to_string());
         }
         Refusal::UpstreamResting { retry_after, .. } => {
-            insert(headers, "retry-after", &retry_after.to_string());
+            insert(headers, header::RETRY_AFTER, &retry_after.to_string());
         }
         Refusal::RangeNotSatisfiable { bytes } => {
-            insert(headers, "content-range", &format!("bytes */{bytes}"));
+            insert(headers, header::CONTENT_RANGE, &format!("bytes */{bytes}"));
         }
-        Refusal::Unavailable { .. } => insert(headers, "retry-after", RETRY_UNAVAILABLE),
-        Refusal::IdempotencyInProgress { .. } => insert(headers, "retry-after", RETRY_UNDER_WAY),
-        Refusal::MethodNotAllowed { allow } => insert(headers, "allow", &allow.join(", ")),
+        Refusal::Unavailable { .. } => insert(headers, header::RETRY_AFTER, RETRY_UNAVAILABLE),
+        Refusal::IdempotencyInProgress { .. } => {
+            insert(headers, header::RETRY_AFTER, RETRY_UNDER_WAY);
+        }
+        Refusal::MethodNotAllowed { allow } => insert(headers, header::ALLOW, &allow.join(", ")),
         Refusal::InvalidRequest { .. }
         | Refusal::InvalidInput { .. }
         | Refusal::InvalidScope { .. }

@@ -45,20 +45,20 @@ pub(super) fn answer(export: ExportFile, headers: &HeaderMap) -> Result<Response
         None => plain(file, 0, export.bytes),
     });
     let told = response.headers_mut();
-    insert(told, "content-type", export.media_type);
-    insert(told, "content-disposition", &format!("attachment; filename=\"{}\"", export.name));
-    insert(told, "accept-ranges", "bytes");
-    insert(told, "vary", "accept-encoding");
+    insert(told, header::CONTENT_TYPE, export.media_type);
+    insert(told, header::CONTENT_DISPOSITION, &format!("attachment; filename=\"{}\"", export.name));
+    insert(told, header::ACCEPT_RANGES, "bytes");
+    insert(told, header::VARY, "accept-encoding");
     if zipped {
         told.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        insert(told, "etag", &format!("\"{}-gzip\"", export.sha256));
+        insert(told, header::ETAG, &format!("\"{}-gzip\"", export.sha256));
         return Ok(response);
     }
-    insert(told, "etag", &tag);
+    insert(told, header::ETAG, &tag);
     let length = part.map_or(export.bytes, |part| part.last + 1 - part.first);
     told.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     if let Some(Part { first, last }) = part {
-        insert(told, "content-range", &format!("bytes {first}-{last}/{}", export.bytes));
+        insert(told, header::CONTENT_RANGE, &format!("bytes {first}-{last}/{}", export.bytes));
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     }
     Ok(response)

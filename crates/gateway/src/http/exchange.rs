@@ -8,7 +8,7 @@ use std::{
 
 use axum::{
     extract::{Request, State},
-    http::{HeaderMap, HeaderValue, header},
+    http::{HeaderMap, HeaderName, HeaderValue, header},
     middleware::Next,
     response::Response,
 };
@@ -21,6 +21,15 @@ use portcullis_core::{
 };
 
 use super::{Gateway, answer::Answer, leftover::Leftover, traces};
+
+// Named once, so that no answer spells them out again.
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const RESOURCE: HeaderName = HeaderName::from_static("x-ratelimit-resource");
+const RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// What is known of a request while it is handled; shared by the frame and the handler.
 #[derive(Debug)]
@@ -148,10 +157,10 @@ fn set_headers(
 ) {
     let now = gateway.app.limits_now();
     let (shown, all) = exchange.buckets(gateway, refusal);
-    headers.insert("x-ratelimit-limit", shown.limit.into());
-    headers.insert("x-ratelimit-remaining", shown.remaining.into());
-    headers.insert("x-ratelimit-reset", shown.resets_at.into());
-    headers.insert("x-ratelimit-resource", HeaderValue::from_static(shown.resource.as_str()));
+    headers.insert(LIMIT, shown.limit.into());
+    headers.insert(REMAINING, shown.remaining.into());
+    headers.insert(RESET, shown.resets_at.into());
+    headers.insert(RESOURCE, HeaderValue::from_static(shown.resource.as_str()));
     let mut policy = String::with_capacity(64);
     let mut state = String::with_capacity(64);
     for bucket in &all {
@@ -162,14 +171,14 @@ fn set_headers(
         let _ = write!(policy, "{separator}\"{name}\";q={};w=60", bucket.limit);
         let _ = write!(state, "{separator}\"{name}\";r={};t={left}", bucket.remaining);
     }
-    insert(headers, "ratelimit-policy", &policy);
-    insert(headers, "ratelimit", &state);
-    insert(headers, "x-request-id", &exchange.origin.request_id.to_string());
+    insert(headers, RATELIMIT_POLICY, &policy);
+    insert(headers, RATELIMIT, &state);
+    insert(headers, REQUEST_ID, &exchange.origin.request_id.to_string());
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
-pub(crate) fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) {
+pub(crate) fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
     }

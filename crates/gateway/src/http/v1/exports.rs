@@ -17,8 +17,14 @@ use super::{
     shapes::{ErrorAnswer, ExportAsked, One},
 };
 use crate::http::{
-    Gateway, answer::Answer, body, caller::Known, download, exchange::insert,
-    idempotency::idempotency_key, query::Query,
+    Gateway,
+    answer::{Answer, REPLAYED},
+    body,
+    caller::Known,
+    download,
+    exchange::insert,
+    idempotency::idempotency_key,
+    query::Query,
 };
 
 /// The longest text of a member.
@@ -68,7 +74,7 @@ pub(crate) async fn create(
     };
     let mut response = answer.into_response();
     if replayed {
-        insert(response.headers_mut(), "idempotency-replayed", "true");
+        insert(response.headers_mut(), REPLAYED, "true");
     }
     Ok(response)
 }
