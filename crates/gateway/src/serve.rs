@@ -28,7 +28,7 @@ use hyper_util::{
 use metrics::{Gauge, gauge};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::TcpListener,
+    net::{TcpListener, TcpSocket},
     sync::Semaphore,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -68,11 +68,11 @@ pub(crate) enum BindError {
 
 impl Bound {
     /// Binds the port of the configuration.
-    pub(crate) async fn bind(server: &Server) -> Result<Self, BindError> {
+    pub(crate) fn bind(server: &Server) -> Result<Self, BindError> {
         let address = crate::config::address(&server.listen, "server.listen");
         let address = address.map_err(BindError::Address)?;
         let tls = server.tls.as_ref().map(TlsAcceptor::load).transpose().map_err(BindError::Tls)?;
-        let listener = TcpListener::bind(address).await.map_err(|error| {
+        let listener = listen(address, server.max_connections).map_err(|error| {
             if error.kind() == io::ErrorKind::AddrInUse {
                 BindError::Taken(address)
             } else {
@@ -88,6 +88,16 @@ impl Bound {
         let address = self.listener.local_addr();
         address.map_or_else(|_| scheme.to_owned(), |address| format!("{scheme}://{address}"))
     }
+}
+
+/// Clients who come together wait until they are accepted, as many as the system allows, instead of
+/// trying again after a second.
+fn listen(address: SocketAddr, waiting: usize) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // The port of a gateway that has just ended can be had at once.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(u32::from(u16::try_from(waiting).unwrap_or(u16::MAX)))
 }
 
 /// Serves until `stop`, then drains: no new connections, calls in flight end, events are sealed.

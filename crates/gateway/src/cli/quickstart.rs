@@ -43,7 +43,7 @@ impl Quickstart {
         let mut config = Config::load(Some(&file))?;
         config.server.listen = format!("127.0.0.1:{}", self.port);
         telemetry::log(&config.log)?;
-        let bound = server::Bound::bind(&config.server).await?;
+        let bound = server::Bound::bind(&config.server)?;
         drop(bound);
         let token = agent_token(&config).await?;
         let (node, bound) = serve::start(&config, Fallback::Refuse).await?;

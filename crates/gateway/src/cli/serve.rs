@@ -70,7 +70,7 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
     if failed > 0 {
         tracing::warn!(failed, "exports that a restart cut off have failed");
     }
-    let bound = Bound::bind(&config.server).await?;
+    let bound = Bound::bind(&config.server)?;
     node.app.found_at(config.server.public_url.as_deref().unwrap_or(&bound.url()));
     let patience = Duration::from_secs(config.server.provider_patience_seconds);
     node.app.connect_providers(patience).await;
