@@ -20,7 +20,7 @@ use axum::{
 };
 use futures_util::stream;
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, task::JoinSet, time::Instant};
+use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
     Failure, Verdict,
@@ -130,8 +130,7 @@ async fn again_and_again(address: SocketAddr, call: Template, answered: Answered
 /// A server that meets its calls with silence, drops and floods; in a process of its own, so that
 /// what is measured does not wait for it.
 pub(crate) async fn serve() -> Result<(), Failure> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    upstream::serve_on(listener, Router::new().route("/mcp", post(answer))).await
+    upstream::serve_at(upstream::ANYWHERE, Router::new().route("/mcp", post(answer))).await
 }
 
 async fn answer(body: Bytes) -> Response {

@@ -15,12 +15,11 @@ use axum::{
 };
 use http_body_util::Full;
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader},
-    net::TcpListener,
+    io::{AsyncBufReadExt as _, BufReader},
     process::{Child, Command},
 };
 
-use crate::{Failure, client::Connection, say};
+use crate::{Failure, client::Connection, upstream};
 
 /// What is read of one body at most.
 const MOST_BYTES: usize = 8 << 20;
@@ -62,18 +61,9 @@ struct Pool {
 }
 
 /// Passes on to `upstream` until standard input ends; prints where it listens.
-pub(crate) async fn serve(upstream: SocketAddr) -> Result<(), Failure> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    say(&format!("{}\n", listener.local_addr()?));
-    let pool = Arc::new(Pool { upstream, idle: Mutex::default() });
-    let router = Router::new().fallback(pass_on).with_state(pool);
-    let parent_is_gone = async {
-        let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
-    };
-    tokio::select! {
-        served = axum::serve(listener, router) => Ok(served?),
-        () = parent_is_gone => Ok(()),
-    }
+pub(crate) async fn serve(to: SocketAddr) -> Result<(), Failure> {
+    let pool = Arc::new(Pool { upstream: to, idle: Mutex::default() });
+    upstream::serve_at(upstream::ANYWHERE, Router::new().fallback(pass_on).with_state(pool)).await
 }
 
 async fn pass_on(State(pool): State<Arc<Pool>>, request: Request) -> Response {

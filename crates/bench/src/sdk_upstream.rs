@@ -1,8 +1,6 @@
 //! The same tool on rmcp, the official Rust SDK for MCP: what an upstream costs that nobody made
 //! for a benchmark.
 
-use std::net::SocketAddr;
-
 use axum::Router;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -17,19 +15,18 @@ use rmcp::{
     },
 };
 use serde_json::Value;
-use tokio::net::TcpListener;
 
 use crate::{Failure, payload, upstream};
 
 /// Serves on loopback, prints where, and returns when standard input ends.
 pub(crate) async fn serve() -> Result<(), Failure> {
-    let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true);
     let service =
         StreamableHttpService::new(|| Ok(Echo), NeverSessionManager::default().into(), config);
-    upstream::serve_on(listener, Router::new().route_service(upstream::PATH, service)).await
+    upstream::serve_at(upstream::ANYWHERE, Router::new().route_service(upstream::PATH, service))
+        .await
 }
 
 /// One tool, `echo`, that gives back its arguments as structured content.

@@ -6,7 +6,7 @@
 
 use std::{
     collections::HashMap,
-    net::SocketAddr,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     process::Stdio,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -23,7 +23,7 @@ use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader},
-    net::TcpListener,
+    net::TcpSocket,
     process::{Child, Command},
 };
 
@@ -38,6 +38,8 @@ pub(crate) const MARK: &str = "call:";
 /// The stateless version of MCP that the server speaks.
 pub(crate) const MODERN: &str = "2026-07-28";
 const LEGACY: &str = "2025-11-25";
+/// Connections that may wait to be accepted.
+const CONNECTIONS: u32 = 4096;
 
 /// The server as a child process; it ends with this value.
 #[derive(Debug)]
@@ -50,7 +52,7 @@ pub(crate) struct Upstream {
 impl Upstream {
     /// Starts this program once more as the server and waits until it listens.
     pub(crate) async fn start() -> Result<Self, Failure> {
-        Self::start_at(([127, 0, 0, 1], 0).into()).await
+        Self::start_at(ANYWHERE).await
     }
 
     /// The same at an address of one's choice.
@@ -95,16 +97,23 @@ impl Upstream {
 
 /// Serves at this address, prints it, and returns when standard input ends.
 pub(crate) async fn serve(address: SocketAddr) -> Result<(), Failure> {
-    let listener = TcpListener::bind(address).await?;
     let router = Router::new()
         .route(PATH, post(answer))
         .route(&format!("{PATH}/{{more}}"), post(answer_with_more))
         .route(TWICE, get(twice));
-    serve_on(listener, router.with_state(Arc::<Marks>::default())).await
+    serve_at(address, router.with_state(Arc::<Marks>::default())).await
 }
 
+/// Any free port on loopback.
+pub(crate) const ANYWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
 /// Prints where it listens, and serves until standard input ends.
-pub(crate) async fn serve_on(listener: TcpListener, router: Router) -> Result<(), Failure> {
+pub(crate) async fn serve_at(address: SocketAddr, router: Router) -> Result<(), Failure> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    // A gateway that opens many connections together waits for none of them.
+    let listener = socket.listen(CONNECTIONS)?;
     say(&format!("{}\n", listener.local_addr()?));
     let parent_is_gone = async {
         let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
