@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
+    num::NonZeroUsize,
     sync::{Arc, Mutex},
+    thread::available_parallelism,
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
@@ -82,7 +85,7 @@ pub struct Parts {
     pub capture: Capture,
     /// How long events are kept.
     pub retention: Retention,
-    /// How many calls are judged and recorded at once; as many more wait for a moment.
+    /// How many calls may be under way to their tools at once: judged, recorded, or waiting to be.
     pub max_calls: usize,
     /// The providers.
     pub providers: Vec<Declared>,
@@ -200,7 +203,7 @@ impl App {
             catalogue_lock: Mutex::default(),
             notices: Notices::new(parts.webhooks),
             pins: Pins::default(),
-            judging: Places::new(parts.max_calls).with_short_queue(),
+            judging: room_for(parts.max_calls),
             rates: Rates::new(),
             limits: Limits::new(parts.counters),
             tenants: Tenants::default(),
@@ -278,4 +281,18 @@ pub fn fingerprint_key(all: &hmac::Key, org: OrgId) -> FingerprintKey {
     let mut key = [0; 32];
     key.copy_from_slice(tag.as_ref());
     FingerprintKey::new(key)
+}
+
+/// Of the calls that are under way to their tools some are judged while the others wait: so many for
+/// each processor keep it busy and fill a commit. More only push each other out of its caches, and
+/// make those wait who are turned away.
+const JUDGED_BY_PROCESSOR: usize = 64;
+
+/// How long a call waits to be judged. Longer than it takes unless calls are very large.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+fn room_for(calls: usize) -> Places {
+    let processors = available_parallelism().map_or(1, NonZeroUsize::get);
+    let judged = calls.min(processors.saturating_mul(JUDGED_BY_PROCESSOR));
+    Places::with_queue(judged, calls - judged, PATIENCE)
 }

@@ -1,78 +1,62 @@
 //! How many may be at something at once, and how many wait to be: calls of one upstream, for one.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
 };
 
-/// How long a call waits for its place.
+/// How long a call waits for its place where nothing else is said.
 const PATIENCE: Duration = Duration::from_millis(40);
 
-/// A number of places. Some may wait for one, for at most 40 ms; all others are refused at once.
+/// A number of places. Some may wait for one, for a time; all others are refused at once.
 #[derive(Debug)]
 pub struct Places {
     free: Arc<Semaphore>,
-    most_waiting: usize,
-    waiting: AtomicUsize,
+    /// Those who have a place and those who wait for one: one count, so that nobody counts twice who
+    /// was given a place and has not noticed yet.
+    room: Arc<Semaphore>,
+    patience: Duration,
 }
 
 /// A place that is taken, until it is dropped.
 #[derive(Debug)]
 pub struct Place {
-    _permit: OwnedSemaphorePermit,
+    _place: OwnedSemaphorePermit,
+    _room: OwnedSemaphorePermit,
 }
 
 impl Places {
-    /// So many places, all of them free; as many may wait for one.
+    /// So many places, all of them free; as many may wait for one, for 40 ms.
     #[must_use]
     pub fn new(places: usize) -> Self {
-        let free = Arc::new(Semaphore::new(places));
-        Self { free, most_waiting: places, waiting: AtomicUsize::new(0) }
+        Self::with_queue(places, places, PATIENCE)
     }
 
-    /// The same places; half as many may wait for one. A queue that is not emptied while its last one
-    /// is patient only makes calls wait that are refused in the end.
+    /// So many places, all of them free; `waiting` may wait for one, for as long as `patience`.
     #[must_use]
-    pub fn with_short_queue(self) -> Self {
-        Self { most_waiting: self.most_waiting.div_ceil(2), ..self }
+    pub fn with_queue(places: usize, waiting: usize, patience: Duration) -> Self {
+        let of = |count| Arc::new(Semaphore::new(count));
+        Self { free: of(places), room: of(places.saturating_add(waiting)), patience }
     }
 
     /// A place. `None` when there is none in time.
     pub async fn take(&self) -> Option<Place> {
-        let free = Arc::clone(&self.free);
-        if let Ok(permit) = Arc::clone(&free).try_acquire_owned() {
-            return Some(Place { _permit: permit });
-        }
-        let _queued = self.queue()?;
-        let permit = timeout(PATIENCE, free.acquire_owned()).await.ok()?.ok()?;
-        Some(Place { _permit: permit })
-    }
-
-    fn queue(&self) -> Option<Queued<'_>> {
-        let queued = Queued(&self.waiting);
-        (self.waiting.fetch_add(1, Ordering::AcqRel) < self.most_waiting).then_some(queued)
-    }
-}
-
-/// One who waits. The count is given back when it is dropped, also by one who was refused.
-struct Queued<'a>(&'a AtomicUsize);
-
-impl Drop for Queued<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        let room = Arc::clone(&self.room).try_acquire_owned().ok()?;
+        let place = match Arc::clone(&self.free).try_acquire_owned() {
+            Ok(place) => Ok(place),
+            Err(_) => timeout(self.patience, Arc::clone(&self.free).acquire_owned()).await.ok()?,
+        };
+        Some(Place { _place: place.ok()?, _room: room })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
+    use futures_util::FutureExt;
     use tokio::time::Instant;
 
     use super::*;
@@ -91,24 +75,25 @@ mod tests {
 
         assert_eq!((all.0, all.1), ((true, PATIENCE), (true, PATIENCE)));
         assert_eq!((all.2, all.3), ((true, Duration::ZERO), (true, Duration::ZERO)));
-        assert_eq!(places.waiting.load(Ordering::Acquire), 0);
         drop(held);
+        assert_eq!(places.room.available_permits(), 4, "nobody is counted any more");
         assert!(places.take().await.is_some());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_short_queue_is_half_as_long() {
-        let places = Places::new(3).with_short_queue();
-        let held = [places.take().await, places.take().await, places.take().await];
+    async fn a_queue_is_as_long_and_as_patient_as_it_was_made() {
+        let patience = Duration::from_secs(1);
+        let places = Places::with_queue(2, 1, patience);
+        let held = [places.take().await.unwrap(), places.take().await.unwrap()];
         let start = Instant::now();
 
         let refused = async |places: &Places| {
             assert!(places.take().await.is_none());
             start.elapsed()
         };
-        let all = tokio::join!(refused(&places), refused(&places), refused(&places));
+        let (first, second) = tokio::join!(refused(&places), refused(&places));
 
-        assert_eq!((all.0, all.1, all.2), (PATIENCE, PATIENCE, Duration::ZERO));
+        assert_eq!((first, second), (patience, Duration::ZERO));
         drop(held);
     }
 
@@ -123,5 +108,21 @@ mod tests {
         });
 
         assert!(waited.is_some());
+    }
+
+    #[tokio::test]
+    async fn who_was_given_a_place_and_has_not_noticed_counts_once() {
+        let places = Places::with_queue(1, 1, PATIENCE);
+        let held = places.take().await.unwrap();
+        let mut first = pin!(places.take());
+        assert!(first.as_mut().now_or_never().is_none());
+
+        // The place is the first one's now, who was not asked again yet.
+        drop(held);
+        let mut second = pin!(places.take());
+
+        assert!(second.as_mut().now_or_never().is_none(), "there is room for a second one");
+        drop(first.await.unwrap());
+        assert!(second.await.is_some());
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Server {
     pub(crate) trusted_proxies: Vec<String>,
     /// Connections at once; further ones wait to be accepted.
     pub(crate) max_connections: usize,
-    /// Calls that are judged and recorded at once; half as many wait for 40 ms, others are refused.
+    /// Calls on the way to their tools at once, judged or waiting to be; others are refused.
     pub(crate) max_calls: NonZeroUsize,
     /// Seconds a client may take to send the head of a request, idle time before it included.
     pub(crate) header_timeout_seconds: u64,

@@ -32,6 +32,17 @@ async fn what_cannot_be_judged_soon_is_turned_away_and_all_that_is_answered_is_r
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn all_for_which_there_is_room_are_answered_also_those_who_wait_for_their_turn() {
+    let room = |builder: Builder| builder.env("PORTCULLIS_SERVER__MAX_CALLS", "200");
+    let scene = scene_with(vec![tool("echo", Script::Echo)], "max_in_flight = 200", room).await;
+
+    let all = join_all((0..200).map(|_| scene.invoke("echo", json!({})))).await;
+
+    assert!(all.iter().all(|answer| answer.status == 200));
+    assert_eq!(scene.upstream.count("echo"), all.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_waits_for_its_tool_keeps_no_other_from_being_judged() {
     let done = json!({"content": [{"type": "text", "text": "done"}]}).to_string();
     let tools = vec![tool("held", Script::Held(done)), tool("echo", Script::Echo)];
