@@ -284,8 +284,7 @@ pub fn fingerprint_key(all: &hmac::Key, org: OrgId) -> FingerprintKey {
 }
 
 /// Of the calls that are under way to their tools some are judged while the others wait: so many for
-/// each processor keep it busy and fill a commit. More only push each other out of its caches, and
-/// make those wait who are turned away.
+/// each processor keep it busy and fill a commit. With more, those who are turned away hear it later.
 const JUDGED_BY_PROCESSOR: usize = 64;
 
 /// How long a call waits to be judged. Longer than it takes unless calls are very large.

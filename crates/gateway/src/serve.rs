@@ -72,7 +72,7 @@ impl Bound {
         let address = crate::config::address(&server.listen, "server.listen");
         let address = address.map_err(BindError::Address)?;
         let tls = server.tls.as_ref().map(TlsAcceptor::load).transpose().map_err(BindError::Tls)?;
-        let listener = listen(address, server.max_connections).map_err(|error| {
+        let listener = listen(address).map_err(|error| {
             if error.kind() == io::ErrorKind::AddrInUse {
                 BindError::Taken(address)
             } else {
@@ -92,12 +92,12 @@ impl Bound {
 
 /// Clients who come together wait until they are accepted, as many as the system allows, instead of
 /// trying again after a second.
-fn listen(address: SocketAddr, waiting: usize) -> io::Result<TcpListener> {
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     // The port of a gateway that has just ended can be had at once.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
-    socket.listen(u32::from(u16::try_from(waiting).unwrap_or(u16::MAX)))
+    socket.listen(u32::from(u16::MAX))
 }
 
 /// Serves until `stop`, then drains: no new connections, calls in flight end, events are sealed.
