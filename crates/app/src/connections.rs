@@ -194,8 +194,17 @@ impl App {
     ) -> Result<Arc<Reachable>, Refusal> {
         self.declared_connections(org).await?;
         let records = self.store.reachable_providers(org, principal).await;
+        self.reachable_among(principal, records.map_err(|error| store_failed(&error))?).await
+    }
+
+    /// What of `records`, the connections of a principal and of its org, it may call through.
+    pub(crate) async fn reachable_among(
+        self: &Arc<Self>,
+        principal: PrincipalId,
+        records: impl IntoIterator<Item = ProviderRecord> + Send,
+    ) -> Result<Arc<Reachable>, Refusal> {
         let mut found = BTreeMap::new();
-        for record in records.map_err(|error| store_failed(&error))? {
+        for record in records {
             let own = record.owner == ProviderOwner::Principal(principal);
             let slug = record.slug.as_str().to_owned();
             if !own && found.contains_key(&slug) {

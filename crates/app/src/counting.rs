@@ -34,6 +34,7 @@ const AUDIT_ANCHORED: &str = "portcullis_audit_anchored_total";
 const AUDIT_ANCHOR_BEHIND: &str = "portcullis_audit_anchor_behind";
 const FINDINGS: &str = "portcullis_dlp_findings_total";
 const TOKEN_LOOKUPS: &str = "portcullis_token_lookups_total";
+const TOKEN_RENEWALS: &str = "portcullis_token_renewals_total";
 const UPSTREAM_FAILURES: &str = "portcullis_upstream_failures_total";
 const TRACE_SPANS: &str = "portcullis_trace_spans_total";
 
@@ -68,6 +69,7 @@ pub fn describe() {
     describe_gauge!(AUDIT_WAITING, Unit::Count, "Intents and events that wait to be written");
     describe_counter!(FINDINGS, "Values that DLP found, by direction and category");
     describe_counter!(TOKEN_LOOKUPS, "Tokens that were looked up in the store: not remembered yet");
+    describe_counter!(TOKEN_RENEWALS, "Tokens in use that were looked up again ahead of time");
     describe_counter!(UPSTREAM_FAILURES, "Calls that a provider did not answer, by why");
     describe_counter!(TRACE_SPANS, "Spans of traced requests, exported or dropped");
 }
@@ -86,6 +88,10 @@ pub(crate) fn found(direction: Direction, findings: &Findings) {
 
 pub(crate) fn token_looked_up() {
     counter!(TOKEN_LOOKUPS).increment(1);
+}
+
+pub(crate) fn tokens_renewed(tokens: usize) {
+    counter!(TOKEN_RENEWALS).increment(u64::try_from(tokens).unwrap_or(u64::MAX));
 }
 
 pub(crate) fn upstream_failed(slug: &str, why: &'static str) {

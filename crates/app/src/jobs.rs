@@ -1,5 +1,5 @@
 //! What happens without being asked: sealing, late events, catalogue refresh, connections, recovery,
-//! token use, forgetting, pruning, sweeping the export folder, feeding sinks, sending traces.
+//! token use, sessions, forgetting, pruning, sweeping the export folder, feeding sinks, sending traces.
 
 mod catalogue;
 mod connections;
@@ -18,7 +18,10 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::{App, anchors, counting, pins};
+use crate::{
+    App, anchors, counting, pins,
+    tokens::{RENEW_EVERY, renew},
+};
 
 /// How often it is looked whether refusals have to be told.
 const COALESCE: Duration = Duration::from_secs(5);
@@ -38,6 +41,7 @@ impl App {
         self.repeat(COALESCE, |app| Box::pin(app.record_coalesced()), stop);
         self.repeat(COALESCE, |app| Box::pin(app.record_accesses()), stop);
         self.repeat(pruning::EVERY, |app| Box::pin(pruning::prune(app)), stop);
+        self.repeat(RENEW_EVERY, |app| Box::pin(renew(app)), stop);
         self.repeat(token_use::EVERY, |app| Box::pin(token_use::write(app)), stop);
         self.repeat(forgetting::EVERY, |app| Box::pin(forgetting::forget(app)), stop);
         self.repeat(exports::EVERY, |app| Box::pin(exports::sweep(app)), stop);

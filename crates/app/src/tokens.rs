@@ -4,9 +4,11 @@ mod credentials;
 mod events;
 mod exchange;
 mod refresh;
+mod renewal;
 mod revoke;
 mod users;
 
+pub(crate) use self::renewal::{RENEW_EVERY, renew};
 pub use self::{
     credentials::{Credentials, Presented, SubjectType},
     exchange::{ExchangeRequest, Granted},
@@ -18,7 +20,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicBool, AtomicI64, Ordering},
     },
     time::Duration,
 };
@@ -39,6 +41,7 @@ use portcullis_store::{KnownToken, LoginRecord};
 
 use tokio::time::Instant;
 
+use self::renewal::Due;
 use crate::{App, Origin, connections::Reachable, counting, store_failed, tenants::Tenant};
 
 /// How long a verified token is trusted without asking the store: the bound of contract §11.5.
@@ -60,10 +63,28 @@ pub struct Session {
     kind: TokenKind,
     exchange_only: bool,
     expires_at: Timestamp,
-    looked_up: u64,
-    /// When its look-up began: it is trusted from then on, however long that took.
-    asked: Instant,
+    look: Look,
     last_used_minute: AtomicI64,
+    /// Whether it waits to be renewed.
+    renewing: AtomicBool,
+}
+
+/// When a look-up began: what it finds is trusted from then on, however long it takes.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    /// In the order of revocations.
+    looked_up: u64,
+    /// In time.
+    asked: Instant,
+}
+
+/// A token that was not revoked, and who is behind it.
+struct LiveToken {
+    caller: Caller,
+    kind: TokenKind,
+    exchange_only: bool,
+    expires_at: Timestamp,
+    login: Option<LoginRecord>,
 }
 
 /// Whose plan pays for a request.
@@ -126,12 +147,13 @@ impl From<Refusal> for Rejected {
 #[derive(Debug)]
 pub(crate) struct Sessions {
     cache: Cache<TokenHash, Arc<Session>>,
+    due: Due,
 }
 
 impl Sessions {
     pub(crate) fn new() -> Self {
         let cache = Cache::builder().max_capacity(MAX_SESSIONS).time_to_live(TRUSTED_FOR).build();
-        Self { cache }
+        Self { cache, due: Due::default() }
     }
 }
 
@@ -187,10 +209,13 @@ impl App {
         self.in_touch()?;
         let hash = token.hash();
         if let Some(session) = self.sessions.cache.get(&hash)
-            && session.asked.elapsed() < TRUSTED_FOR
-            && self.tenants.is_current(&session.tenant, session.looked_up)
+            && self.tenants.is_current(&session.tenant, session.look.looked_up)
         {
-            return Ok(session);
+            let age = session.look.asked.elapsed();
+            if age < TRUSTED_FOR {
+                self.sessions.due.note(hash, &session, age);
+                return Ok(session);
+            }
         }
         if !self.sources.may_look_up(origin.source_ip, origin.arrived) {
             return Err(Refusal::InvalidToken.into());
@@ -207,22 +232,31 @@ impl App {
         token: &Token,
         hash: TokenHash,
     ) -> Result<Session, Rejected> {
-        let (looked_up, asked) = (self.tenants.now(), Instant::now());
+        let look = self.look();
         let found =
             self.store.find_token_by_hash(&hash).await.map_err(|error| store_failed(&error))?;
         let known = found.ok_or(Refusal::InvalidToken)?;
         if known.token.kind != token.kind() {
             return Err(Refusal::InvalidToken.into());
         }
-        let (kind, exchange_only) = (known.token.kind, known.token.exchange_only);
-        let (revoked, expires_at) = (known.token.revoked_at.is_some(), known.token.expires_at);
-        let login = known.login.clone();
-        let caller = self.caller(known)?;
-        if revoked {
-            return Err(Rejected::of(&caller, Refusal::TokenRevoked));
-        }
-        let connections = self.reachable(caller.org_id, caller.principal_id).await?;
-        Ok(Session {
+        let token = self.living(known)?;
+        let (org, principal) = (token.caller.org_id, token.caller.principal_id);
+        Ok(self.session_of(token, self.reachable(org, principal).await?, look))
+    }
+
+    /// The moment at which a look-up begins.
+    fn look(&self) -> Look {
+        Look { looked_up: self.tenants.now(), asked: Instant::now() }
+    }
+
+    /// What is trusted from now on: a token that lives, and what it can call through.
+    fn session_of(
+        &self,
+        LiveToken { caller, kind, exchange_only, expires_at, login }: LiveToken,
+        connections: Arc<Reachable>,
+        look: Look,
+    ) -> Session {
+        Session {
             connections,
             tenant: self.tenants.tenant(caller.org_id),
             principal: self.as_policies_see(&caller, login.as_ref()),
@@ -230,11 +264,11 @@ impl App {
             kind,
             exchange_only,
             expires_at,
-            looked_up,
-            asked,
+            look,
             last_used_minute: AtomicI64::new(0),
+            renewing: AtomicBool::new(false),
             caller,
-        })
+        }
     }
 
     /// The caller with what its login said.
@@ -250,6 +284,18 @@ impl App {
             |values: &BTreeSet<String>| values.iter().any(|value| self.recordable(value) != *value);
         let claims = login.claims.iter().filter(|(_, values)| unfit(values));
         claims.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Says no to a token that was revoked, or whose principal, actor, org or trust rule is gone.
+    fn living(&self, known: KnownToken) -> Result<LiveToken, Rejected> {
+        let (kind, exchange_only) = (known.token.kind, known.token.exchange_only);
+        let (revoked, expires_at) = (known.token.revoked_at.is_some(), known.token.expires_at);
+        let login = known.login.clone();
+        let caller = self.caller(known)?;
+        if revoked {
+            return Err(Rejected::of(&caller, Refusal::TokenRevoked));
+        }
+        Ok(LiveToken { caller, kind, exchange_only, expires_at, login })
     }
 
     /// Who is behind a token, cut down to what the role, the actor's role and the trust rule allow

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Whose connection it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProviderOwner {
     /// The whole org's.
     Org,

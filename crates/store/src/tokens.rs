@@ -228,6 +228,20 @@ impl Store {
         row.map(|row| row.owner.read(row.token.read()?)).transpose()
     }
 
+    /// The tokens with these ids, as [`Self::find_token_by_hash`] finds each; those that are gone
+    /// are left out.
+    pub async fn find_tokens(&self, ids: &[TokenId]) -> Result<Vec<KnownToken>, StoreError> {
+        let find = match &self.db {
+            Db::Sqlite { .. } => FIND_BY_IDS_SQLITE,
+            Db::Postgres(_) => FIND_BY_IDS_POSTGRES,
+        };
+        let ids = json!(ids).to_string();
+        let rows: Vec<KnownRow> = read!(self, installation, |conn| {
+            sqlx::query_as(find).bind(&ids).fetch_all(&mut *conn).await?
+        });
+        rows.into_iter().map(|row| row.owner.read(row.token.read()?)).collect()
+    }
+
     /// The org's token with this id.
     pub async fn find_token(
         &self,
@@ -300,7 +314,11 @@ FROM (SELECT value ->> 0 AS id, (value ->> 1)::bigint AS at
     FROM jsonb_array_elements($1::jsonb)) AS seen
 WHERE tokens.id = seen.id AND COALESCE(tokens.last_used_at, 0) < seen.at";
 
-const FIND_BY_HASH: &str = "
+/// Tokens with all that decides about them; `$which` says which.
+macro_rules! known_tokens {
+    ($which:literal) => {
+        concat!(
+            "
 SELECT t.*,
     p.name AS principal_name, p.role AS principal_role, p.scopes AS principal_scopes,
     p.created_at AS principal_created_at, p.disabled_at AS principal_disabled_at,
@@ -314,7 +332,18 @@ JOIN principals p ON p.org_id = t.org_id AND p.id = t.principal_id
 JOIN orgs o ON o.id = t.org_id
 LEFT JOIN principals v ON v.org_id = t.org_id AND v.id = t.via
 LEFT JOIN logins l ON l.org_id = t.org_id AND l.grant_id = t.grant_id
-WHERE t.hash = $1";
+WHERE ",
+            $which
+        )
+    };
+}
+
+const FIND_BY_HASH: &str = known_tokens!("t.hash = $1");
+
+const FIND_BY_IDS_SQLITE: &str = known_tokens!("t.id IN (SELECT value FROM json_each($1))");
+
+const FIND_BY_IDS_POSTGRES: &str =
+    known_tokens!("t.id IN (SELECT jsonb_array_elements_text($1::jsonb))");
 
 const LIST: &str = "SELECT * FROM tokens WHERE org_id = $1 AND id > $2 ORDER BY id LIMIT $3";
 

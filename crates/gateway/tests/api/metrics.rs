@@ -4,11 +4,13 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use portcullis_testkit::Gateway;
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::{
     gateway,
@@ -194,4 +196,28 @@ async fn what_is_exposed_has_the_kind_that_is_documented_and_times_of_every_stag
     ] {
         assert!(text.contains(&format!("stage_seconds_sum{{stage=\"{stage}\"}}")), "{stage}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_in_use_is_renewed_before_a_request_has_to_wait_for_it() {
+    let config = "[server]\nmetrics_listen = \"127.0.0.1:0\"";
+    let gateway = gateway().config(config).sample().start();
+    let (_, url) = gateway.starting_log().split_once("metrics on ").unwrap();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+
+    // Two lives of what is known of a token, and a bit: it would be looked up three times.
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(11) {
+        let answer =
+            gateway.invoke(&who, "sample:create_note", json!({"title": "a", "text": "b"})).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+
+    let text = scrape(url.lines().next().unwrap()).await;
+    let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.parse().ok());
+    let looked_up: u32 = of("portcullis_token_lookups_total ").unwrap();
+    let renewed: u32 = of("portcullis_token_renewals_total ").unwrap();
+    assert!(looked_up < 3, "{looked_up} look-ups");
+    assert!((2..=5).contains(&renewed), "{renewed} renewals");
 }

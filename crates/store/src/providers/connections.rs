@@ -6,12 +6,13 @@ use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId, ProviderId},
 };
+use serde_json::json;
 
 use super::{Account, Grant, ProviderOwner, ProviderRecord, ProviderRow, ProviderStatus};
 use crate::{
     Store,
     audit::writer::NewEvent,
-    db::{Dialect, change, read},
+    db::{Db, Dialect, change, read},
     error::StoreError,
     secrets::{SealedSecret, drop_secrets, put_secret},
 };
@@ -92,6 +93,23 @@ impl Store {
         let page =
             ProviderPage { owner: OwnerFilter::Reachable(principal), after: None, limit: 10_000 };
         self.page_providers(org, page).await
+    }
+
+    /// The connections of many owners at once, each by slug.
+    pub async fn providers_of(
+        &self,
+        owners: &BTreeSet<(OrgId, ProviderOwner)>,
+    ) -> Result<Vec<ProviderRecord>, StoreError> {
+        let find = match &self.db {
+            Db::Sqlite { .. } => OF_OWNERS_SQLITE,
+            Db::Postgres(_) => OF_OWNERS_POSTGRES,
+        };
+        let owners: Vec<_> = owners.iter().map(|(org, owner)| (org, owner.to_text())).collect();
+        let owners = json!(owners).to_string();
+        let rows: Vec<ProviderRow> = read!(self, installation, |conn| {
+            sqlx::query_as(find).bind(&owners).fetch_all(&mut *conn).await?
+        });
+        rows.into_iter().map(ProviderRow::read).collect()
     }
 
     /// The connection of an owner to a provider, removed or not.
@@ -346,6 +364,16 @@ SELECT * FROM providers
 WHERE org_id = $1 AND removed_at IS NULL AND ($2 = 1 OR owner = $3 OR owner = $4)
     AND (slug > $5 OR (slug = $5 AND id > $6))
 ORDER BY slug, id LIMIT $7";
+
+const OF_OWNERS_SQLITE: &str = "
+SELECT providers.* FROM json_each($1) AS owners
+JOIN providers ON org_id = owners.value ->> 0 AND owner = owners.value ->> 1
+WHERE removed_at IS NULL ORDER BY org_id, owner, slug";
+
+const OF_OWNERS_POSTGRES: &str = "
+SELECT providers.* FROM jsonb_array_elements($1::jsonb) AS owners
+JOIN providers ON org_id = owners.value ->> 0 AND owner = owners.value ->> 1
+WHERE removed_at IS NULL ORDER BY org_id, owner, slug";
 
 const GONE: &str = "
 UPDATE providers SET missing_since = $2

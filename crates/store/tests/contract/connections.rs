@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use portcullis_core::{clock::Timestamp, id::OrgId};
 use portcullis_store::{
     ATTEMPT, CONNECTION, CREDENTIAL, Grant, NewAttempt, NewCredential, OAuthClient, OwnerFilter,
-    ProviderOwner, ProviderPage, ProviderStatus, SealedSecret, Store, Visibility,
+    ProviderOwner, ProviderPage, ProviderRecord, ProviderStatus, SealedSecret, Store, Visibility,
 };
 
 use crate::{
@@ -131,6 +131,36 @@ on_both! {
         assert!(store.count_secrets().await.unwrap().is_empty(), "its secrets went with it");
     }
 
+    async fn the_connections_of_many_owners_are_found_at_once(db: Database) {
+        let store = &db.store;
+        let orgs = [tenant(store, 1).await, tenant(store, 2).await];
+        let own = |n| ProviderOwner::Principal(given::id("usr", n));
+        let of_org = provider(orgs[0], ProviderOwner::Org, "gitlab", 3);
+        store.upsert_provider(&of_org, NOW).await.unwrap();
+
+        let asked = BTreeSet::from([
+            (orgs[0], own(1)),
+            (orgs[0], ProviderOwner::Org),
+            (orgs[0], own(2)),
+            (orgs[1], own(2)),
+            (orgs[1], ProviderOwner::Org),
+        ]);
+        let found = store.providers_of(&asked).await.unwrap();
+
+        let reached = [(orgs[0], 1), (orgs[1], 2)];
+        let mut alone = Vec::new();
+        for (org, n) in reached {
+            alone.extend(store.reachable_providers(org, given::id("usr", n)).await.unwrap());
+        }
+        let by_id = |records: &mut Vec<ProviderRecord>| records.sort_by_key(|record| record.id);
+        let mut found = found;
+        by_id(&mut found);
+        by_id(&mut alone);
+        assert_eq!(found.len(), 3);
+        assert_eq!(found, alone);
+        assert!(store.providers_of(&BTreeSet::new()).await.unwrap().is_empty());
+    }
+
     async fn nobody_reaches_another_tenants_connections(db: Database) {
         let (ours, theirs) = (tenant(&db.store, 1).await, tenant(&db.store, 2).await);
         let store = &db.store;
@@ -216,7 +246,7 @@ on_both! {
         let orgs = OwnerFilter::Only(ProviderOwner::Org);
         let orgs = db.store.page_providers(org, page(orgs, None)).await.unwrap();
 
-        let slugs = |page: &[portcullis_store::ProviderRecord]| {
+        let slugs = |page: &[ProviderRecord]| {
             page.iter().map(|it| it.slug.as_str().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!((slugs(&first), slugs(&rest)), (vec!["a".into(), "b".into()], vec!["b".into()]));

@@ -38,6 +38,29 @@ on_both! {
         assert_eq!(db.store.find_token_by_hash(&hash(3)).await.unwrap(), None);
     }
 
+    async fn many_tokens_are_found_at_once_as_each_is_alone(db: Database) {
+        let orgs = [given::org(&db.store, 1).await, given::org(&db.store, 2).await];
+        for (n, org) in [1, 2, 3].into_iter().zip([orgs[0], orgs[0], orgs[1]]) {
+            let user = given::user(&db.store, org, n).await;
+            let mut token = token(org, user, n);
+            token.revoked_at = (n == 2).then_some(NOW);
+            db.store.insert_token(&token, &hash(n)).await.unwrap();
+        }
+
+        let asked = [3, 4, 2, 1].map(token_id);
+        let mut found = db.store.find_tokens(&asked).await.unwrap();
+        let none = db.store.find_tokens(&[]).await.unwrap();
+
+        found.sort_by_key(|known| known.token.id);
+        let mut alone = Vec::new();
+        for n in [1, 2, 3] {
+            alone.extend(db.store.find_token_by_hash(&hash(n)).await.unwrap());
+        }
+        assert_eq!(found, alone);
+        assert_eq!(found[1].token.revoked_at, Some(NOW));
+        assert_eq!(none, []);
+    }
+
     async fn a_change_of_role_or_state_shows_at_the_next_look(db: Database) {
         let org = given::org(&db.store, 1).await;
         let user = given::user(&db.store, org, 1).await;
