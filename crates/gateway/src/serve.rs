@@ -20,24 +20,33 @@ use axum::{
     extract::Request,
 };
 use bytes::Bytes;
-use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::{
+    body::{Frame, Incoming, SizeHint},
+    rt::Executor,
+};
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
+    rt::{TokioIo, TokioTimer},
     server::conn::auto,
 };
 use metrics::{Gauge, gauge};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, TcpSocket},
+    net::{TcpListener, TcpSocket, TcpStream},
+    runtime::Handle,
     sync::Semaphore,
+    task::JoinError,
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{AbortOnDropHandle, TaskTracker},
+};
 use tower::ServiceExt;
 
 use crate::{
     boot::Node,
     config::{Config, Server},
     http::router,
+    lanes::Lanes,
     tls::TlsAcceptor,
 };
 
@@ -107,8 +116,9 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
     node.app.start_jobs(&jobs);
     node.app.started();
     let speech = Speech::new(&config.server, router, gauge!("portcullis_connections"));
-    let connections = TaskTracker::new();
-    accept(&bound, config.server.max_connections, &speech, &connections, &stop).await;
+    let (lanes, connections) = (Lanes::start(), TaskTracker::new());
+    let room = config.server.max_connections;
+    accept(&bound, room, &speech, (&lanes, &connections), &stop).await;
     drop(bound);
     node.gateway.draining.store(true, Ordering::Release);
     tracing::info!("shutting down: no new calls, those in flight end");
@@ -126,21 +136,24 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
     node.app.end_part().await;
     node.outbound.drained().await;
     node.store.close().await;
+    // Last: connections to upstreams and databases may have been opened there.
+    lanes.end().await;
 }
 
 /// Serves a plain router to a few trusted clients, such as a metrics scraper.
 pub(crate) async fn plain(listener: TcpListener, router: Router) {
     let bound = Bound { listener, tls: None };
     let speech = Speech::new(&Server::default(), router, Gauge::noop());
-    accept(&bound, PLAIN_CONNECTIONS, &speech, &TaskTracker::new(), &CancellationToken::new())
-        .await;
+    let (lanes, connections) = (Lanes::none(), TaskTracker::new());
+    let never = CancellationToken::new();
+    accept(&bound, PLAIN_CONNECTIONS, &speech, (&lanes, &connections), &never).await;
 }
 
 async fn accept(
     bound: &Bound,
     max_connections: usize,
     speech: &Speech,
-    connections: &TaskTracker,
+    (lanes, connections): (&Lanes, &TaskTracker),
     stop: &CancellationToken,
 ) {
     let room = Arc::new(Semaphore::new(max_connections));
@@ -163,9 +176,14 @@ async fn accept(
             }
         };
         let _ = stream.set_nodelay(true);
+        // To be known to the runtime that serves it instead of this one.
+        let Ok(stream) = stream.into_std() else { continue };
         let (speech, tls, stop) = (speech.clone(), bound.tls.clone(), stop.clone());
-        connections.spawn(async move {
-            let _permit = permit;
+        let seat = lanes.seat();
+        let runtime = seat.runtime.clone();
+        let served = async move {
+            let (_permit, _seat) = (permit, seat);
+            let Ok(stream) = TcpStream::from_std(stream) else { return };
             match tls {
                 None => speech.hold(stream, peer, &stop).await,
                 Some(tls) => {
@@ -174,15 +192,17 @@ async fn accept(
                     }
                 }
             }
-        });
+        };
+        connections.spawn_on(served, &runtime);
     }
 }
 
 /// How a connection is spoken to, and when it is over.
 #[derive(Clone)]
 struct Speech {
-    http: Arc<auto::Builder<TokioExecutor>>,
+    http: Arc<auto::Builder<Shared>>,
     router: Router,
+    shared: Shared,
     patience: Duration,
     open: Gauge,
 }
@@ -199,7 +219,9 @@ impl Drop for Held {
 impl Speech {
     fn new(server: &Server, router: Router, open: Gauge) -> Self {
         let patience = Duration::from_secs(server.header_timeout_seconds);
-        Self { http: Arc::new(protocol(patience)), router, patience, open }
+        let shared = Shared(Handle::current());
+        let http = Arc::new(protocol(patience, shared.clone()));
+        Self { http, router, shared, patience, open }
     }
 
     /// Answers what comes over `stream` until it ends, falls silent, or `stop` says so; requests
@@ -213,16 +235,19 @@ impl Speech {
         self.open.increment(1.0);
         let _held = Held(self.open);
         let requests = Arc::new(Requests::default());
-        let (router, begun) = (self.router, Arc::clone(&requests));
+        let (router, shared, begun) = (self.router, self.shared, Arc::clone(&requests));
         let service = hyper::service::service_fn(move |request: Request<Incoming>| {
             let in_flight = InFlight::begin(&begun);
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(peer);
-            let (answer, requests) = (router.clone().oneshot(request), Arc::clone(&begun));
+            let (shared, requests) = (shared.clone(), Arc::clone(&begun));
+            let is_call = request.uri().path().ends_with("/invoke");
+            let answer = router.clone().oneshot(request);
             async move {
-                let answer = answer.await;
+                let answer = if is_call { Ok(answer.await) } else { shared.run(answer).await };
                 drop(in_flight);
-                answer.map(|answer| answer.map(|body| watched(body, requests)))
+                let Ok(answer) = answer?;
+                Ok::<_, JoinError>(answer.map(|body| watched(body, requests)))
             }
         });
         let mut connection = pin!(self.http.serve_connection(TokioIo::new(stream), service));
@@ -241,6 +266,27 @@ impl Speech {
         if let Err(error) = ended {
             tracing::debug!(%peer, %error, "a connection ended early");
         }
+    }
+}
+
+/// The runtime that all connections share. Each request of HTTP/2 is answered there, so that one
+/// connection keeps all processors busy, and so is whatever is no call of a tool and may be long.
+#[derive(Clone)]
+struct Shared(Handle);
+
+impl Shared {
+    /// Does the work there, as long as somebody waits for it.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, JoinError> {
+        AbortOnDropHandle::new(self.0.spawn(work)).await
+    }
+}
+
+impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Shared {
+    fn execute(&self, work: F) {
+        self.0.spawn(work);
     }
 }
 
@@ -320,8 +366,8 @@ impl Drop for InFlight {
     }
 }
 
-fn protocol(header_timeout: Duration) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+fn protocol(header_timeout: Duration, shared: Shared) -> auto::Builder<Shared> {
+    let mut builder = auto::Builder::new(shared);
     builder
         .http1()
         .timer(TokioTimer::new())
