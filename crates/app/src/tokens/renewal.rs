@@ -60,8 +60,8 @@ pub(crate) async fn renew(app: &Arc<App>) {
 }
 
 impl App {
-    /// Looks these up. One that is good no more is forgotten, so that its next use tells why; when
-    /// the store does not answer, they stay as they are until their time is over.
+    /// Looks these up. One that is good no more is forgotten, so that its next use tells why; what
+    /// cannot be looked up stays as it is until its time is over.
     async fn renew_sessions(
         self: &Arc<Self>,
         due: &[(TokenHash, Arc<Session>)],
@@ -84,7 +84,8 @@ impl App {
             let principal = token.caller.principal_id;
             let records = owners(&token.caller).into_iter().filter_map(|owner| owned.get(&owner));
             let records: Vec<_> = records.flatten().cloned().collect();
-            let connections = self.reachable_among(principal, records).await?;
+            // What is wrong with one of its connections is told to whoever uses it next.
+            let Ok(connections) = self.reachable_among(principal, records).await else { continue };
             let renewed = self.session_of(token, connections, look);
             let minute = session.last_used_minute.load(Ordering::Relaxed);
             renewed.last_used_minute.store(minute, Ordering::Relaxed);
