@@ -1,5 +1,6 @@
 //! What happens without being asked: sealing, late events, catalogue refresh, connections, recovery,
-//! token use, sessions, forgetting, pruning, sweeping the export folder, feeding sinks, sending traces.
+//! token use, sessions, forgetting, pruning, sweeping the export folder, feeding sinks, sending
+//! traces.
 
 mod catalogue;
 mod connections;

@@ -4,9 +4,9 @@
 //! what must differ is in `db` behind named functions. **Invariant:** every function that reads or
 //! changes what belongs to a tenant takes its `OrgId` and puts it into the statement. Those that
 //! stand above the tenants are few: [`Store::find_token_by_hash`] finds out which tenant it is,
-//! [`Store::find_tokens`] and [`Store::touch_tokens`] follow it, and the operator's lists and the jobs at start-up and of
-//! sealing ([`Store::list_orgs`], [`Store::abandoned_intents`], [`Store::orgs_with_unsealed`],
-//! [`Store::orgs_with_unsigned`], [`Store::committed_since`], [`Store::horizon`],
+//! [`Store::find_tokens`] and [`Store::touch_tokens`] follow it, and the operator's lists and the
+//! jobs at start-up and of sealing ([`Store::list_orgs`], [`Store::abandoned_intents`],
+//! [`Store::orgs_with_unsealed`], [`Store::orgs_with_unsigned`], [`Store::committed_since`], [`Store::horizon`],
 //! [`Store::checkpoints_since`], [`Store::any_checkpoint`]) look for work in all of them, as do
 //! those of keys ([`Store::forget_idempotency_keys`]), exports and sinks
 //! ([`Store::fail_exports_of`], [`Store::fail_silent_exports`], [`Store::export_expiry`],

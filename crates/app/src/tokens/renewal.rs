@@ -20,8 +20,8 @@ use crate::{App, counting, store_failed};
 
 pub(crate) const RENEW_EVERY: Duration = Duration::from_millis(500);
 
-/// From this age on a session that is used is renewed: so that one whose token is used at least
-/// this often never runs out.
+/// From this age on a session that is used is renewed, at the next round: so that one whose token is
+/// used every two seconds never runs out.
 const RENEWED_FROM: Duration = Duration::from_millis(2500);
 const _: () = assert!(RENEWED_FROM.as_millis() + RENEW_EVERY.as_millis() < TRUSTED_FOR.as_millis());
 
