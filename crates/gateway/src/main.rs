@@ -5,7 +5,6 @@ mod cli;
 mod config;
 mod dlp_watch;
 mod http;
-mod lanes;
 mod log_keys;
 mod nodes;
 mod policy_watch;

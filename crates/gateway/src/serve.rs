@@ -29,6 +29,7 @@ use hyper_util::{
     server::conn::auto,
 };
 use metrics::{Gauge, gauge};
+use portcullis_lanes::Lanes;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpSocket, TcpStream},
@@ -46,7 +47,6 @@ use crate::{
     boot::Node,
     config::{Config, Server},
     http::router,
-    lanes::Lanes,
     tls::TlsAcceptor,
 };
 

@@ -1,4 +1,4 @@
-//! Which crate may know which: gateway → app → {store, upstream} → core.
+//! Which crate may know which: gateway → app → {store, upstream} → {core, lanes}.
 
 use toml::Table;
 
@@ -14,14 +14,15 @@ struct Crate {
     tests_use: &'static [&'static str],
 }
 
-const CRATES: [Crate; 8] = [
+const CRATES: [Crate; 9] = [
     Crate { folder: "crates/core", uses: &[], tests_use: &[] },
-    Crate { folder: "crates/store", uses: &["core"], tests_use: &["testkit"] },
-    Crate { folder: "crates/upstream", uses: &["core"], tests_use: &["testkit"] },
+    Crate { folder: "crates/lanes", uses: &[], tests_use: &[] },
+    Crate { folder: "crates/store", uses: &["core", "lanes"], tests_use: &["testkit"] },
+    Crate { folder: "crates/upstream", uses: &["core", "lanes"], tests_use: &["testkit"] },
     Crate { folder: "crates/app", uses: &["core", "store", "upstream"], tests_use: &["testkit"] },
     Crate {
         folder: "crates/gateway",
-        uses: &["core", "store", "upstream", "app"],
+        uses: &["core", "lanes", "store", "upstream", "app"],
         tests_use: &["testkit"],
     },
     Crate { folder: "crates/testkit", uses: &["core"], tests_use: &[] },

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// All threads that serve connections.
 #[derive(Debug)]
-pub(crate) struct Lanes {
+pub struct Lanes {
     lanes: Vec<Lane>,
     stop: CancellationToken,
 }
@@ -38,14 +38,16 @@ struct Lane {
 
 /// Where a connection is served, counted until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Seat {
-    pub(crate) runtime: Handle,
+pub struct Seat {
+    /// The runtime of its thread.
+    pub runtime: Handle,
     _counted: Arc<()>,
 }
 
 impl Lanes {
     /// One for each processor; fewer when there is no room for so many threads.
-    pub(crate) fn start() -> Self {
+    #[must_use]
+    pub fn start() -> Self {
         let processors = available_parallelism().map_or(1, NonZeroUsize::get);
         let stop = CancellationToken::new();
         let started = (0..processors).map_while(|n| {
@@ -56,12 +58,14 @@ impl Lanes {
     }
 
     /// None: connections are served by the runtime that accepts them.
-    pub(crate) fn none() -> Self {
+    #[must_use]
+    pub fn none() -> Self {
         Self { lanes: Vec::new(), stop: CancellationToken::new() }
     }
 
     /// A seat where the fewest connections are.
-    pub(crate) fn seat(&self) -> Seat {
+    #[must_use]
+    pub fn seat(&self) -> Seat {
         let emptiest = self.lanes.iter().min_by_key(|lane| Arc::strong_count(&lane.seat));
         emptiest.map_or_else(
             || Seat { runtime: Handle::current(), _counted: Arc::default() },
@@ -70,7 +74,7 @@ impl Lanes {
     }
 
     /// Ends them, and whatever they still do.
-    pub(crate) async fn end(self) {
+    pub async fn end(self) {
         self.stop.cancel();
         let ended = spawn_blocking(move || {
             self.lanes.into_iter().for_each(|lane| drop(lane.thread.join()));

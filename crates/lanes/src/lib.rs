@@ -1,0 +1,11 @@
+//! Where work is done: the threads that serve connections, and what each has of its own.
+//!
+//! A call that goes from one thread to another leaves behind what the processor knew of it, and each
+//! time a thread has to be woken, which is a system call. So a connection stays with its thread, and
+//! what it needs on its way is there more than once: [`Own`].
+
+mod own;
+mod threads;
+
+pub use own::Own;
+pub use threads::{Lanes, Seat};
