@@ -6,14 +6,14 @@
 //! "likelihood": "likely"}]}`; `start` and `end` count characters (Unicode scalar values).
 //! Whatever else it does is a failure.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use portcullis_core::dlp::{Direction, Likelihood, Reported, Text};
-use reqwest::{Client, Url};
+use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
-use crate::{Credential, Endpoint, Outbound, SettingsError};
+use crate::{Credential, Endpoint, Outbound, SettingsError, clients::Clients};
 
 /// How an external detector is reached, and how much it is trusted to take.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub struct DetectorSettings {
 /// An external detector.
 #[derive(Debug, Clone)]
 pub struct ExternalDetector {
-    client: Client,
+    clients: Arc<Clients>,
     url: Url,
     credential: Option<Credential>,
     timeout: Duration,
@@ -96,8 +96,8 @@ impl ExternalDetector {
     /// Nobody is asked yet.
     pub fn new(settings: DetectorSettings, outbound: &Outbound) -> Result<Self, SettingsError> {
         let DetectorSettings { endpoint, credential, timeout, max_bytes } = settings;
-        let client = outbound.client(endpoint.reach(), timeout)?;
-        Ok(Self { client, url: endpoint.url().clone(), credential, timeout, max_bytes })
+        let clients = outbound.clients(endpoint.reach(), timeout)?;
+        Ok(Self { clients, url: endpoint.url().clone(), credential, timeout, max_bytes })
     }
 
     /// Asks what is in these texts. It is asked once.
@@ -130,7 +130,7 @@ impl ExternalDetector {
         if let Some(credential) = &self.credential {
             headers.insert(credential.name.clone(), credential.value.clone());
         }
-        let request = self.client.post(self.url.clone()).headers(headers).body(body);
+        let request = self.clients.here().post(self.url.clone()).headers(headers).body(body);
         let mut response = request.send().await.map_err(|_| DetectorError::Unreachable)?;
         if !response.status().is_success() {
             return Err(DetectorError::Malformed);

@@ -28,6 +28,7 @@ pub mod webhook;
 pub mod witness;
 
 mod breaker;
+mod clients;
 mod http;
 mod ids;
 mod mcp;

@@ -223,8 +223,8 @@ impl Link {
         let (ids, tasks) = (outbound.ids(), outbound.tasks().clone());
         match settings.transport {
             Transport::Http { endpoint, credential } => {
-                let client = outbound.client(endpoint.reach(), settings.connect_timeout)?;
-                let way = (client, endpoint.url().clone(), credential);
+                let clients = outbound.clients(endpoint.reach(), settings.connect_timeout)?;
+                let way = (clients, endpoint.url().clone(), credential);
                 let (wire, stop) =
                     Wire::new(way, true, settings.max_response_bytes, (ids, tasks), changed);
                 let http = Http::new(wire, settings.protocol, settings.call_timeout);

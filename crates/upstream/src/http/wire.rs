@@ -8,7 +8,7 @@ use http::{
     header::{ACCEPT, CONTENT_TYPE},
 };
 use portcullis_core::{oauth::Challenge, refusal::Executed};
-use reqwest::{Client, Response, Url};
+use reqwest::{Response, Url};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -17,6 +17,7 @@ use tokio_util::{
 
 use super::{COURTESY, turns::Turns};
 use crate::{
+    clients::Clients,
     error::CallError,
     ids::Ids,
     settings::{Credential, Protocol},
@@ -32,7 +33,7 @@ const MAX_COURTESIES: usize = 16;
 /// The way to one upstream, without any memory of what was said.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    pub(super) client: Client,
+    clients: Arc<Clients>,
     pub(super) url: Url,
     credential: ArcSwapOption<Credential>,
     /// What the server asked for when it refused the credential last.
@@ -54,7 +55,7 @@ pub(crate) type Stop = DropGuard;
 
 impl Wire {
     pub(crate) fn new(
-        (client, url, credential): (Client, Url, Option<Credential>),
+        (clients, url, credential): (Arc<Clients>, Url, Option<Credential>),
         listens: bool,
         max_response_bytes: usize,
         (ids, tasks): (Ids, TaskTracker),
@@ -65,7 +66,7 @@ impl Wire {
         let guard = stop.clone().drop_guard();
         let courtesies = Arc::new(Semaphore::new(MAX_COURTESIES));
         let wire = Self {
-            client,
+            clients,
             url,
             credential,
             challenge: ArcSwapOption::empty(),
@@ -96,7 +97,7 @@ impl Wire {
         let stop = self.stop.child_token();
         let guard = stop.clone().drop_guard();
         let wire = Self {
-            client: self.client.clone(),
+            clients: Arc::clone(&self.clients),
             url: self.url.clone(),
             credential: ArcSwapOption::from_pointee(credential),
             challenge: ArcSwapOption::empty(),
@@ -140,7 +141,7 @@ impl Wire {
         body: Vec<u8>,
     ) -> Result<Response, CallError> {
         let headers = self.shown(headers);
-        let request = self.client.post(self.url.clone()).headers(headers).body(body);
+        let request = self.clients.here().post(self.url.clone()).headers(headers).body(body);
         request.send().await.map_err(|error| sending_failed(&error))
     }
 
@@ -156,7 +157,7 @@ impl Wire {
         if let Some(last) = last.and_then(|last| HeaderValue::from_str(last).ok()) {
             headers.insert(LAST_EVENT_ID, last);
         }
-        let request = self.client.get(self.url.clone()).headers(self.shown(headers));
+        let request = self.clients.here().get(self.url.clone()).headers(self.shown(headers));
         request.send().await.map_err(|error| sending_failed(&error))
     }
 
@@ -164,7 +165,7 @@ impl Wire {
     pub(super) async fn delete(&self, session: &HeaderMap) -> Result<Response, CallError> {
         let mut headers = session.clone();
         headers.remove(CONTENT_TYPE);
-        let request = self.client.delete(self.url.clone()).headers(self.shown(headers));
+        let request = self.clients.here().delete(self.url.clone()).headers(self.shown(headers));
         request.send().await.map_err(|error| sending_failed(&error))
     }
 
@@ -173,7 +174,7 @@ impl Wire {
     pub(super) fn post_in_background(&self, headers: HeaderMap, body: Vec<u8>) {
         let Ok(permit) = self.courtesies.clone().try_acquire_owned() else { return };
         let headers = self.shown(headers);
-        let request = self.client.post(self.url.clone()).headers(headers).body(body);
+        let request = self.clients.here().post(self.url.clone()).headers(headers).body(body);
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
             let _permit = permit;
