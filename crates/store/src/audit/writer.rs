@@ -2,6 +2,8 @@
 
 pub(crate) mod batch;
 mod jobs;
+mod mail;
+mod pace;
 mod task;
 
 use std::sync::{
@@ -14,12 +16,15 @@ use portcullis_core::{
     id::{EventId, OrgId, PrincipalId, RequestId, TokenId},
 };
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::mpsc,
     time::{Instant, timeout_at},
 };
 
-use self::jobs::{Claim, Job, Withdrawal, Work};
 pub use self::task::AuditTask;
+use self::{
+    jobs::{Claim, Job, Withdrawal, Work},
+    mail::Mail,
+};
 use crate::{
     Store,
     error::StoreError,
@@ -133,6 +138,7 @@ pub struct AuditWriter {
     jobs: mpsc::Sender<Job>,
     commits: Arc<AtomicU64>,
     written: Arc<AtomicU64>,
+    mail: Mail<Work>,
 }
 
 impl AuditWriter {
@@ -140,10 +146,14 @@ impl AuditWriter {
     #[must_use]
     pub fn new(store: Store, clock: Arc<dyn Clock>, settings: AuditSettings) -> (Self, AuditTask) {
         let (sender, jobs) = mpsc::channel(settings.queue.max(1));
-        let (commits, written) = (Arc::default(), Arc::default());
-        let writer =
-            Self { jobs: sender, commits: Arc::clone(&commits), written: Arc::clone(&written) };
-        (writer, AuditTask { store, clock, settings, jobs, commits, written })
+        let (commits, written, mail) = (Arc::default(), Arc::default(), Mail::default());
+        let writer = Self {
+            jobs: sender,
+            commits: Arc::clone(&commits),
+            written: Arc::clone(&written),
+            mail: mail.clone(),
+        };
+        (writer, AuditTask { store, clock, settings, jobs, commits, written, mail })
     }
 
     /// Commits an intent, and the idempotency key it names with it: after this the effect may
@@ -183,9 +193,9 @@ impl AuditWriter {
     }
 
     async fn commit(&self, work: Work, deadline: Instant) -> Result<Began, StoreError> {
-        let (answer, answered) = oneshot::channel();
+        let (addressee, answered) = self.mail.address();
         let claim = Claim::default();
-        let job = Job { work, claim: claim.clone(), answer };
+        let job = Job { work, claim: claim.clone(), addressee };
         match timeout_at(deadline, self.jobs.send(job)).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return Err(unavailable("the audit writer has stopped")),

@@ -5,9 +5,11 @@ use std::sync::{
     atomic::{AtomicU8, Ordering},
 };
 
-use tokio::sync::oneshot;
-
-use super::{Began, NewEvent, NewIntent, batch::Losers};
+use super::{
+    NewEvent, NewIntent,
+    batch::Losers,
+    mail::{Addressee, Mail},
+};
 use crate::{error::StoreError, idempotency::KeyEnd};
 
 #[derive(Debug)]
@@ -22,7 +24,7 @@ pub(super) enum Work {
 pub(super) struct Job {
     pub(super) work: Work,
     pub(super) claim: Claim,
-    pub(super) answer: oneshot::Sender<Result<Began, StoreError>>,
+    pub(super) addressee: Addressee,
 }
 
 /// What is left of a batch to be committed: all of it at first, then, if a row is at fault, halves
@@ -41,20 +43,24 @@ impl Parts {
     }
 
     /// Answers those who wait for `part`, or splits it.
-    pub(super) fn settle(&mut self, mut part: Vec<Job>, result: &Result<Losers, StoreError>) {
+    pub(super) fn settle(
+        &mut self,
+        mut part: Vec<Job>,
+        result: &Result<Losers, StoreError>,
+        mail: &Mail<Work>,
+    ) {
         if part.len() > 1 && matches!(result, Err(StoreError::Conflict(_))) {
             let later = part.split_off(part.len() / 2);
             self.0.extend([later, part]);
             return;
         }
-        for job in part {
-            let answer = match result {
+        mail.deliver(part.into_iter().map(|job| {
+            let outcome = match result {
                 Ok(losers) => Ok(losers.answer(&job)),
                 Err(error) => Err(error.clone()),
             };
-            // Who asked may be gone; what was committed stays.
-            let _ = job.answer.send(answer);
-        }
+            (job.addressee, outcome, job.work)
+        }));
     }
 }
 

@@ -12,12 +12,17 @@ use std::{
 };
 
 use portcullis_core::clock::Clock;
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
 
 use super::{
     AuditSettings,
     batch::{Batch, Losers},
-    jobs::{Job, Parts},
+    jobs::{Job, Parts, Work},
+    mail::Mail,
+    pace::Pace,
 };
 use crate::{
     Store,
@@ -34,6 +39,7 @@ pub struct AuditTask {
     pub(super) jobs: mpsc::Receiver<Job>,
     pub(super) commits: Arc<AtomicU64>,
     pub(super) written: Arc<AtomicU64>,
+    pub(super) mail: Mail<Work>,
 }
 
 impl AuditTask {
@@ -55,7 +61,7 @@ impl AuditTask {
                 let result = writer.commit(&self.settings.node, committed_at, &mut batch).await;
                 let result = result.map(|()| batch.losers);
                 self.count(&part, &result);
-                parts.settle(part, &result);
+                parts.settle(part, &result, &self.mail);
             }
         }
     }
@@ -87,8 +93,10 @@ impl AuditTask {
     }
 
     fn write(mut self, log: &Log) {
-        let mut waiting = Vec::new();
+        let (mut waiting, mut pace) = (Vec::new(), Pace::default());
         while self.jobs.blocking_recv_many(&mut waiting, self.settings.batch.max(1)) > 0 {
+            self.wait_for_more(pace, &mut waiting);
+            let (jobs, begun) = (waiting.len(), Instant::now());
             let mut parts = Parts::begun(&mut waiting);
             while let Some(part) = parts.next() {
                 let mut batch = Batch::of(&part);
@@ -98,8 +106,19 @@ impl AuditTask {
                 });
                 let result = result.map(|()| batch.losers);
                 self.count(&part, &result);
-                parts.settle(part, &result);
+                parts.settle(part, &result, &self.mail);
             }
+            pace = Pace { jobs, took: begun.elapsed() };
+        }
+    }
+
+    fn wait_for_more(&mut self, pace: Pace, waiting: &mut Vec<Job>) {
+        let Some(rest) = pace.rest(waiting.len()) else { return };
+        thread::sleep(rest);
+        while waiting.len() < self.settings.batch
+            && let Ok(job) = self.jobs.try_recv()
+        {
+            waiting.push(job);
         }
     }
 
