@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Soak(SoakArgs),
     /// Calls at twice of what is possible and measures what is answered, and how fast the rest is not.
     Overload(OverloadArgs),
+    /// Measures several builds of the gateway in very short turns, for small differences.
+    Builds(BuildsArgs),
     /// The MCP server that the gateway guards; runs until its standard input ends.
     #[command(hide = true)]
     ServeUpstream {
@@ -203,6 +205,22 @@ pub(crate) struct OverloadArgs {
     /// The gateway to measure; by default it is built by cargo, like this program
     #[arg(long)]
     pub(crate) binary: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BuildsArgs {
+    /// A build to measure; give it once for each. All are compared with the first
+    #[arg(long = "binary", required = true)]
+    pub(crate) binaries: Vec<PathBuf>,
+    /// Seconds of load for each build
+    #[arg(long, default_value = "12", value_parser = seconds)]
+    pub(crate) duration: Duration,
+    /// Connections at a time
+    #[arg(long, default_value = "32,256", value_delimiter = ',')]
+    pub(crate) connections: Vec<usize>,
+    /// Bytes of JSON that the tool is given and gives back
+    #[arg(long, default_value_t = 1024)]
+    pub(crate) payload: usize,
 }
 
 #[derive(Debug, Args)]

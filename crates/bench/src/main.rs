@@ -8,8 +8,8 @@
 //! sealing, proving and verifying cost as a log grows, with `export` what exporting it takes beside
 //! calls; with `upstream` what a call costs the client of upstreams, with `hostile` what one provider's
 //! misery is to another. `systems` is the comparison with a plain proxy and both databases, `growth`
-//! lets what is around a call grow, `overload` sends twice of what can be answered, and `soak` looks
-//! for leaks.
+//! lets what is around a call grow, `overload` sends twice of what can be answered, `soak` looks for
+//! leaks, and `builds` compares several builds of the gateway.
 
 use std::{error::Error, io::Write as _, process::ExitCode};
 
@@ -21,6 +21,7 @@ mod accuracy;
 mod args;
 mod audit;
 mod authenticate;
+mod builds;
 mod clean;
 mod client;
 mod client_cost;
@@ -85,6 +86,7 @@ async fn main() -> ExitCode {
         Some(Command::Growth(args)) => growth::run(args).await,
         Some(Command::Soak(args)) => soak::run(args).await,
         Some(Command::Overload(args)) => overload::run(args).await,
+        Some(Command::Builds(args)) => builds::run(args).await,
         Some(Command::ServeUpstream { listen }) => upstream::serve(*listen).await.map(holds),
         Some(Command::ServeSdkUpstream) => sdk_upstream::serve().await.map(holds),
         Some(Command::ServeHostile) => hostile::serve().await.map(holds),

@@ -1,0 +1,108 @@
+//! Several builds of the gateway in very short turns.
+//!
+//! The speed of a shared machine changes by the second. What is measured in turns of less than a
+//! second meets the same machine, so that differences of a few percent can be seen.
+
+use std::time::Duration;
+
+use crate::{
+    Failure, Verdict,
+    args::BuildsArgs,
+    client::{Template, direct_call, governed_call},
+    gateway::{self, Installation, Running},
+    load, payload, process,
+    report::Usage,
+    say, say_aside,
+    upstream::Upstream,
+};
+
+/// How long a turn takes.
+const TURN: Duration = Duration::from_millis(600);
+/// Turns of each build that are not counted.
+const WARM_UP: u128 = 2;
+
+/// One that answers the call, and what it took.
+struct Contender {
+    name: String,
+    call: Template,
+    used: Usage,
+    /// Keeps the gateway alive, and tells where it listens; the upstream without it has none.
+    gateway: Option<(Running, Installation)>,
+}
+
+/// Prints one row for each build and number of connections; `Broken` when a call failed.
+pub(crate) async fn run(args: &BuildsArgs) -> Result<Verdict, Failure> {
+    let upstream = Upstream::start().await?;
+    let arguments = payload::of_size(args.payload);
+    let call = direct_call(upstream.address, &arguments)?;
+    let direct =
+        Contender { name: "direct".to_owned(), call, used: Usage::default(), gateway: None };
+    let mut all = vec![direct];
+    for binary in &args.binaries {
+        let installation =
+            Installation::create(gateway::binary(Some(binary)).await?, upstream.address).await?;
+        let running = installation.start().await?;
+        let call = governed_call(running.address, &installation.token, &arguments)?;
+        let (name, used) = (binary.display().to_string(), Usage::default());
+        all.push(Contender { name, call, used, gateway: Some((running, installation)) });
+    }
+    say("connections       req/s   p50 ms   p99 ms   CPU µs/call   of the first   build\n");
+    let mut failed = 0;
+    for &connections in &args.connections {
+        say_aside(&format!("{connections} connections\n"));
+        let turns = args.duration.as_millis().div_ceil(TURN.as_millis());
+        for turn in 0..WARM_UP + turns {
+            for contender in &mut all {
+                contender.take_turn(&upstream, connections, turn >= WARM_UP).await?;
+            }
+        }
+        failed += all.iter().map(|contender| contender.used.load.errors()).sum::<u64>();
+        print(connections, &mut all);
+    }
+    for (running, _) in all.into_iter().filter_map(|contender| contender.gateway) {
+        running.stop().await?;
+    }
+    Ok(if failed == 0 { Verdict::Holds } else { Verdict::Broken })
+}
+
+impl Contender {
+    async fn take_turn(
+        &mut self,
+        upstream: &Upstream,
+        connections: usize,
+        counts: bool,
+    ) -> Result<(), Failure> {
+        let (pid, address) = match &self.gateway {
+            Some((running, _)) => (running.pid, running.address),
+            None => (upstream.pid().ok_or("the upstream has ended")?, upstream.address),
+        };
+        let before = process::cpu_time(pid)?;
+        let measured = load::run(address, &self.call, connections, TURN).await?;
+        if counts {
+            self.used.cpu += process::cpu_time(pid)?.saturating_sub(before);
+            self.used.load.add(measured);
+        }
+        Ok(())
+    }
+}
+
+/// Prints what was used, and forgets it.
+fn print(connections: usize, all: &mut [Contender]) {
+    let first = all.get(1).map_or(f64::NAN, |first| first.used.cpu_us_per_call());
+    for contender in all {
+        let used = std::mem::take(&mut contender.used);
+        let relative = if contender.gateway.is_some() {
+            format!("{:.3}", used.cpu_us_per_call() / first)
+        } else {
+            String::new()
+        };
+        say(&format!(
+            "{connections:>11} {:>11.0} {:>8.1} {:>8.1} {:>13.1} {relative:>14}   {}\n",
+            used.load.rate(),
+            used.load.percentile_ms(50),
+            used.load.percentile_ms(99),
+            used.cpu_us_per_call(),
+            contender.name,
+        ));
+    }
+}
