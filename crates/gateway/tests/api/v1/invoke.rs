@@ -3,6 +3,7 @@
 mod before;
 mod crowded;
 mod decided;
+mod encrypted;
 mod hangups;
 mod hostile;
 mod idempotency;
