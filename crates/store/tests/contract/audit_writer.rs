@@ -180,7 +180,8 @@ on_both! {
     async fn a_database_that_refuses_to_write_is_unavailable_and_recovers(db: Database) {
         let org = given::org(&db.store, 1).await;
         let mut settings = db.settings.clone();
-        settings.wait = Duration::from_millis(200);
+        // Longer than it takes to connect.
+        settings.wait = Duration::from_secs(1);
         let store = portcullis_store::Store::open(&settings).await.unwrap();
         let (writer, _tasks) = writer(&store);
         let blocked = db.block_writers().await;
