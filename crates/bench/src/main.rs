@@ -48,6 +48,7 @@ mod replay;
 mod report;
 mod sdk_upstream;
 mod soak;
+mod spare;
 mod systems;
 mod upstream;
 

@@ -13,10 +13,11 @@ use tokio::{task::JoinSet, time::Instant};
 use crate::{
     Failure, Verdict,
     args::OverloadArgs,
-    client::{Connection, Template, governed_call},
+    client::governed_call,
     gateway::{self, Installation},
-    load::{self, Measured, exact},
-    payload, say,
+    load::{Measured, exact},
+    payload, process, say,
+    spare::{Connection, rendered},
     upstream::Upstream,
 };
 
@@ -35,19 +36,34 @@ pub(crate) async fn run(args: &OverloadArgs) -> Result<Verdict, Failure> {
     let running = installation.start().await?;
     let call =
         governed_call(running.address, &installation.token, &payload::of_size(args.payload))?;
-    load::run(running.address, &call, args.connections, args.duration / 4).await?;
-    let possible = load::run(running.address, &call, args.connections, args.duration).await?;
-    let asked = possible.rate() * args.factor;
+    let call = rendered(call).await?;
     let crowd = Arc::new(Crowd { address: running.address, call, idle: Mutex::default() });
+    crowd.take_turns(args.connections, args.duration / 4).await?;
+    let possible = crowd.take_turns(args.connections, args.duration).await?.answered;
+    let asked = possible.rate() * args.factor;
+    let upstream_pid = upstream.pid().ok_or("the upstream has ended")?;
+    let parties = [
+        ("the gateway", running.pid),
+        ("the upstream", upstream_pid),
+        ("whoever sends", std::process::id()),
+    ];
+    let before = spent(parties)?;
     let Arrived { answered, shed, other } = crowd.arrive(asked, args.duration).await?;
+    let after = spent(parties)?;
     running.stop().await?;
     let goodput = answered.rate() / possible.rate().max(0.001);
+    let seconds = answered.elapsed.as_secs_f64().max(0.001);
+    let used = parties.iter().zip(before).zip(after).map(|(((who, _), before), after)| {
+        format!("{who} {:.2}", after.saturating_sub(before).as_secs_f64() / seconds)
+    });
+    let used = used.collect::<Vec<_>>().join(", ");
     say(&format!(
         "possible: {:.0} calls/s with {} connections (p99 {:.1} ms)\n\
          asked for: {asked:.0} calls/s\n\
          answered: {:.0} calls/s, {:.0} % of what is possible (goal {:.0} %); p50 {:.1} ms, p99 {:.1} ms\n\
          turned away: {} calls; p50 {:.1} ms, p99 {:.1} ms (goal {SHED_MS} ms)\n\
-         anything else: {other}\n",
+         anything else: {other}\n\
+         processors used meanwhile: {used}\n",
         possible.rate(),
         args.connections,
         possible.percentile_ms(99),
@@ -65,10 +81,15 @@ pub(crate) async fn run(args: &OverloadArgs) -> Result<Verdict, Failure> {
     Ok(if holds { Verdict::Holds } else { Verdict::Broken })
 }
 
-/// Callers who do not wait for each other.
+/// The processor time of each so far.
+fn spent(parties: [(&str, u32); 3]) -> Result<Vec<Duration>, Failure> {
+    parties.into_iter().map(|(_, pid)| process::cpu_time(pid)).collect()
+}
+
+/// Callers of the same tool.
 struct Crowd {
     address: SocketAddr,
-    call: Template,
+    call: Vec<u8>,
     idle: Mutex<Vec<Connection>>,
 }
 
@@ -82,6 +103,32 @@ struct Arrived {
 }
 
 impl Crowd {
+    /// So many callers send their next call when the last one is answered.
+    async fn take_turns(
+        self: &Arc<Self>,
+        callers: usize,
+        duration: Duration,
+    ) -> Result<Arrived, Failure> {
+        let begun = Instant::now();
+        let mut working = JoinSet::new();
+        for _ in 0..callers {
+            let crowd = Arc::clone(self);
+            working.spawn(async move {
+                let mut part = Arrived::default();
+                while begun.elapsed() < duration {
+                    part.take(crowd.call().await);
+                }
+                part
+            });
+        }
+        let mut all = Arrived::default();
+        while let Some(part) = working.join_next().await {
+            all.add(part?);
+        }
+        all.answered.elapsed = begun.elapsed();
+        Ok(all)
+    }
+
     /// Sends so many calls a second, whatever becomes of those before, and waits for all answers.
     async fn arrive(self: &Arc<Self>, rate: f64, duration: Duration) -> Result<Arrived, Failure> {
         let (mut calls, mut all, mut sent) = (JoinSet::new(), Arrived::default(), 0_u64);
@@ -90,7 +137,8 @@ impl Crowd {
         while begun.elapsed() < duration {
             ticks.tick().await;
             while exact(sent) < begun.elapsed().as_secs_f64() * rate {
-                calls.spawn(Arc::clone(self).call());
+                let crowd = Arc::clone(self);
+                calls.spawn(async move { crowd.call().await });
                 sent += 1;
             }
             while let Some(ended) = calls.try_join_next() {
@@ -104,16 +152,16 @@ impl Crowd {
         Ok(all)
     }
 
-    async fn call(self: Arc<Self>) -> Option<(StatusCode, Duration)> {
+    async fn call(&self) -> Option<(StatusCode, Duration)> {
         let begun = Instant::now();
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut connection = match idle {
             Some(connection) => connection,
             None => Connection::open(self.address).await.ok()?,
         };
-        let answer = connection.send(self.call.clone()).await.ok()?;
+        let status = connection.send(&self.call).await.ok()?;
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-        Some((answer.status, begun.elapsed()))
+        Some((status, begun.elapsed()))
     }
 }
 
@@ -126,5 +174,11 @@ impl Arrived {
             }
             Some(_) | None => self.other += 1,
         }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.answered.add(other.answered);
+        self.shed.add(other.shed);
+        self.other += other.other;
     }
 }
