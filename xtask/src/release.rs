@@ -12,10 +12,12 @@ use std::{
     process::Command,
 };
 
-/// What the build that counts is asked for: bodies of 1 KB from few and many clients, then large ones.
-const TRAINING: [[&str; 8]; 2] = [
-    ["--connections", "1,32,256", "--payload", "1024", "--duration", "5", "--rounds", "1"],
-    ["--connections", "32", "--payload", "65536", "--duration", "3", "--rounds", "1"],
+/// What the build that counts is asked for: bodies of 1 KB from few and many clients, then large ones,
+/// then more calls than it can answer.
+const TRAINING: [&[&str]; 3] = [
+    &["--connections", "1,32,256", "--payload", "1024", "--duration", "5", "--rounds", "1"],
+    &["--connections", "32", "--payload", "65536", "--duration", "3", "--rounds", "1"],
+    &["overload", "--duration", "4"],
 ];
 
 /// Builds it and tells where it is.
@@ -40,7 +42,7 @@ pub(crate) fn run(root: &Path) -> io::Result<PathBuf> {
     for calls in TRAINING {
         let mut bench = Command::new(target.join("release/portcullis-bench"));
         bench.env("LLVM_PROFILE_FILE", counts.join("%p.profraw"));
-        done(bench.arg("--binary").arg(&built).args(calls))?;
+        called(bench.args(calls).arg("--binary").arg(&built))?;
     }
     let merged = folder.join("merged.profdata");
     done(Command::new(profdata).arg("merge").arg("--output").arg(&merged).arg(&counts))?;
@@ -63,11 +65,17 @@ fn cargo(root: &Path) -> Command {
 }
 
 fn done(command: &mut Command) -> io::Result<()> {
-    if command.status()?.success() {
-        return Ok(());
-    }
+    if command.status()?.success() { Ok(()) } else { Err(failed(command)) }
+}
+
+/// The benchmark ended. That its goals are missed by a build that counts is no failure.
+fn called(bench: &mut Command) -> io::Result<()> {
+    if matches!(bench.status()?.code(), Some(0 | 1)) { Ok(()) } else { Err(failed(bench)) }
+}
+
+fn failed(command: &Command) -> io::Error {
     let program = command.get_program().to_string_lossy().into_owned();
-    Err(io::Error::other(format!("`{program}` failed")))
+    io::Error::other(format!("`{program}` failed"))
 }
 
 /// The compiler, as it tells of itself.
