@@ -163,6 +163,12 @@ impl From<Refusal> for Early {
 }
 
 impl App {
+    /// Says no while there is no room for a call and nobody may wait for it: to say so costs less
+    /// before what is asked for was read.
+    pub fn room_for_a_call(&self) -> Result<(), Refusal> {
+        if self.judging.are_full() { Err(overloaded()) } else { Ok(()) }
+    }
+
     /// Invokes a tool. Every call of this function that finds room leaves exactly one
     /// `mcp.invocation` event, or one `mcp.replayed` if the request was made before under the same
     /// idempotency key, and it is durable before the answer is given.
@@ -175,8 +181,7 @@ impl App {
     ) -> Result<Answered, Box<Stopped>> {
         // Until it is dispatched, so that calls which wait for their tools hold up no others.
         let Some(place) = self.judging.take().await else {
-            let overloaded = Refusal::Unavailable { reason: Unavailable::Overloaded };
-            return Err(Stopped::uncounted(overloaded));
+            return Err(Stopped::uncounted(overloaded()));
         };
         let governed = Box::pin(Arc::clone(self).governed(ctx, asked, place));
         let call = Uninterrupted::new(governed, &self.tasks);
@@ -386,6 +391,10 @@ fn failed(ready: &Ready, governance: Governance, error: &CallError) -> Done {
     let connection = &ready.visible.connection;
     let refusal = connection.provider.refusal(error, connection);
     Done::stopped(governance, refusal, error.executed)
+}
+
+fn overloaded() -> Refusal {
+    Refusal::Unavailable { reason: Unavailable::Overloaded }
 }
 
 /// The answer to a bug. If the call was dispatched, its intent is closed as `unknown` later.

@@ -41,6 +41,12 @@ impl Places {
         Self { free: of(places), room: of(places.saturating_add(waiting)), patience }
     }
 
+    /// Whether all places are taken and nobody may wait for one any more.
+    #[must_use]
+    pub fn are_full(&self) -> bool {
+        self.room.available_permits() == 0
+    }
+
     /// A place. `None` when there is none in time.
     pub async fn take(&self) -> Option<Place> {
         let room = Arc::clone(&self.room).try_acquire_owned().ok()?;
@@ -73,6 +79,7 @@ mod tests {
         };
         let all = tokio::join!(waited(&places), waited(&places), waited(&places), waited(&places));
 
+        assert!(!places.are_full(), "two who waited have gone");
         assert_eq!((all.0, all.1), ((true, PATIENCE), (true, PATIENCE)));
         assert_eq!((all.2, all.3), ((true, Duration::ZERO), (true, Duration::ZERO)));
         drop(held);
@@ -91,9 +98,11 @@ mod tests {
             assert!(places.take().await.is_none());
             start.elapsed()
         };
-        let (first, second) = tokio::join!(refused(&places), refused(&places));
+        assert!(!places.are_full());
+        let (first, second) =
+            tokio::join!(refused(&places), async { (places.are_full(), refused(&places).await) });
 
-        assert_eq!((first, second), (patience, Duration::ZERO));
+        assert_eq!((first, second), (patience, (true, Duration::ZERO)));
         drop(held);
     }
 

@@ -28,7 +28,7 @@ impl FromRequestParts<Arc<Gateway>> for Known {
 }
 
 /// A caller with a live token who wants to invoke: as [`Known`], but where nodes count together the
-/// request is counted with the invocation.
+/// request is counted with the invocation. Says 503 while nobody may even wait for room.
 #[derive(Debug)]
 pub(crate) struct Invoker(pub(crate) Ctx);
 
@@ -40,6 +40,7 @@ impl FromRequestParts<Arc<Gateway>> for Invoker {
         let stages = &ctx.origin.stages;
         stages.enter(Stage::Limits, gateway.app.now());
         gateway.app.admit_invoker(&ctx)?;
+        gateway.app.room_for_a_call()?;
         stages.leave(gateway.app.now());
         Ok(Self(ctx))
     }

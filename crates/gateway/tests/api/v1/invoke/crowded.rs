@@ -1,9 +1,13 @@
 //! More calls than can be judged at once.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use portcullis_testkit::{Builder, Script};
 use serde_json::json;
+use tokio::{io::AsyncReadExt, time::timeout};
 
+use super::hangups::begin;
 use crate::scene::{SUCCESS, list, scene_with, tool};
 
 const CALLS: usize = 60;
@@ -29,6 +33,34 @@ async fn what_cannot_be_judged_soon_is_turned_away_and_all_that_is_answered_is_r
     }
     assert_eq!(list(&scene.gateway, &scene.who, "").await.len(), answered.len());
     assert_eq!(scene.upstream.count("echo"), answered.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_turned_away_hears_it_before_the_body_is_sent() {
+    let scene = scene_with(vec![tool("echo", Script::Echo)], "max_in_flight = 100", narrow).await;
+    let crowd = async {
+        loop {
+            join_all((0..CALLS).map(|_| scene.invoke("echo", json!({})))).await;
+        }
+    };
+    // Who comes in between two others is read, and waits here in vain.
+    let silent = async {
+        for _ in 0..20 {
+            let (mut stream, mut answer) = (begin(&scene, "echo", "", 100).await, [0; 12]);
+            let read = timeout(Duration::from_millis(500), stream.read_exact(&mut answer)).await;
+            if read.is_ok_and(|read| read.is_ok()) {
+                return Some(answer);
+            }
+        }
+        None
+    };
+
+    let heard = tokio::select! {
+        heard = silent => heard,
+        () = crowd => None,
+    };
+
+    assert_eq!(heard.as_ref(), Some(b"HTTP/1.1 503"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

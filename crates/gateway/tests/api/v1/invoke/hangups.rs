@@ -17,7 +17,7 @@ async fn send(scene: &Scene, tool: &str, input: &Value) -> TcpStream {
 }
 
 /// Sends an invocation whose body is this, but is declared to have this length.
-async fn begin(scene: &Scene, tool: &str, body: &str, length: usize) -> TcpStream {
+pub(super) async fn begin(scene: &Scene, tool: &str, body: &str, length: usize) -> TcpStream {
     let address = scene.gateway.url().trim_start_matches("http://").to_owned();
     let mut stream = TcpStream::connect(&address).await.expect("a connection");
     let head = format!(
