@@ -12,31 +12,35 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio::runtime::Handle;
 
 use crate::{
+    direct::Direct,
     reach::{Guard, Reach},
     settings::SettingsError,
 };
 
 /// How much of one answer may be under way over HTTP/2, and how much of all: answers that are left
 /// waiting for their turn must not keep others of the same connection from coming.
-const STREAM_WINDOW: u32 = 256 << 10;
-const CONNECTION_WINDOW: u32 = 16 << 20;
+pub(crate) const STREAM_WINDOW: u32 = 256 << 10;
+pub(crate) const CONNECTION_WINDOW: u32 = 16 << 20;
 
 /// An idle connection is dropped before common servers close it (5 s), so that a call rarely meets
 /// a connection that is being closed; such a call could not be sent again.
-const KEEP_IDLE: Duration = Duration::from_secs(4);
-const USER_AGENT: &str = concat!("portcullis/", env!("CARGO_PKG_VERSION"));
+pub(crate) const KEEP_IDLE: Duration = Duration::from_secs(4);
+/// How many idle connections to one server are kept.
+pub(crate) const MAX_IDLE: usize = 256;
+pub(crate) const USER_AGENT: &str = concat!("portcullis/", env!("CARGO_PKG_VERSION"));
 
 static PROVIDER: LazyLock<Arc<CryptoProvider>> =
     LazyLock::new(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
 
-/// One client for each runtime that sends requests, so that a connection stays with the thread
-/// that opened it. What they trust, and the sessions they may resume, is shared.
+/// One client of each kind for each runtime that sends requests, so that a connection stays with the
+/// thread that opened it. What they trust, and the sessions they may resume, is shared.
 #[derive(Debug)]
 pub(crate) struct Clients {
     blueprint: Blueprint,
     /// For whoever has no runtime.
     spare: Client,
     each: Own<Client>,
+    direct: Own<Direct>,
 }
 
 #[derive(Debug)]
@@ -51,7 +55,16 @@ impl Clients {
         let tls = tls(reach).map_err(|_| SettingsError::HttpClient)?;
         let blueprint = Blueprint { reach, connect, tls };
         let spare = blueprint.client().map_err(|_| SettingsError::HttpClient)?;
-        Ok(Self { blueprint, spare, each: Own::default() })
+        Ok(Self { blueprint, spare, each: Own::default(), direct: Own::default() })
+    }
+
+    /// hyper's client of the runtime that this is called on.
+    pub(crate) fn direct(&self) -> Direct {
+        let Ok(runtime) = Handle::try_current().map(|runtime| runtime.id()) else {
+            return self.blueprint.direct();
+        };
+        let known = self.direct.of(runtime);
+        known.unwrap_or_else(|| self.direct.of_or(runtime, self.blueprint.direct()))
     }
 
     /// The client of the runtime that this is called on.
@@ -84,8 +97,12 @@ impl Blueprint {
             .http2_initial_stream_window_size(STREAM_WINDOW)
             .http2_initial_connection_window_size(CONNECTION_WINDOW)
             .pool_idle_timeout(KEEP_IDLE)
-            .pool_max_idle_per_host(256)
+            .pool_max_idle_per_host(MAX_IDLE)
             .build()
+    }
+
+    fn direct(&self) -> Direct {
+        Direct::new(self.reach, self.connect, &self.tls)
     }
 }
 
@@ -111,6 +128,7 @@ mod tests {
         thread,
     };
 
+    use http::{HeaderMap, Method, Uri};
     use tokio::runtime::{Builder, Runtime};
 
     use super::*;
@@ -146,23 +164,33 @@ mod tests {
         let clients = Clients::new(Reach::Private, Duration::from_secs(1)).unwrap();
         let (one, other) = (runtime(), runtime());
         let ask = || async { clients.here().get(&url).send().await.unwrap().status().as_u16() };
+        let uri: Uri = url.parse().unwrap();
+        let ask_directly = || async {
+            let request = (Method::POST, uri.clone(), HeaderMap::new(), Vec::new());
+            let sent = clients.direct().send(request.0, request.1, request.2, request.3).await;
+            sent.unwrap().status().as_u16()
+        };
 
-        let mut connections = Vec::new();
+        let (mut connections, mut direct) = (Vec::new(), Vec::new());
         for runtime in [&one, &one, &other, &other, &one] {
             assert_eq!(runtime.block_on(ask()), 204);
             connections.push(came.load(Ordering::SeqCst));
         }
+        for runtime in [&one, &one, &other, &other, &one] {
+            assert_eq!(runtime.block_on(ask_directly()), 204);
+            direct.push(came.load(Ordering::SeqCst));
+        }
 
-        assert_eq!(connections, [1, 1, 2, 2, 2]);
-        assert_eq!(clients.each.count(), 2);
+        assert_eq!((connections, direct), (vec![1, 1, 2, 2, 2], vec![3, 3, 4, 4, 4]));
+        assert_eq!((clients.each.count(), clients.direct.count()), (2, 2));
     }
 
     #[test]
     fn without_a_runtime_there_is_a_client_too() {
         let clients = Clients::new(Reach::Private, Duration::from_secs(1)).unwrap();
 
-        drop(clients.here());
+        drop((clients.here(), clients.direct()));
 
-        assert_eq!(clients.each.count(), 0);
+        assert_eq!((clients.each.count(), clients.direct.count()), (0, 0));
     }
 }

@@ -29,6 +29,7 @@ pub mod witness;
 
 mod breaker;
 mod clients;
+mod direct;
 mod http;
 mod ids;
 mod mcp;

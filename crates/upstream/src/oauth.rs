@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{
-    HeaderValue, StatusCode,
+    HeaderMap, HeaderValue, StatusCode,
     header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, WWW_AUTHENTICATE},
 };
 use portcullis_core::{
@@ -135,7 +135,7 @@ impl Outbound {
                 let request = client.post(server.url().clone()).header(CONTENT_TYPE, JSON);
                 let response = sent(request.header(ACCEPT, BOTH).body(probe)).await?;
                 if response.status() == StatusCode::UNAUTHORIZED {
-                    return Ok(Some(challenge(&response).unwrap_or_default()));
+                    return Ok(Some(challenge(response.headers()).unwrap_or_default()));
                 }
             }
             Ok(None)
@@ -292,9 +292,9 @@ fn document(body: &[u8]) -> Result<Value, OAuthError> {
 }
 
 /// The Bearer challenge of an answer.
-pub(crate) fn challenge(response: &Response) -> Option<Challenge> {
-    let headers = response.headers().get_all(WWW_AUTHENTICATE).iter();
-    headers.filter_map(|value| value.to_str().ok()).find_map(Challenge::parse)
+pub(crate) fn challenge(headers: &HeaderMap) -> Option<Challenge> {
+    let all = headers.get_all(WWW_AUTHENTICATE).iter();
+    all.filter_map(|value| value.to_str().ok()).find_map(Challenge::parse)
 }
 
 #[cfg(test)]

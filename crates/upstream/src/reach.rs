@@ -12,6 +12,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
+use http::Uri;
 use reqwest::Url;
 
 use crate::settings::SettingsError;
@@ -71,6 +72,12 @@ impl Endpoint {
 
     pub(crate) fn url(&self) -> &Url {
         &self.url
+    }
+
+    /// The same for a client that is given it with each request. Says no to what RFC 3986 does not
+    /// allow in a URL and WHATWG's standard does.
+    pub(crate) fn uri(&self) -> Result<Uri, SettingsError> {
+        self.url.as_str().parse().map_err(|_| SettingsError::Url("this is not a URL"))
     }
 
     /// Literal addresses never meet the resolver, so they are checked here.

@@ -224,7 +224,7 @@ impl Link {
         match settings.transport {
             Transport::Http { endpoint, credential } => {
                 let clients = outbound.clients(endpoint.reach(), settings.connect_timeout)?;
-                let way = (clients, endpoint.url().clone(), credential);
+                let way = (clients, endpoint.uri()?, credential);
                 let (wire, stop) =
                     Wire::new(way, true, settings.max_response_bytes, (ids, tasks), changed);
                 let http = Http::new(wire, settings.protocol, settings.call_timeout);

@@ -7,7 +7,6 @@ use http::{
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
 use portcullis_core::refusal::{Executed, UpstreamReason};
-use reqwest::Response;
 
 use super::{
     session::Session,
@@ -15,6 +14,7 @@ use super::{
     wire::Wire,
 };
 use crate::{
+    direct::Answer,
     error::CallError,
     mcp::{
         era::Era,
@@ -56,7 +56,7 @@ pub(super) enum Body {
 }
 
 impl Body {
-    pub(super) fn of(response: &Response) -> Self {
+    pub(super) fn of(response: &Answer) -> Self {
         let encoding = response.headers().get(CONTENT_ENCODING);
         if encoding.is_some_and(|encoding| encoding != "identity") {
             return Self::Other;
@@ -77,13 +77,13 @@ impl Wire {
     /// Reads the answer to the request `id`.
     pub(super) async fn receive(
         &self,
-        response: Response,
+        response: Answer,
         id: u64,
         session: &Session,
     ) -> Result<Outcome, Trouble> {
         let status = response.status();
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            self.challenged(crate::oauth::challenge(&response));
+            self.challenged(crate::oauth::challenge(response.headers()));
             let unauthorized = status == StatusCode::UNAUTHORIZED;
             let refused =
                 if unauthorized { CallError::auth_required() } else { CallError::forbidden() };
@@ -105,7 +105,7 @@ impl Wire {
     /// A status of 300 to 499: perhaps there is a JSON-RPC error in it.
     async fn receive_refusal(
         &self,
-        response: Response,
+        response: Answer,
         id: u64,
         session: &Session,
     ) -> Result<Outcome, Trouble> {
@@ -126,7 +126,7 @@ impl Wire {
         }
     }
 
-    async fn receive_json(&self, response: Response, id: u64) -> Result<Outcome, CallError> {
+    async fn receive_json(&self, response: Answer, id: u64) -> Result<Outcome, CallError> {
         let body = self.read_all(response, self.max_response_bytes).await?;
         match message::parse(&body) {
             Ok(Incoming::Answer { id: Some(found), outcome }) if found == id => Ok(outcome),
@@ -135,7 +135,7 @@ impl Wire {
     }
 
     /// Reads a body that may not be larger than `cap`.
-    async fn read_all(&self, mut response: Response, cap: usize) -> Result<Vec<u8>, CallError> {
+    async fn read_all(&self, mut response: Answer, cap: usize) -> Result<Vec<u8>, CallError> {
         let too_large = CallError::too_large(Executed::Yes);
         let announced = response.content_length().unwrap_or(0);
         let announced = usize::try_from(announced).unwrap_or(usize::MAX);
@@ -181,7 +181,7 @@ impl<'a> Stream<'a> {
 
     /// Reads until the answer. When a server of the older era breaks the stream off but can resume
     /// it, asks for the rest; that repeats no request.
-    async fn run(mut self, mut response: Response) -> Result<Outcome, CallError> {
+    async fn run(mut self, mut response: Answer) -> Result<Outcome, CallError> {
         for _ in 0..MAX_RESUMES {
             let ended = match self.read(&mut response).await? {
                 Piece::Answer(outcome) => return Ok(outcome),
@@ -205,7 +205,7 @@ impl<'a> Stream<'a> {
         Err(CallError::protocol(Executed::Unknown))
     }
 
-    async fn read(&mut self, response: &mut Response) -> Result<Piece, CallError> {
+    async fn read(&mut self, response: &mut Answer) -> Result<Piece, CallError> {
         loop {
             let piece = match response.chunk().await {
                 Ok(Some(piece)) => piece,

@@ -4,12 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use portcullis_core::refusal::{Executed, UpstreamReason};
-use reqwest::Response;
 use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
 
 use super::{MCP_METHOD, listen, receive::Trouble, wire::Wire};
 use crate::{
+    direct::Answer,
     error::{CallError, CallErrorKind},
     mcp::{
         era::{self, Era, LEGACY, MODERN, Verdict},
@@ -125,7 +125,7 @@ async fn discover(wire: &Wire) -> Result<Verdict, CallError> {
 }
 
 /// The id that the server gave to the session. Says no to one that is no visible ASCII.
-fn session_id(response: &Response) -> Result<Option<HeaderValue>, CallError> {
+fn session_id(response: &Answer) -> Result<Option<HeaderValue>, CallError> {
     let Some(id) = response.headers().get(MCP_SESSION_ID) else { return Ok(None) };
     let bytes = id.as_bytes();
     if bytes.is_empty()

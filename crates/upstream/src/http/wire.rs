@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use http::{
-    HeaderMap, HeaderName, HeaderValue,
-    header::{ACCEPT, CONTENT_TYPE},
+    HeaderMap, HeaderName, HeaderValue, Method, Uri,
+    header::{self, ACCEPT, CONTENT_TYPE},
 };
+use hyper_util::client::legacy;
 use portcullis_core::{oauth::Challenge, refusal::Executed};
-use reqwest::{Response, Url};
-use tokio::sync::{Semaphore, watch};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::timeout,
+};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
@@ -17,7 +20,8 @@ use tokio_util::{
 
 use super::{COURTESY, turns::Turns};
 use crate::{
-    clients::Clients,
+    clients::{Clients, USER_AGENT},
+    direct::Answer,
     error::CallError,
     ids::Ids,
     settings::{Credential, Protocol},
@@ -27,6 +31,7 @@ pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+const AGENT: HeaderValue = HeaderValue::from_static(USER_AGENT);
 
 const MAX_COURTESIES: usize = 16;
 
@@ -34,7 +39,7 @@ const MAX_COURTESIES: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Wire {
     clients: Arc<Clients>,
-    pub(super) url: Url,
+    uri: Uri,
     credential: ArcSwapOption<Credential>,
     /// What the server asked for when it refused the credential last.
     challenge: ArcSwapOption<Challenge>,
@@ -55,7 +60,7 @@ pub(crate) type Stop = DropGuard;
 
 impl Wire {
     pub(crate) fn new(
-        (clients, url, credential): (Arc<Clients>, Url, Option<Credential>),
+        (clients, uri, credential): (Arc<Clients>, Uri, Option<Credential>),
         listens: bool,
         max_response_bytes: usize,
         (ids, tasks): (Ids, TaskTracker),
@@ -67,7 +72,7 @@ impl Wire {
         let courtesies = Arc::new(Semaphore::new(MAX_COURTESIES));
         let wire = Self {
             clients,
-            url,
+            uri,
             credential,
             challenge: ArcSwapOption::empty(),
             listens,
@@ -88,6 +93,7 @@ impl Wire {
         let mut headers = HeaderMap::with_capacity(12);
         headers.insert(CONTENT_TYPE, JSON);
         headers.insert(ACCEPT, BOTH);
+        headers.insert(header::USER_AGENT, AGENT);
         headers
     }
 
@@ -98,7 +104,7 @@ impl Wire {
         let guard = stop.clone().drop_guard();
         let wire = Self {
             clients: Arc::clone(&self.clients),
-            url: self.url.clone(),
+            uri: self.uri.clone(),
             credential: ArcSwapOption::from_pointee(credential),
             challenge: ArcSwapOption::empty(),
             listens: false,
@@ -134,15 +140,24 @@ impl Wire {
         headers
     }
 
+    async fn send(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<Answer, CallError> {
+        let (headers, client) = (self.shown(headers), self.clients.direct());
+        let sent = client.send(method, self.uri.clone(), headers, body).await;
+        sent.map_err(|error| sending_failed(&error))
+    }
+
     /// Sends one message; the answer's body is still to be read.
     pub(super) async fn post(
         &self,
         headers: HeaderMap,
         body: Vec<u8>,
-    ) -> Result<Response, CallError> {
-        let headers = self.shown(headers);
-        let request = self.clients.here().post(self.url.clone()).headers(headers).body(body);
-        request.send().await.map_err(|error| sending_failed(&error))
+    ) -> Result<Answer, CallError> {
+        self.send(Method::POST, headers, body).await
     }
 
     /// Opens a stream of events, or resumes one after the event `last`.
@@ -150,38 +165,35 @@ impl Wire {
         &self,
         session: &HeaderMap,
         last: Option<&str>,
-    ) -> Result<Response, CallError> {
+    ) -> Result<Answer, CallError> {
         let mut headers = session.clone();
         headers.remove(CONTENT_TYPE);
         headers.insert(ACCEPT, EVENTS);
         if let Some(last) = last.and_then(|last| HeaderValue::from_str(last).ok()) {
             headers.insert(LAST_EVENT_ID, last);
         }
-        let request = self.clients.here().get(self.url.clone()).headers(self.shown(headers));
-        request.send().await.map_err(|error| sending_failed(&error))
+        self.send(Method::GET, headers, Vec::new()).await
     }
 
     /// Ends a session.
-    pub(super) async fn delete(&self, session: &HeaderMap) -> Result<Response, CallError> {
+    pub(super) async fn delete(&self, session: &HeaderMap) -> Result<Answer, CallError> {
         let mut headers = session.clone();
         headers.remove(CONTENT_TYPE);
-        let request = self.clients.here().delete(self.url.clone()).headers(self.shown(headers));
-        request.send().await.map_err(|error| sending_failed(&error))
+        self.send(Method::DELETE, headers, Vec::new()).await
     }
 
     /// Sends a message for which no answer is expected, without waiting. With many of them under
     /// way already it is left out.
     pub(super) fn post_in_background(&self, headers: HeaderMap, body: Vec<u8>) {
         let Ok(permit) = self.courtesies.clone().try_acquire_owned() else { return };
-        let headers = self.shown(headers);
-        let request = self.clients.here().post(self.url.clone()).headers(headers).body(body);
-        let stop = self.stop.clone();
+        let (headers, uri) = (self.shown(headers), self.uri.clone());
+        let (client, stop) = (self.clients.direct(), self.stop.clone());
         self.tasks.spawn(async move {
             let _permit = permit;
             tokio::select! {
                 () = stop.cancelled() => {}
                 // A courtesy: when it is lost, the server finds out by itself.
-                _ = tokio::time::timeout(COURTESY, request.send()) => {}
+                _ = timeout(COURTESY, client.send(Method::POST, uri, headers, body)) => {}
             }
         });
     }
@@ -192,8 +204,8 @@ impl Wire {
 }
 
 /// What a failure means: only when no connection was made do we know that nothing was sent.
-fn sending_failed(error: &reqwest::Error) -> CallError {
-    if error.is_connect() || error.is_builder() {
+fn sending_failed(error: &legacy::Error) -> CallError {
+    if error.is_connect() {
         CallError::connect_failed()
     } else {
         CallError::reset(Executed::Unknown)

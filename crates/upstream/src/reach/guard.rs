@@ -1,8 +1,17 @@
 //! Resolving a name once, and dialling nothing but what was checked.
 
-use std::{io, net::SocketAddr, sync::Arc};
+use std::{
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    vec,
+};
 
+use hyper_util::client::legacy::connect::dns;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tower_service::Service;
 
 use super::Reach;
 
@@ -17,7 +26,7 @@ pub(crate) struct Guard<L = System> {
 /// Who is asked for the addresses of a name.
 pub(crate) trait Lookup: Send + Sync + 'static {
     /// Every address of the name.
-    fn find(&self, name: Name) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send;
+    fn find(&self, name: &str) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send;
 }
 
 /// The resolver of the machine.
@@ -25,8 +34,8 @@ pub(crate) trait Lookup: Send + Sync + 'static {
 pub(crate) struct System;
 
 impl Lookup for System {
-    async fn find(&self, name: Name) -> io::Result<Vec<SocketAddr>> {
-        Ok(tokio::net::lookup_host((name.as_str(), 0)).await?.collect())
+    async fn find(&self, name: &str) -> io::Result<Vec<SocketAddr>> {
+        Ok(tokio::net::lookup_host((name, 0)).await?.collect())
     }
 }
 
@@ -36,18 +45,45 @@ impl Guard {
     }
 }
 
+impl<L> Clone for Guard<L> {
+    fn clone(&self) -> Self {
+        Self { reach: self.reach, lookup: Arc::clone(&self.lookup) }
+    }
+}
+
+impl<L: Lookup> Guard<L> {
+    /// The addresses of a name that may be dialled, of which there is one at least.
+    async fn allowed(self, name: impl AsRef<str>) -> io::Result<vec::IntoIter<SocketAddr>> {
+        let mut allowed = self.lookup.find(name.as_ref()).await?;
+        allowed.retain(|address| self.reach.allows(address.ip()));
+        if allowed.is_empty() {
+            let refused = "the name has no address that may be dialled";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, refused));
+        }
+        Ok(allowed.into_iter())
+    }
+}
+
+/// For reqwest.
 impl<L: Lookup> Resolve for Guard<L> {
     fn resolve(&self, name: Name) -> Resolving {
-        let (reach, lookup) = (self.reach, Arc::clone(&self.lookup));
-        Box::pin(async move {
-            let mut allowed = lookup.find(name).await?;
-            allowed.retain(|address| reach.allows(address.ip()));
-            if allowed.is_empty() {
-                let refused = "the name has no address that may be dialled";
-                return Err(io::Error::new(io::ErrorKind::PermissionDenied, refused).into());
-            }
-            Ok(Box::new(allowed.into_iter()) as Addrs)
-        })
+        let allowed = self.clone().allowed(name.as_str().to_owned());
+        Box::pin(async { Ok(Box::new(allowed.await?) as Addrs) })
+    }
+}
+
+/// For hyper.
+impl<L: Lookup> Service<dns::Name> for Guard<L> {
+    type Response = vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: dns::Name) -> Self::Future {
+        Box::pin(self.clone().allowed(name.as_str().to_owned()))
     }
 }
 
@@ -55,6 +91,8 @@ impl<L: Lookup> Resolve for Guard<L> {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use http::Uri;
+    use hyper_util::client::legacy::connect::HttpConnector;
     use reqwest::Client;
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},
@@ -70,7 +108,7 @@ mod tests {
     }
 
     impl Lookup for Rebinding {
-        async fn find(&self, _: Name) -> io::Result<Vec<SocketAddr>> {
+        async fn find(&self, _: &str) -> io::Result<Vec<SocketAddr>> {
             let turn = self.asked.fetch_add(1, Ordering::AcqRel);
             Ok(self.answers.get(turn).or(self.answers.last()).cloned().unwrap_or_default())
         }
@@ -93,13 +131,17 @@ mod tests {
         (address, served)
     }
 
-    fn client(reach: Reach, answers: &[&[&str]]) -> (Client, Arc<AtomicUsize>) {
+    fn guard(reach: Reach, answers: &[&[&str]]) -> (Guard<Rebinding>, Arc<AtomicUsize>) {
         let address = |text: &&str| SocketAddr::new(text.parse().unwrap(), 0);
         let answers = answers.iter().map(|all| all.iter().map(address).collect()).collect();
         let asked = Arc::new(AtomicUsize::new(0));
         let lookup = Arc::new(Rebinding { answers, asked: Arc::clone(&asked) });
-        let guard = Arc::new(Guard { reach, lookup });
-        let client = Client::builder().tls_certs_only([]).no_proxy().dns_resolver(guard);
+        (Guard { reach, lookup }, asked)
+    }
+
+    fn client(reach: Reach, answers: &[&[&str]]) -> (Client, Arc<AtomicUsize>) {
+        let (guard, asked) = guard(reach, answers);
+        let client = Client::builder().tls_certs_only([]).no_proxy().dns_resolver(Arc::new(guard));
         (client.build().unwrap(), asked)
     }
 
@@ -120,6 +162,24 @@ mod tests {
             assert!(error.is_connect(), "{error:?}");
         }
         assert_eq!(served.load(Ordering::Acquire), 1);
+        assert_eq!(asked.load(Ordering::Acquire), 3);
+    }
+
+    #[tokio::test]
+    async fn so_does_a_connection_of_hyper() {
+        let (address, _) = server().await;
+        let (guard, asked) =
+            guard(Reach::Private, &[&["127.0.0.1", "8.8.8.8"], &["169.254.169.254"], &["8.8.8.8"]]);
+        let mut connector = HttpConnector::new_with_resolver(guard);
+        let uri: Uri = format!("http://rebind.test:{}/", address.port()).parse().unwrap();
+
+        let first = connector.call(uri.clone()).await.unwrap();
+        assert_eq!(first.inner().peer_addr().unwrap(), address);
+
+        for _ in 0..2 {
+            let error = connector.call(uri.clone()).await.unwrap_err();
+            assert!(error.to_string().contains("dns"), "{error:?}");
+        }
         assert_eq!(asked.load(Ordering::Acquire), 3);
     }
 

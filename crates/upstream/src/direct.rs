@@ -1,0 +1,193 @@
+//! The HTTP client that calls go through: hyper's own, which takes a request as it is.
+//!
+//! reqwest stands on the same one and serves whatever is asked for less often; its way copies the
+//! headers and parses the URL again for each request.
+
+use std::{
+    fmt, io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::future;
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as _, Incoming};
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
+use hyper_util::{
+    client::legacy::{Client, Error, connect::HttpConnector},
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+};
+use rustls::ClientConfig;
+use tokio::{net::TcpStream, time::timeout};
+use tower_service::Service;
+
+use crate::{
+    clients::{CONNECTION_WINDOW, KEEP_IDLE, MAX_IDLE, STREAM_WINDOW},
+    reach::{Guard, Reach},
+};
+
+/// How long a connection may be silent before the other end is asked whether it is there, and how
+/// often it is asked.
+const SILENCE: Duration = Duration::from_secs(15);
+const PROBES: u32 = 3;
+/// How long the other end's system may leave unacknowledged what was sent.
+#[cfg(target_os = "linux")]
+const UNHEARD: Duration = Duration::from_secs(30);
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// hyper's client with its pool of connections. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Direct(Arc<Client<Dial, Full<Bytes>>>);
+
+impl Direct {
+    /// **Invariant:** no redirects, no proxy, no decompression, no address that the reach does not
+    /// allow, and no request twice of which anything may have been sent.
+    pub(crate) fn new(reach: Reach, connect: Duration, tls: &ClientConfig) -> Self {
+        let mut tcp = HttpConnector::new_with_resolver(Guard::new(reach));
+        tcp.enforce_http(false);
+        tcp.set_connect_timeout(Some(connect));
+        tcp.set_nodelay(true);
+        tcp.set_keepalive(Some(SILENCE));
+        tcp.set_keepalive_interval(Some(SILENCE));
+        tcp.set_keepalive_retries(Some(PROBES));
+        #[cfg(target_os = "linux")]
+        tcp.set_tcp_user_timeout(Some(UNHEARD));
+        let mut way = HttpsConnector::from((tcp, tls.clone()));
+        if reach != Reach::Private {
+            way.enforce_https();
+        }
+        let client = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(KEEP_IDLE)
+            .pool_max_idle_per_host(MAX_IDLE)
+            .http2_initial_stream_window_size(STREAM_WINDOW)
+            .http2_initial_connection_window_size(CONNECTION_WINDOW)
+            .build(Dial { way: Arc::new(way), patience: connect });
+        Self(Arc::new(client))
+    }
+
+    /// Sends a request; the answer's body is still to be read.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        uri: Uri,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<Answer, Error> {
+        let mut request = Request::new(Full::from(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers;
+        self.0.request(request).await.map(Answer)
+    }
+}
+
+impl fmt::Debug for Direct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Direct").finish_non_exhaustive()
+    }
+}
+
+/// Opens connections: to whatever a name's addresses are that may be dialled, TLS included, in time.
+#[derive(Clone)]
+struct Dial {
+    way: Arc<HttpsConnector<HttpConnector<Guard>>>,
+    patience: Duration,
+}
+
+impl Service<Uri> for Dial {
+    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let (mut way, patience) = (HttpsConnector::clone(&self.way), self.patience);
+        Box::pin(async move {
+            let connected = async {
+                future::poll_fn(|cx| way.poll_ready(cx)).await?;
+                way.call(uri).await
+            };
+            let late = |_| io::Error::from(io::ErrorKind::TimedOut);
+            timeout(patience, connected).await.map_err(late)?
+        })
+    }
+}
+
+/// An answer whose body is read piece by piece.
+#[derive(Debug)]
+pub(crate) struct Answer(Response<Incoming>);
+
+impl Answer {
+    pub(crate) fn status(&self) -> StatusCode {
+        self.0.status()
+    }
+
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        self.0.headers()
+    }
+
+    /// How long its body is, where it says so.
+    pub(crate) fn content_length(&self) -> Option<u64> {
+        self.0.body().size_hint().exact()
+    }
+
+    /// The next piece of its body; `None` after the last.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, hyper::Error> {
+        while let Some(frame) = self.0.frame().await.transpose()? {
+            if let Ok(piece) = frame.into_data() {
+                return Ok(Some(piece));
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{net::TcpListener, time::Instant};
+
+    use super::*;
+    use crate::clients::Clients;
+
+    const PATIENCE: Duration = Duration::from_millis(100);
+
+    async fn asked(reach: Reach, url: String) -> Error {
+        let direct = Clients::new(reach, PATIENCE).unwrap().direct();
+        let sent = direct.send(Method::POST, url.parse().unwrap(), HeaderMap::new(), Vec::new());
+        sent.await.unwrap_err()
+    }
+
+    #[tokio::test]
+    async fn who_never_answers_the_handshake_was_not_reached() {
+        let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let begun = Instant::now();
+
+        let error = asked(Reach::Named, format!("https://{}/", silent.local_addr().unwrap())).await;
+
+        assert!(error.is_connect(), "{error:?}");
+        assert!((PATIENCE..20 * PATIENCE).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test]
+    async fn nothing_goes_out_in_the_clear_but_into_private_networks() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+
+        for reach in [Reach::Public, Reach::Named] {
+            assert!(asked(reach, url.clone()).await.is_connect(), "{reach:?}");
+        }
+
+        let came = timeout(PATIENCE, listener.accept()).await;
+        assert!(came.is_err(), "nobody may even have dialled");
+    }
+}
