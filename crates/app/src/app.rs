@@ -285,7 +285,7 @@ pub fn fingerprint_key(all: &hmac::Key, org: OrgId) -> FingerprintKey {
 
 /// Of the calls that are under way to their tools some are judged while the others wait: so many for
 /// each processor keep it busy and fill a commit. With more, those who are turned away hear it later.
-const JUDGED_BY_PROCESSOR: usize = 64;
+const JUDGED_BY_PROCESSOR: usize = 32;
 
 /// How long a call waits to be judged. Longer than it takes unless calls are very large.
 const PATIENCE: Duration = Duration::from_secs(1);

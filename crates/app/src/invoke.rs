@@ -18,7 +18,7 @@ use portcullis_core::{
     refusal::{Executed, Refusal, TOKEN_SCOPES, Unavailable},
     tool::{Tool, ToolId},
 };
-use portcullis_store::Cost;
+use portcullis_store::{AtWork, Cost};
 use portcullis_upstream::{CallAnswer, CallError, Place, Trace};
 use serde_json::Value;
 
@@ -122,6 +122,12 @@ struct Asked {
     bytes: u64,
 }
 
+/// The room of a call until it is dispatched: others wait for it, and the next commit waits for this.
+pub(crate) struct Room {
+    _place: Place,
+    _at_work: AtWork,
+}
+
 /// Why a call goes no further.
 enum Early {
     /// It is refused.
@@ -183,7 +189,8 @@ impl App {
         let Some(place) = self.judging.take().await else {
             return Err(Stopped::uncounted(overloaded()));
         };
-        let governed = Box::pin(Arc::clone(self).governed(ctx, asked, place));
+        let room = Room { _place: place, _at_work: self.writer.at_work() };
+        let governed = Box::pin(Arc::clone(self).governed(ctx, asked, room));
         let call = Uninterrupted::new(governed, &self.tasks);
         AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| Err(crashed()))
     }
@@ -193,11 +200,11 @@ impl App {
         self: Arc<Self>,
         ctx: Ctx,
         asked: impl FnOnce() -> Invocation + Send,
-        place: Place,
+        room: Room,
     ) -> Result<Answered, Box<Stopped>> {
         let mut draft = Draft::open(&self, &ctx);
         match self.clear(&ctx, asked(), &mut draft).await {
-            Ok(ready) => self.recorded(draft, ready, place).await,
+            Ok(ready) => self.recorded(draft, ready, room).await,
             Err(Early::Replayed(replayed)) => Box::pin(self.replay(&ctx, replayed)).await,
             Err(Early::Uncounted(refusal)) => {
                 self.note_throttled(&ctx, &refusal);

@@ -13,7 +13,6 @@ use portcullis_core::{
     refusal::{Executed, Refusal, Unavailable},
 };
 use portcullis_store::{Began, KeyEnd, StoreError};
-use portcullis_upstream::Place;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -22,7 +21,7 @@ use crate::{
     audit::{patience, row_of},
     counting,
     idempotency::{Claim, Kept, Known},
-    invoke::{Answered, Invoked, Ready, Stopped},
+    invoke::{Answered, Invoked, Ready, Room, Stopped},
     stages::Stage,
 };
 
@@ -247,7 +246,7 @@ impl App {
         self: &Arc<Self>,
         draft: Draft,
         mut ready: Ready,
-        place: Place,
+        room: Room,
     ) -> Result<Answered, Box<Stopped>> {
         self.enter_stage(&draft.ctx, Stage::Intent);
         let claim = ready.claim.take();
@@ -265,7 +264,7 @@ impl App {
                 return Err(self.unrecorded(&draft, Executed::No, claim.as_ref()));
             }
         }
-        drop(place);
+        drop(room);
         // A panic ends the call, not its record.
         let done = AssertUnwindSafe(self.perform(ready)).catch_unwind().await;
         let done = done.unwrap_or_else(|_| {
@@ -282,6 +281,7 @@ impl App {
         claim: Option<&Claim>,
     ) -> Result<Answered, Box<Stopped>> {
         self.enter_stage(&draft.ctx, Stage::Outcome);
+        let _at_work = self.writer.at_work();
         let outcome = done.outcome();
         draft.looked_at(self, &done.inputs);
         draft.governance = done.governance;

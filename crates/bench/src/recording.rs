@@ -159,6 +159,7 @@ async fn call(bench: Arc<Bench>, rows: Arc<Rows>, end: Instant) -> Result<Measur
         let id = EventId::new(Ids { clock: &*bench.clock, random: &*bench.random });
         let deadline = begun + Duration::from_secs(30);
         // Without a key every call may begin.
+        let _at_work = bench.writer.at_work();
         bench.writer.intent(rows.intent(&bench, id), deadline).await?;
         bench.writer.finish(rows.event(&bench, id), deadline).await?;
         part.note(begun.elapsed());

@@ -50,7 +50,8 @@ pub use crate::{
         pruning::Pruned,
         seal::{Sealer, SignedNote, UnsealedEvent},
         writer::{
-            AuditProgress, AuditSettings, AuditTask, AuditWriter, Began, NewEvent, NewIntent,
+            AtWork, AuditProgress, AuditSettings, AuditTask, AuditWriter, Began, NewEvent,
+            NewIntent,
         },
     },
     counters::{

@@ -20,11 +20,12 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-pub use self::task::AuditTask;
 use self::{
     jobs::{Claim, Job, Withdrawal, Work},
     mail::Mail,
+    pace::Workers,
 };
+pub use self::{pace::AtWork, task::AuditTask};
 use crate::{
     Store,
     error::StoreError,
@@ -138,6 +139,7 @@ pub struct AuditWriter {
     jobs: mpsc::Sender<Job>,
     commits: Arc<AtomicU64>,
     written: Arc<AtomicU64>,
+    workers: Workers,
     mail: Mail<Work>,
 }
 
@@ -146,14 +148,23 @@ impl AuditWriter {
     #[must_use]
     pub fn new(store: Store, clock: Arc<dyn Clock>, settings: AuditSettings) -> (Self, AuditTask) {
         let (sender, jobs) = mpsc::channel(settings.queue.max(1));
-        let (commits, written, mail) = (Arc::default(), Arc::default(), Mail::default());
+        let (commits, written) = (Arc::default(), Arc::default());
+        let (workers, mail) = (Workers::default(), Mail::default());
         let writer = Self {
             jobs: sender,
             commits: Arc::clone(&commits),
             written: Arc::clone(&written),
+            workers: workers.clone(),
             mail: mail.clone(),
         };
-        (writer, AuditTask { store, clock, settings, jobs, commits, written, mail })
+        (writer, AuditTask { store, clock, settings, jobs, commits, written, workers, mail })
+    }
+
+    /// Says that something will have to be committed in a moment, so that commits may wait for it: as
+    /// long as the last one took, 1 ms at most.
+    #[must_use]
+    pub fn at_work(&self) -> AtWork {
+        self.workers.begin()
     }
 
     /// Commits an intent, and the idempotency key it names with it: after this the effect may

@@ -1,57 +1,84 @@
 //! When to commit: at once, or in a moment and together with more.
 //!
 //! What a commit costs depends little on how many jobs are in it, and a thread that commits whatever
-//! has come meanwhile is woken for few of them at a time. So a busy writer waits as long as its last
-//! commit took, when there is less to do than then. Few callers are never kept waiting: they
-//! would gain nothing, and each waits for two commits.
+//! has come meanwhile is woken for few of them at a time. So a commit waits while fewer wait for it
+//! than are still on their way to it, no longer than the last one took. With all of them in one
+//! commit nobody would work while it is made, with half of them the others do. Few callers are never
+//! kept waiting: they would gain nothing, and each waits for two commits.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
-/// Whether so many jobs are many.
-const MANY: usize = 12;
+/// From how many at work on it is worth to wait.
+const MANY: usize = 8;
 
 const LONGEST: Duration = Duration::from_millis(1);
 
-/// What the last commit was like.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Pace {
-    pub(super) jobs: usize,
-    pub(super) took: Duration,
+/// How often it is looked meanwhile whether enough have come.
+pub(super) const LOOKS: u32 = 8;
+
+/// How many are at work. Clones count the same.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Workers(Arc<AtomicUsize>);
+
+/// Somebody who is at work on what will be committed, or waits for it, until it is dropped.
+#[derive(Debug)]
+pub struct AtWork(Workers);
+
+impl Workers {
+    pub(super) fn begin(&self) -> AtWork {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        AtWork(self.clone())
+    }
+
+    /// Whether it is better to wait for more than those who wait for the commit.
+    pub(super) fn outnumber(&self, waiting: usize) -> bool {
+        let at_work = self.0.load(Ordering::Relaxed);
+        at_work >= MANY && waiting < at_work / 2
+    }
 }
 
-impl Pace {
-    /// How long to wait for more when so many jobs are there.
-    pub(super) fn rest(self, waiting: usize) -> Option<Duration> {
-        (self.jobs >= MANY && waiting < self.jobs).then(|| self.took.min(LONGEST))
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// How long to wait between two looks when the last commit took so long.
+pub(super) fn between_looks(took: Duration) -> Duration {
+    took.min(LONGEST) / LOOKS
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const COMMIT: Duration = Duration::from_micros(300);
-
     #[test]
     fn few_are_never_kept_waiting() {
-        let pace = Pace { jobs: 11, took: COMMIT };
+        let workers = Workers::default();
+        let _seven = [(); MANY - 1].map(|()| workers.begin());
 
-        assert_eq!(pace.rest(1), None);
-        assert_eq!(Pace::default().rest(1), None);
+        assert!(!workers.outnumber(1));
     }
 
     #[test]
-    fn less_than_last_time_waits_as_long_as_that_took() {
-        let pace = Pace { jobs: 12, took: COMMIT };
+    fn less_than_half_waits_for_more() {
+        let workers = Workers::default();
+        let ten = [(); 10].map(|()| workers.begin());
 
-        assert_eq!(pace.rest(11), Some(COMMIT));
-        assert_eq!(pace.rest(12), None);
+        assert_eq!([4, 5].map(|waiting| workers.outnumber(waiting)), [true, false]);
+        drop(ten);
+        assert!(!workers.outnumber(1), "they have what they wanted");
     }
 
     #[test]
     fn nobody_waits_for_a_disk_that_was_slow_once() {
-        let pace = Pace { jobs: 200, took: Duration::from_secs(3) };
-
-        assert_eq!(pace.rest(1), Some(LONGEST));
+        assert_eq!(between_looks(Duration::from_secs(3)) * LOOKS, LONGEST);
+        assert_eq!(between_looks(Duration::from_micros(320)), Duration::from_micros(40));
     }
 }

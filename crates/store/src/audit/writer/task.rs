@@ -9,6 +9,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     thread,
+    time::Duration,
 };
 
 use portcullis_core::clock::Clock;
@@ -22,7 +23,7 @@ use super::{
     batch::{Batch, Losers},
     jobs::{Job, Parts, Work},
     mail::Mail,
-    pace::Pace,
+    pace::{self, Workers},
 };
 use crate::{
     Store,
@@ -39,6 +40,7 @@ pub struct AuditTask {
     pub(super) jobs: mpsc::Receiver<Job>,
     pub(super) commits: Arc<AtomicU64>,
     pub(super) written: Arc<AtomicU64>,
+    pub(super) workers: Workers,
     pub(super) mail: Mail<Work>,
 }
 
@@ -93,10 +95,10 @@ impl AuditTask {
     }
 
     fn write(mut self, log: &Log) {
-        let (mut waiting, mut pace) = (Vec::new(), Pace::default());
+        let (mut waiting, mut took) = (Vec::new(), Duration::ZERO);
         while self.jobs.blocking_recv_many(&mut waiting, self.settings.batch.max(1)) > 0 {
-            self.wait_for_more(pace, &mut waiting);
-            let (jobs, begun) = (waiting.len(), Instant::now());
+            self.wait_for_more(took, &mut waiting);
+            let begun = Instant::now();
             let mut parts = Parts::begun(&mut waiting);
             while let Some(part) = parts.next() {
                 let mut batch = Batch::of(&part);
@@ -108,17 +110,22 @@ impl AuditTask {
                 self.count(&part, &result);
                 parts.settle(part, &result, &self.mail);
             }
-            pace = Pace { jobs, took: begun.elapsed() };
+            took = begun.elapsed();
         }
     }
 
-    fn wait_for_more(&mut self, pace: Pace, waiting: &mut Vec<Job>) {
-        let Some(rest) = pace.rest(waiting.len()) else { return };
-        thread::sleep(rest);
-        while waiting.len() < self.settings.batch
-            && let Ok(job) = self.jobs.try_recv()
-        {
-            waiting.push(job);
+    /// Waits as long as the last commit took, at most, for those who are at work.
+    fn wait_for_more(&mut self, took: Duration, waiting: &mut Vec<Job>) {
+        for _ in 0..pace::LOOKS {
+            if !self.workers.outnumber(waiting.len()) {
+                return;
+            }
+            thread::sleep(pace::between_looks(took));
+            while waiting.len() < self.settings.batch
+                && let Ok(job) = self.jobs.try_recv()
+            {
+                waiting.push(job);
+            }
         }
     }
 
