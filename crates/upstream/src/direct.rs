@@ -50,6 +50,7 @@ impl Direct {
     pub(crate) fn new(reach: Reach, connect: Duration, tls: &ClientConfig) -> Self {
         let mut tcp = HttpConnector::new_with_resolver(Guard::new(reach));
         tcp.enforce_http(false);
+        // Shared among the addresses of a name, so that one which is silent leaves time for the others.
         tcp.set_connect_timeout(Some(connect));
         tcp.set_nodelay(true);
         tcp.set_keepalive(Some(SILENCE));
@@ -154,15 +155,24 @@ impl Answer {
 
 #[cfg(test)]
 mod tests {
+    use hyper::{server::conn::http2, service::service_fn};
+    use rustls::{
+        RootCertStore, ServerConfig, crypto::aws_lc_rs::default_provider, pki_types::PrivateKeyDer,
+    };
     use tokio::{net::TcpListener, time::Instant};
+    use tokio_rustls::TlsAcceptor;
+    use tokio_util::task::TaskTracker;
 
     use super::*;
     use crate::clients::Clients;
 
     const PATIENCE: Duration = Duration::from_millis(100);
 
-    async fn asked(reach: Reach, url: String) -> Error {
-        let direct = Clients::new(reach, PATIENCE).unwrap().direct();
+    fn direct(reach: Reach) -> Direct {
+        Clients::new(reach, PATIENCE).unwrap().direct()
+    }
+
+    async fn asked(direct: &Direct, url: &str) -> Error {
         let sent = direct.send(Method::POST, url.parse().unwrap(), HeaderMap::new(), Vec::new());
         sent.await.unwrap_err()
     }
@@ -170,9 +180,11 @@ mod tests {
     #[tokio::test]
     async fn who_never_answers_the_handshake_was_not_reached() {
         let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (url, direct) =
+            (format!("https://{}/", silent.local_addr().unwrap()), direct(Reach::Named));
         let begun = Instant::now();
 
-        let error = asked(Reach::Named, format!("https://{}/", silent.local_addr().unwrap())).await;
+        let error = asked(&direct, &url).await;
 
         assert!(error.is_connect(), "{error:?}");
         assert!((PATIENCE..20 * PATIENCE).contains(&begun.elapsed()), "{:?}", begun.elapsed());
@@ -184,10 +196,53 @@ mod tests {
         let url = format!("http://{}/", listener.local_addr().unwrap());
 
         for reach in [Reach::Public, Reach::Named] {
-            assert!(asked(reach, url.clone()).await.is_connect(), "{reach:?}");
+            assert!(asked(&direct(reach), &url).await.is_connect(), "{reach:?}");
         }
 
         let came = timeout(PATIENCE, listener.accept()).await;
         assert!(came.is_err(), "nobody may even have dialled");
+    }
+
+    /// A server that speaks nothing but HTTP/2 on one connection and tells what it heard, and what
+    /// trusts it.
+    async fn server_of_http_2() -> (Uri, ClientConfig) {
+        let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+        let server = ServerConfig::builder_with_provider(Arc::new(default_provider()));
+        let server = server.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+        let mut server = server.with_single_cert(vec![made.cert.der().clone()], key).unwrap();
+        server.alpn_protocols = vec![b"h2".to_vec()];
+        let mut roots = RootCertStore::empty();
+        roots.add(made.cert.der().clone()).unwrap();
+        let client = ClientConfig::builder_with_provider(Arc::new(default_provider()));
+        let client = client.with_safe_default_protocol_versions().unwrap();
+        let mut client = client.with_root_certificates(roots).with_no_client_auth();
+        client.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let uri = format!("https://{}/mcp", listener.local_addr().unwrap()).parse().unwrap();
+        TaskTracker::new().spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let stream = TlsAcceptor::from(Arc::new(server)).accept(stream).await.unwrap();
+            let tell = service_fn(|request: Request<Incoming>| async move {
+                let heard = format!("{:?} {}", request.version(), request.uri().path());
+                Ok::<_, hyper::Error>(Response::new(Full::<Bytes>::from(heard)))
+            });
+            let http = http2::Builder::new(TokioExecutor::new());
+            http.serve_connection(TokioIo::new(stream), tell).await
+        });
+        (uri, client)
+    }
+
+    #[tokio::test]
+    async fn http_2_is_spoken_where_the_server_does_on_one_connection() {
+        let (uri, tls) = server_of_http_2().await;
+        let direct = Direct::new(Reach::Named, 100 * PATIENCE, &tls);
+
+        for _ in 0..2 {
+            let sent = direct.send(Method::POST, uri.clone(), HeaderMap::new(), vec![b'x'; 100]);
+            let heard = sent.await.unwrap().chunk().await.unwrap();
+
+            assert_eq!(heard.as_deref(), Some(&b"HTTP/2.0 /mcp"[..]));
+        }
     }
 }
