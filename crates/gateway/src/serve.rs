@@ -20,6 +20,7 @@ use axum::{
     extract::Request,
 };
 use bytes::Bytes;
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use hyper::{
     body::{Frame, Incoming, SizeHint},
     rt::Executor,
@@ -207,6 +208,14 @@ struct Speech {
     open: Gauge,
 }
 
+/// Why a connection is held no longer.
+enum Over {
+    /// The gateway ends.
+    Stopped,
+    /// Nothing was asked over it for too long.
+    Silent,
+}
+
 /// A connection that is counted while it is held.
 struct Held(Gauge);
 
@@ -251,16 +260,27 @@ impl Speech {
             }
         });
         let mut connection = pin!(self.http.serve_connection(TokioIo::new(stream), service));
-        let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = stop.cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
+        let over = async {
+            tokio::select! {
+                () = stop.cancelled() => Over::Stopped,
+                () = requests.silence(self.patience) => Over::Silent,
             }
-            () = requests.silence(self.patience) => {
+        };
+        // Asked only when it has something to tell, and not whenever a call goes on: to ask `stop`
+        // takes a lock that all connections share.
+        let mut over = FuturesUnordered::from_iter([over]);
+        let ended = tokio::select! {
+            biased;
+            ended = connection.as_mut() => ended,
+            Some(over) = over.next() => {
                 connection.as_mut().graceful_shutdown();
-                // A peer that does not even take its leave is cut off.
-                tokio::time::timeout(self.patience, connection).await.unwrap_or(Ok(()))
+                match over {
+                    Over::Stopped => connection.await,
+                    // A peer that does not even take its leave is cut off.
+                    Over::Silent => {
+                        tokio::time::timeout(self.patience, connection).await.unwrap_or(Ok(()))
+                    }
+                }
             }
         };
         if let Err(error) = ended {
