@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{
-    body::Body,
-    extract::{RawQuery, State},
-    http::HeaderMap,
-};
+use axum::extract::{RawQuery, Request, State};
 use portcullis_app::{Answered, Invocation, Stage, View};
 use portcullis_core::refusal::Refusal;
 use serde_json::Value;
@@ -53,16 +49,16 @@ pub(crate) async fn invoke(
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
-    headers: HeaderMap,
-    body: Body,
+    request: Request,
 ) -> Answer {
+    let (head, body) = request.into_parts();
     ctx.origin.stages.enter(Stage::Body, gateway.app.now());
     let allowance = Allowance { bytes: INVOKE_LIMIT, time: gateway.body_time };
-    let read = body::read(&headers, body, allowance).await;
+    let read = body::read(&head.headers, body, allowance).await;
     let asked = move || Invocation {
         tool: segment(path),
         view: view(raw.as_deref()),
-        key: idempotency_key(&headers),
+        key: idempotency_key(&head.headers),
         body: read.and_then(|bytes| input(&bytes)),
     };
     match gateway.app.invoke(ctx, asked).await {
