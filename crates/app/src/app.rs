@@ -2,10 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    num::NonZeroUsize,
     sync::{Arc, Mutex},
-    thread::available_parallelism,
-    time::Duration,
 };
 
 use arc_swap::ArcSwap;
@@ -23,7 +20,7 @@ use portcullis_core::{
     tool::Tool,
 };
 use portcullis_store::{AuditWriter, SharedCounters, Store};
-use portcullis_upstream::{Outbound, Places, Webhook};
+use portcullis_upstream::{Outbound, Webhook};
 use tokio_util::task::TaskTracker;
 
 use crate::{
@@ -37,6 +34,7 @@ use crate::{
     dlp::Dlp,
     exports::{Exports, Folder},
     jobs::{LateEvents, UsedTokens},
+    judging::Judging,
     limits::Limits,
     log::LogSigner,
     notices::Notices,
@@ -126,7 +124,7 @@ pub struct App {
     pub(crate) node: String,
     pub(crate) cluster: Option<Cluster>,
     /// Where calls are until they are dispatched.
-    pub(crate) judging: Places,
+    pub(crate) judging: Judging,
     pub(crate) policies: Policies,
     pub(crate) dlp: ArcSwap<Dlp>,
     pub(crate) providers: BTreeMap<String, Arc<Provider>>,
@@ -203,7 +201,7 @@ impl App {
             catalogue_lock: Mutex::default(),
             notices: Notices::new(parts.webhooks),
             pins: Pins::default(),
-            judging: room_for(parts.max_calls),
+            judging: Judging::new(parts.max_calls),
             rates: Rates::new(),
             limits: Limits::new(parts.counters),
             tenants: Tenants::default(),
@@ -281,17 +279,4 @@ pub fn fingerprint_key(all: &hmac::Key, org: OrgId) -> FingerprintKey {
     let mut key = [0; 32];
     key.copy_from_slice(tag.as_ref());
     FingerprintKey::new(key)
-}
-
-/// Of the calls that are under way to their tools some are judged while the others wait: so many for
-/// each processor keep it busy and fill a commit. With more, those who are turned away hear it later.
-const JUDGED_BY_PROCESSOR: usize = 32;
-
-/// How long a call waits to be judged. Longer than it takes unless calls are very large.
-const PATIENCE: Duration = Duration::from_secs(1);
-
-fn room_for(calls: usize) -> Places {
-    let processors = available_parallelism().map_or(1, NonZeroUsize::get);
-    let judged = calls.min(processors.saturating_mul(JUDGED_BY_PROCESSOR));
-    Places::with_queue(judged, calls - judged, PATIENCE)
 }

@@ -172,7 +172,7 @@ impl App {
     /// Says no while there is no room for a call and nobody may wait for it: to say so costs less
     /// before what is asked for was read.
     pub fn room_for_a_call(&self) -> Result<(), Refusal> {
-        if self.judging.are_full() { Err(overloaded()) } else { Ok(()) }
+        if self.judging.is_full() { Err(overloaded()) } else { Ok(()) }
     }
 
     /// Invokes a tool. Every call of this function that finds room leaves exactly one

@@ -23,6 +23,7 @@ pub mod filters;
 mod idempotency;
 mod invoke;
 pub mod jobs;
+mod judging;
 mod limits;
 mod log;
 mod notices;

@@ -41,6 +41,14 @@ impl Places {
         Self { free: of(places), room: of(places.saturating_add(waiting)), patience }
     }
 
+    /// So many places more, for others who are in the same room: how many may be there altogether
+    /// stays as it is.
+    #[must_use]
+    pub fn more(&self, places: usize) -> Self {
+        let (room, patience) = (Arc::clone(&self.room), self.patience);
+        Self { free: Arc::new(Semaphore::new(places)), room, patience }
+    }
+
     /// Whether all places are taken and nobody may wait for one any more.
     #[must_use]
     pub fn are_full(&self) -> bool {

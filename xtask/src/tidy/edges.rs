@@ -19,7 +19,11 @@ const CRATES: [Crate; 9] = [
     Crate { folder: "crates/lanes", uses: &[], tests_use: &[] },
     Crate { folder: "crates/store", uses: &["core", "lanes"], tests_use: &["testkit"] },
     Crate { folder: "crates/upstream", uses: &["core", "lanes"], tests_use: &["testkit"] },
-    Crate { folder: "crates/app", uses: &["core", "store", "upstream"], tests_use: &["testkit"] },
+    Crate {
+        folder: "crates/app",
+        uses: &["core", "lanes", "store", "upstream"],
+        tests_use: &["testkit"],
+    },
     Crate {
         folder: "crates/gateway",
         uses: &["core", "lanes", "store", "upstream", "app"],
