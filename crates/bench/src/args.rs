@@ -139,8 +139,7 @@ impl Thing {
     /// The sizes to measure, none above `most`.
     pub(crate) fn sizes(self, most: Option<usize>) -> Vec<usize> {
         let sizes: &[usize] = match self {
-            Self::Policies => &[100, 1_000, 10_000],
-            Self::Tools => &[10, 100, 1_000, 10_000],
+            Self::Policies | Self::Tools => &[10, 100, 1_000, 10_000],
             Self::Orgs => &[1, 100, 10_000],
             Self::Events => &[0, 100_000, 1_000_000, 5_000_000],
             Self::Connections => &[1, 1_000, 5_000],

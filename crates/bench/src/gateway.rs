@@ -44,6 +44,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) redis: Option<&'a str>,
     /// Whether to wait for the disk only when the operating system wants to.
     pub(crate) process_crash: bool,
+    /// How many policies there are where it is fewer than [`POLICIES`].
+    pub(crate) few_policies: Option<usize>,
     /// How many tools the server lists besides the one that is called.
     pub(crate) more_tools: usize,
     /// TOML that follows the rest, such as further providers.
@@ -74,7 +76,7 @@ impl Installation {
         let folder = tempfile::Builder::new().prefix("bench-").tempdir_in(own_folder()?)?;
         let policy_folder = folder.path().join("policies");
         fs::create_dir(&policy_folder).await?;
-        let policies = policies::permit_and(POLICIES - 1);
+        let policies = policies::permit_and(setup.few_policies.unwrap_or(POLICIES) - 1);
         fs::write(policy_folder.join("bench.cedar"), policies).await?;
         fs::write(folder.path().join("portcullis.toml"), config(folder.path(), upstream, setup))
             .await?;

@@ -82,6 +82,9 @@ impl Grown {
     ) -> Result<Self, Failure> {
         let setup = match thing {
             Thing::Tools => tools(size, upstream),
+            Thing::Policies if size < gateway::POLICIES => {
+                Setup { few_policies: Some(size), ..Setup::default() }
+            }
             Thing::Policies | Thing::Orgs | Thing::Events | Thing::Connections => Setup::default(),
         };
         let installation = Installation::set_up(binary.to_owned(), upstream, &setup).await?;
