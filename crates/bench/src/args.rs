@@ -238,8 +238,18 @@ pub(crate) struct UpstreamArgs {
     pub(crate) json: bool,
 }
 
+/// An attack on the gateway; each has a file below `hostile/`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Attack {
+    /// Calls of a provider beside one that hangs, drips and floods
+    Neighbour,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct HostileArgs {
+    /// The attack to run
+    #[arg(long, value_enum, default_value = "neighbour")]
+    pub(crate) attack: Attack,
     /// Calls per measurement
     #[arg(long, default_value_t = 2_000)]
     pub(crate) calls: usize,

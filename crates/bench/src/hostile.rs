@@ -24,7 +24,7 @@ use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
     Failure, Verdict,
-    args::HostileArgs,
+    args::{Attack, HostileArgs},
     client::{Answer, Connection, Template, governed_call, post as posted},
     gateway::{self, Installation, Running},
     load::Measured,
@@ -43,8 +43,15 @@ const KINDS: [&str; 4] = ["hangs", "drips", "floods", "answers"];
 const PERMIT: &str = "@id(\"hostile\") permit (principal is Mcp::Service, \
                       action in Mcp::Action::\"hostile:*\", resource);\n";
 
-/// Prints both percentiles and their ratio, and whether the goal holds.
+/// Runs one attack and says whether its goal holds.
 pub(crate) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
+    match args.attack {
+        Attack::Neighbour => neighbour(args).await,
+    }
+}
+
+/// Prints both percentiles and their ratio, and whether the goal holds.
+async fn neighbour(args: &HostileArgs) -> Result<Verdict, Failure> {
     let (upstream, wretch) = (Upstream::start().await?, Upstream::hostile().await?);
     let hostile = wretch.address;
     let binary = gateway::binary(args.binary.as_deref()).await?;
