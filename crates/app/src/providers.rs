@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
-    refusal::{Refusal, Unavailable},
+    refusal::{Refusal, Remedy, Unavailable},
     tool::{ProviderSlug, Tool},
 };
 use portcullis_store::ProviderStatus;
@@ -249,6 +249,11 @@ impl Connection {
     /// The provider does not take the credential, or not for that.
     pub(crate) fn unauthorized(&self, scopes: Vec<String>) -> Refusal {
         let provider = self.provider.declared.slug.clone();
-        Refusal::ProviderAuthRequired { provider, provider_id: self.id, scopes }
+        let remedy = match self.provider.declared.auth {
+            Auth::Key(_) | Auth::OAuth(_) => Remedy::Connect,
+            Auth::ConfiguredKey => Remedy::Configure,
+            Auth::None => Remedy::Declare,
+        };
+        Refusal::ProviderAuthRequired { provider, provider_id: self.id, scopes, remedy }
     }
 }

@@ -121,7 +121,12 @@ impl PolicyError {
             column: 1,
             code: "unreadable",
             policy: None,
-            message: format!("the folder cannot be read: {error}"),
+            message: if error.kind() == io::ErrorKind::NotFound {
+                "there is no such folder; `portcullis policy init` writes a first set there"
+                    .to_owned()
+            } else {
+                format!("the folder cannot be read: {error}")
+            },
         }
     }
 }

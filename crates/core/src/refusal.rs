@@ -8,7 +8,7 @@ mod details;
 mod message;
 mod reasons;
 
-pub use self::reasons::{Executed, Unavailable, UpstreamReason, Violation};
+pub use self::reasons::{Executed, Remedy, Unavailable, UpstreamReason, Violation};
 
 use serde_json::{Map, Value};
 
@@ -125,6 +125,8 @@ pub enum Refusal {
         provider_id: ProviderId,
         /// What the credentials would have to permit besides, if that is what is missing.
         scopes: Vec<String>,
+        /// Who can give it others.
+        remedy: Remedy,
     },
     /// There is nothing to get new credentials with.
     NotRefreshable {

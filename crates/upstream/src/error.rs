@@ -104,7 +104,7 @@ impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             CallErrorKind::Upstream(reason) => {
-                write!(f, "the upstream failed: {}", reason.as_str())
+                write!(f, "{} ({})", reason.sentence(), reason.as_str())
             }
             CallErrorKind::Timeout { after } => {
                 write!(f, "the upstream did not answer within {} ms", after.as_millis())

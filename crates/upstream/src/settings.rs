@@ -1,6 +1,12 @@
 //! What the operator says about one upstream.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use http::{HeaderName, HeaderValue};
 use portcullis_core::{secret::Secret, tool::ProviderSlug};
@@ -70,6 +76,20 @@ pub struct Program {
     pub env: BTreeMap<String, Secret>,
     /// Where it runs; the gateway's own folder when absent.
     pub cwd: Option<PathBuf>,
+}
+
+impl Program {
+    /// Whether no file of that name is where it would be looked for.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        let command = Path::new(&self.command);
+        if self.command.contains('/') {
+            return !self.cwd.as_deref().unwrap_or(Path::new("")).join(command).exists();
+        }
+        let own = self.env.get("PATH").map(|path| OsString::from(path.expose()));
+        let folders = own.or_else(|| env::var_os("PATH")).unwrap_or_default();
+        !env::split_paths(&folders).any(|folder| folder.join(command).is_file())
+    }
 }
 
 /// A header that is sent with every request to one upstream.

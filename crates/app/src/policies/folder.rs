@@ -78,9 +78,16 @@ impl PolicyFolder {
             if kind.is_dir() && depth > 0 {
                 self.collect(&path, depth - 1, files)?;
             } else if self.is_read(&path) {
-                if kind.len() > MAX_FILE || files.len() >= MAX_FILES {
-                    let message = format!("`{}` is over the limits", path.display());
-                    return Err(io::Error::other(message));
+                let (shown, bytes) = (path.display(), kind.len());
+                if bytes > MAX_FILE {
+                    return Err(io::Error::other(format!(
+                        "`{shown}` has {bytes} bytes; a policy file has at most {MAX_FILE}"
+                    )));
+                }
+                if files.len() >= MAX_FILES {
+                    return Err(io::Error::other(format!(
+                        "there are more than {MAX_FILES} files; `{shown}` is one too many"
+                    )));
                 }
                 let name = path.strip_prefix(&self.0).unwrap_or(&path);
                 let text = fs::read_to_string(&path)?;

@@ -13,9 +13,9 @@ const MAX_SERVERS: usize = 8;
 /// Why a document is of no use. Says nothing that was in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MetadataError {
-    /// It is no such document.
-    #[error("the document lacks a member that it must have")]
-    Form,
+    /// A member that it must have is absent, or is not of its type.
+    #[error("the document has no usable `{0}`")]
+    Member(&'static str),
     /// It describes another resource.
     #[error("the document is about another resource")]
     Resource,
@@ -83,8 +83,8 @@ impl ResourceMetadata {
     /// Reads the document about the MCP server at `address`. It has to be about exactly this
     /// address or one above it on the same host.
     pub fn parse(document: &Value, address: &Url) -> Result<Self, MetadataError> {
-        let resource = text(document, "resource").ok_or(MetadataError::Form)?;
-        let named = Url::parse(resource).map_err(|_| MetadataError::Form)?;
+        let resource = text(document, "resource").ok_or(MetadataError::Member("resource"))?;
+        let named = Url::parse(resource).map_err(|_| MetadataError::Member("resource"))?;
         if !covers(&named, address) {
             return Err(MetadataError::Resource);
         }
@@ -92,7 +92,7 @@ impl ResourceMetadata {
         let servers: Vec<String> =
             servers.into_iter().take(MAX_SERVERS).map(str::to_owned).collect();
         if servers.is_empty() {
-            return Err(MetadataError::Form);
+            return Err(MetadataError::Member("authorization_servers"));
         }
         let scopes = texts(document, "scopes_supported").unwrap_or_default();
         let scopes = scopes.into_iter().filter(|scope| is_scope(scope)).take(super::MAX_SCOPES);
@@ -167,7 +167,8 @@ impl ServerMetadata {
     /// Reads the document of `issuer`: the names have to agree to the letter, and PKCE with S256
     /// has to be offered.
     pub fn parse(document: &Value, issuer: &str) -> Result<Self, MetadataError> {
-        let required = |member: &str| text(document, member).ok_or(MetadataError::Form);
+        let required =
+            |member: &'static str| text(document, member).ok_or(MetadataError::Member(member));
         let optional = |member: &str| text(document, member).map(str::to_owned);
         let flag = |member: &str| document.get(member).and_then(Value::as_bool) == Some(true);
         if required("issuer")? != issuer {
@@ -214,7 +215,7 @@ pub struct Registration {
 impl Registration {
     /// Reads the answer to a registration that asked for `asked`.
     pub fn parse(document: &Value, asked: TokenMethod) -> Result<Self, MetadataError> {
-        let client_id = text(document, "client_id").ok_or(MetadataError::Form)?;
+        let client_id = text(document, "client_id").ok_or(MetadataError::Member("client_id"))?;
         let secret = document.get("client_secret").and_then(Value::as_str);
         let secret = secret.filter(|secret| secret.len() <= MAX_TOKEN_BYTES);
         let method = match text(document, "token_endpoint_auth_method") {
@@ -222,7 +223,7 @@ impl Registration {
             None => asked,
         };
         if method != TokenMethod::None && secret.is_none() {
-            return Err(MetadataError::Form);
+            return Err(MetadataError::Member("client_secret"));
         }
         let expires_at = document.get("client_secret_expires_at").and_then(Value::as_i64);
         let expires_at = expires_at.filter(|at| *at > 0);
@@ -296,7 +297,10 @@ mod tests {
             assert_eq!(parse(other), Err(MetadataError::Resource), "{other}");
         }
         let nobody = json!({"resource": "https://mcp.example"});
-        assert_eq!(ResourceMetadata::parse(&nobody, &address), Err(MetadataError::Form));
+        assert_eq!(
+            ResourceMetadata::parse(&nobody, &address),
+            Err(MetadataError::Member("authorization_servers"))
+        );
     }
 
     #[test]
@@ -328,7 +332,8 @@ mod tests {
         assert!(parse(json!({"client_id": "a", "client_secret": "b"})).is_ok());
         let public = json!({"client_id": "a", "token_endpoint_auth_method": "none"});
         assert!(parse(public).is_ok_and(|it| it.client_secret.is_none()));
-        assert_eq!(parse(json!({"client_id": "a"})), Err(MetadataError::Form));
-        assert_eq!(parse(json!({"client_secret": "a"})), Err(MetadataError::Form));
+        let missing = |member| Err(MetadataError::Member(member));
+        assert_eq!(parse(json!({"client_id": "a"})), missing("client_secret"));
+        assert_eq!(parse(json!({"client_secret": "a"})), missing("client_id"));
     }
 }

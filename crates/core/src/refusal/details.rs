@@ -42,7 +42,7 @@ impl Refusal {
             Self::NotRefreshable { auth_type } => json!({ "auth_type": auth_type }),
             Self::NotFound { resource, id } => json!({ "resource": resource, "id": id }),
             Self::MethodNotAllowed { allow } => json!({ "allow": allow }),
-            Self::ProviderAuthRequired { provider, provider_id, scopes } => {
+            Self::ProviderAuthRequired { provider, provider_id, scopes, remedy: _ } => {
                 return unauthorized(provider, *provider_id, scopes);
             }
             Self::PayloadTooLarge { limit_bytes } => json!({ "limit_bytes": limit_bytes }),

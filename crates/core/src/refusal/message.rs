@@ -32,13 +32,15 @@ impl fmt::Display for Refusal {
             Self::NoSuchProvider { slug, .. } => write!(f, "There is no provider `{slug}` here."),
             Self::RejectedByProvider { provider } => write!(f, "Provider '{provider}' {REJECTS}."),
             Self::NotRefreshable { .. } => f.write_str(NOT_REFRESHABLE),
-            Self::NotFound { resource, id } => write!(f, "There is no {resource} `{id}` here."),
+            Self::NotFound { resource, id } => {
+                write!(f, "There is no {} `{id}` here.", noun(resource))
+            }
             Self::MethodNotAllowed { allow } => {
                 write!(f, "This path answers {} only.", allow.join(", "))
             }
-            Self::ProviderAuthRequired { provider, scopes, .. } => {
-                let what = if scopes.is_empty() { REFUSES } else { WANTS_MORE };
-                write!(f, "Provider '{provider}' {what}.")
+            Self::ProviderAuthRequired { provider, scopes, remedy, .. } => {
+                let (what, how) = (unusable(scopes), remedy.sentence());
+                write!(f, "Provider '{provider}' {what}; {how}.")
             }
             Self::PayloadTooLarge { limit_bytes } => {
                 write!(f, "The body is larger than {limit_bytes} bytes.")
@@ -80,13 +82,20 @@ const UNDER_WAY: &str = "with this `Idempotency-Key` is still under way";
 const UNREACHABLE: &str = "is unreachable";
 const FAILED: &str = "failed while executing the call";
 const REJECTS: &str = "does not accept this credential";
-const REFUSES: &str = "refuses its credentials; connect it again";
-const WANTS_MORE: &str = "asks for more scopes; connect it again with them";
 const NOT_REFRESHABLE: &str = "There is nothing to refresh with; connect the provider again.";
 const ENOUGH_EXPORTS: &str =
     "exports of this org are under way already; wait for one of them to end.";
 const BEHIND_END: &str = "The range begins behind the end of the file, which has";
 const INTERRUPTED: &str = "The gateway stopped during the call; the tool may have run.";
+
+/// The word for people of what the API calls `resource`.
+fn noun(resource: &str) -> &str {
+    if resource == "mcp" { "tool" } else { resource }
+}
+
+const fn unusable(scopes: &[String]) -> &'static str {
+    if scopes.is_empty() { "refuses its credentials" } else { "asks for more scopes" }
+}
 
 /// The first violation as the end of a sentence; nothing when there is none.
 struct First<'a>(&'a [Violation]);

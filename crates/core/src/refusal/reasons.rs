@@ -26,6 +26,31 @@ impl Executed {
     }
 }
 
+/// The way to get a provider credentials that it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remedy {
+    /// Whoever connected it connects it again.
+    Connect,
+    /// The operator gives it another key in the configuration.
+    Configure,
+    /// The provider is declared without credentials, and wants some.
+    Declare,
+}
+
+impl Remedy {
+    /// The way as the end of a sentence.
+    #[must_use]
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::Connect => "connect it again",
+            Self::Configure => "its key stands in the gateway's configuration: ask the operator",
+            Self::Declare => {
+                "the gateway's configuration declares none (`auth = \"none\"`): ask the operator"
+            }
+        }
+    }
+}
+
 /// One place where a request breaks a rule. Never echoes a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
@@ -71,6 +96,26 @@ impl UpstreamReason {
             Self::ResponseTooLarge => "response_too_large",
             Self::Http5xx => "http_5xx",
             Self::JsonrpcError => "jsonrpc_error",
+        }
+    }
+}
+
+impl UpstreamReason {
+    /// The reason as a sentence about the server, for operators.
+    #[must_use]
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::ConnectFailed => "it cannot be reached, or its program cannot be started",
+            Self::ConnectionReset => "its connection or program ended before it answered",
+            Self::ProtocolError => {
+                "it answered something other than MCP; is this the address of an MCP endpoint?"
+            }
+            Self::InteractionRequired => {
+                "it asks for an interaction that the gateway does not offer"
+            }
+            Self::ResponseTooLarge => "its answer is larger than `max_response_bytes`",
+            Self::Http5xx => "it answered with an HTTP status of 500 or more",
+            Self::JsonrpcError => "it answered with a JSON-RPC error",
         }
     }
 }

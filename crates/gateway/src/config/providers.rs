@@ -241,6 +241,12 @@ impl Provider {
         Ok(program)
     }
 
+    /// The program that it names, if there is none such.
+    pub(crate) fn missing_program(&self) -> Option<&str> {
+        let command = self.command.as_deref()?;
+        self.program(command).ok()?.is_missing().then(|| command.first().map(String::as_str))?
+    }
+
     fn credential(&self) -> Result<Option<upstream::Credential>, String> {
         let key = match (self.auth, &self.api_key) {
             (AuthName::ApiKey, Some(source)) => source.read()?,

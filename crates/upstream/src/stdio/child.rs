@@ -61,7 +61,7 @@ pub(super) fn start(slug: &ProviderSlug, program: &Program) -> Result<Started, C
     if let Some(folder) = &program.cwd {
         command.current_dir(folder);
     }
-    let mut child = command.spawn().map_err(|error| not_started(slug, error.kind()))?;
+    let mut child = command.spawn().map_err(|error| not_started(slug, program, error.kind()))?;
     let id = child.id().and_then(|id| i32::try_from(id).ok());
     let group = Group(id.and_then(Pid::from_raw));
     let (Some(stdin), Some(stdout), Some(stderr)) =
@@ -72,8 +72,13 @@ pub(super) fn start(slug: &ProviderSlug, program: &Program) -> Result<Started, C
     Ok(Started { process: Process { child, group, has_ended: false }, stdin, stdout, stderr })
 }
 
-fn not_started(slug: &ProviderSlug, kind: ErrorKind) -> CallError {
-    tracing::warn!(provider = %slug, reason = %kind, "the provider's program cannot be started");
+fn not_started(slug: &ProviderSlug, program: &Program, kind: ErrorKind) -> CallError {
+    let command = &program.command;
+    if program.is_missing() {
+        tracing::warn!(provider = %slug, %command, "the provider's program does not exist");
+    } else {
+        tracing::warn!(provider = %slug, %command, reason = %kind, "the provider's program cannot be started");
+    }
     CallError::connect_failed()
 }
 

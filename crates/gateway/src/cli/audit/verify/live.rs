@@ -3,6 +3,7 @@
 use std::{io, process::ExitCode};
 
 use portcullis_app::{ExportError, ExportRequest, LogIdentity, Progress, origin};
+use portcullis_core::audit::export::Fault;
 use portcullis_store::Org;
 
 use super::{Lines, Verify};
@@ -46,8 +47,9 @@ impl Verify {
         let out = (Box::new(writer) as _, None);
         let written = office.shell.write_log((org, identity), &request, out, &mut Silent).await;
         let (verify, verified) = verifying.await?;
-        // A verifier that says no stops reading: what it found comes first.
-        if let (Ok(_), Err(error)) = (&verified, written) {
+        // A verifier that says no stops reading, so what it found comes first. A log that could not
+        // be read to its end looks cut off to it.
+        if let (Ok(_) | Err(Fault::Incomplete(_)), Err(error)) = (&verified, written) {
             return Err(error.into());
         }
         Ok(verify.tell(verified))
