@@ -48,9 +48,18 @@ pub enum ShellError {
     /// There is no such org.
     #[error("there is no org `{0}`; `portcullis org list` shows those there are")]
     NoOrg(String),
+    /// There is no org at all.
+    #[error("there is no org yet; `portcullis org create` makes one")]
+    NoOrgs,
+    /// Of several orgs none was named.
+    #[error("there are several orgs; name one with `--org`")]
+    OrgNotNamed,
     /// There is no such principal.
     #[error("there is no principal `{0}`; `portcullis principal list` shows those there are")]
     NoPrincipal(String),
+    /// Several orgs have somebody of that name.
+    #[error("several orgs have a principal `{0}`; name one with `--org`, or give the id")]
+    SeveralPrincipals(String),
     /// There is no such token.
     #[error("there is no token `{0}`; `portcullis token list` shows those there are")]
     NoToken(String),

@@ -40,6 +40,19 @@ impl Shell {
         found.ok_or_else(|| ShellError::NoOrg(id_or_name.to_owned()))
     }
 
+    /// The org with this id or name; the only one there is where none is named.
+    pub async fn org_or_only(&self, named: Option<&str>) -> Result<Org, ShellError> {
+        if let Some(id_or_name) = named {
+            return self.org(id_or_name).await;
+        }
+        let mut all = self.store.list_orgs().await?;
+        match (all.pop(), all.is_empty()) {
+            (Some(only), true) => Ok(only),
+            (Some(_), false) => Err(ShellError::OrgNotNamed),
+            (None, _) => Err(ShellError::NoOrgs),
+        }
+    }
+
     /// Changes an org's plan; running nodes follow within 5 seconds.
     pub async fn set_plan(&self, org: &Org, plan: Plan) -> Result<(), ShellError> {
         self.tell(EventType::OrgChanged, org.id, "org", org.id).await?;

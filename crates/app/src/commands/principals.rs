@@ -52,6 +52,32 @@ impl Shell {
         Err(ShellError::NoPrincipal(id.to_string()))
     }
 
+    /// Finds a principal by its id, or by its name in the org that is named or in whichever there
+    /// is one of that name.
+    pub async fn principal_of(
+        &self,
+        org: Option<&str>,
+        id_or_name: &str,
+    ) -> Result<Principal, ShellError> {
+        let orgs = match org {
+            Some(named) => vec![self.org(named).await?],
+            None => self.store.list_orgs().await?,
+        };
+        let id: Option<PrincipalId> = id_or_name.parse().ok();
+        let mut found = Vec::new();
+        for org in orgs {
+            found.extend(match id {
+                Some(id) => self.store.find_principal(org.id, id).await?,
+                None => self.store.find_principal_by_name(org.id, id_or_name).await?,
+            });
+        }
+        match (found.pop(), found.is_empty()) {
+            (Some(only), true) => Ok(only),
+            (Some(_), false) => Err(ShellError::SeveralPrincipals(id_or_name.to_owned())),
+            (None, _) => Err(ShellError::NoPrincipal(id_or_name.to_owned())),
+        }
+    }
+
     /// Gives a principal another role; running nodes follow within 5 seconds.
     pub async fn set_role(&self, id: PrincipalId, role: Role) -> Result<Principal, ShellError> {
         fits(id.kind(), role)?;

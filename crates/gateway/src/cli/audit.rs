@@ -11,9 +11,14 @@ mod verify;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::clock::Timestamp;
+use portcullis_app::ShellError;
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, PrincipalId},
+};
 
 use super::Failure;
+use crate::boot::Office;
 
 #[derive(Subcommand)]
 pub(super) enum Audit {
@@ -49,6 +54,20 @@ impl Audit {
         };
         done.map(|()| ExitCode::SUCCESS)
     }
+}
+
+/// The principal of `org` that is named by its id or its name.
+async fn actor(
+    office: &Office,
+    org: OrgId,
+    named: Option<&str>,
+) -> Result<Option<PrincipalId>, ShellError> {
+    let Some(named) = named else { return Ok(None) };
+    // An id may be that of somebody who is gone.
+    if let Ok(id) = named.parse() {
+        return Ok(Some(id));
+    }
+    Ok(Some(office.shell.principal_of(Some(&org.to_string()), named).await?.id))
 }
 
 /// A moment in RFC 3339, such as `2026-11-20T11:02:15Z`.

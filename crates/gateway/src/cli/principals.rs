@@ -2,7 +2,7 @@
 
 use clap::{Subcommand, ValueEnum};
 use portcullis_core::{
-    id::{PrincipalId, PrincipalKind},
+    id::PrincipalKind,
     principal::{Role, ScopeSet},
 };
 use portcullis_store::Principal;
@@ -16,9 +16,9 @@ pub(super) enum Principals {
     Create {
         /// Its name, for people; it is recorded in every event
         name: String,
-        /// Id or name of the org
+        /// Id or name of the org; not needed where there is only one
         #[arg(long)]
-        org: String,
+        org: Option<String>,
         /// A person, or a program
         #[arg(long = "type", value_enum, default_value_t = Kind::User)]
         kind: Kind,
@@ -34,8 +34,11 @@ pub(super) enum Principals {
     /// Give a principal another role, or a service account other scopes; running nodes follow
     /// within 5 seconds
     SetRole {
-        /// `usr_…` or `sa_…`
-        principal: PrincipalId,
+        /// Id (`usr_…`, `sa_…`) or name
+        principal: String,
+        /// Id or name of the org, where several have a principal of that name
+        #[arg(long)]
+        org: Option<String>,
         /// What a user is from now on
         #[arg(long, value_enum)]
         role: Option<RoleName>,
@@ -47,23 +50,29 @@ pub(super) enum Principals {
     },
     /// Accept none of a principal's tokens any more; running nodes follow within 5 seconds
     Disable {
-        /// `usr_…` or `sa_…`
-        principal: PrincipalId,
+        /// Id (`usr_…`, `sa_…`) or name
+        principal: String,
+        /// Id or name of the org, where several have a principal of that name
+        #[arg(long)]
+        org: Option<String>,
         #[command(flatten)]
         installation: Installation,
     },
     /// Accept a principal's tokens again
     Enable {
-        /// `usr_…` or `sa_…`
-        principal: PrincipalId,
+        /// Id (`usr_…`, `sa_…`) or name
+        principal: String,
+        /// Id or name of the org, where several have a principal of that name
+        #[arg(long)]
+        org: Option<String>,
         #[command(flatten)]
         installation: Installation,
     },
     /// List everybody in an org
     List {
-        /// Id or name of the org
+        /// Id or name of the org; not needed where there is only one
         #[arg(long)]
-        org: String,
+        org: Option<String>,
         #[command(flatten)]
         installation: Installation,
     },
@@ -122,7 +131,7 @@ impl Principals {
                 };
                 let office = installation.office().await?;
                 let created = async {
-                    let org = office.shell.org(&org).await?;
+                    let org = office.shell.org_or_only(org.as_deref()).await?;
                     office.shell.create_principal(org.id, &name, kind, role).await
                 };
                 let created = created.await;
@@ -131,34 +140,48 @@ impl Principals {
                 let text = format!("made {} ({name}, role {})", principal.id, role.name());
                 installation.output().record(&record(&principal), &text)
             }
-            Self::SetRole { principal, role: named, scopes, installation } => {
-                let role = changed_role(principal.kind(), named, scopes)?;
+            Self::SetRole { principal, org, role: named, scopes, installation } => {
                 let office = installation.office().await?;
-                let changed = office.shell.set_role(principal, role).await;
+                let changed = async {
+                    let id = office.shell.principal_of(org.as_deref(), &principal).await?.id;
+                    let role = changed_role(id.kind(), named, scopes)?;
+                    Ok::<_, Failure>(office.shell.set_role(id, role).await?)
+                };
+                let changed = changed.await;
                 office.close().await;
                 let changed = changed?;
-                let may = changed.role.scopes();
-                let text = format!("{principal} has the role {} now: {may}", role.name());
+                let (id, role) = (changed.id, changed.role);
+                let text = format!("{id} has the role {} now: {}", role.name(), role.scopes());
                 installation.output().record(&record(&changed), &text)
             }
-            Self::Disable { principal, installation } => {
+            Self::Disable { principal, org, installation } => {
                 let office = installation.office().await?;
-                let disabled = office.shell.disable_principal(principal).await;
+                let disabled = async {
+                    let id = office.shell.principal_of(org.as_deref(), &principal).await?.id;
+                    office.shell.disable_principal(id).await
+                };
+                let disabled = disabled.await;
                 office.close().await;
-                let text = format!("disabled {principal}: none of its tokens is accepted");
-                installation.output().record(&record(&disabled?), &text)
+                let disabled = disabled?;
+                let text = format!("disabled {}: none of its tokens is accepted", disabled.id);
+                installation.output().record(&record(&disabled), &text)
             }
-            Self::Enable { principal, installation } => {
+            Self::Enable { principal, org, installation } => {
                 let office = installation.office().await?;
-                let enabled = office.shell.enable_principal(principal).await;
+                let enabled = async {
+                    let id = office.shell.principal_of(org.as_deref(), &principal).await?.id;
+                    office.shell.enable_principal(id).await
+                };
+                let enabled = enabled.await;
                 office.close().await;
-                let text = format!("enabled {principal}: its tokens are accepted again");
-                installation.output().record(&record(&enabled?), &text)
+                let enabled = enabled?;
+                let text = format!("enabled {}: its tokens are accepted again", enabled.id);
+                installation.output().record(&record(&enabled), &text)
             }
             Self::List { org, installation } => {
                 let office = installation.office().await?;
                 let listed = async {
-                    let org = office.shell.org(&org).await?;
+                    let org = office.shell.org_or_only(org.as_deref()).await?;
                     office.shell.principals(org.id).await
                 };
                 let listed = listed.await;

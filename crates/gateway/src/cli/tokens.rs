@@ -2,14 +2,9 @@
 
 use std::io::{self, Read};
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use portcullis_app::{Inspected, TokenRequest};
-use portcullis_core::{
-    id::{PrincipalId, TokenId},
-    principal::ScopeSet,
-    secret::Secret,
-    token::CidrList,
-};
+use portcullis_core::{id::TokenId, principal::ScopeSet, secret::Secret, token::CidrList};
 use portcullis_store::TokenRecord;
 use serde_json::{Value, json};
 
@@ -19,34 +14,12 @@ use crate::config::seconds;
 #[derive(Subcommand)]
 pub(super) enum Tokens {
     /// Make a token and print it: this once, for only its SHA-256 is stored
-    Create {
-        /// Whose it is: `usr_…` or `sa_…`
-        #[arg(long)]
-        principal: PrincipalId,
-        /// What it may do, such as "mcps:read mcps:invoke"; all but `admin` and `audit:export`
-        /// of what the principal may when absent
-        #[arg(long, value_name = "SCOPES", value_parser = super::scopes)]
-        scopes: Option<ScopeSet>,
-        /// How long it lives, such as 15m, 12h or 90d (the default); 365d at most
-        #[arg(long, value_name = "TIME", value_parser = seconds)]
-        expires_in: Option<i64>,
-        /// Free text that is recorded in every event
-        #[arg(long)]
-        label: Option<String>,
-        /// Networks it may be used from, such as `10.0.0.0/8,2001:db8::/32`
-        #[arg(long, value_name = "CIDRS")]
-        allowed_from: Option<CidrList>,
-        /// It can only be exchanged at /v1/auth/token for another one, and not used itself
-        #[arg(long)]
-        exchange_only: bool,
-        #[command(flatten)]
-        installation: Installation,
-    },
+    Create(Box<Create>),
     /// List the tokens of an org; never the tokens themselves
     List {
-        /// Id or name of the org
+        /// Id or name of the org; not needed where there is only one
         #[arg(long)]
-        org: String,
+        org: Option<String>,
         #[command(flatten)]
         installation: Installation,
     },
@@ -66,32 +39,42 @@ pub(super) enum Tokens {
     },
 }
 
+#[derive(Args)]
+pub(super) struct Create {
+    /// Its principal: id (`usr_…`, `sa_…`) or name
+    #[arg(long)]
+    principal: String,
+    /// Id or name of the org, where several have a principal of that name
+    #[arg(long)]
+    org: Option<String>,
+    /// What it may do, such as "mcps:read mcps:invoke"; all but `admin` and `audit:export`
+    /// of what the principal may when absent
+    #[arg(long, value_name = "SCOPES", value_parser = super::scopes)]
+    scopes: Option<ScopeSet>,
+    /// How long it lives, such as 15m, 12h or 90d (the default); 365d at most
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    expires_in: Option<i64>,
+    /// Free text that is recorded in every event
+    #[arg(long)]
+    label: Option<String>,
+    /// Networks it may be used from, such as `10.0.0.0/8,2001:db8::/32`
+    #[arg(long, value_name = "CIDRS")]
+    allowed_from: Option<CidrList>,
+    /// It can only be exchanged at /v1/auth/token for another one, and not used itself
+    #[arg(long)]
+    exchange_only: bool,
+    #[command(flatten)]
+    installation: Installation,
+}
+
 impl Tokens {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
-            Self::Create {
-                principal,
-                scopes,
-                expires_in,
-                label,
-                allowed_from,
-                exchange_only,
-                installation,
-            } => {
-                let request = TokenRequest {
-                    principal,
-                    scopes,
-                    lifetime_seconds: expires_in,
-                    label,
-                    allowed_from,
-                    exchange_only,
-                };
-                create(request, &installation).await
-            }
+            Self::Create(create) => create.run().await,
             Self::List { org, installation } => {
                 let office = installation.office().await?;
                 let listed = async {
-                    let org = office.shell.org(&org).await?;
+                    let org = office.shell.org_or_only(org.as_deref()).await?;
                     office.shell.tokens(org.id).await
                 };
                 let listed = listed.await;
@@ -122,17 +105,31 @@ impl Tokens {
     }
 }
 
-async fn create(request: TokenRequest, installation: &Installation) -> Result<(), Failure> {
-    let office = installation.office().await?;
-    let made = office.shell.create_token(request).await;
-    office.close().await;
-    let made = made?;
-    let mut shown = record(&made.record);
-    let text = made.token.secret().expose();
-    if let Value::Object(members) = &mut shown {
-        members.insert("token".to_owned(), Value::from(text));
+impl Create {
+    async fn run(self) -> Result<(), Failure> {
+        let office = self.installation.office().await?;
+        let made = async {
+            let principal = office.shell.principal_of(self.org.as_deref(), &self.principal).await?;
+            let request = TokenRequest {
+                principal: principal.id,
+                scopes: self.scopes,
+                lifetime_seconds: self.expires_in,
+                label: self.label,
+                allowed_from: self.allowed_from,
+                exchange_only: self.exchange_only,
+            };
+            office.shell.create_token(request).await
+        };
+        let made = made.await;
+        office.close().await;
+        let made = made?;
+        let mut shown = record(&made.record);
+        let text = made.token.secret().expose();
+        if let Value::Object(members) = &mut shown {
+            members.insert("token".to_owned(), Value::from(text));
+        }
+        self.installation.output().record(&shown, text)
     }
-    installation.output().record(&shown, text)
 }
 
 async fn inspect(token: &str, installation: &Installation) -> Result<(), Failure> {

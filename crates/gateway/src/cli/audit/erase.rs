@@ -2,10 +2,7 @@
 
 use clap::Args;
 use portcullis_app::ErasureRequest;
-use portcullis_core::{
-    clock::Timestamp,
-    id::{EventId, PrincipalId},
-};
+use portcullis_core::{clock::Timestamp, id::EventId};
 use portcullis_store::Selection;
 use serde_json::json;
 
@@ -13,18 +10,18 @@ use super::{super::Installation, Failure, moment};
 
 #[derive(Args)]
 pub(in super::super) struct Erase {
-    /// Id or name of the org
+    /// Id or name of the org; not needed where there is only one
     #[arg(long)]
-    org: String,
+    org: Option<String>,
     /// Why; recorded
     #[arg(long, value_name = "TEXT")]
     reason: String,
     /// Of this event
     #[arg(long, value_name = "EVENT", required_unless_present_any = ["actor", "from", "to"])]
     event: Option<EventId>,
-    /// Of what this principal did and what was done on its behalf
+    /// Of what this principal (id or name) did and what was done on its behalf
     #[arg(long, value_name = "PRINCIPAL")]
-    actor: Option<PrincipalId>,
+    actor: Option<String>,
     /// Of what was recorded at this moment or later
     #[arg(long, value_name = "TIME", value_parser = moment)]
     from: Option<Timestamp>,
@@ -43,7 +40,8 @@ impl Erase {
         let Self { org, reason, event, actor, from, to, members, installation } = self;
         let office = installation.office().await?;
         let erased = async {
-            let org = office.shell.org(&org).await?.id;
+            let org = office.shell.org_or_only(org.as_deref()).await?.id;
+            let actor = super::actor(&office, org, actor.as_deref()).await?;
             let selection = Selection { event, actor, from, to };
             office.shell.erase(&ErasureRequest { org, selection, members, reason }).await
         };

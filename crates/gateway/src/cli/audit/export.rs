@@ -18,9 +18,9 @@ use crate::cli::{Failure, Installation};
 /// That it was done is recorded in the log.
 #[derive(Args)]
 pub(in crate::cli) struct Export {
-    /// The org, by id or name
+    /// Id or name of the org; not needed where there is only one
     #[arg(long)]
-    org: String,
+    org: Option<String>,
     /// Events recorded at this time or later (RFC 3339); 30 days before `--to` by default
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
@@ -61,7 +61,7 @@ impl Export {
         let office = installation.office().await?;
         let made = async {
             let request = ask.read(office.shell.clock.now()).map_err(|wrong| wrong.to_string())?;
-            let org = office.shell.org(&self.org).await?;
+            let org = office.shell.org_or_only(self.org.as_deref()).await?;
             let place = Place::begin(output.as_deref())?;
             let log = (&org, office.log_identity(&config).await?);
             let mut bar = Bar::new();

@@ -2,10 +2,7 @@
 
 use clap::{Args, Subcommand};
 use portcullis_app::{HoldRequest, hold_record};
-use portcullis_core::{
-    clock::Timestamp,
-    id::{HoldId, PrincipalId},
-};
+use portcullis_core::{clock::Timestamp, id::HoldId};
 use serde_json::{Value, json};
 
 use super::{super::Installation, Failure, moment};
@@ -16,9 +13,9 @@ pub(in super::super) enum Holds {
     Add(Add),
     /// List the holds of an org, also those that were lifted
     List {
-        /// Id or name of the org
+        /// Id or name of the org; not needed where there is only one
         #[arg(long)]
-        org: String,
+        org: Option<String>,
         #[command(flatten)]
         installation: Installation,
     },
@@ -26,9 +23,9 @@ pub(in super::super) enum Holds {
     Remove {
         /// Its id
         hold: HoldId,
-        /// Id or name of the org
+        /// Id or name of the org; not needed where there is only one
         #[arg(long)]
-        org: String,
+        org: Option<String>,
         #[command(flatten)]
         installation: Installation,
     },
@@ -36,15 +33,15 @@ pub(in super::super) enum Holds {
 
 #[derive(Args)]
 pub(in super::super) struct Add {
-    /// Id or name of the org
+    /// Id or name of the org; not needed where there is only one
     #[arg(long)]
-    org: String,
+    org: Option<String>,
     /// Why; recorded
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// Only what this principal did and what was done on its behalf
+    /// Only what this principal (id or name) did and what was done on its behalf
     #[arg(long, value_name = "PRINCIPAL")]
-    actor: Option<PrincipalId>,
+    actor: Option<String>,
     /// Only what was recorded at this moment or later
     #[arg(long, value_name = "TIME", value_parser = moment)]
     from: Option<Timestamp>,
@@ -59,8 +56,10 @@ impl Holds {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::Add(add) => add.run().await,
-            Self::List { org, installation } => list(&org, &installation).await,
-            Self::Remove { hold, org, installation } => remove(hold, &org, &installation).await,
+            Self::List { org, installation } => list(org.as_deref(), &installation).await,
+            Self::Remove { hold, org, installation } => {
+                remove(hold, org.as_deref(), &installation).await
+            }
         }
     }
 }
@@ -70,7 +69,8 @@ impl Add {
         let Self { org, reason, actor, from, to, installation } = self;
         let office = installation.office().await?;
         let laid = async {
-            let org = office.shell.org(&org).await?.id;
+            let org = office.shell.org_or_only(org.as_deref()).await?.id;
+            let actor = super::actor(&office, org, actor.as_deref()).await?;
             office.shell.lay_hold(HoldRequest { org, reason, actor, from, to }).await
         };
         let laid = laid.await;
@@ -81,9 +81,9 @@ impl Add {
     }
 }
 
-async fn list(org: &str, installation: &Installation) -> Result<(), Failure> {
+async fn list(org: Option<&str>, installation: &Installation) -> Result<(), Failure> {
     let office = installation.office().await?;
-    let holds = async { office.shell.holds(office.shell.org(org).await?.id).await };
+    let holds = async { office.shell.holds(office.shell.org_or_only(org).await?.id).await };
     let holds = holds.await;
     office.close().await;
     let records: Vec<Value> = holds?.iter().map(hold_record).collect();
@@ -91,10 +91,14 @@ async fn list(org: &str, installation: &Installation) -> Result<(), Failure> {
     installation.output().table(&records, &columns)
 }
 
-async fn remove(hold: HoldId, org: &str, installation: &Installation) -> Result<(), Failure> {
+async fn remove(
+    hold: HoldId,
+    org: Option<&str>,
+    installation: &Installation,
+) -> Result<(), Failure> {
     let office = installation.office().await?;
     let lifted = async {
-        let org = office.shell.org(org).await?.id;
+        let org = office.shell.org_or_only(org).await?.id;
         office.shell.lift_hold(org, hold).await
     };
     let lifted = lifted.await;

@@ -16,9 +16,9 @@ const LOOK: Duration = Duration::from_millis(500);
 /// them.
 #[derive(Args)]
 pub(in crate::cli) struct Tail {
-    /// The org, by id or name
+    /// Id or name of the org; not needed where there is only one
     #[arg(long)]
-    org: String,
+    org: Option<String>,
     /// How many of the last events to begin with
     #[arg(long, short = 'n', default_value_t = 10)]
     lines: u32,
@@ -40,7 +40,7 @@ impl Tail {
         let output = self.installation.output();
         let json = self.installation.json;
         let following = async || -> Result<(), Failure> {
-            let org = office.shell.org(&self.org).await?;
+            let org = office.shell.org_or_only(self.org.as_deref()).await?;
             let log = (&org, office.log_identity(&config).await?);
             let mut tail = office.shell.log_end(log, &filter, self.lines).await?;
             print(output, json, &tail.events)?;
