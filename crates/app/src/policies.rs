@@ -4,6 +4,7 @@ mod folder;
 mod kept;
 mod last_good;
 mod overrides;
+mod private_file;
 mod query;
 mod rehearsed;
 mod reload;

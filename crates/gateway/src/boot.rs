@@ -113,8 +113,8 @@ pub(crate) enum BootError {
     #[error("nothing serves from the data folder `{0}`")]
     Idle(String),
     #[error(
-        "the key file `{0}` cannot be read; `portcullis key new` makes one (mode 0600), and \
-         `portcullis quickstart` does so by itself"
+        "the key file `{0}` cannot be read; `portcullis key new` with this configuration makes it \
+         (mode 0600), and `portcullis quickstart` does so by itself"
     )]
     Key(String, #[source] io::Error),
     #[error("the key file `{0}` has to hold 32 bytes in base64")]

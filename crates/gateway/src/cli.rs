@@ -153,7 +153,18 @@ impl Installation {
         Ok(Config::load(self.config.as_deref())?)
     }
 
+    /// The store of the installation. Says no where nobody configured one and none was made: a
+    /// command in the wrong folder would make another.
     async fn office(&self) -> Result<Office, Failure> {
-        Ok(Office::open(&self.config()?).await?)
+        let config = self.config()?;
+        if !config.is_given && !config.data_dir.join("portcullis.db").exists() {
+            return Err(format!(
+                "there is no installation in `{}`: name its configuration with `--config` or \
+                 PORTCULLIS_CONFIG, or begin with `portcullis quickstart`",
+                config.data_dir.display()
+            )
+            .into());
+        }
+        Ok(Office::open(&config).await?)
     }
 }

@@ -70,6 +70,9 @@ pub(crate) struct Config {
     /// Where it was read from.
     #[serde(skip)]
     pub(crate) file: Option<PathBuf>,
+    /// Whether a file or a variable says anything.
+    #[serde(skip)]
+    pub(crate) is_given: bool,
     pub(crate) webhooks: BTreeMap<String, WebhookSettings>,
 }
 
@@ -100,6 +103,7 @@ impl Default for Config {
             traces: Traces::default(),
             trust: Vec::new(),
             file: None,
+            is_given: false,
             webhooks: BTreeMap::new(),
         }
     }
@@ -144,6 +148,7 @@ impl Config {
             provider.fall_back_on(config.tools);
         }
         config.file = file.map(Path::to_owned);
+        config.is_given = file.is_some() || env::vars().any(|(name, _)| setting(&name).is_some());
         config.check()?;
         Ok(config)
     }
@@ -218,14 +223,17 @@ impl Config {
 /// Variables of the process that are no configuration.
 const NOT_CONFIGURATION: [&str; 2] = ["PORTCULLIS_CONFIG", "PORTCULLIS_TOKEN"];
 
+/// The part of a variable's name that names a key of the configuration.
+fn setting(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("PORTCULLIS_")?;
+    (!NOT_CONFIGURATION.contains(&name) && !rest.starts_with("TEST_")).then_some(rest)
+}
+
 /// Lays `PORTCULLIS_A__B=value` over `[a] b`; tells whether there was any.
 fn overlay(table: &mut Table, variables: impl Iterator<Item = (String, String)>) -> bool {
     let mut any = false;
     for (name, text) in variables {
-        let Some(rest) = name.strip_prefix("PORTCULLIS_") else { continue };
-        if NOT_CONFIGURATION.contains(&name.as_str()) || rest.starts_with("TEST_") {
-            continue;
-        }
+        let Some(rest) = setting(&name) else { continue };
         let path: Vec<String> = rest.split("__").map(str::to_lowercase).collect();
         let value = format!("v = {text}").parse::<Table>().ok().and_then(|mut t| t.remove("v"));
         set(table, &path, value.unwrap_or(Value::String(text)));

@@ -2,7 +2,7 @@
 
 mod process;
 
-use std::net::SocketAddr;
+use std::{io::IsTerminal as _, net::SocketAddr};
 
 use metrics::{Unit, describe_counter, describe_gauge, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
@@ -24,7 +24,10 @@ pub(crate) fn log(settings: &Log) -> Result<(), String> {
         }
     }
     let registry = tracing_subscriber::registry().with(filter);
-    let layer = fmt::layer().with_writer(std::io::stderr).with_target(true);
+    // For people alone, unless they want none (no-color.org).
+    let colours = std::io::stderr().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let layer = fmt::layer().with_writer(std::io::stderr).with_ansi(colours).with_target(true);
     match settings.format {
         LogFormat::Text => registry.with(layer.compact()).try_init(),
         LogFormat::Json => registry.with(layer.json().flatten_event(true)).try_init(),

@@ -14,7 +14,7 @@ pub(crate) use self::{
     scope::{Scope, begin},
 };
 
-use std::path::Path;
+use std::{fs::OpenOptions, io, path::Path};
 
 use portcullis_core::{clock::Timestamp, id::EventId};
 use sqlx::{
@@ -78,6 +78,7 @@ impl Store {
     pub async fn open(settings: &DatabaseSettings) -> Result<Self, StoreError> {
         let db = match &settings.url.0 {
             Target::Sqlite(path) => {
+                make_private(path).map_err(sqlx::Error::Io)?;
                 let options = SqliteConnectOptions::new()
                     .filename(path)
                     .create_if_missing(true)
@@ -143,6 +144,13 @@ impl Store {
             Db::Postgres(pool) => pool.close().await,
         }
     }
+}
+
+/// Makes the file, empty, unless there is one: readable by its owner only. The files that `SQLite`
+/// makes beside it have the mode of this one.
+fn make_private(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)
 }
 
 async fn open_sqlite(

@@ -1,14 +1,12 @@
 //! The files of the last set that loaded, kept beside the data: what a node can start with while
 //! the folder is broken.
 
-use std::{
-    fs,
-    io::{self, Write},
-    path::PathBuf,
-};
+use std::{fs, io, path::PathBuf};
 
 use portcullis_core::{json, policy::PolicyFile};
 use serde::{Deserialize, Serialize};
+
+use super::private_file;
 
 /// Whether a node may start with the last good set when the folder does not load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,11 +48,7 @@ impl LastGood {
         let file = |file: &PolicyFile| File { path: file.path.clone(), text: file.text.clone() };
         let files: Vec<File> = files.iter().map(file).collect();
         let text = serde_json::to_vec(&Bundle { digest: digest(&files), files })?;
-        let fresh = self.0.with_extension("new");
-        let mut out = fs::File::create(&fresh)?;
-        out.write_all(&text)?;
-        out.sync_all()?;
-        fs::rename(&fresh, &self.0)
+        private_file::replace(&self.0, &text)
     }
 
     /// The files that were kept. Says no when there are none or they are not as they were written.

@@ -1,14 +1,7 @@
 //! The kill switch: policies that a hand switched off for a while, whatever their files say. A small
 //! file beside the data, for the folder may belong to a deployment that nobody edits in a hurry.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    io::{self, Write},
-    path::PathBuf,
-    sync::Arc,
-    time::SystemTime,
-};
+use std::{collections::BTreeMap, fs, io, path::PathBuf, sync::Arc, time::SystemTime};
 
 use portcullis_core::{
     clock::Timestamp,
@@ -18,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Policies;
 use crate::App;
+
+use super::private_file;
 
 /// The file of policies that are switched off.
 #[derive(Debug, Clone)]
@@ -97,11 +92,7 @@ impl Overrides {
         let entry =
             |(id, until): (&String, &Timestamp)| (id.clone(), Entry { until: until.to_string() });
         let text = serde_json::to_vec(&Written { disabled: off.iter().map(entry).collect() })?;
-        let fresh = self.0.with_extension("new");
-        let mut out = fs::File::create(&fresh)?;
-        out.write_all(&text)?;
-        out.sync_all()?;
-        fs::rename(&fresh, &self.0)
+        private_file::replace(&self.0, &text)
     }
 
     fn unreadable(&self, error: &io::Error) -> PolicyError {

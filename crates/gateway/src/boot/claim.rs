@@ -3,6 +3,7 @@
 use std::{
     fs::{self, OpenOptions},
     io::Write,
+    os::unix::fs::OpenOptionsExt as _,
     path::Path,
     sync::OnceLock,
 };
@@ -34,8 +35,9 @@ fn lock(folder: &Path) -> Result<fs::File, BootError> {
     let failed = |error| BootError::DataFolder(folder.display().to_string(), error);
     make_private(folder).map_err(failed)?;
     let path = folder.join("serving.lock");
-    let mut file =
-        OpenOptions::new().create(true).write(true).truncate(false).open(path).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    options.create(true).write(true).truncate(false).mode(0o600);
+    let mut file = options.open(path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => {
             file.set_len(0)

@@ -1,5 +1,6 @@
 //! `portcullis check`.
 
+mod secrets;
 mod trust;
 
 use std::time::Duration;
@@ -13,7 +14,7 @@ use self::trust::CheckedRule;
 use super::{Failure, Installation};
 use crate::{
     boot::{self, Node, Standing},
-    config::Config,
+    config::{Config, Provider},
 };
 
 #[derive(Args)]
@@ -36,6 +37,7 @@ impl Check {
         let durability = node.store.durability().await?;
         let providers = node.app.provider_states();
         let trusted = trust::check(node.app.trust(), &node.store).await?;
+        let exposed = secrets::exposed(&config);
         let (set, _) = node.app.policy_set();
         let shown = json!({
             "database": {
@@ -46,24 +48,32 @@ impl Check {
                 "survives_power_loss": durability.survives_power_loss,
                 "row_security": durability.row_security,
             },
+            "exposed_keys": exposed,
             "policy_set": set.version(),
             "policy_errors": errors,
             "providers": providers.iter().map(provider_json).collect::<Vec<_>>(),
             "trust": trusted.iter().map(CheckedRule::to_json).collect::<Vec<_>>(),
         });
         let mut text = database_text(&durability);
+        text.extend(exposed.iter().map(|file| {
+            let file = file.display();
+            format!("key         anybody on this machine can read `{file}`: chmod 600 it")
+        }));
         text.push(format!("policies    {} records, {}", set.records().len(), set.version()));
         text.extend(errors.iter().map(|error| format!("            {error}")));
         if set.summary().active == 0 {
             text.push("            no active policy: every call would be denied".to_owned());
         }
-        text.extend(providers.iter().map(provider_text));
+        text.extend(providers.iter().map(|provider| provider_text(provider, &config)));
         text.extend(trusted.iter().flat_map(CheckedRule::to_text));
         text.extend(counters_text(&config, &node)?);
         self.installation.output().record(&shown, &text.join("\n"))?;
         node.store.close().await;
         let unusable = providers.iter().any(|it| it.status != ProviderStatus::Connected);
         let untrusted = trusted.iter().any(|rule| !rule.is_usable());
+        if !exposed.is_empty() {
+            return Err("others can read keys of this installation".into());
+        }
         if !node.app.counts() {
             return Err("the counters of the limits cannot be reached".into());
         }
@@ -104,8 +114,12 @@ fn provider_json(provider: &ProviderState) -> Value {
     })
 }
 
-fn provider_text(provider: &ProviderState) -> String {
+fn provider_text(provider: &ProviderState, config: &Config) -> String {
     let ProviderState { slug, status, tools, last_error } = provider;
-    let why = last_error.as_ref().map(|error| format!(" ({error})")).unwrap_or_default();
+    let declared = config.providers.iter().find(|declared| declared.slug == slug.as_str());
+    let missing = declared.and_then(Provider::missing_program);
+    let missing = missing.map(|program| format!("there is no program `{program}`"));
+    let why = missing.or_else(|| last_error.clone());
+    let why = why.map(|error| format!(" ({error})")).unwrap_or_default();
     format!("provider    {slug}: {}, {tools} tools{why}", status.as_str())
 }

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::Write as _,
+    io::{ErrorKind, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
@@ -12,15 +12,17 @@ use portcullis_app::rotate_secrets;
 use portcullis_store::Store;
 use serde_json::{Value, json};
 
-use super::{Failure, Installation, output::Output};
+use super::{Failure, Installation};
 use crate::boot;
 
 #[derive(Subcommand)]
 pub(super) enum Keys {
     /// Write 32 random bytes in base64 to a new file that only its owner can read
     New {
-        /// The file; it must not exist yet
-        file: PathBuf,
+        /// The file, which must not exist yet; by default the one that the configuration names
+        file: Option<PathBuf>,
+        #[command(flatten)]
+        installation: Installation,
     },
     /// List the keys that seal credentials, and how much each of them seals
     List {
@@ -43,15 +45,27 @@ pub(super) enum Keys {
 impl Keys {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
-            Self::New { file } => {
-                boot::new_key(&file).map_err(|error| format!("`{}`: {error}", file.display()))?;
-                let told = format!("wrote {}; keep it, and keep it secret", file.display());
-                Output::new(false).line(&told)
-            }
+            Self::New { file, installation } => new(file, &installation),
             Self::List { installation } => list(&installation).await,
             Self::Rotate { rewrap_only, installation } => rotate(rewrap_only, &installation).await,
         }
     }
+}
+
+fn new(file: Option<PathBuf>, installation: &Installation) -> Result<(), Failure> {
+    let file = match file {
+        Some(file) => file,
+        None => installation.config()?.key_file(),
+    };
+    let shown = file.display().to_string();
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let made = folder.map_or(Ok(()), boot::make_private).and_then(|()| boot::new_key(&file));
+    made.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => format!("there is a key in `{shown}` already; it stays"),
+        _ => format!("`{shown}`: {error}"),
+    })?;
+    let text = format!("wrote {shown}; keep it, and keep it secret");
+    installation.output().record(&json!({ "file": shown }), &text)
 }
 
 async fn list(installation: &Installation) -> Result<(), Failure> {
@@ -111,7 +125,7 @@ async fn rewrapped(store: &Store, vault: &portcullis_core::vault::Vault) -> Resu
 fn prepend_key(file: &Path) -> std::io::Result<()> {
     let known = match fs::read_to_string(file) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error),
     };
     let known = zeroize::Zeroizing::new(known);

@@ -18,6 +18,7 @@ mod connections;
 mod deploy;
 mod dlp;
 mod durability;
+mod first_steps;
 mod health;
 mod http;
 mod limits;

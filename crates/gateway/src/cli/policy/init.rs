@@ -12,6 +12,7 @@ use portcullis_app::Workbench;
 use portcullis_core::{policy::FACTS_FILE, tool::Tool};
 
 use super::{Desk, Failure, load, loaded, read};
+use crate::boot;
 
 #[derive(Args)]
 pub(in crate::cli) struct Init {
@@ -98,7 +99,7 @@ impl Init {
 fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |error| format!("`{}`: {error}", path.display());
     let folder: PathBuf = path.parent().map(Path::to_owned).unwrap_or_default();
-    fs::create_dir_all(folder).map_err(failed)?;
+    boot::make_private(&folder).map_err(failed)?;
     fs::write(path, text).map_err(failed)?;
     Ok(())
 }

@@ -1,0 +1,173 @@
+//! The first steps of an operator: commands in the wrong folder, names, and files that stay private.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Command, Output},
+};
+
+use portcullis_testkit::Gateway;
+use serde_json::json;
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, failure, run},
+};
+
+/// The binary in a folder where nobody said anything.
+fn portcullis(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_portcullis"));
+    command.current_dir(folder).args(arguments);
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PORTCULLIS_")) {
+        command.env_remove(name);
+    }
+    command.output().expect("the binary")
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn mode(file: &Path) -> u32 {
+    fs::metadata(file).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn a_command_in_the_wrong_folder_makes_no_installation() {
+    let folder = tempfile::tempdir().unwrap();
+
+    let created = portcullis(folder.path(), &["org", "create", "acme"]);
+
+    assert_eq!(created.status.code(), Some(1), "{}", told(&created));
+    assert!(told(&created).contains("--config"), "{}", told(&created));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_keys_and_policies_that_a_configuration_names_are_made_where_they_belong() {
+    let folder = tempfile::tempdir().unwrap();
+    let binary = env!("CARGO_BIN_EXE_portcullis");
+    let config = format!(
+        "data_dir = \"data\"\n[[providers]]\nslug = \"sample\"\ncommand = [\"{binary}\", \"sample-mcp\"]\n"
+    );
+    fs::write(folder.path().join("p.toml"), config).unwrap();
+    let command = |arguments: &[&str]| {
+        portcullis(folder.path(), &[arguments, &["--config", "p.toml"]].concat())
+    };
+
+    let unmade = command(&["check"]);
+    let made = command(&["key", "new"]);
+    let again = command(&["key", "new"]);
+    let ungoverned = command(&["check"]);
+    let begun = command(&["policy", "init"]);
+    let checked = command(&["check"]);
+
+    assert!(told(&unmade).contains("portcullis key new"), "{}", told(&unmade));
+    assert!(made.status.success() && mode(&folder.path().join("data/key")) == 0o600);
+    assert!(told(&again).contains("already"), "{}", told(&again));
+    assert!(told(&ungoverned).contains("portcullis policy init"), "{}", told(&ungoverned));
+    assert!(begun.status.success(), "{}", told(&begun));
+    assert!(checked.status.success(), "{}", told(&checked));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_in_a_folder_that_others_may_enter_are_for_their_owner_alone() {
+    let mut gateway = gateway().on_sqlite().sample().prepare();
+    fs::set_permissions(gateway.folder(), fs::Permissions::from_mode(0o755)).unwrap();
+    gateway.start();
+    let org = gateway.org("acme", &ENOUGH);
+    let who = gateway.service(&org, ALL_SCOPES);
+    gateway.invoke(&who, "sample:list_items", json!({})).await;
+    gateway.stop();
+
+    let files = ["portcullis.db", "audit-key", "key", "policies.last-good.json", "serving.lock"];
+    for name in files {
+        assert_eq!(mode(&gateway.folder().join(name)), 0o600, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn check_complains_of_a_key_that_others_can_read() {
+    let gateway = gateway().sample().prepare();
+    let key = gateway.folder().join("key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+
+    let (code, told) = failure(&gateway, &["check"]).await;
+
+    assert_eq!(code, 1, "{told}");
+    assert!(told.contains("others can read"), "{told}");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    assert!(run(&gateway, &["check"]).await.status.success());
+}
+
+#[tokio::test]
+async fn a_missing_program_and_a_server_of_something_else_are_said_to_be_so() {
+    let page = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", page.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in page.incoming() {
+            use std::io::{Read as _, Write as _};
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 5\r\n\
+                  connection: close\r\n\r\nhello",
+            );
+        }
+    });
+    let gateway = gateway()
+        .stdio("files", &["no-such-mcp-server"], "")
+        .http("page", &url, "")
+        .prepare();
+
+    let checked = run(&gateway, &["check"]).await;
+
+    let text = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(text.contains("there is no program `no-such-mcp-server`"), "{text}");
+    assert!(text.contains("something other than MCP"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_logged_to_a_file_has_no_colours() {
+    let gateway = gateway().sample().start();
+
+    let log = gateway.log();
+
+    assert!(!log.is_empty() && !log.contains('\u{1b}'), "{log:?}");
+}
+
+#[tokio::test]
+async fn names_stand_for_principals_and_the_only_org_needs_none() {
+    let gateway = gateway().prepare();
+    gateway.org("acme", &ENOUGH);
+    let made = ["principal", "create", "ci", "--type", "service", "--scopes", "mcps:read"];
+    let made = gateway.admin(&made);
+
+    let token = gateway.admin(&["token", "create", "--principal", "ci", "--expires-in", "30d"]);
+
+    assert_eq!(token["principal"], made["id"]);
+    assert_eq!(gateway.admin(&["principal", "disable", "ci"])["id"], made["id"]);
+    assert_eq!(gateway.admin(&["principal", "enable", "ci"])["id"], made["id"]);
+    assert_eq!(gateway.admin(&["token", "list"]).as_array().map(Vec::len), Some(1));
+    several_orgs_have_to_be_told_apart(&gateway).await;
+}
+
+async fn several_orgs_have_to_be_told_apart(gateway: &Gateway) {
+    gateway.org("globex", &ENOUGH);
+    let twin = ["principal", "create", "ci", "--type", "service", "--scopes", "mcps:read"];
+    gateway.admin(&[&twin[..], &["--org", "globex"]].concat());
+
+    for (command, wanted) in [
+        (&["token", "list"][..], "--org"),
+        (&["token", "create", "--principal", "ci"], "--org"),
+        (&["token", "create", "--principal", "nobody"], "no principal `nobody`"),
+        (&["token", "create", "--principal", "ci", "--org", "initech"], "no org `initech`"),
+    ] {
+        let (code, told) = failure(gateway, command).await;
+        assert_eq!(code, 1, "{command:?}: {told}");
+        assert!(told.contains(wanted), "{command:?}: {told}");
+    }
+    let one = gateway.admin(&["token", "create", "--principal", "ci", "--org", "globex"]);
+    assert!(one["token"].as_str().is_some_and(|token| token.starts_with("svc_live_")));
+}
