@@ -71,6 +71,60 @@ fn the_keys_and_policies_that_a_configuration_names_are_made_where_they_belong()
     assert!(checked.status.success(), "{}", told(&checked));
 }
 
+/// What the README says to type to run it on one's own servers, without what installs the binary.
+fn steps_of_the_readme(root: &Path) -> Vec<String> {
+    let readme = include_str!("../../../../README.md");
+    let section = readme.split("## Run it on your own servers").nth(1).expect("the section");
+    let block = section.split("```").nth(1).expect("its commands");
+    let root = root.display();
+    block
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ "))
+        .filter(|line| !line.starts_with("cargo install"))
+        .map(|line| line.replace(" /etc/", &format!(" {root}/etc/")))
+        .map(|line| line.replace("=/etc/", &format!("={root}/etc/")))
+        .collect()
+}
+
+#[test]
+fn the_first_steps_of_the_readme_work_as_typed() {
+    let root = tempfile::tempdir().unwrap();
+    let steps = steps_of_the_readme(root.path());
+    let (serve, steps) = steps.split_last().expect("commands");
+    assert_eq!(serve, "portcullis serve");
+    // The folders of the system are somebody else's: the same steps below another root.
+    let moved = format!(
+        "set -e\ncd {}/../..\n{}\nsed -i 's#/var/lib#{}/var/lib#' $PORTCULLIS_CONFIG",
+        env!("CARGO_MANIFEST_DIR"),
+        steps
+            .iter()
+            .take_while(|step| !step.starts_with("portcullis"))
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("\n"),
+        root.path().display(),
+    );
+    let rest: Vec<&str> = steps
+        .iter()
+        .map(String::as_str)
+        .skip_while(|step| !step.starts_with("portcullis"))
+        .collect();
+    let binary = Path::new(env!("CARGO_BIN_EXE_portcullis")).parent().unwrap();
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
+
+    let typed = Command::new("bash")
+        .args(["-c", &format!("{moved}\n{}", rest.join("\n"))])
+        .env("PATH", path)
+        .output()
+        .unwrap();
+
+    assert!(typed.status.success(), "{}", told(&typed));
+    assert_eq!(rest.len(), 6, "{rest:?}");
+    let said = String::from_utf8_lossy(&typed.stdout).into_owned();
+    assert!(said.contains("sample: connected") && said.contains("svc_live_"), "{said}");
+    assert_eq!(mode(&root.path().join("var/lib/portcullis")), 0o700);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn files_in_a_folder_that_others_may_enter_are_for_their_owner_alone() {
     let mut gateway = gateway().on_sqlite().sample().prepare();
@@ -116,10 +170,8 @@ async fn a_missing_program_and_a_server_of_something_else_are_said_to_be_so() {
             );
         }
     });
-    let gateway = gateway()
-        .stdio("files", &["no-such-mcp-server"], "")
-        .http("page", &url, "")
-        .prepare();
+    let gateway =
+        gateway().stdio("files", &["no-such-mcp-server"], "").http("page", &url, "").prepare();
 
     let checked = run(&gateway, &["check"]).await;
 
