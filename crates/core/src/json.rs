@@ -1,8 +1,10 @@
 //! One JSON truth: a strict parser, and the canonical form that is hashed.
 //!
 //! The parser refuses what two readers could read differently: duplicate members, too much depth,
-//! too many nodes, overlong numbers. Numbers keep their text, so nothing is rounded on the way.
+//! too many nodes, overlong numbers, numbers beyond the range of a double. Numbers keep their text, so
+//! nothing is rounded on the way.
 
+pub(crate) mod number;
 mod strict;
 
 use std::cmp::Ordering;
@@ -10,7 +12,7 @@ use std::cmp::Ordering;
 use aws_lc_rs::digest;
 use serde_json::{Map, Value};
 
-pub use self::strict::parse;
+pub use self::strict::{parse, parse_around, text_member};
 
 /// How much JSON is accepted.
 #[derive(Debug, Clone, Copy)]
@@ -23,8 +25,20 @@ pub struct Bounds {
     pub string_bytes: usize,
     /// Characters of one number literal.
     pub number_chars: usize,
+    /// Numbers that are accepted.
+    pub numbers: NumberRange,
     /// Whether the first name in an object may be one that `serde_json` keeps for itself.
     pub reserved: bool,
+}
+
+/// Numbers that are accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NumberRange {
+    /// Those in the range of a double, with exponents up to 600 in either direction. Beyond it nobody
+    /// agrees on what a number is, and exact arithmetic takes time that its text does not show.
+    Double,
+    /// All: what was recorded once stays readable.
+    Any,
 }
 
 impl Bounds {
@@ -34,6 +48,7 @@ impl Bounds {
         nodes: 20_000,
         string_bytes: 1 << 20,
         number_chars: 256,
+        numbers: NumberRange::Double,
         reserved: false,
     };
     /// What upstream servers may answer; the byte cap is the transport's.
@@ -42,6 +57,7 @@ impl Bounds {
         nodes: 400_000,
         string_bytes: 4 << 20,
         number_chars: 256,
+        numbers: NumberRange::Double,
         reserved: false,
     };
     /// What was recorded: either of these, a few levels deeper in a record.
@@ -50,6 +66,7 @@ impl Bounds {
         nodes: 1_000_000,
         string_bytes: 8 << 20,
         number_chars: 256,
+        numbers: NumberRange::Any,
         reserved: true,
     };
 }
@@ -67,19 +84,37 @@ pub struct JsonError {
 /// for which that is the RFC's form.
 #[must_use]
 pub fn canonical(value: &Value) -> String {
+    written(value, Numbers::AsRead)
+}
+
+/// A text that two values share exactly when JSON Schema calls them equal: the canonical form, with
+/// numbers by their value. `1`, `1.0` and `1e0` are one number.
+pub(crate) fn normal(value: &Value) -> String {
+    written(value, Numbers::ByValue)
+}
+
+/// How numbers are written.
+#[derive(Clone, Copy)]
+enum Numbers {
+    AsRead,
+    ByValue,
+}
+
+fn written(value: &Value, numbers: Numbers) -> String {
     // Room for a small payload, so that writing it moves nothing.
     let room = match value {
         Value::Array(_) | Value::Object(_) => 2048,
         Value::String(text) => text.len() + 2,
         Value::Null | Value::Bool(_) | Value::Number(_) => 16,
     };
-    let mut writer = Canonical { out: String::with_capacity(room), sorted: Vec::new() };
+    let mut writer = Canonical { out: String::with_capacity(room), numbers, sorted: Vec::new() };
     writer.write(value);
     writer.out
 }
 
 struct Canonical<'a> {
     out: String,
+    numbers: Numbers,
     /// The members of the objects that are being written, those of the innermost last.
     sorted: Vec<(&'a str, &'a Value)>,
 }
@@ -90,7 +125,10 @@ impl<'a> Canonical<'a> {
             Value::Null => self.out.push_str("null"),
             Value::Bool(true) => self.out.push_str("true"),
             Value::Bool(false) => self.out.push_str("false"),
-            Value::Number(number) => self.out.push_str(number.as_str()),
+            Value::Number(literal) => match self.numbers {
+                Numbers::AsRead => self.out.push_str(literal.as_str()),
+                Numbers::ByValue => number::write_normal(literal.as_str(), &mut self.out),
+            },
             Value::String(text) => write_string(text, &mut self.out),
             Value::Array(items) => {
                 self.out.push('[');

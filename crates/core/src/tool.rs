@@ -1,16 +1,19 @@
 //! What can be invoked: tool names, definitions as upstream servers give them, and their schemas.
 
 mod definition;
-mod growth;
+mod schema;
 
-pub use self::definition::Difference;
+pub use self::{
+    definition::Difference,
+    schema::{FLAT_STEPS, MAX_LIST_PATTERN_BYTES, MAX_SCHEMA_NODES, STEPS_PER_BYTE, SchemaError},
+};
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-use jsonschema::{Draft, Validator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use self::schema::Schema;
 use crate::{clock::Timestamp, json, refusal::Violation};
 
 /// A provider's short name: `[a-z0-9][a-z0-9-]{0,62}`.
@@ -171,32 +174,8 @@ pub struct Tool {
     pub version: String,
     /// When this version was first seen.
     pub updated_at: Timestamp,
-    input: Validator,
+    input: Schema,
 }
-
-/// The tool's input schema cannot be used; the tool stays out of the catalogue.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SchemaError {
-    /// It is not an object, or its `type` is something else than `object`.
-    #[error("the input schema is not a schema of an object")]
-    NotAnObject,
-    /// It refers to something outside itself.
-    #[error("the input schema refers to something outside itself")]
-    RemoteReference,
-    /// It is larger than we compile.
-    #[error("the input schema has more than {MAX_SCHEMA_NODES} values")]
-    TooLarge,
-    /// It would take too long to apply.
-    #[error("the input schema applies to itself without end, or too often")]
-    Unbounded,
-    /// It is not a valid JSON Schema.
-    #[error("the input schema is not a valid JSON Schema")]
-    Invalid,
-}
-
-/// The largest schema that is compiled, in JSON values.
-pub const MAX_SCHEMA_NODES: usize = 5_000;
-const MAX_VIOLATIONS: usize = 20;
 
 impl Tool {
     /// Compiles the definition (JSON Schema 2020-12 unless it declares draft-07; no remote
@@ -206,7 +185,7 @@ impl Tool {
         definition: ToolDefinition,
         updated_at: Timestamp,
     ) -> Result<Self, SchemaError> {
-        let input = compile(&definition.input_schema)?;
+        let input = Schema::compile(&definition.input_schema)?;
         Ok(Self {
             id: ToolId::new(provider, &definition.name),
             version: definition.version(),
@@ -217,59 +196,30 @@ impl Tool {
     }
 
     /// How `input` breaks the tool's schema: at most 20 violations, none echoing a value. Empty
-    /// means it fits.
+    /// means it fits. Takes at most [`FLAT_STEPS`], or [`STEPS_PER_BYTE`] for each byte of `input`,
+    /// and refuses what takes more.
     #[must_use]
     pub fn violations(&self, input: &Value) -> Vec<Violation> {
-        if self.input.is_valid(input) {
-            return Vec::new();
-        }
-        let errors = self.input.iter_errors(input).take(MAX_VIOLATIONS);
-        errors
-            .map(|error| Violation {
-                path: error.instance_path().to_string(),
-                keyword: Some(error.kind().keyword().to_owned()),
-                message: error.masked_with("the value").to_string(),
-            })
-            .collect()
+        self.input.violations(input)
     }
 }
 
-fn compile(schema: &Value) -> Result<Validator, SchemaError> {
-    let object = schema.as_object().ok_or(SchemaError::NotAnObject)?;
-    if object.get("type").is_some_and(|kind| kind != "object") {
-        return Err(SchemaError::NotAnObject);
-    }
-    let mut nodes = 0;
-    inspect(schema, &mut nodes)?;
-    growth::check(schema).map_err(|growth::Unbounded| SchemaError::Unbounded)?;
-    let draft = match object.get("$schema").and_then(Value::as_str) {
-        Some(uri) if uri.contains("draft-07") => Draft::Draft7,
-        _ => Draft::Draft202012,
-    };
-    let options = jsonschema::options()
-        .with_draft(draft)
-        .with_pattern_options(jsonschema::PatternOptions::regex());
-    options.build(schema).map_err(|_| SchemaError::Invalid)
+/// Bytes that the patterns of the tools of one list count for.
+#[derive(Debug, Default)]
+pub struct PatternBudget {
+    taken: usize,
 }
 
-/// Walks the schema once: counts its values and refuses references that leave it.
-fn inspect(schema: &Value, nodes: &mut usize) -> Result<(), SchemaError> {
-    *nodes += 1;
-    if *nodes > MAX_SCHEMA_NODES {
-        return Err(SchemaError::TooLarge);
-    }
-    match schema {
-        Value::Object(members) => {
-            for name in ["$ref", "$dynamicRef", "$recursiveRef"] {
-                let target = members.get(name).and_then(Value::as_str);
-                if target.is_some_and(|target| !target.starts_with('#')) {
-                    return Err(SchemaError::RemoteReference);
-                }
-            }
-            members.values().try_for_each(|member| inspect(member, nodes))
+impl PatternBudget {
+    /// Counts the patterns of a tool. Says no to one with which they are more than
+    /// [`MAX_LIST_PATTERN_BYTES`].
+    pub fn admit(&mut self, tool: Tool) -> Result<Tool, SchemaError> {
+        let taken = self.taken.saturating_add(tool.input.pattern_bytes());
+        if taken > MAX_LIST_PATTERN_BYTES {
+            return Err(SchemaError::ListPatternsTooLarge);
         }
-        Value::Array(items) => items.iter().try_for_each(|item| inspect(item, nodes)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+        self.taken = taken;
+        Ok(tool)
     }
 }
 
@@ -324,70 +274,17 @@ mod tests {
     }
 
     #[test]
-    fn violations_name_path_and_keyword_and_echo_no_value() {
-        let tool = tool(json!({
-            "type": "object",
-            "properties": {"limit": {"type": "integer", "maximum": 100}},
-            "required": ["name"], "additionalProperties": false,
-        }))
-        .unwrap();
+    fn the_patterns_of_a_list_count_together() {
+        let heavy = |number: usize| {
+            let pattern = format!("{number}[ab]{{900}}c");
+            tool(json!({"properties": {"x": {"pattern": pattern}}})).unwrap()
+        };
+        let mut budget = PatternBudget::default();
 
-        let found = tool.violations(&json!({"limit": 4711, "hunter2": "hunter3"}));
+        let refused = (0..400).map(|number| budget.admit(heavy(number))).find_map(Result::err);
 
-        let keywords: Vec<_> = found.iter().filter_map(|v| v.keyword.as_deref()).collect();
-        assert_eq!(found.len(), 3, "{found:?}");
-        assert!(keywords.contains(&"maximum") && keywords.contains(&"required"), "{keywords:?}");
-        assert!(!format!("{found:?}").contains("4711"), "{found:?}");
-        assert!(!format!("{found:?}").contains("hunter3"), "{found:?}");
-    }
-
-    #[test]
-    fn both_drafts_are_understood() {
-        let draft7 = tool(json!({
-            "$schema": "http://json-schema.org/draft-07/schema#",
-            "type": "object",
-            "properties": {"p": {"type": "array", "items": [{"type": "string"}]}},
-        }))
-        .unwrap();
-        let newer = tool(json!({
-            "type": "object",
-            "properties": {"p": {"type": "array", "prefixItems": [{"type": "string"}]}},
-        }))
-        .unwrap();
-
-        for tool in [draft7, newer] {
-            assert!(tool.violations(&json!({"p": ["x"]})).is_empty());
-            assert_eq!(tool.violations(&json!({"p": [1]})).len(), 1);
-        }
-    }
-
-    #[test]
-    fn schemas_that_cannot_be_enforced_are_refused() {
-        let huge = json!({"type": "object", "enum": vec![0; MAX_SCHEMA_NODES]});
-        let remote = json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1/x"}}});
-
-        assert_eq!(tool(json!(true)).err(), Some(SchemaError::NotAnObject));
-        assert_eq!(tool(json!({"type": "string"})).err(), Some(SchemaError::NotAnObject));
-        assert_eq!(
-            tool(json!({"type": "object", "minimum": "x"})).err(),
-            Some(SchemaError::Invalid)
-        );
-        assert_eq!(tool(remote).err(), Some(SchemaError::RemoteReference));
-        assert_eq!(tool(huge).err(), Some(SchemaError::TooLarge));
-        let looping = json!({"type": "object", "allOf": [{"$ref": "#"}]});
-        assert_eq!(tool(looping).err(), Some(SchemaError::Unbounded));
-    }
-
-    #[test]
-    fn a_recursive_schema_and_a_backtracking_pattern_stay_bounded() {
-        let tool = tool(json!({
-            "type": "object",
-            "properties": {"next": {"$ref": "#"}, "s": {"type": "string", "pattern": "^(a+)+$"}},
-        }))
-        .unwrap();
-        let trap = format!("{}!", "a".repeat(5_000));
-
-        assert_eq!(tool.violations(&json!({"next": {"next": {"s": trap}}})).len(), 1);
+        assert_eq!(refused, Some(SchemaError::ListPatternsTooLarge));
+        assert!(budget.admit(tool(json!({"type": "object"})).unwrap()).is_ok());
     }
 
     #[test]

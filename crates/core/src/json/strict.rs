@@ -1,11 +1,16 @@
 //! The strict parser: what two readers could read differently is refused.
 
+mod items;
+
+pub use self::items::{parse_around, text_member};
+
 use std::fmt::Display;
 
 use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
 use serde_json::{Map, Number, Value};
 
-use super::{Bounds, JsonError};
+use self::items::Open;
+use super::{Bounds, JsonError, NumberRange, number::is_in_range};
 
 /// How the names begin by which `serde_json` passes things on within itself. An object that begins
 /// with one would be read as something else by whoever reads it again with that library.
@@ -16,7 +21,11 @@ const MOST_EXPECTED: usize = 8;
 
 /// Parses one JSON value strictly. Says no to duplicate members and whatever exceeds `bounds`.
 pub fn parse(bytes: &[u8], bounds: Bounds) -> Result<Value, JsonError> {
-    let mut reader = Reader { text: Jiter::new(bytes), bounds, nodes: 0, lengths: Vec::new() };
+    finished(&mut Reader::new(bytes, bounds))
+}
+
+/// The one value that there is.
+fn finished(reader: &mut Reader<'_>) -> Result<Value, JsonError> {
     let first = reader.text.peek().map_err(No::from);
     let value = first.and_then(|first| reader.value(first, 0));
     let whole = value.and_then(|value| Ok(reader.text.finish().map(|()| value)?));
@@ -71,9 +80,16 @@ struct Reader<'a> {
     nodes: usize,
     /// How many items the last array or object of each depth had.
     lengths: Vec<usize>,
+    /// The array whose items may be left out.
+    open: Option<Open<'a>>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(bytes: &'a [u8], bounds: Bounds) -> Self {
+        let text = Jiter::new(bytes);
+        Self { text, bounds, nodes: 0, lengths: Vec::new(), open: None }
+    }
+
     /// The value that begins here, below `depth` arrays and objects.
     fn value(&mut self, first: Peek, depth: usize) -> Result<Value, No> {
         self.nodes += 1;
@@ -105,7 +121,7 @@ impl Reader<'_> {
         let mut items =
             if next.is_some() { Vec::with_capacity(self.expected(depth)) } else { Vec::new() };
         while let Some(first) = next {
-            items.push(self.value(first, depth)?);
+            items.extend(self.item(first, depth)?);
             next = self.text.array_step()?;
         }
         self.learn(depth, items.len());
@@ -119,7 +135,11 @@ impl Reader<'_> {
         let mut members = if name.is_some() { Map::with_capacity(expected) } else { Map::new() };
         while let Some(known) = name {
             let first = self.text.peek()?;
+            let leads = self.enter(&known, depth);
             let value = self.value(first, depth)?;
+            if leads {
+                self.leave();
+            }
             if members.insert(known, value).is_some() {
                 return Err(No::Rule("duplicate member in an object".to_owned()));
             }
@@ -174,7 +194,13 @@ fn number(text: &[u8], bounds: Bounds) -> Result<Number, No> {
     let text = str::from_utf8(text).map_err(|_| No::Rule("not a number".to_owned()))?;
     let number: Number = text.parse().map_err(|_| No::Rule("not a number".to_owned()))?;
     // An exponent is given its sign.
-    if too_long(number.as_str().len()) { Err(no()) } else { Ok(number) }
+    if too_long(number.as_str().len()) {
+        return Err(no());
+    }
+    if bounds.numbers == NumberRange::Double && !is_in_range(number.as_str()) {
+        return Err(No::Rule("a number beyond the range of a double".to_owned()));
+    }
+    Ok(number)
 }
 
 /// An integer that is written as it would be written again.

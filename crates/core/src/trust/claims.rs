@@ -15,7 +15,7 @@ pub const LEEWAY_SECONDS: i64 = 60;
 
 /// What a header or a set of claims may hold: far more than any issuer puts there.
 pub(crate) const BOUNDS: Bounds =
-    Bounds { depth: 8, nodes: 2_000, string_bytes: 8 << 10, number_chars: 32, reserved: false };
+    Bounds { depth: 8, nodes: 2_000, string_bytes: 8 << 10, number_chars: 32, ..Bounds::REQUEST };
 
 /// The end of the year 9999; what lies beyond is no date.
 const LAST_SECOND: i64 = 253_402_300_799;

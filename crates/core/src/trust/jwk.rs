@@ -14,7 +14,7 @@ use crate::{
 /// Keys of one issuer at most.
 pub const MAX_KEYS: usize = 100;
 const BOUNDS: Bounds =
-    Bounds { depth: 8, nodes: 10_000, string_bytes: 32 << 10, number_chars: 32, reserved: false };
+    Bounds { depth: 8, nodes: 10_000, string_bytes: 32 << 10, number_chars: 32, ..Bounds::REQUEST };
 /// Bits of an RSA modulus.
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
 

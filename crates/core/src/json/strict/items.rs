@@ -1,0 +1,179 @@
+//! Lists of which single items are refused, so that one does not take the others along.
+
+use jiter::{Jiter, Peek};
+use serde_json::Value;
+
+use super::{Bounds, JsonError, No, Reader, finished};
+
+/// An array whose items may be left out.
+pub(super) struct Open<'a> {
+    bytes: &'a [u8],
+    /// The names of the members that lead to it.
+    path: &'a [&'a str],
+    /// How many of these the reader has gone.
+    entered: usize,
+    /// Where the text begins that is being read.
+    begin: usize,
+    refused: Vec<&'a [u8]>,
+}
+
+/// Parses a value as [`parse`](super::parse) does, but for the items of the array to which `path`
+/// leads: those that would be refused are left out, and their texts are the second part.
+pub fn parse_around<'a>(
+    bytes: &'a [u8],
+    bounds: Bounds,
+    path: &'a [&'a str],
+) -> Result<(Value, Vec<&'a [u8]>), JsonError> {
+    let mut reader = Reader::new(bytes, bounds);
+    reader.open = Some(Open { bytes, path, entered: 0, begin: 0, refused: Vec::new() });
+    let value = finished(&mut reader)?;
+    Ok((value, reader.open.map(|open| open.refused).unwrap_or_default()))
+}
+
+/// The text that a member of an object holds, also if the object breaks a rule further on.
+#[must_use]
+pub fn text_member(object: &[u8], wanted: &str) -> Option<String> {
+    let mut text = Jiter::new(object);
+    let mut is_wanted = text.next_object().ok()?? == wanted;
+    loop {
+        if is_wanted {
+            return text.next_str().ok().map(str::to_owned);
+        }
+        text.next_skip().ok()?;
+        is_wanted = text.next_key().ok()?? == wanted;
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// Notes that the member of this name is being read; says whether it leads to the open array.
+    pub(super) fn enter(&mut self, name: &str, depth: usize) -> bool {
+        let Some(open) = &mut self.open else { return false };
+        let leads = open.entered + 1 == depth && open.path.get(open.entered) == Some(&name);
+        open.entered += usize::from(leads);
+        leads
+    }
+
+    /// Notes that the member has been read.
+    pub(super) fn leave(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.entered -= 1;
+        }
+    }
+
+    /// The item that begins here; nothing if it is refused and may be left out.
+    pub(super) fn item(&mut self, first: Peek, depth: usize) -> Result<Option<Value>, No> {
+        let is_open =
+            |open: &Open<'_>| open.entered == open.path.len() && depth == open.path.len() + 1;
+        if !self.open.as_ref().is_some_and(is_open) {
+            return self.value(first, depth).map(Some);
+        }
+        let (start, nodes) = (self.text.current_index(), self.nodes);
+        match self.value(first, depth) {
+            Ok(item) => Ok(Some(item)),
+            Err(no) => {
+                self.nodes = nodes;
+                self.go_past(start).map(|()| None).ok_or(no)
+            }
+        }
+    }
+
+    /// Goes on behind the item that began there.
+    fn go_past(&mut self, start: usize) -> Option<()> {
+        let open = self.open.as_mut()?;
+        let start = open.begin + start;
+        let end = start + length(open.bytes.get(start..)?)?;
+        open.refused.push(open.bytes.get(start..end)?);
+        open.begin = end;
+        self.text = Jiter::new(open.bytes.get(end..)?);
+        Some(())
+    }
+}
+
+/// How long the value is that begins here, by its brackets and quotation marks alone.
+fn length(text: &[u8]) -> Option<usize> {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for (index, byte) in text.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth <= 1 => return Some(index + depth),
+            b'}' | b']' => depth -= 1,
+            b',' if depth == 0 => return Some(index),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const PATH: [&str; 2] = ["result", "tools"];
+
+    fn around(tools: &str) -> (Value, Vec<String>) {
+        let text = format!("{{\"id\":1,\"result\":{{\"a\":[1],\"tools\": [{tools}] ,\"b\":2}}}}");
+        let (value, refused) = parse_around(text.as_bytes(), Bounds::UPSTREAM, &PATH).unwrap();
+        let refused = refused.iter().map(|it| String::from_utf8_lossy(it).into_owned());
+        (value, refused.collect())
+    }
+
+    #[test]
+    fn only_the_items_that_are_refused_are_left_out() {
+        let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+        for broken in [
+            r#"{"name":"x","name":"y"}"#,
+            r#"{"name":"x","s":{"maximum":1e400}}"#,
+            r#"{"name":"x","d":"a \"}] \\ b","d":1}"#,
+            "{'name': 1}",
+            "nul",
+            "1e400",
+            "\"\\ud800\"",
+            &format!("{{\"name\":{deep}}}"),
+        ] {
+            for tools in [
+                format!("{broken}, {{\"n\":[1,{{}}]}} ,7"),
+                format!("{{\"n\":[1,{{}}]}},{broken} ,7"),
+                format!("{{\"n\":[1,{{}}]}} , 7,{broken}"),
+            ] {
+                let (value, refused) = around(&tools);
+
+                let whole =
+                    json!({"id": 1, "result": {"a": [1], "tools": [{"n": [1, {}]}, 7], "b": 2}});
+                assert_eq!(value, whole, "{tools}");
+                assert_eq!(refused.len(), 1);
+                assert_eq!(refused[0].trim(), broken);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_broken_elsewhere_is_refused_as_before() {
+        for text in [
+            r#"{"result":{"tools":[{}]},"result":{}}"#,
+            r#"{"result":{"tools":[{}],"a":1e400}}"#,
+            r#"{"result":{"other":[{"a":1,"a":2}]}}"#,
+            r#"{"result":{"tools":[{}"#,
+            r#"{"result":{"tools":[{"a":1]}}"#,
+            r#"{"other":{"tools":[{"a":1,"a":2}]}}"#,
+        ] {
+            assert!(parse_around(text.as_bytes(), Bounds::UPSTREAM, &PATH).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_member_is_read_before_what_is_broken() {
+        let name = |text: &str| text_member(text.as_bytes(), "name");
+
+        assert_eq!(name(r#"{"a":{"name":"no"},"name":"x","name":"y"}"#).as_deref(), Some("x"));
+        assert_eq!(name(r#"{"name":"x","deep":"#).as_deref(), Some("x"));
+        assert_eq!(name(r#"{"name":7}"#), None);
+        assert_eq!(name("[]"), None);
+        assert_eq!(name("{}"), None);
+    }
+}

@@ -1,0 +1,454 @@
+//! Schemas and values that are made to take long, and all others as the library judges them.
+
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use serde_json::{Map, json};
+
+use super::*;
+use crate::json::{Bounds, parse};
+
+fn schema(schema: Value) -> Result<Schema, SchemaError> {
+    Schema::compile(&schema)
+}
+
+#[test]
+fn violations_name_path_and_keyword_and_echo_no_value() {
+    let compiled = schema(json!({
+        "type": "object",
+        "properties": {"limit": {"type": "integer", "maximum": 100}},
+        "required": ["name"], "additionalProperties": false,
+    }))
+    .unwrap();
+
+    let found = compiled.violations(&json!({"limit": 4711, "hunter2": "hunter3"}));
+
+    let keywords: Vec<_> = found.iter().filter_map(|v| v.keyword.as_deref()).collect();
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(keywords.contains(&"maximum") && keywords.contains(&"required"), "{keywords:?}");
+    assert!(!format!("{found:?}").contains("4711"), "{found:?}");
+    assert!(!format!("{found:?}").contains("hunter3"), "{found:?}");
+}
+
+#[test]
+fn both_drafts_are_understood() {
+    let draft7 = schema(json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "properties": {"p": {"type": "array", "items": [{"type": "string"}]}},
+    }))
+    .unwrap();
+    let newer = schema(json!({
+        "type": "object",
+        "properties": {"p": {"type": "array", "prefixItems": [{"type": "string"}]}},
+    }))
+    .unwrap();
+
+    for compiled in [draft7, newer] {
+        assert!(compiled.violations(&json!({"p": ["x"]})).is_empty());
+        assert_eq!(compiled.violations(&json!({"p": [1]})).len(), 1);
+    }
+}
+
+#[test]
+fn schemas_that_cannot_be_enforced_are_refused() {
+    let huge = json!({"type": "object", "enum": vec![0; MAX_SCHEMA_NODES]});
+    let remote = json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1/x"}}});
+
+    assert_eq!(schema(json!(true)).err(), Some(SchemaError::NotAnObject));
+    assert_eq!(schema(json!({"type": "string"})).err(), Some(SchemaError::NotAnObject));
+    assert_eq!(schema(json!({"type": "object", "minimum": "x"})).err(), Some(SchemaError::Invalid));
+    assert_eq!(schema(remote).err(), Some(SchemaError::RemoteReference));
+    assert_eq!(schema(huge).err(), Some(SchemaError::TooLarge));
+    let looping = json!({"type": "object", "allOf": [{"$ref": "#"}]});
+    assert_eq!(schema(looping).err(), Some(SchemaError::Unbounded));
+}
+
+#[test]
+fn a_recursive_schema_and_a_backtracking_pattern_stay_bounded() {
+    let compiled = schema(json!({
+        "type": "object",
+        "properties": {"next": {"$ref": "#"}, "s": {"type": "string", "pattern": "^(a+)+$"}},
+    }))
+    .unwrap();
+    let trap = format!("{}!", "a".repeat(5_000));
+
+    assert_eq!(compiled.violations(&json!({"next": {"next": {"s": trap}}})).len(), 1);
+}
+
+/// A schema of an object with one member `x`.
+fn of_x(x: Value) -> Schema {
+    schema(json!({"type": "object", "properties": {"x": x}})).unwrap()
+}
+
+fn read(text: &str) -> Value {
+    parse(text.as_bytes(), Bounds::REQUEST).unwrap()
+}
+
+/// `{"x": [item, item, …]}`.
+fn list(items: impl Iterator<Item = String>) -> Value {
+    read(&format!("{{\"x\": [{}]}}", items.collect::<Vec<_>>().join(",")))
+}
+
+#[expect(clippy::disallowed_methods, reason = "what is tested is how long it takes")]
+fn timed(compiled: &Schema, value: &Value) -> (Vec<Violation>, Duration) {
+    let begun = Instant::now();
+    let found = compiled.violations(value);
+    (found, begun.elapsed())
+}
+
+/// How long a plain schema takes for a value of 20,000 plain numbers, many times over: the machine is
+/// shared, and tests are not optimised.
+fn patience() -> Duration {
+    let plain = list((0..19_000).map(|number| number.to_string()));
+    let (found, elapsed) =
+        timed(&of_x(json!({"items": {"type": "integer", "minimum": 0}})), &plain);
+    assert!(found.is_empty());
+    elapsed * 40 + Duration::from_millis(500)
+}
+
+#[test]
+fn numbers_cost_much_the_same_whatever_their_exponent_and_digits() {
+    let patience = patience();
+    let long = format!("0.{}1", "0".repeat(250));
+    let digits = format!("{}.5", "9".repeat(250));
+    let literals = ["1e-300", "1.5e300", "1e308", "-5e-324", "123456789012345678901234567.5"];
+    for number in literals.into_iter().chain([long.as_str(), digits.as_str()]) {
+        let value = list((0..19_000).map(|_| number.to_owned()));
+        for keyword in [
+            json!({"type": "integer"}),
+            json!({"multipleOf": 0.01}),
+            json!({"multipleOf": 1e-300}),
+            json!({"multipleOf": 3}),
+            json!({"minimum": 0.5}),
+            json!({"exclusiveMaximum": 1e300}),
+            json!({"maximum": 12_345}),
+            json!({"enum": [1, 2.5, 1e300]}),
+            json!({"const": 7}),
+        ] {
+            let (found, elapsed) = timed(&of_x(json!({"items": keyword})), &value);
+
+            assert!(elapsed < patience, "{number} {keyword} {elapsed:?} of {patience:?} {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_thousand_values_of_an_enum_cost_no_more_than_one() {
+    let patience = patience();
+    let values: Vec<Value> = (0..4_900).map(|number| read(&format!("{number}.25"))).collect();
+    let value = list((0..3_000).map(|number| format!("{number}.2500e0")));
+
+    let (found, elapsed) = timed(&of_x(json!({"items": {"enum": values}})), &value);
+
+    assert!(found.is_empty() && elapsed < patience, "{elapsed:?} {found:?}");
+}
+
+#[test]
+fn unique_items_are_found_in_linear_time() {
+    let patience = patience();
+    let compiled = of_x(json!({"uniqueItems": true}));
+    let fraction = "1".repeat(200);
+    for item in [
+        |number: usize, long: &str| format!("{number}.{long}"),
+        |number: usize, long: &str| format!("\"{long}{number}\""),
+        |number: usize, long: &str| format!("{{\"a\": \"{long}\", \"b\": [{number}]}}"),
+    ] {
+        let value = list((0..3_000).map(|number| item(number, &fraction)));
+        let again = list((0..3_000).map(|number| item(number % 2_999, &fraction)));
+
+        let (found, elapsed) = timed(&compiled, &value);
+        assert!(found.is_empty() && elapsed < patience, "{elapsed:?} {found:?}");
+        let (found, elapsed) = timed(&compiled, &again);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].message, "the value has non-unique elements");
+        assert!(elapsed < patience, "{elapsed:?}");
+    }
+}
+
+#[test]
+fn equality_is_that_of_json_schema() {
+    let unique = of_x(json!({"uniqueItems": true}));
+    for (items, fits) in [
+        ("[1, 1.0]", false),
+        ("[1, 1e0]", false),
+        ("[0, -0.0]", false),
+        ("[1, true, \"1\", [1], {\"a\": 1}, null]", true),
+        ("[{\"a\": 1, \"b\": 2}, {\"b\": 2.0, \"a\": 1}]", false),
+        ("[[1, 2], [2, 1]]", true),
+        ("[0.1, 0.10000000000000000001]", true),
+        ("[12345678901234567890, 12345678901234567891]", true),
+        ("[\"a\", \"a\"]", false),
+    ] {
+        let value = read(&format!("{{\"x\": {items}}}"));
+        assert_eq!(unique.violations(&value).is_empty(), fits, "{items}");
+    }
+    let allowed = of_x(json!({"enum": [1, "1", {"a": [1.50]}, null]}));
+    for (value, fits) in
+        [("1.0", true), ("true", false), ("\"1\"", true), ("{\"a\":[15e-1]}", true), ("null", true)]
+    {
+        let value = read(&format!("{{\"x\": {value}}}"));
+        assert_eq!(allowed.violations(&value).is_empty(), fits, "{value}");
+    }
+}
+
+#[test]
+fn messages_of_our_keywords_read_as_those_of_the_library() {
+    let parts = json!({
+        "a": {"enum": ["a", 1]}, "b": {"enum": [1, 2, 3]}, "c": {"enum": [1, 2, 3, 4]},
+        "d": {"const": {"k": 1}}, "e": {"pattern": "^a\\d$"}, "f": {"enum": ["only"]},
+        "g": {"minimum": 7.5}, "h": {"exclusiveMinimum": 7}, "i": {"maximum": 1}, "j": {"exclusiveMaximum": 7}, "k": {"multipleOf": 0.3},
+    });
+    let schema_of_all = json!({"type": "object", "properties": parts});
+    let value = json!({"a": 7, "b": 7, "c": 7, "d": 7, "e": "x", "f": 7, "g": 7, "h": 7, "i": 7, "j": 7, "k": 7});
+    let library = jsonschema::options()
+        .with_pattern_options(PatternOptions::regex())
+        .build(&schema_of_all)
+        .unwrap();
+
+    let mut ours = schema(schema_of_all).unwrap().violations(&value);
+
+    let mut usual: Vec<Violation> =
+        library.iter_errors(&value).map(|error| violation(&error)).collect();
+    for found in [&mut ours, &mut usual] {
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+    assert_eq!(ours, usual);
+}
+
+/// Schemas that make the validator look again and again, each with a value for it.
+fn traps() -> Vec<(&'static str, Value, Value)> {
+    let nested = |depth: usize, leaf: &str| {
+        read(&format!("{{\"x\":{}{leaf}{}}}", "{\"n\":".repeat(depth), "}".repeat(depth)))
+    };
+    let twice = json!([{"properties": {"n": {"$ref": "#/$defs/t"}}}, {"properties": {"n": {"$ref": "#/$defs/t"}}}]);
+    let doubling = |keyword: &str| json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/t"}}, "$defs": {"t": {keyword: twice}}});
+    let left_over = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/t"}}, "$defs": {"t": {
+        "anyOf": [{"properties": {"n": {"$ref": "#/$defs/t"}}}, {"required": ["zz"]}],
+        "unevaluatedProperties": {"type": "integer"}}}});
+    let alternatives: Vec<Value> =
+        (0..900).map(|n| json!({"properties": {"n": {"items": {"const": n}}}})).collect();
+    let names: Map<String, Value> = (0..60).map(|n| (format!("^(a|b)+{n}c"), json!({}))).collect();
+    let members: Vec<String> =
+        (0..15_000).map(|n| format!("\"{n}{}\":1", "ab".repeat(20))).collect();
+    let many = read(&format!("{{\"x\":{{{}}}}}", members.join(",")));
+    let numbers = list((0..19_000).map(|n| n.to_string()));
+    let of = |x: Value| json!({"type": "object", "properties": {"x": x}});
+    vec![
+        ("allOf", doubling("allOf"), nested(60, "{\"n\":1}")),
+        ("anyOf", doubling("anyOf"), nested(60, "{\"n\":1}")),
+        ("oneOf", doubling("oneOf"), nested(60, "{\"n\":1}")),
+        ("unevaluated", left_over, nested(60, "{\"n\":\"s\"}")),
+        (
+            "alternatives",
+            of(json!({"anyOf": alternatives})),
+            read(&format!("{{\"x\":{{\"n\":[{}]}}}}", vec!["1000"; 19_000].join(","))),
+        ),
+        (
+            "contains",
+            of(
+                json!({"allOf": (0..900).map(|n| json!({"contains": {"const": -n - 1}, "minContains": 0, "maxContains": 3})).collect::<Vec<_>>()}),
+            ),
+            numbers.clone(),
+        ),
+        (
+            "pattern properties",
+            of(json!({"patternProperties": names, "additionalProperties": false})),
+            many.clone(),
+        ),
+        (
+            "property names",
+            of(
+                json!({"propertyNames": {"allOf": (0..200).map(|n| json!({"pattern": format!("^{n}(ab)*$")})).collect::<Vec<_>>()}}),
+            ),
+            many.clone(),
+        ),
+        (
+            "required",
+            of(
+                json!({"items": {"required": (0..4_000).map(|n| format!("m{n}")).collect::<Vec<_>>()}}),
+            ),
+            list((0..9_000).map(|_| "{}".to_owned())),
+        ),
+        ("nothing", of(json!({"items": {"allOf": vec![json!({}); 1_900]}})), numbers.clone()),
+        (
+            "dependent",
+            of(
+                json!({"dependentSchemas": (0..900).map(|n| (format!("{n}abababababababababababababababababababab"), json!({"unevaluatedProperties": {"type": "string"}}))).collect::<Map<_, _>>()}),
+            ),
+            many,
+        ),
+        (
+            "slow pattern",
+            of(json!({"items": {"pattern": "a[ab]{900}c"}})),
+            list((0..30).map(|_| format!("\"{}\"", "ab".repeat(15_000)))),
+        ),
+        (
+            "unique at each level",
+            of(
+                json!({"items": {"items": {"uniqueItems": true}, "uniqueItems": true}, "uniqueItems": true}),
+            ),
+            list((0..900).map(|n| format!("[[{n},\"{}\"]]", "a".repeat(900)))),
+        ),
+    ]
+}
+
+#[test]
+fn no_schema_makes_a_check_take_more_than_its_steps() {
+    let patience = patience();
+    for (name, trap, value) in traps() {
+        let compiled = match schema(trap) {
+            Ok(compiled) => compiled,
+            // Refused when it is listed.
+            Err(error) => {
+                assert!(
+                    matches!(error, SchemaError::Unbounded | SchemaError::PatternsTooLarge),
+                    "{name} {error}"
+                );
+                continue;
+            }
+        };
+
+        let (found, elapsed) = timed(&compiled, &value);
+
+        assert!(elapsed < patience, "{name} took {elapsed:?} of {patience:?}");
+        let size: usize = found.iter().map(|it| it.path.len() + it.message.len()).sum();
+        assert!(found.len() <= MAX_VIOLATIONS && size < 50_000, "{name} {size}");
+    }
+}
+
+#[test]
+fn a_value_that_takes_too_long_is_refused_without_a_place() {
+    let compiled = of_x(json!({"pattern": "a[ab]{900}c"}));
+
+    let found = compiled.violations(&json!({"x": "ab".repeat(15_000)}));
+
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].path.as_str(), &found[0].keyword), ("", &None));
+    assert!(found[0].message.contains("too many steps"), "{found:?}");
+    assert!(compiled.violations(&json!({"x": format!("a{}c", "ab".repeat(450))})).is_empty());
+    assert_eq!(compiled.violations(&json!({"x": "ab"}))[0].keyword.as_deref(), Some("pattern"));
+}
+
+#[test]
+fn recursion_as_deep_as_schema_and_value_allow_fits_the_stack_of_a_thread() {
+    let mut defs = Map::new();
+    for number in 0..50 {
+        let next = json!({"$ref": format!("#/$defs/d{}", number + 1)});
+        defs.insert(format!("d{number}"), json!({"allOf": [next]}));
+    }
+    defs.insert(
+        "d50".to_owned(),
+        json!({"type": ["object", "integer"], "properties": {"n": {"$ref": "#/$defs/d0"}}}),
+    );
+    let compiled = schema(json!({
+        "type": "object", "$defs": defs, "properties": {"n": {"$ref": "#/$defs/d0"}}}))
+    .unwrap();
+    let nested = |leaf: &str| read(&format!("{}{leaf}{}", "{\"n\":".repeat(60), "}".repeat(60)));
+    let (fits, breaks) = (nested("1"), nested("\"x\""));
+
+    let found = std::thread::Builder::new()
+        .stack_size(1 << 20)
+        .spawn(move || [compiled.violations(&fits).len(), compiled.violations(&breaks).len()])
+        .unwrap()
+        .join();
+
+    assert_eq!(found.unwrap(), [0, 1]);
+}
+
+#[test]
+fn names_of_a_value_are_cut_in_messages() {
+    let compiled = schema(json!({"type": "object", "additionalProperties": false})).unwrap();
+
+    let found = compiled.violations(&json!({ "é".repeat(3_000): 1 }));
+
+    assert_eq!(found.len(), 1);
+    assert!(found[0].message.len() < 1_010 && found[0].message.ends_with('…'), "{found:?}");
+}
+
+#[test]
+fn plain_values_of_the_largest_size_are_checked_whole() {
+    let object = json!({"type": "object", "required": ["id", "name"], "additionalProperties": false, "properties": {
+        "id": {"type": "integer", "minimum": 0, "maximum": 1e9}, "name": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[a-z0-9 ]+$"},
+        "kind": {"enum": ["a", "b", "c"]}, "at": {"anyOf": [{"type": "null"}, {"type": "string", "format": "date-time"}, {"type": "number"}]},
+        "tags": {"type": "array", "uniqueItems": true, "items": {"type": "string"}}}});
+    let compiled = of_x(json!({"type": "array", "items": object}));
+    let item = |n: usize| {
+        format!(
+            "{{\"id\":{n},\"name\":\"item {n}\",\"kind\":\"b\",\"at\":1.5,\"tags\":[\"x\",\"y\"]}}"
+        )
+    };
+
+    assert!(compiled.violations(&list((0..2_000).map(item))).is_empty());
+    let wrong =
+        list((0..2_000).map(|n| if n == 1_999 { "{\"id\":1}".to_owned() } else { item(n) }));
+    let found = compiled.violations(&wrong);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(
+        (found[0].path.as_str(), found[0].keyword.as_deref()),
+        ("/x/1999", Some("required"))
+    );
+}
+
+/// Values that are often equal to one another.
+fn small() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just("null".to_owned()),
+        any::<bool>().prop_map(|it| it.to_string()),
+        (0..3_i32, 0..3_u8).prop_map(|(number, zeros)| match zeros {
+            0 => number.to_string(),
+            1 => format!("{number}.0"),
+            _ => format!("{}e-2", number * 100),
+        }),
+        "[ab]{0,2}".prop_map(|it| json!(it).to_string()),
+    ];
+    let any = leaf.prop_recursive(2, 8, 3, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..3)
+                .prop_map(|it| format!("[{}]", it.join(","))),
+            proptest::collection::btree_map("[ab]", inner, 0..3).prop_map(|members| {
+                let all: Vec<String> =
+                    members.iter().map(|(name, it)| format!("\"{name}\":{it}")).collect();
+                format!("{{{}}}", all.join(","))
+            }),
+        ]
+    });
+    any.prop_map(|text| read(&text))
+}
+
+fn keyword() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        proptest::collection::vec(small(), 1..4).prop_map(|values| json!({"enum": values})),
+        small().prop_map(|value| json!({"const": value})),
+        Just(json!({"uniqueItems": true})),
+        Just(json!({"type": "integer"})),
+        Just(json!({"type": ["number", "object"], "minimum": 1})),
+        Just(json!({"multipleOf": 2})),
+        Just(json!({"exclusiveMaximum": 1.5})),
+        Just(json!({"pattern": "^a?b$"})),
+        Just(json!({"contains": {"type": "integer"}, "minContains": 2})),
+        Just(
+            json!({"patternProperties": {"^a": {"type": "integer"}}, "additionalProperties": false})
+        ),
+        Just(json!({"properties": {"a": true}, "unevaluatedProperties": false})),
+        Just(json!({"propertyNames": {"const": "a"}, "required": ["a"]})),
+        Just(json!({"prefixItems": [{"type": "integer"}], "unevaluatedItems": {"type": "string"}})),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn values_fit_as_the_library_says(
+        keywords in proptest::collection::vec(keyword(), 1..4), value in small(),
+    ) {
+        let whole = json!({"type": "object", "properties": {"x": {"anyOf": [{"allOf": keywords}, {"not": keywords[0]}],
+            "items": keywords[0], "additionalProperties": {"oneOf": keywords}}}});
+        let library = jsonschema::options()
+            .with_pattern_options(PatternOptions::regex()).build(&whole).unwrap();
+        let value = json!({"x": value});
+
+        let ours = schema(whole).unwrap().violations(&value);
+
+        prop_assert_eq!(ours.is_empty(), library.is_valid(&value), "{:?}", ours);
+    }
+}
