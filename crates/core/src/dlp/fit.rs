@@ -1,10 +1,14 @@
 //! What the tool's JSON Schema lets stand at a place, so that what is masked still fits.
 
+use std::cell::Cell;
+
 use serde_json::{Number, Value};
 
 /// References and combinations are followed this deep and this far.
 const DEPTH: usize = 8;
 const WIDTH: usize = 32;
+/// The most schemas that are asked whether they admit a type: a schema may double at each reference.
+const ASKED: usize = 1_000;
 
 /// The schemas that speak about one place. None at all: anything goes.
 #[derive(Clone, Default)]
@@ -100,11 +104,14 @@ impl<'a> Place<'a> {
     }
 
     fn admits(&self, kind: &str) -> bool {
-        self.here.iter().all(|schema| self.lets(schema, kind, DEPTH))
+        let left = Cell::new(ASKED);
+        self.here.iter().all(|schema| self.lets(schema, kind, DEPTH, &left))
     }
 
-    fn lets(&self, schema: &'a Value, kind: &str, depth: usize) -> bool {
+    fn lets(&self, schema: &'a Value, kind: &str, depth: usize, left: &Cell<usize>) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return true };
+        let Some(fewer) = left.get().checked_sub(1) else { return true };
+        left.set(fewer);
         let types = match schema.get("type") {
             Some(Value::String(only)) => only == kind,
             Some(Value::Array(any)) => any.iter().any(|one| one == kind),
@@ -112,12 +119,13 @@ impl<'a> Place<'a> {
         };
         let parts = |keyword| schema.get(keyword).and_then(Value::as_array);
         let any = |keyword| {
-            parts(keyword).is_none_or(|parts| parts.iter().any(|part| self.lets(part, kind, depth)))
+            let lets = |part| self.lets(part, kind, depth, left);
+            parts(keyword).is_none_or(|parts| parts.iter().any(lets))
         };
         types
-            && self.target(schema).is_none_or(|target| self.lets(target, kind, depth))
+            && self.target(schema).is_none_or(|target| self.lets(target, kind, depth, left))
             && parts("allOf")
-                .is_none_or(|parts| parts.iter().all(|part| self.lets(part, kind, depth)))
+                .is_none_or(|parts| parts.iter().all(|part| self.lets(part, kind, depth, left)))
             && any("anyOf")
             && any("oneOf")
     }
@@ -168,6 +176,18 @@ mod tests {
         assert_eq!(instead(root.member("list").element(3)), json!(0));
         assert_eq!(instead(root.member("other")), json!("x"));
         assert_eq!(instead(Place::default().member("a").element(0)), json!("x"));
+    }
+
+    #[test]
+    fn a_schema_that_multiplies_at_each_reference_is_asked_a_bounded_number_of_times() {
+        let mut schema = json!({"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": {}});
+        for number in 0..8 {
+            let next = json!({"$ref": format!("#/$defs/d{}", number + 1)});
+            schema["$defs"][format!("d{number}")] = json!({"allOf": vec![next; 100]});
+        }
+        let root = Place::root(&schema);
+
+        assert_eq!(root.member("a").instead_of_number("x".to_owned()), json!("x"));
     }
 
     #[test]
