@@ -268,5 +268,5 @@ impl Sorted {
 /// A definition as it is kept.
 pub(crate) fn read(text: &str) -> Option<ToolDefinition> {
     use portcullis_core::json::{self, Bounds};
-    ToolDefinition::from_json(json::parse(text.as_bytes(), Bounds::UPSTREAM).ok()?)
+    ToolDefinition::from_json(json::parse(text.as_bytes(), Bounds::RECORDED).ok()?)
 }

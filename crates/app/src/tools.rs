@@ -221,26 +221,23 @@ impl App {
         }
     }
 
-    /// Compiles each definition; a tool whose schema cannot be enforced stays out.
+    /// Compiles each definition; a tool whose schema cannot be enforced, or not within what the
+    /// patterns of one list may take, stays out.
     pub(crate) async fn compiled(
         &self,
         provider: &Arc<Provider>,
         org: Option<OrgId>,
         definitions: Vec<ToolDefinition>,
     ) -> Vec<Arc<Tool>> {
-        let slug = &provider.declared.slug;
         let seen = self.first_seen(provider, org, &definitions).await;
-        let mut tools = Vec::with_capacity(definitions.len());
-        for (definition, updated_at) in definitions.into_iter().zip(seen) {
-            let name = definition.name.clone();
-            match Tool::new(slug, definition, updated_at) {
-                Ok(tool) => tools.push(Arc::new(tool)),
-                Err(error) => {
-                    tracing::warn!(provider = %slug, tool = %name, %error, "tool left out");
-                }
-            }
-        }
-        tools
+        let slug = provider.declared.slug.clone();
+        // A thousand schemas take a while: not on a thread that serves requests.
+        let compiled =
+            tokio::task::spawn_blocking(move || listed::compile(&slug, definitions, seen));
+        compiled.await.unwrap_or_else(|_| {
+            tracing::error!(provider = %provider.declared.slug, "compiling schemas ended in a panic");
+            Vec::new()
+        })
     }
 
     /// When each definition was first seen; this moment for all, if the store cannot tell.

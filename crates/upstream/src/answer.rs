@@ -3,7 +3,7 @@
 use portcullis_core::refusal::{Executed, UpstreamReason};
 use serde_json::{Map, Value};
 
-use crate::error::CallError;
+use crate::{error::CallError, mcp::message::UNREADABLE};
 
 /// The result of a `tools/call`, taken apart. Nothing of it has been looked at yet.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +24,9 @@ impl CallAnswer {
     pub(crate) fn from_result(mut result: Map<String, Value>) -> Result<Self, CallError> {
         let interaction = UpstreamReason::InteractionRequired;
         let garbage = CallError::protocol(Executed::Unknown);
+        if result.contains_key(UNREADABLE) {
+            return Err(garbage);
+        }
         match result.remove("resultType") {
             None => {}
             Some(Value::String(kind)) if kind == "complete" => {}

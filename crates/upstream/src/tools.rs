@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     error::CallError,
+    mcp::message::UNREADABLE,
     params::{self, ParamHeader},
     text,
 };
@@ -50,6 +51,9 @@ pub enum SkipReason {
     Duplicate,
     /// It is no object or has no object for an input schema.
     Malformed,
+    /// It is JSON that is not accepted: it names a member twice, is nested too deep, or has a number
+    /// beyond the range of a double.
+    Unreadable,
     /// A name in its schemas has characters that cannot be seen.
     HiddenCharacters,
     /// An `x-mcp-header` of it is against the specification.
@@ -62,6 +66,10 @@ impl fmt::Display for SkipReason {
             Self::Name => "the name has characters outside A-Z, a-z, 0-9, `_`, `.` and `-`",
             Self::Duplicate => "another tool of this name came before it",
             Self::Malformed => "it has no object for an input schema",
+            Self::Unreadable => {
+                "its definition names a member twice, is nested too deep, or has a number beyond the \
+                 range of a double"
+            }
             Self::HiddenCharacters => "a name in its schema has characters that cannot be seen",
             Self::HeaderAnnotation => "an `x-mcp-header` in its schema is not allowed",
         })
@@ -123,6 +131,10 @@ impl Collector {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
+        if let Some(Value::Array(names)) = page.remove(UNREADABLE) {
+            self.seen = self.seen.saturating_add(names.len());
+            names.iter().filter_map(Value::as_str).for_each(|name| self.unreadable(name));
+        }
         for tool in tools {
             self.bytes = self.bytes.saturating_add(weight(&tool));
             self.seen += 1;
@@ -151,10 +163,22 @@ impl Collector {
 
     fn add(&mut self, tool: Value) {
         let name = tool.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        if let Err(why) = self.try_add(&name, tool)
-            && self.list.skipped.len() < MAX_SKIPPED
-        {
-            self.list.skipped.push(Skipped { name: text::one_line(&name, 128), why });
+        if let Err(why) = self.try_add(&name, tool) {
+            self.skip(&name, why);
+        }
+    }
+
+    /// Also of the same name no other definition counts: it could be the one that is meant, or not.
+    fn unreadable(&mut self, name: &str) {
+        if let Ok(name) = name.parse() {
+            self.names.insert(name);
+        }
+        self.skip(name, SkipReason::Unreadable);
+    }
+
+    fn skip(&mut self, name: &str, why: SkipReason) {
+        if self.list.skipped.len() < MAX_SKIPPED {
+            self.list.skipped.push(Skipped { name: text::one_line(name, 128), why });
         }
     }
 
@@ -247,6 +271,27 @@ mod tests {
                 ("hidden", SkipReason::HiddenCharacters),
                 ("header", SkipReason::HeaderAnnotation),
                 ("", SkipReason::Name),
+            ]
+        );
+    }
+
+    #[test]
+    fn unreadable_definitions_are_skipped_by_name_and_have_no_stand_in() {
+        let mut collector = Collector::new(Headers::None);
+        let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
+        let tools = json!({"tools": [tool("a"), tool("b")], (UNREADABLE): ["b", ""]});
+        collector.add_page(page(tools)).unwrap();
+
+        let (list, _) = collector.finish();
+
+        let skipped: Vec<_> = list.skipped.iter().map(|it| (it.name.as_str(), it.why)).collect();
+        assert_eq!(list.tools.len(), 1);
+        assert_eq!(
+            skipped,
+            [
+                ("b", SkipReason::Unreadable),
+                ("", SkipReason::Unreadable),
+                ("b", SkipReason::Duplicate),
             ]
         );
     }

@@ -167,7 +167,7 @@ fn encode(definition: &ToolDefinition) -> Value {
 
 /// What [`encode`] wrote; a tool that does not read back is left out.
 fn decode(text: &str) -> Option<Vec<ToolDefinition>> {
-    let all = json::parse(text.as_bytes(), json::Bounds::UPSTREAM).ok()?;
+    let all = json::parse(text.as_bytes(), json::Bounds::RECORDED).ok()?;
     let tools = all.as_array()?.iter().filter_map(|tool| {
         let text = |name: &str| tool.get(name).and_then(Value::as_str).map(str::to_owned);
         Some(ToolDefinition {

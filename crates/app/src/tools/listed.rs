@@ -6,7 +6,7 @@ use std::sync::Arc;
 use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
-    tool::{ProviderSlug, Tool, ToolDefinition},
+    tool::{PatternBudget, ProviderSlug, Tool, ToolDefinition},
 };
 use portcullis_store::StoreError;
 use portcullis_upstream::ToolList;
@@ -46,6 +46,7 @@ fn usable(
     all: Vec<ToolDefinition>,
 ) -> (Vec<ToolDefinition>, Vec<LeftOut>) {
     let (mut usable, mut left_out) = (Vec::with_capacity(all.len()), Vec::new());
+    let mut patterns = PatternBudget::default();
     for definition in all {
         let (version, name) = (definition.version(), definition.name.clone());
         let cleared = match dlp.engine().clear_definition(definition) {
@@ -55,7 +56,8 @@ fn usable(
                 continue;
             }
         };
-        if let Err(error) = Tool::new(slug, cleared.clone(), Timestamp::default()) {
+        let trial = Tool::new(slug, cleared.clone(), Timestamp::default());
+        if let Err(error) = trial.and_then(|tool| patterns.admit(tool)) {
             left_out.push(LeftOut::new(name.as_str(), &error));
             continue;
         }
@@ -65,4 +67,25 @@ fn usable(
         usable.push(cleared);
     }
     (usable, left_out)
+}
+
+/// Compiles each definition; a tool whose schema cannot be enforced stays out.
+pub(super) fn compile(
+    slug: &ProviderSlug,
+    definitions: Vec<ToolDefinition>,
+    seen: Vec<Timestamp>,
+) -> Vec<Arc<Tool>> {
+    let mut patterns = PatternBudget::default();
+    let mut tools = Vec::with_capacity(definitions.len());
+    for (definition, updated_at) in definitions.into_iter().zip(seen) {
+        let name = definition.name.clone();
+        let tool = Tool::new(slug, definition, updated_at);
+        match tool.and_then(|tool| patterns.admit(tool)) {
+            Ok(tool) => tools.push(Arc::new(tool)),
+            Err(error) => {
+                tracing::warn!(provider = %slug, tool = %name, %error, "tool left out");
+            }
+        }
+    }
+    tools
 }

@@ -241,9 +241,25 @@ impl RpcError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
+/// Where a list of tools stands in an answer. A definition in it that cannot be read is left out, so
+/// that it does not hide the others.
+const TOOLS: [&str; 2] = ["result", "tools"];
+
+/// The member of a result that names the definitions that were left out of it. No result but a list
+/// of tools is of use with it.
+pub(crate) const UNREADABLE: &str = "portcullis/unreadable";
+
+fn names_in(definitions: &[&[u8]]) -> Value {
+    let names = definitions.iter().map(|it| json::text_member(it, "name").unwrap_or_default());
+    names.map(Value::String).collect()
+}
+
 /// Parses one message.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming, Malformed> {
-    let value = json::parse(bytes, Bounds::UPSTREAM).map_err(|_| Malformed)?;
+    let (value, unreadable) = match json::parse(bytes, Bounds::UPSTREAM) {
+        Ok(value) => (value, Vec::new()),
+        Err(_) => json::parse_around(bytes, Bounds::UPSTREAM, &TOOLS).map_err(|_| Malformed)?,
+    };
     let Value::Object(mut message) = value else { return Err(Malformed) };
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Err(Malformed);
@@ -261,7 +277,12 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming, Malformed> {
     }
     let id = id.as_ref().and_then(Value::as_u64);
     let outcome = match (message.remove("result"), message.get("error")) {
-        (Some(Value::Object(result)), None) => Ok(result),
+        (Some(Value::Object(mut result)), None) => {
+            if !unreadable.is_empty() {
+                result.insert(UNREADABLE.to_owned(), names_in(&unreadable));
+            }
+            Ok(result)
+        }
         (None, Some(error)) => Err(rpc_error(error)?),
         (Some(_) | None, _) => return Err(Malformed),
     };
@@ -375,6 +396,21 @@ mod tests {
         ] {
             assert_eq!(parse(text.as_bytes()).err(), Some(Malformed), "{text}");
         }
+    }
+
+    #[test]
+    fn a_definition_that_cannot_be_read_is_named_and_the_others_stay() {
+        let text = r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a"},{"name":"b","name":"b"},
+            {"name":"c","max":1e400},{"name":"d"}]}}"#;
+
+        let Ok(Incoming::Answer { outcome: Ok(result), .. }) = parse(text.as_bytes()) else {
+            panic!("it is an answer")
+        };
+
+        assert_eq!(result["tools"], json!([{"name": "a"}, {"name": "d"}]));
+        assert_eq!(result[UNREADABLE], json!(["b", "c"]));
+        let call = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[],"a":1e400}}"#;
+        assert_eq!(parse(call.as_bytes()).err(), Some(Malformed));
     }
 
     #[test]

@@ -195,6 +195,68 @@ async fn schema_bombs_stay_out_and_the_other_tools_in() {
     assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn large_patterns_and_unreadable_definitions_stay_out_with_an_event() {
+    let of_x = |x: Value| json!({"type": "object", "properties": {"x": x}});
+    let large: Vec<Value> =
+        (0..60).map(|n| json!({"pattern": format!("{n}[ab]{{100000}}")})).collect();
+    let bombs =
+        [("large", json!({ "anyOf": large })), ("long", json!({"pattern": "a[ab]{20000}c"}))];
+    let tools = bombs.map(|(name, x)| tool(name, Script::Echo).taking(of_x(x)));
+    let beyond = serde_json::from_str(r#"{"type":"object","maxProperties":1e400}"#).expect("JSON");
+    let beyond = tool("beyond", Script::Echo).taking(beyond);
+    let slow = tool("slow", Script::Echo).taking(of_x(json!({"pattern": "a[ab]{900}c"})));
+    let scene: Scene = scene(tools.into_iter().chain([beyond, slow]).collect()).await;
+
+    let ids = scene.gateway.get(&scene.who, "/v1/mcps").await;
+    assert_eq!(members(&ids, "id"), ["up:slow"]);
+    let told = || scene.gateway.get(&scene.who, "/v1/audit/events?type=tool.skipped");
+    let events = until(told, |it| it.status == 200 && !items(it).is_empty()).await;
+    assert_eq!(items(&events).len(), 1, "{}", events.text);
+    let id = items(&events)[0]["id"].as_str().expect("an id").to_owned();
+    let event = scene.gateway.get(&scene.who, &format!("/v1/audit/events/{id}")).await;
+    for name in ["large", "long", "beyond"] {
+        assert!(event.text.contains(&format!("\"name\":\"{name}\"")), "{name} {}", event.text);
+    }
+    let started = Instant::now();
+    let answer = scene.invoke("slow", json!({"x": "ab".repeat(15_000)})).await;
+    assert_eq!((answer.status.as_u16(), answer.code()), (400, "invalid_input"));
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    let fits = format!("a{}c", "ab".repeat(450));
+    assert_eq!(scene.invoke("slow", json!({"x": fits})).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_are_slow_to_check_are_answered_in_time() {
+    let list = |items: Value| json!({"type": "object", "properties": {"x": items}});
+    let schemas = [
+        (
+            "integers",
+            list(json!({"items": {"type": "integer", "multipleOf": 0.1, "minimum": 0.5}})),
+        ),
+        ("enums", list(json!({"items": {"enum": (0..1_000).collect::<Vec<_>>()}}))),
+        ("unique", list(json!({"uniqueItems": true}))),
+    ];
+    let tools = schemas.map(|(name, schema)| tool(name, Script::Echo).taking(schema));
+    let scene: Scene = scene(tools.to_vec()).await;
+    let long = "1".repeat(200);
+    let bodies = [
+        ("integers", vec!["1e-300".to_owned(); 19_000], 400),
+        ("enums", vec!["1e-300".to_owned(); 3_500], 400),
+        ("unique", (0..3_000).map(|n| format!("{n}.{long}")).collect(), 200),
+        ("unique", (0..3_000).map(|n| format!("\"{long}{n}\"")).collect(), 200),
+    ];
+
+    for (name, items, status) in bodies {
+        let started = Instant::now();
+        let answer =
+            scene.post(name, &format!("{{\"input\":{{\"x\":[{}]}}}}", items.join(","))).await;
+
+        assert_eq!(answer.status, status, "{name} {}", answer.text);
+        assert!(started.elapsed() < Duration::from_secs(5), "{name} {:?}", started.elapsed());
+    }
+}
+
 /// The slowest but one in a hundred of calls of a healthy tool.
 async fn p99(scene: &Scene, calls: usize) -> Duration {
     let mut times = Vec::with_capacity(calls);

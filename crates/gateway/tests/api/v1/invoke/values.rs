@@ -29,6 +29,25 @@ async fn values_survive_to_the_upstream_and_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn numbers_beyond_a_double_are_the_fault_of_whoever_sends_them() {
+    let body =
+        r#"{"jsonrpc":"2.0","id":{id},"result":{"content":[],"structuredContent":{"a":1e400}}}"#;
+    let answers = tool("answers", Script::Typed("application/json", body.to_owned()));
+    let scene = scene(vec![tool("echo", Script::Echo), answers]).await;
+
+    for number in ["1e400", "-1e309", "1e-9990"] {
+        let answer = scene.post("echo", &format!(r#"{{"input":{{"a":[1,{number}]}}}}"#)).await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (400, "invalid_request"), "{number}");
+        let message = answer.at("/error/message").as_str().expect("a message");
+        assert!(message.contains("beyond the range of a double at line 1"), "{message}");
+    }
+    assert_eq!(scene.upstream.calls().len(), 0);
+    let answer = scene.invoke("answers", json!({})).await;
+    assert_eq!((answer.status.as_u16(), answer.code()), (502, "upstream_error"));
+    assert_eq!(answer.at("/error/details/reason"), "protocol_error");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_callers_token_stays_and_its_trace_goes_up() {
     let scene = scene(vec![tool("echo", Script::Echo)]).await;
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
