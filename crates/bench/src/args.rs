@@ -63,6 +63,9 @@ pub(crate) enum Command {
     /// One that hangs, drips and floods.
     #[command(hide = true)]
     ServeHostile,
+    /// One whose schemas are slow to check or large.
+    #[command(hide = true)]
+    ServeTraps,
     /// The same as the first over standard input and output.
     #[command(hide = true)]
     ServeProgram,
@@ -243,6 +246,10 @@ pub(crate) struct UpstreamArgs {
 pub(crate) enum Attack {
     /// Calls of a provider beside one that hangs, drips and floods
     Neighbour,
+    /// Bodies and schemas of one org that are slow to check, beside plain calls of another
+    Schema,
+    /// Patterns that are large or slow to match, at listing and in calls, beside plain calls of another org
+    Patterns,
 }
 
 #[derive(Debug, Args)]

@@ -82,7 +82,7 @@ impl Installation {
             .await?;
         let mut installation = Self { folder, binary, token: String::new() };
         installation.make_key().await?;
-        installation.token = installation.mint().await?;
+        installation.token = installation.mint("bench").await?;
         Ok(installation)
     }
 
@@ -97,14 +97,15 @@ impl Installation {
         Err(format!("`portcullis key` failed: {}", String::from_utf8_lossy(&made.stderr)).into())
     }
 
-    async fn mint(&self) -> Result<String, Failure> {
+    /// Makes an org and a service principal of this name, and gives a token of it.
+    pub(crate) async fn mint(&self, name: &str) -> Result<String, Failure> {
         let org = self
             .member(
                 "id",
                 &[
                     "org",
                     "create",
-                    "bench",
+                    name,
                     "--plan",
                     "enterprise",
                     "--requests-per-minute",
@@ -120,7 +121,7 @@ impl Installation {
                 &[
                     "principal",
                     "create",
-                    "bench",
+                    name,
                     "--org",
                     &org,
                     "--type",

@@ -1,5 +1,13 @@
 //! Calls of a healthy provider, alone and beside another one that hangs, drips and floods: what the
-//! first notices of the second. The figure is the ratio of the 99th percentiles.
+//! first notices of the second. The figure is the ratio of the 99th percentiles. Other attacks are in
+//! files of their own.
+
+mod bystanders;
+mod patterns;
+mod schema;
+mod traps;
+
+pub(crate) use self::traps::serve as serve_traps;
 
 use std::{
     collections::BTreeMap,
@@ -47,6 +55,8 @@ const PERMIT: &str = "@id(\"hostile\") permit (principal is Mcp::Service, \
 pub(crate) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     match args.attack {
         Attack::Neighbour => neighbour(args).await,
+        Attack::Schema => schema::run(args).await,
+        Attack::Patterns => patterns::run(args).await,
     }
 }
 

@@ -91,6 +91,7 @@ async fn main() -> ExitCode {
         Some(Command::ServeUpstream { listen }) => upstream::serve(*listen).await.map(holds),
         Some(Command::ServeSdkUpstream) => sdk_upstream::serve().await.map(holds),
         Some(Command::ServeHostile) => hostile::serve().await.map(holds),
+        Some(Command::ServeTraps) => hostile::serve_traps().await.map(holds),
         Some(Command::ServeProgram) => upstream::serve_program().await.map(holds),
         Some(Command::ServeProxy { upstream }) => proxy::serve(*upstream).await.map(holds),
     };

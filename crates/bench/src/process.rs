@@ -27,8 +27,18 @@ pub(crate) fn resident_kib(pid: u32) -> Result<u64, Failure> {
     Ok(vm_rss(&status).ok_or("the process status cannot be read")?)
 }
 
+/// The most resident memory that the process `pid` has had, in KiB.
+pub(crate) fn peak_kib(pid: u32) -> Result<u64, Failure> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    Ok(kib_of(&status, "VmHWM:").ok_or("the process status cannot be read")?)
+}
+
 fn vm_rss(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    kib_of(status, "VmRSS:")
+}
+
+fn kib_of(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
@@ -88,6 +98,7 @@ mod tests {
     #[test]
     fn resident_memory_is_found_by_its_name() {
         assert_eq!(vm_rss("VmHWM:\t   99 kB\nVmRSS:\t   12 kB\n"), Some(12));
+        assert_eq!(kib_of("VmHWM:\t   99 kB\nVmRSS:\t   12 kB\n", "VmHWM:"), Some(99));
     }
 
     #[test]

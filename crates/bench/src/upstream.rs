@@ -70,6 +70,11 @@ impl Upstream {
         Self::spawn(&["serve-hostile"]).await
     }
 
+    /// One whose schemas are slow to check or large.
+    pub(crate) async fn of_traps() -> Result<Self, Failure> {
+        Self::spawn(&["serve-traps"]).await
+    }
+
     async fn spawn(arguments: &[&str]) -> Result<Self, Failure> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(arguments)

@@ -1,0 +1,182 @@
+//! Calls and probes of those who have nothing to do with an attack, measured while it goes on.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, OpenOptions},
+    io::Write as _,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use http::StatusCode;
+use tokio::{task::JoinSet, time::Instant};
+
+use super::traps::{PLAIN, Trap};
+use crate::{
+    Failure,
+    client::{Connection, Template, get, governed_call, post},
+    gateway::{Installation, Running},
+    load::Measured,
+    payload, process, say,
+    upstream::{PATH, Upstream},
+};
+
+/// Pause between two calls of one who has nothing to do with it.
+const PAUSE: Duration = Duration::from_millis(10);
+/// The longest measurement.
+const LONGEST: Duration = Duration::from_secs(20);
+/// Whoever is not answered by then counts with this time.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the tools of a server may take to be listed.
+const LISTING: Duration = Duration::from_secs(60);
+/// Callers that attack.
+pub(super) const CALLERS: usize = 4;
+
+/// Calls of traps are made; denied ones would say nothing about them.
+const PERMIT: &str = "@id(\"traps\") permit (principal is Mcp::Service, \
+                      action in Mcp::Action::\"traps:*\", resource);\n";
+
+/// What one measurement brought.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) calls: Measured,
+    pub(super) probes: Measured,
+    /// Processor time of the gateway meanwhile.
+    cpu: Duration,
+    elapsed: Duration,
+}
+
+impl Seen {
+    /// Prints the figures under a name.
+    pub(super) fn tell(&self, name: &str) {
+        for (of, measured) in [("calls", &self.calls), ("/healthz", &self.probes)] {
+            say(&format!(
+                "{name:<7} {of:<8} p50 {:>8.2} ms  p99 {:>8.2} ms  worst {:>8.2} ms  ({} of them)\n",
+                measured.percentile_ms(50),
+                measured.percentile_ms(99),
+                measured.percentile_ms(100),
+                measured.answered,
+            ));
+        }
+        let (cpu, elapsed) = (self.cpu.as_secs_f64(), self.elapsed.as_secs_f64());
+        say(&format!("{name:<7} processor time {cpu:.2} s in {elapsed:.2} s\n"));
+    }
+}
+
+/// Adds the provider of traps to an installation.
+pub(super) fn add_traps(installation: &Installation, traps: &Upstream) -> Result<(), Failure> {
+    let config = installation.folder().join("portcullis.toml");
+    let address = traps.address;
+    write!(
+        OpenOptions::new().append(true).open(config)?,
+        "\n[[providers]]\nslug = \"traps\"\nurl = \"http://{address}{PATH}\"\nauth = \"none\"\n\
+         allow_private = true\n"
+    )?;
+    Ok(fs::write(installation.folder().join("policies/traps.cedar"), PERMIT)?)
+}
+
+/// Waits until the traps are listed.
+pub(super) async fn listed(running: &Running, token: &str) -> Result<(), Failure> {
+    let question = get(running.address, token, &format!("/v1/mcps/traps:{PLAIN}"))?;
+    let mut connection = Connection::open(running.address).await?;
+    let end = Instant::now() + LISTING;
+    while connection.send(question.clone()).await?.status != StatusCode::OK {
+        if Instant::now() > end {
+            return Err("the traps were not listed in time".into());
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
+/// Measures `count` plain calls, and as many probes, while [`CALLERS`] send the traps again and again.
+pub(super) async fn measure(
+    running: &Running,
+    token: &str,
+    traps: &[Template],
+    count: usize,
+) -> Result<(Seen, Answers), Failure> {
+    let answers = Answers::default();
+    let mut attack = JoinSet::new();
+    let callers = if traps.is_empty() { 0 } else { CALLERS };
+    for number in 0..callers {
+        let (mut calls, answers) = (traps.to_vec(), answers.clone());
+        calls.rotate_left(number % traps.len().max(1));
+        attack.spawn(again_and_again(running.address, calls, answers));
+    }
+    let plain = governed_call(running.address, token, &payload::of_size(1024))?;
+    let probe = get(running.address, token, "/healthz")?;
+    let (begun, cpu) = (Instant::now(), process::cpu_time(running.pid)?);
+    let (calls, probes) = tokio::try_join!(
+        paced(running.address, &plain, count),
+        paced(running.address, &probe, count)
+    )?;
+    let cpu = process::cpu_time(running.pid)?.saturating_sub(cpu);
+    attack.shutdown().await;
+    Ok((Seen { calls, probes, cpu, elapsed: begun.elapsed() }, answers))
+}
+
+/// The calls of an attack.
+pub(super) fn templates(
+    address: SocketAddr,
+    token: &str,
+    traps: &[Trap],
+) -> Result<Vec<Template>, Failure> {
+    let call = |trap: &Trap| {
+        let path = format!("/v1/mcps/traps:{}/invoke", trap.tool);
+        // As text: a number keeps the exponent that it was written with.
+        let body = format!("{{\"input\":{}}}", trap.input);
+        let mut request = post(address, token, &path, &serde_json::Value::Null)?;
+        *request.body_mut() = body.into();
+        Ok(request)
+    };
+    traps.iter().map(call).collect()
+}
+
+/// How often an attack was answered how.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Answers(Arc<Mutex<BTreeMap<u16, u64>>>);
+
+impl Answers {
+    /// Prints the numbers.
+    pub(super) fn tell(&self) {
+        for (status, count) in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            say(&format!("the attack's calls: {count:>7} answered {status}\n"));
+        }
+    }
+
+    fn note(&self, status: StatusCode) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.entry(status.as_u16()).or_default() += 1;
+    }
+}
+
+async fn again_and_again(address: SocketAddr, calls: Vec<Template>, answers: Answers) {
+    while let Ok(mut connection) = Connection::open(address).await {
+        for call in calls.iter().cycle() {
+            let Ok(answer) = connection.send(call.clone()).await else { break };
+            answers.note(answer.status);
+        }
+    }
+}
+
+/// One call after the other, with a pause between them, for as long as a measurement may take.
+async fn paced(address: SocketAddr, call: &Template, count: usize) -> Result<Measured, Failure> {
+    let mut connection = Connection::open(address).await?;
+    let mut measured = Measured::default();
+    let end = Instant::now() + LONGEST;
+    for _ in 0..count {
+        let sent = Instant::now();
+        if sent > end {
+            break;
+        }
+        match tokio::time::timeout(PATIENCE, connection.send(call.clone())).await {
+            Ok(answer) => drop(answer?),
+            Err(_) => connection = Connection::open(address).await?,
+        }
+        measured.note(sent.elapsed());
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(measured)
+}

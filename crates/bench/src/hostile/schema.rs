@@ -1,0 +1,53 @@
+//! Bodies and schemas that are slow to check: four callers of one org send them, and another org
+//! makes plain calls meanwhile. The figure is how long the slowest of its calls and probes take.
+
+use super::{
+    bystanders::{Seen, add_traps, listed, measure, templates},
+    traps,
+};
+use crate::{
+    Failure, Verdict,
+    args::HostileArgs,
+    gateway::{self, Installation},
+    process, say,
+    upstream::Upstream,
+};
+
+/// How long the slowest of a hundred may take, in milliseconds.
+const GOAL_P99_MS: f64 = 250.0;
+/// How long the slowest of all may take, in milliseconds.
+const GOAL_WORST_MS: f64 = 1_000.0;
+
+/// Prints what others notice of an attack by bodies, and whether the goal holds.
+pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
+    let (upstream, trapped) = (Upstream::start().await?, Upstream::of_traps().await?);
+    let binary = gateway::binary(args.binary.as_deref()).await?;
+    let installation = Installation::create(binary, upstream.address).await?;
+    let attacker = installation.mint("attacker").await?;
+    add_traps(&installation, &trapped)?;
+    let running = installation.start().await?;
+    listed(&running, &attacker).await?;
+    let calls = templates(running.address, &attacker, &traps::of_schemas())?;
+
+    let before = process::resident_kib(running.pid)?;
+    let (alone, _) = measure(&running, &installation.token, &[], args.calls).await?;
+    let (beside, answers) = measure(&running, &installation.token, &calls, args.calls).await?;
+    let grown = process::peak_kib(running.pid)?.saturating_sub(before);
+    // It may be at work for minutes on what it was sent.
+    running.kill().await?;
+
+    alone.tell("alone");
+    beside.tell("beside");
+    answers.tell();
+    say(&format!("memory grew by {} MiB at most\n", grown >> 10));
+    Ok(verdict(&beside))
+}
+
+/// Says whether bystanders were served in time.
+pub(super) fn verdict(seen: &Seen) -> Verdict {
+    say(&format!("goal: p99 within {GOAL_P99_MS} ms, worst within {GOAL_WORST_MS} ms\n"));
+    let in_time = [&seen.calls, &seen.probes].into_iter().all(|measured| {
+        measured.percentile_ms(99) <= GOAL_P99_MS && measured.percentile_ms(100) <= GOAL_WORST_MS
+    });
+    if in_time { Verdict::Holds } else { Verdict::Broken }
+}
