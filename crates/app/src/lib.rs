@@ -84,11 +84,12 @@ pub use self::{
         Subject, Unread, Who, Workbench,
     },
     sinks::{FileOutlet, Outlet, SinkSettings},
+    sources::subnet,
     stages::{Stage, Stages},
     tenants::Tenant,
     tokens::{
         Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,
-        Session, SubjectType,
+        Screened, Session, SubjectType,
     },
     tools::{ToolQuery, ToolStatus, ToolView},
     traces::{Attribute, Recording, TraceSettings},

@@ -19,13 +19,15 @@ use crate::tenants::Counter;
 
 /// Remembered sources; the least used are forgotten first.
 const MAX_SOURCES: u64 = 100_000;
-/// Look-ups of unknown tokens that an exhausted source may still cause in a window.
+/// Look-ups of unknown tokens, and bodies of unknown callers, that an exhausted source may still
+/// cause in a window.
 const TRICKLE: u32 = 10;
 
 #[derive(Debug, Default)]
 struct Source {
     failed: Counter,
     trickle: Counter,
+    bodies: Counter,
 }
 
 /// The buckets of all sources.
@@ -69,6 +71,14 @@ impl Sources {
         }
         self.source(address).trickle.take(Window::at(now, 0), TRICKLE).is_some()
     }
+
+    /// Whether a body of an unknown caller may be read that may hold a credential: as for look-ups.
+    pub(crate) fn may_send_a_body(&self, address: IpAddr, now: Timestamp) -> bool {
+        if self.peek(address, now).remaining > 0 {
+            return true;
+        }
+        self.source(address).bodies.take(Window::at(now, 0), TRICKLE).is_some()
+    }
 }
 
 fn bucket(window: Window, remaining: u32) -> Bucket {
@@ -81,7 +91,8 @@ fn bucket(window: Window, remaining: u32) -> Bucket {
 }
 
 /// An IPv4 address stands for itself, an IPv6 address for its /64.
-pub(crate) fn subnet(address: IpAddr) -> IpAddr {
+#[must_use]
+pub fn subnet(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let network = address.to_bits() & !u128::from(u64::MAX);

@@ -6,6 +6,7 @@ mod exchange;
 mod refresh;
 mod renewal;
 mod revoke;
+mod screen;
 mod users;
 
 pub(crate) use self::renewal::{RENEW_EVERY, renew};
@@ -13,6 +14,7 @@ pub use self::{
     credentials::{Credentials, Presented, SubjectType},
     exchange::{ExchangeRequest, Granted},
     refresh::Refreshing,
+    screen::Screened,
 };
 
 use std::{
