@@ -68,6 +68,12 @@ def check(documents, values):
         == "metadata.name",
         "probes ask what they should": container["livenessProbe"]["httpGet"]["path"] == "/healthz"
         and container["readinessProbe"]["httpGet"]["path"] == "/readyz",
+        "probes have a port of their own": {
+            container[probe]["httpGet"]["port"]
+            for probe in ("startupProbe", "livenessProbe", "readinessProbe")
+        }
+        == {"health"}
+        and "PORTCULLIS_SERVER__HEALTH_LISTEN" in env,
         "the selector fits": selector.items() <= labels.items(),
         "services select the pods": all(
             it["spec"]["selector"] == selector for it in kinds["Service"]

@@ -37,7 +37,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
     config::{Config, Sink},
-    http::{Cursors, Gateway, Proxies},
+    http::{Cursors, Gateway, Proxies, Strangers},
     log_keys, nodes,
 };
 
@@ -424,7 +424,8 @@ fn gateway(config: &Config, key: &[u8; 32], app: Arc<App>) -> Result<Arc<Gateway
     let proxies = Proxies::new(config.server.proxies().map_err(BootError::Other)?);
     let draining = std::sync::atomic::AtomicBool::new(false);
     let body_time = Duration::from_secs(config.server.body_timeout_seconds);
-    Ok(Arc::new(Gateway { app, cursors, proxies, draining, body_time }))
+    let strangers = Strangers::default();
+    Ok(Arc::new(Gateway { app, cursors, proxies, draining, body_time, strangers }))
 }
 
 /// The trust rules of this configuration without store or port, and the clock to ask them with.

@@ -9,6 +9,7 @@ mod caller;
 mod download;
 mod exchange;
 mod health;
+mod host;
 mod idempotency;
 mod leftover;
 mod metrics;
@@ -17,6 +18,7 @@ mod page;
 mod proxies;
 mod query;
 mod routes;
+mod strangers;
 mod traces;
 mod v1;
 
@@ -30,7 +32,8 @@ use portcullis_app::App;
 pub(crate) use self::{
     page::Cursors,
     proxies::Proxies,
-    routes::{openapi, router},
+    routes::{health_router, openapi, router},
+    strangers::Strangers,
 };
 
 /// What handlers share.
@@ -42,4 +45,6 @@ pub(crate) struct Gateway {
     pub(crate) draining: AtomicBool,
     /// How long a client may take to send its body.
     pub(crate) body_time: Duration,
+    /// The budget for bodies of unknown callers.
+    pub(crate) strangers: Strangers,
 }

@@ -42,6 +42,10 @@ pub(crate) fn metrics() -> Result<PrometheusHandle, String> {
     describe_counter!("portcullis_refusals_total", "Requests that were refused, by error code");
     describe_counter!("portcullis_rate_limited_total", "Requests beyond a limit, by which");
     describe_gauge!("portcullis_connections", Unit::Count, "Connections of clients");
+    describe_counter!(
+        "portcullis_connections_refused_total",
+        "Connections closed at once, by which limit was met"
+    );
     describe_gauge!("portcullis_build_info", "1; the version stands in the label");
     gauge!("portcullis_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
     portcullis_app::counting::describe();

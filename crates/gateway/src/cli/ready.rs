@@ -17,12 +17,17 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// Asks the node where its configuration says that it listens.
+    /// Asks the node where its configuration says that it listens: for probes, if there is such a
+    /// listener.
     pub(super) async fn run(self) -> Result<(), Failure> {
         let config = self.installation.config()?;
-        let address = config::address(&config.server.listen, "server.listen")?;
+        let server = &config.server;
+        let (address, tls) = match &server.health_listen {
+            Some(health) => (config::address(health, "server.health_listen")?, false),
+            None => (config::address(&server.listen, "server.listen")?, server.tls.is_some()),
+        };
         let (path, said) = if self.live { ("/healthz", "alive") } else { ("/readyz", "ready") };
-        let status = probe::status_of(address, config.server.tls.is_some(), path).await?;
+        let status = probe::status_of(address, tls, path).await?;
         if status != 200 {
             return Err(format!("the node at {address} is not {said}: status {status}").into());
         }

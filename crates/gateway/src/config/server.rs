@@ -15,6 +15,9 @@ pub(crate) struct Server {
     pub(crate) listen: String,
     /// Address and port of `/metrics`; absent means no metrics listener.
     pub(crate) metrics_listen: Option<String>,
+    /// Address and port where `/healthz` and `/readyz` are answered, and nothing else; absent means
+    /// that they are answered where the API is only.
+    pub(crate) health_listen: Option<String>,
     /// The name audit logs are written under: the public host of this installation.
     pub(crate) public_host: String,
     /// Where browsers find the gateway: `https://host`. Where it listens when absent.
@@ -25,12 +28,17 @@ pub(crate) struct Server {
     pub(crate) behind_tls_proxy: bool,
     /// Networks of proxies whose `X-Forwarded-For` is believed.
     pub(crate) trusted_proxies: Vec<String>,
-    /// Connections at once; further ones wait to be accepted.
+    /// Connections at once; on a few further ones health probes are answered.
     pub(crate) max_connections: usize,
+    /// Connections of one address at once; an IPv6 network of 64 bits is an address, and trusted
+    /// proxies are not bounded.
+    pub(crate) max_connections_per_address: usize,
     /// Calls on the way to their tools at once, judged or waiting to be; others are refused.
     pub(crate) max_calls: NonZeroUsize,
     /// Seconds a client may take to send the head of a request, idle time before it included.
     pub(crate) header_timeout_seconds: u64,
+    /// The same until somebody has authenticated over the connection; TLS handshakes do not count.
+    pub(crate) unauthenticated_idle_seconds: u64,
     /// Seconds a client may take to send the body of a request.
     pub(crate) body_timeout_seconds: u64,
     /// Seconds that calls in flight get to end at shutdown.
@@ -55,14 +63,17 @@ impl Default for Server {
             node: "node-1".to_owned(),
             listen: "127.0.0.1:8080".to_owned(),
             metrics_listen: None,
+            health_listen: None,
             public_host: "localhost".to_owned(),
             public_url: None,
             tls: None,
             behind_tls_proxy: false,
             trusted_proxies: Vec::new(),
             max_connections: 10_000,
+            max_connections_per_address: 256,
             max_calls: const { NonZeroUsize::new(256).unwrap() },
-            header_timeout_seconds: 30,
+            header_timeout_seconds: 15,
+            unauthenticated_idle_seconds: 5,
             body_timeout_seconds: 30,
             drain_seconds: 30,
             provider_patience_seconds: 5,
@@ -76,6 +87,10 @@ impl Server {
         if let Some(metrics) = &self.metrics_listen {
             address(metrics, "server.metrics_listen")?;
         }
+        if let Some(health) = &self.health_listen {
+            address(health, "server.health_listen")?;
+        }
+        self.check_bounds()?;
         if !listen.ip().is_loopback() && self.tls.is_none() && !self.behind_tls_proxy {
             return Err(format!(
                 "`server.listen` is {listen}, which others can reach, and there is no TLS: set \
@@ -99,6 +114,26 @@ impl Server {
             ));
         }
         self.proxies().map(|_| ())
+    }
+
+    /// Refuses bounds under which nobody could be answered.
+    fn check_bounds(&self) -> Result<(), String> {
+        let counts = [
+            ("max_connections", self.max_connections),
+            ("max_connections_per_address", self.max_connections_per_address),
+        ];
+        if let Some((key, _)) = counts.iter().find(|(_, count)| *count == 0) {
+            return Err(format!("`server.{key}` is 0, so nobody could connect"));
+        }
+        let times = [
+            ("header_timeout_seconds", self.header_timeout_seconds),
+            ("unauthenticated_idle_seconds", self.unauthenticated_idle_seconds),
+            ("body_timeout_seconds", self.body_timeout_seconds),
+        ];
+        match times.iter().find(|(_, seconds)| *seconds == 0) {
+            Some((key, _)) => Err(format!("`server.{key}` is 0, so no request could arrive")),
+            None => Ok(()),
+        }
     }
 
     /// The proxies that are believed.
@@ -150,6 +185,19 @@ mod tests {
 
     fn listening(listen: &str) -> Server {
         Server { listen: listen.to_owned(), ..Server::default() }
+    }
+
+    #[test]
+    fn a_bound_of_nothing_is_refused() {
+        let nothing = [
+            Server { max_connections: 0, ..Server::default() },
+            Server { max_connections_per_address: 0, ..Server::default() },
+            Server { header_timeout_seconds: 0, ..Server::default() },
+            Server { unauthenticated_idle_seconds: 0, ..Server::default() },
+        ];
+
+        assert!(nothing.iter().all(|server| server.check().is_err()));
+        assert!(Server::default().check().is_ok());
     }
 
     #[test]

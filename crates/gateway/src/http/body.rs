@@ -41,8 +41,12 @@ pub(crate) async fn optional_object(
     body: Body,
     time: Duration,
 ) -> Result<Map<String, Value>, Refusal> {
-    let bytes = read(headers, body, Allowance { bytes: SMALL_LIMIT, time }).await?;
-    if bytes.is_empty() { Ok(Map::new()) } else { parsed(&bytes) }
+    members(&read(headers, body, Allowance { bytes: SMALL_LIMIT, time }).await?)
+}
+
+/// The JSON object that was read; nothing is an object without members.
+pub(crate) fn members(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
+    if bytes.is_empty() { Ok(Map::new()) } else { parsed(bytes) }
 }
 
 /// The JSON object that was read.
@@ -108,24 +112,41 @@ pub(crate) fn only(members: &Map<String, Value>, known: &[&str]) -> Result<(), R
 pub(crate) async fn read(
     headers: &HeaderMap,
     body: Body,
-    Allowance { bytes: limit, time }: Allowance,
+    allowance: Allowance,
 ) -> Result<Bytes, Refusal> {
-    let too_large = Refusal::PayloadTooLarge { limit_bytes: limit };
+    let limit = allowance.bytes;
+    let reading = async {
+        match Limited::new(body, limit).collect().await {
+            Ok(collected) => Ok(collected.to_bytes()),
+            Err(error) if error.is::<LengthLimitError>() => {
+                Err(Refusal::PayloadTooLarge { limit_bytes: limit })
+            }
+            Err(_) => Err(cut_short()),
+        }
+    };
+    bounded(headers, allowance, reading).await
+}
+
+/// Does the reading of what is declared to be JSON and not too large, as long as it may take.
+pub(crate) async fn bounded(
+    headers: &HeaderMap,
+    Allowance { bytes: limit, time }: Allowance,
+    reading: impl Future<Output = Result<Bytes, Refusal>>,
+) -> Result<Bytes, Refusal> {
     is_json(headers)?;
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     if declared.and_then(|text| text.parse().ok()).is_some_and(|length: usize| length > limit) {
-        return Err(too_large);
+        return Err(Refusal::PayloadTooLarge { limit_bytes: limit });
     }
-    let collected = tokio::time::timeout(time, Limited::new(body, limit).collect()).await;
-    match collected {
-        Err(_) => {
-            let message = format!("The body did not arrive within {} seconds.", time.as_secs());
-            Err(Refusal::bad_request(message))
-        }
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large),
-        Ok(Err(_)) => Err(Refusal::bad_request("The body did not arrive whole.")),
-    }
+    tokio::time::timeout(time, reading).await.unwrap_or_else(|_| {
+        let message = format!("The body did not arrive within {} seconds.", time.as_secs());
+        Err(Refusal::bad_request(message))
+    })
+}
+
+/// The refusal of a body whose sender stopped before its end.
+pub(crate) fn cut_short() -> Refusal {
+    Refusal::bad_request("The body did not arrive whole.")
 }
 
 /// An absent type is taken for JSON; a body with a content coding is refused unread, for what it

@@ -2,25 +2,26 @@
 
 use std::{
     fmt::Write,
-    net::{IpAddr, SocketAddr},
+    net::IpAddr,
     sync::{Arc, OnceLock},
 };
 
 use axum::{
     extract::{Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Version, header},
     middleware::Next,
-    response::Response,
+    response::{IntoResponse, Response},
 };
 use portcullis_app::{Account, Origin};
 use portcullis_core::{
     id::RequestId,
     limits::{Bucket, Resource},
-    refusal::Refusal,
+    refusal::{Refusal, Unavailable},
     trace::{TraceParent, whole_entries},
 };
 
-use super::{Gateway, answer::Answer, leftover::Leftover, traces};
+use super::{Gateway, answer::Answer, health, host, leftover, traces};
+use crate::connection::{Connection, Shed, Use};
 
 // Named once, so that no answer spells them out again.
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -37,6 +38,7 @@ pub(crate) struct Exchange {
     pub(crate) origin: Origin,
     resource: Resource,
     account: OnceLock<Account>,
+    connection: Option<Arc<Connection>>,
 }
 
 impl Exchange {
@@ -46,11 +48,13 @@ impl Exchange {
         let tracestate = traceparent.and_then(|_| tracestate(headers));
         let invocation = request.uri().path().ends_with("/invoke");
         let (request_id, arrived) = (RequestId::new(gateway.app.ids()), gateway.app.now());
+        let connection = request.extensions().get::<Arc<Connection>>().cloned();
+        let peer = connection.as_ref().map_or(IpAddr::from([0, 0, 0, 0]), |it| it.peer());
         Self {
             origin: Origin {
                 request_id,
                 arrived,
-                source_ip: gateway.proxies.client(peer(request), headers),
+                source_ip: gateway.proxies.client(peer, headers),
                 user_agent: text(headers, header::USER_AGENT.as_str(), 256),
                 traceparent,
                 tracestate,
@@ -58,6 +62,7 @@ impl Exchange {
             },
             resource: if invocation { Resource::Invocations } else { Resource::Requests },
             account: OnceLock::new(),
+            connection,
         }
     }
 
@@ -69,6 +74,9 @@ impl Exchange {
     /// From here on it is known whose plan pays.
     pub(crate) fn known(&self, account: Account) {
         let _ = self.account.set(account);
+        if let Some(connection) = &self.connection {
+            connection.authenticated();
+        }
     }
 
     /// The bucket to show as `X-RateLimit-*` (contract A17), and all that apply.
@@ -99,9 +107,15 @@ impl Exchange {
     }
 }
 
-fn peer(request: &Request) -> IpAddr {
-    let unknown = IpAddr::from([0, 0, 0, 0]);
-    request.extensions().get::<SocketAddr>().map_or(unknown, SocketAddr::ip)
+/// What a request is refused for before anything else is looked at.
+fn barred(gateway: &Gateway, exchange: &Exchange, request: &Request) -> Option<Refusal> {
+    let reserve = exchange.connection.as_ref().is_some_and(|it| it.used_for() == Use::Probes);
+    let shed = request.extensions().get::<Shed>().is_some();
+    if shed || (reserve && !health::is_probe(request)) {
+        return Some(Refusal::Unavailable { reason: Unavailable::Overloaded });
+    }
+    let refusal = host::check(request).err()?;
+    Some(gateway.app.charge_source(refusal, &exchange.origin).refusal)
 }
 
 fn text(headers: &HeaderMap, name: &str, longest: usize) -> Option<String> {
@@ -127,15 +141,27 @@ fn tracestate(headers: &HeaderMap) -> Option<String> {
 /// The outermost layer: every answer leaves through here, with envelope and headers.
 pub(crate) async fn frame(
     State(gateway): State<Arc<Gateway>>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
-    let (mut request, leftover) = Leftover::of(request);
     let exchange = Arc::new(Exchange::begin(&gateway, &request));
     let route = super::metrics::Route::of(&request);
     request.extensions_mut().insert(Arc::clone(&exchange));
-    let mut response = next.run(request).await;
-    leftover.read().await;
+    let expects = request.headers().contains_key(header::EXPECT);
+    let streamed = request.version() >= Version::HTTP_2;
+    let mut response = match barred(&gateway, &exchange, &request) {
+        None => next.run(request).await,
+        Some(refusal) => {
+            drop(request);
+            Answer::Refused(refusal).into_response()
+        }
+    };
+    if let Some(connection) = &exchange.connection {
+        leftover::settle(connection, expects, response.headers_mut()).await;
+        if connection.used_for() == Use::Probes && !streamed {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+    }
     let answer = response.extensions_mut().remove::<Arc<Answer>>();
     let refusal = answer.as_deref().and_then(Answer::refusal);
     set_headers(&gateway, &exchange, refusal, response.headers_mut());

@@ -3,14 +3,20 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use axum::{
-    extract::State,
-    http::{StatusCode, header},
+    extract::{Request, State},
+    http::{Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use portcullis_core::refusal::{Refusal, Unavailable};
 use serde_json::json;
 
 use super::{Gateway, answer::Answer};
+
+/// Whether a request is one of the probes of load balancers and orchestrators.
+pub(super) fn is_probe(request: &Request) -> bool {
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    reads && matches!(request.uri().path(), "/healthz" | "/readyz")
+}
 
 /// Says that the process lives.
 #[utoipa::path(

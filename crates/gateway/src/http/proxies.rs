@@ -7,12 +7,17 @@ use portcullis_core::token::CidrList;
 
 /// The proxies the operator trusts to tell the client's address. None by default: then
 /// `X-Forwarded-For` is never read.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Proxies(Option<CidrList>);
 
 impl Proxies {
     pub(crate) const fn new(trusted: Option<CidrList>) -> Self {
         Self(trusted)
+    }
+
+    /// Whether `peer` is one of them.
+    pub(crate) fn trust(&self, peer: IpAddr) -> bool {
+        self.0.as_ref().is_some_and(|trusted| trusted.contains(peer.to_canonical()))
     }
 
     /// The address of the client: the nearest one that is no trusted proxy.

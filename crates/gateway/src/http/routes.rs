@@ -100,6 +100,18 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
     framed(router, gateway)
 }
 
+/// What a listener for health probes answers: `/healthz` and `/readyz`, and nothing else.
+pub(crate) fn health_router(gateway: Arc<Gateway>) -> Router {
+    let (router, _) = OpenApiRouter::with_openapi(Api::openapi())
+        .routes(routes!(health::healthz))
+        .routes(routes!(health::readyz))
+        .split_for_parts();
+    let unknown = async |request: Request| {
+        Answer::Refused(Refusal::not_found("path", request.uri().path())).into_response()
+    };
+    framed(router.fallback(unknown), gateway)
+}
+
 /// Puts the frame around every answer of `router`, also around that of a handler that panics.
 fn framed(router: Router<Arc<Gateway>>, gateway: Arc<Gateway>) -> Router {
     router

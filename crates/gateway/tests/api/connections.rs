@@ -1,5 +1,9 @@
 //! Clients that are slow, silent, many, or speak HTTP/2.
 
+mod addresses;
+mod kept;
+mod strangers;
+
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -191,22 +195,12 @@ async fn http2_without_tls_and_without_upgrade_is_spoken() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_idle_connections_leave_room_for_a_call() {
-    let gateway = gateway().sample().start();
+    let many = "[server]\nmax_connections_per_address = 1000";
+    let gateway = gateway().config(many).sample().start();
     let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
     let idle = join_all((0..400).map(|_| connect(&gateway))).await;
 
     let answer = gateway.get(&who, "/v1/mcps").await;
 
     assert_eq!((answer.status.as_u16(), idle.len()), (200, 400));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn connections_over_the_limit_wait_and_get_in_when_there_is_room() {
-    let limit = "max_connections = 2";
-    let gateway = gateway().config(&format!("{IMPATIENT}\n{limit}")).start();
-    let silent = [connect(&gateway).await, connect(&gateway).await];
-
-    let answer = gateway.send(gateway.request(Method::GET, "/healthz")).await;
-
-    assert_eq!((answer.status.as_u16(), silent.len()), (200, 2));
 }

@@ -20,6 +20,7 @@ mod dlp;
 mod durability;
 mod first_steps;
 mod health;
+mod host;
 mod http;
 mod limits;
 mod metrics;

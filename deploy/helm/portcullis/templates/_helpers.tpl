@@ -45,7 +45,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "portcullis.probe" -}}
 httpGet:
   path: {{ .path }}
-  port: api
-  scheme: {{ if .root.Values.tls.secret }}HTTPS{{ else }}HTTP{{ end }}
+  port: health
+  scheme: HTTP
 timeoutSeconds: 3
 {{- end -}}

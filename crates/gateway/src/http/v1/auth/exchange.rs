@@ -15,6 +15,7 @@ use crate::http::{
     answer::Answer,
     body::{self, text, wrong_member},
     caller::Credential,
+    strangers::Charged,
     v1::shapes::ErrorAnswer,
 };
 
@@ -41,7 +42,7 @@ const MAX_LABEL: usize = 64;
         (status = 413, description = "the body is over 64 KiB", body = ErrorAnswer),
         (status = 415, description = "the body is not JSON", body = ErrorAnswer),
         (status = 429, description = "a limit is exceeded", body = ErrorAnswer),
-        (status = 503, description = "the gateway cannot record, or the issuer's keys cannot be had", body = ErrorAnswer),
+        (status = 503, description = "the gateway cannot record, unknown callers send more than it reads, or the issuer's keys cannot be had", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn exchange(
@@ -51,8 +52,10 @@ pub(crate) async fn exchange(
     body: Body,
 ) -> Result<Answer, Answer> {
     let (app, origin) = (&gateway.app, &exchange.origin);
-    let asked = match body::optional_object(&headers, body, gateway.body_time).await {
-        Ok(members) => Asked::read(members),
+    let screened = app.screen_exchange(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
+    let (strangers, time) = (&gateway.strangers, gateway.body_time);
+    let asked = match strangers.optional_object(&headers, body, time, (screened, origin)).await {
+        Ok(Charged { members, .. }) => Asked::read(members),
         Err(refusal) => Err(refusal),
     };
     let asked = asked.map_err(|refusal| app.charge_source(refusal, origin).refusal)?;

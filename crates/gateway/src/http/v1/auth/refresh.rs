@@ -12,6 +12,7 @@ use crate::http::{
     answer::Answer,
     body::{self, text},
     caller::Credential,
+    strangers::Charged,
     v1::shapes::ErrorAnswer,
 };
 
@@ -29,7 +30,7 @@ use crate::http::{
         (status = 413, description = "the body is over 64 KiB", body = ErrorAnswer),
         (status = 415, description = "the body is not JSON", body = ErrorAnswer),
         (status = 429, description = "a limit is exceeded", body = ErrorAnswer),
-        (status = 503, description = "the gateway cannot record", body = ErrorAnswer),
+        (status = 503, description = "the gateway cannot record, or unknown callers send more than it reads", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn refresh(
@@ -39,8 +40,10 @@ pub(crate) async fn refresh(
     body: Body,
 ) -> Result<Answer, Answer> {
     let (app, origin) = (&gateway.app, &exchange.origin);
-    let asked = match body::optional_object(&headers, body, gateway.body_time).await {
-        Ok(members) => read(members),
+    let screened = app.screen_refresh(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
+    let (strangers, time) = (&gateway.strangers, gateway.body_time);
+    let asked = match strangers.optional_object(&headers, body, time, (screened, origin)).await {
+        Ok(Charged { members, .. }) => read(members),
         Err(refusal) => Err(refusal),
     };
     let (token, asked) = asked.map_err(|refusal| app.charge_source(refusal, origin).refusal)?;

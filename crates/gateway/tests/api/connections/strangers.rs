@@ -1,0 +1,208 @@
+//! Bodies of callers of whom nothing is known yet.
+
+use std::{convert::Infallible, fs, time::Duration};
+
+use futures_util::{StreamExt, future::join_all, stream};
+use portcullis_testkit::{Answer, Gateway};
+use reqwest::Method;
+use tokio::{
+    io::AsyncWriteExt,
+    net::TcpStream,
+    task::JoinSet,
+    time::{Instant, timeout},
+};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, PATIENCE, connect, exchange, now, rest},
+};
+
+/// Connections of the attack, and requests on each.
+const CONNECTIONS: usize = 20;
+const STREAMS: usize = 100;
+/// Bytes that are sent of each body.
+const SENT: usize = 60 << 10;
+
+fn http2() -> reqwest::Client {
+    reqwest::Client::builder().http2_prior_knowledge().no_proxy().build().unwrap()
+}
+
+/// A body of which a part comes and never the rest.
+fn unfinished(bytes: usize) -> reqwest::Body {
+    let part = Ok::<_, Infallible>(vec![b' '; bytes]);
+    reqwest::Body::wrap_stream(stream::iter([part]).chain(stream::pending()))
+}
+
+/// Resident memory of the process in MiB.
+fn resident(gateway: &Gateway) -> usize {
+    let status = fs::read_to_string(format!("/proc/{}/status", gateway.pid())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() / 1024
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unfinished_bodies_on_many_streams_take_little_memory() {
+    let gateway = gateway().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
+    let before = resident(&gateway);
+    let url = format!("{}/v1/auth/token", gateway.url());
+    let mut attack = JoinSet::new();
+    for _ in 0..CONNECTIONS {
+        let client = http2();
+        for _ in 0..STREAMS {
+            attack.spawn(client.post(&url).body(unfinished(SENT)).send());
+        }
+    }
+
+    let mut most = before;
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(4) {
+        most = most.max(resident(&gateway));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+
+    // All that is sent is 120 MB; streams and buffers come on top of what is kept of bodies.
+    assert!(most - before < 64, "{before} MiB have become {most} MiB");
+    assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
+}
+
+/// A gateway behind a proxy, so that the source of a request can be chosen.
+fn proxied() -> Gateway {
+    gateway().config("[server]\ntrusted_proxies = [\"127.0.0.0/8\"]").start()
+}
+
+fn post(path: &str, source: &str, more: &str) -> String {
+    format!("POST {path} HTTP/1.1\r\nhost: x\r\nx-forwarded-for: {source}\r\n{more}\r\n")
+}
+
+/// Connections on which a body of this source is still to come.
+async fn waiting(gateway: &Gateway, source: &str, count: usize) -> Vec<TcpStream> {
+    let head = post("/v1/auth/token", source, "content-length: 100\r\n");
+    join_all((0..count).map(async |_| {
+        let mut stream = connect(gateway).await;
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(b"{").await.unwrap();
+        stream
+    }))
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_has_a_share_of_the_budget_and_others_have_the_rest() {
+    let gateway = proxied();
+    let _held = waiting(&gateway, "203.0.113.7", 300).await;
+    let body = |source: &str| {
+        let request = gateway.request(Method::POST, "/v1/auth/token");
+        gateway.send(request.header("x-forwarded-for", source).body("{}"))
+    };
+
+    let refused = crate::given::until(|| body("203.0.113.7"), |it| it.status == 503).await;
+    let other = body("203.0.113.8").await;
+
+    assert_eq!(refused.at("/error/details/reason"), "overloaded");
+    assert!(!refused.header("retry-after").is_empty());
+    assert_eq!((other.status.as_u16(), other.code()), (401, "missing_token"));
+    assert_eq!(gateway.send(gateway.request(Method::GET, "/readyz")).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_credential_in_the_header_is_looked_at_before_the_body_is_waited_for() {
+    let gateway = proxied();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let unknown = "mcp_live_000000000000000000000000000000000000";
+    let begun = Instant::now();
+
+    for (path, bearer) in [
+        ("/v1/auth/token", "nonsense"),
+        ("/v1/auth/token", unknown),
+        ("/v1/auth/refresh", "nonsense"),
+        ("/v1/auth/refresh", unknown),
+    ] {
+        let more = format!("authorization: Bearer {bearer}\r\ncontent-length: 100\r\n");
+        let answer = exchange(&gateway, post(path, "203.0.113.7", &more).as_bytes()).await;
+
+        assert!(answer.starts_with("HTTP/1.1 401 "), "{path}, {bearer}: {answer}");
+        assert!(answer.contains("\r\nconnection: close\r\n"), "{path}, {bearer}: {answer}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
+    let known = gateway.request(Method::POST, "/v1/auth/token").bearer_auth(&who.token);
+    assert_eq!(gateway.send(known.body("{}")).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_whose_bucket_is_empty_is_refused_before_its_body() {
+    let gateway = proxied();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    while now(&gateway).await.as_seconds() % 60 > 35 {
+        tokio::task::yield_now().await;
+    }
+    let bad = "203.0.113.7";
+    let from = |request: reqwest::RequestBuilder| request.header("x-forwarded-for", bad);
+    let exchange_with = |bearer: &str| {
+        let request = from(gateway.request(Method::POST, "/v1/auth/token"));
+        gateway.send(request.bearer_auth(bearer).body("{}"))
+    };
+    join_all((0..60).map(|_| gateway.send(from(gateway.request(Method::GET, "/v1/mcps"))))).await;
+
+    // Ten more may still try, for a valid credential may be among them.
+    let held = waiting(&gateway, bad, 10).await;
+    let answers: Vec<Answer> =
+        join_all((0..5).map(|_| {
+            gateway.send(from(gateway.request(Method::POST, "/v1/auth/token")).body("{}"))
+        }))
+        .await;
+    let head = post("/v1/auth/token", bad, "content-length: 100\r\n");
+    let unread = exchange(&gateway, head.as_bytes()).await;
+    let known = exchange_with(&who.token).await;
+
+    assert!(answers.iter().all(|it| it.status == 429), "{answers:?}");
+    assert!(unread.starts_with("HTTP/1.1 429 "), "{unread}");
+    assert_eq!((known.status.as_u16(), held.len()), (200, 10));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_has_few_streams_until_somebody_has_authenticated() {
+    let gateway = gateway().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (client, url) = (http2(), gateway.url().to_owned());
+    let healthz = || client.get(format!("{url}/healthz")).send();
+    let mut attack = JoinSet::new();
+    let hold = |attack: &mut JoinSet<_>, count: usize| {
+        for _ in 0..count {
+            attack.spawn(client.post(format!("{url}/v1/auth/token")).body(unfinished(1)).send());
+        }
+    };
+    assert_eq!(healthz().await.unwrap().status(), 200);
+
+    hold(&mut attack, 8);
+    let crowded = async {
+        loop {
+            let answer = healthz().await.unwrap();
+            if answer.status() == 503 {
+                return answer;
+            }
+        }
+    };
+    let crowded = timeout(PATIENCE, crowded).await.expect("a ninth stream that is refused");
+    assert_eq!(crowded.headers()["retry-after"], "5");
+    attack.shutdown().await;
+    let known = client.get(format!("{url}/v1/mcps")).bearer_auth(&who.token);
+    assert_eq!(known.send().await.unwrap().status(), 200);
+    hold(&mut attack, 40);
+
+    for _ in 0..20 {
+        assert_eq!(healthz().await.unwrap().status(), 200, "somebody has authenticated");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_stalls_at_a_token_endpoint_is_answered_and_the_connection_ends() {
+    let gateway = gateway().config("[server]\nbody_timeout_seconds = 1").start();
+    let [mut stream] = <[TcpStream; 1]>::try_from(waiting(&gateway, "x", 1).await).unwrap();
+
+    let answer = rest(&mut stream).await;
+
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    assert!(answer.contains("did not arrive within 1 seconds"), "{answer}");
+}
