@@ -250,6 +250,10 @@ pub(crate) enum Attack {
     Schema,
     /// Patterns that are large or slow to match, at listing and in calls, beside plain calls of another org
     Patterns,
+    /// Bodies of unknown callers that never end, on 100 streams of 100 connections
+    Bodies,
+    /// Slow sockets of one address beside a client of another
+    Sockets,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,9 @@
 //! A keep-alive HTTP/1.1 connection, one request at a time.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{
@@ -11,7 +14,10 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::{net::TcpStream, task::JoinSet};
+use tokio::{
+    net::{TcpSocket, TcpStream},
+    task::JoinSet,
+};
 
 use crate::{Failure, upstream};
 
@@ -54,7 +60,17 @@ pub(crate) struct Connection {
 impl Connection {
     /// Connects; fails when nobody listens.
     pub(crate) async fn open(address: SocketAddr) -> Result<Self, Failure> {
-        let stream = TcpStream::connect(address).await?;
+        Self::over(TcpStream::connect(address).await?).await
+    }
+
+    /// The same from another IPv4 address of this machine.
+    pub(crate) async fn open_from(own: IpAddr, address: SocketAddr) -> Result<Self, Failure> {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::new(own, 0))?;
+        Self::over(socket.connect(address).await?).await
+    }
+
+    async fn over(stream: TcpStream) -> Result<Self, Failure> {
         stream.set_nodelay(true)?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await?;
         let mut driver = JoinSet::new();

@@ -48,6 +48,9 @@ pub(crate) struct Setup<'a> {
     pub(crate) few_policies: Option<usize>,
     /// How many tools the server lists besides the one that is called.
     pub(crate) more_tools: usize,
+    /// How many connections the node holds, those of one address bounded as by default; otherwise
+    /// loopback counts as a trusted proxy, for all connections of a measurement come from there.
+    pub(crate) bounded_connections: Option<usize>,
     /// TOML that follows the rest, such as further providers.
     pub(crate) more: String,
 }
@@ -237,6 +240,7 @@ fn config(folder: &Path, upstream: SocketAddr, setup: &Setup<'_>) -> String {
 
 [server]
 listen = "127.0.0.1:0"
+{connections}
 
 [policies]
 path = {policies}
@@ -251,6 +255,10 @@ allow_private = true
 max_in_flight = 1024
 {rest}"#,
         data = quoted("data"),
+        connections = setup.bounded_connections.map_or_else(
+            || "trusted_proxies = [\"127.0.0.0/8\"]".to_owned(),
+            |most| format!("max_connections = {most}"),
+        ),
         policies = quoted("policies"),
         database = line("[database]\nurl = ", setup.database),
         redis = line("[limits]\nredis = ", setup.redis),

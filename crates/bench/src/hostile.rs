@@ -9,6 +9,9 @@ mod traps;
 
 pub(crate) use self::traps::serve as serve_traps;
 
+mod bodies;
+mod sockets;
+
 use std::{
     collections::BTreeMap,
     convert::Infallible,
@@ -57,6 +60,8 @@ pub(crate) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
         Attack::Neighbour => neighbour(args).await,
         Attack::Schema => schema::run(args).await,
         Attack::Patterns => patterns::run(args).await,
+        Attack::Bodies => bodies::run(args).await,
+        Attack::Sockets => sockets::run(args).await,
     }
 }
 
