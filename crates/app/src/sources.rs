@@ -72,7 +72,7 @@ impl Sources {
         self.source(address).trickle.take(Window::at(now, 0), TRICKLE).is_some()
     }
 
-    /// Whether a body of an unknown caller may be read that may hold a credential: as for look-ups.
+    /// Tells if a body of an unknown caller may be read, for it may hold a credential; as for look-ups.
     pub(crate) fn may_send_a_body(&self, address: IpAddr, now: Timestamp) -> bool {
         if self.peek(address, now).remaining > 0 {
             return true;

@@ -48,7 +48,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) few_policies: Option<usize>,
     /// How many tools the server lists besides the one that is called.
     pub(crate) more_tools: usize,
-    /// How many connections the node holds, those of one address bounded as by default; otherwise
+    /// Number of connections that the node holds, those of one address bounded as by default; otherwise
     /// loopback counts as a trusted proxy, for all connections of a measurement come from there.
     pub(crate) bounded_connections: Option<usize>,
     /// TOML that follows the rest, such as further providers.

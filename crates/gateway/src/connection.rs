@@ -32,7 +32,7 @@ pub(crate) struct IdleTime {
     pub(crate) known: Duration,
 }
 
-/// What a connection may be used for.
+/// The requests that are answered over a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     /// Every request.

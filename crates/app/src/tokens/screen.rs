@@ -12,7 +12,7 @@ use portcullis_core::{
 use super::{Purpose, Refused, Rejected};
 use crate::{App, Origin, store_failed};
 
-/// Whose body comes at an endpoint where the Bearer is the credential.
+/// The caller at an endpoint where the Bearer is the credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Screened {
     /// A caller with a live token of ours.

@@ -31,7 +31,7 @@ const CONNECTIONS: usize = 100;
 const STREAMS: usize = 100;
 /// Bytes of each body that are sent.
 const SENT: usize = 60 << 10;
-/// How long it lasts.
+/// Duration of the attack.
 const DURATION: Duration = Duration::from_secs(5);
 const SAMPLE: Duration = Duration::from_millis(10);
 /// Honest exchanges before the attack.

@@ -28,7 +28,7 @@ const NODE: usize = 300;
 const DRIP: Duration = Duration::from_millis(500);
 /// Pause before a socket that was closed is opened again.
 const AGAIN: Duration = Duration::from_millis(100);
-/// How long it lasts.
+/// Duration of the attack.
 const DURATION: Duration = Duration::from_secs(20);
 /// Time between two honest requests, and the longest that one is waited for.
 const BETWEEN: Duration = Duration::from_millis(20);

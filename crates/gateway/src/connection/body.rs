@@ -16,16 +16,16 @@ use hyper::body::{Frame, Incoming, SizeHint};
 
 use super::Connection;
 
-/// Where a body goes that was not read to its end. HTTP/1 has one request at a time.
+/// The slot for a body that was not read to its end. HTTP/1 has one request at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Unread(Mutex<Option<Rest>>);
 
 /// The rest of a body.
 #[derive(Debug)]
 pub(crate) struct Rest {
-    /// What is still to come.
+    /// The part that is still to come.
     pub(crate) body: Incoming,
-    /// Whether any of it was asked for: a client that waits for `100 Continue` sends nothing
+    /// Set once any of it was asked for: a client that waits for `100 Continue` sends nothing
     /// before that.
     pub(crate) begun: bool,
 }

@@ -107,7 +107,7 @@ impl Exchange {
     }
 }
 
-/// What a request is refused for before anything else is looked at.
+/// The refusal of a request that is not let in, whatever it asks for.
 fn barred(gateway: &Gateway, exchange: &Exchange, request: &Request) -> Option<Refusal> {
     let reserve = exchange.connection.as_ref().is_some_and(|it| it.used_for() == Use::Probes);
     let shed = request.extensions().get::<Shed>().is_some();

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{Gateway, answer::Answer};
 
-/// Whether a request is one of the probes of load balancers and orchestrators.
+/// Tells if a request is one of the probes of load balancers and orchestrators.
 pub(super) fn is_probe(request: &Request) -> bool {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     reads && matches!(request.uri().path(), "/healthz" | "/readyz")

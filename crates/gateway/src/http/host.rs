@@ -23,15 +23,19 @@ pub(super) fn check(request: &Request) -> Result<(), Refusal> {
             return Err(malformed());
         }
     }
-    match (first, authority) {
-        (Some(host), Some(authority)) if !host.eq_ignore_ascii_case(authority) => {
-            Err(wrong("has to be the host that the request is sent to"))
-        }
-        // Under HTTP/1 a target that names a host does not replace the header.
-        (None, None) if request.version() > Version::HTTP_10 => Err(wrong("is required")),
-        (None, Some(_)) if request.version() == Version::HTTP_11 => Err(wrong("is required")),
-        (Some(_) | None, Some(_)) | (Some(_), None) | (None, None) => Ok(()),
+    let Some(host) = first else {
+        // Under HTTP/1.1 a target that names a host does not replace the header.
+        let needless = match request.version() {
+            Version::HTTP_09 | Version::HTTP_10 => true,
+            Version::HTTP_11 => false,
+            _ => authority.is_some(),
+        };
+        return if needless { Ok(()) } else { Err(wrong("is required")) };
+    };
+    if authority.is_some_and(|authority| !host.eq_ignore_ascii_case(authority)) {
+        return Err(wrong("has to be the host that the request is sent to"));
     }
+    Ok(())
 }
 
 fn wrong(problem: &str) -> Refusal {
@@ -42,7 +46,7 @@ fn malformed() -> Refusal {
     wrong("has to hold a host name or an address, and maybe a port")
 }
 
-/// Whether `text` is a host with or without a port, and nothing besides.
+/// Tells if `text` is a host with or without a port, and nothing besides.
 fn is_host(text: &str) -> bool {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {

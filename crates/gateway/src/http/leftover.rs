@@ -29,7 +29,7 @@ pub(super) async fn settle(connection: &Arc<Connection>, waits: bool, answer: &m
     }
 }
 
-/// Whether the body came to its end within bounds.
+/// Reads on; tells if the body came to its end within bounds.
 async fn drained(body: &mut Incoming) -> bool {
     let mut left = LINGER_BYTES;
     let reading = async {

@@ -15,7 +15,7 @@ impl Proxies {
         Self(trusted)
     }
 
-    /// Whether `peer` is one of them.
+    /// Tells if `peer` is one of them.
     pub(crate) fn trust(&self, peer: IpAddr) -> bool {
         self.0.as_ref().is_some_and(|trusted| trusted.contains(peer.to_canonical()))
     }

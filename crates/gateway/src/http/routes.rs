@@ -100,7 +100,7 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
     framed(router, gateway)
 }
 
-/// What a listener for health probes answers: `/healthz` and `/readyz`, and nothing else.
+/// The routes of a listener for health probes: `/healthz` and `/readyz`, and nothing else.
 pub(crate) fn health_router(gateway: Arc<Gateway>) -> Router {
     let (router, _) = OpenApiRouter::with_openapi(Api::openapi())
         .routes(routes!(health::healthz))

@@ -33,7 +33,7 @@ const RESERVE_SHARE: usize = 4;
 /// Time in which a probe has to be over.
 const RESERVE_TIME: Duration = Duration::from_secs(3);
 /// Time between two warnings.
-const WARN_EVERY: Duration = Duration::from_secs(60);
+const WARN_EVERY: Duration = Duration::from_mins(1);
 
 /// A bound port with TLS or without.
 pub(super) struct Listening {

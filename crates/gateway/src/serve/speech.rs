@@ -39,7 +39,7 @@ use crate::{
     quota::Quota,
 };
 
-/// How a connection is spoken to, and when it is over.
+/// Answers the requests of connections and closes those that are silent.
 #[derive(Clone)]
 pub(super) struct Speech {
     http: Arc<auto::Builder<Shared>>,

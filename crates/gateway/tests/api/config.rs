@@ -30,6 +30,9 @@ async fn a_configuration_that_is_wrong_is_refused_and_the_wrong_is_named() {
         (with("[server]\nlisten = \"[::]:1\""), "no TLS"),
         (with("[server]\nlisten = 1"), "listen"),
         (with("[server]\nmetrics_listen = \"nowhere\""), "server.metrics_listen"),
+        (with("[server]\nhealth_listen = \"nowhere\""), "server.health_listen"),
+        (with("[server]\nmax_connections_per_address = 0"), "max_connections_per_address"),
+        (with("[server]\nunauthenticated_idle_seconds = 0"), "unauthenticated_idle_seconds"),
         (with("[server]\ntrusted_proxies = [\"10.0.0.0/33\"]"), "server.trusted_proxies"),
         (
             with("[server.tls]\ncertificate = \"/nowhere.crt\"\nkey = \"/nowhere.key\""),

@@ -29,7 +29,7 @@ async fn slow(gateway: &Gateway, count: usize) -> Vec<TcpStream> {
     .await
 }
 
-/// How many of them the gateway closes within a moment.
+/// Counts those that the gateway closes within a moment.
 async fn closed(streams: &mut [TcpStream]) -> usize {
     let ends = streams.iter_mut().map(async |stream| {
         let ended = timeout(Duration::from_secs(1), stream.read(&mut [0])).await;
