@@ -6,14 +6,14 @@ use std::{convert::Infallible, net::SocketAddr, time::Duration};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::{Method, Request};
-use http_body_util::{BodyExt as _, StreamBody, combinators::BoxBody};
+use http_body_util::{BodyExt, StreamBody, combinators::BoxBody};
 use hyper::{body::Frame, client::conn::http2::handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::json;
 use tokio::{
     net::TcpStream,
     task::JoinSet,
-    time::{Instant, interval},
+    time::{Instant, interval, timeout},
 };
 
 use crate::{
@@ -88,10 +88,14 @@ async fn exchanges(
         if sent >= until {
             break;
         }
-        match tokio::time::timeout(DURATION, connection.send(exchange.clone())).await {
-            Ok(answer) if answer?.status.is_success() => measured.note(sent.elapsed()),
-            Ok(_) => measured.refused += 1,
-            Err(_) => measured.lost += 1,
+        let Ok(answer) = timeout(DURATION, connection.send(exchange.clone())).await else {
+            measured.lost += 1;
+            break;
+        };
+        if answer?.status.is_success() {
+            measured.note(sent.elapsed());
+        } else {
+            measured.refused += 1;
         }
     }
     Ok(measured)
