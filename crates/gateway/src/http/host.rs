@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use axum::{
     extract::Request,
-    http::{Version, header},
+    http::{Version, header, uri::Authority},
 };
 use portcullis_core::refusal::Refusal;
 
@@ -17,7 +17,7 @@ pub(super) fn check(request: &Request) -> Result<(), Refusal> {
         return Err(wrong("may stand once only"));
     }
     let first = first.map(|value| value.to_str().map_err(|_| malformed())).transpose()?;
-    let authority = request.uri().authority().map(|authority| authority.as_str());
+    let authority = request.uri().authority().map(Authority::as_str);
     for told in [first, authority].into_iter().flatten() {
         if !is_host(told) {
             return Err(malformed());

@@ -146,7 +146,7 @@ async fn a_source_whose_bucket_is_empty_is_refused_before_its_body() {
     join_all((0..60).map(|_| gateway.send(from(gateway.request(Method::GET, "/v1/mcps"))))).await;
 
     // Ten more may still try, for a valid credential may be among them.
-    let held = waiting(&gateway, bad, 10).await;
+    let pending = waiting(&gateway, bad, 10).await;
     let answers: Vec<Answer> =
         join_all((0..5).map(|_| {
             gateway.send(from(gateway.request(Method::POST, "/v1/auth/token")).body("{}"))
@@ -158,7 +158,7 @@ async fn a_source_whose_bucket_is_empty_is_refused_before_its_body() {
 
     assert!(answers.iter().all(|it| it.status == 429), "{answers:?}");
     assert!(unread.starts_with("HTTP/1.1 429 "), "{unread}");
-    assert_eq!((known.status.as_u16(), held.len()), (200, 10));
+    assert_eq!((known.status.as_u16(), pending.len()), (200, 10));
 }
 
 #[tokio::test(flavor = "multi_thread")]
