@@ -18,8 +18,9 @@ use portcullis_core::{
     refusal::{Executed, Refusal, TOKEN_SCOPES, Unavailable},
     tool::{Tool, ToolId},
 };
+use portcullis_lanes::Place;
 use portcullis_store::{AtWork, Cost};
-use portcullis_upstream::{CallAnswer, CallError, Place, Trace};
+use portcullis_upstream::{CallAnswer, CallError, Trace};
 use serde_json::Value;
 
 pub use crate::answers::GovernanceView;
@@ -276,7 +277,8 @@ impl App {
         self.enter_stage(ctx, Stage::Connection);
         self.made_usable(&visible.connection).await?;
         let provider = &visible.connection.provider;
-        let resting = visible.connection.server().check(&tool.definition.name);
+        let (connection, name) = (&visible.connection, &tool.definition.name);
+        let resting = connection.server().check(connection.org, name);
         resting.map_err(|error| provider.refusal(&error, &visible.connection))?;
         Ok(Ready { ctx: ctx.clone(), call, visible, policies, dlp, view, claim })
     }

@@ -2,8 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use portcullis_lanes::Own;
-use portcullis_upstream::{Place, Places};
+use portcullis_lanes::{Own, Place, Places};
 use tokio::runtime::Handle;
 
 /// Of the calls that are under way to their tools some are judged while the others wait: so many for

@@ -115,11 +115,12 @@ async fn governed(
 ) -> Result<(), Failure> {
     let share = calls / u32::try_from(at_a_time)?.max(1);
     let mut workers = JoinSet::new();
+    let org = OrgId::new(Ids { clock: &Epoch, random: &SystemRandom });
     for _ in 0..at_a_time {
         let (server, call) = (server.clone(), Arc::clone(call));
         workers.spawn(async move {
             for _ in 0..share {
-                server.call_tool(&call, Trace::default()).await?;
+                server.call_tool(org, &call, Trace::default()).await?;
             }
             Ok::<_, portcullis_upstream::CallError>(())
         });

@@ -4,8 +4,12 @@
 //! time a thread has to be woken, which is a system call. So a connection stays with its thread, and
 //! what it needs on its way is there more than once: [`Own`].
 
+mod fair;
 mod own;
+mod places;
 mod threads;
 
+pub use fair::{FairLimits, FairSlot, FairSlots};
 pub use own::Own;
+pub use places::{Place, Places};
 pub use threads::{Lanes, Seat};

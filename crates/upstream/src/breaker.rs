@@ -1,51 +1,46 @@
-//! Leaves in peace what keeps failing, and tries it again now and then.
+//! Refuses calls to what keeps failing, and tries it again now and then.
 //!
 //! There is a circuit for the way to an upstream, which failed connections open, and one for each
 //! of its tools, which calls without a usable answer open: a tool that hangs takes no other tool
-//! along, and a caller who knows how to make one fail stops nobody's other calls. An open circuit
-//! refuses at once. When its rest is over, one call goes through; its end decides.
+//! along, and a caller who knows how to make one fail stops nobody's other calls. Each org has
+//! circuits of its own ([`health`]), so that an org which makes a tool fail stops its own calls only.
+//! An open circuit refuses at once. When its rest is over, one call of the org goes through; its end
+//! decides.
+
+mod health;
 
 use std::{
     collections::HashMap,
     sync::{
         Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
-use portcullis_core::{refusal::UpstreamReason, tool::ToolName};
+use portcullis_core::{id::OrgId, refusal::UpstreamReason, tool::ToolName};
 use tokio::time::Instant;
 
+use self::health::Health;
 use crate::error::{CallError, CallErrorKind};
 
-/// Failures in a row that open a circuit.
-const THRESHOLD: u32 = 5;
-const FIRST_REST: Duration = Duration::from_secs(1);
-const LONGEST_REST: Duration = Duration::from_secs(30);
+/// Tools whose failures are remembered; beyond, those that failed longest ago are forgotten.
+const MAX_TOOLS: usize = 1024;
 
 /// The circuits of one upstream.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
     circuits: Mutex<Circuits>,
-    /// How many have failures: while there are none, calls take no lock.
-    troubled: AtomicUsize,
+    /// Whether anything has failed: while nothing has, calls take no lock.
+    troubled: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Circuits {
-    way: Circuit,
-    tools: HashMap<ToolName, Circuit>,
+    way: Health,
+    tools: HashMap<ToolName, Health>,
 }
 
-#[derive(Debug, Default)]
-struct Circuit {
-    failures: u32,
-    rests_until: Option<Instant>,
-    probed: bool,
-}
-
-/// What the end of a call says.
+/// Meaning of the end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Said {
     /// The upstream lives and the tool answers.
@@ -58,56 +53,80 @@ enum Said {
     Nothing,
 }
 
+/// Call of an org's tool, as the circuits know it.
+#[derive(Debug, Clone, Copy)]
+struct Asked<'a> {
+    org: OrgId,
+    tool: &'a ToolName,
+}
+
 /// A call that may go out; to be told how it ended.
 #[derive(Debug)]
 pub(crate) struct Admission<'a> {
     breaker: &'a Breaker,
-    tool: &'a ToolName,
+    asked: Asked<'a>,
     probes: bool,
     crowded: bool,
 }
 
-impl Circuit {
-    fn admit(&self, now: Instant) -> Result<(), Duration> {
-        match self.rests_until {
-            Some(until) if now < until => Err(until - now),
-            // The one that tries it is under way.
-            Some(_) if self.probed => Err(FIRST_REST),
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    /// A call failed. One that went out before the circuit opened says nothing new: of a hundred
-    /// calls in flight all fail at once, and that is one failure, not a hundred.
-    fn fail(&mut self, now: Instant, probes: bool) {
-        if self.is_open() && !probes {
-            return;
-        }
-        self.failures = self.failures.saturating_add(1);
-        self.probed = false;
-        if let Some(doublings) = self.failures.checked_sub(THRESHOLD) {
-            let rest = FIRST_REST * 2_u32.pow(doublings.min(10));
-            self.rests_until = Some(now + rest.min(LONGEST_REST));
-        }
-    }
-
-    const fn is_open(&self) -> bool {
-        self.rests_until.is_some()
-    }
-}
-
 impl Circuits {
-    fn admit(&self, tool: &ToolName, now: Instant) -> Result<(), CallError> {
-        let of_tool = self.tools.get(tool).map_or(Ok(()), |circuit| circuit.admit(now));
-        self.way.admit(now).and(of_tool).map_err(CallError::resting)
+    fn admit(&mut self, asked: Asked<'_>, now: Instant) -> Result<(), CallError> {
+        let of_tool = self.tools.get_mut(asked.tool);
+        let of_tool = of_tool.map_or(Ok(()), |health| health.admit(asked.org, now));
+        self.way.admit(asked.org, now).and(of_tool).map_err(CallError::resting)
+    }
+
+    /// The call that goes out now tries what is open. Returns whether anything is.
+    fn probe(&mut self, asked: Asked<'_>) -> bool {
+        let of_tool = self.tools.get_mut(asked.tool);
+        let of_tool = of_tool.is_some_and(|health| health.probe(asked.org));
+        self.way.probe(asked.org) || of_tool
     }
 
     /// The call that was to try the way and the tool has ended.
-    fn unprobed(&mut self, tool: &ToolName) {
-        self.way.probed = false;
-        if let Some(circuit) = self.tools.get_mut(tool) {
-            circuit.probed = false;
+    fn unprobed(&mut self, asked: Asked<'_>) {
+        self.way.unprobed(asked.org);
+        if let Some(health) = self.tools.get_mut(asked.tool) {
+            health.unprobed(asked.org);
         }
+    }
+
+    fn hear(&mut self, asked: Asked<'_>, said: Said, probes: bool, now: Instant) {
+        if probes {
+            // Whatever it said, and of which circuit: it is no longer under way.
+            self.unprobed(asked);
+        }
+        match said {
+            Said::Works => {
+                self.way = Health::default();
+                if let Some(health) = self.tools.get_mut(asked.tool) {
+                    health.works(asked.org, now);
+                    if health.is_good() {
+                        self.tools.remove(asked.tool);
+                    }
+                }
+            }
+            Said::Unreachable => self.way.fails(asked.org, now, probes),
+            Said::Useless => {
+                self.way = Health::default();
+                self.of_tool(asked.tool).fails(asked.org, now, probes);
+            }
+            Said::Nothing => {}
+        }
+    }
+
+    fn of_tool(&mut self, tool: &ToolName) -> &mut Health {
+        if self.tools.len() >= MAX_TOOLS && !self.tools.contains_key(tool) {
+            let oldest = self.tools.iter().min_by_key(|(_, health)| health.touched());
+            if let Some(oldest) = oldest.map(|(tool, _)| tool.clone()) {
+                self.tools.remove(&oldest);
+            }
+        }
+        self.tools.entry(tool.clone()).or_default()
+    }
+
+    fn is_troubled(&self) -> bool {
+        !self.way.is_good() || !self.tools.is_empty()
     }
 }
 
@@ -115,83 +134,64 @@ impl Breaker {
     /// Lets a call through, or says no with the time after which to ask again.
     pub(crate) fn admit<'a>(
         &'a self,
+        org: OrgId,
         tool: &'a ToolName,
         now: Instant,
     ) -> Result<Admission<'a>, CallError> {
-        if self.troubled.load(Ordering::Acquire) == 0 {
-            return Ok(Admission { breaker: self, tool, probes: false, crowded: false });
-        }
-        let mut circuits = self.lock();
-        circuits.admit(tool, now)?;
+        let asked = Asked { org, tool };
         let mut probes = false;
-        let Circuits { way, tools } = &mut *circuits;
-        for circuit in tools.get_mut(tool).into_iter().chain([way]) {
-            circuit.probed |= circuit.is_open();
-            probes |= circuit.probed;
+        if self.troubled.load(Ordering::Acquire) {
+            let mut circuits = self.lock();
+            circuits.admit(asked, now)?;
+            probes = circuits.probe(asked);
         }
-        drop(circuits);
-        Ok(Admission { breaker: self, tool, probes, crowded: false })
+        Ok(Admission { breaker: self, asked, probes, crowded: false })
     }
 
     /// Says no if a call would not be let through now.
-    pub(crate) fn check(&self, tool: &ToolName, now: Instant) -> Result<(), CallError> {
-        if self.troubled.load(Ordering::Acquire) == 0 {
-            return Ok(());
+    pub(crate) fn check(&self, org: OrgId, tool: &ToolName, now: Instant) -> Result<(), CallError> {
+        if self.troubled.load(Ordering::Acquire) {
+            self.lock().admit(Asked { org, tool }, now)
+        } else {
+            Ok(())
         }
-        self.lock().admit(tool, now)
     }
 
     /// The upstream was reached and answered.
     pub(crate) fn reached(&self) {
-        if self.troubled.load(Ordering::Acquire) > 0 {
+        if self.troubled.load(Ordering::Acquire) {
             let mut circuits = self.lock();
-            circuits.way = Circuit::default();
-            self.count(&circuits);
+            circuits.way = Health::default();
+            self.note(&circuits);
         }
     }
 
-    /// Whether nobody is let through to the upstream now, whatever the tool.
+    /// Whether an org kept failing to reach the upstream and nobody has reached it since.
     pub(crate) fn is_way_open(&self) -> bool {
-        self.troubled.load(Ordering::Acquire) > 0 && self.lock().way.is_open()
+        self.troubled.load(Ordering::Acquire) && self.lock().way.is_open()
     }
 
-    /// How many circuits are open.
+    /// Number of tools, and of ways, with an open circuit of any org.
     pub(crate) fn open(&self) -> usize {
-        if self.troubled.load(Ordering::Acquire) == 0 {
+        if !self.troubled.load(Ordering::Acquire) {
             return 0;
         }
         let circuits = self.lock();
         circuits.tools.values().chain([&circuits.way]).filter(|it| it.is_open()).count()
     }
 
-    fn hear(&self, tool: &ToolName, said: Said, probes: bool, now: Instant) {
-        let quiet = self.troubled.load(Ordering::Acquire) == 0;
+    fn hear(&self, asked: Asked<'_>, said: Said, probes: bool, now: Instant) {
+        let quiet = !self.troubled.load(Ordering::Acquire);
         if said == Said::Nothing || (said == Said::Works && quiet) {
             return;
         }
         let mut circuits = self.lock();
-        if probes {
-            // Whatever it said, and of which circuit: it is no longer under way.
-            circuits.unprobed(tool);
-        }
-        match said {
-            Said::Works => {
-                circuits.way = Circuit::default();
-                circuits.tools.remove(tool);
-            }
-            Said::Unreachable => circuits.way.fail(now, probes),
-            Said::Useless => {
-                circuits.way = Circuit::default();
-                circuits.tools.entry(tool.clone()).or_default().fail(now, probes);
-            }
-            Said::Nothing => {}
-        }
-        self.count(&circuits);
+        circuits.hear(asked, said, probes, now);
+        self.note(&circuits);
     }
 
-    fn count(&self, circuits: &Circuits) {
-        let way = usize::from(circuits.way.failures > 0);
-        self.troubled.store(circuits.tools.len() + way, Ordering::Release);
+    fn note(&self, circuits: &Circuits) {
+        self.troubled.store(circuits.is_troubled(), Ordering::Release);
     }
 
     fn lock(&self) -> MutexGuard<'_, Circuits> {
@@ -216,7 +216,7 @@ impl Admission<'_> {
             Err(error) => what(error.kind),
             Ok(_) => Said::Works,
         };
-        self.breaker.hear(self.tool, said, self.probes, Instant::now());
+        self.breaker.hear(self.asked, said, self.probes, Instant::now());
         self.probes &= said == Said::Nothing;
         end
     }
@@ -226,7 +226,7 @@ impl Drop for Admission<'_> {
     fn drop(&mut self) {
         if self.probes {
             // It said nothing.
-            self.breaker.lock().unprobed(self.tool);
+            self.breaker.lock().unprobed(self.asked);
         }
     }
 }
@@ -253,203 +253,4 @@ fn what(kind: CallErrorKind) -> Said {
 }
 
 #[cfg(test)]
-mod tests {
-    use portcullis_core::refusal::Executed;
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn lateness_says_nothing_where_answers_wait_for_each_other() {
-        let (breaker, tool) = (Breaker::default(), name("slow"));
-        let late = || Err(CallError::timeout(Duration::from_secs(2), Executed::Unknown));
-
-        for crowded in [true, false] {
-            for _ in 0..THRESHOLD {
-                let admission = breaker.admit(&tool, Instant::now()).unwrap().crowded(crowded);
-                let _: Result<(), _> = admission.ended(late());
-            }
-            assert_eq!(breaker.open() > 0, !crowded);
-        }
-    }
-
-    const UNREACHABLE: CallError = CallError::connect_failed();
-    const USELESS: CallError = CallError::protocol(Executed::Unknown);
-
-    fn name(text: &str) -> ToolName {
-        text.parse().unwrap()
-    }
-
-    /// One call of the tool that ends so; gives what the breaker said, if it said no.
-    fn call(breaker: &Breaker, tool: &str, end: Result<(), CallError>) -> Option<Duration> {
-        let tool = name(tool);
-        match breaker.admit(&tool, Instant::now()) {
-            Ok(admission) => {
-                let _ = admission.ended(end);
-                None
-            }
-            Err(CallError { kind: CallErrorKind::Resting { rest }, executed: Executed::No }) => {
-                Some(rest)
-            }
-            Err(other) => panic!("{other:?}"),
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn five_failures_in_a_row_open_it_and_one_probe_after_each_rest_decides() {
-        let breaker = Breaker::default();
-        for _ in 0..4 {
-            assert_eq!(call(&breaker, "a", Err(UNREACHABLE)), None);
-        }
-        assert_eq!(call(&breaker, "a", Ok(())), None, "a success forgets them");
-        for _ in 0..5 {
-            assert_eq!(call(&breaker, "a", Err(UNREACHABLE)), None);
-        }
-
-        for seconds in [1, 2, 4, 8, 16, 30, 30] {
-            let rest = Duration::from_secs(seconds);
-            assert_eq!(call(&breaker, "b", Ok(())), Some(rest), "every tool rests");
-            assert!(breaker.is_way_open());
-            tokio::time::advance(rest).await;
-            let tool = name("a");
-            let probe = breaker.admit(&tool, Instant::now()).unwrap();
-            assert_eq!(call(&breaker, "a", Ok(())), Some(FIRST_REST), "one at a time");
-            probe.ended::<()>(Err(UNREACHABLE)).unwrap_err();
-        }
-
-        tokio::time::advance(LONGEST_REST).await;
-        assert_eq!(call(&breaker, "a", Ok(())), None);
-        assert_eq!(call(&breaker, "b", Ok(())), None);
-        assert_eq!((breaker.open(), breaker.is_way_open()), (0, false));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn many_calls_that_fail_together_are_not_many_failures() {
-        for (end, rest) in [(UNREACHABLE, FIRST_REST), (USELESS, FIRST_REST)] {
-            let breaker = Breaker::default();
-            let tool = name("a");
-            let all: Vec<_> =
-                (0..100).map(|_| breaker.admit(&tool, Instant::now()).unwrap()).collect();
-
-            for admission in all {
-                admission.ended::<()>(Err(end)).unwrap_err();
-            }
-
-            assert_eq!(call(&breaker, "a", Ok(())), Some(rest));
-            tokio::time::advance(rest).await;
-            assert_eq!(call(&breaker, "a", Ok(())), None, "the first probe decides");
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_tool_without_answers_rests_alone() {
-        let breaker = Breaker::default();
-        for _ in 0..5 {
-            assert_eq!(call(&breaker, "a", Err(USELESS)), None);
-        }
-
-        assert!(call(&breaker, "a", Ok(())).is_some());
-        assert_eq!(call(&breaker, "b", Ok(())), None);
-        assert_eq!((breaker.open(), breaker.is_way_open()), (1, false));
-        assert!(call(&breaker, "a", Ok(())).is_some(), "another tool's answer says nothing of it");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn answers_that_are_refusals_are_answers() {
-        let breaker = Breaker::default();
-        for error in [
-            CallError::upstream(UpstreamReason::JsonrpcError, Executed::No),
-            CallError::upstream(UpstreamReason::InteractionRequired, Executed::Unknown),
-            CallError::too_large(Executed::Yes),
-            CallError::auth_required(),
-            CallError::overloaded(),
-        ] {
-            for _ in 0..10 {
-                assert_eq!(call(&breaker, "a", Err(error)), None);
-            }
-        }
-        assert_eq!(breaker.open(), 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_probe_that_is_given_up_leaves_room_for_the_next() {
-        let breaker = Breaker::default();
-        for _ in 0..5 {
-            call(&breaker, "a", Err(UNREACHABLE));
-        }
-        tokio::time::advance(FIRST_REST).await;
-        let tool = name("a");
-
-        drop(breaker.admit(&tool, Instant::now()).unwrap());
-
-        assert_eq!(call(&breaker, "a", Err(CallError::overloaded())), None);
-        assert_eq!(call(&breaker, "a", Ok(())), None);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_tool_that_rests_is_tried_again_also_after_there_was_no_way_to_it() {
-        let breaker = Breaker::default();
-        for _ in 0..5 {
-            call(&breaker, "a", Err(USELESS));
-        }
-        tokio::time::advance(FIRST_REST).await;
-
-        assert_eq!(call(&breaker, "a", Err(UNREACHABLE)), None, "the probe");
-
-        assert_eq!(call(&breaker, "a", Ok(())), None);
-        assert_eq!(breaker.open(), 0);
-    }
-
-    // Whatever happens, and in whatever order: when nothing is under way and the longest rest is
-    // over, somebody is let through.
-    #[tokio::test(start_paused = true)]
-    async fn nobody_is_locked_out_for_ever() {
-        let tools = [name("a"), name("b")];
-        let mut dice = 7_u32;
-        let mut roll = |sides: u32| {
-            dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (dice >> 16) % sides
-        };
-        for _ in 0..200 {
-            let breaker = Breaker::default();
-            let mut under_way = Vec::new();
-            for _ in 0..60 {
-                let tool = &tools[roll(2) as usize];
-                under_way.extend(breaker.admit(tool, Instant::now()));
-                if roll(3) > 0 && !under_way.is_empty() {
-                    let at = roll(u32::try_from(under_way.len()).unwrap()) as usize;
-                    let admission = under_way.swap_remove(at);
-                    let _ = match roll(6) {
-                        0 => {
-                            drop(admission);
-                            Ok(())
-                        }
-                        1 => admission.ended(Ok(())),
-                        2 => admission.ended(Err(CallError::overloaded())),
-                        3 => admission.ended(Err(USELESS)),
-                        _ => admission.ended(Err(UNREACHABLE)),
-                    };
-                }
-                tokio::time::advance(Duration::from_millis(u64::from(roll(4_000)))).await;
-            }
-            drop(under_way);
-            tokio::time::advance(LONGEST_REST).await;
-
-            for tool in &tools {
-                let admission = breaker.admit(tool, Instant::now());
-                assert!(admission.is_ok(), "{tool} rests for ever: {breaker:?}");
-            }
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_answer_to_another_question_closes_the_way() {
-        let breaker = Breaker::default();
-        for _ in 0..5 {
-            call(&breaker, "a", Err(UNREACHABLE));
-        }
-
-        breaker.reached();
-
-        assert_eq!(call(&breaker, "a", Ok(())), None);
-    }
-}
+mod tests;

@@ -34,7 +34,6 @@ mod http;
 mod ids;
 mod mcp;
 mod params;
-mod places;
 mod stdio;
 
 pub use answer::CallAnswer;
@@ -45,7 +44,6 @@ pub use jwks::{Discovery, FetchError, KeyLocation};
 pub use oauth::{Client, OAuthError};
 pub use otlp::{OtlpReceiver, ReceiverError};
 pub use outbound::Outbound;
-pub use places::{Place, Places};
 pub use reach::{Endpoint, Reach};
 pub use server::{Server, Trace};
 pub use settings::{Credential, Program, Protocol, ServerSettings, SettingsError, Transport};

@@ -4,10 +4,12 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use portcullis_core::{
     call::{Cleared, ToolCall},
+    id::OrgId,
     oauth::Challenge,
     tool::{ProviderSlug, ToolName},
     trace::TraceParent,
 };
+use portcullis_lanes::{FairLimits, FairSlots};
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
@@ -18,11 +20,13 @@ use crate::{
     http::{Http, Stop, Wire},
     mcp::message::{Method, Outgoing},
     outbound::Outbound,
-    places::Places,
     settings::{Credential, ServerSettings, SettingsError, Transport},
     stdio::{Launch, Stdio},
     tools::{Collector, Headers, ToolList},
 };
+
+/// How long a call waits for its slot.
+const PATIENCE: Duration = Duration::from_millis(40);
 
 /// One upstream server. Connections and processes begin with the first use and are renewed when
 /// they break. Cheap to clone; dropping the last clone ends the process and all it has started.
@@ -32,7 +36,7 @@ pub struct Server(Arc<Inner>);
 struct Inner {
     slug: ProviderSlug,
     call_timeout: Duration,
-    places: Arc<Places>,
+    slots: Arc<FairSlots<OrgId>>,
     breaker: Arc<Breaker>,
     link: Link,
     changed: watch::Receiver<u64>,
@@ -59,14 +63,14 @@ impl Server {
         settings.check()?;
         let (announcer, changed) = watch::channel(0);
         let (slug, call_timeout) = (settings.slug.clone(), settings.call_timeout);
-        let places = Arc::new(Places::new(settings.max_in_flight));
+        let slots = Arc::new(FairSlots::new(in_flight(settings.max_in_flight)));
         let link = Link::new(settings, outbound, announcer)?;
         let breaker = Arc::default();
-        Ok(Self(Arc::new(Inner { slug, call_timeout, places, breaker, link, changed })))
+        Ok(Self(Arc::new(Inner { slug, call_timeout, slots, breaker, link, changed })))
     }
 
     /// A way of its own to the same server that shows this credential: sessions, and what the
-    /// server told about its tools, are never shared with another one. Connections and places are.
+    /// server told about its tools, are never shared with another one. Connections and slots are.
     /// A program has no credentials, so over stdio it is the same way.
     #[must_use]
     pub fn beside(&self, credential: Option<Credential>) -> Self {
@@ -76,7 +80,7 @@ impl Server {
                 Self(Arc::new(Inner {
                     slug: self.0.slug.clone(),
                     call_timeout: self.0.call_timeout,
-                    places: Arc::clone(&self.0.places),
+                    slots: Arc::clone(&self.0.slots),
                     breaker: Arc::clone(&self.0.breaker),
                     link: Link::Http { http, _stop: stop },
                     changed: self.0.changed.clone(),
@@ -152,16 +156,17 @@ impl Server {
 
     /// Calls a tool once and waits for its answer. On failure the error says whether the tool may
     /// have run. It is never sent twice. Says no at once to calls beyond those that may be in
-    /// flight and wait, and to what kept failing.
+    /// flight and wait, and to what kept failing; both are reckoned for each org.
     pub async fn call_tool(
         &self,
+        org: OrgId,
         call: &Cleared<ToolCall>,
         trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
         let deadline = Instant::now() + self.0.call_timeout;
         let name = &call.tool().definition.name;
-        let admission = self.0.breaker.admit(name, Instant::now())?;
-        let _place = self.0.places.take().await.ok_or(CallError::overloaded())?;
+        let admission = self.0.breaker.admit(org, name, Instant::now())?;
+        let _slot = self.0.slots.take(org).await.ok_or(CallError::overloaded())?;
         let request = Outgoing {
             method: Method::CallTool,
             name: Some(name),
@@ -175,18 +180,19 @@ impl Server {
         admission.ended(answer.and_then(CallAnswer::from_result))
     }
 
-    /// Says no if a call of this tool would not go out now, because it or the server kept failing.
-    pub fn check(&self, tool: &ToolName) -> Result<(), CallError> {
-        self.0.breaker.check(tool, Instant::now())
+    /// Says no if an org's call of this tool would not go out now, because it or the server kept
+    /// failing.
+    pub fn check(&self, org: OrgId, tool: &ToolName) -> Result<(), CallError> {
+        self.0.breaker.check(org, tool, Instant::now())
     }
 
-    /// Whether it could not be reached again and again, so that no call goes to it now.
+    /// Whether calls could not reach it again and again, and nobody has reached it since.
     #[must_use]
     pub fn is_resting(&self) -> bool {
         self.0.breaker.is_way_open()
     }
 
-    /// How much of it is left in peace because it kept failing: its tools, and itself.
+    /// Number of its tools, and itself, that calls of some org do not go to now because they failed.
     #[must_use]
     pub fn open_circuits(&self) -> usize {
         self.0.breaker.open()
@@ -212,6 +218,12 @@ impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Server").field(&self.0.slug).finish()
     }
+}
+
+/// Calls in flight at once: as many may wait, and an eighth is left to orgs that have few.
+fn in_flight(slots: usize) -> FairLimits {
+    let reserve = (slots / 8).max(usize::from(slots > 1));
+    FairLimits { slots, reserve, waiting: slots, patience: PATIENCE }
 }
 
 impl Link {

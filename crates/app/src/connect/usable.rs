@@ -72,7 +72,7 @@ impl App {
         trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
         let seen = connection.own().map(OwnWay::live);
-        let first = connection.server().call_tool(call, trace).await;
+        let first = connection.server().call_tool(connection.org, call, trace).await;
         let Some(seen) = seen else { return first };
         let error = match first {
             Err(error) if error.executed == Executed::No => error,
@@ -103,7 +103,7 @@ impl App {
         if seen.record.grant.refreshable {
             let renewed = self.renewed(connection, seen.record.revision, Reason::Refused).await;
             if let Renewed::Yes = renewed {
-                let second = connection.server().call_tool(call, trace).await;
+                let second = connection.server().call_tool(connection.org, call, trace).await;
                 if !matches!(&second, Err(error) if error.kind == CallErrorKind::AuthRequired) {
                     return second;
                 }

@@ -61,7 +61,7 @@ pub(crate) async fn call_tool(
     name: &str,
     arguments: Value,
 ) -> Result<CallAnswer, CallError> {
-    server.call_tool(&cleared(name, arguments), Trace::default()).await
+    server.call_tool(caller().org_id, &cleared(name, arguments), Trace::default()).await
 }
 
 /// A call that went through DLP and a policy that permits everything.

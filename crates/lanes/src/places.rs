@@ -1,4 +1,4 @@
-//! How many may be at something at once, and how many wait to be: calls of one upstream, for one.
+//! A number of places, and of those who may wait for one.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,9 +6,6 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
 };
-
-/// How long a call waits for its place where nothing else is said.
-const PATIENCE: Duration = Duration::from_millis(40);
 
 /// A number of places. Some may wait for one, for a time; all others are refused at once.
 #[derive(Debug)]
@@ -24,16 +21,11 @@ pub struct Places {
 #[derive(Debug)]
 pub struct Place {
     _place: OwnedSemaphorePermit,
-    _room: OwnedSemaphorePermit,
+    /// None is needed by one who was there before.
+    _room: Option<OwnedSemaphorePermit>,
 }
 
 impl Places {
-    /// So many places, all of them free; as many may wait for one, for 40 ms.
-    #[must_use]
-    pub fn new(places: usize) -> Self {
-        Self::with_queue(places, places, PATIENCE)
-    }
-
     /// So many places, all of them free; `waiting` may wait for one, for as long as `patience`.
     #[must_use]
     pub fn with_queue(places: usize, waiting: usize, patience: Duration) -> Self {
@@ -58,11 +50,21 @@ impl Places {
     /// A place. `None` when there is none in time.
     pub async fn take(&self) -> Option<Place> {
         let room = Arc::clone(&self.room).try_acquire_owned().ok()?;
-        let place = match Arc::clone(&self.free).try_acquire_owned() {
-            Ok(place) => Ok(place),
-            Err(_) => timeout(self.patience, Arc::clone(&self.free).acquire_owned()).await.ok()?,
-        };
-        Some(Place { _place: place.ok()?, _room: room })
+        Some(Place { _place: self.free_one().await?, _room: Some(room) })
+    }
+
+    /// A place for somebody who gave one back meanwhile: also when the queue is full, for a wait that
+    /// was worth while must not end with a refusal. How many of those there are is bounded elsewhere.
+    pub async fn take_again(&self) -> Option<Place> {
+        Some(Place { _place: self.free_one().await?, _room: None })
+    }
+
+    async fn free_one(&self) -> Option<OwnedSemaphorePermit> {
+        let free = Arc::clone(&self.free);
+        match Arc::clone(&free).try_acquire_owned() {
+            Ok(place) => Some(place),
+            Err(_) => timeout(self.patience, free.acquire_owned()).await.ok()?.ok(),
+        }
     }
 }
 
@@ -75,9 +77,11 @@ mod tests {
 
     use super::*;
 
+    const PATIENCE: Duration = Duration::from_millis(40);
+
     #[tokio::test(start_paused = true)]
     async fn some_wait_a_moment_and_all_others_are_refused_at_once() {
-        let places = Places::new(2);
+        let places = Places::with_queue(2, 2, PATIENCE);
         let held = [places.take().await.unwrap(), places.take().await.unwrap()];
         let start = Instant::now();
 
@@ -116,7 +120,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_place_that_becomes_free_is_taken_by_one_who_waits() {
-        let places = Places::new(1);
+        let places = Places::with_queue(1, 1, PATIENCE);
         let held = places.take().await.unwrap();
 
         let (waited, ()) = tokio::join!(places.take(), async {
@@ -125,6 +129,19 @@ mod tests {
         });
 
         assert!(waited.is_some());
+    }
+
+    #[tokio::test]
+    async fn who_was_there_before_needs_a_place_and_no_room() {
+        let places = Places::with_queue(1, 0, PATIENCE);
+        let held = places.take().await.unwrap();
+        assert!(places.take().await.is_none());
+        let mut again = pin!(places.take_again());
+        assert!(again.as_mut().now_or_never().is_none());
+
+        drop(held);
+
+        assert!(again.await.is_some());
     }
 
     #[tokio::test]
