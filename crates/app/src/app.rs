@@ -19,6 +19,7 @@ use portcullis_core::{
     refusal::{Refusal, Unavailable},
     tool::Tool,
 };
+use portcullis_lanes::Workers;
 use portcullis_store::{AuditWriter, SharedCounters, Store};
 use portcullis_upstream::{Outbound, Webhook};
 use tokio_util::task::TaskTracker;
@@ -111,6 +112,8 @@ pub struct Parts {
     pub log_keys: Keyring,
     /// Where their checkpoints are published.
     pub anchors: Anchors,
+    /// Threads for work that would keep one that serves busy for long.
+    pub workers: Workers<OrgId>,
     /// Where work goes that must finish before the process ends.
     pub tasks: TaskTracker,
 }
@@ -156,6 +159,7 @@ pub struct App {
     pub(crate) traces: Traces,
     pub(crate) log: LogSigner,
     pub(crate) anchors: Anchors,
+    pub(crate) workers: Workers<OrgId>,
     pub(crate) tasks: TaskTracker,
     last_probe: tokio::sync::Mutex<(Timestamp, bool)>,
     fingerprint_key: hmac::Key,
@@ -168,6 +172,24 @@ impl std::fmt::Debug for App {
 }
 
 impl App {
+    /// Does something of `bytes` bytes for an org: off the threads that serve if that is much.
+    pub async fn worked<T: Send + 'static>(
+        &self,
+        org: OrgId,
+        bytes: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        self.workers.run(org, bytes, work).await.ok_or_else(|| {
+            tracing::error!("work for an answer ended in a panic");
+            Refusal::Internal
+        })
+    }
+
+    /// Forgets something large of an org, which takes as long as to make it.
+    pub fn discard(&self, org: OrgId, large: impl Send + 'static) {
+        self.workers.hand(org, move || drop(large));
+    }
+
     /// Puts the parts together. Says no to a policy folder that does not load: a node never
     /// starts with less policy than was written.
     pub fn new(parts: Parts) -> Result<Arc<Self>, Vec<PolicyError>> {
@@ -201,7 +223,7 @@ impl App {
             catalogue_lock: Mutex::default(),
             notices: Notices::new(parts.webhooks),
             pins: Pins::default(),
-            judging: Judging::new(parts.max_calls),
+            judging: Judging::new(parts.max_calls, parts.workers.threads()),
             rates: Rates::new(),
             limits: Limits::new(parts.counters),
             tenants: Tenants::default(),
@@ -223,6 +245,7 @@ impl App {
             connections: Connections::new(),
             exports: Exports::new(parts.exports),
             sinks: parts.sinks,
+            workers: parts.workers,
             tasks: parts.tasks,
             last_probe: tokio::sync::Mutex::new((Timestamp::default(), false)),
             fingerprint_key: hmac::Key::new(hmac::HMAC_SHA256, &parts.fingerprint_key),

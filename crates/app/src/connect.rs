@@ -170,7 +170,10 @@ impl App {
         request: ConnectRequest,
     ) -> Result<Connected, Refusal> {
         let app = Arc::clone(self);
-        self.to_its_end(async move { app.connect_now(ctx, &slug, request).await }).await?
+        let org = ctx.caller().org_id;
+        // Its tools are listed: that may be much work.
+        let work = async move { app.connect_now(ctx, &slug, request).await };
+        self.workers.spawn(org, &self.tasks, work).await.map_err(|_| Refusal::Internal)?
     }
 
     async fn connect_now(

@@ -66,8 +66,8 @@ pub(crate) struct OwnWay {
     pub(crate) server: Server,
     consent: String,
     live: ArcSwap<Live>,
-    /// Held by whoever gets new credentials.
-    pub(crate) renewing: tokio::sync::Mutex<()>,
+    /// Held by whoever gets new credentials. When they could not be had last, and why.
+    pub(crate) renewing: tokio::sync::Mutex<Option<(Timestamp, Refusal)>>,
     /// When its tools were asked for last, in microseconds.
     listed_at: AtomicI64,
 }
@@ -325,11 +325,14 @@ impl App {
             || own.listed_at.compare_exchange(listed_at, next, Ordering::AcqRel, Ordering::Acquire);
         if old && usable && claim().is_ok() {
             let (app, connection) = (Arc::clone(self), Arc::clone(connection));
-            self.tasks.spawn(async move {
+            // A list may be long, and its schemas costly.
+            let org = connection.org;
+            let listing = async move {
                 if let Err(error) = app.list_again(&connection).await {
                     tracing::warn!(provider = connection.slug(), %error, "tools cannot be listed");
                 }
-            });
+            };
+            drop(self.workers.spawn(org, &self.tasks, listing));
         }
     }
 }

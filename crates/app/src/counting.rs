@@ -11,6 +11,7 @@ use portcullis_store::{AuditProgress, ProviderStatus};
 
 const INVOCATIONS: &str = "portcullis_invocations_total";
 const REPLAYS: &str = "portcullis_replays_total";
+const OFFLOADED: &str = "portcullis_calls_offloaded_total";
 const PROVIDER_UP: &str = "portcullis_provider_up";
 const CIRCUITS_OPEN: &str = "portcullis_provider_circuits_open";
 const ISSUER_UP: &str = "portcullis_issuer_up";
@@ -42,11 +43,12 @@ const TRACE_SPANS: &str = "portcullis_trace_spans_total";
 pub fn describe() {
     describe_counter!(INVOCATIONS, "Invocations by how they ended and whether the tool ran");
     describe_counter!(REPLAYS, "Answers given again for the same idempotency key");
+    describe_counter!(OFFLOADED, "Calls that were too large for the threads that serve");
     describe_gauge!(PROVIDER_UP, "1 while the provider can be used, 0 otherwise");
     describe_gauge!(
         CIRCUITS_OPEN,
-        "Tools of the provider that are not called for a while because they kept failing, and the \
-         provider itself"
+        "Tools of the provider that calls of some org do not go to for a while because they kept \
+         failing, and the provider itself"
     );
     describe_gauge!(ISSUER_UP, "1 if the issuer's keys could be fetched the last time, 0 if not");
     describe_counter!(RELOAD_FAILURES, "Policy folders that could not be loaded");
@@ -124,6 +126,11 @@ pub(crate) fn nodes(alive: usize, policy_sets: usize) {
 
 pub(crate) fn replayed() {
     counter!(REPLAYS).increment(1);
+}
+
+/// A call that ended on a worker.
+pub(crate) fn offloaded() {
+    counter!(OFFLOADED).increment(1);
 }
 
 pub(crate) fn provider(slug: &str, status: ProviderStatus) {

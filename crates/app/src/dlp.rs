@@ -5,13 +5,16 @@ use std::sync::{Arc, PoisonError};
 
 use portcullis_core::{
     call::{Answer, Denial, Scanned, ToolCall},
-    dlp::{Action, Direction, Engine, Findings, FingerprintKey, Mask, Subject, Unscannable},
+    dlp::{
+        Action, Direction, Engine, Findings, FingerprintKey, Mask, Reported, Subject, Text,
+        Unscannable,
+    },
     policy::PolicyError,
 };
-use portcullis_upstream::ExternalDetector;
+use portcullis_upstream::{DetectorError, ExternalDetector};
 use serde_json::Value;
 
-use crate::{App, counting};
+use crate::{App, counting, invoke::Judged, judging::Admission};
 
 /// What looks through calls and answers.
 #[derive(Debug)]
@@ -55,14 +58,18 @@ impl Dlp {
         &self.engine
     }
 
-    /// Looks through a call.
+    /// Looks through a call, whose admission is given back while a detector outside is asked.
     pub(crate) async fn scan_call(
         &self,
         call: ToolCall,
         subject: &Subject,
-    ) -> Result<Scanned<ToolCall>, Denial> {
-        let scanned = call.scan(&self.engine, subject)?;
-        let scanned = self.ask(scanned, Direction::Input, subject).await?;
+        admission: &mut Admission,
+    ) -> Result<Scanned<ToolCall>, Judged> {
+        let mut scanned = call.scan(&self.engine, subject)?;
+        if let Some(question) = self.question(&scanned, Direction::Input)? {
+            let reported = admission.outside(question.ask()).await.map_err(Judged::Stopped)?;
+            scanned = question.answered(scanned, reported, subject)?;
+        }
         counting::found(Direction::Input, scanned.findings());
         Ok(scanned)
     }
@@ -73,19 +80,21 @@ impl Dlp {
         answer: Answer,
         subject: &Subject,
     ) -> Result<Scanned<Answer>, Denial> {
-        let scanned = answer.scan(&self.engine, subject)?;
-        let scanned = self.ask(scanned, Direction::Output, subject).await?;
+        let mut scanned = answer.scan(&self.engine, subject)?;
+        if let Some(question) = self.question(&scanned, Direction::Output)? {
+            let reported = question.ask().await;
+            scanned = question.answered(scanned, reported, subject)?;
+        }
         counting::found(Direction::Output, scanned.findings());
         Ok(scanned)
     }
 
-    /// Adds what the detector outside finds, if there is one for this direction.
-    async fn ask<T>(
+    /// Question to the detector outside, if there is one for this direction and anything to ask.
+    fn question<T>(
         &self,
-        scanned: Scanned<T>,
+        scanned: &Scanned<T>,
         direction: Direction,
-        subject: &Subject,
-    ) -> Result<Scanned<T>, Denial>
+    ) -> Result<Option<Question<'_>>, Denial>
     where
         Scanned<T>: AsRef<Value>,
     {
@@ -93,15 +102,39 @@ impl Dlp {
             Direction::Input => external.input,
             Direction::Output => external.output,
         };
-        let Some(external) = self.external.as_ref().filter(wanted) else { return Ok(scanned) };
-        let refused = |unscannable: &Unscannable| Denial::unscannable(direction, unscannable);
-        let texts = self.engine.texts(scanned.as_ref()).map_err(|error| refused(&error))?;
-        if texts.is_empty() {
-            return Ok(scanned);
-        }
-        let asked = external.detector.ask(direction, &texts).await;
-        let error = match asked {
-            Ok(reported) => match scanned.and(&self.engine, &reported, subject) {
+        let Some(external) = self.external.as_ref().filter(wanted) else { return Ok(None) };
+        let texts = self.engine.texts(scanned.as_ref());
+        let texts = texts.map_err(|error| Denial::unscannable(direction, &error))?;
+        let question = Question { engine: &self.engine, external, direction, texts };
+        Ok((!question.texts.is_empty()).then_some(question))
+    }
+}
+
+/// A question to the detector outside.
+struct Question<'a> {
+    engine: &'a Engine,
+    external: &'a External,
+    direction: Direction,
+    texts: Vec<Text>,
+}
+
+impl Question<'_> {
+    async fn ask(&self) -> Result<Vec<Reported>, DetectorError> {
+        self.external.detector.ask(self.direction, &self.texts).await
+    }
+
+    /// Adds what the detector reports to what was found.
+    fn answered<T>(
+        &self,
+        scanned: Scanned<T>,
+        asked: Result<Vec<Reported>, DetectorError>,
+        subject: &Subject,
+    ) -> Result<Scanned<T>, Denial>
+    where
+        Scanned<T>: AsRef<Value>,
+    {
+        let (scanned, error) = match asked {
+            Ok(reported) => match scanned.and(self.engine, &reported, subject) {
                 Ok(scanned) => return Ok(scanned),
                 Err(scanned) => {
                     (scanned, "it reports a kind or a place that there is not".to_owned())
@@ -109,11 +142,12 @@ impl Dlp {
             },
             Err(error) => (scanned, error.to_string()),
         };
-        let (scanned, error) = error;
         counting::external_detector_failed();
         tracing::warn!(%error, "the external detector was of no use");
-        match external.when_unavailable {
-            WhenUnavailable::Refuse => Err(refused(&Unscannable::NoExternalDetector)),
+        match self.external.when_unavailable {
+            WhenUnavailable::Refuse => {
+                Err(Denial::unscannable(self.direction, &Unscannable::NoExternalDetector))
+            }
             WhenUnavailable::Pass => Ok(scanned),
         }
     }

@@ -13,6 +13,7 @@ use portcullis_core::{
     refusal::{Executed, Refusal},
     tool::{ProviderSlug, ToolId},
 };
+use portcullis_lanes::{LARGE, is_offloaded, offload};
 use portcullis_store::{KeyEnd, NewEvent, NewKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -136,6 +137,9 @@ pub struct Replayed {
     pub outcome: OutcomeStatus,
     /// Whether the upstream effect happened.
     pub executed: Executed,
+    /// It is so large that a worker writes it.
+    #[serde(skip)]
+    pub large: bool,
 }
 
 /// The `error` of an answer that was given before, without `details.executed`.
@@ -204,9 +208,14 @@ impl App {
             return Ok(Known::Reused(found.request_id));
         }
         let Some(sealed) = found.sealed else { return Ok(Known::UnderWay(found.request_id)) };
+        if sealed.len() > LARGE {
+            offload().await;
+        }
         let answer = self.answer_key.open(org, &found.subject, &sealed);
         let answer = answer.and_then(|text| serde_json::from_slice(&text).ok());
-        answer.map(|answer| Known::Answered(Box::new(answer))).ok_or_else(|| {
+        let large = is_offloaded();
+        let answered = |answer| Known::Answered(Box::new(Replayed { large, ..answer }));
+        answer.map(answered).ok_or_else(|| {
             // Never dispatched again: whoever needs the call again takes another key.
             tracing::error!(
                 request = %found.request_id,

@@ -15,11 +15,11 @@ use portcullis_core::{
     limits::Resource,
     policy::PolicySet,
     principal::Scope,
-    refusal::{Executed, Refusal, TOKEN_SCOPES, Unavailable},
+    refusal::{Executed, Refusal, TOKEN_SCOPES},
     tool::{Tool, ToolId},
 };
-use portcullis_lanes::Place;
-use portcullis_store::{AtWork, Cost};
+use portcullis_lanes::offload;
+use portcullis_store::Cost;
 use portcullis_upstream::{CallAnswer, CallError, Trace};
 use serde_json::Value;
 
@@ -28,6 +28,7 @@ use crate::{
     App, Ctx, Dlp,
     answers::{add_answer, allowed, denied, outcome_of, unscoped, withhold},
     idempotency::{Claim, Known, Replayed},
+    judging::{Admission, overloaded},
     limits::uncounted,
     notices::Went,
     pins::{quarantine, quarantined},
@@ -70,6 +71,8 @@ pub struct Invoked {
     pub governance: GovernanceView,
     /// `success` or `tool_error`.
     pub outcome: OutcomeStatus,
+    /// It is so large that a worker writes it.
+    pub large: bool,
 }
 
 /// What is answered to a call that was not refused.
@@ -123,12 +126,6 @@ struct Asked {
     bytes: u64,
 }
 
-/// The room of a call until it is dispatched: others wait for it, and the next commit waits for this.
-pub(crate) struct Room {
-    _place: Place,
-    _at_work: AtWork,
-}
-
 /// Why a call goes no further.
 enum Early {
     /// It is refused.
@@ -151,10 +148,10 @@ impl Early {
 }
 
 /// Why a call does not get past policy.
-enum Judged {
+pub(crate) enum Judged {
     Denied(Box<Denial>),
-    /// Nobody can tell whether its rates are used up.
-    Uncounted,
+    /// Nobody can tell: its rates cannot be counted, or there is no room for it any more.
+    Stopped(Refusal),
 }
 
 impl From<Denial> for Judged {
@@ -180,19 +177,21 @@ impl App {
     /// `mcp.invocation` event, or one `mcp.replayed` if the request was made before under the same
     /// idempotency key, and it is durable before the answer is given.
     ///
-    /// What is asked for is looked at once there is room for it: to turn a call away costs little.
+    /// The request, in a body of so many bytes, is looked at once there is room for it: to reject a call
+    /// costs little.
     pub async fn invoke(
         self: &Arc<Self>,
         ctx: Ctx,
+        bytes: usize,
         asked: impl FnOnce() -> Invocation + Send + 'static,
     ) -> Result<Answered, Box<Stopped>> {
         // Until it is dispatched, so that calls which wait for their tools hold up no others.
-        let Some(place) = self.judging.take().await else {
+        let Some(admission) = self.admission(&ctx, bytes).await else {
             return Err(Stopped::uncounted(overloaded()));
         };
-        let room = Room { _place: place, _at_work: self.writer.at_work() };
-        let governed = Box::pin(Arc::clone(self).governed(ctx, asked, room));
-        let call = Uninterrupted::new(governed, &self.tasks);
+        let org = ctx.caller().org_id;
+        let governed = Box::pin(Arc::clone(self).governed(ctx, asked, admission));
+        let call = Uninterrupted::new(governed, org, &self.workers, &self.tasks);
         AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| Err(crashed()))
     }
 
@@ -201,11 +200,14 @@ impl App {
         self: Arc<Self>,
         ctx: Ctx,
         asked: impl FnOnce() -> Invocation + Send,
-        room: Room,
+        mut admission: Admission,
     ) -> Result<Answered, Box<Stopped>> {
+        if admission.is_large() {
+            offload().await;
+        }
         let mut draft = Draft::open(&self, &ctx);
-        match self.clear(&ctx, asked(), &mut draft).await {
-            Ok(ready) => self.recorded(draft, ready, room).await,
+        match self.clear(&ctx, asked(), &mut draft, &mut admission).await {
+            Ok(ready) => self.recorded(draft, ready, admission).await,
             Err(Early::Replayed(replayed)) => Box::pin(self.replay(&ctx, replayed)).await,
             Err(Early::Uncounted(refusal)) => {
                 self.note_throttled(&ctx, &refusal);
@@ -249,6 +251,7 @@ impl App {
         ctx: &Ctx,
         invocation: Invocation,
         draft: &mut Draft,
+        admission: &mut Admission,
     ) -> Result<Ready, Early> {
         let asked = self.call_asked_for(ctx, invocation, draft);
         self.enter_stage(ctx, Stage::Limits);
@@ -262,8 +265,12 @@ impl App {
         let call = ToolCall::new(Arc::clone(&visible.tool), input, bytes)?;
         let (policies, dlp) = (self.policies.current(), self.dlp());
         let tool = Arc::clone(&visible.tool);
-        let call = self.judge(ctx, call, &policies, &dlp).await.map_err(|judged| {
-            let Judged::Denied(denial) = judged else { return uncounted() };
+        let judged = self.judge(ctx, call, (&policies, &dlp), admission).await;
+        let call = judged.map_err(|judged| {
+            let denial = match judged {
+                Judged::Denied(denial) => denial,
+                Judged::Stopped(refusal) => return refusal,
+            };
             self.ruled(ctx, &tool, &denial.ruling, Went::Denied);
             draft.looked_at(self, &denial.ruling.inputs);
             draft.capture_input(self, &denial.ruling);
@@ -275,7 +282,7 @@ impl App {
         draft.capture_input(self, call.ruling());
         draft.governance(allowed(call.ruling(), policies.version()));
         self.enter_stage(ctx, Stage::Connection);
-        self.made_usable(&visible.connection).await?;
+        self.made_usable(&visible.connection, admission).await?;
         let provider = &visible.connection.provider;
         let (connection, name) = (&visible.connection, &tool.definition.name);
         let resting = connection.server().check(connection.org, name);
@@ -319,15 +326,16 @@ impl App {
         &self,
         ctx: &Ctx,
         call: ToolCall,
-        policies: &PolicySet,
-        dlp: &Dlp,
+        (policies, dlp): (&PolicySet, &Dlp),
+        admission: &mut Admission,
     ) -> Result<Cleared<ToolCall>, Judged> {
         let subject = self.subject(ctx, call.tool());
         self.enter_stage(ctx, Stage::DlpInput);
-        let scanned = dlp.scan_call(call, &subject).await?;
+        let scanned = dlp.scan_call(call, &subject, admission).await?;
         self.enter_stage(ctx, Stage::PolicyInput);
         let permitted = scanned.decide(policies, dlp.engine(), ctx.asker(self.capture))?;
-        let limiter = self.limiter(ctx, permitted.rates()).await.map_err(|_| Judged::Uncounted)?;
+        let limiter = self.limiter(ctx, permitted.rates()).await;
+        let limiter = limiter.map_err(|_| Judged::Stopped(uncounted()))?;
         Ok(permitted.fulfil(dlp.engine(), &limiter)?)
     }
 
@@ -400,10 +408,6 @@ fn failed(ready: &Ready, governance: Governance, error: &CallError) -> Done {
     let connection = &ready.visible.connection;
     let refusal = connection.provider.refusal(error, connection);
     Done::stopped(governance, refusal, error.executed)
-}
-
-fn overloaded() -> Refusal {
-    Refusal::Unavailable { reason: Unavailable::Overloaded }
 }
 
 /// The answer to a bug. If the call was dispatched, its intent is closed as `unknown` later.

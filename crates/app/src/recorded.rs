@@ -12,6 +12,7 @@ use portcullis_core::{
     id::EventId,
     refusal::{Executed, Refusal, Unavailable},
 };
+use portcullis_lanes::is_offloaded;
 use portcullis_store::{Began, KeyEnd, StoreError};
 use serde_json::{Map, Value};
 
@@ -21,7 +22,8 @@ use crate::{
     audit::{patience, row_of},
     counting,
     idempotency::{Claim, Kept, Known},
-    invoke::{Answered, Invoked, Ready, Room, Stopped},
+    invoke::{Answered, Invoked, Ready, Stopped},
+    judging::Admission,
     stages::Stage,
 };
 
@@ -246,7 +248,7 @@ impl App {
         self: &Arc<Self>,
         draft: Draft,
         mut ready: Ready,
-        room: Room,
+        admission: Admission,
     ) -> Result<Answered, Box<Stopped>> {
         self.enter_stage(&draft.ctx, Stage::Intent);
         let claim = ready.claim.take();
@@ -264,7 +266,7 @@ impl App {
                 return Err(self.unrecorded(&draft, Executed::No, claim.as_ref()));
             }
         }
-        drop(room);
+        drop(admission);
         // A panic ends the call, not its record.
         let done = AssertUnwindSafe(self.perform(ready)).catch_unwind().await;
         let done = done.unwrap_or_else(|_| {
@@ -300,10 +302,14 @@ impl App {
         }
         self.leave_stages(&draft.ctx);
         counting::invocation(&outcome);
+        let large = is_offloaded();
+        if large {
+            counting::offloaded();
+        }
         match (done.end, governance) {
             (Err((refusal, executed)), _) => Err(draft.stopped(refusal, executed, outcome.status)),
             (Ok((result, outcome)), Some(governance)) => {
-                Ok(Answered::Invoked(Invoked { result, governance, outcome }))
+                Ok(Answered::Invoked(Invoked { result, governance, outcome, large }))
             }
             (Ok(_), None) => Err(self.unrecorded(&draft, outcome.executed, None)),
         }

@@ -17,14 +17,15 @@ use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
     audit::{Actor, Event, EventType, Outcome, Target},
-    id::{EventId, PrincipalId},
+    id::{EventId, OrgId, PrincipalId},
     policy::{PolicyFile, PolicySet, Principal},
     principal::Scope,
-    refusal::{Executed, Refusal, Unavailable},
+    refusal::{Executed, Refusal},
     trust::Login,
 };
+use portcullis_lanes::{FairLimits, FairSlots};
 use serde_json::Value;
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::time::Instant;
 
 pub(crate) use self::rehearsal::{Called, Rehearsal};
 pub use self::request::{
@@ -42,20 +43,23 @@ pub use self::{
 };
 use crate::{
     App, Ctx,
+    judging::overloaded,
     policies::{Ground, reloaded},
     store_failed,
 };
 
-/// How many simulations run at once: each may keep a core busy that calls need.
-const AT_ONCE: usize = 2;
+/// Simulations at once: each may keep a core busy that calls need. Others wait, as long as their own
+/// time lasts, and orgs take turns.
+const AT_ONCE: FairLimits =
+    FairLimits { slots: 2, reserve: 1, waiting: 64, patience: Duration::from_mins(5) };
 
 /// The simulations of this node.
 #[derive(Debug)]
-pub(crate) struct Simulations(Semaphore);
+pub(crate) struct Simulations(Arc<FairSlots<OrgId>>);
 
 impl Default for Simulations {
     fn default() -> Self {
-        Self(Semaphore::new(AT_ONCE))
+        Self(Arc::new(FairSlots::new(AT_ONCE)))
     }
 }
 
@@ -88,9 +92,9 @@ impl App {
         ctx.require(Scope::PoliciesRead)?;
         let Simulation { subject, draft, baseline, options } = simulation;
         let deadline = Instant::now() + Duration::from_millis(options.timeout_ms);
-        let _one_of_few = tokio::time::timeout_at(deadline, self.simulations.0.acquire())
-            .await
-            .map_err(|_| Refusal::Unavailable { reason: Unavailable::Overloaded })?;
+        let slot = self.simulations.0.take(ctx.caller().org_id);
+        let slot = tokio::time::timeout_at(deadline, slot).await.ok().flatten();
+        let _one_of_few = slot.ok_or_else(overloaded)?;
         match subject {
             Subject::Asks(asks) => {
                 let cases = self.cases(ctx, &asks).await?;

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, OnceLock, PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -76,6 +76,8 @@ pub struct Tenant {
     requests: Counter,
     invocations: Counter,
     revoked_at: AtomicU64,
+    /// Calls that wait for somebody else before they are dispatched.
+    pub(crate) outside: AtomicUsize,
     /// Whether the connections are made that need nobody.
     pub(crate) declared: OnceLock<()>,
     /// The key of its fingerprints, made when DLP first looks for it.
@@ -90,6 +92,7 @@ impl Tenant {
             requests: Counter::default(),
             invocations: Counter::default(),
             revoked_at: AtomicU64::new(0),
+            outside: AtomicUsize::new(0),
             declared: OnceLock::new(),
             fingerprints: OnceLock::new(),
         }

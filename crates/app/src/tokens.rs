@@ -96,6 +96,14 @@ pub struct Account {
     pub(crate) plan: Plan,
 }
 
+impl Account {
+    /// The org that pays.
+    #[must_use]
+    pub fn org(&self) -> OrgId {
+        self.tenant.org
+    }
+}
+
 /// What a Bearer is presented for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {

@@ -1,21 +1,28 @@
 //! Work that goes on when nobody waits for it any more.
 
 use std::{
+    panic::resume_unwind,
     pin::Pin,
     task::{Context, Poll},
 };
 
-use tokio::runtime::Handle;
+use portcullis_core::id::OrgId;
+use portcullis_lanes::{Polling, Workers};
+use tokio::{runtime::Handle, task::JoinHandle};
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 
 /// Runs on the task that awaits it, which saves a task and two wake-ups a call, until that one lets
-/// go of it: then it goes on to its end on a task of its own.
+/// go of it: then it goes on to its end on a task of the workers. So does what asked to be offloaded.
 pub(crate) struct Uninterrupted<F>
 where
     F: Future + Send + 'static,
     F::Output: Send,
 {
     work: Option<Pin<Box<F>>>,
+    /// The task of a worker that goes on with it.
+    offloaded: Option<JoinHandle<F::Output>>,
+    org: OrgId,
+    workers: Workers<OrgId>,
     tasks: TaskTracker,
     /// The process does not end before it.
     _counted: TaskTrackerToken,
@@ -26,8 +33,15 @@ where
     F: Future + Send + 'static,
     F::Output: Send,
 {
-    pub(crate) fn new(work: Pin<Box<F>>, tasks: &TaskTracker) -> Self {
-        Self { work: Some(work), tasks: tasks.clone(), _counted: tasks.token() }
+    pub(crate) fn new(
+        work: Pin<Box<F>>,
+        org: OrgId,
+        workers: &Workers<OrgId>,
+        tasks: &TaskTracker,
+    ) -> Self {
+        let (workers, counted) = (workers.clone(), tasks.token());
+        let (work, tasks) = (Some(work), tasks.clone());
+        Self { work, offloaded: None, org, workers, tasks, _counted: counted }
     }
 }
 
@@ -39,13 +53,24 @@ where
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        // Taken out, so that work which panics is never gone on with.
-        let Some(mut work) = self.work.take() else { return Poll::Pending };
-        let polled = work.as_mut().poll(cx);
-        if polled.is_pending() {
-            self.work = Some(work);
+        let this = &mut *self;
+        if this.offloaded.is_none() {
+            match this.workers.poll(this.org, &mut this.work, &this.tasks, cx) {
+                Polling::Ready(done) => return Poll::Ready(done),
+                Polling::Pending => return Poll::Pending,
+                Polling::Offloaded(task) => this.offloaded = Some(task),
+            }
         }
-        polled
+        let Some(task) = &mut this.offloaded else { return Poll::Pending };
+        match Pin::new(task).poll(cx) {
+            Poll::Ready(Ok(done)) => Poll::Ready(done),
+            Poll::Ready(Err(ended)) => match ended.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                // Workers end with the process only.
+                Err(_) => Poll::Pending,
+            },
+            Poll::Pending => Poll::Pending,
+        }
     }
 }
 
@@ -55,8 +80,9 @@ where
     F::Output: Send,
 {
     fn drop(&mut self) {
-        if let (Some(work), Ok(runtime)) = (self.work.take(), Handle::try_current()) {
-            self.tasks.spawn_on(work, &runtime);
+        if let (Some(work), Ok(_)) = (self.work.take(), Handle::try_current()) {
+            // With the workers: nobody could offload what is large of it.
+            drop(self.workers.spawn(self.org, &self.tasks, work));
         }
     }
 }
@@ -68,13 +94,24 @@ mod tests {
     use futures_util::FutureExt;
     use tokio::sync::oneshot;
 
+    use portcullis_lanes::offload;
+
     use super::*;
+
+    fn uninterrupted<F>(work: F, tasks: &TaskTracker) -> Uninterrupted<F>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send,
+    {
+        let org = "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap();
+        Uninterrupted::new(Box::pin(work), org, &Workers::start(), tasks)
+    }
 
     #[tokio::test]
     async fn it_gives_what_the_work_gives() {
         let tasks = TaskTracker::new();
 
-        assert_eq!(Uninterrupted::new(Box::pin(async { 7 }), &tasks).await, 7);
+        assert_eq!(uninterrupted(async { 7 }, &tasks).await, 7);
         assert!(tasks.is_empty());
     }
 
@@ -83,11 +120,11 @@ mod tests {
         let tasks = TaskTracker::new();
         let (go, gone) = oneshot::channel::<()>();
         let (told, hear) = oneshot::channel();
-        let work = Uninterrupted::new(
-            Box::pin(async move {
+        let work = uninterrupted(
+            async move {
                 gone.await.unwrap();
                 told.send(7).unwrap();
-            }),
+            },
             &tasks,
         );
         let waited = tokio::time::timeout(Duration::from_millis(5), work).await;
@@ -105,7 +142,7 @@ mod tests {
         let tasks = TaskTracker::new();
         let (told, hear) = oneshot::channel();
 
-        drop(Uninterrupted::new(Box::pin(async { told.send(7) }), &tasks));
+        drop(uninterrupted(async { told.send(7) }, &tasks));
 
         assert_eq!(hear.await, Ok(7));
     }
@@ -113,11 +150,37 @@ mod tests {
     #[tokio::test]
     async fn work_that_panics_is_not_gone_on_with() {
         let tasks = TaskTracker::new();
-        let work = Uninterrupted::new(Box::pin(async { std::panic::panic_any(7) }), &tasks);
+        let here = uninterrupted(async { std::panic::panic_any(7) }, &tasks);
+        let offloaded = async {
+            offload().await;
+            std::panic::panic_any(7)
+        };
+        let there = uninterrupted(offloaded, &tasks);
 
-        let end: Result<(), _> = AssertUnwindSafe(work).catch_unwind().await;
+        let here: Result<(), _> = AssertUnwindSafe(here).catch_unwind().await;
+        let there: Result<(), _> = AssertUnwindSafe(there).catch_unwind().await;
 
-        assert!(end.is_err());
+        assert!(here.is_err() && there.is_err());
         assert!(tasks.is_empty());
+    }
+
+    #[tokio::test]
+    async fn offloaded_work_that_is_let_go_of_ends_too() {
+        let tasks = TaskTracker::new();
+        let (go, gone) = oneshot::channel::<()>();
+        let (told, hear) = oneshot::channel();
+        let work = async move {
+            offload().await;
+            gone.await.unwrap();
+            told.send(7).unwrap();
+        };
+
+        let waited = tokio::time::timeout(Duration::from_millis(5), uninterrupted(work, &tasks));
+        assert!(waited.await.is_err());
+        go.send(()).unwrap();
+
+        assert_eq!(hear.await, Ok(7));
+        tasks.close();
+        tasks.wait().await;
     }
 }

@@ -107,6 +107,7 @@ async fn node(folder: &Path) -> Node {
         traces: None,
         log_keys: Keyring::generate(&SystemRandom, NOW),
         anchors: Anchors::default(),
+        workers: portcullis_lanes::Workers::none(),
         tasks,
     });
     let origin = Origin {

@@ -29,6 +29,7 @@ use portcullis_core::{
     trust::TrustRules,
     vault::{Vault, parse_keys},
 };
+use portcullis_lanes::Workers;
 use portcullis_store::{AuditSettings, AuditWriter, DatabaseSettings, DatabaseUrl, Store, Sync};
 use portcullis_upstream::Outbound;
 use serde_json::json;
@@ -140,6 +141,7 @@ impl Bench {
             traces: None,
             log_keys: Keyring::generate(&SystemRandom, clock.now()),
             anchors: Anchors::default(),
+            workers: Workers::none(),
             tasks,
         });
         let app = app.map_err(|errors| format!("{errors:?}"))?;

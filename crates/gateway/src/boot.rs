@@ -29,6 +29,7 @@ use portcullis_core::{
     random::Random,
     vault::Vault,
 };
+use portcullis_lanes::Workers;
 use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store};
 use portcullis_upstream::{Outbound, Webhook};
 use serde_json::Value;
@@ -374,6 +375,7 @@ impl Node {
             traces: config.traces.declare(&outbound)?,
             log_keys,
             anchors: config.audit.anchors(&outbound).map_err(BootError::Other)?,
+            workers: Workers::start(),
             tasks: tasks.clone(),
         })
         .map_err(|errors| ungoverned(&errors))?;

@@ -166,7 +166,7 @@ impl<K: Copy + Eq + Hash> State<K> {
         *last = Some((party, now));
     }
 
-    /// Whether a free slot may be `party`'s: any, if nobody else asked lately; otherwise the last
+    /// Returns true if a free slot may be `party`'s: any, if nobody else asked lately; otherwise the last
     /// ones are for those who hold less than their share.
     fn may_have(&self, party: K, limits: &FairLimits, now: Instant) -> bool {
         if self.free > limits.reserve {

@@ -8,8 +8,10 @@ mod fair;
 mod own;
 mod places;
 mod threads;
+mod workers;
 
 pub use fair::{FairLimits, FairSlot, FairSlots};
 pub use own::Own;
 pub use places::{Place, Places};
 pub use threads::{Lanes, Seat};
+pub use workers::{LARGE, Polling, Workers, is_offloaded, offload};

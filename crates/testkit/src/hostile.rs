@@ -29,6 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub enum Script {
     /// The arguments come back as structured content and as the text of a block.
     Echo,
+    /// As [`Script::Echo`], but 500 where the arguments hold this text.
+    EchoUnless(&'static str),
     /// This result, as JSON text.
     Result(String),
     /// This result, but only after [`Hostile::release`].
@@ -251,7 +253,10 @@ async fn play(
 ) -> io::Result<()> {
     let id = at(&call.message, "/id");
     match script {
-        Script::Echo => {
+        Script::EchoUnless(text) if call.body.contains(text) => {
+            send(stream, 500, "the password is hunter2").await
+        }
+        Script::Echo | Script::EchoUnless(_) => {
             let arguments = call.arguments();
             let block = json!({"type": "text", "text": arguments});
             let result = format!(r#"{{"content":[{block}],"structuredContent":{arguments}}}"#);

@@ -30,7 +30,7 @@ const MAX_TOOLS: usize = 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
     circuits: Mutex<Circuits>,
-    /// Whether anything has failed: while nothing has, calls take no lock.
+    /// Set while something has failed: as long as nothing has, calls take no lock.
     troubled: AtomicBool,
 }
 
@@ -166,7 +166,7 @@ impl Breaker {
         }
     }
 
-    /// Whether an org kept failing to reach the upstream and nobody has reached it since.
+    /// Returns true if an org kept failing to reach the upstream and nobody has reached it since.
     pub(crate) fn is_way_open(&self) -> bool {
         self.troubled.load(Ordering::Acquire) && self.lock().way.is_open()
     }

@@ -25,7 +25,7 @@ use crate::{
     tools::{Collector, Headers, ToolList},
 };
 
-/// How long a call waits for its slot.
+/// Longest time that a call waits for its slot.
 const PATIENCE: Duration = Duration::from_millis(40);
 
 /// One upstream server. Connections and processes begin with the first use and are renewed when
@@ -186,7 +186,7 @@ impl Server {
         self.0.breaker.check(org, tool, Instant::now())
     }
 
-    /// Whether calls could not reach it again and again, and nobody has reached it since.
+    /// Returns true if calls kept failing to reach it and nobody has reached it since.
     #[must_use]
     pub fn is_resting(&self) -> bool {
         self.0.breaker.is_way_open()

@@ -79,7 +79,10 @@ impl App {
         id: String,
     ) -> Result<ProviderView, Refusal> {
         let app = Arc::clone(self);
-        self.to_its_end(async move { app.refresh_now(&ctx, &id).await }).await?
+        let org = ctx.caller().org_id;
+        // Its tools are listed: that may be much work.
+        let work = async move { app.refresh_now(&ctx, &id).await };
+        self.workers.spawn(org, &self.tasks, work).await.map_err(|_| Refusal::Internal)?
     }
 
     async fn refresh_now(self: &Arc<Self>, ctx: &Ctx, id: &str) -> Result<ProviderView, Refusal> {
@@ -121,17 +124,22 @@ impl App {
         let (app, connection) = (Arc::clone(self), Arc::clone(connection));
         let work = async move {
             let Some(own) = connection.own() else { return Renewed::NeedsAuth };
-            // One of this node at a time; whoever waited finds newer ones.
-            let _one_at_a_time = own.renewing.lock().await;
+            let asked = app.clock.now();
+            // One of this node at a time; whoever waited finds newer ones, or shares the failure: a
+            // provider that hangs does not make them wait one after the other.
+            let mut failed = own.renewing.lock().await;
+            if let Some((_, refusal)) = failed.as_ref().filter(|(at, _)| *at > asked) {
+                return Renewed::Failed(refusal.clone());
+            }
             let renewing = app.renew(&connection, own, seen, reason);
             let outcome = tokio::time::timeout(PATIENCE + PATIENCE, renewing).await;
-            let unfinished =
-                || Renewed::Failed(connection.provider.oauth_failure(&OAuthError::Timeout));
-            match outcome {
-                Ok(Ok(renewed)) => renewed,
-                Ok(Err(refusal)) => Renewed::Failed(refusal),
-                Err(_) => unfinished(),
-            }
+            let refusal = match outcome {
+                Ok(Ok(renewed @ (Renewed::Yes | Renewed::NeedsAuth))) => return renewed,
+                Ok(Ok(Renewed::Failed(refusal)) | Err(refusal)) => refusal,
+                Err(_) => connection.provider.oauth_failure(&OAuthError::Timeout),
+            };
+            *failed = Some((app.clock.now(), refusal.clone()));
+            Renewed::Failed(refusal)
         };
         // What the provider gives must not be lost because somebody hangs up.
         self.tasks.spawn(work).await.unwrap_or(Renewed::Failed(Refusal::Internal))

@@ -13,6 +13,7 @@ use super::refresh::{Reason, Renewed};
 use crate::{
     App,
     connections::{Connection, Live, OwnWay},
+    judging::Admission,
     store_failed,
 };
 
@@ -22,6 +23,7 @@ impl App {
     pub(crate) async fn made_usable(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
+        admission: &mut Admission,
     ) -> Result<(), Refusal> {
         if connection.status() == ProviderStatus::NeedsAuth {
             return Err(connection.unauthorized(Vec::new()));
@@ -33,7 +35,7 @@ impl App {
             return Ok(());
         }
         // Boxed, here and below, so that calls whose credentials are good carry no room for it.
-        Box::pin(self.made_new(connection, &live)).await
+        Box::pin(self.made_new(connection, &live, admission)).await
     }
 
     /// Renews credentials that have ended.
@@ -41,6 +43,7 @@ impl App {
         self: &Arc<Self>,
         connection: &Arc<Connection>,
         live: &Live,
+        admission: &mut Admission,
     ) -> Result<(), Refusal> {
         let grant = &live.record.grant;
         if !grant.refreshable {
@@ -56,7 +59,8 @@ impl App {
                 reason: UpstreamReason::ConnectFailed,
             });
         }
-        match self.renewed(connection, live.record.revision, Reason::Due).await {
+        let renewing = self.renewed(connection, live.record.revision, Reason::Due);
+        match admission.outside(renewing).await? {
             Renewed::Yes => Ok(()),
             Renewed::NeedsAuth => Err(connection.unauthorized(Vec::new())),
             Renewed::Failed(refusal) => Err(refusal),

@@ -150,8 +150,21 @@ impl Answer {
         }
     }
 
-    /// Writes status, body and the headers that depend on them.
-    pub(crate) fn write(&self, gateway: &Gateway, exchange: &Exchange, response: &mut Response) {
+    /// Returns true if to write it takes long.
+    pub(crate) fn is_large(&self) -> bool {
+        match self {
+            Self::Invoked(invoked) => invoked.large,
+            Self::Replayed(replayed) => replayed.large,
+            Self::Data(_)
+            | Self::Begun(_)
+            | Self::Page { .. }
+            | Self::Stopped(_)
+            | Self::Refused(_) => false,
+        }
+    }
+
+    /// The envelope.
+    pub(crate) fn body(&self, gateway: &Gateway, exchange: &Exchange) -> Vec<u8> {
         let executed = self.executed(exchange.is_invocation());
         let error = self.error(executed);
         let (data, result, governance, outcome, pagination) = match self {
@@ -160,7 +173,7 @@ impl Answer {
                 let pagination = Pagination { limit: *limit, next_cursor: next_cursor.clone() };
                 (Some(data), None, None, None, Some(pagination))
             }
-            Self::Invoked(Invoked { result, governance, outcome }) => {
+            Self::Invoked(Invoked { result, governance, outcome, large: _ }) => {
                 (None, Some(result), Some(governance), Some(*outcome), None)
             }
             Self::Stopped(stopped) => {
@@ -185,6 +198,11 @@ impl Answer {
         if serde_json::to_writer(&mut body, &envelope).is_err() {
             body.clear();
         }
+        body
+    }
+
+    /// Writes status, body and the headers that depend on them.
+    pub(crate) fn write(&self, body: Vec<u8>, response: &mut Response) {
         *response.body_mut() = Body::from(body);
         if let Self::Begun(_) = self {
             *response.status_mut() = StatusCode::ACCEPTED;

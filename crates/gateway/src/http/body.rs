@@ -8,7 +8,9 @@ use axum::{
 };
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use portcullis_app::App;
 use portcullis_core::{
+    id::OrgId,
     json::{self, Bounds},
     refusal::{Refusal, Violation},
 };
@@ -26,13 +28,17 @@ pub(crate) struct Allowance {
     pub(crate) time: Duration,
 }
 
-/// Reads a JSON object within `allowance`.
-pub(crate) async fn object(
+/// Reads a JSON object of an org within `allowance` and makes something of it. A large one does not
+/// keep the thread that serves.
+pub(crate) async fn object<T: Send + 'static>(
+    (app, org): (&App, OrgId),
     headers: &HeaderMap,
     body: Body,
     allowance: Allowance,
-) -> Result<Map<String, Value>, Refusal> {
-    parsed(&read(headers, body, allowance).await?)
+    make: impl FnOnce(Map<String, Value>) -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    let bytes = read(headers, body, allowance).await?;
+    app.worked(org, bytes.len(), move || make(parsed(&bytes)?)).await?
 }
 
 /// Reads a JSON object of at most 64 KiB; an empty body is an object without members.

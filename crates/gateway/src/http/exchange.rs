@@ -14,7 +14,7 @@ use axum::{
 };
 use portcullis_app::{Account, Origin};
 use portcullis_core::{
-    id::RequestId,
+    id::{OrgId, RequestId},
     limits::{Bucket, Resource},
     refusal::{Refusal, Unavailable},
     trace::{TraceParent, whole_entries},
@@ -69,6 +69,11 @@ impl Exchange {
     /// Whether it asks for a call of a tool.
     pub(crate) fn is_invocation(&self) -> bool {
         self.resource == Resource::Invocations
+    }
+
+    /// The org whose plan pays, if it is known.
+    fn org(&self) -> Option<OrgId> {
+        self.account.get().map(Account::org)
     }
 
     /// From here on it is known whose plan pays.
@@ -166,13 +171,29 @@ pub(crate) async fn frame(
     let refusal = answer.as_deref().and_then(Answer::refusal);
     set_headers(&gateway, &exchange, refusal, response.headers_mut());
     if let Some(answer) = &answer {
-        answer.write(&gateway, &exchange, &mut response);
+        let body = body(&gateway, &exchange, answer).await;
+        answer.write(body, &mut response);
     }
     route.count(&gateway, &exchange.origin, response.status(), refusal);
     if let Some(recording) = exchange.origin.stages.traced() {
         traces::answered(recording, &exchange, &route, answer.as_deref(), response.status());
     }
+    if let (Some(org), Some(answer)) = (exchange.org(), answer.filter(|answer| answer.is_large())) {
+        gateway.app.discard(org, answer);
+    }
     response
+}
+
+/// The body of an answer. A large one is not written by the thread that serves.
+async fn body(gateway: &Arc<Gateway>, exchange: &Arc<Exchange>, answer: &Arc<Answer>) -> Vec<u8> {
+    let Some(org) = exchange.org().filter(|_| answer.is_large()) else {
+        return answer.body(gateway, exchange);
+    };
+    let (app, gateway) = (Arc::clone(&gateway.app), Arc::clone(gateway));
+    let (exchange, answer) = (Arc::clone(exchange), Arc::clone(answer));
+    let written = app.worked(org, usize::MAX, move || answer.body(&gateway, &exchange)).await;
+    // What cannot be written is an empty body, as below.
+    written.unwrap_or_default()
 }
 
 fn set_headers(

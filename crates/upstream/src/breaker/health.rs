@@ -72,7 +72,7 @@ impl Circuit {
         self.rests_until.is_some()
     }
 
-    /// Whether it says, from what its own org found, that nobody should call now.
+    /// Returns true if it says, from what its own org found, that nobody should call now.
     fn speaks(&self, now: Instant) -> bool {
         !self.told && self.rests_until.is_some_and(|until| self.probed || now < until)
     }
@@ -135,12 +135,12 @@ impl Health {
         }
     }
 
-    /// Whether nothing has failed lately.
+    /// Returns true if nothing has failed lately.
     pub(super) fn is_good(&self) -> bool {
         self.0.values().all(|circuit| circuit.failures == 0)
     }
 
-    /// Whether the circuit of any org is open.
+    /// Returns true if the circuit of any org is open.
     pub(super) fn is_open(&self) -> bool {
         self.0.values().any(Circuit::is_open)
     }
@@ -155,7 +155,7 @@ impl Health {
         self.0.len()
     }
 
-    /// Whether enough others say that nobody should call now.
+    /// Returns true if enough others say that nobody should call now.
     fn is_agreed(&self, org: OrgId, now: Instant) -> bool {
         let others = self.0.iter().filter(|(other, circuit)| **other != org && circuit.speaks(now));
         others.take(AGREEING).count() == AGREEING

@@ -7,6 +7,7 @@ use http::{
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
 use portcullis_core::refusal::{Executed, UpstreamReason};
+use portcullis_lanes::offload;
 
 use super::{
     session::Session,
@@ -128,6 +129,9 @@ impl Wire {
 
     async fn receive_json(&self, response: Answer, id: u64) -> Result<Outcome, CallError> {
         let body = self.read_all(response, self.max_response_bytes).await?;
+        if body.len() > portcullis_lanes::LARGE {
+            offload().await;
+        }
         match message::parse(&body) {
             Ok(Incoming::Answer { id: Some(found), outcome }) if found == id => Ok(outcome),
             Ok(_) | Err(_) => Err(CallError::protocol(Executed::Unknown)),
@@ -215,6 +219,9 @@ impl<'a> Stream<'a> {
             self.bytes = self.bytes.saturating_add(piece.len());
             if self.bytes > LARGE && self.turn.is_none() {
                 self.turn = Some(self.wire.turns.take().await);
+            }
+            if self.bytes > portcullis_lanes::LARGE {
+                offload().await;
             }
             let large = self.parser.push(&piece).is_err();
             while let Some(event) = self.parser.next() {

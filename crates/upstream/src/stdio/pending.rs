@@ -9,6 +9,7 @@ use std::{
 };
 
 use portcullis_core::refusal::Executed;
+use portcullis_lanes::LARGE;
 use tokio::sync::oneshot;
 
 use crate::mcp::message::Outcome;
@@ -16,12 +17,25 @@ use crate::mcp::message::Outcome;
 /// What came for a request.
 #[derive(Debug)]
 pub(super) enum Arrival {
-    /// Its answer.
-    Answer(Outcome),
+    /// Its answer, and whether that is large.
+    Answer(Outcome, Size),
     /// An answer that is too large.
     TooLarge,
     /// Something with its id that is no answer.
     Garbled,
+}
+
+/// Size of an answer: a large one is judged by a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Size {
+    Small,
+    Large,
+}
+
+impl Size {
+    pub(super) const fn of(bytes: usize) -> Self {
+        if bytes > LARGE { Self::Large } else { Self::Small }
+    }
 }
 
 /// Where a request is on its way: still ours to withdraw, or out.

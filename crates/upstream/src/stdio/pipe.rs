@@ -9,9 +9,11 @@ use std::{
 };
 
 use portcullis_core::refusal::Executed;
+use portcullis_lanes::offload;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
     sync::{mpsc, watch},
+    task::spawn_blocking,
     time::{Instant, timeout, timeout_at},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -21,7 +23,7 @@ use super::{
     child::{self, Group, Process},
     handshake,
     line::{self, Line},
-    pending::{Arrival, Pending, Ticket},
+    pending::{Arrival, Pending, Size, Ticket},
 };
 use crate::{
     error::CallError,
@@ -147,7 +149,13 @@ impl Pipe {
         sending.done = true;
         drop(waiting);
         match arrival {
-            Ok(Arrival::Answer(outcome)) => Ok(outcome),
+            Ok(Arrival::Answer(outcome, size)) => {
+                if size == Size::Large {
+                    // Whatever is done with it from here on.
+                    offload().await;
+                }
+                Ok(outcome)
+            }
             Ok(Arrival::TooLarge) => Err(CallError::too_large(Executed::Yes)),
             Ok(Arrival::Garbled) => Err(CallError::protocol(Executed::Unknown)),
             Err(_) => Err(CallError::reset(sending.ticket.withdraw())),
@@ -238,6 +246,13 @@ impl Reader {
         let mut stdout = BufReader::with_capacity(32 << 10, stdout);
         while let Ok(Some(line)) = line::next(&mut stdout, self.max_line_bytes).await {
             let answered = match line {
+                Line::Whole(line) if Size::of(line.len()) == Size::Large => {
+                    // Others are served by this thread; of one child it is one line at a time.
+                    let taking = spawn_blocking(move || (self.take(&line), self));
+                    let Ok((answered, reader)) = taking.await else { return };
+                    self = reader;
+                    answered
+                }
                 Line::Whole(line) => self.take(&line),
                 Line::TooLong(Some(id)) => self.pending.hand_over(id, Arrival::TooLarge),
                 // It may be anybody's, so everybody must learn of it.
@@ -255,7 +270,7 @@ impl Reader {
     fn take(&self, line: &[u8]) -> bool {
         match message::parse(line) {
             Ok(Incoming::Answer { id: Some(id), outcome }) => {
-                self.pending.hand_over(id, Arrival::Answer(outcome))
+                self.pending.hand_over(id, Arrival::Answer(outcome, Size::of(line.len())))
             }
             Ok(Incoming::Answer { id: None, .. } | Incoming::Notification) => false,
             Ok(Incoming::ToolsChanged) => {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, Request, State};
+use bytes::Bytes;
 use portcullis_app::{Answered, Invocation, Stage, View};
 use portcullis_core::refusal::Refusal;
 use serde_json::Value;
@@ -55,13 +56,14 @@ pub(crate) async fn invoke(
     ctx.origin.stages.enter(Stage::Body, gateway.app.now());
     let allowance = Allowance { bytes: INVOKE_LIMIT, time: gateway.body_time };
     let read = body::read(&head.headers, body, allowance).await;
+    let bytes = read.as_ref().map_or(0, Bytes::len);
     let asked = move || Invocation {
         tool: segment(path),
         view: view(raw.as_deref()),
         key: idempotency_key(&head.headers),
         body: read.and_then(|bytes| input(&bytes)),
     };
-    match gateway.app.invoke(ctx, asked).await {
+    match gateway.app.invoke(ctx, bytes, asked).await {
         Ok(Answered::Invoked(invoked)) => Answer::Invoked(invoked),
         Ok(Answered::Replayed(replayed)) => Answer::Replayed(*replayed),
         Err(stopped) => Answer::Stopped(*stopped),

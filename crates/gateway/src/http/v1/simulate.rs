@@ -47,7 +47,8 @@ pub(crate) async fn simulate(
     ctx.require(Scope::PoliciesRead)?;
     Query::parse(raw.as_deref(), &[])?;
     let allowance = Allowance { bytes: INVOKE_LIMIT, time: gateway.body_time };
-    let members = body::object(&headers, body, allowance).await?;
-    let simulation = Simulation::read(&Value::Object(members))?;
+    let read = |members| Simulation::read(&Value::Object(members));
+    let whose = (&*gateway.app, ctx.caller().org_id);
+    let simulation = body::object(whose, &headers, body, allowance, read).await?;
     Ok(Answer::Data(gateway.app.simulate(&ctx, simulation).await?))
 }

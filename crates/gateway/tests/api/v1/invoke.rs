@@ -4,6 +4,7 @@ mod before;
 mod crowded;
 mod decided;
 mod encrypted;
+mod fair;
 mod hangups;
 mod hostile;
 mod idempotency;

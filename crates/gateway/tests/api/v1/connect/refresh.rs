@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use portcullis_testkit::{Answer, Habits};
+use portcullis_testkit::{Answer, Builder, Habits};
 use serde_json::json;
 
-use super::{Scene, scene, text, types};
-use crate::given::until;
+use super::{Scene, scene, scene_with, text, types};
+use crate::given::{ENOUGH, until};
 
 async fn refresh(scene: &Scene, id: &str) -> Answer {
     scene.gateway.post(&scene.who, &format!("/v1/providers/{id}/refresh"), "{}").await
@@ -147,4 +147,32 @@ async fn a_provider_that_asks_for_more_scopes_says_which() {
     assert_eq!(record.at("/data/status"), "connected");
     assert!(text(&record, "/data/last_error").contains("write"), "{}", record.text);
     assert_eq!(scene.whoami(who).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_endpoint_that_hangs_takes_no_place_from_another_org() {
+    // One call is judged at a time, and nobody may wait.
+    let narrow = |builder: Builder| builder.sample().env("PORTCULLIS_SERVER__MAX_CALLS", "1");
+    let scene = scene_with(Habits { expires_in: Some(4), ..Habits::default() }, narrow).await;
+    scene.connected(&scene.who, &json!({}), "octocat").await;
+    let other = scene.gateway.service(&scene.gateway.org("other", &ENOUGH), "mcps:invoke");
+    scene.saas.change(|habits| habits.thinks = Duration::from_secs(60));
+
+    let waits = async {
+        loop {
+            let answer = scene.whoami(&scene.who).await;
+            assert_eq!(answer.status, 200, "{}", answer.text);
+        }
+    };
+    let waits = tokio::time::timeout(Duration::from_millis(5_500), waits);
+    assert!(waits.await.is_err(), "it waits for new credentials by now");
+    let mut answers = Vec::new();
+    for _ in 0..10 {
+        answers.push(scene.gateway.invoke(&other, "sample:list_items", json!({})).await);
+    }
+    let second = scene.whoami(&scene.who).await;
+
+    assert!(answers.iter().all(|answer| answer.status == 200), "{answers:?}");
+    // One call of this org waits already, though its caller has gone.
+    assert_eq!(second.at("/error/details/reason"), "overloaded", "{}", second.text);
 }

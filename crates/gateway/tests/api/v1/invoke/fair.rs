@@ -1,0 +1,198 @@
+//! Orgs that share a node and its providers: whatever one of them does, the others are served.
+
+use std::time::Duration;
+
+use axum::{Router, routing::post};
+use futures_util::future::join_all;
+use portcullis_testkit::{Answer, Principal, Script};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+use crate::scene::{AMPLE, Ending, SUCCESS, Scene, check, scene_with, tool};
+
+/// What makes the tool fail.
+const POISON: &str = "poison";
+
+/// How one org's calls fare while another's provider or detector hangs.
+const OVERLOADED: Ending = Ending {
+    status: 503,
+    code: "unavailable",
+    executed: "no",
+    decision: "allow",
+    outcome: "unavailable",
+};
+
+/// A service account of another org.
+fn other(scene: &Scene, name: &str) -> Principal {
+    let org = scene.gateway.org(name, &AMPLE);
+    scene.gateway.service(&org, "mcps:read mcps:invoke")
+}
+
+fn reason(answer: &Answer) -> String {
+    let reason = answer.json.pointer("/error/details/reason").and_then(Value::as_str);
+    reason.unwrap_or_default().to_owned()
+}
+
+async fn call_of(scene: &Scene, who: &Principal, tool: &str, input: Value) -> Answer {
+    scene.gateway.invoke(who, &format!("up:{tool}"), input).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_org_that_makes_a_tool_fail_stops_its_own_calls_only() {
+    let tools = vec![tool("lookup", Script::EchoUnless(POISON))];
+    let scene = scene_with(tools, "", |builder| builder).await;
+    let other = other(&scene, "other");
+
+    let (mut failed, mut refused) = (0, 0);
+    for _ in 0..29 {
+        let answer = scene.invoke("lookup", json!({"name": POISON})).await;
+        match reason(&answer).as_str() {
+            "http_5xx" => failed += 1,
+            "circuit_open" => refused += 1,
+            reason => panic!("{reason}: {}", answer.text),
+        }
+        let beside = call_of(&scene, &other, "lookup", json!({"name": "a"})).await;
+        check(&scene.gateway, &other, &beside, SUCCESS).await;
+    }
+
+    assert!(failed >= 5 && refused >= 10, "{failed} failed, {refused} were refused");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orgs_whose_calls_fail_alike_speak_for_all() {
+    let tools = vec![tool("breaks", Script::Status(500))];
+    let scene = scene_with(tools, "", |builder| builder).await;
+    let (second, third) = (other(&scene, "second"), other(&scene, "third"));
+
+    // Side by side, so that both circuits are still open when the third one comes.
+    for _ in 0..5 {
+        let both = [&scene.who, &second].map(|who| call_of(&scene, who, "breaks", json!({})));
+        let both = join_all(both).await;
+        assert!(both.iter().all(|answer| reason(answer) == "http_5xx"), "{both:?}");
+    }
+    let beside = call_of(&scene, &third, "breaks", json!({})).await;
+
+    assert_eq!(reason(&beside), "circuit_open", "{}", beside.text);
+    assert_eq!(scene.upstream.count("breaks"), 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_org_that_fills_a_provider_leaves_a_slot_to_the_others() {
+    let done = json!({"content": [{"type": "text", "text": "done"}]}).to_string();
+    let tools = vec![tool("held", Script::Held(done)), tool("echo", Script::Echo)];
+    let scene = scene_with(tools, "max_in_flight = 4", |builder| builder).await;
+    let other = other(&scene, "other");
+    let first = call_of(&scene, &other, "echo", json!({})).await;
+    assert_eq!(first.status, 200, "it is known that there is another org");
+
+    let flood = join_all((0..8).map(|_| scene.invoke("held", json!({}))));
+    let beside = async {
+        scene.upstream.wait_for(4).await;
+        let mut answers = Vec::new();
+        for _ in 0..10 {
+            answers.push(call_of(&scene, &other, "echo", json!({})).await);
+        }
+        scene.upstream.release();
+        answers
+    };
+    let (flood, beside) = tokio::join!(flood, beside);
+
+    assert!(beside.iter().all(|answer| answer.status == 200), "{beside:?}");
+    let overloaded = flood.iter().filter(|answer| reason(answer) == "overloaded").count();
+    let answered = flood.iter().filter(|answer| answer.status == 200).count();
+    assert_eq!((answered, overloaded), (3, 5), "{flood:?}");
+}
+
+/// A detector that answers nothing to whoever mentions this.
+const UNANSWERED: &str = "hush";
+
+async fn detector() -> String {
+    let answer = |body: String| async move {
+        if body.contains(UNANSWERED) {
+            std::future::pending::<()>().await;
+        }
+        "{\"findings\":[]}"
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/scan", listener.local_addr().unwrap());
+    let router = Router::new().route("/scan", post(answer));
+    TaskTracker::new().spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_detector_that_hangs_takes_no_place_from_another_org() {
+    let url = detector().await;
+    let config = format!(
+        "[dlp.external]\nurl = \"{url}\"\nallow_private = true\ntimeout_ms = 5000\n\
+         output = false\n[dlp.external.detectors]\nperson_name = \"contact\"\n"
+    );
+    // One call is judged at a time, and nobody may wait.
+    let scene = scene_with(vec![tool("echo", Script::Echo)], "", |builder| {
+        builder.config(&config).env("PORTCULLIS_SERVER__MAX_CALLS", "1")
+    })
+    .await;
+    let other = other(&scene, "other");
+
+    let hung = scene.invoke("echo", json!({"by": UNANSWERED}));
+    let beside = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let second = scene.invoke("echo", json!({"by": UNANSWERED})).await;
+        let mut answers = Vec::new();
+        for _ in 0..10 {
+            answers.push(call_of(&scene, &other, "echo", json!({"by": "Ada"})).await);
+        }
+        (second, answers, Instant::now())
+    };
+    let ((hung, ended), (second, answers, told)) =
+        tokio::join!(async { (hung.await, Instant::now()) }, beside);
+
+    assert!(told < ended, "the detector still hung");
+    for answer in answers {
+        check(&scene.gateway, &other, &answer, SUCCESS).await;
+    }
+    assert_eq!(reason(&second), "overloaded", "one of this org waits already: {}", second.text);
+    scene.check(&second, Ending { decision: "", ..OVERLOADED }).await;
+    assert_eq!(hung.code(), "policy_denied", "{}", hung.text);
+}
+
+/// Texts of a large call: almost as many values and bytes as a body may have.
+const TEXTS: usize = 15_000;
+
+fn large() -> String {
+    let text = "\"a sentence of the list, which is as long as the next one\"";
+    let texts = vec![text; TEXTS].join(",");
+    format!("{{\"input\":{{\"texts\":[{texts}]}}}}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_calls_of_one_org_hold_up_neither_small_ones_nor_health() {
+    let tools = vec![tool("echo", Script::Echo)];
+    let scene = scene_with(tools, "", |builder| builder).await;
+    let (other, body) = (other(&scene, "other"), large());
+    let flood = join_all((0..6).map(|_| scene.post("echo", &body)));
+    let beside = async {
+        let mut longest = Duration::ZERO;
+        for _ in 0..40 {
+            let begun = Instant::now();
+            let call = call_of(&scene, &other, "echo", json!({"a": 1})).await;
+            let health = scene.gateway.send(scene.gateway.request(Method::GET, "/healthz")).await;
+            assert_eq!((call.status.as_u16(), health.status.as_u16()), (200, 200));
+            longest = longest.max(begun.elapsed());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        longest
+    };
+    let begun = Instant::now();
+
+    let ((large, took), longest) = tokio::join!(async { (flood.await, begun.elapsed()) }, beside);
+
+    for answer in &large {
+        let length = answer.json.pointer("/result/texts").and_then(Value::as_array).map(Vec::len);
+        assert_eq!((answer.status.as_u16(), length), (200, Some(TEXTS)), "{:.200}", answer.text);
+    }
+    let bound = (took / 6).max(Duration::from_millis(500));
+    assert!(longest < bound, "{longest:?} beside six large calls that took {took:?}");
+}

@@ -1,0 +1,393 @@
+//! Threads for work that would keep a serving thread busy for long, with a fair share for each party.
+//!
+//! A task begins on the thread that serves it. Before something large it awaits [`offload`], and all
+//! that it does from then on is done by a worker, where the parties take turns: whoever has much to do
+//! waits for itself. Each turn is one poll, so whoever waits for something else keeps no worker.
+
+use std::{
+    cell::Cell,
+    fmt,
+    future::poll_fn,
+    hash::Hash,
+    num::NonZeroUsize,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    thread::{self, available_parallelism},
+    time::Duration,
+};
+
+use tokio::{
+    runtime::{Builder, Handle},
+    task::JoinHandle,
+};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+
+use crate::fair::{FairLimits, FairSlot, FairSlots};
+
+/// From how many bytes on something is large: to parse, check and judge so many takes about half a
+/// millisecond.
+pub const LARGE: usize = 32 << 10;
+
+/// The queue has no end of its own: how many tasks there are is bounded where they are admitted.
+const PATIENCE: Duration = Duration::from_hours(1);
+
+thread_local! {
+    static POLLED: Cell<Polled> = const { Cell::new(Polled::Elsewhere) };
+}
+
+/// Who polls what runs on this thread now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Polled {
+    /// Nobody who could offload it.
+    Elsewhere,
+    /// A serving thread, which can.
+    Serving,
+    /// A serving thread that has been asked to.
+    Asked,
+    /// A worker.
+    Worker,
+}
+
+/// Threads that do what others have no time for; they end with the last clone. Parties are told apart
+/// by `K`.
+#[derive(Clone)]
+pub struct Workers<K: Copy + Eq + Hash>(Option<Arc<Pool<K>>>);
+
+struct Pool<K: Copy + Eq + Hash> {
+    runtime: Handle,
+    turns: Arc<FairSlots<K>>,
+    threads: usize,
+    _stop: DropGuard,
+}
+
+/// Goes on with the current task on a worker. Does nothing where there are no workers, or on one.
+pub async fn offload() {
+    poll_fn(|cx| match POLLED.get() {
+        Polled::Elsewhere | Polled::Worker => Poll::Ready(()),
+        Polled::Serving | Polled::Asked => {
+            POLLED.set(Polled::Asked);
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await;
+}
+
+/// Returns true if the current task was offloaded.
+#[must_use]
+pub fn is_offloaded() -> bool {
+    POLLED.get() == Polled::Worker
+}
+
+/// Sets who polls, until it is dropped, also by a panic.
+struct As(Polled);
+
+impl As {
+    fn new(polled: Polled) -> Self {
+        Self(POLLED.replace(polled))
+    }
+}
+
+impl Drop for As {
+    fn drop(&mut self) {
+        POLLED.set(self.0);
+    }
+}
+
+impl<K: Copy + Eq + Hash> Workers<K> {
+    /// None: everything is done where it is awaited.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self(None)
+    }
+
+    /// Number of threads that may be busy at once.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.0.as_ref().map_or(0, |pool| pool.threads)
+    }
+}
+
+impl<K: Copy + Eq + Hash + Send + Sync + Unpin + 'static> Workers<K> {
+    /// One for each processor but one, which is left to the threads that serve. None when there is no
+    /// room for threads.
+    #[must_use]
+    pub fn start() -> Self {
+        let processors = available_parallelism().map_or(1, NonZeroUsize::get);
+        let threads = (processors - 1).max(1);
+        let runtime = Builder::new_multi_thread()
+            // One more than may be busy at once, for those who queue for their turn, and for sockets.
+            .worker_threads(threads + 1)
+            .thread_name("worker")
+            .enable_all()
+            .build();
+        let started = runtime.and_then(|runtime| {
+            let (handle, stop) = (runtime.handle().clone(), CancellationToken::new());
+            let stopped = stop.clone();
+            // A runtime must not be dropped by a task.
+            thread::Builder::new().name("workers".to_owned()).spawn(move || {
+                runtime.block_on(stopped.cancelled());
+                runtime.shutdown_background();
+            })?;
+            let (slots, waiting) = (threads, usize::MAX);
+            let limits = FairLimits { slots, reserve: 0, waiting, patience: PATIENCE };
+            let turns = Arc::new(FairSlots::new(limits));
+            let _stop = stop.drop_guard();
+            Ok(Arc::new(Pool { runtime: handle, turns, threads, _stop }))
+        });
+        Self(started.inspect_err(|error| tracing::error!(%error, "there are no workers")).ok())
+    }
+
+    /// Polls work of a serving thread. Work that asked to be offloaded is a task of `tasks` from then
+    /// on, which ends also when nobody awaits it.
+    pub fn poll<F>(
+        &self,
+        party: K,
+        work: &mut Option<Pin<Box<F>>>,
+        tasks: &TaskTracker,
+        cx: &mut Context<'_>,
+    ) -> Polling<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send,
+    {
+        // Taken out, so that work which panics is never gone on with.
+        let Some(mut taken) = work.take() else { return Polling::Pending };
+        let Some(pool) = &self.0 else {
+            return Polling::of(taken.as_mut().poll(cx), || *work = Some(taken));
+        };
+        let serving = As::new(Polled::Serving);
+        let polled = taken.as_mut().poll(cx);
+        let asked = POLLED.get() == Polled::Asked;
+        drop(serving);
+        if asked && polled.is_pending() {
+            let turns = Turns::new(Arc::clone(&pool.turns), party, taken);
+            return Polling::Offloaded(tasks.spawn_on(turns, &pool.runtime));
+        }
+        Polling::of(polled, || *work = Some(taken))
+    }
+
+    /// Begins a task that is done in turns of `party`'s.
+    pub fn spawn<F>(&self, party: K, tasks: &TaskTracker, work: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send,
+    {
+        match &self.0 {
+            Some(pool) => {
+                let turns = Turns::new(Arc::clone(&pool.turns), party, Box::pin(work));
+                tasks.spawn_on(turns, &pool.runtime)
+            }
+            None => tasks.spawn(work),
+        }
+    }
+
+    /// Does something of `bytes` bytes: here if that is little, otherwise in a turn of `party`'s.
+    /// `None` when it panics.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        party: K,
+        bytes: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        match self.0.as_ref().filter(|_| bytes > LARGE && !is_offloaded()) {
+            Some(pool) => pool.spawn(party, work).await.ok(),
+            None => Some(work()),
+        }
+    }
+
+    /// Does something large that nobody waits for.
+    pub fn hand(&self, party: K, work: impl FnOnce() + Send + 'static) {
+        match &self.0 {
+            Some(pool) => drop(pool.spawn(party, work)),
+            None => work(),
+        }
+    }
+}
+
+impl<K: Copy + Eq + Hash + Send + Sync + Unpin + 'static> Pool<K> {
+    fn spawn<T: Send + 'static>(
+        &self,
+        party: K,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        let work = Box::pin(async move { work() });
+        self.runtime.spawn(Turns::new(Arc::clone(&self.turns), party, work))
+    }
+}
+
+/// Progress of work.
+#[derive(Debug)]
+pub enum Polling<T> {
+    /// Done.
+    Ready(T),
+    /// It waits for something.
+    Pending,
+    /// A worker goes on with it.
+    Offloaded(JoinHandle<T>),
+}
+
+impl<T> Polling<T> {
+    fn of(polled: Poll<T>, keep: impl FnOnce()) -> Self {
+        match polled {
+            Poll::Ready(done) => Self::Ready(done),
+            Poll::Pending => {
+                keep();
+                Self::Pending
+            }
+        }
+    }
+}
+
+impl<K: Copy + Eq + Hash> fmt::Debug for Workers<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workers").field("threads", &self.threads()).finish()
+    }
+}
+
+type Taking<K> = Pin<Box<dyn Future<Output = Option<FairSlot<K>>> + Send>>;
+
+/// Work that is polled when it is its party's turn.
+struct Turns<K: Copy + Eq + Hash, F> {
+    turns: Arc<FairSlots<K>>,
+    party: K,
+    taking: Option<Taking<K>>,
+    work: Pin<Box<F>>,
+}
+
+impl<K: Copy + Eq + Hash, F> Turns<K, F> {
+    fn new(turns: Arc<FairSlots<K>>, party: K, work: Pin<Box<F>>) -> Self {
+        Self { turns, party, taking: None, work }
+    }
+}
+
+impl<K, F> Future for Turns<K, F>
+where
+    K: Copy + Eq + Hash + Send + Sync + Unpin + 'static,
+    F: Future,
+{
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = &mut *self;
+        let _turn = loop {
+            let (turns, party) = (&this.turns, this.party);
+            let taking = this.taking.get_or_insert_with(|| {
+                let turns = Arc::clone(turns);
+                Box::pin(async move { turns.take(party).await })
+            });
+            let turn = ready!(taking.as_mut().poll(cx));
+            this.taking = None;
+            if turn.is_some() {
+                break turn;
+            }
+        };
+        let _worker = As::new(Polled::Worker);
+        this.work.as_mut().poll(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::{Mutex, mpsc},
+        task::Waker,
+    };
+
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    fn name() -> Option<String> {
+        thread::current().name().map(str::to_owned)
+    }
+
+    #[tokio::test]
+    async fn work_goes_on_with_a_worker_once_it_asks_to() {
+        let (workers, tasks) = (Workers::<u8>::start(), TaskTracker::new());
+        let work = async {
+            let before = (name(), is_offloaded());
+            yield_now().await;
+            offload().await;
+            offload().await;
+            (before.0 != name(), before.1, is_offloaded())
+        };
+        let mut work = Some(Box::pin(work));
+        let mut cx = Context::from_waker(Waker::noop());
+
+        let first = workers.poll(1, &mut work, &tasks, &mut cx);
+        assert!(matches!(first, Polling::Pending) && work.is_some());
+        let Polling::Offloaded(task) = workers.poll(1, &mut work, &tasks, &mut cx) else {
+            panic!("it stays here")
+        };
+
+        assert!(work.is_none());
+        assert_eq!((task.await.unwrap(), is_offloaded()), ((true, false, true), false));
+    }
+
+    #[tokio::test]
+    async fn without_workers_everything_is_done_where_it_is_awaited() {
+        let (workers, tasks) = (Workers::<u8>::none(), TaskTracker::new());
+        let mut work = Some(Box::pin(async {
+            offload().await;
+            name()
+        }));
+        let mut cx = Context::from_waker(Waker::noop());
+
+        let done = workers.poll(1, &mut work, &tasks, &mut cx);
+
+        assert!(matches!(done, Polling::Ready(here) if here == name()));
+        assert_eq!(workers.run(1, LARGE + 1, name).await, Some(name()));
+    }
+
+    #[tokio::test]
+    async fn only_what_is_large_is_given_away_and_a_panic_ends_nothing_else() {
+        let workers = Workers::<u8>::start();
+
+        assert_eq!(workers.run(1, LARGE, name).await, Some(name()));
+        assert_eq!(workers.run(1, LARGE + 1, || std::panic::panic_any(7)).await, None::<()>);
+        assert_eq!(workers.run(1, LARGE + 1, name).await, Some(Some("worker".to_owned())));
+    }
+
+    #[tokio::test]
+    async fn parties_take_turns_however_much_each_has_to_do() {
+        let workers = Workers::<char>::start();
+        let done = Arc::new(Mutex::new(String::new()));
+        let tasks = TaskTracker::new();
+        let (go, gone) = mpsc::channel::<()>();
+        let gone = Arc::new(Mutex::new(gone));
+        // Every worker is held until all others stand in their queues.
+        let held: Vec<_> = (0..workers.threads())
+            .map(|_| {
+                let (workers, gone) = (workers.clone(), Arc::clone(&gone));
+                let hold = move || gone.lock().unwrap().recv().unwrap();
+                tasks.spawn(async move { workers.run('h', LARGE + 1, hold).await })
+            })
+            .collect();
+        let turns = &workers.0.as_ref().unwrap().turns;
+        while turns.free() > 0 {
+            yield_now().await;
+        }
+        let mut all = Vec::new();
+        for party in "aaaaaaaab".chars() {
+            let (workers, done) = (workers.clone(), Arc::clone(&done));
+            let note = move || done.lock().unwrap().push(party);
+            all.push(tasks.spawn(async move { workers.run(party, LARGE + 1, note).await }));
+            while turns.waiting() < all.len() {
+                yield_now().await;
+            }
+        }
+
+        held.iter().for_each(|_| go.send(()).unwrap());
+        for one in all {
+            one.await.unwrap();
+        }
+
+        let at = done.lock().unwrap().find('b').unwrap();
+        assert!(at <= 1 + workers.threads(), "{done:?}");
+    }
+}
