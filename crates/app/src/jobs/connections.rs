@@ -4,14 +4,17 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
+use portcullis_lanes::{FairLimits, FairSlots};
 use portcullis_store::ProviderRecord;
 
 use crate::{App, connect::Reason, store_failed};
 
 pub(super) const EVERY: Duration = Duration::from_secs(2);
-/// Connections looked at in one round, and at once.
+/// Connections looked at in one round.
 const BATCH: u32 = 200;
-const AT_ONCE: usize = 16;
+/// At once: orgs take turns, so that those of one whose authorization server hangs are not in the way.
+const AT_ONCE: FairLimits =
+    FairLimits { slots: 16, reserve: 4, waiting: usize::MAX, patience: Duration::from_hours(1) };
 
 /// Rounds between two looks at the keys that seal credentials.
 pub(super) const KEYS_EVERY: u32 = 20;
@@ -41,7 +44,12 @@ async fn renew_due(app: &Arc<App>) {
             return;
         }
     };
-    stream::iter(due).for_each_concurrent(AT_ONCE, |record| renew(app, record)).await;
+    let slots = Arc::new(FairSlots::new(AT_ONCE));
+    let renew = async |record: ProviderRecord| {
+        let _slot = slots.take(record.org_id).await;
+        renew(app, record).await;
+    };
+    stream::iter(due).for_each_concurrent(None, renew).await;
 }
 
 /// One connection; what goes wrong is noted in its record, with the time of the next try.
