@@ -254,6 +254,10 @@ pub(crate) enum Attack {
     Bodies,
     /// Slow sockets of one address beside a client of another
     Sockets,
+    /// Calls of a tool beside those of another org that makes it fail
+    Circuit,
+    /// Small calls of one org, and health, beside large bodies of another
+    Large,
 }
 
 #[derive(Debug, Args)]

@@ -1,16 +1,16 @@
-//! Calls of a healthy provider, alone and beside another one that hangs, drips and floods: what the
-//! first notices of the second. The figure is the ratio of the 99th percentiles. Other attacks are in
-//! files of their own.
+//! Attacks, and what others notice of them. The first: calls of a healthy provider, alone and beside
+//! another one that hangs, drips and floods. The figure is the ratio of the 99th percentiles.
 
+mod bodies;
 mod bystanders;
+mod circuit;
+mod large;
 mod patterns;
 mod schema;
+mod sockets;
 mod traps;
 
 pub(crate) use self::traps::serve as serve_traps;
-
-mod bodies;
-mod sockets;
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +25,7 @@ use std::{
 use axum::{
     Router,
     body::{Body, Bytes},
-    http::header::CONTENT_TYPE,
+    http::{StatusCode, header::CONTENT_TYPE},
     response::{IntoResponse as _, Response},
     routing::post,
 };
@@ -47,8 +47,10 @@ use crate::{
 const GOAL: f64 = 1.5;
 /// How long their callers pause when they are not told how long.
 const BETWEEN_CALLS: Duration = Duration::from_millis(20);
-/// The last is a healthy one: what calls of any other provider cost.
-const KINDS: [&str; 4] = ["hangs", "drips", "floods", "answers"];
+/// The last two answer: what calls of any other provider cost, and one that fails when it is told to.
+const KINDS: [&str; 5] = ["hangs", "drips", "floods", "answers", "wavers"];
+/// Makes the last one fail.
+const POISON: &str = "poison";
 
 /// Its calls are made; denied ones would say nothing about it.
 const PERMIT: &str = "@id(\"hostile\") permit (principal is Mcp::Service, \
@@ -62,23 +64,15 @@ pub(crate) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
         Attack::Patterns => patterns::run(args).await,
         Attack::Bodies => bodies::run(args).await,
         Attack::Sockets => sockets::run(args).await,
+        Attack::Circuit => circuit::run(args).await,
+        Attack::Large => large::run(args).await,
     }
 }
 
 /// Prints both percentiles and their ratio, and whether the goal holds.
 async fn neighbour(args: &HostileArgs) -> Result<Verdict, Failure> {
     let (upstream, wretch) = (Upstream::start().await?, Upstream::hostile().await?);
-    let hostile = wretch.address;
-    let binary = gateway::binary(args.binary.as_deref()).await?;
-    let installation = Installation::create(binary, upstream.address).await?;
-    let mut config =
-        OpenOptions::new().append(true).open(installation.folder().join("portcullis.toml"))?;
-    write!(
-        config,
-        "\n[[providers]]\nslug = \"hostile\"\nurl = \"http://{hostile}/mcp\"\n\
-         allow_private = true\ntimeout_seconds = 2\nmax_in_flight = 64\n"
-    )?;
-    fs::write(installation.folder().join("policies/hostile.cedar"), PERMIT)?;
+    let installation = install(args, &upstream, &wretch).await?;
     let running = installation.start().await?;
     let call = governed_call(running.address, &installation.token, &payload::of_size(1024))?;
     let (mut alone, mut beside) = (Measured::default(), Measured::default());
@@ -98,11 +92,8 @@ async fn neighbour(args: &HostileArgs) -> Result<Verdict, Failure> {
         wretched.shutdown().await;
     }
     running.stop().await?;
-    for (how, count) in answered.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-        say(&format!("the other provider's calls: {count:>7} {how}\n"));
-        if how.starts_with("403") {
-            return Err("its calls were denied, so they say nothing about it".into());
-        }
+    if answered.tell("the other provider's calls") {
+        return Err("its calls were denied, so they say nothing about it".into());
     }
     let ratio = beside.percentile_ms(99) / alone.percentile_ms(99).max(0.001);
     for (name, measured) in [("alone", &alone), ("beside", &beside)] {
@@ -113,11 +104,40 @@ async fn neighbour(args: &HostileArgs) -> Result<Verdict, Failure> {
     Ok(if ratio <= GOAL { Verdict::Holds } else { Verdict::Broken })
 }
 
+/// A gateway before a healthy provider and a hostile one.
+async fn install(
+    args: &HostileArgs,
+    upstream: &Upstream,
+    wretch: &Upstream,
+) -> Result<Installation, Failure> {
+    let hostile = wretch.address;
+    let binary = gateway::binary(args.binary.as_deref()).await?;
+    let installation = Installation::create(binary, upstream.address).await?;
+    let mut config =
+        OpenOptions::new().append(true).open(installation.folder().join("portcullis.toml"))?;
+    write!(
+        config,
+        "\n[[providers]]\nslug = \"hostile\"\nurl = \"http://{hostile}/mcp\"\n\
+         allow_private = true\ntimeout_seconds = 2\nmax_in_flight = 64\n"
+    )?;
+    fs::write(installation.folder().join("policies/hostile.cedar"), PERMIT)?;
+    Ok(installation)
+}
+
 /// How often calls were answered how.
 #[derive(Debug, Clone, Default)]
 struct Answered(Arc<Mutex<BTreeMap<String, u64>>>);
 
 impl Answered {
+    /// Prints them. Returns whether any was denied.
+    fn tell(&self, whose: &str) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (how, count) in all.iter() {
+            say(&format!("{whose}: {count:>7} {how}\n"));
+        }
+        all.keys().any(|how| how.starts_with("403"))
+    }
+
     fn note(&self, answer: &Answer) {
         let text = |pointer| answer.json().ok()?.pointer(pointer)?.as_str().map(str::to_owned);
         let reason = text("/error/details/reason").or_else(|| text("/error/code"));
@@ -166,13 +186,18 @@ async fn answer(body: Bytes) -> Response {
             let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
             json!({"resultType": "complete", "tools": KINDS.map(tool)})
         }
-        _ if member("/params/name") == "answers" => {
+        _ if answers(&member("/params/name"), &body) => {
             json!({"resultType": "complete", "content": [{"type": "text", "text": "Here."}]})
         }
         _ => return wretched(member("/params/name").as_str().unwrap_or_default()).await,
     };
     let body = json!({"jsonrpc": "2.0", "id": member("/id"), "result": result}).to_string();
     ([(CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+fn answers(tool: &Value, body: &Bytes) -> bool {
+    let poisoned = String::from_utf8_lossy(body).contains(POISON);
+    tool == "answers" || (tool == "wavers" && !poisoned)
 }
 
 async fn wretched(kind: &str) -> Response {
@@ -190,6 +215,7 @@ async fn wretched(kind: &str) -> Response {
             let flood = stream::repeat_with(move || Ok::<_, Infallible>(piece.clone()));
             (json, Body::from_stream(flood)).into_response()
         }
+        "wavers" => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
         _ => std::future::pending().await,
     }
 }
