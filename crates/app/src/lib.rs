@@ -47,6 +47,8 @@ mod trust;
 mod uninterrupted;
 mod vault;
 
+pub use portcullis_lanes::Workers;
+
 pub use self::{
     anchors::{AnchorFile, Anchors, WitnessedBy},
     app::{App, Parts, fingerprint_key},

@@ -16,7 +16,7 @@ use std::{
 
 use portcullis_app::{
     Anchors, App, Connecting, Dlp, Fallback, Folder, LastGood, Origin, Overrides, Parts,
-    PolicyFolder, PolicySource, Purpose, Refused, Stages, Trust, Vaults,
+    PolicyFolder, PolicySource, Purpose, Refused, Stages, Trust, Vaults, Workers,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -29,7 +29,6 @@ use portcullis_core::{
     trust::TrustRules,
     vault::{Vault, parse_keys},
 };
-use portcullis_lanes::Workers;
 use portcullis_store::{AuditSettings, AuditWriter, DatabaseSettings, DatabaseUrl, Store, Sync};
 use portcullis_upstream::Outbound;
 use serde_json::json;
