@@ -29,13 +29,29 @@ function admin(...words) {
 // Where browsers find the gateway, as far as the suite knows; this program is the only browser.
 const PUBLIC = "https://conformance-test.local";
 
+// The issuer that the MCP server names, as `portcullis check` tells an operator who has to say where
+// a client was registered.
+function issuer() {
+  write(`auth = "oauth2"\nowners = ["org"]\n`);
+  let told;
+  try {
+    told = execFileSync(binary, ["check", "--config", config, "--json"], { encoding: "utf8" });
+  } catch (error) {
+    // It also says no to what does not matter here, and tells what it found nevertheless.
+    told = error.stdout;
+  }
+  return JSON.parse(told).providers[0].issuer;
+}
+
 // What the operator says of a provider that users connect.
 function authorization() {
   if (!authorizes) return "";
   // The suite wants to see one document's address, which is not that of the gateway's own.
   const document = scenario === "auth/basic-cimd" ? `${PUBLIC}/client-metadata.json` : undefined;
   const { client_id: id = document, client_secret: secret } = context;
-  const client = id ? `[providers.oauth]\nclient_id = ${JSON.stringify(id)}\n` : "";
+  const client = id
+    ? `[providers.oauth]\nissuer = ${JSON.stringify(issuer())}\nclient_id = ${JSON.stringify(id)}\n`
+    : "";
   return `auth = "oauth2"\nowners = ["org"]\n${client}${secret ? 'client_secret = { env = "CLIENT_SECRET" }\n' : ""}`;
 }
 
@@ -43,6 +59,16 @@ function prepare() {
   mkdirSync(join(folder, "policies"));
   const permit = '@id("permit-all") permit (principal, action, resource);\n';
   writeFileSync(join(folder, "policies", "all.cedar"), permit);
+  execFileSync(binary, ["key", "new", join(folder, "key")]);
+  write(authorization());
+  const org = admin("org", "create", "suite", "--plan", "pro").id;
+  const scopes = "mcps:read mcps:invoke providers:read providers:write admin";
+  const kind = ["--type", "service", "--scopes", scopes];
+  const who = admin("principal", "create", "suite", "--org", org, ...kind).id;
+  return admin("token", "create", "--principal", who, "--scopes", scopes).token;
+}
+
+function write(authorization) {
   writeFileSync(
     config,
     `data_dir = "."
@@ -53,14 +79,8 @@ url = ${JSON.stringify(url)}
 allow_private = true
 protocol = "${modern ? "modern" : "auto"}"
 timeout_seconds = 20
-${authorization()}`,
+${authorization}`,
   );
-  execFileSync(binary, ["key", "new", join(folder, "key")]);
-  const org = admin("org", "create", "suite", "--plan", "pro").id;
-  const scopes = "mcps:read mcps:invoke providers:read providers:write admin";
-  const kind = ["--type", "service", "--scopes", scopes];
-  const who = admin("principal", "create", "suite", "--org", org, ...kind).id;
-  return admin("token", "create", "--principal", who, "--scopes", scopes).token;
 }
 
 function serve() {

@@ -16,6 +16,7 @@ mod refresh;
 mod rotate;
 mod usable;
 
+use self::authorizer::Server;
 pub(crate) use self::{authorizer::Authorizer, refresh::Reason};
 pub use self::{
     callback::{Callback, CalledBack},
@@ -98,8 +99,10 @@ impl App {
             let Some(settings) = provider.declared.auth.oauth() else { return };
             let found = tokio::time::timeout(patience, self.authorizer(provider, settings)).await;
             let why = match found {
-                Ok(Ok(_)) => return,
-                Ok(Err(unknown)) => unknown.to_string(),
+                Ok(found) => match found.and_then(Server::named) {
+                    Ok(_) => return,
+                    Err(unknown) => unknown.to_string(),
+                },
                 Err(_) => format!("nobody answered within {} seconds", patience.as_secs()),
             };
             provider.stays(&why, self.clock.now());

@@ -78,7 +78,8 @@ pub use self::{
     },
     providers::{
         AccountSource, Auth, AuthKind, AuthorizationServer, Declared, Endpoints, HeaderFormat,
-        OAuthSettings, OwnerView, Owners, ProviderQuery, ProviderState, ProviderView, Whose,
+        IssuerState, OAuthSettings, OwnerView, Owners, ProviderQuery, ProviderState, ProviderView,
+        Whose,
     },
     retention::{LEAST_DAYS, Retention},
     simulate::{

@@ -22,7 +22,7 @@ pub use self::{
         AccountSource, Auth, AuthKind, AuthorizationServer, Endpoints, HeaderFormat, OAuthSettings,
         Owners,
     },
-    view::{OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
+    view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
 };
 use crate::{
     Pinning,

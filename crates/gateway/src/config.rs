@@ -322,7 +322,7 @@ mod tests {
             }
         }
 
-        assert_eq!(declared, 3);
+        assert_eq!(declared, 4);
     }
 
     #[test]
@@ -338,6 +338,7 @@ mod tests {
                 "auth = \"oauth2\"\n[providers.oauth]\nauthorize_parameters = { state = \"x\" }",
                 "`state`",
             ),
+            ("auth = \"oauth2\"\n[providers.oauth]\nclient_id = \"x\"", "`oauth.issuer`"),
             ("[providers.oauth]\nclient_id = \"x\"", "oauth2"),
             ("auth = \"api_key\"\napi_key = \"x\"\nowners = [\"me\"]", "org's"),
             ("owners = []", "owners"),

@@ -97,6 +97,7 @@ struct Inside {
     token_requests: Vec<BTreeMap<String, String>>,
     revoked: Vec<String>,
     foreign: Vec<String>,
+    received: Vec<String>,
 }
 
 /// The service; it ends when it is dropped.
@@ -185,6 +186,11 @@ impl Saas {
         self.inside().token_requests.clone()
     }
 
+    /// Every request so far, whatever it was for: its line, headers and body.
+    pub fn received(&self) -> Vec<String> {
+        self.inside().received.clone()
+    }
+
     /// Every token that was revoked by request so far.
     pub fn revoked(&self) -> Vec<String> {
         self.inside().revoked.clone()
@@ -223,6 +229,8 @@ async fn answer(State(inside): State<Arc<Mutex<Inside>>>, request: Request) -> R
     let body = to_bytes(body, 4 << 20).await.expect("a body");
     let text = String::from_utf8_lossy(&body).into_owned();
     let path = parts.uri.path().to_owned();
+    let received = format!("{} {}\n{:?}\n{text}", parts.method, parts.uri, parts.headers);
+    inside.lock().expect("the service").received.push(received);
     let document = inside.lock().expect("the service").habits.documents.get(&path).cloned();
     if let Some((status, body)) = document {
         let status = StatusCode::from_u16(status).expect("a status");

@@ -244,7 +244,9 @@ fn what(kind: CallErrorKind) -> Said {
         CallErrorKind::Upstream(
             UpstreamReason::InteractionRequired
             | UpstreamReason::ResponseTooLarge
-            | UpstreamReason::JsonrpcError,
+            | UpstreamReason::JsonrpcError
+            | UpstreamReason::SessionLost
+            | UpstreamReason::IssuerMismatch,
         )
         | CallErrorKind::AuthRequired
         | CallErrorKind::Forbidden => Said::Works,

@@ -86,7 +86,7 @@ impl App {
         }
         let id = ProviderId::new(self.ids());
         let known = self.authorizer(&provider, settings).await;
-        let server = match known {
+        let server = match known.and_then(Server::named) {
             Ok(server) => server,
             Err(unknown) => {
                 let refusal = provider.unknown(&unknown);

@@ -3,6 +3,10 @@
 //! Found out in the order of the MCP specification: the server's challenge and its metadata (RFC
 //! 9728) name the issuer, the issuer's metadata (RFC 8414) has to name itself to the letter. The
 //! gateway's own name is the operator's, its metadata document's address, or what it registers.
+//!
+//! **Invariant:** a client of the configuration is shown to its own issuer only. An MCP server could
+//! name a server of its own, which is true to itself and wants nothing but the secret. Where the endpoints of the issuer are, its own metadata
+//! says; they may be on other hosts (RFC 8414 §2), for nobody but the issuer can name them.
 
 use std::sync::Arc;
 
@@ -17,7 +21,7 @@ use portcullis_core::{
     secret::Secret,
 };
 use portcullis_store::{CLIENT, OAuthClient};
-use portcullis_upstream::{Client, Endpoint, OAuthError, oauth::OAUTH_TIMEOUT};
+use portcullis_upstream::{Client, Endpoint, OAuthError, oauth::OAUTH_TIMEOUT, text};
 use serde_json::{Value, json};
 
 use crate::{
@@ -30,12 +34,19 @@ use crate::{
 /// Seconds for which metadata is believed.
 const FRESH_SECONDS: i64 = 10 * 60;
 const SECRET: &str = "secret";
+const MAX_SHOWN_CHARS: usize = 500;
 
 /// What was found out about who authorizes.
 #[derive(Debug, Default)]
 pub(crate) struct Authorizer(tokio::sync::Mutex<Option<(Arc<Server>, Timestamp)>>);
 
 impl Authorizer {
+    /// The issuer that was found last, as an operator can be shown it.
+    pub(crate) async fn known(&self) -> Option<String> {
+        let known = self.0.lock().await;
+        known.as_ref().map(|(server, _)| text::one_line(&server.issuer, MAX_SHOWN_CHARS))
+    }
+
     /// The server did not take what was granted. If it asked for more, that is what the next
     /// connect asks for by itself, beside what was granted; otherwise it is asked anew who
     /// authorizes, for that may have changed.
@@ -64,6 +75,19 @@ pub(crate) struct Server {
     /// The scopes that the resource asks for or lists.
     pub(crate) wanted: Vec<String>,
     pub(crate) listed: Vec<String>,
+    /// The servers that the MCP server names, if the configured issuer is none of them.
+    others: Option<Vec<String>>,
+}
+
+impl Server {
+    /// Says no to begin anything if the MCP server does not name the configured issuer: what that
+    /// grants would be of no use there, or somebody wants to be taken for it.
+    pub(crate) fn named(self: Arc<Self>) -> Result<Arc<Self>, Unknown> {
+        match &self.others {
+            None => Ok(self),
+            Some(others) => Err(Unknown::OtherIssuer { named: others.join(", ") }),
+        }
+    }
 }
 
 /// Why nobody is known to ask.
@@ -73,6 +97,11 @@ pub(crate) enum Unknown {
     Http { what: &'static str, error: OAuthError },
     #[error("{what}: {error}")]
     Metadata { what: &'static str, error: MetadataError },
+    #[error(
+        "the MCP server does not name the configured `oauth.issuer` as its authorization server, \
+         but {named}"
+    )]
+    OtherIssuer { named: String },
     #[error("there is no way to be known there: configure a `client_id`")]
     NoClient,
 }
@@ -95,6 +124,10 @@ impl Provider {
         tracing::warn!(provider = %self.declared.slug, error = %unknown, "no authorization server");
         match unknown {
             Unknown::Http { error, .. } => self.oauth_failure(error),
+            Unknown::OtherIssuer { .. } => Refusal::UpstreamError {
+                provider: self.declared.slug.clone(),
+                reason: UpstreamReason::IssuerMismatch,
+            },
             Unknown::Metadata { .. } | Unknown::NoClient => Refusal::UpstreamError {
                 provider: self.declared.slug.clone(),
                 reason: UpstreamReason::ProtocolError,
@@ -151,8 +184,16 @@ impl App {
         match &settings.server {
             AuthorizationServer::Explicit(endpoints) => Ok(explicit(endpoints, resource, settings)),
             AuthorizationServer::Issuer { name, endpoint: issuer } => {
-                let resource = resource.unwrap_or_else(|| endpoint.as_str().to_owned());
-                self.described(name, issuer, Some(resource)).await
+                // The operator's word counts: a server need not say who authorizes.
+                let told = self.resource_metadata(endpoint).await.ok();
+                let Some((told, wanted)) = told else {
+                    let resource = resource.unwrap_or_else(|| endpoint.as_str().to_owned());
+                    return self.described(name, issuer, Some(resource)).await;
+                };
+                let others = (!told.servers.contains(name)).then(|| told.server_origins());
+                let resource = resource.unwrap_or(told.resource);
+                let server = self.described(name, issuer, Some(resource)).await?;
+                Ok(Server { wanted, listed: told.scopes, others, ..server })
             }
             AuthorizationServer::Discovered => {
                 let (found, wanted) = self.resource_metadata(endpoint).await?;
@@ -225,7 +266,7 @@ impl App {
         server: &Server,
     ) -> Result<Client, Refusal> {
         let unknown = |unknown: Unknown| provider.unknown(&unknown);
-        if let Some(client) = &settings.client {
+        if let Some(client) = settings.client_of(&server.issuer) {
             let method = settings.method.unwrap_or_else(|| server.method(client.secret.is_some()));
             return Ok(Client { method, ..client.clone() });
         }
@@ -352,6 +393,7 @@ fn explicit(endpoints: &Endpoints, resource: Option<String>, settings: &OAuthSet
         methods: settings.method.into_iter().collect(),
         wanted: Vec::new(),
         listed: Vec::new(),
+        others: None,
     }
 }
 
@@ -377,5 +419,6 @@ fn server_of(
         issuer: described.issuer,
         wanted: Vec::new(),
         listed: Vec::new(),
+        others: None,
     })
 }

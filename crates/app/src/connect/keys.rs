@@ -5,7 +5,7 @@ use std::sync::Arc;
 use portcullis_core::{
     audit::EventType,
     id::{OrgId, ProviderId},
-    refusal::Refusal,
+    refusal::{Refusal, UpstreamReason},
     secret::Secret,
 };
 use portcullis_store::{Grant, NewCredential, ProviderOwner, ProviderRecord, ProviderStatus};
@@ -185,7 +185,7 @@ impl App {
     ) -> Refusal {
         let about = About::of(asked, id);
         let outcome = outcome_of(&refusal, portcullis_core::refusal::Executed::No);
-        let details = json!({ "reason": refusal.code() });
+        let details = json!({ "reason": reason(&refusal) });
         let event =
             self.connection_event(&asked.ctx, EventType::ProviderConnectFailed, &about, &details);
         let event = failed(event, outcome.status, refusal.code(), refusal.http_status());
@@ -198,6 +198,15 @@ impl App {
     /// Whether an owner's connection to this provider can be called through.
     pub(crate) fn is_connected(record: &ProviderRecord) -> bool {
         record.status == ProviderStatus::Connected && record.removed_at.is_none()
+    }
+}
+
+/// The reason of a failed connect: the refusal's code, or the word of the callback for the same.
+fn reason(refusal: &Refusal) -> &'static str {
+    if let Refusal::UpstreamError { reason: UpstreamReason::IssuerMismatch, .. } = refusal {
+        UpstreamReason::IssuerMismatch.as_str()
+    } else {
+        refusal.code()
     }
 }
 

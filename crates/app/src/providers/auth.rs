@@ -87,7 +87,7 @@ impl HeaderFormat {
 pub struct OAuthSettings {
     /// Who authorizes.
     pub server: AuthorizationServer,
-    /// What the gateway is called there, if the operator registered it.
+    /// The client that the operator registered there; never without a named server.
     pub client: Option<Client>,
     /// Whether the gateway may name itself by its metadata document.
     pub client_document: bool,
@@ -205,8 +205,32 @@ const OURS: [&str; 9] = [
 ];
 
 impl OAuthSettings {
-    /// Says no to settings that can never work.
+    /// The issuer that the configuration names; `None` if the MCP server says who authorizes.
+    #[must_use]
+    pub fn issuer(&self) -> Option<&str> {
+        match &self.server {
+            AuthorizationServer::Discovered => None,
+            AuthorizationServer::Issuer { name, .. } => Some(name),
+            AuthorizationServer::Explicit(endpoints) => Some(&endpoints.issuer),
+        }
+    }
+
+    /// The operator's client, if it was registered at this issuer.
+    pub(crate) fn client_of(&self, issuer: &str) -> Option<&Client> {
+        self.client.as_ref().filter(|_| self.issuer() == Some(issuer))
+    }
+
+    /// Says no to settings that can never work, and to a client of which nobody says where it was
+    /// registered.
     pub fn check(&self) -> Result<(), String> {
+        if self.client.is_some() && self.issuer().is_none() {
+            return Err(
+                "`oauth.client_id` needs `oauth.issuer`, the authorization server that it \
+                        was registered at: it is shown to no other one, whatever the MCP server \
+                        says. Without `client_id`, `portcullis check` shows which one that names"
+                    .to_owned(),
+            );
+        }
         let wrong = self.default_scopes.iter().chain(self.allowed_scopes.iter().flatten());
         if let Some(scope) = wrong.into_iter().find(|scope| !is_scope(scope)) {
             return Err(format!("`{scope}` cannot be a scope"));

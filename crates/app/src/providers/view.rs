@@ -15,7 +15,7 @@ use portcullis_store::{
     ProviderStatus,
 };
 
-use super::{AuthKind, Declared, Provider};
+use super::{AuthKind, Declared, OAuthSettings, Provider};
 use crate::{App, Ctx, store_failed};
 
 /// Whose a connection is.
@@ -67,6 +67,36 @@ pub struct ProviderState {
     pub tools: usize,
     /// What went wrong last, in our words.
     pub last_error: Option<String>,
+    /// Who authorizes access to it, as far as that is known.
+    pub issuer: Option<IssuerState>,
+}
+
+/// Who authorizes access to a provider, for the operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IssuerState {
+    /// The configuration says so: nobody else is shown the gateway's client.
+    Configured(String),
+    /// The MCP server says so now.
+    Named(String),
+}
+
+impl IssuerState {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Configured(name) | Self::Named(name) => name,
+        }
+    }
+
+    /// `configuration` or `mcp_server`.
+    #[must_use]
+    pub const fn said_by(&self) -> &'static str {
+        match self {
+            Self::Configured(_) => "configuration",
+            Self::Named(_) => "mcp_server",
+        }
+    }
 }
 
 /// Whose connections to list.
@@ -265,18 +295,24 @@ impl App {
     }
 
     /// How every declared provider is.
-    #[must_use]
-    pub fn provider_states(&self) -> Vec<ProviderState> {
-        let states = self.providers.iter().map(|(slug, provider)| {
+    pub async fn provider_states(&self) -> Vec<ProviderState> {
+        let mut states = Vec::with_capacity(self.providers.len());
+        for (slug, provider) in &self.providers {
             let state = provider.state();
-            ProviderState {
+            let configured = provider.declared.auth.oauth().and_then(OAuthSettings::issuer);
+            let issuer = match configured {
+                Some(name) => Some(IssuerState::Configured(name.to_owned())),
+                None => provider.authorizer.known().await.map(IssuerState::Named),
+            };
+            states.push(ProviderState {
                 slug: slug.clone(),
                 status: state.status,
                 tools: state.tools.as_ref().map_or(0, Vec::len),
                 last_error: state.last_error.clone(),
-            }
-        });
-        states.collect()
+                issuer,
+            });
+        }
+        states
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{clock::Timestamp, secret::Secret};
 
 const MAX_URL_BYTES: usize = 2_000;
 const MAX_SERVERS: usize = 8;
+const MAX_ORIGIN_BYTES: usize = 300;
 
 /// Why a document is of no use. Says nothing that was in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -98,6 +99,17 @@ impl ResourceMetadata {
         let scopes = scopes.into_iter().filter(|scope| is_scope(scope)).take(super::MAX_SCOPES);
         let scopes = scopes.map(str::to_owned).collect();
         Ok(Self { resource: resource.to_owned(), servers, scopes })
+    }
+
+    /// Origins of the issuers, at most three, as an operator can be shown them: the names
+    /// themselves are the server's own words.
+    #[must_use]
+    pub fn server_origins(&self) -> Vec<String> {
+        let urls = self.servers.iter().filter_map(|issuer| Url::parse(issuer).ok());
+        let origins = urls.map(|url| url.origin().ascii_serialization());
+        let mut shown: Vec<String> = origins.filter(|it| it.len() <= MAX_ORIGIN_BYTES).collect();
+        shown.truncate(3);
+        shown
     }
 }
 
@@ -296,6 +308,12 @@ mod tests {
         ] {
             assert_eq!(parse(other), Err(MetadataError::Resource), "{other}");
         }
+        let document = json!({
+            "resource": "https://mcp.example",
+            "authorization_servers": ["https://a.example/t?\u{202e}", "what\nelse", "https://b"],
+        });
+        let named = ResourceMetadata::parse(&document, &address).unwrap();
+        assert_eq!(named.server_origins(), ["https://a.example", "https://b"]);
         let nobody = json!({"resource": "https://mcp.example"});
         assert_eq!(
             ResourceMetadata::parse(&nobody, &address),

@@ -81,6 +81,10 @@ const ANOTHER_REQUEST: &str = "This `Idempotency-Key` stands for another request
 const UNDER_WAY: &str = "with this `Idempotency-Key` is still under way";
 const UNREACHABLE: &str = "is unreachable";
 const FAILED: &str = "failed while executing the call";
+const SESSION_LOST: &str =
+    "does not know the session of this call any more; the call was not sent again";
+const OTHER_ISSUER: &str =
+    "names another authorization server than the operator configured, so nobody is connected";
 const REJECTS: &str = "does not accept this credential";
 const NOT_REFRESHABLE: &str = "There is nothing to refresh with; connect the provider again.";
 const ENOUGH_EXPORTS: &str =
@@ -118,8 +122,18 @@ const fn name(resource: Resource) -> &'static str {
     }
 }
 
-fn failure(reason: UpstreamReason) -> &'static str {
-    if reason == UpstreamReason::ConnectFailed { UNREACHABLE } else { FAILED }
+const fn failure(reason: UpstreamReason) -> &'static str {
+    match reason {
+        UpstreamReason::ConnectFailed => UNREACHABLE,
+        UpstreamReason::SessionLost => SESSION_LOST,
+        UpstreamReason::IssuerMismatch => OTHER_ISSUER,
+        UpstreamReason::ConnectionReset
+        | UpstreamReason::ProtocolError
+        | UpstreamReason::InteractionRequired
+        | UpstreamReason::ResponseTooLarge
+        | UpstreamReason::Http5xx
+        | UpstreamReason::JsonrpcError => FAILED,
+    }
 }
 
 const fn missing(reason: Unavailable) -> &'static str {

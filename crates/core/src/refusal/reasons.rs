@@ -82,6 +82,10 @@ pub enum UpstreamReason {
     Http5xx,
     /// The server answered with a JSON-RPC error.
     JsonrpcError,
+    /// The server does not know the session of the call any more.
+    SessionLost,
+    /// The MCP server names another authorization server than the configured issuer.
+    IssuerMismatch,
 }
 
 impl UpstreamReason {
@@ -96,6 +100,8 @@ impl UpstreamReason {
             Self::ResponseTooLarge => "response_too_large",
             Self::Http5xx => "http_5xx",
             Self::JsonrpcError => "jsonrpc_error",
+            Self::SessionLost => "session_lost",
+            Self::IssuerMismatch => "issuer_mismatch",
         }
     }
 }

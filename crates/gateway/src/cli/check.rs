@@ -6,7 +6,7 @@ mod trust;
 use std::time::Duration;
 
 use clap::Args;
-use portcullis_app::{Fallback, ProviderState, Reloading};
+use portcullis_app::{Fallback, IssuerState, ProviderState, Reloading};
 use portcullis_store::{Durability, ProviderStatus};
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ impl Check {
         // Policies are judged against the tools that are known now.
         let errors = node.app.reload_policies(Reloading::Ordered).await.err().unwrap_or_default();
         let durability = node.store.durability().await?;
-        let providers = node.app.provider_states();
+        let providers = node.app.provider_states().await;
         let trusted = trust::check(node.app.trust(), &node.store).await?;
         let exposed = secrets::exposed(&config);
         let (set, _) = node.app.policy_set();
@@ -64,7 +64,7 @@ impl Check {
         if set.summary().active == 0 {
             text.push("            no active policy: every call would be denied".to_owned());
         }
-        text.extend(providers.iter().map(|provider| provider_text(provider, &config)));
+        text.extend(providers.iter().flat_map(|provider| provider_text(provider, &config)));
         text.extend(trusted.iter().flat_map(CheckedRule::to_text));
         text.extend(counters_text(&config, &node)?);
         self.installation.output().record(&shown, &text.join("\n"))?;
@@ -111,15 +111,22 @@ fn provider_json(provider: &ProviderState) -> Value {
         "status": provider.status.as_str(),
         "tools": provider.tools,
         "last_error": provider.last_error,
+        "issuer": provider.issuer.as_ref().map(IssuerState::name),
+        "issuer_from": provider.issuer.as_ref().map(IssuerState::said_by),
     })
 }
 
-fn provider_text(provider: &ProviderState, config: &Config) -> String {
-    let ProviderState { slug, status, tools, last_error } = provider;
+fn provider_text(provider: &ProviderState, config: &Config) -> Vec<String> {
+    let ProviderState { slug, status, tools, last_error, issuer } = provider;
     let declared = config.providers.iter().find(|declared| declared.slug == slug.as_str());
     let missing = declared.and_then(Provider::missing_program);
     let missing = missing.map(|program| format!("there is no program `{program}`"));
     let why = missing.or_else(|| last_error.clone());
     let why = why.map(|error| format!(" ({error})")).unwrap_or_default();
-    format!("provider    {slug}: {}, {tools} tools{why}", status.as_str())
+    let mut text = vec![format!("provider    {slug}: {}, {tools} tools{why}", status.as_str())];
+    text.extend(issuer.as_ref().map(|issuer| match issuer {
+        IssuerState::Configured(name) => format!("            bound to the issuer {name}"),
+        IssuerState::Named(name) => format!("            the MCP server names the issuer {name}"),
+    }));
+    text
 }

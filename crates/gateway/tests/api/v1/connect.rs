@@ -4,6 +4,7 @@
 mod attacks;
 mod canary;
 mod discovery;
+mod issuers;
 mod keys;
 mod oauth;
 mod real;

@@ -116,6 +116,7 @@ pub(super) fn documents(origin: &str) -> (Value, Value) {
         "issuer": origin,
         "authorization_endpoint": format!("{origin}/authorize"),
         "token_endpoint": format!("{origin}/token"),
+        "registration_endpoint": format!("{origin}/register"),
         "code_challenge_methods_supported": ["S256"],
         "token_endpoint_auth_methods_supported": ["client_secret_post"],
     });
@@ -152,9 +153,7 @@ async fn metadata_that_cannot_be_trusted_begins_nothing() {
         ("nobody authorizes", |_, resource, _| resource["authorization_servers"] = json!([])),
     ];
     for (what, lie) in lies {
-        let client =
-            "[providers.oauth]\nclient_id = \"x\"\nclient_secret = { env = \"SAAS_SECRET\" }";
-        let (saas, gateway, who) = discovering(Habits::default(), client).await;
+        let (saas, gateway, who) = discovering(Habits::default(), "").await;
         let (mut resource, mut server) = documents(&saas.origin());
         lie(&saas.origin(), &mut resource, &mut server);
         saas.change(|habits| {
@@ -169,6 +168,8 @@ async fn metadata_that_cannot_be_trusted_begins_nothing() {
         assert_eq!((answer.status.as_u16(), answer.code()), (502, "upstream_error"), "{what}");
         assert!(!answer.text.contains("evil") && !answer.text.contains("169.254"), "{what}");
         assert!(saas.token_requests().is_empty(), "{what}");
+        let registered = saas.received().iter().any(|it| it.starts_with("POST /register"));
+        assert!(!registered, "{what}");
         let all = gateway.get(&who, "/v1/providers?status=pending,connected").await;
         assert!(items(&all).is_empty(), "{what}: nothing is left");
     }
@@ -184,8 +185,7 @@ async fn documents_that_redirect_or_do_not_end_are_not_followed() {
         ("two names", 200, "{\"resource\":\"a\",\"resource\":\"b\"}".to_owned()),
         ("depth", 200, format!("{}{}", "[".repeat(5_000), "]".repeat(5_000))),
     ] {
-        let (saas, gateway, who) =
-            discovering(Habits::default(), "[providers.oauth]\nclient_id = \"x\"").await;
+        let (saas, gateway, who) = discovering(Habits::default(), "").await;
         saas.change(|habits| {
             for path in [RESOURCE, "/.well-known/oauth-protected-resource"] {
                 habits.documents.insert(path.to_owned(), (status, body.clone()));
@@ -204,8 +204,7 @@ async fn documents_without_an_end_are_read_to_the_cap_or_for_ten_seconds() {
         (Duration::ZERO, 502, "upstream_error"),
         (Duration::from_millis(50), 504, "upstream_timeout"),
     ] {
-        let (saas, gateway, who) =
-            discovering(Habits::default(), "[providers.oauth]\nclient_id = \"x\"").await;
+        let (saas, gateway, who) = discovering(Habits::default(), "").await;
         saas.change(|habits| {
             for path in [RESOURCE, "/.well-known/oauth-protected-resource"] {
                 habits.unending.insert(path.to_owned(), pause);
