@@ -12,7 +12,10 @@ use std::{
 };
 
 use http::{HeaderName, HeaderValue, StatusCode};
-use portcullis_core::{oauth::Challenge, refusal::Executed};
+use portcullis_core::{
+    oauth::Challenge,
+    refusal::{Executed, UpstreamReason::SessionLost},
+};
 use serde_json::{Map, Value};
 use tokio::{
     sync::Mutex,
@@ -72,9 +75,13 @@ impl Http {
         let session = self.session_by(deadline).await?;
         match self.send(&session, request, deadline).await {
             Err(Trouble::Status(StatusCode::NOT_FOUND)) if session.has_id => {
-                // The server does not know this session any more, so it has not looked at the
-                // request: the one case in which it is sent again.
                 self.forget(&session);
+                if request.method == Method::CallTool {
+                    // A server that does not know the session has not looked at the call. But the
+                    // session may have ended by the call itself, and somebody on the way may answer
+                    // 404 as well.
+                    return Err(CallError::upstream(SessionLost, Executed::Unknown));
+                }
                 let session = self.session_by(deadline).await?;
                 let second = self.send(&session, request, deadline).await;
                 second.map_err(|trouble| self.give_up(&session, trouble))

@@ -5,9 +5,8 @@
 //! out by itself which one a server speaks. Upstreams are taken to be hostile: whatever they send
 //! is bounded in size, time and number, and nothing they say reaches an error message.
 //!
-//! **Invariant:** a `tools/call` of which a byte may have been sent is never sent again. The one
-//! exception is the protocol's own: a server that answers 404 to a session it no longer knows has
-//! not looked at the call, which then goes out once more in a new session.
+//! **Invariant:** a `tools/call` of which a byte may have been sent is never sent again, not even
+//! when the server answers 404 to its session: the next call opens a new one.
 
 pub mod answer;
 pub mod command;

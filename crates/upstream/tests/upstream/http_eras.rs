@@ -76,9 +76,10 @@ async fn a_server_of_the_older_era_gets_a_session_that_is_used_and_ended() {
 }
 
 #[tokio::test]
-async fn a_forgotten_session_is_renewed_once_and_the_call_goes_out_again() {
+async fn a_call_in_a_forgotten_session_is_not_sent_again_and_the_next_one_has_a_new_session() {
     let sessions = AtomicUsize::new(0);
     let next = move || format!("s-{}", sessions.fetch_add(1, Ordering::Relaxed));
+    // It may have carried the call out before it forgot the session: nobody can tell.
     let fake = legacy(next, |seen| match seen.header("mcp-session-id") {
         Some("s-0") => error(StatusCode::NOT_FOUND, &json!(null), -32001),
         _ => success(&seen.id(), &content("renewed")),
@@ -87,22 +88,49 @@ async fn a_forgotten_session_is_renewed_once_and_the_call_goes_out_again() {
     let client = fake.client();
     let changed = client.tools_changed();
 
-    let answer = call(&client, json!({})).await.unwrap();
+    let lost = failure(&client).await;
+    let sent = fake.methods().iter().filter(|method| *method == "tools/call").count();
+    let next = call(&client, json!({})).await.unwrap();
 
-    assert_eq!(text(&answer), "renewed");
+    assert_eq!(lost, (upstream(UpstreamReason::SessionLost), Executed::Unknown));
+    assert_eq!(sent, 1);
+    assert_eq!(text(&next), "renewed");
     assert!(changed.has_changed().unwrap());
 }
 
 #[tokio::test]
-async fn a_server_that_forgets_every_session_is_not_asked_a_third_time() {
+async fn a_forgotten_session_is_renewed_for_what_changes_nothing() {
+    let sessions = AtomicUsize::new(0);
+    let fake = Fake::start(move |seen| match seen.method() {
+        "initialize" => {
+            let session = format!("s-{}", sessions.fetch_add(1, Ordering::Relaxed));
+            let result = json!({
+                "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "old", "version": "1"},
+            });
+            ([("mcp-session-id", session)], success(&seen.id(), &result)).into_response()
+        }
+        "tools/list" if seen.header("mcp-session-id") == Some("s-0") => {
+            error(StatusCode::NOT_FOUND, &json!(null), -32001)
+        }
+        "tools/list" => success(&seen.id(), &json!({"tools": []})),
+        _ => StatusCode::ACCEPTED.into_response(),
+    })
+    .await;
+
+    assert!(fake.client().list_tools().await.is_ok());
+}
+
+#[tokio::test]
+async fn a_server_that_forgets_every_session_gets_each_call_once() {
     let fake =
         legacy(|| "s".to_owned(), |_| error(StatusCode::NOT_FOUND, &json!(null), -32001)).await;
 
     let ended = failure(&fake.client()).await;
 
     let calls = fake.methods().iter().filter(|method| *method == "tools/call").count();
-    assert_eq!(ended, (upstream(UpstreamReason::ProtocolError), Executed::No));
-    assert_eq!(calls, 2);
+    assert_eq!(ended, (upstream(UpstreamReason::SessionLost), Executed::Unknown));
+    assert_eq!(calls, 1);
 }
 
 #[tokio::test]
