@@ -249,7 +249,7 @@ impl Link {
                 call_timeout: settings.call_timeout,
                 silence: settings.connect_timeout,
                 max_line_bytes: settings.max_response_bytes,
-                ids,
+                ids: Arc::new(ids),
                 tasks,
                 changed,
             }))),

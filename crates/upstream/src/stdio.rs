@@ -2,11 +2,14 @@
 //!
 //! One task writes, one reads, one looks after the process; calls meet them through a map of
 //! pending request ids. What a child does, be it silent, flooding or dead, stays with its calls.
+//! One that lets a request run out of time and answers nothing after that is ended; the next call
+//! starts it again.
 
 mod backoff;
 mod child;
 mod handshake;
 mod line;
+mod liveness;
 mod pending;
 mod pipe;
 
@@ -38,7 +41,7 @@ pub(crate) struct Launch {
     /// The silence after which a server is taken for one of the older era.
     pub(crate) silence: Duration,
     pub(crate) max_line_bytes: usize,
-    pub(crate) ids: Ids,
+    pub(crate) ids: Arc<Ids>,
     pub(crate) tasks: TaskTracker,
     pub(crate) changed: watch::Sender<u64>,
 }

@@ -20,6 +20,7 @@ pub(crate) enum Method {
     ListTools,
     CallTool,
     Listen,
+    Ping,
 }
 
 impl Method {
@@ -30,6 +31,7 @@ impl Method {
             Self::ListTools => "tools/list",
             Self::CallTool => "tools/call",
             Self::Listen => "subscriptions/listen",
+            Self::Ping => "ping",
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use portcullis_core::refusal::Executed;
+use portcullis_core::{refusal::Executed, tool::ProviderSlug};
 use portcullis_lanes::offload;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
@@ -23,13 +23,15 @@ use super::{
     child::{self, Group, Process},
     handshake,
     line::{self, Line},
+    liveness::Liveness,
     pending::{Arrival, Pending, Size, Ticket},
 };
 use crate::{
     error::CallError,
+    ids::Ids,
     mcp::{
         era::Era,
-        message::{self, Incoming, Outcome},
+        message::{self, Incoming, Method, Outcome, Outgoing},
         scan::IdScanner,
     },
 };
@@ -51,7 +53,8 @@ const STRAY_PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct Pipe {
     outgoing: mpsc::Sender<Frame>,
     pending: Arc<Pending>,
-    era: OnceLock<Era>,
+    liveness: Arc<Liveness>,
+    era: Arc<OnceLock<Era>>,
     proved: AtomicBool,
     /// Set when no more input will come, so that the child ends by itself.
     finishing: CancellationToken,
@@ -79,7 +82,8 @@ impl Pipe {
         let pipe = Self {
             outgoing,
             pending: Arc::default(),
-            era: OnceLock::new(),
+            liveness: Arc::default(),
+            era: Arc::default(),
             proved: AtomicBool::new(false),
             finishing: CancellationToken::new(),
             closing: closing.clone(),
@@ -91,17 +95,25 @@ impl Pipe {
         let writer = Writer { frames, finishing: pipe.finishing.clone(), closing: closing.clone() };
         let reader = Reader {
             pending: pipe.pending.clone(),
+            liveness: pipe.liveness.clone(),
             replies: pipe.outgoing.downgrade(),
             changed: launch.changed.clone(),
             max_line_bytes: launch.max_line_bytes,
             strays: 0,
         };
         let ends = Ends { closing, drained: drained.clone(), gone: pipe.gone.clone() };
+        let watchdog = Watchdog {
+            liveness: pipe.liveness.clone(),
+            outgoing: pipe.outgoing.downgrade(),
+            era: pipe.era.clone(),
+            ids: launch.ids.clone(),
+            slug: launch.slug.clone(),
+        };
         let write_timeout = launch.call_timeout.min(WRITE_TIMEOUT);
         launch.tasks.spawn(writer.run(started.stdin, write_timeout));
         launch.tasks.spawn(reader.run(started.stdout, drained));
         launch.tasks.spawn(child::log_errors(launch.slug.clone(), started.stderr));
-        launch.tasks.spawn(look_after(started.process, pipe.pending.clone(), ends));
+        launch.tasks.spawn(look_after(started.process, pipe.pending.clone(), watchdog, ends));
         let era = handshake::agree(&pipe, launch).await?;
         // Nothing else sets it.
         let _ = pipe.era.set(era);
@@ -144,7 +156,11 @@ impl Pipe {
             Ok(Ok(())) => {}
         }
         let Ok(arrival) = timeout_at(deadline, arrival).await else {
-            return Err(CallError::timeout(after, sending.ticket.withdraw()));
+            let executed = sending.ticket.withdraw();
+            if executed != Executed::No {
+                self.liveness.doubt();
+            }
+            return Err(CallError::timeout(after, executed));
         };
         sending.done = true;
         drop(waiting);
@@ -234,6 +250,7 @@ impl Writer {
 /// Reads lines and hands answers over.
 struct Reader {
     pending: Arc<Pending>,
+    liveness: Arc<Liveness>,
     replies: mpsc::WeakSender<Frame>,
     changed: watch::Sender<u64>,
     max_line_bytes: usize,
@@ -254,7 +271,7 @@ impl Reader {
                     answered
                 }
                 Line::Whole(line) => self.take(&line),
-                Line::TooLong(Some(id)) => self.pending.hand_over(id, Arrival::TooLarge),
+                Line::TooLong(Some(id)) => self.hand_over(id, Arrival::TooLarge),
                 // It may be anybody's, so everybody must learn of it.
                 Line::TooLong(None) => return,
             };
@@ -266,11 +283,17 @@ impl Reader {
         }
     }
 
+    /// Hands an answer over; says whether somebody waited for it.
+    fn hand_over(&self, id: u64, arrival: Arrival) -> bool {
+        self.liveness.answered();
+        self.pending.hand_over(id, arrival)
+    }
+
     /// Takes one line; says whether somebody waited for it.
     fn take(&self, line: &[u8]) -> bool {
         match message::parse(line) {
             Ok(Incoming::Answer { id: Some(id), outcome }) => {
-                self.pending.hand_over(id, Arrival::Answer(outcome, Size::of(line.len())))
+                self.hand_over(id, Arrival::Answer(outcome, Size::of(line.len())))
             }
             Ok(Incoming::Answer { id: None, .. } | Incoming::Notification) => false,
             Ok(Incoming::ToolsChanged) => {
@@ -286,9 +309,39 @@ impl Reader {
                 false
             }
             Err(message::Malformed) => match IdScanner::find(line) {
-                Some(id) => self.pending.hand_over(id, Arrival::Garbled),
+                Some(id) => self.hand_over(id, Arrival::Garbled),
                 None => false,
             },
+        }
+    }
+}
+
+/// Watches whether a child still answers.
+struct Watchdog {
+    liveness: Arc<Liveness>,
+    outgoing: mpsc::WeakSender<Frame>,
+    era: Arc<OnceLock<Era>>,
+    ids: Arc<Ids>,
+    slug: ProviderSlug,
+}
+
+impl Watchdog {
+    /// Returns once the child hangs.
+    async fn gave_up(&self) {
+        self.liveness.lost(|| self.ask()).await;
+        tracing::warn!(provider = %self.slug, "the provider's program hangs and is ended");
+    }
+
+    /// Asks what costs nothing to answer. When the queue is full the child does not even read.
+    fn ask(&self) {
+        let era = self.era.get().copied().unwrap_or(Era::Modern);
+        let method = match era {
+            Era::Modern => Method::Discover,
+            Era::Legacy(_) => Method::Ping,
+        };
+        let body = Outgoing::bare(method).encode(self.ids.next(), era);
+        if let (Ok(body), Some(outgoing)) = (body, self.outgoing.upgrade()) {
+            let _ = outgoing.try_send(Frame { body, ticket: None });
         }
     }
 }
@@ -301,10 +354,12 @@ struct Ends {
 }
 
 /// Waits for a child's end, or brings it about, and lets everybody know.
-async fn look_after(mut process: Process, pending: Arc<Pending>, ends: Ends) {
+async fn look_after(mut process: Process, pending: Arc<Pending>, watchdog: Watchdog, ends: Ends) {
     let group = process.group();
     tokio::select! {
         () = ends.closing.cancelled() => {}
+        // Calls that come from now on go to the next child.
+        () = watchdog.gave_up() => ends.closing.cancel(),
         () = ends.drained.cancelled() => {}
         _ = process.ended() => {}
     }

@@ -100,6 +100,7 @@ impl Hostile {
     async fn called(&mut self, id: Value, arguments: Value) -> io::Result<()> {
         match self.behaviour.as_str() {
             "hangs" | "never_reads" => Ok(()),
+            "blocks" => self.block(id, &arguments).await,
             "dies" => process::exit(7),
             "dies_on_the_second" if self.calls > 1 => process::exit(7),
             "dies_in_the_middle" => {
@@ -164,6 +165,13 @@ impl Hostile {
             }
             _ => self.succeed(id, text(&arguments.to_string())).await,
         }
+    }
+
+    /// Does one thing at a time: for so many milliseconds it reads and answers nothing.
+    async fn block(&mut self, id: Value, arguments: &Value) -> io::Result<()> {
+        let pause = arguments.get("ms").and_then(Value::as_u64).unwrap_or_default();
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        self.succeed(id, text("at last")).await
     }
 
     /// Answers three calls, the last one first.

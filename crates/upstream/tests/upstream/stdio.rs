@@ -1,6 +1,9 @@
 //! Children that hang, die, lie, flood and forget.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use portcullis_core::refusal::{Executed, UpstreamReason};
 use portcullis_upstream::{CallErrorKind, Protocol, Server, ServerSettings, Transport};
@@ -80,6 +83,53 @@ async fn a_hung_call_times_out_and_the_next_one_is_answered_by_the_same_child() 
     assert_eq!(failure(&server).await, (CallErrorKind::Timeout { after }, Executed::Unknown));
     server.list_tools().await.unwrap();
 
+    assert_eq!(diary(&file, " started").len(), 1);
+    assert_eq!(diary(&file, " notifications/cancelled").len(), 1);
+}
+
+#[tokio::test]
+async fn a_program_that_hangs_is_ended_and_the_next_call_starts_it_again() {
+    for era in ["modern", "legacy"] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("diary");
+        let server = server(hurried(hostile(&[era, "blocks", file.to_str().unwrap()])));
+        server.list_tools().await.unwrap();
+        let process = diary(&file, " started")[0];
+        let begun = Instant::now();
+
+        let (hung, waited) =
+            tokio::join!(call(&server, json!({"ms": 3_600_000})), call(&server, json!({"ms": 0})),);
+        let waits = begun.elapsed();
+        while !has_ended(process) {
+            tokio::task::yield_now().await;
+        }
+        let next = call(&server, json!({"ms": 0})).await;
+
+        let after = Duration::from_millis(700);
+        for ended in [hung, waited] {
+            let error = ended.unwrap_err();
+            assert_eq!(error.kind, CallErrorKind::Timeout { after }, "{era}");
+        }
+        assert!(waits < Duration::from_secs(3), "nobody waits longer than their time: {waits:?}");
+        assert_eq!(text(&next.unwrap()), "at last", "{era}");
+        assert_eq!(diary(&file, " started").len(), 2, "{era}");
+        assert!(diary(&file, " tools/call").len() <= 3, "no call is sent twice");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_is_only_late_is_not_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("diary");
+    let server = server(hurried(hostile(&["modern", "blocks", file.to_str().unwrap()])));
+
+    let late = call(&server, json!({"ms": 1_000})).await.unwrap_err();
+    // Longer than it has for a sign of life.
+    for _ in 0..10 {
+        assert_eq!(text(&call(&server, json!({"ms": 400})).await.unwrap()), "at last");
+    }
+
+    assert_eq!(late.executed, Executed::Unknown);
     assert_eq!(diary(&file, " started").len(), 1);
     assert_eq!(diary(&file, " notifications/cancelled").len(), 1);
 }
