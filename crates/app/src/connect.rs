@@ -17,7 +17,10 @@ mod rotate;
 mod usable;
 
 use self::authorizer::Server;
-pub(crate) use self::{authorizer::Authorizer, refresh::Reason};
+pub(crate) use self::{
+    authorizer::Authorizer,
+    refresh::{Reason, Renewed},
+};
 pub use self::{
     callback::{Callback, CalledBack},
     disconnect::{Disconnected, UpstreamRevocation},

@@ -7,20 +7,12 @@
 mod credentials;
 mod tool_lists;
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use moka::sync::Cache;
 use portcullis_core::{
     audit,
-    clock::Timestamp,
     id::{OrgId, PrincipalId, ProviderId},
     refusal::Refusal,
     tool::Tool,
@@ -30,9 +22,9 @@ use portcullis_upstream::Server;
 
 pub(crate) use self::{
     credentials::StoredCredential,
-    tool_lists::{Listed, ToolLists},
+    tool_lists::{Listed, ToolLists, Unlisted},
 };
-use crate::{App, providers::Provider, store_failed};
+use crate::{App, freshness::Freshness, providers::Provider, store_failed};
 
 /// The tools that a connection lists, by id.
 pub(crate) type ToolMap = BTreeMap<String, Arc<Tool>>;
@@ -68,8 +60,8 @@ pub(crate) struct OwnWay {
     live: ArcSwap<Live>,
     /// Held by whoever gets new credentials. When they could not be had last, and why.
     pub(crate) renewing: tokio::sync::Mutex<Option<(Timestamp, Refusal)>>,
-    /// When its tools were asked for last, in microseconds.
-    listed_at: AtomicI64,
+    /// Age of its list of tools.
+    pub(crate) freshness: Freshness,
 }
 
 /// A connection with a credential of its own, as it is now.
@@ -105,6 +97,14 @@ impl Connection {
         match &self.way {
             Way::Declared => None,
             Way::Own(own) => Some(own),
+        }
+    }
+
+    /// Age of the list by which tools are called through it.
+    pub(crate) fn freshness(&self) -> &Freshness {
+        match &self.way {
+            Way::Declared => &self.provider.freshness,
+            Way::Own(own) => &own.freshness,
         }
     }
 
@@ -283,7 +283,7 @@ impl App {
                 consent,
                 live: ArcSwap::from_pointee(live),
                 renewing: tokio::sync::Mutex::default(),
-                listed_at: AtomicI64::new(0),
+                freshness: Freshness::default(),
             }),
         });
         self.connections.known.insert(connection.id, Arc::clone(&connection));
@@ -315,24 +315,9 @@ impl App {
 
     /// Asks a connection for its tools in the background, if that was long ago.
     fn list_when_old(self: &Arc<Self>, connection: &Arc<Connection>) {
-        let Some(own) = connection.own() else { return };
-        let now = self.clock.now();
-        let listed_at = own.listed_at.load(Ordering::Acquire);
-        let old = now >= Timestamp::from_micros(listed_at).plus_seconds(tool_lists::TTL_SECONDS);
         let usable = connection.status() == ProviderStatus::Connected;
-        let next = now.as_micros();
-        let claim =
-            || own.listed_at.compare_exchange(listed_at, next, Ordering::AcqRel, Ordering::Acquire);
-        if old && usable && claim().is_ok() {
-            let (app, connection) = (Arc::clone(self), Arc::clone(connection));
-            // A list may be long, and its schemas costly.
-            let org = connection.org;
-            let listing = async move {
-                if let Err(error) = app.list_again(&connection).await {
-                    tracing::warn!(provider = connection.slug(), %error, "tools cannot be listed");
-                }
-            };
-            drop(self.workers.spawn(org, &self.tasks, listing));
+        if usable && connection.freshness().claim_stale(self.clock.now()) {
+            self.look_in_background(connection);
         }
     }
 }

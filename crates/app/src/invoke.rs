@@ -1,9 +1,9 @@
 //! The story of a governed call (contract §5.3), step by step and in its order.
 //!
 //! authenticate and `requests` limit (the HTTP layer) → scope → body → visible → `invocations`
-//! limit (a replay costs none) → idempotency key → quarantine → schema → DLP → policy →
-//! obligations → connection → intent durable → upstream → DLP and policy on the answer → outcome
-//! durable → answer.
+//! limit (a replay costs none) → idempotency key → definition younger than a minute → quarantine →
+//! schema → DLP → policy → obligations → connection → intent durable → upstream → DLP and policy on
+//! the answer → outcome durable → answer.
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
@@ -257,7 +257,11 @@ impl App {
         self.enter_stage(ctx, Stage::Limits);
         let asked = self.admit_call(ctx, asked).await?;
         self.enter_stage(ctx, Stage::Validate);
-        let Asked { visible, view, claim, input, bytes } = asked;
+        let Asked { mut visible, view, claim, input, bytes } = asked;
+        if let Some(looked_at) = self.looked_anew(&visible, admission).await? {
+            draft.target(looked_at.target());
+            visible = looked_at;
+        }
         if self.pins.hold(ctx.caller().org_id, &visible.tool) {
             draft.governance(quarantine());
             return Err(quarantined().into());

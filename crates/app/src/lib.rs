@@ -20,6 +20,7 @@ mod ctx;
 mod dlp;
 mod exports;
 pub mod filters;
+mod freshness;
 mod idempotency;
 mod invoke;
 pub mod jobs;

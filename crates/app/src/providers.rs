@@ -10,7 +10,7 @@ use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
     refusal::{Refusal, Remedy, Unavailable},
-    tool::{ProviderSlug, Tool},
+    tool::{ProviderSlug, Tool, ToolDefinition},
 };
 use portcullis_store::ProviderStatus;
 use portcullis_upstream::{CallAnswer, CallError, CallErrorKind, Endpoint, Server};
@@ -29,6 +29,7 @@ use crate::{
     connect::Authorizer,
     connections::{Connection, OwnWay},
     counting,
+    freshness::Freshness,
     times::{Family, Times},
 };
 
@@ -80,6 +81,8 @@ pub(crate) struct Provider {
     pub(crate) authorizer: Authorizer,
     /// Somebody accepted a tool, or another node saw one change.
     pub(crate) look_again: Notify,
+    /// Age of the list of its tools.
+    pub(crate) freshness: Freshness,
     state: ArcSwap<State>,
     times: Arc<Times>,
 }
@@ -102,7 +105,8 @@ impl Provider {
         };
         let (authorizer, look_again) = (Authorizer::default(), Notify::new());
         let times = Times::of(&FAMILY, declared.slug.as_str());
-        Self { declared, authorizer, look_again, state: ArcSwap::from_pointee(state), times }
+        let (freshness, state) = (Freshness::default(), ArcSwap::from_pointee(state));
+        Self { declared, authorizer, look_again, freshness, state, times }
     }
 
     pub(crate) fn server(&self) -> &Server {
@@ -119,6 +123,18 @@ impl Provider {
 
     pub(crate) fn is_open_to(&self, org: OrgId) -> bool {
         self.declared.org.is_none_or(|owner| owner == org)
+    }
+
+    /// `true` if it is connected and known to have exactly these tools.
+    pub(crate) fn has(&self, definitions: &[ToolDefinition]) -> bool {
+        let state = self.state.load();
+        let same = |(tool, definition): (&Arc<Tool>, &ToolDefinition)| {
+            tool.definition.name == definition.name && tool.version == definition.version()
+        };
+        state.status == ProviderStatus::Connected
+            && state.tools.as_ref().is_some_and(|tools| {
+                tools.len() == definitions.len() && tools.iter().zip(definitions).all(same)
+            })
     }
 
     /// The provider told its tools.

@@ -17,9 +17,13 @@ use portcullis_core::{
     tool::{Tool, ToolDefinition, ToolId},
 };
 use portcullis_store::ProviderStatus;
-use portcullis_upstream::{CallError, ToolList};
 
-use crate::{App, Ctx, connections::Connection, providers::Provider, store_failed};
+use crate::{
+    App, Ctx,
+    connections::{Connection, Unlisted},
+    providers::Provider,
+    store_failed,
+};
 
 /// Every known tool with its provider, by id.
 pub(crate) type ToolTable = BTreeMap<String, (Arc<Tool>, Arc<Provider>)>;
@@ -181,43 +185,49 @@ impl App {
     pub(crate) async fn refresh(
         self: &Arc<Self>,
         provider: &Arc<Provider>,
-    ) -> Result<(), CallError> {
-        let slug = &provider.declared.slug;
-        match provider.server().list_tools().await {
-            Ok(list) => {
-                let Some(tools) = self.listed(provider, list).await else { return Ok(()) };
-                tracing::info!(provider = %slug, tools = tools.len(), "provider connected");
-                provider.connected(tools, self.clock.now());
-                // Validating policies takes milliseconds: not on a thread that serves requests.
-                let app = Arc::clone(self);
-                let bound = tokio::task::spawn_blocking(move || {
-                    app.catalogue_changed();
-                    app.rehearse_again();
-                });
-                let bound = bound.await;
-                if bound.is_err() {
-                    tracing::error!("binding the policies to the catalogue ended in a panic");
-                }
-                Ok(())
-            }
-            Err(error) => {
-                tracing::warn!(provider = %slug, %error, "provider cannot be used");
-                provider.failed(&error, self.clock.now());
-                Err(error)
-            }
-        }
+    ) -> Result<(), Unlisted> {
+        let mut last = provider.freshness.turn.lock().await;
+        let refreshed = self.refresh_in_turn(provider).await;
+        last.ended(self.clock.now(), &refreshed);
+        refreshed
     }
 
-    /// The tools of a list that may be shown; `None` if what is pinned cannot be told.
-    async fn listed(&self, provider: &Arc<Provider>, list: ToolList) -> Option<Vec<Arc<Tool>>> {
-        let org = provider.declared.org;
-        match self.definitions(provider, org, list).await {
-            Ok(definitions) => Some(self.compiled(provider, org, definitions).await),
-            Err(error) => {
-                store_failed(&error);
-                provider.stays("what is pinned of its tools cannot be read", self.clock.now());
-                None
-            }
+    /// The same for whoever has the turn to.
+    pub(crate) async fn refresh_in_turn(
+        self: &Arc<Self>,
+        provider: &Arc<Provider>,
+    ) -> Result<(), Unlisted> {
+        let (slug, began) = (&provider.declared.slug, self.clock.now());
+        let list = provider.server().list_tools().await.map_err(|error| {
+            tracing::warn!(provider = %slug, %error, "provider cannot be used");
+            provider.failed(&error, self.clock.now());
+            Unlisted::Call(error)
+        })?;
+        let (org, fresh_for) = (provider.declared.org, list.fresh_for);
+        let definitions = self.definitions(provider, org, list).await.map_err(|error| {
+            provider.stays("what is pinned of its tools cannot be read", self.clock.now());
+            Unlisted::Store(store_failed(&error))
+        })?;
+        if !provider.has(&definitions) {
+            let tools = self.compiled(provider, org, definitions).await;
+            tracing::info!(provider = %slug, tools = tools.len(), "provider connected");
+            provider.connected(tools, self.clock.now());
+            self.bind_again().await;
+        }
+        provider.freshness.took(began, fresh_for);
+        Ok(())
+    }
+
+    /// Binds the policies to the catalogue as it is now.
+    async fn bind_again(self: &Arc<Self>) {
+        // Validating policies takes milliseconds: not on a thread that serves requests.
+        let app = Arc::clone(self);
+        let bound = tokio::task::spawn_blocking(move || {
+            app.catalogue_changed();
+            app.rehearse_again();
+        });
+        if bound.await.is_err() {
+            tracing::error!("binding the policies to the catalogue ended in a panic");
         }
     }
 

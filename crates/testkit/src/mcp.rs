@@ -1,4 +1,5 @@
 //! A real MCP server on a real socket: streamable HTTP of the era with sessions.
+#![expect(clippy::indexing_slicing, reason = "an absent member of JSON is null")]
 
 use std::{
     convert::Infallible,
@@ -33,8 +34,16 @@ pub struct McpServer {
 struct Shared {
     tools: Mutex<Vec<Value>>,
     fails: Mutex<Option<StatusCode>>,
+    lists: Mutex<Lists>,
     seen: Mutex<Vec<(HeaderMap, Value)>>,
     changed: broadcast::Sender<()>,
+}
+
+/// Its answers to `tools/list`.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lists {
+    fail: bool,
+    ttl_ms: Option<u64>,
 }
 
 /// A tool of this name that takes any object.
@@ -56,6 +65,7 @@ impl McpServer {
         let state = Arc::new(Shared {
             tools: Mutex::new(tools),
             fails: Mutex::default(),
+            lists: Mutex::default(),
             seen: Mutex::default(),
             changed: broadcast::channel(16).0,
         });
@@ -76,6 +86,27 @@ impl McpServer {
     pub fn change_tools(&self, tools: Vec<Value>) {
         *self.state.tools.lock().expect("tools") = tools;
         let _ = self.state.changed.send(());
+    }
+
+    /// Has other tools from now on and says nothing.
+    pub fn change_tools_silently(&self, tools: Vec<Value>) {
+        *self.state.tools.lock().expect("tools") = tools;
+    }
+
+    /// Says of its list from now on that it stays true for so long.
+    pub fn set_ttl_ms(&self, ttl_ms: u64) {
+        self.state.lists.lock().expect("lists").ttl_ms = Some(ttl_ms);
+    }
+
+    /// Refuses to list its tools from now on, or ends that; calls are answered nevertheless.
+    pub fn fail_lists(&self, fail: bool) {
+        self.state.lists.lock().expect("lists").fail = fail;
+    }
+
+    /// Number of requests of this method so far.
+    pub fn count(&self, method: &str) -> usize {
+        let seen = self.state.seen.lock().expect("requests");
+        seen.iter().filter(|(_, message)| message["method"] == method).count()
     }
 
     /// Answers everything with this status from now on; `None` ends that.
@@ -109,7 +140,17 @@ async fn answer(State(state): State<Arc<Shared>>, request: Request) -> Response 
     }
     let result = match message.pointer("/method").and_then(Value::as_str) {
         Some("initialize") => initialized(&message),
-        Some("tools/list") => page(&state, &message),
+        Some("tools/list") => {
+            let lists = *state.lists.lock().expect("lists");
+            if lists.fail {
+                return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+            }
+            let mut page = page(&state, &message);
+            if let Some(ttl_ms) = lists.ttl_ms {
+                page["ttlMs"] = json!(ttl_ms);
+            }
+            page
+        }
         Some("tools/call") => {
             let arguments = message.pointer("/params/arguments").cloned().unwrap_or_default();
             let text = arguments.to_string();

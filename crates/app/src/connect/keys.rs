@@ -41,7 +41,7 @@ impl App {
         let verified = self.refresh(provider).await;
         let id = ProviderId::new(self.ids());
         if let Err(error) = verified {
-            let refusal = provider.failure(&error);
+            let refusal = error.refusal(|error| provider.failure(error));
             return Err(self.connect_failed(&asked, id, refusal).await);
         }
         let now = self.clock.now();

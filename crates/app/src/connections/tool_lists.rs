@@ -1,7 +1,7 @@
 //! The tools that connections list: each list is kept and compiled once in an org, however many of
 //! its connections list the same.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{sync::Arc, time::Duration};
 
 use moka::sync::Cache;
 use portcullis_core::{
@@ -11,14 +11,17 @@ use portcullis_core::{
     tool::{Tool, ToolDefinition},
 };
 use portcullis_store::ProviderRecord;
-use portcullis_upstream::{CallError, Server};
+use portcullis_upstream::{CallError, CallErrorKind, Server};
 use serde_json::{Value, json};
 
-use super::{Connection, Live, ToolMap};
-use crate::{App, providers::Provider, store_failed};
+use super::{Connection, Live, OwnWay, ToolMap};
+use crate::{
+    App,
+    connect::{Reason, Renewed},
+    providers::Provider,
+    store_failed,
+};
 
-/// How long a list is believed.
-pub(super) const TTL_SECONDS: i64 = 5 * 60;
 const MAX_LISTS: u64 = 10_000;
 
 /// Compiled lists by org, provider and digest.
@@ -36,9 +39,12 @@ pub(crate) struct Listed {
     pub(crate) digest: String,
     pub(crate) definitions: String,
     pub(crate) tools: Arc<ToolMap>,
+    /// For how long the server says this stays true.
+    fresh_for: Option<Duration>,
 }
 
 /// Why there is no list.
+#[derive(Debug, Clone)]
 pub(crate) enum Unlisted {
     /// The upstream did not give one.
     Call(CallError),
@@ -65,12 +71,13 @@ impl App {
         server: &Server,
     ) -> Result<Listed, Unlisted> {
         let list = server.list_tools().await.map_err(Unlisted::Call)?;
+        let fresh_for = list.fresh_for;
         let definitions = self.definitions(provider, Some(org), list).await;
         let definitions = definitions.map_err(|error| Unlisted::Store(store_failed(&error)))?;
         let text = Value::Array(definitions.iter().map(encode).collect()).to_string();
         let digest = json::sha256(&[text.as_bytes()]);
         let tools = self.compiled_map(org, provider, definitions, &digest).await;
-        Ok(Listed { digest, definitions: text, tools })
+        Ok(Listed { digest, definitions: text, tools, fresh_for })
     }
 
     async fn compiled_map(
@@ -137,19 +144,57 @@ impl App {
     /// Asks a connection for its tools anew and remembers them.
     pub(crate) async fn list_again(
         self: &Arc<Self>,
-        connection: &Connection,
+        connection: &Arc<Connection>,
     ) -> Result<(), Refusal> {
-        let Some(own) = connection.own() else { return Ok(()) };
-        own.listed_at.store(self.clock.now().as_micros(), Ordering::Release);
-        let listed = self.list_through(connection.org, &connection.provider, &own.server).await;
+        let mut last = connection.freshness().turn.lock().await;
+        let listed = self.list_in_turn(connection).await;
+        last.ended(self.clock.now(), &listed);
         let failed = |error: &CallError| connection.provider.refusal(error, connection);
-        let listed = listed.map_err(|unlisted| unlisted.refusal(failed))?;
-        self.keep_list(connection.org, connection.id, &listed).await?;
+        listed.map_err(|unlisted| unlisted.refusal(failed))
+    }
+
+    /// The same for whoever has the turn to. Credentials that the server refuses are renewed once.
+    pub(crate) async fn list_in_turn(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+    ) -> Result<(), Unlisted> {
+        let Some(own) = connection.own() else {
+            return self.refresh_in_turn(&connection.provider).await;
+        };
+        let seen = own.live();
+        let error = match self.list_own(connection, own).await {
+            Err(Unlisted::Call(error)) if error.kind == CallErrorKind::AuthRequired => error,
+            listed => return listed,
+        };
+        if seen.record.grant.refreshable {
+            match self.renewed(connection, seen.record.revision, Reason::Refused).await {
+                Renewed::Yes => return self.list_own(connection, own).await,
+                Renewed::NeedsAuth | Renewed::Failed(_) => return Err(Unlisted::Call(error)),
+            }
+        }
+        let why = "the provider refuses the credentials";
+        self.lost(connection, &seen.record, why).await.map_err(Unlisted::Store)?;
+        Err(Unlisted::Call(error))
+    }
+
+    async fn list_own(
+        self: &Arc<Self>,
+        connection: &Connection,
+        own: &OwnWay,
+    ) -> Result<(), Unlisted> {
+        let began = self.clock.now();
+        let listed = self.list_through(connection.org, &connection.provider, &own.server).await?;
         let live = own.live();
         let mut record = live.record.clone();
-        record.tool_list = Some(listed.digest);
-        record.tools = u32::try_from(listed.tools.len()).unwrap_or(u32::MAX);
+        // What is kept already is not written again.
+        if record.tool_list.as_ref() != Some(&listed.digest) {
+            let kept = self.keep_list(connection.org, connection.id, &listed).await;
+            kept.map_err(Unlisted::Store)?;
+            record.tool_list = Some(listed.digest);
+            record.tools = u32::try_from(listed.tools.len()).unwrap_or(u32::MAX);
+        }
         own.update(Live { record, tools: listed.tools, presentable: live.presentable });
+        own.freshness.took(began, listed.fresh_for);
         Ok(())
     }
 }

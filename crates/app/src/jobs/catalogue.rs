@@ -1,5 +1,6 @@
 //! Keeps the catalogue true: asks each provider for its tools at start, when it says that they
-//! changed, every few minutes, and again and again while it cannot be reached.
+//! changed, when its list is as old as it may be, and again and again while it cannot be reached.
+//! Calls have it asked more often ([`crate::freshness`]).
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,8 +9,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{App, providers::Provider};
 
-/// How long a list of tools is believed.
-const TTL: Duration = Duration::from_mins(5);
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_mins(1);
 
@@ -39,7 +38,7 @@ async fn keep(app: Arc<App>, provider: Arc<Provider>, stop: CancellationToken) {
     let mut budget = Budget::new();
     loop {
         let known = provider.state().last_error.is_none() && provider.state().tools.is_some();
-        let wait = if known { TTL } else { retry };
+        let wait = if known { provider.freshness.stale_in(app.clock.now()) } else { retry };
         tokio::select! {
             () = stop.cancelled() => break,
             () = tokio::time::sleep(wait) => {}

@@ -67,11 +67,11 @@ pub struct ProviderState {
     pub tools: usize,
     /// What went wrong last, in our words.
     pub last_error: Option<String>,
-    /// Who authorizes access to it, as far as that is known.
+    /// Its authorization server, as far as that is known.
     pub issuer: Option<IssuerState>,
 }
 
-/// Who authorizes access to a provider, for the operator.
+/// The authorization server of a provider, for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IssuerState {
     /// The configuration says so: nobody else is shown the gateway's client.

@@ -35,8 +35,8 @@ pub(super) enum OwnerName {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct OAuth {
-    /// Who authorizes; found out from the MCP server when absent. Has to be named for a client
-    /// that the operator registered.
+    /// The authorization server; found out from the MCP server when absent. Has to be named
+    /// for a client that the operator registered.
     issuer: Option<String>,
     /// Where browsers go, for a server without metadata.
     authorize_url: Option<String>,

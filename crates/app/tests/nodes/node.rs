@@ -1,20 +1,21 @@
-//! What a token is worth on a node that has lost its store.
-
-#![cfg(test)]
+//! A whole node in this process, without HTTP and jobs, whose clock goes when a test lets it.
 
 use std::{
     collections::BTreeMap,
     fs,
     net::{IpAddr, Ipv4Addr},
     path::Path,
-    sync::Arc,
-    time::Duration,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
 };
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    Anchors, App, Connecting, Dlp, Fallback, Folder, LastGood, Origin, Overrides, Parts,
-    PolicyFolder, PolicySource, Purpose, Stages, Trust, Vaults,
+    Anchors, Answered, App, Auth, Connecting, Ctx, Declared, Dlp, Fallback, Folder, Invocation,
+    LastGood, Origin, Overrides, Owners, Parts, Pinning, PolicyFolder, PolicySource, Purpose,
+    Stages, Trust, Vaults, View,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -24,31 +25,39 @@ use portcullis_core::{
     lifetime::GrantLife,
     principal::{AuthMethod, Plan, Role, ScopeSet},
     random::Random,
-    refusal::{Refusal, Unavailable},
+    refusal::Refusal,
     token::{Token, TokenKind},
+    tool::ProviderSlug,
     trust::TrustRules,
     vault::Vault,
 };
 use portcullis_store::{
     AuditSettings, AuditWriter, DatabaseSettings, DatabaseUrl, Org, Principal, Store, TokenRecord,
 };
-use portcullis_upstream::Outbound;
-use tokio::time::{Instant, timeout};
+use portcullis_upstream::{Endpoint, Outbound, Protocol, Server, ServerSettings, Transport};
+use serde_json::json;
 use tokio_util::task::TaskTracker;
 
 const NOW: Timestamp = Timestamp::from_micros(1_795_172_535_123_000);
 
+/// A clock that stands still until it is put forward.
 #[derive(Debug)]
-struct Stopped;
+pub(crate) struct Stopped(AtomicI64);
+
+impl Stopped {
+    pub(crate) fn forward(&self, seconds: i64) {
+        self.0.fetch_add(seconds * 1_000_000, Ordering::Relaxed);
+    }
+}
 
 impl Clock for Stopped {
     fn now(&self) -> Timestamp {
-        NOW
+        Timestamp::from_micros(self.0.load(Ordering::Relaxed))
     }
 }
 
 #[derive(Debug)]
-struct SystemRandom;
+pub(crate) struct SystemRandom;
 
 impl Random for SystemRandom {
     fn fill(&self, bytes: &mut [u8]) {
@@ -56,21 +65,27 @@ impl Random for SystemRandom {
     }
 }
 
-struct Node {
-    app: Arc<App>,
-    store: Store,
+pub(crate) struct Node {
+    pub(crate) app: Arc<App>,
+    pub(crate) store: Store,
+    pub(crate) clock: Arc<Stopped>,
     origin: Origin,
 }
 
-async fn node(folder: &Path) -> Node {
+/// A node that permits everything, with the provider `other` at this address, if there is one.
+pub(crate) async fn node(folder: &Path, provider: Option<&str>) -> Node {
     fs::create_dir(folder.join("policies")).unwrap();
+    let all = "@id(\"all\") permit (principal, action, resource);";
+    fs::write(folder.join("policies/all.cedar"), all).unwrap();
+    let stopped = Arc::new(Stopped(AtomicI64::new(NOW.as_micros())));
     let (clock, random): (Arc<dyn Clock>, Arc<dyn Random>) =
-        (Arc::new(Stopped), Arc::new(SystemRandom));
+        (Arc::<Stopped>::clone(&stopped), Arc::new(SystemRandom));
     let url = DatabaseUrl::sqlite(folder.join("portcullis.db"));
     let store = Store::open(&DatabaseSettings::new(url)).await.unwrap();
     let audit = AuditSettings::new("test".to_owned());
-    let (writer, _) = AuditWriter::new(store.clone(), Arc::clone(&clock), audit);
+    let (writer, writing) = AuditWriter::new(store.clone(), Arc::clone(&clock), audit);
     let (outbound, tasks) = (Outbound::new(Arc::clone(&random)), TaskTracker::new());
+    tasks.spawn(writing.run());
     let app = App::new(Parts {
         capture: portcullis_core::audit::Capture::default(),
         retention: portcullis_app::Retention::default(),
@@ -80,7 +95,7 @@ async fn node(folder: &Path) -> Node {
         store: store.clone(),
         writer,
         node: "test".to_owned(),
-        max_calls: 1,
+        max_calls: 64,
         cluster: None,
         counters: None,
         policies: PolicySource {
@@ -91,7 +106,7 @@ async fn node(folder: &Path) -> Node {
         },
         dlp: Dlp::new(Engine::new(&Settings::default()).unwrap(), None),
         fingerprint_key: [0; 32],
-        providers: Vec::new(),
+        providers: provider.map(|url| declared(url, &outbound)).into_iter().collect(),
         webhooks: BTreeMap::new(),
         trust: Trust::new(TrustRules::default(), BTreeMap::new(), &outbound, &tasks),
         grant_life: GrantLife::default(),
@@ -119,13 +134,32 @@ async fn node(folder: &Path) -> Node {
         tracestate: None,
         stages: Stages::untraced(),
     };
-    Node { app: app.unwrap(), store, origin }
+    Node { app: app.unwrap(), store, clock: stopped, origin }
+}
+
+fn declared(url: &str, outbound: &Outbound) -> Declared {
+    let slug: ProviderSlug = "other".parse().unwrap();
+    let endpoint = Endpoint::named(url).unwrap();
+    let transport = Transport::Http { endpoint: endpoint.clone(), credential: None };
+    let settings = ServerSettings::new(slug.clone(), transport);
+    Declared {
+        slug,
+        name: "Other".to_owned(),
+        org: None,
+        auth: Auth::None,
+        owners: Owners { me: true, org: true },
+        account: None,
+        endpoint: Some(endpoint),
+        server: Server::new(ServerSettings { protocol: Protocol::Legacy, ..settings }, outbound)
+            .unwrap(),
+        pinning: Pinning::On,
+    }
 }
 
 impl Node {
     /// A token of a service account.
-    async fn token(&self) -> String {
-        let ids = Ids { clock: &Stopped, random: &SystemRandom };
+    pub(crate) async fn token(&self) -> String {
+        let ids = Ids { clock: &*self.clock, random: &SystemRandom };
         let (org_id, principal_id) =
             (OrgId::new(ids), PrincipalId::new(PrincipalKind::Service, ids));
         let (name, plan) = ("acme".to_owned(), Plan::Pro);
@@ -159,32 +193,28 @@ impl Node {
         token.secret().expose().to_owned()
     }
 
-    async fn ask(&self, token: &str) -> Result<(), Refusal> {
+    /// Calls the tool, with the session that the token has now.
+    pub(crate) async fn call(
+        &self,
+        token: &str,
+        tool: &str,
+    ) -> Result<Answered, Box<portcullis_app::Stopped>> {
+        let (now, random) = (self.clock.now(), &SystemRandom);
+        let request_id = RequestId::new(Ids { clock: &*self.clock, random });
+        let origin = Origin { request_id, arrived: now, ..self.origin.clone() };
+        let asked = self.app.authenticate(Some(token), Purpose::Access, &origin).await;
+        let session = asked.map_err(|refused| refused.refusal).unwrap();
+        let invocation = Invocation {
+            tool: tool.to_owned(),
+            view: Ok(View::Structured),
+            key: Ok(None),
+            body: Ok((json!({}), 2)),
+        };
+        self.app.invoke(Ctx { origin, session }, move || invocation).await
+    }
+
+    pub(crate) async fn ask(&self, token: &str) -> Result<(), Refusal> {
         let asked = self.app.authenticate(Some(token), Purpose::Access, &self.origin).await;
         asked.map(|_| ()).map_err(|refused| refused.refusal)
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_node_without_its_store_trusts_a_known_token_for_seconds_and_no_other() {
-    let folder = tempfile::tempdir().unwrap();
-    let node = node(folder.path()).await;
-    let (known, unknown) = (node.token().await, Token::generate(TokenKind::User, &SystemRandom));
-    assert_eq!(node.ask(&known).await, Ok(()));
-    let lost = Refusal::Unavailable { reason: Unavailable::Store };
-
-    node.store.close().await;
-    let begun = Instant::now();
-
-    assert_eq!(node.ask(unknown.secret().expose()).await, Err(lost.clone()));
-    let refused = timeout(Duration::from_secs(20), async {
-        loop {
-            if let Err(refusal) = node.ask(&known).await {
-                return refusal;
-            }
-            tokio::task::yield_now().await;
-        }
-    });
-    assert_eq!(refused.await.unwrap(), lost);
-    assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
 }
