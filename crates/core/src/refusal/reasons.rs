@@ -122,6 +122,10 @@ impl UpstreamReason {
             Self::ResponseTooLarge => "its answer is larger than `max_response_bytes`",
             Self::Http5xx => "it answered with an HTTP status of 500 or more",
             Self::JsonrpcError => "it answered with a JSON-RPC error",
+            Self::SessionLost => "it does not know the MCP session any more",
+            Self::IssuerMismatch => {
+                "it names another authorization server than the configuration"
+            }
         }
     }
 }
