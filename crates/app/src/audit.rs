@@ -304,7 +304,8 @@ impl App {
         });
     }
 
-    /// The events the caller may see: one's own, or everybody's with `audit:read`.
+    /// The events the caller may see: its principal's, those of its own grant if its token was
+    /// narrowed or delegated, or everybody's with `audit:read`.
     pub async fn events(&self, ctx: &Ctx, query: &EventQuery) -> Result<Events, Refusal> {
         let org = ctx.caller().org_id;
         if visibility(ctx) == Visibility::All {
@@ -365,10 +366,14 @@ impl App {
 
 /// Whose events the caller may see.
 pub(crate) fn visibility(ctx: &Ctx) -> Visibility {
-    if ctx.caller().scopes.contains(Scope::AuditRead) {
+    let caller = ctx.caller();
+    if caller.scopes.contains(Scope::AuditRead) {
         Visibility::All
+    } else if caller.lineage.is_derived() {
+        // What was handed on shows what is done with it, not what its principal did before.
+        Visibility::Grant { principal: caller.principal_id, token: caller.token_id }
     } else {
-        Visibility::Own(ctx.caller().principal_id)
+        Visibility::Own(caller.principal_id)
     }
 }
 

@@ -34,7 +34,7 @@ use portcullis_core::{
     id::OrgId,
     limits::Bucket,
     policy::{Identity, Principal},
-    principal::{AuthMethod, Caller, Plan, ScopeSet},
+    principal::{Caller, Plan, ScopeSet},
     refusal::Refusal,
     token::{Token, TokenHash, TokenKind},
     trust::Login,
@@ -296,7 +296,8 @@ impl App {
         claims.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Says no to a token that was revoked, or whose principal, actor, org or trust rule is gone.
+    /// Says no to a token that was revoked, or whose principal, org, or any of the actors and trust
+    /// rules that it descends from is gone.
     fn living(&self, known: KnownToken) -> Result<LiveToken, Rejected> {
         let (kind, exchange_only) = (known.token.kind, known.token.exchange_only);
         let (revoked, expires_at) = (known.token.revoked_at.is_some(), known.token.expires_at);
@@ -308,14 +309,15 @@ impl App {
         Ok(LiveToken { caller, kind, exchange_only, expires_at, login })
     }
 
-    /// Who is behind a token, cut down to what the role, the actor's role and the trust rule allow
-    /// at this moment; nothing of it is frozen into the token. Says no when one of them is gone.
+    /// Who is behind a token, cut down to what the role, the roles of all actors and the trust
+    /// rules allow at this moment; nothing of it is frozen into the token. Says no when one of them
+    /// is gone.
     fn caller(&self, known: KnownToken) -> Result<Caller, Rejected> {
         let bounds = self.bounds(&known);
-        let KnownToken { token, principal, via, org, login: _ } = known;
+        let KnownToken { token, principal, actors, org, login: _ } = known;
         let gone = principal.disabled_at.is_some()
             || org.disabled_at.is_some()
-            || via.is_some_and(|via| via.disabled_at.is_some())
+            || actors.iter().any(|actor| actor.disabled_at.is_some())
             || bounds.is_none();
         let scopes = match token.kind {
             TokenKind::User | TokenKind::Service => {
@@ -336,19 +338,22 @@ impl App {
             scopes,
             method: token.method,
             allowed_from: token.allowed_cidrs,
+            lineage: Arc::new(token.lineage.unwrap_or_default()),
         };
         if gone { Err(Rejected::of(&caller, Refusal::TokenRevoked)) } else { Ok(caller) }
     }
 
-    /// What the roles and the trust rule behind a token allow at this moment; `None` when the rule
-    /// is gone.
+    /// What the roles and the trust rules behind a token allow at this moment; `None` when one of
+    /// them is gone, or is not known.
     fn bounds(&self, known: &KnownToken) -> Option<ScopeSet> {
-        let rule = match &known.token.method {
-            AuthMethod::Oidc { trust } => self.trust_rule(known.org.id, trust)?.scopes,
-            AuthMethod::Operator | AuthMethod::Token => ScopeSet::ALL,
-        };
-        let via = known.via.map_or(ScopeSet::ALL, |via| via.role.scopes());
-        Some(known.principal.role.scopes().intersection(via).intersection(rule))
+        let KnownToken { token, principal, actors, org, .. } = known;
+        let lineage = token.lineage.as_ref()?;
+        if lineage.via() != token.via || lineage.actors().len() != actors.len() {
+            return None;
+        }
+        let rules = lineage.bounds(org.id, self.trust.rules())?;
+        let roles = actors.iter().map(|actor| actor.role.scopes());
+        Some(roles.fold(principal.role.scopes().intersection(rules), ScopeSet::intersection))
     }
 
     /// Charges the source; when its bucket is empty the answer is 429 whatever was wrong.

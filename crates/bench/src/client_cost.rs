@@ -192,5 +192,6 @@ fn caller(random: &SystemRandom) -> Caller {
         scopes: ScopeSet::ALL,
         method: AuthMethod::Operator,
         allowed_from: None,
+        lineage: Arc::default(),
     }
 }

@@ -66,6 +66,7 @@ pub(crate) async fn token(
         last_used_at: None,
         allowed_cidrs: None,
         exchange_only: false,
+        lineage: Some(portcullis_core::lineage::Lineage::default()),
     };
     store.insert_token(&record, &token.hash()).await?;
     Ok(token.secret().expose().to_owned())

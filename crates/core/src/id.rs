@@ -210,6 +210,13 @@ impl FromStr for PrincipalId {
     }
 }
 
+impl<'de> Deserialize<'de> for PrincipalId {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(reader)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
 impl Serialize for PrincipalId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

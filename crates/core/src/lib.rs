@@ -13,6 +13,7 @@ pub mod idempotency;
 pub mod json;
 pub mod lifetime;
 pub mod limits;
+pub mod lineage;
 pub mod oauth;
 pub mod policy;
 pub mod principal;

@@ -1,11 +1,12 @@
 //! Who may do what: orgs with plans, principals with roles, scopes.
 
-use std::{fmt, num::NonZeroU32, str::FromStr};
+use std::{fmt, num::NonZeroU32, str::FromStr, sync::Arc};
 
 use serde::{Serialize, Serializer};
 
 use crate::{
     id::{OrgId, PrincipalId, TokenId},
+    lineage::Lineage,
     token::CidrList,
 };
 
@@ -325,6 +326,8 @@ pub struct Caller {
     pub method: AuthMethod,
     /// Where the token may be used from; `None` means anywhere.
     pub allowed_from: Option<CidrList>,
+    /// The credentials that the token descends from.
+    pub lineage: Arc<Lineage>,
 }
 
 /// How a token was obtained.

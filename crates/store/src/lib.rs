@@ -79,7 +79,7 @@ pub use crate::{
     settings::{DatabaseSettings, DatabaseUrl, DatabaseUrlError, Sync},
     sinks::Behind,
     tokens::{
-        Assertion, Issue, Issued, KnownRefresh, KnownToken, NewRefresh, NewToken, Pair, Rotated,
-        Rotation, TokenPage, TokenRecord, ViaState,
+        ActorState, Assertion, Issue, Issued, KnownRefresh, KnownToken, NewRefresh, NewToken, Pair,
+        Rotated, Rotation, TokenPage, TokenRecord,
     },
 };

@@ -3,11 +3,13 @@
 use portcullis_core::{
     clock::Timestamp,
     id::{GrantId, OrgId, PrincipalId, TokenId},
+    lineage::Lineage,
     principal::{AuthMethod, Role, ScopeSet},
     token::{CidrList, TokenHash, TokenKind},
 };
 use serde_json::json;
 
+mod descent;
 mod issue;
 mod refresh;
 mod revoke;
@@ -25,6 +27,45 @@ use crate::{
     orgs::{Org, plan_of},
     principals::{Principal, role_of},
 };
+
+/// The SQL for the roles of everybody who acts through the token `t`, as JSON.
+macro_rules! actors_of_token {
+    (sqlite) => {
+        "(SELECT json_group_array(json_array(v.role, v.scopes, v.disabled_at))
+        FROM json_each(t.lineage, '$.actors') a
+        JOIN principals v ON v.org_id = t.org_id AND v.id = a.value)"
+    };
+    (postgres) => {
+        "(SELECT jsonb_agg(jsonb_build_array(v.role, v.scopes, v.disabled_at))::text
+        FROM jsonb_array_elements_text(t.lineage::jsonb -> 'actors') AS a (id)
+        JOIN principals v ON v.org_id = t.org_id AND v.id = a.id)"
+    };
+}
+
+/// The SQL for tokens with all that decides about them; `$which` says which.
+macro_rules! known_tokens {
+    ($dialect:ident, $which:literal) => {
+        concat!(
+            "
+SELECT t.*,
+    p.name AS principal_name, p.role AS principal_role, p.scopes AS principal_scopes,
+    p.created_at AS principal_created_at, p.disabled_at AS principal_disabled_at,
+    o.name AS org_name, o.plan AS org_plan, o.plan_requests AS org_plan_requests,
+    o.plan_invocations AS org_plan_invocations, o.created_at AS org_created_at,
+    o.disabled_at AS org_disabled_at,
+    CASE WHEN t.via IS NOT NULL THEN ",
+            actors_of_token!($dialect),
+            " END AS actors,
+    l.said, l.said_at
+FROM tokens t
+JOIN principals p ON p.org_id = t.org_id AND p.id = t.principal_id
+JOIN orgs o ON o.id = t.org_id
+LEFT JOIN logins l ON l.org_id = t.org_id AND l.grant_id = t.grant_id
+WHERE ",
+            $which
+        )
+    };
+}
 
 /// All that is known of a token but its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +104,9 @@ pub struct TokenRecord {
     pub allowed_cidrs: Option<CidrList>,
     /// Whether it can only be exchanged for another token.
     pub exchange_only: bool,
+    /// The credentials it descends from; `None` when that cannot be known, and then it is good for
+    /// nothing.
+    pub lineage: Option<Lineage>,
 }
 
 /// A token and all that decides whether and for what it is accepted.
@@ -74,15 +118,15 @@ pub struct KnownToken {
     pub principal: Principal,
     /// What was said of it at the login that the token comes from, if it comes from one.
     pub login: Option<LoginRecord>,
-    /// Who acts through it, if it was delegated.
-    pub via: Option<ViaState>,
+    /// Everybody who acts through it, in no order.
+    pub actors: Vec<ActorState>,
     /// The tenant.
     pub org: Org,
 }
 
-/// What of the actor of a delegation decides about the token.
+/// What of an actor of a delegation decides about the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ViaState {
+pub struct ActorState {
     /// What the actor may do.
     pub role: Role,
     /// Since when it may nothing, if so.
@@ -119,6 +163,7 @@ row!(TokenRow {
     last_used_at: Option<i64>,
     allowed_cidrs: Option<String>,
     exchange_only: i64,
+    lineage: Option<String>,
 });
 
 impl TokenRow {
@@ -146,6 +191,8 @@ impl TokenRow {
             last_used_at: self.last_used_at.map(Timestamp::from_micros),
             allowed_cidrs: parse_some(self.allowed_cidrs.as_deref(), "tokens.allowed_cidrs")?,
             exchange_only: self.exchange_only != 0,
+            // What cannot be read is as good as not known, for this token alone.
+            lineage: self.lineage.and_then(|lineage| serde_json::from_str(&lineage).ok()),
         })
     }
 }
@@ -162,9 +209,7 @@ row!(OwnerRow {
     org_plan_invocations: Option<i64>,
     org_created_at: i64,
     org_disabled_at: Option<i64>,
-    via_role: Option<String>,
-    via_scopes: Option<String>,
-    via_disabled_at: Option<i64>,
+    actors: Option<String>,
     said: Option<String>,
     said_at: Option<i64>,
 });
@@ -186,16 +231,21 @@ impl OwnerRow {
             created_at: Timestamp::from_micros(self.org_created_at),
             disabled_at: self.org_disabled_at.map(Timestamp::from_micros),
         };
-        let via = match (self.via_role, self.via_scopes) {
-            (Some(role), Some(scopes)) => Some(ViaState {
-                role: role_of(&role, &scopes)?,
-                disabled_at: self.via_disabled_at.map(Timestamp::from_micros),
-            }),
-            (None, _) | (_, None) => None,
-        };
+        let actors = self.actors.as_deref().map_or(Ok(Vec::new()), actors)?;
         let login = LoginRecord::read(self.said, self.said_at)?;
-        Ok(KnownToken { token, principal, login, via, org })
+        Ok(KnownToken { token, principal, login, actors, org })
     }
+}
+
+/// From the JSON that the statement makes of their rows.
+fn actors(rows: &str) -> Result<Vec<ActorState>, StoreError> {
+    let rows: Vec<(String, String, Option<i64>)> =
+        serde_json::from_str(rows).map_err(|_| StoreError::Corrupt("tokens.lineage"))?;
+    let state = |(role, scopes, disabled_at): (String, String, Option<i64>)| {
+        let disabled_at = disabled_at.map(Timestamp::from_micros);
+        Ok(ActorState { role: role_of(&role, &scopes)?, disabled_at })
+    };
+    rows.into_iter().map(state).collect()
 }
 
 struct KnownRow {
@@ -219,11 +269,12 @@ impl Store {
         &self,
         hash: &TokenHash,
     ) -> Result<Option<KnownToken>, StoreError> {
+        let find = match &self.db {
+            Db::Sqlite { .. } => known_tokens!(sqlite, "t.hash = $1"),
+            Db::Postgres(_) => known_tokens!(postgres, "t.hash = $1"),
+        };
         let row: Option<KnownRow> = read!(self, installation, |conn| {
-            sqlx::query_as(FIND_BY_HASH)
-                .bind(hash.as_bytes().as_slice())
-                .fetch_optional(&mut *conn)
-                .await?
+            sqlx::query_as(find).bind(hash.as_bytes().as_slice()).fetch_optional(&mut *conn).await?
         });
         row.map(|row| row.owner.read(row.token.read()?)).transpose()
     }
@@ -232,8 +283,12 @@ impl Store {
     /// are left out.
     pub async fn find_tokens(&self, ids: &[TokenId]) -> Result<Vec<KnownToken>, StoreError> {
         let find = match &self.db {
-            Db::Sqlite { .. } => FIND_BY_IDS_SQLITE,
-            Db::Postgres(_) => FIND_BY_IDS_POSTGRES,
+            Db::Sqlite { .. } => {
+                known_tokens!(sqlite, "t.id IN (SELECT value FROM json_each($1))")
+            }
+            Db::Postgres(_) => {
+                known_tokens!(postgres, "t.id IN (SELECT jsonb_array_elements_text($1::jsonb))")
+            }
         };
         let ids = json!(ids).to_string();
         let rows: Vec<KnownRow> = read!(self, installation, |conn| {
@@ -313,37 +368,6 @@ UPDATE tokens SET last_used_at = seen.at
 FROM (SELECT value ->> 0 AS id, (value ->> 1)::bigint AS at
     FROM jsonb_array_elements($1::jsonb)) AS seen
 WHERE tokens.id = seen.id AND COALESCE(tokens.last_used_at, 0) < seen.at";
-
-/// Tokens with all that decides about them; `$which` says which.
-macro_rules! known_tokens {
-    ($which:literal) => {
-        concat!(
-            "
-SELECT t.*,
-    p.name AS principal_name, p.role AS principal_role, p.scopes AS principal_scopes,
-    p.created_at AS principal_created_at, p.disabled_at AS principal_disabled_at,
-    o.name AS org_name, o.plan AS org_plan, o.plan_requests AS org_plan_requests,
-    o.plan_invocations AS org_plan_invocations, o.created_at AS org_created_at,
-    o.disabled_at AS org_disabled_at,
-    v.role AS via_role, v.scopes AS via_scopes, v.disabled_at AS via_disabled_at,
-    l.said, l.said_at
-FROM tokens t
-JOIN principals p ON p.org_id = t.org_id AND p.id = t.principal_id
-JOIN orgs o ON o.id = t.org_id
-LEFT JOIN principals v ON v.org_id = t.org_id AND v.id = t.via
-LEFT JOIN logins l ON l.org_id = t.org_id AND l.grant_id = t.grant_id
-WHERE ",
-            $which
-        )
-    };
-}
-
-const FIND_BY_HASH: &str = known_tokens!("t.hash = $1");
-
-const FIND_BY_IDS_SQLITE: &str = known_tokens!("t.id IN (SELECT value FROM json_each($1))");
-
-const FIND_BY_IDS_POSTGRES: &str =
-    known_tokens!("t.id IN (SELECT jsonb_array_elements_text($1::jsonb))");
 
 const LIST: &str = "SELECT * FROM tokens WHERE org_id = $1 AND id > $2 ORDER BY id LIMIT $3";
 

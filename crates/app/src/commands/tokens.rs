@@ -3,6 +3,7 @@
 use portcullis_core::{
     audit::EventType,
     id::{GrantId, OrgId, PrincipalId, TokenId},
+    lineage::Lineage,
     principal::{AuthMethod, ScopeSet},
     token::{CidrList, Token, TokenKind},
 };
@@ -68,10 +69,12 @@ pub enum TokenState {
     Revoked,
     /// It is a refresh token that has bought its pair.
     Spent,
-    /// Its principal is disabled, or who acts through it.
+    /// Its principal is disabled, or somebody who acts through it.
     PrincipalDisabled,
     /// Its org is disabled.
     OrgDisabled,
+    /// It was delegated before it was kept by which trust rule.
+    LineageUnknown,
 }
 
 impl Shell {
@@ -107,6 +110,7 @@ impl Shell {
             last_used_at: None,
             allowed_cidrs: request.allowed_from,
             exchange_only: request.exchange_only,
+            lineage: Some(Lineage::default()),
         };
         self.tell(EventType::TokenIssued, principal.org_id, "token", record.id).await?;
         self.store.insert_token(&record, &token.hash()).await?;
@@ -163,28 +167,27 @@ impl Shell {
     async fn inspected(&self, record: TokenRecord) -> Result<Inspected, ShellError> {
         let org = self.org(&record.org_id.to_string()).await?;
         let principal = self.principal(record.principal_id).await?;
-        let via = match record.via {
-            None => None,
-            Some(via) => self.store.find_principal(org.id, via).await?,
-        };
+        let mut actors = Vec::new();
+        for actor in record.lineage.iter().flat_map(Lineage::actors) {
+            actors.push(self.principal(*actor).await?);
+        }
         let spent = match record.kind {
             TokenKind::Refresh => self.store.is_spent(org.id, record.id).await?,
             TokenKind::User | TokenKind::Service => false,
         };
-        let disabled = [Some(&principal), via.as_ref()]
-            .into_iter()
-            .flatten()
-            .any(|principal| principal.disabled_at.is_some());
+        let mut involved = std::iter::once(&principal).chain(&actors);
+        let disabled = involved.any(|principal| principal.disabled_at.is_some());
         let state = match record.revoked_at {
             Some(_) => TokenState::Revoked,
+            None if record.lineage.is_none() => TokenState::LineageUnknown,
             None if spent => TokenState::Spent,
             None if record.expires_at <= self.clock.now() => TokenState::Expired,
             None if org.disabled_at.is_some() => TokenState::OrgDisabled,
             None if disabled => TokenState::PrincipalDisabled,
             None => TokenState::Live,
         };
-        let via_scopes = via.map_or(ScopeSet::ALL, |via| via.role.scopes());
-        let scopes = record.scopes.intersection(principal.role.scopes()).intersection(via_scopes);
+        let roles = std::iter::once(&principal).chain(&actors).map(|it| it.role.scopes());
+        let scopes = roles.fold(record.scopes, ScopeSet::intersection);
         Ok(Inspected { record, principal, scopes, state })
     }
 }

@@ -6,6 +6,7 @@ use portcullis_core::{
     audit::{Actor, Auth},
     id::{OrgId, PrincipalId, PrincipalKind},
     lifetime::AccessLife,
+    lineage::Lineage,
     principal::ScopeSet,
     refusal::Refusal,
     secret::Secret,
@@ -112,6 +113,14 @@ impl Party {
         }
     }
 
+    /// What a token for it relies on, once it is `principal`.
+    pub(super) fn lineage(&self, principal: PrincipalId) -> Lineage {
+        match &self.proof {
+            Proof::Jwt(trusted) => Lineage::login(&trusted.rule.name, principal),
+            Proof::Token(session) => Lineage::clone(&session.caller.lineage).derived(),
+        }
+    }
+
     /// Where a token for it may be used from.
     pub(super) fn allowed_from(&self) -> Option<&CidrList> {
         self.session()?.caller.allowed_from.as_ref()
@@ -122,6 +131,7 @@ impl Party {
         match &self.proof {
             Proof::Token(session) => Actor::of(&session.caller),
             Proof::Jwt(trusted) => Actor {
+                act: None,
                 auth: Auth { method: "oidc", trust: Some(trusted.rule.name.clone()) },
                 id: self.id(),
                 token_id: None,
@@ -302,6 +312,7 @@ impl Rejected {
     /// A JWT that a rule makes somebody of who may not come in.
     fn of_jwt(trusted: &TrustedSubject, known: Option<&Principal>, refusal: Refusal) -> Self {
         let actor = Actor {
+            act: None,
             auth: Auth { method: "oidc", trust: Some(trusted.rule.name.clone()) },
             id: known.map(|principal| principal.id),
             token_id: None,

@@ -8,6 +8,7 @@ use portcullis_core::{
     clock::Timestamp,
     id::{GrantId, OrgId, PrincipalId, TokenId},
     lifetime::AccessLife,
+    lineage::Lineage,
     principal::{AuthMethod, Scope, ScopeSet},
     refusal::Refusal,
     token::{CidrList, Token, TokenKind},
@@ -50,7 +51,7 @@ pub struct Granted {
 /// Subject and actor after all that can be said of them together was said.
 struct Agreed {
     principal: (PrincipalId, String),
-    via: Option<PrincipalId>,
+    lineage: Lineage,
     life: AccessLife,
     allowed_from: Option<CidrList>,
     assertions: Vec<Assertion>,
@@ -86,7 +87,7 @@ impl App {
             kind: access.kind(),
             org_id: subject.org_id,
             principal_id: agreed.principal.0,
-            via: agreed.via,
+            via: agreed.lineage.via(),
             grant_id: GrantId::new(self.ids()),
             parent_id: subject.session().map(|session| session.caller.token_id),
             via_token_id: actor.as_ref().and_then(Party::session).map(|s| s.caller.token_id),
@@ -100,9 +101,12 @@ impl App {
             last_used_at: None,
             allowed_cidrs: agreed.allowed_from,
             exchange_only: false,
+            lineage: Some(agreed.lineage),
         };
         let refresh = self.first_refresh(credentials, &record);
-        let actor = Actor { id: Some(record.principal_id), via: record.via, ..subject.actor() };
+        let act = record.lineage.as_ref().and_then(Lineage::act);
+        let actor =
+            Actor { act, id: Some(record.principal_id), via: record.via, ..subject.actor() };
         let login = login(subject, now);
         let assertions = &agreed.assertions;
         let issued =
@@ -178,19 +182,12 @@ impl App {
         origin: &Origin,
     ) -> Result<Agreed, Refusal> {
         let principal = self.settled(subject, origin).await?;
-        let acting = match actor {
-            None => None,
-            Some(actor) => Some((actor, self.settled(actor, origin).await?.0)),
-        };
-        let via = match acting {
-            Some((_, id)) if id != principal.0 => {
-                self.may_act(id, subject)?;
-                Some(id)
-            }
-            // Whoever narrows a delegated token, the agent stays its agent.
-            Some(_) | None => subject.session().and_then(|session| session.caller.via),
-        };
-        let life = acting.map_or(subject.life, |(actor, _)| subject.life.and(actor.life));
+        let mut lineage = subject.lineage(principal.0);
+        if let Some(actor) = actor {
+            let (id, _) = self.settled(actor, origin).await?;
+            lineage = self.acted_by(lineage, principal.0, (id, actor))?;
+        }
+        let life = actor.map_or(subject.life, |actor| subject.life.and(actor.life));
         let allowed_from = match (subject.allowed_from(), actor.and_then(Party::allowed_from)) {
             // Both came from this address, so it is in both.
             (Some(one), Some(two)) => one.intersection(two),
@@ -198,22 +195,23 @@ impl App {
         };
         let proofs = [Some(subject), actor];
         let assertions = proofs.into_iter().flatten().filter_map(assertion).collect();
-        Ok(Agreed { principal, via, life, allowed_from, assertions })
+        Ok(Agreed { principal, lineage, life, allowed_from, assertions })
     }
 
-    /// Says no unless a trust rule lets `actor` act for the subject. What the operator's shell
-    /// made belongs to no rule; whoever holds it may be told apart from its principal.
-    fn may_act(&self, actor: PrincipalId, subject: &Party) -> Result<(), Refusal> {
-        let allowed = match &subject.proof {
-            Proof::Jwt(trusted) => trusted.may_be_acted_for_by(actor),
-            Proof::Token(session) => match &session.caller.method {
-                AuthMethod::Oidc { trust } => self
-                    .trust_rule(subject.org_id, trust)
-                    .is_some_and(|rule| rule.delegation.contains(&actor)),
-                AuthMethod::Operator | AuthMethod::Token => true,
-            },
-        };
-        if allowed { Ok(()) } else { Err(Refusal::DelegationNotTrusted) }
+    /// Says no unless the trust rules of the whole chain let everybody act for the subject. What
+    /// the operator's shell made belongs to no rule; whoever holds it may be told apart from its
+    /// principal.
+    fn acted_by(
+        &self,
+        lineage: Lineage,
+        subject: PrincipalId,
+        (id, actor): (PrincipalId, &Party),
+    ) -> Result<Lineage, Refusal> {
+        let lineage = lineage
+            .acted_by(subject, id, &actor.lineage(id))
+            .map_err(|error| Refusal::bad_request(format!("The chain is too long: {error}.")))?;
+        let permitted = lineage.bounds(actor.org_id, self.trust.rules());
+        permitted.map(|_| lineage).ok_or(Refusal::DelegationNotTrusted)
     }
 
     /// The trust rule of that name, if the configuration still has it for this org.
@@ -222,8 +220,7 @@ impl App {
         org: OrgId,
         name: &str,
     ) -> Option<&portcullis_core::trust::TrustRule> {
-        let rules = self.trust.rules().iter();
-        rules.map(AsRef::as_ref).find(|rule| rule.name == name && rule.org == org)
+        self.trust.rules().named(org, name).map(AsRef::as_ref)
     }
 }
 

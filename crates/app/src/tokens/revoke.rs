@@ -5,16 +5,18 @@ use std::sync::Arc;
 use portcullis_core::{
     audit::{Actor, EventType},
     id::TokenId,
-    principal::Scope,
+    principal::{Caller, Scope},
     refusal::Refusal,
 };
+use portcullis_store::TokenRecord;
 
 use super::events::TokenEvent;
 use crate::{App, Ctx, store_failed};
 
 impl App {
-    /// Revokes the Bearer's own token, or `token_id`: one's own always, any of the org with
-    /// `admin`. Gives the number of tokens that fell with it.
+    /// Revokes the Bearer's own token, or `token_id`: what descends from it; other tokens of its
+    /// principal unless it was narrowed or delegated itself; any of the org with `admin`. Gives
+    /// the number of tokens that fell with it.
     pub async fn revoke_token(
         self: &Arc<Self>,
         ctx: Ctx,
@@ -34,8 +36,7 @@ impl App {
         let unknown = || Refusal::not_found("token", &target.to_string());
         let found = self.store.find_token(caller.org_id, target).await;
         let token = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
-        let own = token.principal_id == caller.principal_id || target == caller.token_id;
-        if !own && !caller.scopes.contains(Scope::Admin) {
+        if !self.may_revoke(caller, &token).await? {
             return Err(unknown());
         }
         let event = TokenEvent {
@@ -50,5 +51,15 @@ impl App {
         let revoked = revoked.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
         self.tenants.revoked(caller.org_id);
         Ok((target, revoked))
+    }
+
+    /// A token that was handed on ends with its holder's task: it reaches down, never up or aside.
+    async fn may_revoke(&self, caller: &Caller, token: &TokenRecord) -> Result<bool, Refusal> {
+        let own = token.principal_id == caller.principal_id && !caller.lineage.is_derived();
+        if own || caller.scopes.contains(Scope::Admin) {
+            return Ok(true);
+        }
+        let descends = self.store.descends(caller.org_id, token.id, caller.token_id).await;
+        descends.map_err(|error| store_failed(&error))
     }
 }

@@ -188,6 +188,7 @@ impl Node {
             last_used_at: None,
             allowed_cidrs: None,
             exchange_only: false,
+            lineage: Some(portcullis_core::lineage::Lineage::default()),
         };
         self.store.insert_token(&record, &token.hash()).await.unwrap();
         token.secret().expose().to_owned()

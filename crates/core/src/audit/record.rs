@@ -7,6 +7,7 @@ use crate::{
     audit::Detached,
     clock::Timestamp,
     id::{EventId, OrgId, PrincipalId, ProviderId, RequestId, TokenId},
+    lineage::Act,
     principal::{AuthMethod, Caller},
     refusal::Executed,
     trace::TraceId,
@@ -149,6 +150,9 @@ pub struct Auth {
 /// Who did it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Actor {
+    /// Everybody who acted for it, nested as in RFC 8693 §4.1; absent when nobody did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub act: Option<Act>,
     /// How it was known.
     pub auth: Auth,
     /// The principal; absent for the system itself.
@@ -171,6 +175,7 @@ impl Actor {
             AuthMethod::Operator | AuthMethod::Token => None,
         };
         Self {
+            act: caller.lineage.act(),
             auth: Auth { method: caller.method.name(), trust },
             id: Some(caller.principal_id),
             token_id: Some(caller.token_id),
@@ -183,6 +188,7 @@ impl Actor {
     #[must_use]
     pub const fn system() -> Self {
         Self {
+            act: None,
             auth: Auth { method: "system", trust: None },
             id: None,
             token_id: None,

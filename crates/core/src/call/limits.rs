@@ -124,6 +124,7 @@ mod tests {
             scopes: ScopeSet::ALL,
             method: AuthMethod::Operator,
             allowed_from: None,
+            lineage: Arc::default(),
         }
     }
 

@@ -88,6 +88,7 @@ fn caller_as(role: Role) -> Caller {
         scopes: ScopeSet::EMPTY.with(Scope::McpsInvoke),
         method: AuthMethod::Operator,
         allowed_from: None,
+        lineage: Arc::default(),
     }
 }
 

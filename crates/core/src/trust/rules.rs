@@ -124,6 +124,12 @@ impl TrustRules {
         self.by_issuer.values().flatten()
     }
 
+    /// The org's rule of this name.
+    #[must_use]
+    pub fn named(&self, org: OrgId, name: &str) -> Option<&Arc<TrustRule>> {
+        self.iter().find(|rule| rule.name == name && rule.org == org)
+    }
+
     /// The rules for this issuer, of `org` only if one is named.
     pub fn of(&self, issuer: &str, org: Option<OrgId>) -> impl Iterator<Item = &Arc<TrustRule>> {
         let rules = self.by_issuer.get(issuer).into_iter().flatten();
@@ -178,6 +184,15 @@ impl TrustRule {
             expires_at,
             rule: Arc::clone(self),
         })
+    }
+
+    /// Whether the rule can make `principal` of a JWT.
+    #[must_use]
+    pub fn can_be(&self, principal: PrincipalId) -> bool {
+        match &self.who {
+            Who::Fixed(fixed) => *fixed == principal,
+            Who::User { .. } => principal.kind() == PrincipalKind::User,
+        }
     }
 
     /// Whom the rule makes of these claims.

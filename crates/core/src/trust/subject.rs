@@ -81,10 +81,4 @@ impl TrustedSubject {
     pub fn max_ttl_seconds(&self) -> i64 {
         self.rule.max_ttl.seconds()
     }
-
-    /// Whether the rule lets `actor` act on its behalf.
-    #[must_use]
-    pub fn may_be_acted_for_by(&self, actor: PrincipalId) -> bool {
-        self.rule.delegation.contains(&actor)
-    }
 }

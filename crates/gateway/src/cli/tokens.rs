@@ -165,6 +165,7 @@ fn record(token: &TokenRecord) -> Value {
         "kind": token.kind.as_str(),
         "principal": token.principal_id,
         "via": token.via,
+        "lineage": token.lineage,
         "method": token.method.name(),
         "parent_id": token.parent_id,
         "grant_id": token.grant_id,

@@ -139,6 +139,7 @@ fn event(ids: Ids<'_>, who: &Principal, number: usize) -> Event {
             Actor::system()
         } else {
             Actor {
+                act: None,
                 auth: Auth { method: "oidc", trust: Some("acme-idp".to_owned()) },
                 id: Some(principal),
                 token_id: Some(who.token_id.parse().unwrap()),

@@ -20,6 +20,13 @@ pub enum Visibility {
     All,
     /// Those a principal did itself or that were done on its behalf.
     Own(PrincipalId),
+    /// Those of them that were done with this token, or with what was made from it.
+    Grant {
+        /// Whose token it is.
+        principal: PrincipalId,
+        /// The token.
+        token: TokenId,
+    },
 }
 
 /// In which order to read the log.
@@ -161,6 +168,23 @@ macro_rules! seal_of_event {
     };
 }
 
+/// The SQL for the ids of a token of the org `$1` and of everything made from it.
+macro_rules! made_from {
+    ($token:literal) => {
+        concat!(
+            "(WITH RECURSIVE made (id) AS (
+    SELECT id FROM tokens WHERE org_id = $1 AND id = ",
+            $token,
+            "
+    UNION
+    SELECT t.id FROM tokens t JOIN made m ON t.parent_id = m.id OR t.via_token_id = m.id
+    WHERE t.org_id = $1
+) SELECT id FROM made)"
+        )
+    };
+}
+use made_from;
+
 /// What was pruned is gone, also while the rows of a month still wait to be dropped.
 macro_rules! find_sql {
     ($dialect:ident) => {
@@ -173,6 +197,9 @@ LEFT JOIN audit_seals s ON ",
             seal_of_event!($dialect),
             "
 WHERE e.org_id = $1 AND e.id = $2 AND ($3 IS NULL OR e.actor_id = $3 OR e.via = $3)
+    AND ($4 IS NULL OR e.token_id IN ",
+            made_from!("$4"),
+            ")
     AND (s.sequence IS NULL
         OR s.sequence >= COALESCE((SELECT size FROM audit_pruned WHERE org_id = $1), 0))"
         )
@@ -197,6 +224,7 @@ impl Store {
                 .bind(org.to_string())
                 .bind(id.to_string())
                 .bind(own)
+                .bind(under(visibility))
                 .fetch_optional(&mut *conn)
                 .await?
         });
@@ -208,6 +236,14 @@ impl Store {
 fn own(visibility: Visibility) -> Option<String> {
     match visibility {
         Visibility::All => None,
-        Visibility::Own(id) => Some(id.to_string()),
+        Visibility::Own(id) | Visibility::Grant { principal: id, .. } => Some(id.to_string()),
+    }
+}
+
+/// Under which token only, if it matters.
+fn under(visibility: Visibility) -> Option<String> {
+    match visibility {
+        Visibility::All | Visibility::Own(_) => None,
+        Visibility::Grant { token, .. } => Some(token.to_string()),
     }
 }

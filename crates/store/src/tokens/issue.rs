@@ -92,6 +92,7 @@ macro_rules! insert {
             .bind(record.last_used_at.map(portcullis_core::clock::Timestamp::as_micros))
             .bind(record.allowed_cidrs.as_ref().map(ToString::to_string))
             .bind(i64::from(record.exchange_only))
+            .bind(record.lineage.as_ref().map(|lineage| serde_json::json!(lineage).to_string()))
             .execute(&mut *$tx)
             .await?;
     }};
@@ -187,8 +188,8 @@ impl Store {
 pub(super) const INSERT: &str = "
 INSERT INTO tokens (id, kind, hash, org_id, principal_id, via, grant_id, parent_id, via_token_id,
     scopes, label, method, trust, issued_at, expires_at, revoked_at, last_used_at, allowed_cidrs,
-    exchange_only)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)";
+    exchange_only, lineage)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)";
 
 pub(super) const INSERT_REFRESH: &str = "
 INSERT INTO refreshes (token_id, org_id, grant_id, grant_ends_at, access_seconds)

@@ -12,6 +12,7 @@ use std::{
 use portcullis_core::{
     clock::{Clock, Timestamp},
     id::{GrantId, OrgId, PrincipalId, TokenId},
+    lineage::Lineage,
     principal::{AuthMethod, Plan, Role, ScopeSet},
     random::Random,
     token::{Token, TokenHash, TokenKind},
@@ -115,6 +116,7 @@ pub(crate) fn token(org_id: OrgId, principal_id: PrincipalId, n: u32) -> TokenRe
         last_used_at: None,
         allowed_cidrs: None,
         exchange_only: false,
+        lineage: Some(Lineage::default()),
     }
 }
 

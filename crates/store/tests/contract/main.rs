@@ -17,6 +17,7 @@ mod counters;
 mod exports;
 mod idempotency;
 mod identities;
+mod lineage;
 mod months;
 mod moving;
 mod nodes;

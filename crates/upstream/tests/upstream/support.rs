@@ -115,6 +115,7 @@ fn caller() -> Caller {
         scopes: ScopeSet::ALL,
         method: AuthMethod::Operator,
         allowed_from: None,
+        lineage: Arc::default(),
     }
 }
 

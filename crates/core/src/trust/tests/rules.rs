@@ -51,8 +51,9 @@ fn a_matching_rule_names_its_principal() {
     assert_eq!(subject.expires_at, Timestamp::default().plus_seconds(NOW + 300));
     assert_eq!(subject.external_subject.as_deref(), Some("repo:acme/api"));
     assert_eq!(subject.single_use, None);
-    assert!(subject.may_be_acted_for_by(OTHER_SERVICE.parse().unwrap()));
-    assert!(!subject.may_be_acted_for_by(SERVICE.parse().unwrap()));
+    assert_eq!(subject.rule.delegation, [OTHER_SERVICE.parse().unwrap()]);
+    assert!(subject.rule.can_be(SERVICE.parse().unwrap()));
+    assert!(!subject.rule.can_be(OTHER_SERVICE.parse().unwrap()));
 }
 
 #[test]

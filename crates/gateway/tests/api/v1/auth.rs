@@ -2,6 +2,7 @@
 
 mod delegation;
 mod exchange;
+mod lineage;
 mod logins;
 mod refresh;
 mod trusting;
@@ -63,6 +64,7 @@ async fn plant(
         last_used_at: None,
         allowed_cidrs: None,
         exchange_only: false,
+        lineage: Some(portcullis_core::lineage::Lineage::default()),
     };
     change(&mut record);
     let token = Token::generate(record.kind, &Filled(number));

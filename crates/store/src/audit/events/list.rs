@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{
     EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventRow, EventTarget, Visibility,
-    own,
+    made_from, own, under,
 };
 use crate::{
     Store,
@@ -219,6 +219,7 @@ impl Store {
                 .bind(list(&filter.dlp_results))
                 .bind(list(&filter.outcomes))
                 .bind(filter.request_id.map(|id| id.to_string()))
+                .bind(under(visibility))
                 .fetch_all(&mut *conn)
                 .await?
         });
@@ -329,6 +330,9 @@ WHERE s.org_id = $1 AND e.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3
             text_list!($dialect, "$14"),
             ")
     AND ($15 IS NULL OR e.request_id = $15)
+    AND ($16 IS NULL OR e.token_id IN ",
+            made_from!("$16"),
+            ")
 ORDER BY s.sequence ",
             $order,
             " LIMIT $4"

@@ -2,6 +2,7 @@
 
 use portcullis_app::Granted;
 use portcullis_core::{
+    lineage::Lineage,
     principal::{Scope, ScopeSet},
     refusal::Refusal,
 };
@@ -43,6 +44,11 @@ pub(super) fn answer(granted: &Granted) -> Answer {
         },
         "label": record.label,
     });
+    if let (Some(act), Some(Value::Object(principal))) =
+        (record.lineage.as_ref().and_then(Lineage::act), data.get_mut("principal"))
+    {
+        principal.insert("act".to_owned(), json!(act));
+    }
     if let (Value::Object(members), Some((token, expires_at))) = (&mut data, refresh) {
         members.insert("refresh_token".to_owned(), json!(token.secret().expose()));
         members.insert("refresh_expires_at".to_owned(), json!(expires_at));
@@ -126,4 +132,8 @@ pub(crate) struct TokenPrincipal {
     id: String,
     /// Who acts through it.
     via: Option<String>,
+    /// Everybody who acts, nested as in RFC 8693 §4.1, the newest outermost; absent when nobody
+    /// does.
+    #[schema(value_type = Option<Object>, example = json!({"sub": "sa_01M754BKTKX1YB8Q05NMW9TP4G"}))]
+    act: Option<Value>,
 }

@@ -1,0 +1,255 @@
+//! What a token descends from is looked at on every use, and what was handed on reaches down only.
+
+use std::fs;
+
+use portcullis_testkit::{Answer, Gateway};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{
+    status,
+    trusting::{Trusting, list_items, post, text},
+};
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, items, members, until},
+};
+
+/// A token made from this one, with this body.
+async fn made(it: &Trusting, from: &str, body: &Value) -> (String, String) {
+    let answer = it.exchange(from, body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    (text(&answer, "/data/access_token"), text(&answer, "/data/token_id"))
+}
+
+/// A token through which `actor` acts for the subject of `from`.
+async fn acted(it: &Trusting, from: &str, actor: &str) -> String {
+    made(it, actor, &json!({"subject_token": from})).await.0
+}
+
+fn operators(gateway: &Gateway, principal: &str) -> String {
+    let made = gateway.admin(&["token", "create", "--principal", principal]);
+    made["token"].as_str().unwrap().to_owned()
+}
+
+/// Starts the gateway again with another configuration.
+fn reconfigured(it: &mut Trusting, change: impl FnOnce(String) -> String) {
+    it.gateway.stop();
+    let file = it.gateway.config_file();
+    let changed = change(fs::read_to_string(&file).unwrap());
+    fs::write(&file, changed).unwrap();
+    it.gateway.start();
+}
+
+/// The configuration with another text in the rule `people`, which comes last.
+fn in_people(config: &str, from: &str, to: &str) -> String {
+    let (before, rule) = config.split_once("[[trust]]\nname = \"people\"").unwrap();
+    assert!(rule.contains(from), "{rule}");
+    format!("{before}[[trust]]\nname = \"people\"{}", rule.replace(from, to))
+}
+
+async fn revoke(gateway: &Gateway, bearer: &str, token_id: &str) -> Answer {
+    let path = format!("/v1/auth/token?token_id={token_id}");
+    gateway.send(gateway.request(Method::DELETE, &path).bearer_auth(bearer)).await
+}
+
+async fn get(gateway: &Gateway, bearer: &str, path: &str) -> Answer {
+    gateway.send(gateway.request(Method::GET, path).bearer_auth(bearer)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_that_is_taken_away_takes_every_token_of_its_chain_along() {
+    let mut it = Trusting::start("");
+    let agent = operators(&it.gateway, &it.agent);
+    let (first, _) = it.login("ana", &[]).await;
+    let (second, _) = made(&it, &first, &Value::Null).await;
+    let (third, _) = made(&it, &second, &json!({"scope": "mcps:read"})).await;
+    let through = acted(&it, &third, &agent).await;
+    let (last, _) = made(&it, &through, &Value::Null).await;
+    let chain = [&first, &second, &third, &through, &last];
+    for token in chain {
+        assert_eq!(it.status(token).await, 200);
+    }
+
+    reconfigured(&mut it, |config| {
+        config.split("[[trust]]\nname = \"people\"").next().unwrap().to_owned()
+    });
+
+    for token in chain {
+        assert_eq!(it.status(token).await, 401);
+        let more = it.exchange(token, &Value::Null).await;
+        assert_eq!(status(&more), (401, "token_revoked"), "it buys nothing");
+    }
+    assert_eq!(it.status(&agent).await, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_rule_no_longer_gives_is_cut_from_every_token_of_its_chain() {
+    let mut it = Trusting::start("");
+    let scope = json!({"scope": "mcps:read mcps:invoke"});
+    let (first, _) = made(&it, &it.job(), &scope).await;
+    let (second, _) = made(&it, &first, &scope).await;
+    let (third, _) = made(&it, &second, &scope).await;
+    assert_eq!(list_items(&it.gateway, &third).await.status, 200);
+
+    reconfigured(&mut it, |config| {
+        config.replace(
+            "scopes = [\"mcps:read\", \"mcps:invoke\", \"policies:read\"]",
+            "scopes = [\"mcps:read\"]",
+        )
+    });
+
+    for token in [&first, &second, &third] {
+        let call = list_items(&it.gateway, token).await;
+        assert_eq!(status(&call), (403, "insufficient_scope"));
+        let more = it.exchange(token, &json!({"scope": "mcps:invoke"})).await;
+        assert_eq!(status(&more), (400, "invalid_scope"), "{}", more.text);
+        let rest = it.exchange(token, &Value::Null).await;
+        assert_eq!(rest.at("/data/scope"), "mcps:read", "{}", rest.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_act_is_asked_of_the_first_rule_however_long_the_chain() {
+    let mut it = Trusting::start("");
+    let (ci, agent) = (operators(&it.gateway, &it.ci), operators(&it.gateway, &it.agent));
+    let (first, _) = it.login("ana", &[]).await;
+    let (second, _) = made(&it, &first, &Value::Null).await;
+    let (third, _) = made(&it, &second, &Value::Null).await;
+    let through = acted(&it, &third, &agent).await;
+    let (narrowed, _) = made(&it, &through, &Value::Null).await;
+
+    for subject in [&first, &second, &third, &through, &narrowed] {
+        let refused = it.exchange(&ci, &json!({"subject_token": subject})).await;
+        assert_eq!(status(&refused), (403, "insufficient_scope"), "{}", refused.text);
+    }
+
+    let delegation = format!("delegation = [\"{}\"]", it.agent);
+    reconfigured(&mut it, |config| in_people(&config, &delegation, "delegation = []"));
+
+    for (token, wanted) in
+        [(&first, 200), (&second, 200), (&third, 200), (&through, 401), (&narrowed, 401)]
+    {
+        assert_eq!(it.status(token).await, wanted);
+    }
+    let refused = it.exchange(&agent, &json!({"subject_token": second})).await;
+    assert_eq!(status(&refused), (403, "insufficient_scope"), "{}", refused.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_actor_of_a_chain_is_named_and_bounds_what_comes_after() {
+    let mut it = Trusting::start("");
+    let (one, other) = (it.agent.clone(), it.ci.clone());
+    let delegation = format!("delegation = [\"{one}\"]");
+    let both = format!("delegation = [\"{one}\", \"{other}\"]");
+    reconfigured(&mut it, |config| in_people(&config, &delegation, &both));
+    let (first, second) = (operators(&it.gateway, &one), operators(&it.gateway, &other));
+    let (access, _) = it.login("ana", &[]).await;
+    let once = acted(&it, &access, &first).await;
+
+    let twice = it.exchange(&second, &json!({"subject_token": once})).await;
+
+    let act = json!({"sub": other, "act": {"sub": one}});
+    assert_eq!(twice.at("/data/principal/via"), other.as_str(), "{}", twice.text);
+    assert_eq!(twice.at("/data/principal/act"), &act);
+    let token = text(&twice, "/data/access_token");
+    let invoked = list_items(&it.gateway, &token).await;
+    assert_eq!(invoked.status, 200, "{}", invoked.text);
+    let event = text(&invoked, "/governance/audit_event_id");
+    let event = get(&it.gateway, &token, &format!("/v1/audit/events/{event}")).await;
+    assert_eq!(event.at("/data/actor/act"), &act);
+    let known = it.gateway.admin(&["token", "inspect", &text(&twice, "/data/token_id")]);
+    assert_eq!(known["lineage"]["actors"], json!([other, one]));
+    let call = || list_items(&it.gateway, &token);
+    it.gateway.admin(&["principal", "set-role", &one, "--scopes", "mcps:read"]);
+    assert_eq!(until(call, |answer| answer.status == 403).await.code(), "insufficient_scope");
+    it.gateway.admin(&["principal", "disable", &one]);
+    assert_eq!(until(call, |answer| answer.status == 401).await.code(), "token_revoked");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_was_handed_on_ends_what_came_of_it_and_nothing_above_or_beside() {
+    let it = Trusting::start("");
+    let agent = operators(&it.gateway, &it.agent);
+    let answer = it.exchange(&it.person("ana", &[]), &Value::Null).await;
+    let (root, root_id) = (text(&answer, "/data/access_token"), text(&answer, "/data/token_id"));
+    let (child, child_id) = made(&it, &root, &Value::Null).await;
+    let (sibling, sibling_id) = made(&it, &root, &Value::Null).await;
+    let (grandchild, grandchild_id) = made(&it, &child, &Value::Null).await;
+    let delegated = acted(&it, &child, &agent).await;
+
+    for (bearer, above) in [
+        (&child, &root_id),
+        (&child, &sibling_id),
+        (&grandchild, &child_id),
+        (&grandchild, &root_id),
+        (&delegated, &child_id),
+        (&delegated, &grandchild_id),
+        (&delegated, &root_id),
+    ] {
+        let refused = revoke(&it.gateway, bearer, above).await;
+        assert_eq!(status(&refused), (404, "not_found"), "{}", refused.text);
+    }
+    assert_eq!(revoke(&it.gateway, &child, &grandchild_id).await.status, 200);
+    assert_eq!(it.status(&grandchild).await, 401);
+    assert_eq!(revoke(&it.gateway, &child, &child_id).await.status, 200);
+    assert_eq!((it.status(&child).await, it.status(&delegated).await), (401, 401));
+    assert_eq!((it.status(&root).await, it.status(&sibling).await), (200, 200));
+    assert_eq!(revoke(&it.gateway, &root, &sibling_id).await.status, 200, "its principal's own");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_ends_what_was_delegated_to_it() {
+    let it = Trusting::start("");
+    let agent = operators(&it.gateway, &it.agent);
+    let (root, _) = it.login("ana", &[]).await;
+    let answer = it.exchange(&agent, &json!({"subject_token": root})).await;
+
+    let revoked = revoke(&it.gateway, &agent, &text(&answer, "/data/token_id")).await;
+
+    assert_eq!(revoked.status, 200, "{}", revoked.text);
+    assert_eq!(it.status(&text(&answer, "/data/access_token")).await, 401);
+    assert_eq!(it.status(&root).await, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_was_handed_on_shows_what_was_done_with_it() {
+    let gateway = gateway().sample().start();
+    let org = gateway.org("acme", &ENOUGH);
+    let parent = gateway.service(&org, "mcps:read mcps:invoke audit:export");
+    let auditor = gateway.user(&org, "admin", ALL_SCOPES);
+    let narrow = async |from: &str, scope: &str| {
+        let answer = post(&gateway, "/v1/auth/token", from, &json!({"scope": scope})).await;
+        text(&answer, "/data/access_token")
+    };
+    let done =
+        async |token: &str| text(&list_items(&gateway, token).await, "/governance/audit_event_id");
+    let before = done(&parent.token).await;
+    let child = narrow(&parent.token, "mcps:invoke").await;
+    let grandchild = narrow(&child, "mcps:invoke").await;
+    let of_child = done(&child).await;
+    let of_grandchild = done(&grandchild).await;
+    let after = done(&parent.token).await;
+
+    let list = async |token: &str, query: &str| {
+        let path = format!("/v1/audit/events?type=mcp.invocation&order=asc{query}");
+        let answer = get(&gateway, token, &path).await;
+        members(&answer, "id").into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+
+    assert_eq!(list(&child, "").await, [of_child.clone(), of_grandchild.clone()]);
+    assert_eq!(list(&grandchild, "").await, [of_grandchild.clone()]);
+    assert_eq!(list(&child, &format!("&actor={}", parent.id)).await.len(), 2);
+    assert_eq!(list(&child, &format!("&actor={}", parent.token_id)).await, [""; 0]);
+    let all = [before.clone(), of_child.clone(), of_grandchild.clone(), after.clone()];
+    assert_eq!(list(&parent.token, "").await, all);
+    assert_eq!(list(&auditor.token, "").await, all);
+    for (event, seen) in [(&before, 404), (&after, 404), (&of_child, 200), (&of_grandchild, 200)] {
+        let path = format!("/v1/audit/events/{event}");
+        assert_eq!(get(&gateway, &child, &path).await.status, seen);
+        let proof = get(&gateway, &child, &format!("{path}/proof")).await;
+        assert_eq!(proof.status, seen, "{}", proof.text);
+    }
+    let issued = get(&gateway, &child, "/v1/audit/events?type=token.issued").await;
+    assert_eq!(items(&issued).len(), 1, "the grandchild, not itself: {}", issued.text);
+}

@@ -1,0 +1,38 @@
+//! Which tokens came from which.
+
+use portcullis_core::id::{OrgId, TokenId};
+
+use crate::{Store, db::read, error::StoreError};
+
+impl Store {
+    /// Whether the org's token `id` is of the grant of `ancestor`, or was narrowed or delegated
+    /// from a token of that grant, however many steps lie between.
+    pub async fn descends(
+        &self,
+        org: OrgId,
+        id: TokenId,
+        ancestor: TokenId,
+    ) -> Result<bool, StoreError> {
+        let found: Option<i32> = read!(self, org, |conn| {
+            sqlx::query_scalar(DESCENDS)
+                .bind(org.to_string())
+                .bind(id.to_string())
+                .bind(ancestor.to_string())
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        Ok(found.is_some())
+    }
+}
+
+/// Up from the token: what it was made from, what that was made from, and so on.
+const DESCENDS: &str = "
+WITH RECURSIVE above (id, grant_id, parent_id, via_token_id) AS (
+    SELECT id, grant_id, parent_id, via_token_id FROM tokens WHERE org_id = $1 AND id = $2
+    UNION
+    SELECT t.id, t.grant_id, t.parent_id, t.via_token_id FROM tokens t
+    JOIN above a ON t.id = a.parent_id OR t.id = a.via_token_id
+    WHERE t.org_id = $1
+)
+SELECT 1 FROM above
+WHERE grant_id = (SELECT grant_id FROM tokens WHERE org_id = $1 AND id = $3) LIMIT 1";

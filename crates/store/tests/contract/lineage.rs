@@ -1,0 +1,187 @@
+//! What tokens descend from: kept with each, filled in for those from before it was kept.
+
+use portcullis_core::{
+    id::{OrgId, PrincipalId},
+    lineage::Lineage,
+    principal::{AuthMethod, Role},
+};
+use portcullis_store::{EventFilter, EventOrder, NewEvent, Store, TokenRecord, Visibility};
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, NOW, append_all, event, hash, leaf, token, token_id},
+};
+
+fn login(org: OrgId, who: PrincipalId, n: u32, rule: &str) -> TokenRecord {
+    TokenRecord {
+        method: AuthMethod::Oidc { trust: rule.to_owned() },
+        lineage: Some(Lineage::login(rule, who)),
+        ..token(org, who, n)
+    }
+}
+
+fn narrowed(from: &TokenRecord, n: u32) -> TokenRecord {
+    TokenRecord {
+        parent_id: Some(from.id),
+        method: AuthMethod::Token,
+        via: from.via,
+        lineage: from.lineage.clone().map(Lineage::derived),
+        ..token(from.org_id, from.principal_id, n)
+    }
+}
+
+/// `actor` acts for the subject of `from` from now on.
+fn delegated(from: &TokenRecord, actor: &TokenRecord, n: u32) -> TokenRecord {
+    let lineage = from.lineage.clone().unwrap();
+    let credential = actor.lineage.as_ref().unwrap();
+    let lineage = lineage.acted_by(from.principal_id, actor.principal_id, credential).unwrap();
+    TokenRecord {
+        via: lineage.via(),
+        via_token_id: Some(actor.id),
+        issued_at: NOW.plus_seconds(n.into()),
+        lineage: Some(lineage),
+        ..narrowed(from, n)
+    }
+}
+
+async fn kept(store: &Store, tokens: &[&TokenRecord]) {
+    for token in tokens {
+        let number = token.id.to_string();
+        let number = number[number.len() - 4..].parse().unwrap();
+        store.insert_token(token, &hash(number)).await.unwrap();
+    }
+}
+
+async fn sealed(store: &Store, org: OrgId, events: Vec<NewEvent>) {
+    for event in events {
+        append_all(store, vec![event]).await;
+    }
+    store.seal(org, leaf).await.unwrap();
+}
+
+on_both! {
+    async fn tokens_from_before_are_given_what_they_descend_from(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (ana, agent, other) = (
+            given::user(&db.store, org, 1).await,
+            given::user(&db.store, org, 2).await,
+            given::user(&db.store, org, 3).await,
+        );
+        let root = login(org, ana, 1, "people");
+        let operator = token(org, agent, 2);
+        let job = login(org, other, 3, "jobs");
+        let child = narrowed(&root, 4);
+        let through = delegated(&child, &operator, 5);
+        let further = delegated(&through, &job, 6);
+        let last = narrowed(&further, 7);
+        // The actor presented a JWT: by which rule was not written down then.
+        let unknown = TokenRecord { via_token_id: None, ..delegated(&root, &job, 8) };
+        let below = narrowed(&unknown, 9);
+        let known = [&root, &operator, &job, &child, &through, &further, &last];
+        kept(&db.store, &known).await;
+        kept(&db.store, &[&unknown, &below]).await;
+        db.store.close().await;
+
+        db.execute("ALTER TABLE tokens DROP COLUMN lineage").await;
+        db.execute("DELETE FROM schema_migrations WHERE name LIKE '%token_lineage'").await;
+        let store = Store::open(&db.settings).await.unwrap();
+
+        for token in known {
+            let found = store.find_token(org, token.id).await.unwrap().unwrap();
+            assert_eq!(found, *token, "{}", token.id);
+        }
+        for token in [&unknown, &below] {
+            let found = store.find_token(org, token.id).await.unwrap().unwrap();
+            assert_eq!(found.lineage, None, "{}", token.id);
+        }
+    }
+
+    async fn everybody_who_acts_is_found_with_the_token(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (ana, agent, other) = (
+            given::user(&db.store, org, 1).await,
+            given::user(&db.store, org, 2).await,
+            given::user(&db.store, org, 3).await,
+        );
+        let (root, first, second) = (login(org, ana, 1, "people"), token(org, agent, 2), token(org, other, 3));
+        let through = delegated(&delegated(&root, &first, 4), &second, 5);
+        let before = delegated(&root, &first, 4);
+        kept(&db.store, &[&root, &first, &second, &before, &through]).await;
+
+        db.store.set_role(org, agent, Role::Auditor).await.unwrap();
+        db.store.disable_principal(org, other, NOW).await.unwrap();
+
+        let one = db.store.find_token_by_hash(&hash(5)).await.unwrap().unwrap();
+        let several = db.store.find_tokens(&[token_id(5), token_id(1)]).await.unwrap();
+        let mut states: Vec<_> =
+            one.actors.iter().map(|actor| (actor.role, actor.disabled_at)).collect();
+        states.sort_by_key(|(_, disabled)| *disabled);
+        assert_eq!(states, [(Role::Auditor, None), (Role::Member, Some(NOW))]);
+        for known in several {
+            assert_eq!(known.actors.len(), if known.token.id == token_id(5) { 2 } else { 0 });
+        }
+    }
+
+    async fn descent_is_told_over_any_number_of_steps_and_only_downwards(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let user = given::user(&db.store, org, 1).await;
+        let mut chain = vec![token(org, user, 1)];
+        for n in 2..40 {
+            let next = narrowed(chain.last().unwrap(), n);
+            chain.push(next);
+        }
+        let beside = narrowed(&chain[0], 50);
+        kept(&db.store, &chain.iter().chain([&beside]).collect::<Vec<_>>()).await;
+        let descends = async |below: u32, above: u32| {
+            db.store.descends(org, token_id(below), token_id(above)).await.unwrap()
+        };
+
+        assert!(descends(39, 1).await && descends(39, 20).await && descends(7, 7).await);
+        assert!(!descends(1, 39).await && !descends(50, 2).await && !descends(2, 50).await);
+        assert!(!descends(99, 1).await && !descends(1, 99).await);
+    }
+
+    async fn a_grant_shows_what_was_done_under_it(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (ana, agent) =
+            (given::user(&db.store, org, 1).await, given::user(&db.store, org, 2).await);
+        let (root, actor) = (token(org, ana, 1), token(org, agent, 2));
+        let child = narrowed(&root, 3);
+        let grandchild = narrowed(&child, 4);
+        let through = delegated(&child, &actor, 5);
+        kept(&db.store, &[&root, &actor, &child, &grandchild, &through]).await;
+        let mut events = Vec::new();
+        for (n, token) in [&root, &actor, &child, &grandchild, &through].into_iter().enumerate() {
+            let mut event = event(org, u32::try_from(n).unwrap());
+            (event.actor_id, event.via) = (Some(token.principal_id), token.via);
+            event.token_id = Some(token.id);
+            events.push(event);
+        }
+        let mut without_token = event(org, 5);
+        without_token.actor_id = Some(ana);
+        events.push(without_token);
+        sealed(&db.store, org, events).await;
+
+        let filter = EventFilter::default();
+        for (token, seen) in [
+            (&child, vec![2, 3, 4]),
+            (&grandchild, vec![3]),
+            (&through, vec![4]),
+            (&root, vec![0, 2, 3, 4]),
+        ] {
+            let grant = Visibility::Grant { principal: token.principal_id, token: token.id };
+            for order in [EventOrder::Ascending, EventOrder::Descending] {
+                let page = db.store.list_events(org, grant, &filter, order, None, 10);
+                let mut found: Vec<_> =
+                    page.await.unwrap().events.iter().map(|event| event.id).collect();
+                found.sort_unstable();
+                let wanted: Vec<_> = seen.iter().map(|n| given::id("evt", *n)).collect();
+                assert_eq!(found, wanted, "{}", token.id);
+            }
+            for n in 0..6 {
+                let found = db.store.find_event(org, grant, given::id("evt", n)).await.unwrap();
+                assert_eq!(found.is_some(), seen.contains(&n), "{} {n}", token.id);
+            }
+        }
+    }
+}
