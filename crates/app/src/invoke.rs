@@ -382,7 +382,8 @@ impl App {
 
     /// What follows from a ruling besides the answer: it is counted, and whoever wants is told.
     fn ruled(&self, ctx: &Ctx, tool: &Tool, ruling: &Ruling, went: Went) {
-        self.policies.tallies.count(ruling, ctx.origin.arrived);
+        let set = || self.policies.current();
+        ctx.session.tenant.tallies.count(ruling, set, ctx.origin.arrived);
         self.give_notices(ctx, tool.id.as_str(), ruling, went);
     }
 

@@ -74,8 +74,8 @@ pub use self::{
     log::{CheckpointSince, LogKeyError, origin},
     pins::Pinning,
     policies::{
-        CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyQuery,
-        PolicySource, PolicyStats, Reload, Reloading, SetChange,
+        CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyPage,
+        PolicyQuery, PolicySource, PolicyStats, Reload, Reloading, SetChange,
     },
     providers::{
         AccountSource, Auth, AuthKind, AuthorizationServer, Declared, Endpoints, HeaderFormat,

@@ -9,6 +9,7 @@ mod query;
 mod rehearsed;
 mod reload;
 mod tallies;
+mod tenancy;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,17 +19,20 @@ use portcullis_core::{
     policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
 };
 
-pub(crate) use self::reload::{Ground, load_files, reloaded};
+use self::overrides::Applied;
 pub use self::{
     folder::{FolderFiles, PolicyFolder},
     last_good::{Fallback, LastGood},
     overrides::Overrides,
-    query::PolicyQuery,
+    query::{PolicyPage, PolicyQuery},
     rehearsed::CaseReport,
     reload::{Reloading, SetChange},
     tallies::PolicyStats,
 };
-use self::{overrides::Applied, tallies::Tallies};
+pub(crate) use self::{
+    reload::{Ground, load_files, reloaded},
+    tallies::Tallies,
+};
 
 /// How the last attempt to load went.
 #[derive(Debug, Clone)]
@@ -63,8 +67,6 @@ pub(crate) struct Policies {
     opened: Mutex<Option<Vec<PolicyFile>>>,
     /// The version of the set that the store holds whole; empty if that is not known.
     kept: tokio::sync::Mutex<String>,
-    /// What became of each policy.
-    pub(crate) tallies: Tallies,
     pub(crate) changing: Mutex<()>,
 }
 
@@ -105,7 +107,6 @@ impl Policies {
             overrides,
             applied: ArcSwap::default(),
             last_good,
-            tallies: Tallies::default(),
             written: ArcSwap::new(Arc::clone(&set)),
             others: ArcSwap::from_pointee(others),
             current: ArcSwap::new(set),
@@ -118,7 +119,6 @@ impl Policies {
             kept: tokio::sync::Mutex::default(),
         };
         policies.put_in_force(policies.switched(ground.now)?);
-        policies.tallies.fit(&policies.current());
         Ok(policies)
     }
 

@@ -18,7 +18,7 @@ use std::{sync::Arc, time::Duration};
 use portcullis_core::{
     audit::{Actor, Event, EventType, Outcome, Target},
     id::{EventId, OrgId, PrincipalId},
-    policy::{PolicyFile, PolicySet, Principal},
+    policy::{OrgView, PolicyFile, PolicySet, Principal},
     principal::Scope,
     refusal::{Executed, Refusal},
     trust::Login,
@@ -69,12 +69,14 @@ pub(crate) struct Sets {
     live: Arc<PolicySet>,
     candidate: Arc<PolicySet>,
     baseline: Option<(Arc<PolicySet>, &'static str)>,
+    /// Who is told of it; the operator is when it is nobody.
+    org: Option<Arc<OrgView>>,
 }
 
 impl Sets {
     fn told(&self) -> Value {
         let baseline = self.baseline.as_ref().map(|(set, source)| (&**set, *source));
-        report::sets(&self.candidate, &self.live, baseline)
+        report::sets(&self.candidate, &self.live, baseline, self.org.as_deref())
     }
 
     fn baseline(&self) -> Option<&PolicySet> {
@@ -98,7 +100,7 @@ impl App {
         match subject {
             Subject::Asks(asks) => {
                 let cases = self.cases(ctx, &asks).await?;
-                let sets = self.sets(draft, baseline).await?;
+                let sets = self.sets(ctx, draft, baseline).await?;
                 let key = self.fingerprints_of(ctx.caller().org_id);
                 let app = Arc::clone(self);
                 let work = move || {
@@ -111,7 +113,7 @@ impl App {
                 Ok(answer)
             }
             Subject::Replay(replay) => {
-                let sets = self.sets(draft, baseline).await?;
+                let sets = self.sets(ctx, draft, baseline).await?;
                 let (answer, told) = self.replayed(ctx, &replay, sets, &options, deadline).await?;
                 self.simulated(ctx, told).await?;
                 Ok(answer)
@@ -159,6 +161,9 @@ impl App {
                 who.groups = who.groups.or_else(|| Some(groups.into_iter().collect()));
                 who.claims = who.claims.or_else(|| Some(lists.collect()));
             }
+        } else {
+            // What policies say of another org's principal is not told: here it is nobody.
+            who.id = None;
         }
         Ok(Principal::new(identity(who, org.to_string())))
     }
@@ -166,6 +171,7 @@ impl App {
     /// The sets to ask, loaded off the threads that serve requests.
     async fn sets(
         self: &Arc<Self>,
+        ctx: &Ctx,
         draft: Draft,
         baseline: Option<Baseline>,
     ) -> Result<Sets, Refusal> {
@@ -180,7 +186,7 @@ impl App {
             Some(Baseline::Live | Baseline::Recorded) | None => None,
         };
         let (catalogue, now, dlp) = (self.catalogue(), self.now(), self.dlp());
-        off_the_request(move || {
+        let sets = off_the_request(move || {
             let detectors = dlp.engine().names();
             let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };
             let candidate = sets::drafted(&draft, &live, origins, ground).map_err(refusal)?;
@@ -189,9 +195,13 @@ impl App {
                 (Some(Baseline::Live), None) => Some((Arc::clone(&live), "live")),
                 (Some(Baseline::Recorded | Baseline::Kept(_)) | None, None) => None,
             };
-            Ok(Sets { live, candidate, baseline })
-        })
-        .await?
+            Ok::<_, Refusal>(Sets { live, candidate, baseline, org: None })
+        });
+        let sets = sets.await??;
+        let mut named = sets.live.named_principals();
+        named.extend(sets.candidate.named_principals());
+        let org = self.org_view(ctx.caller().org_id, &named).await?;
+        Ok(Sets { org: Some(Arc::new(org)), ..sets })
     }
 
     async fn kept(&self, version: &str, place: &str) -> Result<Vec<PolicyFile>, Refusal> {

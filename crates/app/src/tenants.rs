@@ -13,9 +13,12 @@ use portcullis_core::{
     dlp::FingerprintKey,
     id::OrgId,
     limits::{self, Bucket, Resource, Window},
+    policy::PolicySet,
     principal::Plan,
 };
 use portcullis_store::Counted;
+
+use crate::policies::Tallies;
 
 /// A count within a fixed window: 32 bits of window number, 32 bits of count, moved together.
 #[derive(Debug, Default)]
@@ -82,6 +85,8 @@ pub struct Tenant {
     pub(crate) declared: OnceLock<()>,
     /// The key of its fingerprints, made when DLP first looks for it.
     pub(crate) fingerprints: OnceLock<FingerprintKey>,
+    /// What became of policies in its calls.
+    pub(crate) tallies: Tallies,
 }
 
 impl Tenant {
@@ -95,6 +100,7 @@ impl Tenant {
             outside: AtomicUsize::new(0),
             declared: OnceLock::new(),
             fingerprints: OnceLock::new(),
+            tallies: Tallies::default(),
         }
     }
 
@@ -160,6 +166,16 @@ impl Tenants {
         drop(known);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(known.entry(org).or_insert_with(|| Arc::new(Tenant::new(org))))
+    }
+
+    /// Forgets what became of policies that are no longer in force.
+    pub(crate) fn forget_tallies(&self, set: &PolicySet) {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let tenants: Vec<_> = known.values().map(Arc::clone).collect();
+        drop(known);
+        for tenant in tenants {
+            tenant.tallies.keep(set);
+        }
     }
 
     /// A point in the order of revocations; taken before a token is looked up.

@@ -35,6 +35,7 @@ mod schema;
 mod shape;
 mod slot;
 mod source;
+mod tenancy;
 mod values;
 mod verdicts;
 
@@ -81,6 +82,7 @@ pub use self::{
         TOOL_PINNING, Validation,
     },
     source::MAX_FILE_BYTES,
+    tenancy::{OrgView, principals_in},
 };
 pub use crate::dlp::Direction;
 use crate::{clock::Timestamp, json, tool::Tool};

@@ -1,16 +1,29 @@
 //! Users and service accounts.
 
+use std::collections::BTreeSet;
+
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId},
     principal::{Role, ScopeSet},
 };
+use serde_json::json;
 
 use crate::{
     Store,
-    db::{change, parse, read, row},
+    db::{Db, change, parse, read, row, text_list},
     error::StoreError,
 };
+
+/// The SQL for those of some principals that an org has.
+macro_rules! among {
+    ($dialect:ident) => {
+        concat!(
+            "SELECT id FROM principals WHERE org_id = $1 AND id IN ",
+            text_list!($dialect, "$2")
+        )
+    };
+}
 
 /// A user or a service account.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,6 +148,23 @@ impl Store {
                 .await?
         });
         rows.into_iter().map(PrincipalRow::read).collect()
+    }
+
+    /// Those of these principals that are of the org.
+    pub async fn principals_among(
+        &self,
+        org: OrgId,
+        ids: &BTreeSet<PrincipalId>,
+    ) -> Result<Vec<PrincipalId>, StoreError> {
+        let find = match &self.db {
+            Db::Sqlite { .. } => among!(sqlite),
+            Db::Postgres(_) => among!(postgres),
+        };
+        let ids = json!(ids).to_string();
+        let found: Vec<String> = read!(self, org, |conn| {
+            sqlx::query_scalar(find).bind(org.to_string()).bind(&ids).fetch_all(&mut *conn).await?
+        });
+        found.iter().map(|id| parse(id, "principals.id")).collect()
     }
 
     /// Gives the principal another role. `false` if the org has no such principal.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use portcullis_core::{
-    policy::{FACTS_FILE, PolicyFile, PolicySet},
+    policy::{FACTS_FILE, PolicyFile, PolicySet, principals_in},
     principal::Scope,
     refusal::Refusal,
 };
@@ -72,7 +72,8 @@ impl App {
         });
     }
 
-    /// The record of a policy in an earlier version, as it was when it was in force.
+    /// The record of a policy in an earlier version, as it was when it was in force, if it could
+    /// concern the caller's org.
     pub async fn policy_version(
         &self,
         ctx: &Ctx,
@@ -83,7 +84,10 @@ impl App {
         let unknown = || Refusal::not_found("policy version", version);
         let found = self.store.find_policy_version(id, version).await;
         let record = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
-        serde_json::from_str(&record).map_err(|_| unknown())
+        let record: Value = serde_json::from_str(&record).map_err(|_| unknown())?;
+        let source = record.get("source").and_then(Value::as_str).unwrap_or_default();
+        let org = self.org_view(ctx.caller().org_id, &principals_in(source)).await?;
+        if org.can_be_concerned_by(source) { Ok(record) } else { Err(unknown()) }
     }
 
     /// The files of a set that was once in force, each policy in one of its own.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use portcullis_core::{
-    policy::{Effect, PolicyRecord, PolicySet, Somebody},
+    policy::{Effect, PolicyError, PolicyRecord, PolicySet, Somebody},
     principal::Scope,
     refusal::Refusal,
     tool::Tool,
@@ -31,6 +31,21 @@ pub struct PolicyQuery {
     pub after: Option<String>,
     /// At most so many.
     pub limit: usize,
+}
+
+/// What the caller's org is shown of the policies in force.
+#[derive(Debug)]
+pub struct PolicyPage {
+    /// The set in force.
+    pub set: Arc<PolicySet>,
+    /// The numbers of the records that the query wants, by id.
+    pub found: Vec<usize>,
+    /// Whether there are more.
+    pub more: bool,
+    /// How the last reload went.
+    pub reload: Arc<Reload>,
+    /// What was wrong in it, but for policies that are another org's.
+    pub errors: Vec<PolicyError>,
 }
 
 fn mentions(record: &PolicyRecord, text: &str) -> bool {
@@ -62,42 +77,55 @@ impl App {
         (self.policies.current(), self.policies.last_reload())
     }
 
-    /// The records the query wants, by id; and whether there are more.
-    pub fn policies(
-        &self,
-        ctx: &Ctx,
-        query: &PolicyQuery,
-    ) -> Result<(Arc<PolicySet>, Vec<usize>, bool), Refusal> {
+    /// The records the query wants among those that can concern the caller's org.
+    pub async fn policies(&self, ctx: &Ctx, query: &PolicyQuery) -> Result<PolicyPage, Refusal> {
         ctx.require(Scope::PoliciesRead)?;
         let set = self.policies.current();
         let tool = query.tool.as_ref().map(|tool| self.visible(ctx, tool)).transpose()?;
         let tool = tool.as_ref().map(|visible| &*visible.tool);
-        let mut found: Vec<usize> = Vec::new();
+        let org = self.org_view_of(ctx.caller().org_id, &set).await?;
+        let reload = self.policies.last_reload();
+        let is_ours = |error: &&PolicyError| {
+            let id = error.policy.as_deref();
+            id.is_none_or(|id| set.find(id).is_none() || set.can_concern(id, &org))
+        };
+        let errors = reload.errors.iter().filter(is_ours).cloned().collect();
+        let (mut found, mut more) = (Vec::new(), false);
         for (index, record) in set.records().iter().enumerate() {
-            if !wants(&set, query, record, tool) {
+            if !wants(&set, query, record, tool) || !set.can_concern(&record.id, &org) {
                 continue;
             }
             if found.len() == query.limit {
-                return Ok((set, found, true));
+                more = true;
+                break;
             }
             found.push(index);
         }
-        Ok((set, found, false))
+        Ok(PolicyPage { set, found, more, reload, errors })
     }
 
-    /// One record with its source.
-    pub fn policy(&self, ctx: &Ctx, id: &str) -> Result<(Arc<PolicySet>, usize), Refusal> {
+    /// One record with its source, if the policy can concern the caller's org.
+    pub async fn policy(&self, ctx: &Ctx, id: &str) -> Result<(Arc<PolicySet>, usize), Refusal> {
         ctx.require(Scope::PoliciesRead)?;
+        let unknown = || Refusal::not_found("policy", id);
         let set = self.policies.current();
         let index = set.records().binary_search_by(|record| (*record.id).cmp(id));
-        index.map(|index| (set, index)).map_err(|_| Refusal::not_found("policy", id))
+        let index = index.map_err(|_| unknown())?;
+        let org = self.org_view_of(ctx.caller().org_id, &set).await?;
+        if set.can_concern(id, &org) { Ok((set, index)) } else { Err(unknown()) }
     }
 
-    /// What a policy is about, and what became of it since this node runs.
+    /// What a policy is about in the caller's org, and what became of it there since this node
+    /// runs.
     #[must_use]
-    pub fn policy_stats(&self, set: &PolicySet, id: &str) -> PolicyStats {
-        let tools = self.tools.load();
-        let tools = tools.values().filter(|(tool, _)| set.applies_to_tool(id, tool));
-        PolicyStats { applies_to_tools: tools.count(), ..self.policies.tallies.of(id) }
+    pub fn policy_stats(&self, ctx: &Ctx, set: &PolicySet, id: &str) -> PolicyStats {
+        let (org, tools) = (ctx.caller().org_id, self.tools.load());
+        let is_open = |tool: &Tool| {
+            let provider = self.providers.get(tool.id.provider());
+            provider.is_some_and(|provider| provider.is_open_to(org))
+        };
+        let tools = tools.values().map(|(tool, _)| tool);
+        let tools = tools.filter(|tool| is_open(tool) && set.applies_to_tool(id, tool));
+        PolicyStats { applies_to_tools: tools.count(), ..ctx.session.tenant.tallies.of(id) }
     }
 }

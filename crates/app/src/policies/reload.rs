@@ -71,6 +71,14 @@ impl SetChange {
         change.removed = gone.map(|(id, _)| id.as_str().into()).collect();
         change
     }
+
+    /// What of it is about these policies.
+    pub(crate) fn only(mut self, these: impl Fn(&Arc<str>) -> bool) -> Self {
+        for part in [&mut self.added, &mut self.changed, &mut self.removed] {
+            part.retain(&these);
+        }
+        self
+    }
 }
 
 /// What policies are checked against.
@@ -209,8 +217,8 @@ impl App {
     fn take_set(self: &Arc<Self>, set: &Arc<PolicySet>) {
         let policies = &self.policies;
         let current = policies.current();
-        policies.tallies.fit(set);
         policies.put_in_force(Arc::clone(set));
+        self.tenants.forget_tallies(set);
         if set.version() == current.version() {
             return;
         }

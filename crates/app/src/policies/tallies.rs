@@ -1,10 +1,11 @@
-//! What became of each policy since this node runs: counted on the path of every call, so without
-//! a lock and without a name being copied.
+//! What became of each policy in the calls of one org since this node runs: counted on the path of
+//! every call, so without a lock and without a name being copied, but for the first time that a
+//! policy has a say.
 
 use std::{
     collections::HashMap,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicI64, AtomicU64, Ordering},
     },
 };
@@ -42,22 +43,37 @@ pub struct PolicyStats {
 
 type Table = HashMap<Arc<str>, Arc<Tally>>;
 
-/// The counters of every policy in force.
+/// The counters of one org: of each policy in force that ever had a say in its calls.
 #[derive(Debug, Default)]
-pub(crate) struct Tallies(ArcSwap<Table>);
+pub(crate) struct Tallies {
+    table: ArcSwap<Table>,
+    changing: Mutex<()>,
+}
 
 impl Tallies {
-    /// Makes counters for the policies of `set`; those of a name that stays count on.
-    pub(crate) fn fit(&self, set: &PolicySet) {
-        let known = self.0.load();
-        let tally = |id: &Arc<str>| known.get(id).map(Arc::clone).unwrap_or_default();
-        let table = set.records().iter().map(|record| (Arc::clone(&record.id), tally(&record.id)));
-        self.0.store(Arc::new(table.collect()));
+    /// Forgets the policies that are not in `set`; the others count on.
+    pub(crate) fn keep(&self, set: &PolicySet) {
+        let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.table.load_full();
+        if known.keys().any(|id| set.find(id).is_none()) {
+            let kept = known.iter().filter(|(id, _)| set.find(id).is_some());
+            let kept = kept.map(|(id, tally)| (Arc::clone(id), Arc::clone(tally)));
+            self.table.store(Arc::new(kept.collect()));
+        }
     }
 
-    /// Counts one decision.
-    pub(crate) fn count(&self, ruling: &Ruling, now: Timestamp) {
-        let table = self.0.load();
+    /// Counts one decision. The set in force is asked for when a policy is met for the first time.
+    pub(crate) fn count(
+        &self,
+        ruling: &Ruling,
+        set: impl FnOnce() -> Arc<PolicySet>,
+        now: Timestamp,
+    ) {
+        let mut table = self.table.load_full();
+        if named(ruling).any(|id| !table.contains_key(id)) {
+            self.begin(named(ruling), &set());
+            table = self.table.load_full();
+        }
         let add = |id: &str, counter: fn(&Tally) -> &AtomicU64| {
             if let Some(tally) = table.get(id) {
                 counter(tally).fetch_add(1, Ordering::Relaxed);
@@ -78,9 +94,22 @@ impl Tallies {
         }
     }
 
+    /// Makes counters for the policies among `ids` that are in force.
+    fn begin<'a>(&self, ids: impl Iterator<Item = &'a str>, set: &PolicySet) {
+        let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.table.load_full();
+        let fresh = ids.filter(|id| !known.contains_key(*id)).filter_map(|id| set.find(id));
+        let fresh: Vec<_> = fresh.map(|record| Arc::clone(&record.id)).collect();
+        if !fresh.is_empty() {
+            let mut table = Table::clone(&known);
+            table.extend(fresh.into_iter().map(|id| (id, Arc::default())));
+            self.table.store(Arc::new(table));
+        }
+    }
+
     /// What was counted for a policy.
     pub(crate) fn of(&self, id: &str) -> PolicyStats {
-        let table = self.0.load();
+        let table = self.table.load();
         let Some(tally) = table.get(id) else { return PolicyStats::default() };
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let last = tally.last_matched_at.load(Ordering::Relaxed);
@@ -93,4 +122,10 @@ impl Tallies {
             last_matched_at: (last > 0).then(|| Timestamp::from_micros(last)),
         }
     }
+}
+
+/// Every policy that a decision names.
+fn named(ruling: &Ruling) -> impl Iterator<Item = &str> {
+    let others = ruling.determining.iter().chain(&ruling.shadow).chain(&ruling.errors);
+    std::iter::once(&*ruling.policy).chain(others.map(|id| &**id))
 }

@@ -63,7 +63,7 @@ impl Rehearsal<'_> {
             Base::Kept(_) => return Err(elsewhere("/policies/base")),
         };
         let candidate = drafted(&simulation.draft, live, origins, self.ground).map_err(refusal)?;
-        let sets = Sets { live: Arc::clone(live), candidate, baseline };
+        let sets = Sets { live: Arc::clone(live), candidate, baseline, org: None };
         let mut cases = Vec::with_capacity(asks.len());
         for ask in asks {
             let Called::Tool(tool) = (self.tools)(&ask.tool) else {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use portcullis_core::{
     audit::RecordedDecision,
-    policy::{Errored, PolicySet, Shadow},
+    policy::{Errored, OrgView, PolicySet, Shadow},
     refusal::Violation,
 };
 use serde::Serialize;
@@ -195,14 +195,22 @@ impl Expectation {
     }
 }
 
-/// The sets that were asked, as answers name them.
+/// The sets that were asked, as answers name them. An org is told of the policies that can concern
+/// it.
 pub(crate) fn sets(
     candidate: &PolicySet,
     live: &PolicySet,
     baseline: Option<(&PolicySet, &'static str)>,
+    org: Option<&OrgView>,
 ) -> Value {
-    let change = SetChange::between(live, candidate);
-    let policies = |set: &PolicySet| set.records().iter().filter(|it| !it.builtin).count();
+    let shown = |id: &Arc<str>| {
+        org.is_none_or(|org| live.can_concern(id, org) || candidate.can_concern(id, org))
+    };
+    let change = SetChange::between(live, candidate).only(shown);
+    let policies = |set: &PolicySet| {
+        let concerns = |id: &Arc<str>| org.is_none_or(|org| set.can_concern(id, org));
+        set.records().iter().filter(|it| !it.builtin && concerns(&it.id)).count()
+    };
     let warnings: Vec<Value> = candidate
         .records()
         .iter()

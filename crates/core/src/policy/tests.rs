@@ -13,6 +13,7 @@ mod records;
 mod reference;
 mod schema;
 mod starter;
+mod tenancy;
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -93,7 +93,7 @@ impl Rule {
 }
 
 impl Scope {
-    fn of(policy: &Policy) -> Self {
+    pub(in crate::policy) fn of(policy: &Policy) -> Self {
         let principal = match policy.principal_constraint() {
             PrincipalConstraint::Any => EntityScope::Any,
             PrincipalConstraint::Eq(uid) => EntityScope::Eq(uid),

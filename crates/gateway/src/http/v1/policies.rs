@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
-use portcullis_app::PolicyQuery;
+use portcullis_app::{Ctx, PolicyPage, PolicyQuery};
 use portcullis_core::{
     policy::{PolicySet, Somebody, SomebodyError},
     principal::Scope,
@@ -59,14 +59,15 @@ pub(crate) async fn list(
         after: list.after.clone(),
         limit: list.limit,
     };
-    let (set, found, more) = gateway.app.policies(&ctx, &wanted)?;
+    let page = gateway.app.policies(&ctx, &wanted).await?;
+    let PolicyPage { set, found, more, .. } = &page;
     let records: Vec<_> = found.iter().filter_map(|index| set.records().get(*index)).collect();
-    let end = records.last().filter(|_| more).map(|record| &*record.id);
+    let end = records.last().filter(|_| *more).map(|record| &*record.id);
     let items: Vec<Value> = records
         .iter()
-        .map(|record| with_stats(&gateway, &set, &record.id, json!(record)))
+        .map(|record| with_stats(&gateway, &ctx, set, &record.id, json!(record)))
         .collect();
-    let data = json!({ "items": items, "policy_set": policy_set(&gateway, &set) });
+    let data = json!({ "items": items, "policy_set": policy_set(&gateway, &page) });
     Ok(list.answer(data, end))
 }
 
@@ -93,12 +94,12 @@ pub(crate) async fn get(
     ctx.require(Scope::PoliciesRead)?;
     let query = Query::parse(raw.as_deref(), &["version"])?;
     let id = segment(path);
-    let found = gateway.app.policy(&ctx, &id);
+    let found = gateway.app.policy(&ctx, &id).await;
     let wanted = query.text("version");
     if let Ok((set, index)) = &found {
         let record = set.records().get(*index).ok_or(Refusal::Internal)?;
         if wanted.is_none_or(|version| record.version.as_deref() == Some(version)) {
-            return Ok(Answer::Data(with_stats(&gateway, set, &id, json!(record.full()))));
+            return Ok(Answer::Data(with_stats(&gateway, &ctx, set, &id, json!(record.full()))));
         }
     }
     // A policy that is gone can still be read in the version that an event points at.
@@ -115,10 +116,10 @@ fn somebody(text: &str) -> Result<Somebody, Refusal> {
     text.parse().map_err(wrong)
 }
 
-/// The record with what became of the policy since this node runs.
-fn with_stats(gateway: &Gateway, set: &PolicySet, id: &str, mut record: Value) -> Value {
+/// The record with what became of the policy in the caller's org since this node runs.
+fn with_stats(gateway: &Gateway, ctx: &Ctx, set: &PolicySet, id: &str, mut record: Value) -> Value {
     if let Value::Object(members) = &mut record {
-        members.insert("stats".to_owned(), json!(gateway.app.policy_stats(set, id)));
+        members.insert("stats".to_owned(), json!(gateway.app.policy_stats(ctx, set, id)));
         if let (Some(until), Some(Value::Object(origin))) =
             (gateway.app.switched_off_until(id), members.get_mut("origin"))
         {
@@ -129,8 +130,7 @@ fn with_stats(gateway: &Gateway, set: &PolicySet, id: &str, mut record: Value) -
     record
 }
 
-fn policy_set(gateway: &Gateway, set: &PolicySet) -> Value {
-    let (_, reload) = gateway.app.policy_set();
+fn policy_set(gateway: &Gateway, PolicyPage { set, reload, errors, .. }: &PolicyPage) -> Value {
     let status = if reload.errors.is_empty() { "ok" } else { "failed" };
     let summary = set.summary();
     json!({
@@ -142,6 +142,6 @@ fn policy_set(gateway: &Gateway, set: &PolicySet) -> Value {
         "invalid": summary.invalid,
         "unindexed": summary.unindexed,
         "tests": *gateway.app.case_report(),
-        "last_reload": { "status": status, "at": reload.at, "errors": reload.errors },
+        "last_reload": { "status": status, "at": reload.at, "errors": errors },
     })
 }

@@ -322,3 +322,87 @@ async fn a_forbid_that_no_longer_fits_its_tool_denies_it_and_says_so() {
     );
     assert_eq!(gateway.invoke(&who, "other:b", json!({})).await.status, 200);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policies_and_statistics_of_another_org_are_nobody_elses() {
+    let mut gateway = gateway().sample().policies("").prepare();
+    let orgs = ["acme", "other"].map(|name| gateway.org(name, &ENOUGH));
+    let [ours, theirs] = orgs.each_ref().map(|org| gateway.user(org, "admin", ALL_SCOPES));
+    let policies = format!(
+        "@id(\"everybody\") permit (principal, action, resource);\n\
+         @id(\"their-org\") permit (principal in Mcp::Org::\"{other}\", action, resource);\n\
+         @id(\"their-user\") forbid (principal == Mcp::User::\"{user}\", \
+             action == Mcp::Action::\"sample:create_note\", resource);\n\
+         @id(\"their-condition\") permit (principal, action, resource) \
+             when {{ principal in Mcp::Org::\"{other}\" }};\n\
+         @id(\"our-org\") permit (principal in Mcp::Org::\"{own}\", action, resource);\n\
+         @id(\"our-user\") permit (principal == Mcp::User::\"{me}\", action, resource);",
+        other = orgs[1],
+        user = theirs.id,
+        own = orgs[0],
+        me = ours.id,
+    );
+    fs::write(gateway.folder().join("policies/orgs.cedar"), policies).unwrap();
+    gateway.start();
+    let listed = async |who: &Principal| {
+        let answer = gateway.get(who, "/v1/policies").await;
+        let all = members(&answer, "id").into_iter();
+        let all = all.filter(|id| !BUILTINS.contains(id));
+        all.map(str::to_owned).collect::<Vec<_>>()
+    };
+
+    let (of_ours, of_theirs) = (listed(&ours).await, listed(&theirs).await);
+
+    assert_eq!(of_ours, ["everybody", "our-org", "our-user"]);
+    assert_eq!(of_theirs, ["everybody", "their-condition", "their-org", "their-user"]);
+    let path = |id: &str| format!("/v1/policies/{id}");
+    for id in &of_theirs[1..] {
+        let hidden = gateway.get(&ours, &path(id)).await;
+        assert_eq!((hidden.status.as_u16(), hidden.code()), (404, "not_found"), "{id}");
+        let shown = gateway.get(&theirs, &path(id)).await;
+        assert_eq!(shown.status, 200, "{id}: {}", shown.text);
+        let version = shown.at("/data/version").as_str().unwrap();
+        let versioned = format!("{}?version={version}", path(id));
+        assert_eq!(gateway.get(&ours, &versioned).await.status, 404, "{id}");
+        let kept = until(|| gateway.get(&theirs, &versioned), |answer| answer.status == 200);
+        assert_eq!(kept.await.at("/data/id"), id.as_str());
+    }
+    for _ in 0..3 {
+        let call = gateway.invoke(&theirs, "sample:list_items", json!({})).await;
+        assert_eq!(call.status, 200, "{}", call.text);
+    }
+    let matched = async |who: &Principal| {
+        let answer = gateway.get(who, "/v1/policies/everybody").await;
+        answer.at("/data/stats/matched").as_u64().unwrap()
+    };
+    assert_eq!((matched(&ours).await, matched(&theirs).await), (0, 3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_simulation_tells_nothing_of_another_orgs_policies() {
+    let mut gateway = gateway().sample().policies("").prepare();
+    let orgs = ["acme", "other"].map(|name| gateway.org(name, &ENOUGH));
+    let [ours, theirs] = orgs.each_ref().map(|org| gateway.user(org, "admin", ALL_SCOPES));
+    let policies = format!(
+        "@id(\"everybody\") permit (principal, action, resource);\n\
+         @id(\"their-secret\") forbid (principal == Mcp::User::\"{}\", action, resource);",
+        theirs.id
+    );
+    fs::write(gateway.folder().join("policies/orgs.cedar"), policies).unwrap();
+    gateway.start();
+    let body = json!({
+        "requests": [{
+            "tool": "sample:list_items", "input": {},
+            "principal": {"type": "user", "id": theirs.id},
+        }],
+        "policies": {"base": "empty"},
+    });
+    let live = json!({"requests": body["requests"]});
+
+    let tool = || gateway.get(&ours, "/v1/mcps/sample:list_items");
+    until(tool, |answer| answer.status == 200).await;
+    for body in [live, body] {
+        let answer = gateway.post(&ours, "/v1/policies/simulate", &body.to_string()).await;
+        assert!(!answer.text.contains("their-secret"), "{}", answer.text);
+    }
+}
