@@ -134,6 +134,6 @@ pub(crate) struct TokenPrincipal {
     via: Option<String>,
     /// Everybody who acts, nested as in RFC 8693 §4.1, the newest outermost; absent when nobody
     /// does.
-    #[schema(value_type = Option<Object>, example = json!({"sub": "sa_01M754BKTKX1YB8Q05NMW9TP4G"}))]
+    #[schema(value_type = Option<Object>)]
     act: Option<Value>,
 }
