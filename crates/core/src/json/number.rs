@@ -172,7 +172,7 @@ impl Divisor {
             digits.take(literal.whole.len() + literal.fraction.len() - literal.zeros());
         let rest = without_zeros
             .fold(0_u128, |rest, digit| (rest * 10 + u128::from(digit - b'0')) % divisor);
-        rest * power_of_ten(shift, divisor) % divisor == 0
+        (rest * power_of_ten(shift, divisor)).is_multiple_of(divisor)
     }
 }
 

@@ -44,7 +44,7 @@ pub fn text_member(object: &[u8], wanted: &str) -> Option<String> {
     }
 }
 
-impl<'a> Reader<'a> {
+impl Reader<'_> {
     /// Notes that the member of this name is being read; says whether it leads to the open array.
     pub(super) fn enter(&mut self, name: &str, depth: usize) -> bool {
         let Some(open) = &mut self.open else { return false };

@@ -8,6 +8,7 @@ use serde_json::{Map, json};
 use super::*;
 use crate::json::{Bounds, parse};
 
+#[expect(clippy::needless_pass_by_value, reason = "schemas are written in place")]
 fn schema(schema: Value) -> Result<Schema, SchemaError> {
     Schema::compile(&schema)
 }
@@ -77,6 +78,7 @@ fn a_recursive_schema_and_a_backtracking_pattern_stay_bounded() {
 }
 
 /// A schema of an object with one member `x`.
+#[expect(clippy::needless_pass_by_value, reason = "schemas are written in place")]
 fn of_x(x: Value) -> Schema {
     schema(json!({"type": "object", "properties": {"x": x}})).unwrap()
 }
@@ -217,6 +219,7 @@ fn messages_of_our_keywords_read_as_those_of_the_library() {
 }
 
 /// Schemas that make the validator look again and again, each with a value for it.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn traps() -> Vec<(&'static str, Value, Value)> {
     let nested = |depth: usize, leaf: &str| {
         read(&format!("{{\"x\":{}{leaf}{}}}", "{\"n\":".repeat(depth), "}".repeat(depth)))
