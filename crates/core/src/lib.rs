@@ -20,6 +20,7 @@ pub mod principal;
 pub mod random;
 pub mod refusal;
 pub mod secret;
+pub mod terminal;
 pub mod token;
 pub mod tool;
 pub mod trace;

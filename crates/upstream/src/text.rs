@@ -1,31 +1,49 @@
 //! Making text of strangers harmless to look at.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Write as _};
 
+use portcullis_core::terminal::sequence_length;
 use serde_json::Value;
 
-/// The text without characters that a reader cannot see: controls except line feed and tab, zero
-/// width, bidirectional, tag and filler characters.
+/// The text without what a reader cannot see: terminal sequences, controls except line feed and tab,
+/// zero width, bidirectional, tag and filler characters.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if text.contains(is_hidden) {
-        Cow::Owned(text.chars().filter(|letter| !is_hidden(*letter)).collect())
-    } else {
-        Cow::Borrowed(text)
-    }
+    if text.contains(is_hidden) { Cow::Owned(seen(text).collect()) } else { Cow::Borrowed(text) }
 }
 
 /// The visible text, cut to `max_chars` characters.
 #[must_use]
 pub fn clamp(text: &str, max_chars: usize) -> String {
-    text.chars().filter(|letter| !is_hidden(*letter)).take(max_chars).collect()
+    seen(text).take(max_chars).collect()
 }
 
 /// The visible text on one line, cut to `max_chars` characters: fit for a log.
 #[must_use]
 pub fn one_line(text: &str, max_chars: usize) -> String {
-    let letters = text.chars().filter(|letter| !is_hidden(*letter));
-    letters.map(|letter| if letter.is_control() { ' ' } else { letter }).take(max_chars).collect()
+    seen(text)
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .take(max_chars)
+        .collect()
+}
+
+/// The letters that a reader sees.
+fn seen(text: &str) -> impl Iterator<Item = char> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let rest = text.get(at..)?;
+            let letter = rest.chars().next()?;
+            if let Some(length) = sequence_length(rest.as_bytes()) {
+                at += length;
+                continue;
+            }
+            at += letter.len_utf8();
+            if !is_hidden(letter) {
+                return Some(letter);
+            }
+        }
+    })
 }
 
 /// Whether a reader would not see this character although a model reads it.
@@ -47,8 +65,9 @@ pub fn is_hidden(letter: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// A schema with the hidden characters of its titles and descriptions removed; `None` when a
-/// name in it has such characters. Values that instances are compared with stay as they are.
+/// A schema with the hidden characters of its titles and descriptions removed, and the control
+/// characters of its patterns spelled; `None` when a name in it has such characters. Values that
+/// instances are compared with stay as they are.
 pub(crate) fn visible_schema(mut schema: Value) -> Option<Value> {
     clean(&mut schema, Names::Keywords).then_some(schema)
 }
@@ -82,12 +101,41 @@ fn clean_member(name: &str, member: &mut Value, names: Names) -> bool {
             }
             true
         }
+        ("pattern", Value::String(pattern)) => {
+            if let Some(spelled) = spelled(pattern) {
+                *pattern = spelled;
+            }
+            true
+        }
         (
             "properties" | "patternProperties" | "dependentSchemas" | "$defs" | "definitions",
             member,
         ) => clean(member, Names::Free),
         (_, member) => clean(member, Names::Keywords),
     }
+}
+
+/// The pattern with its control characters as escapes, which match the same. `None` when it has
+/// none, or one that is escaped already: then it stays as it is.
+fn spelled(pattern: &str) -> Option<String> {
+    if !pattern.contains(char::is_control) {
+        return None;
+    }
+    let mut spelled = String::with_capacity(pattern.len() + 5);
+    let mut is_escaped = false;
+    for letter in pattern.chars() {
+        if letter.is_control() && is_escaped {
+            return None;
+        }
+        if letter.is_control() {
+            // A string takes everything.
+            let _ = write!(spelled, "\\u{:04x}", u32::from(letter));
+        } else {
+            spelled.push(letter);
+        }
+        is_escaped = letter == '\\' && !is_escaped;
+    }
+    Some(spelled)
 }
 
 #[cfg(test)]
@@ -100,7 +148,8 @@ mod tests {
     fn hidden_characters_are_removed_and_the_rest_stays() {
         let hidden = "\u{1b}[31ma\u{200b}b\u{202e}c\u{e0041}d\u{feff}e\0f\u{ad}g\u{e0100}h";
 
-        assert_eq!(visible(hidden), "[31mabcdefgh");
+        assert_eq!(visible(hidden), "abcdefgh");
+        assert_eq!(visible("see \u{1b}]8;;https://x.example\u{7}this\u{1b}]8;;\u{7}"), "see this");
         assert_eq!(visible("naïve\n\t日本 ❤\u{fe0f}"), "naïve\n\t日本 ❤\u{fe0f}");
         assert_eq!(one_line("a\nb\rc", 10), "a bc");
         assert_eq!(clamp("a\u{200b}bcd", 2), "ab");
@@ -122,6 +171,15 @@ mod tests {
         assert_eq!(seen["properties"]["description"]["const"], "a\u{200b}");
         assert_eq!(seen["properties"]["description"]["title"], "t");
         assert_eq!(seen["properties"]["default"]["description"], "x");
+    }
+
+    #[test]
+    fn a_pattern_shows_the_control_characters_that_it_matches() {
+        let seen = |pattern: &str| visible_schema(json!({"pattern": pattern})).unwrap();
+
+        assert_eq!(seen("^[^\0-\u{1f}]\\\\\n$"), json!({"pattern": r"^[^\u0000-\u001f]\\\u000a$"}));
+        assert_eq!(seen("a\\\u{1}"), json!({"pattern": "a\\\u{1}"}));
+        assert_eq!(seen(r"^\d+$"), json!({"pattern": r"^\d+$"}));
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl Body {
         self.marks.set(&self.text, start, rare);
     }
 
-    /// Whether there are characters beyond ASCII or controls that are no white space, besides what
+    /// Whether there are characters beyond ASCII or controls, besides tabs, the ends of lines and what
     /// stands between the segments that are scanned now, of which there are `segments`.
     pub(super) fn has_odd(&self, segments: usize) -> bool {
         self.marks.has_beyond() || self.marks.controls() > segments
@@ -344,7 +344,7 @@ fn escape(key: &[u8], into: &mut String) {
 
 /// A number as it is written; without its point and exponent when they leave a whole number of
 /// a length of interest. A card number does not hide behind `.0` or `e3`.
-fn plain_number(literal: &str) -> Cow<'_, str> {
+pub(super) fn plain_number(literal: &str) -> Cow<'_, str> {
     const LONGEST: usize = 40;
     let (mantissa, exponent) = literal.split_once(['e', 'E']).unwrap_or((literal, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));

@@ -44,7 +44,7 @@ pub(super) struct Marks {
     digits: Vec<usize>,
     /// Digits in the last stretch.
     digits_before: u32,
-    /// Control characters that are no white space.
+    /// Control characters but for tabs and the ends of lines.
     controls: usize,
     has_beyond: bool,
 }
@@ -88,7 +88,7 @@ const LETTERS: Set = Set::of_ranges(&[(b'A', b'Z'), (b'a', b'z')]);
 const CAPITALS: Set = Set::of_ranges(&[(b'A', b'Z')]);
 const DIGITS: Set = Set::of_ranges(&[(b'0', b'9')]);
 const OTHER_BASE64: Set = Set::of_ranges(&[(b'+', b'+'), (b'-', b'-'), (b'/', b'/'), (b'_', b'_')]);
-const CONTROLS: Set = Set::of_ranges(&[(0, 8), (14, 31), (127, 127)]);
+const CONTROLS: Set = Set::of_ranges(&[(0, 8), (11, 12), (14, 31), (127, 127)]);
 /// A bit for each upper half of a character of ASCII.
 const UPPERS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0];
 
@@ -189,7 +189,7 @@ impl Marks {
         self.has_beyond
     }
 
-    /// How many control characters there are that are no white space.
+    /// How many control characters there are but for tabs and the ends of lines.
     pub(super) fn controls(&self) -> usize {
         self.controls
     }
@@ -403,7 +403,7 @@ mod tests {
             }
             let part = &text[start..];
             let is_control =
-                |byte: &&u8| byte.is_ascii_control() && !matches!(byte, b'\t'..=b'\r');
+                |byte: &&u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r');
             prop_assert_eq!(marks.controls(), part.iter().filter(is_control).count());
             prop_assert_eq!(marks.has_beyond(), !part.is_ascii());
             prop_assert!(!bit(text.len(), |block| block.anchors | block.digits | block.base64));

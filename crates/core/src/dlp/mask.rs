@@ -75,6 +75,9 @@ pub(super) fn of_value(
     matched: &[u8],
     key: Option<&FingerprintKey>,
 ) -> Cow<'static, str> {
+    if detector == hidden::NAME {
+        return hidden::instead_of(matched);
+    }
     match (mask, key) {
         (Mask::KeepLast(count), _) => match last(matched, count) {
             Some(kept) => Cow::Owned(format!("[REDACTED:{detector}:{kept}]")),

@@ -12,6 +12,7 @@ use super::{
     Subject,
     finding::{Finding, Findings, How, Span},
     fit::Place,
+    hidden,
     mask::{self, Mask},
 };
 
@@ -23,8 +24,8 @@ pub(super) struct Replacement<'a> {
     pub(super) text: Cow<'static, str>,
 }
 
-/// A text with stretches replaced. Overlapping ones become one plain placeholder: what one of
-/// them keeps could be a part of the other. A stretch that is no part of the text masks all of it.
+/// A text with stretches replaced. Overlapping ones become one plain placeholder, of the first that
+/// leaves one: what one of them keeps could be a part of the other. A stretch that is no part of the text masks all of it.
 pub(super) fn replace(text: &str, mut replacements: Vec<Replacement<'_>>) -> String {
     replacements.sort_by_key(|it| (it.span.start, std::cmp::Reverse(it.span.end)));
     let mut masked = String::with_capacity(text.len());
@@ -34,9 +35,13 @@ pub(super) fn replace(text: &str, mut replacements: Vec<Replacement<'_>>) -> Str
         let start = floor_char(text, first.span.start as usize).max(done);
         let mut end = first.span.end as usize;
         let mut put = first.text;
+        let mut named = first.detector;
         while let Some(next) = rest.next_if(|next| (next.span.start as usize) < end) {
             end = end.max(next.span.end as usize);
-            put = mask::placeholder(first.detector);
+            if named == hidden::NAME {
+                named = next.detector;
+            }
+            put = mask::placeholder(named);
         }
         if end > text.len() {
             return mask::placeholder(first.detector).into_owned();

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::body::small;
+use crate::terminal::sequence_length;
 
 /// A text read another way, and where each of its bytes came from.
 #[derive(Default)]
@@ -32,7 +33,7 @@ pub(super) fn plain(text: &[u8]) -> Option<Unescaped> {
     read(text, |rest| rest.iter().position(may_begin), step)
 }
 
-/// How many control characters there are that are no white space. Written so that a whole block
+/// How many control characters there are but for tabs and the ends of lines. Written so that a whole block
 /// is counted at once.
 pub(super) fn controls(text: &[u8]) -> usize {
     const BLOCK: usize = 128;
@@ -43,7 +44,7 @@ pub(super) fn controls(text: &[u8]) -> usize {
 }
 
 const fn is_control(byte: u8) -> bool {
-    byte < 9 || byte.wrapping_sub(14) < 18 || byte == 127
+    byte < 9 || matches!(byte, 11 | 12 | 127) || byte.wrapping_sub(14) < 18
 }
 
 /// The text with tag characters read as the ASCII they smuggle; `None` when there are none.
@@ -54,6 +55,13 @@ pub(super) fn tags(text: &[u8]) -> Option<Unescaped> {
             .then(|| (taken, char::from_u32(u32::from(char) - 0xE0000)))
     };
     read(text, |rest| memchr::memchr(0xF3, rest), step)
+}
+
+/// The text without the sequences that a terminal reads; `None` when there are none. A reader that
+/// only drops control characters, which [`plain`] is, keeps what follows them.
+pub(super) fn terminal(text: &[u8]) -> Option<Unescaped> {
+    let step: Step = |rest| sequence_length(rest).map(|taken| (taken, None));
+    read(text, |rest| memchr::memchr2(0x1B, 0xC2, rest), step)
 }
 
 /// Goes from one byte that may begin something to the next, and copies what is between.
@@ -185,8 +193,9 @@ fn is_invisible(char: char) -> bool {
     matches!(
         char,
         '\0'..='\u{8}'
+            | '\u{B}'..='\u{C}'
             | '\u{E}'..='\u{1F}'
-            | '\u{7F}'
+            | '\u{7F}'..='\u{9F}'
             | '\u{AD}'
             | '\u{34F}'
             | '\u{61C}'
@@ -220,7 +229,7 @@ mod tests {
     use super::*;
 
     fn texts(text: &str) -> Vec<String> {
-        let views = [plain, tags].into_iter().filter_map(|read| read(text.as_bytes()));
+        let views = [plain, tags, terminal].into_iter().filter_map(|read| read(text.as_bytes()));
         views.map(|view| String::from_utf8(view.text).unwrap()).collect()
     }
 
@@ -238,6 +247,9 @@ mod tests {
             "ada\\x40example.org",
             "ada@exam\0ple.org",
             "ada@\u{1}example.\u{7f}org",
+            "ada@exa\u{c}mple\u{85}.o\u{202a}rg",
+            "ada@\u{1b}[1mexample\u{1b}[0m.org",
+            "ada@exam\u{1b}]8;;https://x.example\u{7}ple.org",
         ] {
             assert!(texts(disguised).iter().any(|text| text == email), "{disguised:?}");
         }

@@ -134,7 +134,7 @@ impl Views {
 
     fn add_unescaped(&mut self, body: &mut Body, segment: u32) -> Result<(), Unscannable> {
         let Some(home) = body.segment(segment).copied() else { return Ok(()) };
-        for read in [unescape::plain, unescape::tags] {
+        for read in [unescape::plain, unescape::tags, unescape::terminal] {
             let Some(view) = read(body.slice(home.range())) else { continue };
             self.charge(view.text.len())?;
             let Unescaped { text, from } = view;

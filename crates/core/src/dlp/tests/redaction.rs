@@ -127,3 +127,25 @@ proptest! {
         prop_assert_eq!(again, redacted);
     }
 }
+
+#[test]
+fn what_nobody_sees_is_taken_away_whole() {
+    let masked = |text: &str| {
+        let value = json!(text);
+        let findings = scan(&value);
+        let all = |_: &Finding| Some(Mask::Placeholder);
+        engine().redact(value, &findings, None, all).as_str().unwrap().to_owned()
+    };
+    for (text, shown) in [
+        ("\u{1b}[1;31merror\u{1b}[0m: no such file", "error: no such file"),
+        ("see \u{1b}]8;;https://x.example\u{1b}\\this\u{1b}]8;;\u{1b}\\", "see this"),
+        ("one\u{c}two\u{85}three\u{7}", "one\ntwo\nthree"),
+        ("\u{202e}txt.exe\u{202c}", "txt.exe"),
+        ("\u{1b}]0;unended", "0;unended"),
+        ("glpat-F4k3\u{1b}[0mabcdefghijklmnop", "[REDACTED:gitlab_token]"),
+        ("\u{1b}]0;glpat-F4k3abcdefghijklmnop\u{7}", "[REDACTED:gitlab_token]"),
+        ("a\u{200b}\u{200b}\u{1}\u{200b}\u{200b}b", "ab"),
+    ] {
+        assert_eq!(masked(text), shown, "{text:?}");
+    }
+}
