@@ -266,8 +266,9 @@ impl App {
             draft.governance(quarantine());
             return Err(quarantined().into());
         }
-        let call = ToolCall::new(Arc::clone(&visible.tool), input, bytes)?;
         let (policies, dlp) = (self.policies.current(), self.dlp());
+        let call = ToolCall::new(Arc::clone(&visible.tool), input, bytes)
+            .map_err(|refusal| refusal.without_findings(dlp.engine()))?;
         let tool = Arc::clone(&visible.tool);
         let judged = self.judge(ctx, call, (&policies, &dlp), admission).await;
         let call = judged.map_err(|judged| {

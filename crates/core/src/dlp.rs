@@ -33,6 +33,7 @@ mod layouts;
 mod marks;
 mod mask;
 mod media;
+mod prefixes;
 mod redact;
 mod runs;
 mod samples;

@@ -11,7 +11,7 @@ use super::{
     ruling::{Asker, Denial, Ruling, action, block_reason, masked},
 };
 use crate::{
-    dlp::{Action, Direction, Engine, Finding, Subject},
+    dlp::{Action, Direction, Engine, Finding, FingerprintKey, Mask, Subject},
     policy::{DlpFacts, Obligation, Phase, PolicySet, Question, Rate, Verdict},
     refusal::{Refusal, Violation},
     tool::Tool,
@@ -162,6 +162,41 @@ impl Permitted<ToolCall> {
                 findings.iter().any(masks)
             });
             Err(no_longer_fits(ruling, owed, &violations))
+        }
+    }
+}
+
+/// A text longer than this is not shown in a violation.
+const LONGEST_SHOWN: usize = 2_000;
+
+impl Refusal {
+    /// The refusal with what DLP finds masked in its violations: they name members, and so hold what
+    /// somebody put into a name. Input that breaks the schema is not looked through otherwise.
+    #[must_use]
+    pub fn without_findings(mut self, engine: &Engine) -> Self {
+        if let Self::InvalidInput { violations, .. } = &mut self {
+            for Violation { path, message, .. } in violations {
+                *path = shown(std::mem::take(path), engine).unwrap_or_default();
+                let spare = || "the value does not fit the schema".to_owned();
+                *message = shown(std::mem::take(message), engine).unwrap_or_else(spare);
+            }
+        }
+        self
+    }
+}
+
+/// The text with its findings masked; `None` if it cannot be shown.
+fn shown(text: String, engine: &Engine) -> Option<String> {
+    if text.len() > LONGEST_SHOWN {
+        return None;
+    }
+    let value = Value::String(text);
+    // Nobody sees these fingerprints.
+    let findings = engine.scan(&value, &FingerprintKey::new([0; 32])).ok()?;
+    match engine.redact(value, &findings, None, |_| Some(Mask::Placeholder)) {
+        Value::String(text) => Some(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            None
         }
     }
 }

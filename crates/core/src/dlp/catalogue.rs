@@ -103,6 +103,8 @@ fn is_telling(detector: &Detector) -> bool {
 fn words(detector: &Detector) -> String {
     let words = match detector.shape {
         Shape::Beside { literals, .. } => literals,
+        // Its words speak against it.
+        Shape::Digits { .. } if detector.context_bits < 0 => &[],
         Shape::Pattern { .. }
         | Shape::Number { .. }
         | Shape::At(_)

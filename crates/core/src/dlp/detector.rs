@@ -99,6 +99,9 @@ pub(super) enum Edges {
     Word,
     /// No letter, digit, `_`, `-`, `+`, `/` or `=`.
     Token,
+    /// As `Word`, but before the mark of a vendor they may stand where it is
+    /// [clear](super::prefixes::is_clear) that it is one: `MY_ghp_…`, `tokenghp_…`.
+    Mark,
 }
 
 /// How a value is written before it is fingerprinted.
@@ -219,7 +222,7 @@ impl Edges {
     pub(super) fn allow(self, byte: u8) -> bool {
         match self {
             Edges::Any => true,
-            Edges::Word => !is_word(byte),
+            Edges::Word | Edges::Mark => !is_word(byte),
             Edges::Token => !is_word(byte) && !matches!(byte, b'-' | b'+' | b'/' | b'='),
         }
     }

@@ -1,6 +1,6 @@
 //! The built-in detectors. Each is data with its own examples; the examples are its tests.
 
-use super::detector::Detector;
+use super::{detector::Detector, kinds::Action};
 
 mod contact;
 mod financial;
@@ -12,6 +12,12 @@ mod network;
 mod secrets;
 
 use making::{SERIALS, any, national, number};
+
+/// What is done about the findings of a detector when neither a policy nor the settings say otherwise,
+/// where it differs from its category.
+pub(super) fn usual_action(name: &str) -> Option<Action> {
+    (name == financial::CARD_NUMBER_ALONE).then_some(Action::Flag)
+}
 
 /// Every built-in detector, in the order of the documentation.
 pub(super) fn all() -> impl Iterator<Item = &'static Detector> {

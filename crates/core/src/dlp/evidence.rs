@@ -6,6 +6,7 @@ use super::{
     body::Body,
     context,
     detector::{Candidate, Detector, Edges},
+    prefixes,
 };
 
 /// What a key that speaks against a match takes away.
@@ -107,9 +108,12 @@ fn stands_near(detector: &Detector, body: &Body, memo: Memo, candidate: &Candida
 /// literal `\n` is no part of a word.
 pub(super) fn has_free_edges(edges: Edges, text: &[u8], inside: &Range<usize>) -> bool {
     let before = text.get(..inside.start).unwrap_or_default();
+    let matched = || text.get(inside.clone()).unwrap_or_default();
     let free_before = match before {
         [.., b'\\', b'n' | b'r' | b't'] | [] => true,
-        [.., last] => edges.allow(*last),
+        [.., last] => {
+            edges.allow(*last) || edges == Edges::Mark && prefixes::is_clear(*last, matched())
+        }
     };
     free_before && text.get(inside.end).is_none_or(|next| edges.allow(*next))
 }

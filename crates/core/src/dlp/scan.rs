@@ -19,6 +19,7 @@ use super::{
 
 mod anchors;
 mod columns;
+mod glued;
 mod literals;
 mod triggers;
 mod windows;
@@ -26,6 +27,7 @@ mod windows;
 pub(super) use windows::Reach;
 
 use columns::Columns;
+use glued::Glued;
 use literals::{Literal, Literals};
 use triggers::Triggers;
 use windows::{Window, Windows};
@@ -36,6 +38,8 @@ pub(super) struct Scanner {
     /// Which detectors a literal of the prefilter wakes, and how far they look.
     wakes: Vec<Vec<(u16, Reach)>>,
     pub(super) active: Vec<Active>,
+    /// Marks of vendors behind a letter.
+    glued: Glued,
     triggers: Triggers,
     /// Those without a literal: they look at everything.
     restless: Vec<u16>,
@@ -134,6 +138,11 @@ impl Scanner {
         }
         let known = matches.len();
         work += columns.each_cell(body, self, |window| self.search(body, window, line, matches));
+        self.find_glued(body, runs, windows);
+        for window in windows.list() {
+            work += window.range.len();
+            self.search(body, window, line, matches);
+        }
         drop_known(matches, known);
         work + self.scan_triggers(body, first, &range, runs, matches)
     }
@@ -163,7 +172,7 @@ impl Scanner {
 }
 
 /// Drops those of the matches behind the first `known` that are among these: the first rows of a
-/// table stand near its head.
+/// table stand near its head, and a mark behind a letter near one that stands free.
 fn drop_known(matches: &mut Vec<Match>, known: usize) {
     if known == matches.len() {
         return;
@@ -250,14 +259,19 @@ impl Plan {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let (literals, wakes): (Vec<Literal>, _) = literals
+        let (literals, wakes): (Vec<Literal>, Vec<_>) = literals
             .into_iter()
             .map(|(text, Claim { owners, anywhere })| {
                 (Literal { text: text.into_bytes(), anywhere }, owners)
             })
             .unzip();
+        let is_mark = |owners: &Vec<(u16, Reach)>| {
+            owners.iter().any(|(_, reach)| matches!(reach, Reach::Mark { .. }))
+        };
+        let marked = literals.iter().map(|literal| literal.text.as_slice()).zip(&wakes);
+        let glued = Glued::new(marked.map(|(text, owners)| (text, is_mark(owners))));
         let prefilter = Literals::new(literals);
-        Ok(Scanner { prefilter, wakes, active, triggers, restless, hidden })
+        Ok(Scanner { prefilter, glued, wakes, active, triggers, restless, hidden })
     }
 }
 

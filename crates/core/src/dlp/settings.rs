@@ -111,6 +111,7 @@ impl Settings {
             Direction::Output => (own.and_then(|own| own.output), &self.actions.output),
         };
         own.or_else(|| of_category.get(&category).copied())
+            .or_else(|| detectors::usual_action(name))
             .unwrap_or_else(|| category.usual_action(direction))
     }
 

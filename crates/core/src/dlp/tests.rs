@@ -79,7 +79,7 @@ fn settings_override_a_category_and_a_detector() {
     let engine = Engine::new(&settings).unwrap();
 
     let findings = engine
-        .scan(&json!(["ada@example.org", "DE89370400440532013000", "4111111111111111"]), &key())
+        .scan(&json!(["ada@example.org", "DE89370400440532013000", "4111 1111 1111 1111"]), &key())
         .unwrap();
 
     assert_eq!(findings.detectors(), ["email"]);

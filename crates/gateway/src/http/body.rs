@@ -98,13 +98,10 @@ pub(crate) fn only(members: &Map<String, Value>, known: &[&str]) -> Result<(), R
     let unknown = members.keys().filter(|name| !known.contains(&name.as_str()));
     let violations: Vec<Violation> = unknown
         .take(20)
-        .map(|name| {
-            let name: String = name.chars().take(100).collect();
-            Violation {
-                path: format!("/{}", name.replace('~', "~0").replace('/', "~1")),
-                keyword: None,
-                message: "is not a member of this request".to_owned(),
-            }
+        .map(|name| Violation {
+            path: shown_name(name).map(pointer).unwrap_or_default(),
+            keyword: None,
+            message: "is not a member of this request".to_owned(),
         })
         .collect();
     if violations.is_empty() {
@@ -112,6 +109,18 @@ pub(crate) fn only(members: &Map<String, Value>, known: &[&str]) -> Result<(), R
     }
     let message = format!("The body may hold {} only.", known.join(", "));
     Err(Refusal::InvalidRequest { message, parameter: None, violations })
+}
+
+fn pointer(name: &str) -> String {
+    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+/// A name that was mistyped and so can be told. What has digits or is long is none: it may be what
+/// somebody put in the wrong place, such as a token or an address.
+pub(crate) fn shown_name(name: &str) -> Option<&str> {
+    const LONGEST: usize = 32;
+    let is_part = |byte: u8| byte.is_ascii_graphic() && !byte.is_ascii_digit() && byte != b'@';
+    (name.len() <= LONGEST && name.bytes().all(is_part)).then_some(name)
 }
 
 /// Reads what is declared to be JSON within `allowance`.

@@ -6,6 +6,8 @@ use std::{collections::BTreeMap, str::FromStr};
 use percent_encoding::percent_decode_str;
 use portcullis_core::{clock::Timestamp, refusal::Refusal};
 
+use super::body::shown_name;
+
 /// Longest query string that is read.
 const LONGEST: usize = 8 * 1024;
 
@@ -105,15 +107,18 @@ fn not_among(name: &str, allowed: &[&str]) -> Refusal {
 }
 
 fn unknown(name: &str, known: &[&str]) -> Refusal {
-    let shown: String = name.chars().take(100).collect();
+    let shown = shown_name(name).map_or_else(|| "A parameter".to_owned(), |it| format!("`{it}`"));
     let message = if name.contains("token") && name != "token_id" {
         "A token never belongs into a URL: send it as `Authorization: Bearer <token>`.".to_owned()
     } else if known.is_empty() {
-        format!("`{shown}` is not known here; this path takes no parameters.")
+        format!("{shown} is not known here; this path takes no parameters.")
     } else {
-        format!("`{shown}` is not known here; this path takes {}.", known.join(", "))
+        format!("{shown} is not known here; this path takes {}.", known.join(", "))
     };
-    Refusal::bad_parameter(name, message)
+    match shown_name(name) {
+        Some(name) => Refusal::bad_parameter(name, message),
+        None => Refusal::bad_request(message),
+    }
 }
 
 fn decode(text: &str) -> Option<String> {

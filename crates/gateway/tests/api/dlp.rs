@@ -218,6 +218,50 @@ async fn results_are_masked_in_every_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_sees_is_taken_out_of_results_and_reported_in_input() {
+    let seen = "\u{1b}[31mred\u{1b}[0m \u{1b}]8;;https://x.example\u{7}link\u{1b}]8;;\u{7} a\u{202e}b\u{9b}2Jc\u{7}";
+    let result = json!({"structuredContent": {"text": seen, "k\u{200f}ey": "שלום\u{200f}!"}});
+    let scene = scene(vec![giving("paints", &result), tool("echo", Script::Echo)]).await;
+
+    let painted = scene.invoke("paints", json!({})).await;
+    let sent = scene.invoke("echo", json!({"a": "b\u{1b}[1m"})).await;
+
+    let event = scene.check(&painted, SUCCESS).await;
+    let shown = json!({"text": "red link abc", "key": "שלום\u{200f}!"});
+    assert_eq!(painted.at("/result"), &shown);
+    assert_eq!(painted.at("/governance/dlp_result"), "redacted");
+    assert_eq!(
+        findings(&event, "output"),
+        [
+            found("hidden_characters", "/text", "redact"),
+            found("hidden_characters", "/key", "redact")
+        ]
+    );
+    let event = scene.check(&sent, SUCCESS).await;
+    assert_eq!(findings(&event, "input"), [found("hidden_characters", "/a", "flag")]);
+    assert_eq!(scene.upstream.calls()[1].arguments(), "{\"a\":\"b\\u001b[1m\"}");
+    assert_eq!(sent.at("/result/a"), "b");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_number_alone_is_reported_and_passes() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+
+    for number in
+        ["\"4111111111111111\"", "4111111111111111", "4111111111111111.0", "4.111111111111111E15"]
+    {
+        let answer = scene.post("echo", &format!("{{\"input\":{{\"value\":{number}}}}}")).await;
+
+        let event = scene.check(&answer, SUCCESS).await;
+        assert_eq!(answer.at("/governance/dlp_result"), "flagged", "{}", answer.text);
+        for stage in ["input", "output"] {
+            assert_eq!(findings(&event, stage), [found("card_number_alone", "/value", "flag")]);
+        }
+        assert!(answer.text.contains(&format!("\"value\":{number}")), "{}", answer.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_result_that_must_not_leave_is_withheld() {
     let result = json!({"structuredContent": {"rows": [{"note": TOKEN}]}});
     let tools = vec![giving("leak", &result)];

@@ -5,6 +5,9 @@ use crate::dlp::detector::Detector;
 mod accounts;
 mod cards;
 mod coins;
+mod lone_cards;
+
+pub(super) use lone_cards::NAME as CARD_NUMBER_ALONE;
 
 /// By kind.
-pub(super) const ALL: &[&[Detector]] = &[cards::ALL, accounts::ALL, coins::ALL];
+pub(super) const ALL: &[&[Detector]] = &[cards::ALL, lone_cards::ALL, accounts::ALL, coins::ALL];

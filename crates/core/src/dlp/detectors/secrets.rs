@@ -86,7 +86,7 @@ const fn vendor(
         category: Category::Secret,
         description,
         shape: Shape::Pattern { literals, pattern, before: 0, after: USUAL_REACH },
-        edges: Edges::Word,
+        edges: Edges::Mark,
         bits: 32,
         check: random,
         context: &[],
@@ -108,6 +108,7 @@ const fn named(
 ) -> Detector {
     Detector {
         shape: Shape::Beside { literals, pattern, after: 160 },
+        edges: Edges::Word,
         bits: 8,
         check: assigned,
         context: WORDS,
@@ -126,6 +127,10 @@ impl Detector {
     const fn reaching(mut self, bytes: u16, far: u16) -> Detector {
         if let Shape::Pattern { literals, pattern, .. } = self.shape {
             self.shape = Shape::Pattern { literals, pattern, before: bytes, after: far };
+        }
+        // What does not begin with its mark needs a free beginning.
+        if bytes > 0 && matches!(self.edges, Edges::Mark) {
+            self.edges = Edges::Word;
         }
         self
     }

@@ -29,6 +29,8 @@ pub(in crate::dlp) enum Reach {
     Own { before: usize, after: usize },
     /// Bytes from the literal's start, where a word begins.
     From { after: usize },
+    /// Bytes from the literal's start, wherever it stands: the detector tells marks from words.
+    Mark { after: usize },
     /// Bytes from the literal's end, or from the start of what is below it when it is a key.
     Beyond { after: usize },
     /// As far as context counts, and all that is below when it is a key.
@@ -49,6 +51,9 @@ const BELOW: usize = 1024;
 impl Reach {
     pub(in crate::dlp) fn of(shape: &Shape, edges: Edges) -> Reach {
         match shape {
+            Shape::Pattern { before: 0, after, .. } if edges == Edges::Mark => {
+                Reach::Mark { after: usize::from(*after) }
+            }
             Shape::Pattern { before: 0, after, .. } if edges != Edges::Any => {
                 Reach::From { after: usize::from(*after) }
             }
@@ -66,12 +71,12 @@ impl Reach {
     }
 
     /// The part of the literal's own text.
-    fn around(self, literal: &Range<usize>) -> Range<usize> {
+    pub(super) fn around(self, literal: &Range<usize>) -> Range<usize> {
         match self {
             Reach::Across { before, after } | Reach::Own { before, after } => {
                 literal.start.saturating_sub(before)..literal.start + after
             }
-            Reach::From { after } => literal.start..literal.start + after,
+            Reach::From { after } | Reach::Mark { after } => literal.start..literal.start + after,
             Reach::Beyond { after } => literal.end..literal.end + after,
             Reach::Near => {
                 literal.start.saturating_sub(context::AFTER + LONGEST)
@@ -85,7 +90,7 @@ impl Reach {
     pub(in crate::dlp) fn begins_anywhere(self) -> bool {
         match self {
             Reach::Across { .. } | Reach::Own { .. } | Reach::Here => true,
-            Reach::From { .. } | Reach::Beyond { .. } | Reach::Near => false,
+            Reach::From { .. } | Reach::Mark { .. } | Reach::Beyond { .. } | Reach::Near => false,
         }
     }
 
@@ -93,7 +98,7 @@ impl Reach {
     /// when a word begins with them.
     fn admits(self, text: &[u8], literal: &Range<usize>) -> bool {
         match self {
-            Reach::Across { .. } | Reach::Own { .. } | Reach::Here => true,
+            Reach::Across { .. } | Reach::Own { .. } | Reach::Mark { .. } | Reach::Here => true,
             Reach::From { .. } => match text.get(..literal.start) {
                 Some([.., b'\\', b'n' | b'r' | b't'] | []) | None => true,
                 Some([.., before]) => !is_word(*before),
@@ -113,7 +118,7 @@ impl Reach {
         match self {
             Reach::Beyond { after } => Some(after),
             Reach::Near | Reach::Own { .. } => Some(BELOW),
-            Reach::Across { .. } | Reach::From { .. } | Reach::Here => None,
+            Reach::Across { .. } | Reach::From { .. } | Reach::Mark { .. } | Reach::Here => None,
         }
     }
 }
@@ -207,6 +212,7 @@ impl Scanner {
             Reach::Own { .. } => Some(body.segment(own_key?)?.range()),
             Reach::Across { .. }
             | Reach::From { .. }
+            | Reach::Mark { .. }
             | Reach::Beyond { .. }
             | Reach::Near
             | Reach::Here => None,
@@ -217,7 +223,7 @@ impl Scanner {
     }
 }
 
-fn clip(wanted: &Range<usize>, home: &Range<usize>) -> Range<usize> {
+pub(super) fn clip(wanted: &Range<usize>, home: &Range<usize>) -> Range<usize> {
     wanted.start.clamp(home.start, home.end)..wanted.end.clamp(home.start, home.end)
 }
 
@@ -242,7 +248,7 @@ impl Windows {
         }
     }
 
-    fn push(&mut self, window: Window) {
+    pub(super) fn push(&mut self, window: Window) {
         let detector = usize::from(window.active);
         if self.last.len() <= detector {
             self.last.resize(detector + 1, 0);

@@ -155,3 +155,79 @@ fn a_key_also_names_what_is_decoded_below_it() {
     assert_eq!(places(&json!({ "ssn": encoded })), ["us_ssn /ssn"]);
     assert!(places(&json!({ "note": encoded })).is_empty());
 }
+
+#[test]
+fn a_secret_split_by_what_nobody_sees_is_found() {
+    let (head, tail) = ("glpat-F4k3abcd", "efghijklmnop");
+    for split in [
+        "\u{0}",
+        "\u{8}",
+        "\u{b}",
+        "\u{c}",
+        "\u{7f}",
+        "\u{85}",
+        "\u{9b}0m",
+        "\u{1b}[0m",
+        "\u{1b}4",
+        "\u{1b}]8;;https://x.example\u{7}",
+        "\u{1b}Pq#0\u{1b}\\",
+        "\u{202a}",
+        "\u{2069}",
+        "\u{200e}",
+        "\u{61c}",
+    ] {
+        let text = format!("a {head}{split}{tail} b");
+        let findings = scan(&json!({ "x": text }));
+        assert_eq!(findings.detectors(), ["gitlab_token", "hidden_characters"], "{text:?}");
+    }
+    // A terminal takes the letter with the escape, a reader of plain text does not.
+    let text = format!("a {head}\u{1b}{tail} b");
+    assert!(places(&json!(text)).contains(&"gitlab_token ".to_owned()));
+}
+
+#[test]
+fn marks_of_vendors_are_found_behind_a_word() {
+    let text = |token: &str| json!(format!("see {token}, please"));
+    let mut missed = [Vec::new(), Vec::new()];
+    for detector in engine().detectors().filter(|it| it.edges == detector::Edges::Mark) {
+        let detector::Shape::Pattern { before: 0, .. } = detector.shape else { continue };
+        for example in detector.positives().iter().filter(|it| !it.starts_with('{')) {
+            let findings = scan(&json!(example));
+            let own = findings.iter().find(|it| it.detector() == detector.name()).unwrap();
+            let token = &example[own.ranges().next().unwrap()];
+            for (before, missed) in ["MY_", "token"].iter().zip(&mut missed) {
+                let found = scan(&text(&format!("{before}{token}")));
+                if !found.detectors().contains(&detector.name()) {
+                    missed.push(detector.name());
+                }
+            }
+        }
+    }
+    let [underscore, letter] = missed;
+    assert_eq!(underscore, ["mailgun_key"]);
+    for name in CLEAR {
+        assert!(!letter.contains(&name), "{name}");
+    }
+}
+
+/// Detectors of marks that no word ends in, or of keys that nothing else looks like.
+const CLEAR: [&str; 18] = [
+    "anthropic_api_key",
+    "aws_access_key",
+    "digitalocean_token",
+    "docker_token",
+    "figma_token",
+    "github_token",
+    "gitlab_token",
+    "google_api_key",
+    "linear_token",
+    "npm_token",
+    "openai_api_key",
+    "portcullis_token",
+    "pypi_token",
+    "sendgrid_api_key",
+    "shopify_token",
+    "slack_token",
+    "stripe_key",
+    "vault_token",
+];

@@ -10,10 +10,16 @@ use serde_json::json;
 use super::{
     CARD, EMAIL, MASK_EMAIL, TOKEN, assert_absent, assert_absent_of, assert_clean, base64, leaky,
 };
-use crate::scene::{Scene, giving, scene_with, tool};
+use crate::{
+    given::ALL_SCOPES,
+    scene::{Scene, giving, scene_with, tool},
+};
 
 /// The key that the provider gets, which the operator keeps in a variable.
 const PROVIDER_KEY: &str = concat!("sk_live_", "CanaryF4k3F4k3F4k3F4k3F4k3");
+
+/// A token of this gateway that nobody has.
+const OWN: &str = concat!("mcp_live_", "0EesofMSwCG8nv7cDAQcRILuT7BcZuvX1rxfbu");
 
 async fn canaries() -> Scene {
     let mut tools: Vec<_> = leaky().iter().map(|(name, result, _)| giving(name, result)).collect();
@@ -26,6 +32,14 @@ async fn canaries() -> Scene {
     let in_schema = json!({"type": "object", "properties": {TOKEN: {"enum": [CARD]}}});
     tools.push(tool("leaky_schema", Script::Echo).taking(in_schema));
     tools.push(tool(TOKEN, Script::Echo));
+    let numbers = json!({"type": "object", "additionalProperties": {"type": "integer"}});
+    tools.push(tool("typed", Script::Echo).taking(numbers));
+    let closed = json!({"type": "object", "additionalProperties": false});
+    tools.push(tool("closed", Script::Echo).taking(closed));
+    tools.push(giving("own", &json!({"structuredContent": {"note": format!("use {OWN}")}})));
+    let hidden = format!("\u{1b}]0;{TOKEN}\u{7}F4k3\u{1b}[2J\u{202e}");
+    tools.push(giving("hidden", &json!({"structuredContent": {hidden.as_str(): hidden}})));
+    tools.push(giving("lone", &json!({"structuredContent": {"n": 4_111_111_111_111_111_u64}})));
     let key = "auth = \"api_key\"\napi_key = { env = \"UP_KEY\" }";
     scene_with(tools, key, |builder| {
         let log = "[log]\nlevel = \"trace\"\n[server]\nmetrics_listen = \"127.0.0.1:0\"";
@@ -45,14 +59,21 @@ async fn call_all(scene: &Scene) -> Vec<Answer> {
         json!({TOKEN: CARD, EMAIL: [CARD]}),
         json!({"to": EMAIL, "token": {"of": {"depth": base64(TOKEN)}}}),
     ] {
-        for name in ["echo", "errs", "fails", "garbles", "hangs_up", "chatty"] {
+        for name in ["echo", "errs", "fails", "garbles", "hangs_up", "chatty", "typed", "closed"] {
             answers.push(scene.invoke(name, input.clone()).await);
         }
     }
     for name in ["errs", "fails", "garbles", "hangs_up"] {
         answers.push(scene.invoke(name, json!({"to": EMAIL})).await);
     }
-    for body in [format!("{{\"input\":{{\"a\":\"{TOKEN}\""), format!("{{\"input\":\"{TOKEN}\"}}")] {
+    for name in ["own", "hidden"] {
+        answers.push(scene.invoke(name, json!({})).await);
+    }
+    for body in [
+        format!("{{\"input\":{{\"a\":\"{TOKEN}\""),
+        format!("{{\"input\":\"{TOKEN}\"}}"),
+        format!("{{\"input\":{{}},\"{TOKEN}\":1}}"),
+    ] {
         answers.push(scene.post("echo", &body).await);
     }
     let gateway = &scene.gateway;
@@ -65,9 +86,33 @@ async fn call_all(scene: &Scene) -> Vec<Answer> {
         .header("tracestate", format!("a={TOKEN}"))
         .header("x-forwarded-for", TOKEN)
         .header("cookie", format!("a={TOKEN}"))
+        .header("idempotency-key", TOKEN)
         .body(r#"{"input":{}}"#);
     answers.push(gateway.send(with_headers).await);
     answers.push(gateway.send(gateway.request(Method::GET, "/v1/mcps").bearer_auth(TOKEN)).await);
+    answers.push(gateway.get(&scene.who, &format!("/v1/mcps?{TOKEN}=1")).await);
+    answers
+}
+
+/// What an auditor makes of it: rehearsals of calls with canaries, of those that were recorded, and a
+/// file.
+async fn look_back(scene: &Scene) -> Vec<Answer> {
+    let gateway = &scene.gateway;
+    let who = gateway.service(&scene.who.org, ALL_SCOPES);
+    let one = json!({"tool": "up:echo", "input": {"secret": TOKEN, EMAIL: [CARD, OWN]}});
+    let unfit = json!({"tool": "up:typed", "input": {TOKEN: EMAIL}});
+    let mut answers = Vec::new();
+    for asked in [one, unfit, json!({"replay": {}})] {
+        let answer = gateway.post(&who, "/v1/policies/simulate", &asked.to_string()).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        answers.push(answer);
+    }
+    let export = gateway.post(&who, "/v1/audit/export", "{}").await;
+    assert_eq!(export.status, 200, "{}", export.text);
+    let id = export.at("/data/id").as_str().expect("an id").to_owned();
+    let file = gateway.get(&who, &format!("/v1/audit/exports/{id}/file")).await;
+    assert!(file.text.contains("mcp.invocation"), "{}", file.text);
+    answers.extend([export, file]);
     answers
 }
 
@@ -78,12 +123,20 @@ async fn no_found_value_stays_anywhere() {
     let metrics = metrics.split("metrics on ").nth(1).expect("the address of the metrics");
     let metrics = metrics.lines().next().expect("a line").trim().to_owned();
 
-    let answers = call_all(&scene).await;
+    let mut answers = call_all(&scene).await;
+    let own = scene.invoke("own", json!({})).await;
+    assert_eq!(own.at("/result/note"), "use [REDACTED:portcullis_token]");
+    let sent = scene.invoke("echo", json!({"note": OWN})).await;
+    assert_eq!(sent.at("/governance/dlp_result"), "blocked", "{}", sent.text);
+    let lone = scene.invoke("lone", json!({})).await;
+    assert_eq!(lone.at("/governance/dlp_result"), "flagged", "{}", lone.text);
+    answers.extend(look_back(&scene).await);
     // A secret in the place of a tool's name: its caller is told his own path, nobody else is.
     scene.invoke(TOKEN, json!({})).await;
 
     for answer in &answers {
         assert_clean(answer, "an answer");
+        assert_absent_of(&[OWN], "an answer", &answer.text);
     }
     for path in ["/v1/audit/events?limit=200", "/v1/mcps", "/v1/providers", "/v1/policies"] {
         assert_clean(&scene.gateway.get(&scene.who, path).await, path);
@@ -91,7 +144,7 @@ async fn no_found_value_stays_anywhere() {
     let counted = get(&metrics).await;
     assert!(counted.contains("portcullis_http_requests_total"), "{counted}");
     let arguments = fs::read(format!("/proc/{}/cmdline", scene.gateway.pid())).expect("arguments");
-    let own = [PROVIDER_KEY, scene.who.token.as_str()];
+    let own = [PROVIDER_KEY, OWN, scene.who.token.as_str()];
     for (what, text) in [
         ("the metrics", counted),
         ("the log", scene.gateway.log()),

@@ -18,21 +18,7 @@ pub(super) const ALL: &[Detector] = &[
         edges: Edges::Word,
         bits: 6,
         check: card,
-        context: &[
-            "card",
-            "cardnumber",
-            "credit",
-            "debit",
-            "visa",
-            "mastercard",
-            "amex",
-            "american express",
-            "discover",
-            "pan",
-            "ccn",
-            "cc",
-            "payment",
-        ],
+        context: CARD_WORDS,
         context_bits: 14,
         against: &[
             "id",
@@ -103,6 +89,23 @@ pub(super) const ALL: &[Detector] = &[
     .passes(&["%B4111111111111112^DOE/JANE^29121010000000000000?", ";4111"]),
 ];
 
+/// Words that name a card.
+pub(super) const CARD_WORDS: &[&str] = &[
+    "card",
+    "cardnumber",
+    "credit",
+    "debit",
+    "visa",
+    "mastercard",
+    "amex",
+    "american express",
+    "discover",
+    "pan",
+    "ccn",
+    "cc",
+    "payment",
+];
+
 /// The card number of a track.
 fn track(candidate: &Candidate<'_>) -> Option<i32> {
     let matched = candidate.matched();
@@ -170,8 +173,7 @@ fn has_one_separator(text: &[u8], groups: &[Range<usize>]) -> bool {
 fn card(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let issuer = issuer_bits(&digits)?;
-    let varied = digits.iter().any(|digit| Some(digit) != digits.first());
-    if !varied || !checks::luhn(&digits) {
+    if !is_varied(&digits) || !checks::luhn(&digits) {
         return None;
     }
     // In JSON or code that is carried as text, a name before the number may tell what it is.
@@ -181,6 +183,11 @@ fn card(candidate: &Candidate<'_>) -> Option<i32> {
         return None;
     }
     Some(issuer + grouping_bits(candidate.matched()))
+}
+
+/// Whether there is more than one digit.
+pub(super) fn is_varied(digits: &[u8]) -> bool {
+    digits.iter().any(|digit| Some(digit) != digits.first())
 }
 
 /// What the grouping says. People group a card's digits in one of a few ways; digits in one row, or
@@ -200,10 +207,11 @@ fn grouping_bits(matched: &[u8]) -> i32 {
 }
 
 /// Names of numbers that programs count with.
-const IDS: &[&str] = &["id", "ids", "offset", "size", "bytes", "score", "count", "time", "ts"];
+pub(super) const IDS: &[&str] =
+    &["id", "ids", "offset", "size", "bytes", "score", "count", "time", "ts"];
 
 /// What the issuer range and length say: `None` for a range no scheme uses.
-fn issuer_bits(digits: &[u8]) -> Option<i32> {
+pub(super) fn issuer_bits(digits: &[u8]) -> Option<i32> {
     let prefix = digits.iter().take(4).fold(0_u32, |sum, digit| sum * 10 + u32::from(*digit));
     let usual = match prefix {
         4000..=4999 | 5100..=5599 | 2221..=2720 | 6011 | 6440..=6599 | 3528..=3589 => 16,

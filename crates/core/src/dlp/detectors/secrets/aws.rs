@@ -22,8 +22,10 @@ pub(super) const ALL: &[Detector] = &[
     .fires(&[
         concat!("key AKIA", "QYLPMN5HHHFPZAM2 in use"),
         concat!(r#"{"AWS_ACCESS_KEY_ID": "ASIA"#, r#"QYLPMN5HFHFPZAM2"}"#),
+        concat!("MY_AKIA", "QYLPMN5HHHFPZAM2"),
+        concat!("XAKIA", "QYLPMN5HHHFPZAM2"),
     ])
-    .passes(&["AKIAXXXXXXXXXXXXXXXX", "ASIAN MARKETS", "XAKIAQYLPMN5HHHFPZAM2"]),
+    .passes(&["AKIAXXXXXXXXXXXXXXXX", "ASIAN MARKETS", "EURASIAPACIFICREGIONSXX"]),
     Detector {
         shape: Shape::Beside {
             literals: &[
@@ -33,6 +35,7 @@ pub(super) const ALL: &[Detector] = &[
             pattern: "[A-Za-z0-9/+]{40}",
             after: 160,
         },
+        edges: Edges::Word,
         bits: 6,
         check: secret_access_key,
         context: &["aws", "secret", "secret access key", "secret key"],

@@ -30,6 +30,7 @@ pub(super) const ALL: &[Detector] = &[
     .fires(&[
         concat!("token ghp_", "F4k3F4k3abcdefghijklmnopqrst01234567"),
         concat!("Authorization: bearer gho_", "F4k3F4k3abcdefghijklmnopqrst01234567"),
+        concat!("tokenghp_", "F4k3F4k3abcdefghijklmnopqrst01234567"),
         concat!(
             "github_pat_",
             "11F4K3F4K3abcdefghijkl_",
