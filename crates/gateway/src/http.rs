@@ -6,6 +6,7 @@
 pub(crate) mod answer;
 mod body;
 mod caller;
+mod described;
 mod download;
 mod exchange;
 mod health;

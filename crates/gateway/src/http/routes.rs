@@ -23,7 +23,7 @@ use utoipa::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Gateway, answer::Answer, caller, exchange, health, oauth, v1};
+use super::{Gateway, answer::Answer, caller, described, exchange, health, oauth, v1};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -83,7 +83,9 @@ fn table() -> OpenApiRouter<Arc<Gateway>> {
 pub(crate) fn openapi() -> &'static str {
     static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
         let (_, document) = table().split_for_parts();
-        document.to_pretty_json().unwrap_or_default()
+        let mut document = serde_json::to_value(document).unwrap_or_default();
+        described::complete(&mut document);
+        serde_json::to_string_pretty(&document).unwrap_or_default()
     });
     &DOCUMENT
 }

@@ -25,6 +25,7 @@ mod http;
 mod limits;
 mod metrics;
 mod moving;
+mod openapi_conformance;
 mod pinning;
 mod policy_commands;
 mod policy_guide;

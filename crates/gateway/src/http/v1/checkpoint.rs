@@ -8,7 +8,10 @@ use axum::{
 };
 use serde_json::json;
 
-use super::{Segment, segment, shapes::ErrorAnswer};
+use super::{
+    Segment, segment,
+    shapes::{ErrorAnswer, One},
+};
 use crate::http::{Gateway, answer::Answer, caller::Known, query::Query};
 
 /// The latest signed checkpoint of the org's log; with `since`, in the envelope and with the proof
@@ -20,8 +23,8 @@ use crate::http::{Gateway, answer::Answer, caller::Known, query::Query};
             is an envelope with `data.checkpoint`, `data.since` and `data.consistency`"),
     ),
     responses(
-        (status = 200, description = "a C2SP signed note (`tlog-checkpoint`)", body = String,
-            content_type = "text/plain"),
+        (status = 200, description = "a C2SP signed note (`tlog-checkpoint`); with `since`, an \
+            envelope", content((String = "text/plain"), (One = "application/json"))),
         (status = 400, description = "`since` is no size, or larger than the log",
             body = ErrorAnswer),
         (status = 401, description = "no live token", body = ErrorAnswer),

@@ -37,7 +37,7 @@ const MEMBERS: [&str; 6] = ["from", "to", "format", "filters", "include", "since
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters, bare or quoted: for 24 hours the same request with the same key names the same export"),
     ),
-    request_body = ExportAsked,
+    request_body = Option<ExportAsked>,
     responses(
         (status = 200, description = "the export is ready", body = One),
         (status = 202, description = "the export is being written; poll it", body = One),
@@ -171,8 +171,8 @@ pub(crate) async fn get(
     get, path = "/v1/audit/exports/{id}/file", tag = "audit",
     params(("id" = String, Path, description = "`exp_` and a ULID")),
     responses(
-        (status = 200, description = "the file", content_type = "application/octet-stream", body = Vec<u8>),
-        (status = 206, description = "the part asked for with `Range`", content_type = "application/octet-stream", body = Vec<u8>),
+        (status = 200, description = "the file", content((String = "application/x-ndjson"), (String = "text/csv"))),
+        (status = 206, description = "the part asked for with `Range`", content((String = "application/x-ndjson"), (String = "text/csv"))),
         (status = 401, description = "no live token", body = ErrorAnswer),
         (status = 403, description = "the token lacks `audit:export`", body = ErrorAnswer),
         (status = 404, description = "no such file in this org, not yet, or not any more", body = ErrorAnswer),

@@ -19,10 +19,10 @@ const FILTERS: [&str; 4] = ["provider", "q", "access", "view"];
 #[utoipa::path(
     get, path = "/v1/mcps", tag = "mcps",
     params(
-        ("provider" = Option<String>, Query, description = "slugs, comma-separated"),
-        ("q" = Option<String>, Query, description = "substring of id, title or description"),
-        ("access" = Option<String>, Query, description = "`allow`, `deny`, `conditional`"),
-        ("view" = Option<String>, Query, description = "`basic` (default) or `full` with schemas"),
+        ("provider" = Option<String>, Query, description = "slugs, comma-separated", pattern = "[^, ]"),
+        ("q" = Option<String>, Query, description = "substring of id, title or description", max_length = 100, pattern = "[^, ]"),
+        ("access" = Option<String>, Query, description = "`allow`, `deny`, `conditional`, comma-separated", pattern = "^(allow|deny|conditional)(,(allow|deny|conditional))*$"),
+        ("view" = Option<String>, Query, description = "`basic` (default) or `full` with schemas", pattern = "^(basic|full)$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),

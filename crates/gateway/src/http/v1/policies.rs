@@ -23,12 +23,12 @@ const FILTERS: [&str; 6] = ["status", "effect", "tool", "principal", "tag", "q"]
 #[utoipa::path(
     get, path = "/v1/policies", tag = "policies",
     params(
-        ("status" = Option<String>, Query, description = "`active`, `shadow`, `disabled`"),
-        ("effect" = Option<String>, Query, description = "`permit` or `forbid`"),
-        ("tool" = Option<String>, Query, description = "policies that can apply to this tool"),
-        ("principal" = Option<String>, Query, description = "policies that can apply to it"),
-        ("tag" = Option<String>, Query, description = "policies with this tag"),
-        ("q" = Option<String>, Query, description = "substring of id, title or description"),
+        ("status" = Option<String>, Query, description = "`active`, `shadow`, `disabled`, comma-separated", pattern = "^(active|shadow|disabled)(,(active|shadow|disabled))*$"),
+        ("effect" = Option<String>, Query, description = "`permit` or `forbid`, or both, comma-separated", pattern = "^(permit|forbid)(,(permit|forbid))*$"),
+        ("tool" = Option<String>, Query, description = "policies that can apply to this tool", max_length = 200, pattern = "[^, ]"),
+        ("principal" = Option<String>, Query, description = "policies that can apply to it: `usr_…`, `sa_…`, `Mcp::Group::\"…\"`", max_length = 200, pattern = "[^, ]"),
+        ("tag" = Option<String>, Query, description = "policies with this tag", max_length = 100, pattern = "[^, ]"),
+        ("q" = Option<String>, Query, description = "substring of id, title or description", max_length = 100, pattern = "[^, ]"),
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
@@ -76,7 +76,7 @@ pub(crate) async fn list(
     get, path = "/v1/policies/{id}", tag = "policies",
     params(
         ("id" = String, Path, description = "the policy's `@id`, which is its name"),
-        ("version" = Option<String>, Query, description = "the version an event points at"),
+        ("version" = Option<String>, Query, description = "the version an event points at", pattern = "[^, ]"),
     ),
     responses(
         (status = 200, description = "the policy", body = One),

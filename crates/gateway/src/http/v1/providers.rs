@@ -36,9 +36,9 @@ const MAX_SCOPES: usize = 100;
 #[utoipa::path(
     get, path = "/v1/providers", tag = "providers",
     params(
-        ("slug" = Option<String>, Query, description = "slugs, comma-separated"),
-        ("status" = Option<String>, Query, description = "statuses; default all but `pending`"),
-        ("owner" = Option<String>, Query, description = "`org`, `me` or the id of a principal (admin)"),
+        ("slug" = Option<String>, Query, description = "slugs, comma-separated", pattern = "[^, ]"),
+        ("status" = Option<String>, Query, description = "statuses, comma-separated; default all but `pending`", pattern = "^(pending|connected|needs_auth|error)(,(pending|connected|needs_auth|error))*$"),
+        ("owner" = Option<String>, Query, description = "`org`, `me` or the id of a principal (admin)", pattern = "^(org|me|(usr|sa)_[0-7][0-9A-HJKMNP-TV-Z]{25})$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
@@ -254,15 +254,20 @@ pub(crate) async fn refresh(
 #[expect(dead_code, reason = "the body is parsed strictly by `asked`")]
 pub(crate) struct ConnectBody {
     /// `me` or `org`: whose connection it shall be.
+    #[schema(pattern = "^(me|org)$")]
     owner: Option<String>,
     /// What it shall permit: a subset of what the operator allows.
+    #[schema(max_items = 100)]
     scopes: Option<Vec<String>>,
     /// Where the browser goes afterwards: an https address on an allowed origin, or
     /// `http://127.0.0.1:*`.
+    #[schema(max_length = 2000)]
     return_to: Option<String>,
     /// The key, for a provider that takes one.
+    #[schema(max_length = 8192)]
     api_key: Option<String>,
     /// The code that the browser was shown.
+    #[schema(max_length = 100)]
     confirm: Option<String>,
 }
 

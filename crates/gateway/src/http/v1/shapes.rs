@@ -124,11 +124,13 @@ pub(crate) struct SimulateRequest {
 #[expect(dead_code, reason = "the body is parsed strictly by `exports.rs`")]
 pub(crate) struct ExportAsked {
     /// RFC 3339, inclusive, on `recorded_at`; 30 days before `to` by default.
+    #[schema(format = DateTime)]
     from: Option<String>,
     /// RFC 3339, exclusive; now by default. At most 366 days after `from`.
+    #[schema(format = DateTime)]
     to: Option<String>,
     /// `jsonl` (default), `csv` or `ocsf`.
-    #[schema(example = "jsonl")]
+    #[schema(example = "jsonl", pattern = "^(jsonl|csv|ocsf)$")]
     format: Option<String>,
     /// The filters of `GET /v1/audit/events`, each with an array of values.
     #[schema(value_type = Option<Object>)]

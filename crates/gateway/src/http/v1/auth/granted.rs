@@ -61,21 +61,34 @@ pub(super) fn answer(granted: &Granted) -> Answer {
 #[expect(dead_code, reason = "the body is parsed strictly by `exchange.rs`")]
 pub(crate) struct ExchangeBody {
     /// JWT of a trusted issuer or one of our live tokens, at most 16 KiB; the Bearer when absent.
+    #[schema(max_length = 16384)]
     subject_token: Option<String>,
     /// `urn:ietf:params:oauth:grant-type:token-exchange`
+    #[schema(pattern = "^urn:ietf:params:oauth:grant-type:token-exchange$")]
     grant_type: Option<String>,
     /// `urn:ietf:params:oauth:token-type:jwt` or `…:access_token`; found out when absent.
+    #[schema(pattern = "^urn:ietf:params:oauth:token-type:(jwt|access_token)$")]
     subject_token_type: Option<String>,
     /// Scopes with spaces between them; all the subject may have but `admin` and `audit:export`
     /// when absent.
-    #[schema(example = "mcps:read mcps:invoke")]
+    #[schema(
+        example = "mcps:read mcps:invoke",
+        max_length = 1024,
+        pattern = "^(admin|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write)( (admin|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write))*$"
+    )]
     scope: Option<String>,
     /// Seconds, 60 or more; cut to what is allowed.
+    #[schema(minimum = 60)]
     expires_in: Option<i64>,
     /// Which org, when the credential is known to several.
+    #[schema(pattern = "^org_[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
     org_id: Option<String>,
     /// At most 64 characters, recorded in every event; never trusted.
-    #[schema(example = "nightly-deploy")]
+    #[schema(
+        example = "nightly-deploy",
+        max_length = 64,
+        pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$"
+    )]
     label: Option<String>,
 }
 
@@ -86,6 +99,10 @@ pub(crate) struct RefreshBody {
     /// `mcp_refresh_…`; the Bearer when absent.
     refresh_token: Option<String>,
     /// Scopes of the new access token, among those of the login; all of them when absent.
+    #[schema(
+        max_length = 1024,
+        pattern = "^(admin|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write)( (admin|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write))*$"
+    )]
     scope: Option<String>,
 }
 

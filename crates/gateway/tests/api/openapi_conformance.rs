@@ -1,0 +1,66 @@
+//! The API held against its OpenAPI document by Schemathesis, which makes requests of its own: those
+//! that the document permits, and those that it does not.
+
+use std::{
+    fs,
+    process::{Child, Command, Stdio},
+};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH},
+    real_servers::servers,
+};
+
+/// Groups of operations. Each is examined from an address of its own, for strangers have a limit of
+/// requests, and a part of the examination comes without a token.
+const TAGS: [&str; 6] = ["audit", "auth", "health", "mcps", "policies", "providers"];
+
+/// Requests of each operation, and what chooses them.
+const EXAMPLES: &str = "12";
+const SEED: &str = "23";
+
+/// The document cannot say all that makes a request a wrong one: that a cursor or a state was given by the
+/// gateway, that a log has that size, or that two members exclude each other.
+const SETTINGS: &str = r#"
+[[operations]]
+include-path-regex = "^/oauth/callback$|^/v1/(mcps|providers|policies|policies/simulate|audit/events|audit/checkpoint|audit/export|auth/token)$"
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 400, 401, 403, 404, 409, 429]
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_does_what_its_openapi_document_says() {
+    let gateway = gateway().sample().config(BEHIND_A_PROXY).start();
+    let org = gateway.org("acme", &ENOUGH);
+    let token = gateway.service(&org, ALL_SCOPES).token;
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("schemathesis.toml"), SETTINGS).expect("settings");
+
+    let examined: Vec<(&str, Child)> = (1..)
+        .zip(TAGS)
+        .map(|(host, tag)| {
+            let mut examination = Command::new(servers().join("venv/bin/schemathesis"));
+            examination
+                .current_dir(folder.path())
+                .args(["run", &format!("{}/openapi.json", gateway.url()), "--include-tag", tag])
+                .args(["--header", &format!("Authorization: Bearer {token}")])
+                .args(["--header", &format!("X-Forwarded-For: 192.0.2.{host}")])
+                // To revoke its own token would end the examination.
+                .args(["--exclude-method", "DELETE", "--checks", "all", "--continue-on-failure"])
+                .args(["--seed", SEED, "--max-examples", EXAMPLES])
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped());
+            (tag, examination.spawn().expect("schemathesis"))
+        })
+        .collect();
+
+    for (tag, examination) in examined {
+        let ended = examination.wait_with_output().expect("its end");
+        let told = String::from_utf8_lossy(&ended.stdout);
+        let failures = told.find("= FAILURES =").map_or(&*told, |at| &told[at..]);
+        assert!(ended.status.success(), "{tag}: {failures}");
+    }
+}
+
+const BEHIND_A_PROXY: &str = "[server]\ntrusted_proxies = [\"127.0.0.1/32\"]";
