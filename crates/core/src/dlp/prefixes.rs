@@ -11,7 +11,7 @@ const WORDS: &[&str] = &["api", "ext", "key", "re", "sc", "secret"];
 
 /// Marks that words end in.
 const ENDS: &[&str] = &[
-    "access", "age", "dor", "fio", "ghs", "ico", "jina", "lin", "mob", "npm", "ops", "pat",
+    "access", "age", "dor", "fio", "ghs", "ico", "jina", "lin", "mob", "nfo", "npm", "ops", "pat",
     "polar", "pubkey", "pul", "retool", "sat", "sdk", "xai",
 ];
 
@@ -72,6 +72,7 @@ mod tests {
             (b'n', "key-0123456789abcdef0123456789abcdef"),
             (b'_', "key_0123456789abcdef0123456789abcdef"),
             (b'r', "api-01234567-89ab-cdef-0123-456789abcdef"),
+            (b'i', "nfo_replication_backlog_size_and_offset"),
             (b'4', "AKCp5F4k3F4k3abcdefghijklmnopqrstuvwx"),
             (b'R', "ASIAPACIFICREGIONSXX"),
         ] {
