@@ -111,11 +111,12 @@ impl Court<'_> {
         if case.held && case.phase == Phase::Request {
             return quarantined();
         }
-        let violations = match case.phase {
+        let mut violations = match case.phase {
             Phase::Request => case.tool.violations(&case.input),
             Phase::Response => Vec::new(),
         };
         if !violations.is_empty() {
+            self.engine.clear_violations(&mut violations);
             return invalid(violations);
         }
         let (input, output) = match self.look(case) {

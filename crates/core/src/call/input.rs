@@ -169,17 +169,24 @@ impl Permitted<ToolCall> {
 /// A text longer than this is not shown in a violation.
 const LONGEST_SHOWN: usize = 2_000;
 
+impl Engine {
+    /// Masks what it finds in violations: they name members, and so hold what somebody put into a
+    /// name. Input that breaks the schema is not looked through otherwise.
+    pub fn clear_violations(&self, violations: &mut [Violation]) {
+        for Violation { path, message, .. } in violations {
+            *path = shown(std::mem::take(path), self).unwrap_or_default();
+            let spare = || "the value does not fit the schema".to_owned();
+            *message = shown(std::mem::take(message), self).unwrap_or_else(spare);
+        }
+    }
+}
+
 impl Refusal {
-    /// The refusal with what DLP finds masked in its violations: they name members, and so hold what
-    /// somebody put into a name. Input that breaks the schema is not looked through otherwise.
+    /// The refusal with its violations [cleared](Engine::clear_violations).
     #[must_use]
     pub fn without_findings(mut self, engine: &Engine) -> Self {
         if let Self::InvalidInput { violations, .. } = &mut self {
-            for Violation { path, message, .. } in violations {
-                *path = shown(std::mem::take(path), engine).unwrap_or_default();
-                let spare = || "the value does not fit the schema".to_owned();
-                *message = shown(std::mem::take(message), engine).unwrap_or_else(spare);
-            }
+            engine.clear_violations(violations);
         }
         self
     }
