@@ -35,7 +35,7 @@ const MEMBERS: [&str; 6] = ["from", "to", "format", "filters", "include", "since
 #[utoipa::path(
     post, path = "/v1/audit/export", tag = "audit",
     params(
-        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters, bare or quoted: for 24 hours the same request with the same key names the same export"),
+        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters, bare or quoted: for 24 hours the same request with the same key names the same export", pattern = "^(\"[!#-~]{1,253}\"|[!#-~][!-~]{0,254})$"),
     ),
     request_body = Option<ExportAsked>,
     responses(

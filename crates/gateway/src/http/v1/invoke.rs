@@ -27,7 +27,7 @@ use crate::http::{
     params(
         ("id" = String, Path, description = "`<provider>:<tool_name>`"),
         ("view" = Option<String>, Query, description = "`structured` (default) or `mcp`", pattern = "^(structured|mcp)$"),
-        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters, bare or quoted: for 24 hours the same request with the same key is given the same answer and reaches no tool"),
+        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters, bare or quoted: for 24 hours the same request with the same key is given the same answer and reaches no tool", pattern = "^(\"[!#-~]{1,253}\"|[!#-~][!-~]{0,254})$"),
     ),
     request_body = InvokeRequest,
     responses(

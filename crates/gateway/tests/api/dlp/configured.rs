@@ -158,7 +158,7 @@ async fn images_are_governed_by_policy_and_hidden_characters_taken_away() {
     scene.check(&image, WITHHELD).await;
     assert_eq!(image.at("/governance/policy"), "no-images");
     let event = scene.check(&hidden, SUCCESS).await;
-    assert_eq!(hidden.at("/result/content/0/text"), "do[2K it");
+    assert_eq!(hidden.at("/result/content/0/text"), "do it");
     assert_eq!(
         findings(&event, "output"),
         [found("hidden_characters", "/content/0/text", "redact")]
