@@ -135,7 +135,9 @@ const fn outcome_status(refusal: &Refusal) -> OutcomeStatus {
         | Refusal::InsufficientScope { .. }
         | Refusal::DelegationNotTrusted => OutcomeStatus::Denied,
         Refusal::NotFound { .. } | Refusal::NoSuchProvider { .. } => OutcomeStatus::NotFound,
-        Refusal::RateLimited { .. } | Refusal::TooManyExports { .. } => OutcomeStatus::RateLimited,
+        Refusal::RateLimited { .. }
+        | Refusal::TooManyExports { .. }
+        | Refusal::ExportsFull { .. } => OutcomeStatus::RateLimited,
         Refusal::UpstreamError { .. } | Refusal::UpstreamResting { .. } => {
             OutcomeStatus::UpstreamError
         }

@@ -33,8 +33,8 @@ use crate::{
     connect::Connecting,
     connections::Connections,
     dlp::Dlp,
-    exports::{Exports, Folder},
-    jobs::{LateEvents, UsedTokens},
+    exports::{ExportLimits, Exports, Folder},
+    jobs::{LateEvents, Named, UsedTokens},
     judging::Judging,
     limits::Limits,
     log::LogSigner,
@@ -104,6 +104,8 @@ pub struct Parts {
     pub log_host: String,
     /// Where export files lie.
     pub exports: Folder,
+    /// The room that they may take.
+    pub export_limits: ExportLimits,
     /// Where copies of events go.
     pub sinks: Vec<SinkSettings>,
     /// Which requests are traced, and who is told.
@@ -142,6 +144,7 @@ pub struct App {
     pub(crate) sessions: Sessions,
     pub(crate) used_tokens: UsedTokens,
     pub(crate) late_events: LateEvents,
+    pub(crate) named: Named,
     pub(crate) simulations: Simulations,
     pub(crate) coalesced: Coalesced,
     pub(crate) accessed: Accessed,
@@ -231,6 +234,7 @@ impl App {
             sessions: Sessions::new(),
             used_tokens: UsedTokens::default(),
             late_events: LateEvents::default(),
+            named: Named::default(),
             simulations: Simulations::default(),
             coalesced: no_refusals(),
             accessed: no_looks(),
@@ -243,7 +247,7 @@ impl App {
             outbound: parts.outbound,
             connecting: parts.connecting,
             connections: Connections::new(),
-            exports: Exports::new(parts.exports),
+            exports: Exports::new(parts.exports, parts.export_limits),
             sinks: parts.sinks,
             workers: parts.workers,
             tasks: parts.tasks,

@@ -7,7 +7,11 @@
 mod credentials;
 mod tool_lists;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use arc_swap::ArcSwap;
 use moka::sync::Cache;
@@ -18,10 +22,11 @@ use portcullis_core::{
     tool::Tool,
 };
 use portcullis_store::{ProviderOwner, ProviderRecord, ProviderStatus};
-use portcullis_upstream::Server;
+use portcullis_upstream::{Credential, Server};
 
+use self::credentials::Marked as _;
 pub(crate) use self::{
-    credentials::StoredCredential,
+    credentials::{Stored, StoredCredential},
     tool_lists::{Listed, ToolLists, Unlisted},
 };
 use crate::{App, freshness::Freshness, providers::Provider, store_failed};
@@ -69,8 +74,18 @@ pub(crate) struct OwnWay {
 pub(crate) struct Live {
     pub(crate) record: ProviderRecord,
     pub(crate) tools: Arc<ToolMap>,
-    /// Whether there is a credential that this provider can be shown.
-    pub(crate) presentable: bool,
+    pub(crate) credential: Fitness,
+}
+
+/// The use that a connection's credential is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fitness {
+    /// It can.
+    Fit,
+    /// There is none, or it is for another server than the configured one.
+    Unfit,
+    /// It cannot be read.
+    Unreadable,
 }
 
 impl Connection {
@@ -141,7 +156,11 @@ impl OwnWay {
 
 impl Live {
     fn status(&self) -> ProviderStatus {
-        if self.presentable { self.record.status } else { ProviderStatus::NeedsAuth }
+        match self.credential {
+            Fitness::Fit => self.record.status,
+            Fitness::Unfit => ProviderStatus::NeedsAuth,
+            Fitness::Unreadable => ProviderStatus::Error,
+        }
     }
 }
 
@@ -175,6 +194,14 @@ impl Connections {
     /// Forgets a connection: whoever calls next has it read anew.
     pub(crate) fn forget(&self, id: ProviderId) -> Option<Arc<Connection>> {
         self.known.remove(&id)
+    }
+
+    /// The tools that connections in memory list of a provider.
+    pub(crate) fn listed_of(&self, provider: &Provider) -> BTreeSet<String> {
+        let slug = provider.declared.slug.as_str();
+        let all = self.known.iter().map(|(_, connection)| connection);
+        let lists = all.filter(|it| it.slug() == slug).map(|it| it.tools());
+        lists.flat_map(|tools| tools.into_iter().map(|tool| tool.id.to_string())).collect()
     }
 
     /// Those of an org to one provider.
@@ -240,31 +267,25 @@ impl App {
 
     async fn own_connection(
         self: &Arc<Self>,
-        record: ProviderRecord,
+        mut record: ProviderRecord,
         provider: &Arc<Provider>,
     ) -> Result<Arc<Connection>, Refusal> {
         let known = self.connections.known.get(&record.id);
-        if let Some(connection) = &known
-            && let Some(own) = connection.own()
-        {
-            let live = own.live();
-            let same = live.record.revision == record.revision;
-            if live.record == record || live.record.revision > record.revision {
-                self.list_when_old(connection);
-                return Ok(Arc::clone(connection));
-            }
-            if same && live.record.tool_list == record.tool_list {
-                let (tools, presentable) = (Arc::clone(&live.tools), live.presentable);
-                own.update(Live { record, tools, presentable });
-                return Ok(Arc::clone(connection));
-            }
+        if let Some(connection) = known.as_ref().and_then(|known| self.as_known(known, &record)) {
+            return Ok(connection);
         }
-        let stored = self.stored_credential(&record).await?;
+        let stored = match self.stored_credential(&record).await? {
+            Stored::Unreadable => return self.unreadable_connection(record, provider).await,
+            Stored::Whole(stored) => Some(stored),
+            Stored::Absent => None,
+        };
+        self.unmark_unreadable(&mut record).await;
         let server = provider.declared.address();
         let auth = &provider.declared.auth;
         let header = stored.as_ref().and_then(|stored| stored.header(auth, server));
         let tools = self.listed_tools(provider, &record).await?;
-        let live = Live { tools, presentable: header.is_some(), record };
+        let credential = if header.is_some() { Fitness::Fit } else { Fitness::Unfit };
+        let live = Live { tools, credential, record };
         let consent = stored.map(|stored| stored.consent).unwrap_or_default();
         if let Some(connection) = known
             && let Some(own) = connection.own().filter(|own| own.consent == consent)
@@ -273,22 +294,46 @@ impl App {
             own.update(live);
             return Ok(connection);
         }
-        let connection = Arc::new(Connection {
-            id: live.record.id,
-            org: live.record.org_id,
-            owner: live.record.owner,
-            provider: Arc::clone(provider),
-            way: Way::Own(OwnWay {
-                server: provider.server().beside(header),
-                consent,
-                live: ArcSwap::from_pointee(live),
-                renewing: tokio::sync::Mutex::default(),
-                freshness: Freshness::default(),
-            }),
-        });
+        let connection = own_way(live, provider, header, consent);
         self.connections.known.insert(connection.id, Arc::clone(&connection));
         self.list_when_old(&connection);
         Ok(connection)
+    }
+
+    /// A connection that is in memory, if it is as the record says.
+    fn as_known(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        record: &ProviderRecord,
+    ) -> Option<Arc<Connection>> {
+        let own = connection.own()?;
+        let live = own.live();
+        if live.record == *record || live.record.revision > record.revision {
+            self.list_when_old(connection);
+            return Some(Arc::clone(connection));
+        }
+        let same = live.record.revision == record.revision
+            && live.record.tool_list == record.tool_list
+            && !record.is_marked_unreadable();
+        same.then(|| {
+            let (record, tools) = (record.clone(), Arc::clone(&live.tools));
+            own.update(Live { record, tools, credential: live.credential });
+            Arc::clone(connection)
+        })
+    }
+
+    /// A connection that is there and shows nothing: its credential cannot be read. It is not kept
+    /// in memory, so that it is looked at again with the next session.
+    async fn unreadable_connection(
+        self: &Arc<Self>,
+        mut record: ProviderRecord,
+        provider: &Arc<Provider>,
+    ) -> Result<Arc<Connection>, Refusal> {
+        self.connections.forget(record.id);
+        self.mark_unreadable(&mut record).await;
+        let tools = self.listed_tools(provider, &record).await?;
+        let live = Live { tools, credential: Fitness::Unreadable, record };
+        Ok(own_way(live, provider, None, String::new()))
     }
 
     /// Puts what was stored a moment ago in force on this node.
@@ -320,4 +365,26 @@ impl App {
             self.look_in_background(connection);
         }
     }
+}
+
+/// A connection with a way of its own, which shows this credential or none.
+fn own_way(
+    live: Live,
+    provider: &Arc<Provider>,
+    credential: Option<Credential>,
+    consent: String,
+) -> Arc<Connection> {
+    Arc::new(Connection {
+        id: live.record.id,
+        org: live.record.org_id,
+        owner: live.record.owner,
+        provider: Arc::clone(provider),
+        way: Way::Own(OwnWay {
+            server: provider.server().beside(credential),
+            consent,
+            live: ArcSwap::from_pointee(live),
+            renewing: tokio::sync::Mutex::default(),
+            freshness: Freshness::default(),
+        }),
+    })
 }

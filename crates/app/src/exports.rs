@@ -12,6 +12,7 @@ mod lines;
 mod pace;
 mod request;
 mod signed;
+mod space;
 mod writing;
 
 pub use self::{
@@ -32,7 +33,7 @@ use portcullis_core::{
     random::Random,
     refusal::{Executed, Refusal, Unavailable, Violation},
 };
-use portcullis_store::{ExportBegan, ExportRecord, ExportStatus, NewExport};
+use portcullis_store::{ExportBegan, ExportQuota, ExportRecord, ExportStatus, NewExport};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -54,15 +55,40 @@ const RETRY: i64 = 10;
 #[derive(Debug)]
 pub(crate) struct Exports {
     folder: Folder,
+    limits: ExportLimits,
     turns: Arc<Semaphore>,
     /// Cancelled when the node ends.
     pub(crate) stop: CancellationToken,
 }
 
 impl Exports {
-    pub(crate) fn new(folder: Folder) -> Self {
+    pub(crate) fn new(folder: Folder, limits: ExportLimits) -> Self {
         let turns = Arc::new(Semaphore::new(PER_NODE));
-        Self { folder, turns, stop: CancellationToken::new() }
+        Self { folder, limits, turns, stop: CancellationToken::new() }
+    }
+}
+
+/// The room that exports may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExportLimits {
+    /// Files of an org at once, those included that are being written.
+    pub files: u32,
+    /// Bytes of an org's files together.
+    pub bytes: u64,
+    /// Bytes that have to stay free on the disk of the folder: the log may lie there, too.
+    pub min_free_bytes: u64,
+}
+
+impl Default for ExportLimits {
+    /// 100 files of 10 GiB together, and 1 GiB that stays free.
+    fn default() -> Self {
+        Self { files: 100, bytes: 10 << 30, min_free_bytes: 1 << 30 }
+    }
+}
+
+impl ExportLimits {
+    const fn quota(&self) -> ExportQuota {
+        ExportQuota { running: PER_ORG, files: self.files, bytes: self.bytes }
     }
 }
 
@@ -144,6 +170,7 @@ impl App {
         if let Some(since) = request.since {
             self.refuse_shorter(org, since).await?;
         }
+        self.refuse_without_space().await?;
         let (app, owned, key) = (Arc::clone(self), ctx.clone(), claim.clone());
         // On a task of its own: a caller who hangs up leaves no row that nobody works on.
         let begun =
@@ -155,6 +182,22 @@ impl App {
         };
         let _ = tokio::time::timeout(QUICK, done).await;
         Ok(BegunExport { export: self.export_of(org, id).await?, replayed: false })
+    }
+
+    /// Says no while little is free on the disk: calls need what is left.
+    async fn refuse_without_space(&self) -> Result<(), Refusal> {
+        match self.exports.has_space().await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let least = self.exports.limits.min_free_bytes;
+                tracing::warn!(least, "an export was refused: too little is free on its disk");
+                Err(Refusal::Unavailable { reason: Unavailable::Space })
+            }
+            Err(error) => {
+                tracing::error!(%error, "the free space for exports cannot be told");
+                Err(Refusal::Unavailable { reason: Unavailable::Space })
+            }
+        }
     }
 
     /// Says no to a tree that is larger than the log: no file could continue it.
@@ -207,16 +250,12 @@ impl App {
             created_at: now,
             expires_at: now.plus_seconds(KEPT),
         };
-        let most = i64::from(PER_ORG);
+        let limits = self.exports.limits;
         let begun = match claim {
-            None => self
-                .store
-                .create_export(&new, most)
-                .await
-                .map(|begun| if begun { ExportBegan::Begun } else { ExportBegan::TooMany }),
+            None => self.store.create_export(&new, limits.quota()).await,
             Some(claim) => {
                 let key = self.new_key(&ctx, &claim);
-                self.store.create_keyed_export(&new, most, &key).await
+                self.store.create_keyed_export(&new, limits.quota(), &key).await
             }
         };
         match begun.map_err(|error| store_failed(&error))? {
@@ -225,6 +264,15 @@ impl App {
             ExportBegan::TooMany => {
                 let (limit, reset_at) = (PER_ORG, now.plus_seconds(RETRY));
                 return Err(Refusal::TooManyExports { limit, retry_after: RETRY, reset_at });
+            }
+            ExportBegan::Full(until) => {
+                let seconds = until.as_seconds() - now.as_seconds();
+                return Err(Refusal::ExportsFull {
+                    files: limits.files,
+                    bytes: limits.bytes,
+                    retry_after: seconds.max(RETRY),
+                    reset_at: until.max(now.plus_seconds(RETRY)),
+                });
             }
         }
         let (done, waiting) = oneshot::channel();

@@ -46,6 +46,7 @@ mod tools;
 mod traces;
 mod trust;
 mod uninterrupted;
+mod unreadable;
 mod vault;
 
 pub use portcullis_lanes::Workers;
@@ -66,8 +67,8 @@ pub use self::{
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
     exports::{
-        BegunExport, ExportAsk, ExportError, ExportFile, ExportRequest, ExportedLog, Folder,
-        Format, Progress, SignedLog, Written, export_log,
+        BegunExport, ExportAsk, ExportError, ExportFile, ExportLimits, ExportRequest, ExportedLog,
+        Folder, Format, Progress, SignedLog, Written, export_log,
     },
     idempotency::{Claim, Replayed, ReplayedError},
     invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},

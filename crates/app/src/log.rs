@@ -251,8 +251,22 @@ impl App {
         self.check_keys(&self.log.keys.load()).await
     }
 
+    /// One that does not open may have been changed; none that opens means other keys.
     async fn check_keys(&self, keys: &Keyring) -> Result<(), LogKeyError> {
-        let Some((org, note)) = self.store.any_checkpoint().await? else { return Ok(()) };
+        let mut wrong = None;
+        for (org, checkpoint) in self.store.recent_checkpoints(LOOKED_AT).await? {
+            match self.signed_by(keys, org, &checkpoint.note) {
+                Ok(()) => return Ok(()),
+                Err(error) => {
+                    tracing::error!(%error, %org, "a signed checkpoint does not open");
+                    wrong.get_or_insert(error);
+                }
+            }
+        }
+        wrong.map_or(Ok(()), Err)
+    }
+
+    fn signed_by(&self, keys: &Keyring, org: OrgId, note: &str) -> Result<(), LogKeyError> {
         let origin = self.log.origin(org);
         let known = keys.known(&origin)?;
         let keys: Vec<VerifierKey> = known.into_iter().map(|key| key.verifier).collect();
@@ -260,12 +274,15 @@ impl App {
         if said != origin {
             return Err(LogKeyError::Renamed { was: said.to_owned(), is: origin });
         }
-        match Checkpoint::open(&note, &keys) {
+        match Checkpoint::open(note, &keys) {
             Ok(_) => Ok(()),
             Err(_) => Err(LogKeyError::Stranger(origin)),
         }
     }
 }
+
+/// Checkpoints that are held against the keys of a node that starts.
+const LOOKED_AT: u32 = 10;
 
 /// Why a node must not sign the logs it has.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,10 @@
 mod auth;
 mod view;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use arc_swap::ArcSwap;
 use portcullis_core::{
@@ -54,6 +57,9 @@ pub struct Declared {
     pub server: Server,
     /// What becomes of tools that change.
     pub pinning: Pinning,
+    /// Tools that are remembered of it, for each org that has it to itself; what it lists beyond
+    /// them stays out.
+    pub max_pins: usize,
 }
 
 impl Declared {
@@ -149,8 +155,13 @@ impl Provider {
     }
 
     /// A connection listed these tools; whether there is one among them that was not known. Of a
-    /// provider that people connect, the catalogue holds what any of its connections lists.
-    pub(crate) fn learned(&self, tools: &[Arc<Tool>]) -> bool {
+    /// provider that people connect, the catalogue holds what any of its connections lists; when
+    /// that is more than is remembered of it, what none in use (`listed`) lists is forgotten.
+    pub(crate) fn learned(
+        &self,
+        tools: &[Arc<Tool>],
+        listed: impl Fn() -> BTreeSet<String>,
+    ) -> bool {
         let mut news = false;
         self.state.rcu(|state| {
             let known = state.tools.iter().flatten();
@@ -161,6 +172,11 @@ impl Provider {
             };
             news = state.tools.is_none() || tools.iter().any(|tool| unknown(&tool));
             all.extend(tools.iter().map(|tool| (tool.id.as_str(), tool)));
+            if all.len() > self.declared.max_pins {
+                let mut there = listed();
+                there.extend(tools.iter().map(|tool| tool.id.to_string()));
+                all.retain(|id, _| there.contains(*id));
+            }
             State {
                 status: state.status,
                 tools: Some(all.into_values().cloned().collect()),

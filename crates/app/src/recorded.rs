@@ -41,7 +41,7 @@ pub(crate) struct Draft {
 }
 
 /// What the event says should the node die between intent and outcome.
-const DIED: Outcome = Outcome {
+pub(crate) const DIED: Outcome = Outcome {
     error_code: None,
     executed: Executed::Unknown,
     http_status: 0,

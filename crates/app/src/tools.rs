@@ -263,7 +263,8 @@ impl App {
             .iter()
             .map(|definition| (ToolId::new(slug, &definition.name), definition.version()))
             .collect();
-        match self.store.tool_seen(org, &versions, now).await {
+        let most = u32::try_from(provider.declared.max_pins).unwrap_or(u32::MAX);
+        match self.store.tool_seen(org, &versions, most, now).await {
             Ok(seen) if seen.len() == definitions.len() => seen,
             Ok(_) => vec![now; definitions.len()],
             Err(error) => {

@@ -11,7 +11,7 @@ use portcullis_core::{
     refusal::{Refusal, Unavailable},
     vault::{Place, Sealed, Vault, VaultError},
 };
-use portcullis_store::SealedSecret;
+use portcullis_store::{SealedSecret, UnreadableRow};
 use zeroize::Zeroizing;
 
 use crate::App;
@@ -47,6 +47,12 @@ impl Vaults {
     #[must_use]
     pub fn ids(&self) -> Vec<String> {
         self.ring.load().ids().map(str::to_owned).collect()
+    }
+
+    /// True if a secret was sealed under a key that is not there.
+    #[must_use]
+    pub fn lack_key_of(&self, secret: &SealedSecret) -> bool {
+        self.ring().missing_key(&secret.sealed).is_some()
     }
 
     /// The ring as it is now.
@@ -99,8 +105,16 @@ impl App {
         })
     }
 
-    /// Opens a value that was found at its place.
+    /// Opens a value that was found at its place; one that does not open is told by name.
     pub(crate) fn opened(&self, secret: &SealedSecret) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+        self.open(secret).map_err(|error| {
+            self.store.left_out(unopened(secret, &error));
+            Refusal::Unavailable { reason: Unavailable::Store }
+        })
+    }
+
+    /// The same, for whoever goes on without it.
+    pub(crate) fn open(&self, secret: &SealedSecret) -> Result<Zeroizing<Vec<u8>>, VaultError> {
         let place = Place {
             table: &secret.kind,
             org: &secret.org_id,
@@ -110,14 +124,25 @@ impl App {
         match self.vaults.ring().open(place, &secret.sealed) {
             Err(VaultError::UnknownKey(_)) => {
                 self.vaults.reload(self.clock.now());
-                self.vaults.ring().open(place, &secret.sealed).map_err(|error| failed(&error))
+                let ring = self.vaults.ring();
+                let opened = ring.open(place, &secret.sealed);
+                // It was sealed under a key that is here: what names another one was changed.
+                let is_here = ring.ids().any(|id| id == secret.key_id);
+                opened.map_err(|error| if is_here { VaultError::Damaged } else { error })
             }
-            other => other.map_err(|error| failed(&error)),
+            other => other,
         }
     }
 }
 
+/// Names a secret that does not open, and says why; nothing of what is in it.
+pub(crate) fn unopened(secret: &SealedSecret, error: &VaultError) -> UnreadableRow {
+    let SealedSecret { org_id, kind, row_id, field, .. } = secret;
+    let row = format!("org_id {org_id} kind {kind} row_id {row_id} field {field}");
+    UnreadableRow { table: "secrets", row, why: error.to_string() }
+}
+
 fn failed(error: &VaultError) -> Refusal {
-    tracing::error!(%error, "a secret can be neither sealed nor opened");
+    tracing::error!(%error, "a secret cannot be sealed");
     Refusal::Unavailable { reason: Unavailable::Store }
 }

@@ -15,8 +15,8 @@ use std::{
 };
 
 use portcullis_app::{
-    Anchors, App, Connecting, Dlp, Fallback, Folder, LastGood, Origin, Overrides, Parts,
-    PolicyFolder, PolicySource, Purpose, Refused, Stages, Trust, Vaults, Workers,
+    Anchors, App, Connecting, Dlp, ExportLimits, Fallback, Folder, LastGood, Origin, Overrides,
+    Parts, PolicyFolder, PolicySource, Purpose, Refused, Stages, Trust, Vaults, Workers,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -136,6 +136,7 @@ impl Bench {
             connecting: Connecting::new(Vec::new(), 600, "Portcullis".to_owned()),
             log_host: "localhost".to_owned(),
             exports: Folder::open(folder.join("exports"), false)?,
+            export_limits: ExportLimits::default(),
             sinks: Vec::new(),
             traces: None,
             log_keys: Keyring::generate(&SystemRandom, clock.now()),

@@ -165,6 +165,17 @@ pub enum Refusal {
         /// When that will be.
         reset_at: Timestamp,
     },
+    /// The files of the org's exports are as many or as large as they may be.
+    ExportsFull {
+        /// The number that there may be.
+        files: u32,
+        /// The bytes that they may have together.
+        bytes: u64,
+        /// Seconds until the oldest goes.
+        retry_after: i64,
+        /// When that will be.
+        reset_at: Timestamp,
+    },
     /// What was asked for of a file is not in it.
     RangeNotSatisfiable {
         /// How long the file is.
@@ -256,7 +267,9 @@ impl Refusal {
             Self::IdempotencyInProgress { .. } => "idempotency_in_progress",
             Self::PayloadTooLarge { .. } => "payload_too_large",
             Self::UnsupportedMediaType => "unsupported_media_type",
-            Self::RateLimited { .. } | Self::TooManyExports { .. } => "rate_limited",
+            Self::RateLimited { .. } | Self::TooManyExports { .. } | Self::ExportsFull { .. } => {
+                "rate_limited"
+            }
             Self::RangeNotSatisfiable { .. } => "range_not_satisfiable",
             Self::Internal => "internal_error",
             Self::UpstreamError { .. } | Self::UpstreamResting { .. } => "upstream_error",
@@ -292,7 +305,9 @@ impl Refusal {
             Self::PayloadTooLarge { .. } => 413,
             Self::UnsupportedMediaType => 415,
             Self::RangeNotSatisfiable { .. } => 416,
-            Self::RateLimited { .. } | Self::TooManyExports { .. } => 429,
+            Self::RateLimited { .. } | Self::TooManyExports { .. } | Self::ExportsFull { .. } => {
+                429
+            }
             Self::Internal => 500,
             Self::UpstreamError { .. } | Self::UpstreamResting { .. } => 502,
             Self::Unavailable { .. } => 503,

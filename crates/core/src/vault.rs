@@ -244,6 +244,13 @@ impl Vault {
         Ok(key)
     }
 
+    /// The key that a sealed value names, if that is not in the ring.
+    #[must_use]
+    pub fn missing_key<'a>(&self, sealed: &'a [u8]) -> Option<&'a str> {
+        let named = Parts::of(sealed)?.key_id;
+        self.ids().all(|id| id != named).then_some(named)
+    }
+
     /// Opens what was sealed for this place. Says no to everything else.
     pub fn open(&self, place: Place<'_>, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, VaultError> {
         let parts = Parts::of(sealed).ok_or(VaultError::Damaged)?;

@@ -281,15 +281,23 @@ fn vaults(config: &Config, key: &[u8; 32]) -> Result<Vaults, BootError> {
 }
 
 /// Says no to a store that holds secrets under a key that is not there: nothing would work that
-/// needs them, and nobody would know why.
+/// needs them, and nobody would know why. A row that was changed is no such key: the sealed value
+/// itself does not name it.
 async fn check_keys(store: &Store, vaults: &Vaults) -> Result<(), BootError> {
     let known = vaults.ids();
     let counted = store.count_secrets().await?;
-    match counted.into_iter().find(|(id, _)| !known.contains(id)) {
-        Some((id, count)) => Err(BootError::MissingKey { id, count }),
-        None => Ok(()),
+    for (id, count) in counted.into_iter().filter(|(id, _)| !known.contains(id)) {
+        let some = store.secrets_under(&id, LOOKED_AT).await?;
+        if some.iter().any(|secret| vaults.lack_key_of(secret)) {
+            return Err(BootError::MissingKey { id, count });
+        }
+        tracing::error!(id, count, "secrets say they are sealed under a key that they are not");
     }
+    Ok(())
 }
+
+/// Secrets of a key that are looked at before the start is refused for want of it.
+const LOOKED_AT: u32 = 100;
 
 /// What the first key that seals credentials is derived for.
 const VAULT: &str = "vault";
@@ -371,6 +379,7 @@ impl Node {
             webhooks,
             log_host: config.server.public_host.clone(),
             exports: export_folder(config)?,
+            export_limits: config.audit.exports.limits(),
             sinks: Sink::declare_all(&config.audit.sink, &outbound)?,
             traces: config.traces.declare(&outbound)?,
             log_keys,

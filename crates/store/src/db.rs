@@ -14,7 +14,7 @@ pub(crate) use self::{
     scope::{Scope, begin},
 };
 
-use std::{fs::OpenOptions, io, path::Path};
+use std::{fs::OpenOptions, io, path::Path, sync::Arc};
 
 use portcullis_core::{clock::Timestamp, id::EventId};
 use sqlx::{
@@ -31,6 +31,7 @@ use crate::{
     error::StoreError,
     idempotency::NewKey,
     settings::{DatabaseSettings, Sync, Target},
+    unreadable::Unreadable,
 };
 
 /// Pages of an SQLite file. An event takes a little more than half of the usual 4096: each would have
@@ -41,6 +42,8 @@ const PAGE_BYTES: u32 = 8192;
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(crate) db: Db,
+    /// Rows that could not be read and were not told of yet.
+    pub(crate) unreadable: Arc<Unreadable>,
 }
 
 #[derive(Debug, Clone)]
@@ -100,7 +103,7 @@ impl Store {
                 Db::Postgres(pool)
             }
         };
-        Ok(Self { db })
+        Ok(Self { db, unreadable: Arc::default() })
     }
 
     /// Whether the database answers.

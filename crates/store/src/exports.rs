@@ -56,8 +56,32 @@ pub enum ExportBegan {
     Begun,
     /// Too many of the org's are under way.
     TooMany,
+    /// The org has as many files as it may have, until the oldest of them goes at this moment.
+    Full(Timestamp),
     /// Its idempotency key stands for another one.
     KeyTaken,
+}
+
+/// The exports that an org may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExportQuota {
+    /// Under way at once.
+    pub running: u32,
+    /// Under way, or with a file that can be fetched.
+    pub files: u32,
+    /// Bytes of these files.
+    pub bytes: u64,
+}
+
+/// The progress of an export that is being written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ExportBeat {
+    /// Places of the log that were looked at.
+    pub scanned: i64,
+    /// Of how many.
+    pub total: i64,
+    /// Bytes of its file.
+    pub bytes: u64,
 }
 
 /// An export that begins.
@@ -98,7 +122,7 @@ pub struct ExportRecord {
     pub result: Option<String>,
     /// Why there is none; once it has failed.
     pub error: Option<String>,
-    /// How many places of the log were looked at.
+    /// Places of the log that were looked at.
     pub scanned: i64,
     /// Of how many; 0 as long as nobody knows.
     pub total: i64,
@@ -142,10 +166,27 @@ impl ExportRow {
     }
 }
 
+row!(KeptRow { running: i64, files: i64, bytes: i64, next: Option<i64> });
+
+impl KeptRow {
+    /// Why there may be no further one.
+    fn refusal(&self, quota: ExportQuota) -> Option<ExportBegan> {
+        if self.running >= i64::from(quota.running) {
+            return Some(ExportBegan::TooMany);
+        }
+        let full = self.files >= i64::from(quota.files) || self.bytes.unsigned_abs() >= quota.bytes;
+        full.then(|| ExportBegan::Full(Timestamp::from_micros(self.next.unwrap_or(0))))
+    }
+}
+
 impl Store {
-    /// Begins an export. Says no, by `false`, when `most` of the org's are under way.
-    pub async fn create_export(&self, export: &NewExport, most: i64) -> Result<bool, StoreError> {
-        Ok(self.begin_export(export, most, None).await? == ExportBegan::Begun)
+    /// Begins an export, unless the org has as many as it may have.
+    pub async fn create_export(
+        &self,
+        export: &NewExport,
+        quota: ExportQuota,
+    ) -> Result<ExportBegan, StoreError> {
+        self.begin_export(export, quota, None).await
     }
 
     /// Begins an export under an idempotency key, which stands for it from then on. Of any number
@@ -153,16 +194,16 @@ impl Store {
     pub async fn create_keyed_export(
         &self,
         export: &NewExport,
-        most: i64,
+        quota: ExportQuota,
         key: &NewKey,
     ) -> Result<ExportBegan, StoreError> {
-        self.begin_export(export, most, Some(key)).await
+        self.begin_export(export, quota, Some(key)).await
     }
 
     async fn begin_export(
         &self,
         export: &NewExport,
-        most: i64,
+        quota: ExportQuota,
         key: Option<&NewKey>,
     ) -> Result<ExportBegan, StoreError> {
         let org = export.org_id.to_string();
@@ -183,14 +224,13 @@ impl Store {
                     return Ok(ExportBegan::KeyTaken);
                 }
             }
-            let running: i64 = sqlx::query_scalar(
-                "SELECT COUNT(*) FROM exports WHERE org_id = $1 AND status = 'pending'",
-            )
-            .bind(&org)
-            .fetch_one(&mut *tx)
-            .await?;
-            if running >= most {
-                return Ok(ExportBegan::TooMany);
+            let kept: KeptRow = sqlx::query_as(KEPT)
+                .bind(&org)
+                .bind(export.created_at.as_micros())
+                .fetch_one(&mut *tx)
+                .await?;
+            if let Some(no) = kept.refusal(quota) {
+                return Ok(no);
             }
             sqlx::query(INSERT)
                 .bind(export.id.to_string())
@@ -222,18 +262,36 @@ impl Store {
         row.map(ExportRow::read).transpose()
     }
 
+    /// The bytes of the org's other exports, which are under way or can be fetched.
+    pub async fn export_bytes_beside(
+        &self,
+        org: OrgId,
+        id: ExportId,
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
+        let bytes: i64 = read!(self, org, |conn| {
+            sqlx::query_scalar(BESIDE)
+                .bind(org.to_string())
+                .bind(id.to_string())
+                .bind(now.as_micros())
+                .fetch_one(&mut *conn)
+                .await?
+        });
+        Ok(bytes.unsigned_abs())
+    }
+
     /// Says that an export is being worked on and how far it has come. `false` when it is not
     /// pending any more: whoever writes it shall stop.
     pub async fn beat_export(
         &self,
         org: OrgId,
         id: ExportId,
-        (scanned, total): (i64, i64),
+        ExportBeat { scanned, total, bytes }: ExportBeat,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         Ok(change!(self, org, |tx| {
             sqlx::query(
-                "UPDATE exports SET scanned = $3, total = $4, beat_at = $5 \
+                "UPDATE exports SET scanned = $3, total = $4, beat_at = $5, bytes = $6 \
                  WHERE org_id = $1 AND id = $2 AND status = 'pending'",
             )
             .bind(org.to_string())
@@ -241,6 +299,7 @@ impl Store {
             .bind(scanned)
             .bind(total)
             .bind(now.as_micros())
+            .bind(i64::try_from(bytes).unwrap_or(i64::MAX))
             .execute(&mut *tx)
             .await?
             .rows_affected()
@@ -254,15 +313,17 @@ impl Store {
         org: OrgId,
         id: ExportId,
         result: &str,
+        bytes: u64,
     ) -> Result<bool, StoreError> {
         Ok(change!(self, org, |tx| {
             sqlx::query(
-                "UPDATE exports SET status = 'ready', result = $3, scanned = total \
+                "UPDATE exports SET status = 'ready', result = $3, scanned = total, bytes = $4 \
                  WHERE org_id = $1 AND id = $2 AND status = 'pending'",
             )
             .bind(org.to_string())
             .bind(id.to_string())
             .bind(result)
+            .bind(i64::try_from(bytes).unwrap_or(i64::MAX))
             .execute(&mut *tx)
             .await?
             .rows_affected()
@@ -381,6 +442,17 @@ const INSERT: &str = "
 INSERT INTO exports (id, org_id, principal_id, node, status, request, scanned, total,
     created_at, beat_at, expires_at)
 VALUES ($1, $2, $3, $4, 'pending', $5, 0, 0, $6, $6, $7)";
+
+const KEPT: &str = "
+SELECT COUNT(*) FILTER (WHERE status = 'pending') AS running, COUNT(*) AS files,
+    CAST(COALESCE(SUM(bytes), 0) AS BIGINT) AS bytes, MIN(expires_at) AS next
+FROM exports
+WHERE org_id = $1 AND (status = 'pending' OR (status = 'ready' AND expires_at > $2))";
+
+const BESIDE: &str = "
+SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM exports
+WHERE org_id = $1 AND id <> $2
+    AND (status = 'pending' OR (status = 'ready' AND expires_at > $3))";
 
 const FIND: &str = "
 SELECT id, org_id, principal_id, node, status, request, result, error, scanned, total,

@@ -7,6 +7,7 @@ use crate::{
     db::{change, read},
     error::StoreError,
     principals::{PrincipalRow, insert},
+    unreadable::Readable as _,
 };
 
 /// A subject as its issuer names it.

@@ -36,6 +36,7 @@ mod settings;
 mod sinks;
 mod tokens;
 mod tools;
+mod unreadable;
 
 pub use crate::{
     audit::{
@@ -60,14 +61,14 @@ pub use crate::{
     },
     db::{Durability, Store},
     error::StoreError,
-    exports::{ExportBegan, ExportRecord, ExportStatus, NewExport},
+    exports::{ExportBeat, ExportBegan, ExportQuota, ExportRecord, ExportStatus, NewExport},
     idempotency::{KeyEnd, KnownKey, NewKey},
     identities::Identity,
     logins::LoginRecord,
     moving::{Moved, MovedLog, MovedTable, MovingError},
     nodes::{LEASE_SECONDS, Listener, LiveNode, News, NodeRecord, Nodes},
     orgs::Org,
-    pins::{Definition, Pin, PinChange, Told},
+    pins::{Accepted, Pin, PinChange, PinVersion, Pinned, Surplus, Told},
     policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
     principals::Principal,
     providers::{
@@ -82,4 +83,6 @@ pub use crate::{
         ActorState, Assertion, Issue, Issued, KnownRefresh, KnownToken, NewRefresh, NewToken, Pair,
         Rotated, Rotation, TokenPage, TokenRecord,
     },
+    tools::NewToolList,
+    unreadable::UnreadableRow,
 };

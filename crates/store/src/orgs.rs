@@ -6,6 +6,7 @@ use crate::{
     Store,
     db::{change, parse, read, row},
     error::StoreError,
+    unreadable::{Found, Readable},
 };
 
 /// A tenant.
@@ -33,7 +34,10 @@ row!(OrgRow {
     disabled_at: Option<i64>,
 });
 
-impl OrgRow {
+impl Readable for OrgRow {
+    const TABLE: &'static str = "orgs";
+    type Record = Org;
+
     fn read(self) -> Result<Org, StoreError> {
         Ok(Org {
             id: parse(&self.id, "orgs.id")?,
@@ -118,10 +122,10 @@ impl Store {
 
     /// Every org, by id; for the operator, who stands above the tenants.
     pub async fn list_orgs(&self) -> Result<Vec<Org>, StoreError> {
-        let rows: Vec<OrgRow> = read!(self, installation, |conn| {
+        let rows: Vec<Found<OrgRow>> = read!(self, installation, |conn| {
             sqlx::query_as("SELECT * FROM orgs ORDER BY id").fetch_all(&mut *conn).await?
         });
-        rows.into_iter().map(OrgRow::read).collect()
+        Ok(self.readable(rows))
     }
 
     /// Gives the org another plan. `false` if there is no such org.

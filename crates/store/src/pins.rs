@@ -1,27 +1,38 @@
 //! Which definition of each tool was accepted, and which other one its upstream gives now.
 //!
 //! A pin belongs to the org that the provider is kept for, or, for a provider that every org
-//! shares, to the installation (`None`). **Invariant:** no function removes a pin, and none changes
-//! what is accepted except [`Store::pin_tools`], for tools that were never accepted, and
-//! [`Store::accept_tool`], for the very definition that is named.
+//! shares, to the installation (`None`). **Invariant:** no function removes a pin of which something
+//! was accepted, and none changes what is accepted except [`Store::pin_tools`], for tools that were
+//! never accepted, and [`Store::accept_tool`], for the very definition that is named.
+
+mod rows;
+mod surplus;
+
+pub use self::surplus::Surplus;
 
 use portcullis_core::{clock::Timestamp, id::OrgId, tool::ToolId};
 
+use self::rows::{ChangeRow, PinRow, scope_text};
 use crate::{
     Store,
-    db::{change, parse, read, row},
+    db::{change, read, row},
     error::StoreError,
+    unreadable::{Found, UnreadableRow},
 };
 
-/// A tool's definition as it is kept.
+/// A version of a tool's definition, without the definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Definition {
-    /// Its `sha256:…`.
+pub struct PinVersion {
+    /// Its `sha256:…`; [`PinVersion::UNREADABLE`] if that cannot be read.
     pub version: String,
-    /// The definition as JSON.
-    pub text: String,
     /// When it was accepted, or first found.
     pub at: Timestamp,
+}
+
+impl PinVersion {
+    /// The text for a version that cannot be read: no definition has it, so that whatever the
+    /// upstream gives waits to be accepted.
+    pub const UNREADABLE: &'static str = "unreadable";
 }
 
 /// A definition that an upstream gives.
@@ -43,11 +54,29 @@ pub struct Pin {
     /// The tool.
     pub tool: ToolId,
     /// What was accepted; `None` while nothing was.
-    pub accepted: Option<Definition>,
+    pub accepted: Option<PinVersion>,
     /// What waits to be accepted.
-    pub found: Option<Definition>,
+    pub found: Option<PinVersion>,
     /// The version of `found` that events tell of already.
     pub told: Option<String>,
+}
+
+/// The pins of one provider.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pinned {
+    /// Those that can be read, by tool id.
+    pub pins: Vec<Pin>,
+    /// The number of those besides of which nobody can tell the tool.
+    pub nameless: usize,
+}
+
+/// Both definitions of a tool, as JSON.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Accepted {
+    /// The accepted one.
+    pub accepted: Option<String>,
+    /// The one that waits.
+    pub found: Option<String>,
 }
 
 /// A pin that changed, without its definitions.
@@ -65,108 +94,128 @@ pub struct PinChange {
     pub changed_at: Timestamp,
 }
 
-row!(PinRow {
-    org_id: String,
-    tool_id: String,
-    version: Option<String>,
-    definition: Option<String>,
-    pinned_at: Option<i64>,
-    found_version: Option<String>,
-    found_definition: Option<String>,
-    found_at: Option<i64>,
-    told_version: Option<String>,
-});
+row!(TextRow { definition: Option<String>, found_definition: Option<String> });
 
-row!(ChangeRow {
-    org_id: String,
-    tool_id: String,
-    version: Option<String>,
-    found_version: Option<String>,
-    changed_at: i64,
-});
-
-impl PinRow {
-    fn read(self) -> Result<Pin, StoreError> {
-        let definition = |version, text, at: Option<i64>| {
-            Some(Definition { version: version?, text: text?, at: Timestamp::from_micros(at?) })
-        };
-        Ok(Pin {
-            org: scope(&self.org_id)?,
-            tool: parse(&self.tool_id, "tool_pins.tool_id")?,
-            accepted: definition(self.version, self.definition, self.pinned_at),
-            found: definition(self.found_version, self.found_definition, self.found_at),
-            told: self.told_version,
-        })
-    }
+/// The columns of [`PinRow`].
+macro_rules! pin_columns {
+    () => {
+        "org_id, tool_id, version, pinned_at, found_version, found_at, told_version"
+    };
 }
 
-impl ChangeRow {
-    fn read(self) -> Result<PinChange, StoreError> {
-        Ok(PinChange {
-            org: scope(&self.org_id)?,
-            tool: parse(&self.tool_id, "tool_pins.tool_id")?,
-            accepted: self.version,
-            found: self.found_version,
-            changed_at: Timestamp::from_micros(self.changed_at),
-        })
-    }
-}
-
-fn scope(text: &str) -> Result<Option<OrgId>, StoreError> {
-    (!text.is_empty()).then(|| parse(text, "tool_pins.org_id")).transpose()
-}
-
-fn scope_text(org: Option<OrgId>) -> String {
-    org.map_or_else(String::new, |org| org.to_string())
-}
+/// Pins that are read at once.
+const PAGE: usize = 500;
 
 impl Store {
-    /// The pins of a provider's tools, by tool id.
+    /// The pins of a provider's tools, by tool id, without the definitions.
     pub async fn list_pins(
         &self,
         org: Option<OrgId>,
         provider: &str,
-    ) -> Result<Vec<Pin>, StoreError> {
-        let rows: Vec<PinRow> = read!(self, org, |conn| {
-            sqlx::query_as(
-                "SELECT * FROM tool_pins WHERE org_id = $1 AND tool_id > $2 AND tool_id < $3 \
-                 ORDER BY tool_id",
-            )
-            .bind(scope_text(org))
-            .bind(format!("{provider}:"))
-            // What follows a colon in ASCII.
-            .bind(format!("{provider};"))
-            .fetch_all(&mut *conn)
-            .await?
-        });
-        rows.into_iter().map(PinRow::read).collect()
+    ) -> Result<Pinned, StoreError> {
+        let mut pinned = Pinned::default();
+        // What follows a colon in ASCII ends the range.
+        let (mut after, end) = (format!("{provider}:"), format!("{provider};"));
+        loop {
+            let rows: Vec<Found<PinRow>> = read!(self, org, |conn| {
+                sqlx::query_as(OF_PROVIDER)
+                    .bind(scope_text(org))
+                    .bind(&after)
+                    .bind(&end)
+                    .bind(i64::try_from(PAGE).unwrap_or(i64::MAX))
+                    .fetch_all(&mut *conn)
+                    .await?
+            });
+            let found = rows.len();
+            let pins = self.readable(rows);
+            pinned.nameless += found - pins.len();
+            pinned.pins.extend(pins);
+            match pinned.pins.last() {
+                Some(last) if found == PAGE && last.tool.as_str() > after.as_str() => {
+                    last.tool.as_str().clone_into(&mut after);
+                }
+                Some(_) | None => return Ok(pinned),
+            }
+        }
     }
 
-    /// Every pin of the installation, by tool id and org: for the operator.
-    pub async fn all_pins(&self) -> Result<Vec<Pin>, StoreError> {
-        let rows: Vec<PinRow> = read!(self, installation, |conn| {
-            sqlx::query_as("SELECT * FROM tool_pins ORDER BY tool_id, org_id")
+    /// Some pins of the installation, by tool id and org, beyond this one: for the operator.
+    pub async fn page_pins(
+        &self,
+        after: Option<(&ToolId, Option<OrgId>)>,
+        limit: u32,
+    ) -> Result<Vec<Pin>, StoreError> {
+        let (tool, org) =
+            after.map_or(("", String::new()), |(tool, org)| (tool.as_str(), scope_text(org)));
+        let rows: Vec<Found<PinRow>> = read!(self, installation, |conn| {
+            sqlx::query_as(ALL)
+                .bind(tool)
+                .bind(&org)
+                .bind(i64::from(limit))
                 .fetch_all(&mut *conn)
                 .await?
         });
-        rows.into_iter().map(PinRow::read).collect()
+        Ok(self.readable(rows))
     }
 
     /// The pins of all tools of this id: one for each org that has a provider of its own, and one
     /// for a shared provider.
     pub async fn pins_of(&self, tool: &ToolId) -> Result<Vec<Pin>, StoreError> {
-        let rows: Vec<PinRow> = read!(self, installation, |conn| {
-            sqlx::query_as("SELECT * FROM tool_pins WHERE tool_id = $1 ORDER BY org_id")
-                .bind(tool.as_str())
-                .fetch_all(&mut *conn)
-                .await?
+        let rows: Vec<Found<PinRow>> = read!(self, installation, |conn| {
+            sqlx::query_as(OF_TOOL).bind(tool.as_str()).fetch_all(&mut *conn).await?
         });
-        rows.into_iter().map(PinRow::read).collect()
+        Ok(self.readable(rows))
+    }
+
+    /// The definitions that stand about a tool. One that cannot be read is none.
+    pub async fn definitions_of(
+        &self,
+        org: Option<OrgId>,
+        tool: &ToolId,
+    ) -> Result<Accepted, StoreError> {
+        let row: Result<Option<TextRow>, StoreError> = async {
+            Ok(read!(self, org, |conn| {
+                sqlx::query_as(TEXTS)
+                    .bind(scope_text(org))
+                    .bind(tool.as_str())
+                    .fetch_optional(&mut *conn)
+                    .await?
+            }))
+        }
+        .await;
+        match row {
+            Ok(None) => Ok(Accepted::default()),
+            Ok(Some(row)) => Ok(Accepted { accepted: row.definition, found: row.found_definition }),
+            Err(error @ StoreError::Corrupt(_)) => {
+                let row = format!("org_id {} tool_id {tool}", scope_text(org));
+                self.left_out(UnreadableRow { table: "tool_pins", row, why: error.to_string() });
+                Ok(Accepted::default())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Forgets tools of which nothing was ever accepted. Others stay as they are.
+    pub async fn forget_waiting(
+        &self,
+        org: Option<OrgId>,
+        tools: &[ToolId],
+    ) -> Result<(), StoreError> {
+        change!(self, org, |tx| {
+            for tool in tools {
+                sqlx::query(FORGET)
+                    .bind(scope_text(org))
+                    .bind(tool.as_str())
+                    .execute(&mut *tx)
+                    .await?;
+            }
+        });
+        Ok(())
     }
 
     /// The pins that changed at or after this moment, for nodes that have to follow.
     pub async fn pins_changed_since(&self, since: Timestamp) -> Result<Vec<PinChange>, StoreError> {
-        let rows: Vec<ChangeRow> = read!(self, installation, |conn| {
+        let rows: Vec<Found<ChangeRow>> = read!(self, installation, |conn| {
             sqlx::query_as(
                 "SELECT org_id, tool_id, version, found_version, changed_at FROM tool_pins \
                  WHERE changed_at >= $1 ORDER BY changed_at",
@@ -175,7 +224,7 @@ impl Store {
             .fetch_all(&mut *conn)
             .await?
         });
-        rows.into_iter().map(ChangeRow::read).collect()
+        Ok(self.readable(rows))
     }
 
     /// Accepts these definitions of tools of which none was ever accepted. Others stay as they are.
@@ -293,6 +342,29 @@ impl Store {
         Ok(changed > 0)
     }
 }
+
+const OF_PROVIDER: &str = concat!(
+    "SELECT ",
+    pin_columns!(),
+    " FROM tool_pins WHERE org_id = $1 AND tool_id > $2 AND tool_id < $3 ORDER BY tool_id LIMIT $4"
+);
+
+const ALL: &str = concat!(
+    "SELECT ",
+    pin_columns!(),
+    " FROM tool_pins WHERE (tool_id, org_id) > ($1, $2) ORDER BY tool_id, org_id LIMIT $3"
+);
+
+const OF_TOOL: &str =
+    concat!("SELECT ", pin_columns!(), " FROM tool_pins WHERE tool_id = $1 ORDER BY org_id");
+
+const TEXTS: &str =
+    "SELECT definition, found_definition FROM tool_pins WHERE org_id = $1 AND tool_id = $2";
+
+const FORGET: &str = "
+DELETE FROM tool_pins
+WHERE org_id = $1 AND tool_id = $2 AND version IS NULL AND pinned_at IS NULL
+    AND definition IS NULL";
 
 const PIN: &str = "
 INSERT INTO tool_pins (org_id, tool_id, version, definition, pinned_at, changed_at)

@@ -13,6 +13,7 @@ use crate::{
     Store,
     db::{Db, change, parse, read, row, text_list},
     error::StoreError,
+    unreadable::{Found, Readable},
 };
 
 /// The SQL for those of some principals that an org has.
@@ -52,8 +53,11 @@ row!(pub(crate) PrincipalRow {
     disabled_at: Option<i64>,
 });
 
-impl PrincipalRow {
-    pub(crate) fn read(self) -> Result<Principal, StoreError> {
+impl Readable for PrincipalRow {
+    const TABLE: &'static str = "principals";
+    type Record = Principal;
+
+    fn read(self) -> Result<Principal, StoreError> {
         Ok(Principal {
             id: parse(&self.id, "principals.id")?,
             org_id: parse(&self.org_id, "principals.org_id")?,
@@ -141,13 +145,13 @@ impl Store {
 
     /// Every principal of the org, by id.
     pub async fn list_principals(&self, org: OrgId) -> Result<Vec<Principal>, StoreError> {
-        let rows: Vec<PrincipalRow> = read!(self, org, |conn| {
+        let rows: Vec<Found<PrincipalRow>> = read!(self, org, |conn| {
             sqlx::query_as("SELECT * FROM principals WHERE org_id = $1 ORDER BY id")
                 .bind(org.to_string())
                 .fetch_all(&mut *conn)
                 .await?
         });
-        rows.into_iter().map(PrincipalRow::read).collect()
+        Ok(self.readable(rows))
     }
 
     /// Those of these principals that are of the org.

@@ -21,6 +21,7 @@ use crate::{
     Store,
     db::{change, parse, read, row},
     error::StoreError,
+    unreadable::{Found, Readable},
 };
 
 /// Whose connection it is.
@@ -204,8 +205,11 @@ row!(pub(crate) ProviderRow {
     removed_at: Option<i64>,
 });
 
-impl ProviderRow {
-    pub(crate) fn read(self) -> Result<ProviderRecord, StoreError> {
+impl Readable for ProviderRow {
+    const TABLE: &'static str = "providers";
+    type Record = ProviderRecord;
+
+    fn read(self) -> Result<ProviderRecord, StoreError> {
         let status = ProviderStatus::from_name(&self.status);
         Ok(ProviderRecord {
             id: parse(&self.id, "providers.id")?,
@@ -283,13 +287,13 @@ impl Store {
     /// Every connection of the org that was not removed, by slug, then id. What the caller may see
     /// of them is not decided here.
     pub async fn list_providers(&self, org: OrgId) -> Result<Vec<ProviderRecord>, StoreError> {
-        let rows: Vec<ProviderRow> = read!(self, org, |conn| {
+        let rows: Vec<Found<ProviderRow>> = read!(self, org, |conn| {
             sqlx::query_as("SELECT * FROM providers WHERE org_id = $1 AND removed_at IS NULL ORDER BY slug, id")
                 .bind(org.to_string())
                 .fetch_all(&mut *conn)
                 .await?
         });
-        rows.into_iter().map(ProviderRow::read).collect()
+        Ok(self.readable(rows))
     }
 
     /// The org's connection with this id.

@@ -6,6 +6,7 @@ use crate::{
     Store,
     db::{change, parse, read, row},
     error::StoreError,
+    unreadable::{Found, Readable},
 };
 
 /// A sealed value at its place.
@@ -38,6 +39,15 @@ impl From<SecretRow> for SealedSecret {
     fn from(row: SecretRow) -> Self {
         let SecretRow { org_id, kind, row_id, field, key_id, sealed } = row;
         Self { org_id, kind, row_id, field, key_id, sealed }
+    }
+}
+
+impl Readable for SecretRow {
+    const TABLE: &'static str = "secrets";
+    type Record = SealedSecret;
+
+    fn read(self) -> Result<SealedSecret, StoreError> {
+        Ok(self.into())
     }
 }
 
@@ -124,23 +134,47 @@ impl Store {
         Ok(found.into_iter().map(|(key, count)| (key, count.unsigned_abs())).collect())
     }
 
-    /// Some values that are sealed under another key than this one, of all tenants.
-    pub async fn secrets_not_under(
+    /// Some values that say of themselves that they are sealed under this key, of all tenants.
+    pub async fn secrets_under(
         &self,
         key_id: &str,
         limit: u32,
     ) -> Result<Vec<SealedSecret>, StoreError> {
-        let found: Vec<SecretRow> = read!(self, installation, |conn| {
+        let found: Vec<Found<SecretRow>> = read!(self, installation, |conn| {
+            sqlx::query_as("SELECT * FROM secrets WHERE key_id = $1 LIMIT $2")
+                .bind(key_id)
+                .bind(i64::from(limit))
+                .fetch_all(&mut *conn)
+                .await?
+        });
+        Ok(self.readable(found))
+    }
+
+    /// Some values that are sealed under another key than this one, of all tenants, in the order of
+    /// their places and beyond this one. No key has an empty id: that gives all values.
+    pub async fn secrets_not_under(
+        &self,
+        key_id: &str,
+        after: Option<&SealedSecret>,
+        limit: u32,
+    ) -> Result<Vec<SealedSecret>, StoreError> {
+        let place = |part: fn(&SealedSecret) -> &str| after.map(part).unwrap_or_default();
+        let found: Vec<Found<SecretRow>> = read!(self, installation, |conn| {
             sqlx::query_as(
                 "SELECT * FROM secrets WHERE key_id <> $1 \
-                 ORDER BY key_id, org_id, kind, row_id, field LIMIT $2",
+                 AND (org_id, kind, row_id, field) > ($2, $3, $4, $5) \
+                 ORDER BY org_id, kind, row_id, field LIMIT $6",
             )
             .bind(key_id)
+            .bind(place(|it| &it.org_id))
+            .bind(place(|it| &it.kind))
+            .bind(place(|it| &it.row_id))
+            .bind(place(|it| &it.field))
             .bind(i64::from(limit))
             .fetch_all(&mut *conn)
             .await?
         });
-        Ok(found.into_iter().map(Into::into).collect())
+        Ok(self.readable(found))
     }
 
     /// Puts `new` in the place of `old`, unless somebody wrote another value there meanwhile.

@@ -6,6 +6,7 @@ use crate::{
     Store,
     db::{change, parse, read, row},
     error::StoreError,
+    unreadable::{Found, Readable},
 };
 
 /// A log of which a sink has not everything.
@@ -23,22 +24,28 @@ pub struct Behind {
 
 row!(BehindRow { org_id: String, next_sequence: i64, size: i64, since: Option<i64> });
 
+impl Readable for BehindRow {
+    const TABLE: &'static str = "sink_cursors";
+    type Record = Behind;
+
+    fn read(self) -> Result<Behind, StoreError> {
+        Ok(Behind {
+            org_id: parse(&self.org_id, "audit_heads.org_id")?,
+            next: self.next_sequence,
+            size: self.size,
+            since: self.since.map(Timestamp::from_micros),
+        })
+    }
+}
+
 impl Store {
     /// The logs of which `sink` has not everything.
     pub async fn behind(&self, sink: &str) -> Result<Vec<Behind>, StoreError> {
-        let rows: Vec<BehindRow> = read!(self, installation, |conn| sqlx::query_as(BEHIND)
+        let rows: Vec<Found<BehindRow>> = read!(self, installation, |conn| sqlx::query_as(BEHIND)
             .bind(sink)
             .fetch_all(&mut *conn)
             .await?);
-        let read = |row: BehindRow| {
-            Ok(Behind {
-                org_id: parse(&row.org_id, "audit_heads.org_id")?,
-                next: row.next_sequence,
-                size: row.size,
-                since: row.since.map(Timestamp::from_micros),
-            })
-        };
-        rows.into_iter().map(read).collect()
+        Ok(self.readable(rows))
     }
 
     /// The position of an event that was sealed lately: as long as it stays the same, hardly

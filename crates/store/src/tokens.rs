@@ -26,6 +26,7 @@ use crate::{
     logins::LoginRecord,
     orgs::{Org, plan_of},
     principals::{Principal, role_of},
+    unreadable::{Found, Readable},
 };
 
 /// The SQL for the roles of everybody who acts through the token `t`, as JSON.
@@ -166,7 +167,10 @@ row!(TokenRow {
     lineage: Option<String>,
 });
 
-impl TokenRow {
+impl Readable for TokenRow {
+    const TABLE: &'static str = "tokens";
+    type Record = TokenRecord;
+
     fn read(self) -> Result<TokenRecord, StoreError> {
         Ok(TokenRecord {
             id: parse(&self.id, "tokens.id")?,
@@ -253,6 +257,15 @@ struct KnownRow {
     owner: OwnerRow,
 }
 
+impl Readable for KnownRow {
+    const TABLE: &'static str = "tokens";
+    type Record = KnownToken;
+
+    fn read(self) -> Result<KnownToken, StoreError> {
+        self.owner.read(self.token.read()?)
+    }
+}
+
 impl<'r, R: sqlx::Row> sqlx::FromRow<'r, R> for KnownRow
 where
     TokenRow: sqlx::FromRow<'r, R>,
@@ -276,7 +289,7 @@ impl Store {
         let row: Option<KnownRow> = read!(self, installation, |conn| {
             sqlx::query_as(find).bind(hash.as_bytes().as_slice()).fetch_optional(&mut *conn).await?
         });
-        row.map(|row| row.owner.read(row.token.read()?)).transpose()
+        row.map(KnownRow::read).transpose()
     }
 
     /// The tokens with these ids, as [`Self::find_token_by_hash`] finds each; those that are gone
@@ -291,10 +304,10 @@ impl Store {
             }
         };
         let ids = json!(ids).to_string();
-        let rows: Vec<KnownRow> = read!(self, installation, |conn| {
+        let rows: Vec<Found<KnownRow>> = read!(self, installation, |conn| {
             sqlx::query_as(find).bind(&ids).fetch_all(&mut *conn).await?
         });
-        rows.into_iter().map(|row| row.owner.read(row.token.read()?)).collect()
+        Ok(self.readable(rows))
     }
 
     /// The org's token with this id.
@@ -320,7 +333,7 @@ impl Store {
         page: TokenPage,
     ) -> Result<Vec<TokenRecord>, StoreError> {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
-        let rows: Vec<TokenRow> = read!(self, org, |conn| {
+        let rows: Vec<Found<TokenRow>> = read!(self, org, |conn| {
             let query = match page.principal_id {
                 Some(principal) => sqlx::query_as(LIST_OF_PRINCIPAL)
                     .bind(org.to_string())
@@ -334,7 +347,7 @@ impl Store {
             };
             query.fetch_all(&mut *conn).await?
         });
-        rows.into_iter().map(TokenRow::read).collect()
+        Ok(self.readable(rows))
     }
 
     /// Remembers when tokens were last seen; an older moment never replaces a newer one.

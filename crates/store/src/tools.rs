@@ -1,24 +1,52 @@
 //! Since when each version of a tool is known.
 
-use portcullis_core::{clock::Timestamp, id::OrgId, tool::ToolId};
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, ProviderId},
+    tool::ToolId,
+};
 
 use crate::{
     Store,
-    db::{change, read},
+    db::{Db, change, read, text_list},
     error::StoreError,
 };
+
+/// A list of tools as a connection gave it.
+#[derive(Debug, Clone, Copy)]
+pub struct NewToolList<'a> {
+    /// Its digest.
+    pub digest: &'a str,
+    /// The definitions, as JSON.
+    pub definitions: &'a str,
+    /// The number of tools.
+    pub tools: u32,
+}
 
 impl Store {
     /// Remembers these versions of tools and gives, in the same order, when each was first seen:
     /// `now` for those that are new, the same moment as ever for the others. `org` is the one
-    /// that the provider is kept for; `None` is a provider that every org shares.
+    /// that the provider is kept for; `None` is a provider that every org shares. All are tools of
+    /// one provider, of which `most` versions are remembered beside these: older ones are forgotten.
     pub async fn tool_seen(
         &self,
         org: Option<OrgId>,
         versions: &[(ToolId, String)],
+        most: u32,
         now: Timestamp,
     ) -> Result<Vec<Timestamp>, StoreError> {
+        let Some((tool, _)) = versions.first() else { return Ok(Vec::new()) };
         let mut seen = Vec::with_capacity(versions.len());
+        let scope = org.map_or_else(String::new, |org| org.to_string());
+        // What follows a colon in ASCII ends the range.
+        let (from, to) = (format!("{}:", tool.provider()), format!("{};", tool.provider()));
+        let here: Vec<String> =
+            versions.iter().map(|(tool, version)| format!("{tool} {version}")).collect();
+        let here = serde_json::json!(here).to_string();
+        let forget = match &self.db {
+            Db::Sqlite { .. } => FORGET_SQLITE,
+            Db::Postgres(_) => FORGET_POSTGRES,
+        };
         change!(self, org, |tx| {
             for (tool, version) in versions {
                 let first: i64 = sqlx::query_scalar(
@@ -26,7 +54,7 @@ impl Store {
                      VALUES ($1, $2, $3, $4) ON CONFLICT (org_id, tool_id, version) \
                      DO UPDATE SET seen_at = tool_versions.seen_at RETURNING seen_at",
                 )
-                .bind(org.map_or_else(String::new, |org| org.to_string()))
+                .bind(&scope)
                 .bind(tool.as_str())
                 .bind(version)
                 .bind(now.as_micros())
@@ -34,29 +62,58 @@ impl Store {
                 .await?;
                 seen.push(Timestamp::from_micros(first));
             }
+            sqlx::query(forget)
+                .bind(&scope)
+                .bind(&from)
+                .bind(&to)
+                .bind(&here)
+                .bind(i64::from(most))
+                .execute(&mut *tx)
+                .await?;
         });
         Ok(seen)
     }
 
-    /// Keeps a list of tools of an org under its digest.
+    /// Remembers which tools a connection lists: the list is kept under its digest, once for all
+    /// connections of the org. The one it listed before is forgotten unless another one lists it.
+    /// `false` if nothing changed, or there is no such connection.
     pub async fn keep_tool_list(
         &self,
         org: OrgId,
-        digest: &str,
-        definitions: &str,
-    ) -> Result<(), StoreError> {
-        change!(self, org, |tx| {
-            sqlx::query(
-                "INSERT INTO tool_lists (org_id, digest, definitions) VALUES ($1, $2, $3) \
-                 ON CONFLICT (org_id, digest) DO NOTHING",
+        id: ProviderId,
+        list: &NewToolList<'_>,
+    ) -> Result<bool, StoreError> {
+        let scope = org.to_string();
+        Ok(change!(self, org, |tx| {
+            let before: Option<Option<String>> =
+                sqlx::query_scalar("SELECT tool_list FROM providers WHERE org_id = $1 AND id = $2")
+                    .bind(&scope)
+                    .bind(id.to_string())
+                    .fetch_optional(&mut *tx)
+                    .await?;
+            let Some(before) = before else { return Ok(false) };
+            sqlx::query(KEEP)
+                .bind(&scope)
+                .bind(list.digest)
+                .bind(list.definitions)
+                .execute(&mut *tx)
+                .await?;
+            let changed = sqlx::query(
+                "UPDATE providers SET tool_list = $3, tools = $4 \
+                 WHERE org_id = $1 AND id = $2 AND (tool_list IS NULL OR tool_list <> $3)",
             )
-            .bind(org.to_string())
-            .bind(digest)
-            .bind(definitions)
+            .bind(&scope)
+            .bind(id.to_string())
+            .bind(list.digest)
+            .bind(i64::from(list.tools))
             .execute(&mut *tx)
-            .await?;
-        });
-        Ok(())
+            .await?
+            .rows_affected();
+            if let Some(before) = before.filter(|before| before != list.digest) {
+                sqlx::query(FORGET_LIST).bind(&scope).bind(before).execute(&mut *tx).await?;
+            }
+            changed > 0
+        }))
     }
 
     /// The list of tools of the org with this digest.
@@ -77,3 +134,29 @@ impl Store {
         Ok(found)
     }
 }
+
+const KEEP: &str = "
+INSERT INTO tool_lists (org_id, digest, definitions) VALUES ($1, $2, $3)
+ON CONFLICT (org_id, digest) DO UPDATE SET definitions = excluded.definitions
+WHERE tool_lists.definitions <> excluded.definitions";
+
+const FORGET_LIST: &str = "
+DELETE FROM tool_lists WHERE org_id = $1 AND digest = $2
+    AND NOT EXISTS (SELECT 1 FROM providers WHERE org_id = $1 AND tool_list = $2)";
+
+/// Forgets the versions that were seen first, beyond a number of them and beside those listed now.
+macro_rules! forget_sql {
+    ($dialect:ident) => {
+        concat!(
+            "DELETE FROM tool_versions WHERE org_id = $1 AND tool_id > $2 AND tool_id < $3 ",
+            "AND (tool_id || ' ' || version) IN (SELECT tool_id || ' ' || version ",
+            "FROM tool_versions WHERE org_id = $1 AND tool_id > $2 AND tool_id < $3 ",
+            "AND (tool_id || ' ' || version) NOT IN ",
+            text_list!($dialect, "$4"),
+            " ORDER BY seen_at DESC, tool_id, version LIMIT 1000000 OFFSET $5)"
+        )
+    };
+}
+
+const FORGET_SQLITE: &str = forget_sql!(sqlite);
+const FORGET_POSTGRES: &str = forget_sql!(postgres);

@@ -124,12 +124,10 @@ impl Shell {
         loop {
             let page = TokenPage { principal_id: None, after, limit: 500 };
             let page = self.store.list_tokens(org, page).await?;
-            after = page.last().map(|token| token.id);
-            let last = page.len() < 500;
+            // A short page is not the last: rows that cannot be read are left out of it.
+            let Some(last) = page.last() else { return Ok(all) };
+            after = Some(last.id);
             all.extend(page);
-            if last {
-                return Ok(all);
-            }
         }
     }
 

@@ -6,7 +6,7 @@ use portcullis_core::{
     refusal::Executed,
     tool::{ToolDefinition, ToolId},
 };
-use portcullis_store::Pin;
+use portcullis_store::{Pin, Surplus};
 use serde_json::json;
 
 use super::{Shell, ShellError};
@@ -14,6 +14,9 @@ use crate::{
     audit::{patience, row_of},
     pins::{concerned, read, tool},
 };
+
+/// Pins that are read at once.
+const PAGE: u32 = 500;
 
 /// Both sides of a tool that waits.
 #[derive(Debug)]
@@ -25,9 +28,23 @@ pub struct Waiting {
 }
 
 impl Shell {
-    /// What was accepted of every tool, and what waits.
-    pub async fn tools(&self) -> Result<Vec<Pin>, ShellError> {
-        Ok(self.store.all_pins().await?)
+    /// The accepted and the waiting version of every tool; only of this provider, if one is
+    /// named.
+    pub async fn tools(&self, provider: Option<&str>) -> Result<Vec<Pin>, ShellError> {
+        let (mut wanted, mut after) = (Vec::new(), None::<Pin>);
+        loop {
+            let beyond = after.as_ref().map(|pin| (&pin.tool, pin.org));
+            let page = self.store.page_pins(beyond, PAGE).await?;
+            let Some(last) = page.last() else { return Ok(wanted) };
+            after = Some(last.clone());
+            let is_wanted = |pin: &Pin| provider.is_none_or(|slug| pin.tool.provider() == slug);
+            wanted.extend(page.into_iter().filter(is_wanted));
+        }
+    }
+
+    /// The providers that list more tools than are remembered of them.
+    pub async fn surplus(&self) -> Result<Vec<Surplus>, ShellError> {
+        Ok(self.store.surplus().await?)
     }
 
     /// The pin of a tool. Says no when there is none, or one in several orgs and none is named.
@@ -44,11 +61,14 @@ impl Shell {
     }
 
     /// The definitions of a tool that waits; `None` when it does not.
-    #[must_use]
-    pub fn waiting(pin: &Pin) -> Option<Waiting> {
-        let found = read(&pin.found.as_ref()?.text)?;
-        let accepted = pin.accepted.as_ref().and_then(|accepted| read(&accepted.text));
-        Some(Waiting { accepted, found })
+    pub async fn waiting(&self, pin: &Pin) -> Result<Option<Waiting>, ShellError> {
+        if pin.found.is_none() {
+            return Ok(None);
+        }
+        let texts = self.store.definitions_of(pin.org, &pin.tool).await?;
+        let found = texts.found.as_deref().and_then(read);
+        let accepted = texts.accepted.as_deref().and_then(read);
+        Ok(found.map(|found| Waiting { accepted, found }))
     }
 
     /// Accepts what waits of a tool, if it is still this version; running nodes follow within
@@ -57,7 +77,9 @@ impl Shell {
         if pin.found.as_ref().is_none_or(|found| found.version != version) {
             return Err(ShellError::Changed(pin.tool.to_string()));
         }
-        let members = Self::waiting(pin)
+        let members = self
+            .waiting(pin)
+            .await?
             .and_then(|it| it.accepted.map(|accepted| accepted.members_that_differ(&it.found)));
         let change = json!({
             "action": "accepted",

@@ -19,6 +19,7 @@ use portcullis_core::{
     },
     refusal::{Refusal, UpstreamReason},
     secret::Secret,
+    vault::VaultError,
 };
 use portcullis_store::{CLIENT, OAuthClient};
 use portcullis_upstream::{Client, Endpoint, OAuthError, oauth::OAUTH_TIMEOUT, text};
@@ -28,7 +29,7 @@ use crate::{
     App,
     providers::{AuthorizationServer, Endpoints, OAuthSettings, Provider},
     store_failed,
-    vault::Kept,
+    vault::{Kept, unopened},
 };
 
 /// Seconds for which metadata is believed.
@@ -311,10 +312,18 @@ impl App {
         };
         let secret = self.store.find_secret("", CLIENT, &known.id, SECRET).await;
         let secret = match secret.map_err(|error| store_failed(&error))? {
-            Some(sealed) => {
-                let text = String::from_utf8(self.opened(&sealed)?.to_vec());
-                Some(Secret::new(text.map_err(|_| Refusal::Internal)?))
-            }
+            Some(sealed) => match self.open(&sealed) {
+                Ok(text) => {
+                    let text = String::from_utf8(text.to_vec()).map_err(|_| Refusal::Internal)?;
+                    Some(Secret::new(text))
+                }
+                // Lost for good. The gateway registers again, or nobody could connect any more.
+                Err(error @ VaultError::Damaged) => {
+                    self.store.left_out(unopened(&sealed, &error));
+                    return Ok(None);
+                }
+                Err(_) => return Err(self.opened(&sealed).err().unwrap_or(Refusal::Internal)),
+            },
             None => None,
         };
         Ok(Some(Client { id: known.client_id, secret, method }))

@@ -17,7 +17,7 @@ use super::{
     events::{About, failed},
     wrong,
 };
-use crate::{App, providers::ProviderView, store_failed};
+use crate::{App, connections::Stored, providers::ProviderView, store_failed};
 
 /// Wrong codes that end an attempt.
 const MAX_WRONG_CODES: u32 = 5;
@@ -133,7 +133,7 @@ impl App {
     async fn is_in_use(&self, attempt: &Attempt, pending: &Pending) -> bool {
         let found = self.store.find_provider(attempt.org_id, attempt.provider_id).await;
         let Ok(Some(record)) = found else { return false };
-        let stored = self.stored_credential(&record).await.ok().flatten();
+        let stored = self.stored_credential(&record).await.ok().and_then(Stored::whole);
         stored.is_some_and(|stored| stored.consent == pending.credential.consent)
     }
 

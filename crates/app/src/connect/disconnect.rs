@@ -15,7 +15,11 @@ use serde_json::json;
 
 use super::events::About;
 use crate::{
-    App, Ctx, audit::row_of, connections::StoredCredential, providers::Provider, store_failed,
+    App, Ctx,
+    audit::row_of,
+    connections::{Stored, StoredCredential},
+    providers::Provider,
+    store_failed,
 };
 
 /// What became of the credentials at the provider.
@@ -72,7 +76,7 @@ impl App {
         let unknown = || Refusal::not_found("provider", id);
         let provider = Arc::clone(self.provider_of(&record).ok_or_else(unknown)?);
         // Read before it is deleted; one that does not open cannot be revoked, but goes as well.
-        let stored = self.stored_credential(&record).await.ok().flatten();
+        let stored = self.stored_credential(&record).await.ok().and_then(Stored::whole);
         let about = about(&record);
         let event = self.connection_event(ctx, EventType::ProviderDisconnected, &about, &json!({}));
         let told = row_of(&event);

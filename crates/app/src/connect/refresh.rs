@@ -20,7 +20,7 @@ use serde_json::json;
 use super::{authorizer::Server, disconnect::about};
 use crate::{
     App, Ctx,
-    connections::{Connection, OwnWay, StoredCredential},
+    connections::{Connection, OwnWay, Stored, StoredCredential},
     providers::{OAuthSettings, ProviderView},
     store_failed,
 };
@@ -189,9 +189,17 @@ impl App {
         reason: Reason,
     ) -> Result<Renewed, Refusal> {
         let provider = &connection.provider;
-        let stored = self.stored_credential(&record).await?;
+        let stored = match self.stored_credential(&record).await? {
+            Stored::Whole(stored) => Some(stored),
+            Stored::Absent => None,
+            // Its status says so already; a key that comes back heals it.
+            Stored::Unreadable => {
+                self.put_off(&record).await;
+                return Ok(Renewed::Failed(connection.unauthorized(Vec::new())));
+            }
+        };
         let (Some(settings), Some(stored)) = (provider.declared.auth.oauth(), stored) else {
-            return self.lost(connection, &record, "the credentials cannot be read").await;
+            return self.lost(connection, &record, "there are no credentials").await;
         };
         let server = match self.authorizer(provider, settings).await {
             Ok(server) => server,
@@ -303,14 +311,20 @@ impl App {
         Ok(Renewed::NeedsAuth)
     }
 
-    async fn refresh_failed(&self, record: &ProviderRecord, refused: bool) {
+    /// Tries later, the later the oftener it failed.
+    async fn put_off(&self, record: &ProviderRecord) {
         let failures = record.grant.refresh_failures.saturating_add(1);
-        let now = self.clock.now();
-        let next = now.plus_seconds(backoff(failures, &*self.random));
+        let next = self.clock.now().plus_seconds(backoff(failures, &*self.random));
         let (org, id, revision) = (record.org_id, record.id, record.revision);
         if let Err(error) = self.store.refresh_failed(org, id, revision, Some(next)).await {
             store_failed(&error);
         }
+    }
+
+    async fn refresh_failed(&self, record: &ProviderRecord, refused: bool) {
+        self.put_off(record).await;
+        let now = self.clock.now();
+        let (org, id, revision) = (record.org_id, record.id, record.revision);
         let why = if refused {
             "the authorization server refuses to renew the credentials"
         } else {

@@ -32,7 +32,8 @@ pub enum RotateError {
 }
 
 /// Wraps everything that is sealed under another key under the first one of `vault`; gives how
-/// many secrets that were. Running nodes read both meanwhile.
+/// many secrets that were. Running nodes read both meanwhile. Says no, when all others are done, to
+/// a secret that cannot be wrapped anew.
 pub async fn rotate_secrets(
     store: &Store,
     vault: &Vault,
@@ -40,25 +41,54 @@ pub async fn rotate_secrets(
 ) -> Result<u64, RotateError> {
     let mut rewrapped = 0;
     for _ in 0..MAX_ROUNDS {
-        let batch = store.secrets_not_under(vault.primary(), BATCH).await?;
-        if batch.is_empty() {
-            break;
-        }
-        for old in batch {
-            let place =
-                Place { table: &old.kind, org: &old.org_id, row: &old.row_id, field: &old.field };
-            let new = vault.rewrap(place, &old.sealed, random);
-            let new = new.map_err(|error| RotateError::Secret {
-                kind: old.kind.clone(),
-                row: old.row_id.clone(),
-                field: old.field.clone(),
-                error,
-            })?;
-            let Some(new) = new else { continue };
-            let new = SealedSecret { key_id: new.key_id, sealed: new.bytes, ..old.clone() };
-            // Written by somebody else meanwhile: the next round looks at that.
-            rewrapped += u64::from(store.swap_secret(&old, &new).await?);
+        let (some, failed) = rotate_all(store, vault, random).await?;
+        rewrapped += some;
+        if some == 0 {
+            return failed.map_or(Ok(rewrapped), Err);
         }
     }
     Ok(rewrapped)
+}
+
+/// One round: how many were wrapped anew, and the first that cannot be.
+async fn rotate_all(
+    store: &Store,
+    vault: &Vault,
+    random: &dyn Random,
+) -> Result<(u64, Option<RotateError>), StoreError> {
+    let (mut rewrapped, mut failed) = (0, None);
+    let mut after: Option<SealedSecret> = None;
+    loop {
+        let batch = store.secrets_not_under(vault.primary(), after.as_ref(), BATCH).await?;
+        for old in &batch {
+            match wrapped_anew(vault, old, random) {
+                // Written by somebody else meanwhile: the next round looks at that.
+                Ok(new) => rewrapped += u64::from(store.swap_secret(old, &new).await?),
+                Err(error) => {
+                    failed.get_or_insert(error);
+                }
+            }
+        }
+        let Some(last) = batch.into_iter().next_back() else { return Ok((rewrapped, failed)) };
+        after = Some(last);
+    }
+}
+
+fn wrapped_anew(
+    vault: &Vault,
+    old: &SealedSecret,
+    random: &dyn Random,
+) -> Result<SealedSecret, RotateError> {
+    let place = Place { table: &old.kind, org: &old.org_id, row: &old.row_id, field: &old.field };
+    match vault.rewrap(place, &old.sealed, random) {
+        Ok(Some(new)) => Ok(SealedSecret { key_id: new.key_id, sealed: new.bytes, ..old.clone() }),
+        // Only its row says otherwise.
+        Ok(None) => Ok(SealedSecret { key_id: vault.primary().to_owned(), ..old.clone() }),
+        Err(error) => Err(RotateError::Secret {
+            kind: old.kind.clone(),
+            row: old.row_id.clone(),
+            field: old.field.clone(),
+            error,
+        }),
+    }
 }

@@ -12,7 +12,7 @@ use portcullis_upstream::{CallAnswer, CallError, CallErrorKind, Trace};
 use super::refresh::{Reason, Renewed};
 use crate::{
     App,
-    connections::{Connection, Live, OwnWay},
+    connections::{Connection, Fitness, Live, OwnWay},
     judging::Admission,
     store_failed,
 };
@@ -30,6 +30,9 @@ impl App {
         }
         let Some(own) = connection.own() else { return Ok(()) };
         let live = own.live();
+        if live.credential == Fitness::Unreadable {
+            return Err(connection.unauthorized(Vec::new()));
+        }
         let grant = &live.record.grant;
         if grant.expires_at.is_none_or(|at| at > self.clock.now()) {
             return Ok(());

@@ -10,7 +10,7 @@ use portcullis_core::{
     refusal::Refusal,
     tool::{Tool, ToolDefinition},
 };
-use portcullis_store::ProviderRecord;
+use portcullis_store::{NewToolList, ProviderRecord, StoreError, UnreadableRow};
 use portcullis_upstream::{CallError, CallErrorKind, Server};
 use serde_json::{Value, json};
 
@@ -22,15 +22,25 @@ use crate::{
     store_failed,
 };
 
-const MAX_LISTS: u64 = 10_000;
+/// Bytes of definitions whose compiled form is kept in memory, whether a connection uses it or not.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Compiled lists by org, provider and digest.
 #[derive(Debug)]
-pub(crate) struct ToolLists(Cache<(OrgId, String, String), Arc<ToolMap>>);
+pub(crate) struct ToolLists(Cache<(OrgId, String, String), Compiled>);
+
+/// A compiled list.
+#[derive(Debug, Clone)]
+struct Compiled {
+    tools: Arc<ToolMap>,
+    /// The length of its definitions.
+    bytes: u32,
+}
 
 impl ToolLists {
     pub(super) fn new() -> Self {
-        Self(Cache::new(MAX_LISTS))
+        let lists = Cache::builder().max_capacity(MAX_BYTES);
+        Self(lists.weigher(|_, list: &Compiled| list.bytes.max(1)).build())
     }
 }
 
@@ -76,7 +86,7 @@ impl App {
         let definitions = definitions.map_err(|error| Unlisted::Store(store_failed(&error)))?;
         let text = Value::Array(definitions.iter().map(encode).collect()).to_string();
         let digest = json::sha256(&[text.as_bytes()]);
-        let tools = self.compiled_map(org, provider, definitions, &digest).await;
+        let tools = self.compiled_map(org, provider, definitions, (&digest, text.len())).await;
         Ok(Listed { digest, definitions: text, tools, fresh_for })
     }
 
@@ -85,17 +95,18 @@ impl App {
         org: OrgId,
         provider: &Arc<Provider>,
         definitions: Vec<ToolDefinition>,
-        digest: &str,
+        (digest, bytes): (&str, usize),
     ) -> Arc<ToolMap> {
         let key = (org, provider.declared.slug.as_str().to_owned(), digest.to_owned());
         if let Some(known) = self.connections.tool_lists.0.get(&key) {
-            return known;
+            return known.tools;
         }
         let tools = self.compiled(provider, Some(org), definitions).await;
         let by_id = |tool: &Arc<Tool>| (tool.id.to_string(), Arc::clone(tool));
         let map: Arc<ToolMap> = Arc::new(tools.iter().map(by_id).collect());
-        self.connections.tool_lists.0.insert(key, Arc::clone(&map));
-        if provider.learned(&tools) {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.connections.tool_lists.0.insert(key, Compiled { tools: Arc::clone(&map), bytes });
+        if provider.learned(&tools, || self.connections.listed_of(provider)) {
             // Validating policies takes milliseconds: not on a thread that serves requests.
             let app = Arc::clone(self);
             let bound = tokio::task::spawn_blocking(move || app.catalogue_changed()).await;
@@ -115,15 +126,22 @@ impl App {
         let Some(digest) = &record.tool_list else { return Ok(Arc::default()) };
         let key = (record.org_id, record.slug.as_str().to_owned(), digest.clone());
         if let Some(known) = self.connections.tool_lists.0.get(&key) {
-            return Ok(known);
+            return Ok(known.tools);
         }
-        let found = async {
-            self.learn_pins(provider, record.org_id).await?;
-            self.store.find_tool_list(record.org_id, digest).await
+        self.learn_pins(provider, record.org_id).await.map_err(|error| store_failed(&error))?;
+        let definitions = match self.store.find_tool_list(record.org_id, digest).await {
+            Ok(found) => found.filter(|text| json::sha256(&[text.as_bytes()]) == *digest),
+            Err(StoreError::Corrupt(_)) => None,
+            Err(error) => return Err(store_failed(&error)),
         };
-        let found = found.await.map_err(|error| store_failed(&error))?;
-        let definitions = found.as_deref().and_then(decode).unwrap_or_default();
-        Ok(self.compiled_map(record.org_id, provider, definitions, digest).await)
+        let bytes = definitions.as_ref().map_or(0, String::len);
+        let Some(definitions) = definitions.as_deref().and_then(decode) else {
+            let row = format!("org_id {} digest {digest}", record.org_id);
+            let why = "the list of tools is not as it was kept; it is asked for again".to_owned();
+            self.store.left_out(UnreadableRow { table: "tool_lists", row, why });
+            return Ok(Arc::default());
+        };
+        Ok(self.compiled_map(record.org_id, provider, definitions, (digest, bytes)).await)
     }
 
     /// Remembers what a connection lists.
@@ -133,12 +151,13 @@ impl App {
         id: portcullis_core::id::ProviderId,
         listed: &Listed,
     ) -> Result<(), Refusal> {
-        let kept = async {
-            self.store.keep_tool_list(org, &listed.digest, &listed.definitions).await?;
-            let tools = u32::try_from(listed.tools.len()).unwrap_or(u32::MAX);
-            self.store.set_tool_list(org, id, &listed.digest, tools).await
+        let list = NewToolList {
+            digest: &listed.digest,
+            definitions: &listed.definitions,
+            tools: u32::try_from(listed.tools.len()).unwrap_or(u32::MAX),
         };
-        kept.await.map(|_| ()).map_err(|error| store_failed(&error))
+        let kept = self.store.keep_tool_list(org, id, &list).await;
+        kept.map(|_| ()).map_err(|error| store_failed(&error))
     }
 
     /// Asks a connection for its tools anew and remembers them.
@@ -186,14 +205,15 @@ impl App {
         let listed = self.list_through(connection.org, &connection.provider, &own.server).await?;
         let live = own.live();
         let mut record = live.record.clone();
-        // What is kept already is not written again.
-        if record.tool_list.as_ref() != Some(&listed.digest) {
+        // What is kept already, and could be read, is not written again.
+        let unread = live.tools.len() != listed.tools.len();
+        if unread || record.tool_list.as_ref() != Some(&listed.digest) {
             let kept = self.keep_list(connection.org, connection.id, &listed).await;
             kept.map_err(Unlisted::Store)?;
             record.tool_list = Some(listed.digest);
             record.tools = u32::try_from(listed.tools.len()).unwrap_or(u32::MAX);
         }
-        own.update(Live { record, tools: listed.tools, presentable: live.presentable });
+        own.update(Live { record, tools: listed.tools, credential: live.credential });
         own.freshness.took(began, listed.fresh_for);
         Ok(())
     }

@@ -29,6 +29,12 @@ impl Folder {
         Ok(Self { path, shared })
     }
 
+    /// The bytes that whoever is not root can still write to its disk.
+    pub(crate) fn free_bytes(&self) -> io::Result<u64> {
+        let disk = rustix::fs::statvfs(&self.path)?;
+        Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+
     fn part(&self, id: ExportId) -> PathBuf {
         self.path.join(format!("{id}.part"))
     }

@@ -7,7 +7,7 @@ use portcullis_core::{
     clock::Timestamp,
     id::{EventId, ExportId, OrgId},
 };
-use portcullis_store::{ExportStatus, StoreError};
+use portcullis_store::{ExportBeat, ExportStatus, StoreError};
 use tokio::time::Instant;
 
 use super::{
@@ -22,6 +22,8 @@ use crate::{
 
 /// How often it is said how far an export has come.
 const BEAT: Duration = Duration::from_secs(1);
+/// Bytes that a file may grow by until it is held against the quota and the free space.
+const LOOKED_AT: u64 = 8 << 20;
 /// Seconds after which an export of which nothing is heard is given up.
 const SILENCE: i64 = 300;
 /// How long it takes to try again when the store does not answer.
@@ -36,7 +38,7 @@ pub(super) async fn run(app: &Arc<App>, ctx: &Ctx, id: ExportId, request: &Expor
     match made(app, ctx, id, request).await {
         Ok(written) => {
             let result = written.told().to_string();
-            insist(app, || app.store.finish_export(org, id, &result)).await;
+            insist(app, || app.store.finish_export(org, id, &result, written.bytes)).await;
         }
         Err(error) => {
             tracing::warn!(export = %id, cause = ?error, "an export came to nothing");
@@ -75,6 +77,7 @@ async fn made(
     let writing = export_log(log, request, (out, Some(disk)), &mut watch);
     let stopped = app.exports.stop.run_until_cancelled(writing).await;
     let written = stopped.unwrap_or(Err(ExportError::Stopped))?;
+    watch.keep_within(written.bytes).await?;
     let (place, format) = (folder.clone(), request.format);
     let finishing = tokio::task::spawn_blocking(move || place.finish(id, format, &file));
     finishing.await.map_err(|_| ExportError::Stopped)??;
@@ -106,12 +109,14 @@ struct Watch<'a> {
     id: ExportId,
     pace: Pace,
     told: Instant,
+    /// The length of the file when it was last held against the quota and the free space.
+    looked_at: u64,
 }
 
 impl<'a> Watch<'a> {
     fn new(app: &'a App, org: OrgId, id: ExportId) -> Self {
         let pace = Pace::new(app.writer.progress().jobs);
-        Self { app, org, id, pace, told: Instant::now() }
+        Self { app, org, id, pace, told: Instant::now(), looked_at: 0 }
     }
 
     /// Waits until it is this export's turn.
@@ -122,15 +127,28 @@ impl<'a> Watch<'a> {
             tokio::select! {
                 turn = turn => return turn.map_err(|_| ExportError::Stopped),
                 () = self.app.exports.stop.cancelled() => return Err(ExportError::Stopped),
-                () = tokio::time::sleep(BEAT.saturating_mul(30)) => self.beat(0, 0).await?,
+                () = tokio::time::sleep(BEAT.saturating_mul(30)) => {
+                    self.beat(ExportBeat::default()).await?;
+                }
             }
         }
     }
 
-    async fn beat(&mut self, scanned: i64, total: i64) -> Result<(), ExportError> {
+    /// Says no once the org has more bytes than it may have, or the disk less than has to stay
+    /// free.
+    async fn keep_within(&mut self, bytes: u64) -> Result<(), ExportError> {
+        let (exports, now) = (&self.app.exports, self.app.now());
+        let beside = self.app.store.export_bytes_beside(self.org, self.id, now).await?;
+        self.looked_at = bytes;
+        if beside.saturating_add(bytes) > exports.limits.bytes {
+            return Err(ExportError::Quota(exports.limits.bytes));
+        }
+        if exports.has_space().await? { Ok(()) } else { Err(ExportError::Space) }
+    }
+
+    async fn beat(&mut self, at: ExportBeat) -> Result<(), ExportError> {
         self.told = Instant::now();
-        let place = (scanned, total);
-        match self.app.store.beat_export(self.org, self.id, place, self.app.now()).await {
+        match self.app.store.beat_export(self.org, self.id, at, self.app.now()).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(ExportError::GivenUp),
             // How far it has come is no reason to end it.
@@ -143,9 +161,12 @@ impl<'a> Watch<'a> {
 }
 
 impl Progress for Watch<'_> {
-    async fn reached(&mut self, scanned: i64, total: i64) -> Result<(), ExportError> {
-        if self.told.elapsed() >= BEAT {
-            self.beat(scanned, total).await?;
+    async fn reached(&mut self, at: ExportBeat) -> Result<(), ExportError> {
+        let due = self.told.elapsed() >= BEAT;
+        // What others of the org write at the same time counts from their last beat on.
+        if due || at.bytes >= self.looked_at.saturating_add(LOOKED_AT) {
+            self.beat(at).await?;
+            self.keep_within(at.bytes).await?;
         }
         self.pace.rest(self.app.writer.progress().jobs).await;
         Ok(())

@@ -11,7 +11,7 @@ use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
 };
-use portcullis_store::{EventOrder, EventRecord, Store, StoreError, Visibility};
+use portcullis_store::{EventOrder, EventRecord, ExportBeat, Store, StoreError, Visibility};
 use serde_json::{Value, json};
 
 use super::{
@@ -49,6 +49,12 @@ pub enum ExportError {
     /// The node ends.
     #[error("The node was stopped before the export was written; ask again.")]
     Stopped,
+    /// The files of the org would be larger than they may be.
+    #[error("The exports of the org would have more than {0} bytes; ask for less, or later.")]
+    Quota(u64),
+    /// Too little is free on the disk.
+    #[error("Too little is free on the disk of the exports; ask again once there is more.")]
+    Space,
     /// Somebody else declared it failed.
     #[error("The export was given up.")]
     GivenUp,
@@ -56,12 +62,8 @@ pub enum ExportError {
 
 /// Who is told how far a writing has come, and may slow it down or end it.
 pub trait Progress {
-    /// So many places of the log of so many have been looked at.
-    fn reached(
-        &mut self,
-        scanned: i64,
-        total: i64,
-    ) -> impl Future<Output = Result<(), ExportError>> + Send;
+    /// So many places of the log of so many have been looked at, and so many bytes written.
+    fn reached(&mut self, at: ExportBeat) -> impl Future<Output = Result<(), ExportError>> + Send;
 }
 
 /// What was written.
@@ -135,7 +137,8 @@ pub async fn export_log(
         let written;
         (desk, written) = desk.write(origin.clone(), page.events, proofs).await?;
         events += written;
-        progress.reached(reached - first, end - first).await?;
+        let (scanned, total) = (reached - first, end - first);
+        progress.reached(ExportBeat { scanned, total, bytes: desk.pen.bytes }).await?;
     }
     if request.is_complete() && i64::try_from(events) != Ok(end - first) {
         return Err(ExportError::Gap);

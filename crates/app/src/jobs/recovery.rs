@@ -1,10 +1,13 @@
 //! Closes what a crash left open: an intent without an end becomes an event `unknown`.
 
-use portcullis_store::StoreError;
+use portcullis_core::audit::{Actor, Auth, Detached, Event, EventType, Target};
+use portcullis_store::{NewEvent, OpenIntent, StoreError};
+use serde_json::json;
 
 use crate::{
     App,
-    audit::{patience, recovered},
+    audit::{patience, recovered, row_of},
+    recorded::DIED,
 };
 
 /// Intents closed at a time.
@@ -25,7 +28,7 @@ impl App {
                 return Ok(closed);
             }
             for intent in &open {
-                let event = recovered(intent).ok_or(StoreError::Corrupt("audit_intents.record"))?;
+                let event = recovered(intent).unwrap_or_else(|| self.spoilt(intent));
                 let written = match self.interrupted(&event) {
                     None => self.writer.finish(event, patience()).await,
                     Some(end) => self.writer.finish_keyed(event, end, patience()).await,
@@ -40,5 +43,26 @@ impl App {
                 }
             }
         }
+    }
+
+    /// The event of a call whose intent cannot be read: that there was one, and that nobody knows
+    /// how it ended. One intent must not keep the node from closing the others, and from serving.
+    fn spoilt(&self, intent: &OpenIntent) -> NewEvent {
+        tracing::error!(
+            event = %intent.id, org = %intent.org_id,
+            "the intent of a call cannot be read: the log tells of the call, not what it was"
+        );
+        let target =
+            Target { credential: None, id: None, provider_id: None, kind: "mcp", version: None };
+        let why = json!({ "reason": "the intent could not be read" });
+        let event = self.system_event(intent.org_id, EventType::McpInvocation, target);
+        row_of(&Event {
+            id: intent.id,
+            occurred_at: intent.opened_at,
+            actor: Actor { auth: Auth { method: "system", trust: None }, ..Actor::system() },
+            outcome: DIED,
+            detached: Detached::default().keep("recovery", Some(why), &*self.random),
+            ..event
+        })
     }
 }

@@ -54,6 +54,10 @@ impl LeftOut {
         Self::new(&skipped.name, &skipped.why)
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The tool it would be, if its name can be one.
     pub(super) fn tool(&self, provider: &ProviderSlug) -> Option<ToolId> {
         Some(ToolId::new(provider, &self.name.parse().ok()?))
@@ -75,7 +79,8 @@ impl App {
         for it in &all {
             tracing::warn!(tool = %it.tool, version = it.new, "the tool changed; see `portcullis tool diff`");
         }
-        if all.is_empty() {
+        // What is not told now is told with a later look, if it still holds then.
+        if all.is_empty() || !self.pins.may_tell(org, slug, self.clock.now()) {
             return;
         }
         let (teller, slug) = (self.teller(), slug.to_owned());
@@ -117,7 +122,9 @@ impl App {
         {
             let mut told = self.pins.left_out.lock().unwrap_or_else(PoisonError::into_inner);
             let before = told.entry((org, slug.to_owned())).or_default();
-            if *before == all {
+            let tells = *before != all
+                && (all.is_empty() || self.pins.may_tell(org, slug, self.clock.now()));
+            if !tells {
                 return;
             }
             all.clone_into(before);
@@ -138,6 +145,43 @@ impl App {
         self.tasks.spawn(async move {
             teller.tell(org, EventType::ToolSkipped, target, count, change).await;
         });
+    }
+
+    /// Notes how many tools there is no room for, and tells of it once as long as it holds.
+    pub(super) async fn tell_of_surplus(
+        &self,
+        provider: &Provider,
+        org: Option<OrgId>,
+        surplus: u64,
+    ) -> Result<(), StoreError> {
+        let (slug, most) = (provider.declared.slug.as_str(), provider.declared.max_pins);
+        let key = (org, slug.to_owned());
+        let before = {
+            let surpluses = self.pins.surplus.lock().unwrap_or_else(PoisonError::into_inner);
+            surpluses.get(&key).copied()
+        };
+        if before == Some(surplus) {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        self.store.note_surplus(org, slug, surplus, now).await?;
+        self.pins.surplus.lock().unwrap_or_else(PoisonError::into_inner).insert(key, surplus);
+        let begins = surplus > 0 && before.unwrap_or(0) == 0;
+        if !begins || !self.pins.may_tell(org, slug, now) {
+            return Ok(());
+        }
+        tracing::warn!(
+            provider = slug,
+            surplus,
+            most,
+            "the provider lists more tools than are remembered of it; see `portcullis tool list`"
+        );
+        let change = json!({ "action": "surplus", "max_pins": most });
+        let (teller, target) = (self.teller(), provider_target(slug));
+        self.tasks.spawn(async move {
+            teller.tell(org, EventType::ToolSkipped, target, Some(surplus), change).await;
+        });
+        Ok(())
     }
 
     fn teller(&self) -> Teller {

@@ -1,12 +1,13 @@
 //! What this node knows of the pins, and which tools it holds back.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, PoisonError},
 };
 
 use arc_swap::ArcSwap;
 use portcullis_core::{
+    clock::Timestamp,
     id::OrgId,
     tool::{Tool, ToolId},
 };
@@ -19,6 +20,10 @@ pub(super) type Org = Option<OrgId>;
 
 /// The accepted version of a tool, and the one that waits.
 pub(super) type Versions = (Option<String>, Option<String>);
+
+/// Looks at a provider of which events tell, within [`TOLD_SECONDS`].
+const TOLD_MOST: usize = 30;
+const TOLD_SECONDS: i64 = 3600;
 
 /// Which calls of a tool are held back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +44,10 @@ pub(crate) struct Pins {
     pub(super) known: Mutex<HashMap<(Org, ToolId), Versions>>,
     /// What each provider listed that cannot be used, as events tell.
     pub(super) left_out: Mutex<HashMap<(Org, String), Vec<LeftOut>>>,
+    /// The number of tools of each provider that there was no room for.
+    pub(super) surplus: Mutex<HashMap<(Org, String), u64>>,
+    /// When events told of what each provider lists.
+    told_at: Mutex<HashMap<(Org, String), VecDeque<Timestamp>>>,
     /// The changes by others that were followed.
     pub(super) followed: Mutex<follow::Followed>,
     /// Held from reading pins until what they say is known here: an older look never overwrites
@@ -58,6 +67,21 @@ impl Pins {
                     Some(Held::Except(accepted)) => *accepted != tool.version,
                 }
             })
+    }
+
+    /// True if events may tell of what a provider lists, which they do then: its server decides how
+    /// often that is something new, and the log is kept for long.
+    pub(super) fn may_tell(&self, org: Org, provider: &str, now: Timestamp) -> bool {
+        let mut told = self.told_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = told.entry((org, provider.to_owned())).or_default();
+        while told.front().is_some_and(|first| now >= first.plus_seconds(TOLD_SECONDS)) {
+            told.pop_front();
+        }
+        let may = told.len() < TOLD_MOST;
+        if may {
+            told.push_back(now);
+        }
+        may
     }
 
     /// Takes over what stands about all tools that a provider lists now. What was held stays so

@@ -12,7 +12,7 @@ use portcullis_core::{
 };
 use portcullis_store::{
     Account, Grant, NewProvider, OwnerFilter, ProviderOwner, ProviderPage, ProviderRecord,
-    ProviderStatus,
+    ProviderStatus, StoreError, UnreadableRow,
 };
 
 use super::{AuthKind, Declared, OAuthSettings, Provider};
@@ -274,8 +274,18 @@ impl App {
             if self.store.has_provider(&declared).await.map_err(failed)? {
                 continue;
             }
-            let record = self.store.upsert_provider(&declared, self.clock.now()).await;
-            if record.map_err(failed)?.id == id {
+            let record = match self.store.upsert_provider(&declared, self.clock.now()).await {
+                Ok(record) => record,
+                // One row that cannot be read is told by name; the org has its other connections.
+                Err(error @ StoreError::Corrupt(_)) => {
+                    let row = format!("org_id {org} slug {}", declared.slug);
+                    let why = error.to_string();
+                    self.store.left_out(UnreadableRow { table: "providers", row, why });
+                    continue;
+                }
+                Err(error) => return Err(failed(error)),
+            };
+            if record.id == id {
                 self.record(self.declared_connected(org, id)).await?;
             }
         }

@@ -13,9 +13,9 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    Anchors, Answered, App, Auth, Connecting, Ctx, Declared, Dlp, Fallback, Folder, Invocation,
-    LastGood, Origin, Overrides, Owners, Parts, Pinning, PolicyFolder, PolicySource, Purpose,
-    Stages, Trust, Vaults, View,
+    Anchors, Answered, App, Auth, Connecting, Ctx, Declared, Dlp, ExportLimits, Fallback, Folder,
+    Invocation, LastGood, Origin, Overrides, Owners, Parts, Pinning, PolicyFolder, PolicySource,
+    Purpose, Stages, Trust, Vaults, View,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -118,6 +118,7 @@ pub(crate) async fn node(folder: &Path, provider: Option<&str>) -> Node {
         connecting: Connecting::new(Vec::new(), 600, "Portcullis".to_owned()),
         log_host: "localhost".to_owned(),
         exports: Folder::open(folder.join("exports"), false).unwrap(),
+        export_limits: ExportLimits::default(),
         sinks: Vec::new(),
         traces: None,
         log_keys: Keyring::generate(&SystemRandom, NOW),

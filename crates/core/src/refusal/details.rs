@@ -52,6 +52,15 @@ impl Refusal {
             Self::TooManyExports { limit, retry_after, reset_at } => {
                 limited("exports", *limit, *retry_after, *reset_at)
             }
+            Self::ExportsFull { files, bytes, retry_after, reset_at } => {
+                json!({
+                    "resource": "export_files",
+                    "limit": files,
+                    "limit_bytes": bytes,
+                    "retry_after": retry_after,
+                    "reset_at": reset_at,
+                })
+            }
             Self::RangeNotSatisfiable { bytes } => json!({ "bytes": bytes }),
             Self::UpstreamError { provider, reason } => {
                 json!({ "provider": provider, "reason": reason })

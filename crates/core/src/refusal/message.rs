@@ -53,6 +53,12 @@ impl fmt::Display for Refusal {
                 write!(f, "{what} of {limit} per minute exceeded. Retry in {retry_after} seconds.")
             }
             Self::TooManyExports { limit, .. } => write!(f, "{limit} {ENOUGH_EXPORTS}"),
+            Self::ExportsFull { files, bytes, .. } => {
+                write!(
+                    f,
+                    "This org has its {files} exports, or {bytes} bytes of them. {UNTIL_GONE}"
+                )
+            }
             Self::RangeNotSatisfiable { bytes } => write!(f, "{BEHIND_END} {bytes} bytes."),
             Self::Internal => f.write_str("Something went wrong inside the gateway."),
             Self::UpstreamError { provider, reason } => {
@@ -89,6 +95,8 @@ const REJECTS: &str = "does not accept this credential";
 const NOT_REFRESHABLE: &str = "There is nothing to refresh with; connect the provider again.";
 const ENOUGH_EXPORTS: &str =
     "exports of this org are under way already; wait for one of them to end.";
+const UNTIL_GONE: &str = "Each goes 24 hours after it was asked for; export to a file with \
+                          `portcullis audit export`, or ask for less.";
 const BEHIND_END: &str = "The range begins behind the end of the file, which has";
 const INTERRUPTED: &str = "The gateway stopped during the call; the tool may have run.";
 
@@ -147,6 +155,9 @@ const fn missing(reason: Unavailable) -> &'static str {
         Unavailable::Overloaded => "Too much work is in flight; retry shortly.",
         Unavailable::FileElsewhere => {
             "The file lies on another node of this installation; ask again, or ask that node."
+        }
+        Unavailable::Space => {
+            "Too little is free on the disk for exports; ask again once the operator made room."
         }
         Unavailable::IssuerKeys => "The issuer's keys cannot be fetched; retry shortly.",
     }

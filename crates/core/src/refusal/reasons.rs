@@ -145,6 +145,8 @@ pub enum Unavailable {
     Overloaded,
     /// The file lies in the folder of another node.
     FileElsewhere,
+    /// There is too little free space for exports.
+    Space,
     /// The keys of a trusted issuer cannot be fetched, and none are remembered.
     IssuerKeys,
 }
@@ -160,6 +162,7 @@ impl Unavailable {
             Self::Shutdown => "shutdown",
             Self::Overloaded => "overloaded",
             Self::FileElsewhere => "file_elsewhere",
+            Self::Space => "space",
             Self::IssuerKeys => "issuer_keys",
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use portcullis_app::{Fallback, IssuerState, ProviderState, Reloading};
-use portcullis_store::{Durability, ProviderStatus};
+use portcullis_store::{Durability, ProviderStatus, UnreadableRow};
 use serde_json::{Value, json};
 
 use self::trust::CheckedRule;
@@ -38,6 +38,7 @@ impl Check {
         let providers = node.app.provider_states().await;
         let trusted = trust::check(node.app.trust(), &node.store).await?;
         let exposed = secrets::exposed(&config);
+        let unreadable = node.app.unreadable().await?;
         let (set, _) = node.app.policy_set();
         let shown = json!({
             "database": {
@@ -53,6 +54,7 @@ impl Check {
             "policy_errors": errors,
             "providers": providers.iter().map(provider_json).collect::<Vec<_>>(),
             "trust": trusted.iter().map(CheckedRule::to_json).collect::<Vec<_>>(),
+            "unreadable": unreadable.iter().map(unreadable_json).collect::<Vec<_>>(),
         });
         let mut text = database_text(&durability);
         text.extend(exposed.iter().map(|file| {
@@ -67,6 +69,7 @@ impl Check {
         text.extend(providers.iter().flat_map(|provider| provider_text(provider, &config)));
         text.extend(trusted.iter().flat_map(CheckedRule::to_text));
         text.extend(counters_text(&config, &node)?);
+        text.extend(unreadable.iter().map(unreadable_text));
         self.installation.output().record(&shown, &text.join("\n"))?;
         node.store.close().await;
         let unusable = providers.iter().any(|it| it.status != ProviderStatus::Connected);
@@ -78,6 +81,9 @@ impl Check {
             return Err("the counters of the limits cannot be reached".into());
         }
         match (errors.is_empty(), unusable, untrusted) {
+            (true, false, false) if !unreadable.is_empty() => {
+                Err("some stored rows cannot be read".into())
+            }
             (true, false, false) => Ok(()),
             (false, ..) => Err("the policies have errors".into()),
             (true, true, _) => Err("some providers cannot be used".into()),
@@ -103,6 +109,14 @@ fn database_text(database: &Durability) -> Vec<String> {
         text.push(format!("            {}", boot::UNWALLED));
     }
     text
+}
+
+fn unreadable_json(UnreadableRow { table, row, why }: &UnreadableRow) -> Value {
+    json!({ "table": table, "row": row, "why": why })
+}
+
+fn unreadable_text(UnreadableRow { table, row, why }: &UnreadableRow) -> String {
+    format!("unreadable  {table}: {row}: {why}")
 }
 
 fn provider_json(provider: &ProviderState) -> Value {

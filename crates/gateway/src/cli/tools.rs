@@ -1,12 +1,12 @@
 //! `portcullis tool`.
 
 use clap::{Args, Subcommand};
-use portcullis_app::{Shell, Waiting};
+use portcullis_app::Waiting;
 use portcullis_core::{
     id::OrgId,
     tool::{Difference, ToolDefinition},
 };
-use portcullis_store::Pin;
+use portcullis_store::{Pin, Surplus};
 use portcullis_upstream::text::is_hidden;
 use serde_json::{Value, json};
 
@@ -70,21 +70,28 @@ impl Tools {
         match self {
             Self::List { provider, waiting, installation } => {
                 let office = installation.office().await?;
-                let pins = office.shell.tools().await;
+                let pins = office.shell.tools(provider.as_deref()).await;
+                let surplus = office.shell.surplus().await;
                 office.close().await;
-                let wanted = |pin: &&Pin| {
-                    provider.as_deref().is_none_or(|slug| pin.tool.provider() == slug)
-                        && (!waiting || pin.found.is_some())
-                };
-                let records: Vec<Value> = pins?.iter().filter(wanted).map(record).collect();
+                let wanted = |pin: &&Pin| !waiting || pin.found.is_some();
+                let mut records: Vec<Value> = pins?.iter().filter(wanted).map(record).collect();
+                let of_provider =
+                    |it: &&Surplus| provider.as_deref().is_none_or(|slug| slug == it.provider);
+                records.extend(surplus?.iter().filter(of_provider).map(surplus_record));
                 let columns = ["id", "org", "status", "version", "pinned_at", "waits_since"];
                 installation.output().table(&records, &columns)
             }
             Self::Diff { which, installation } => {
                 let office = installation.office().await?;
-                let pin = find(&office, &which.tool, which.org.as_deref()).await;
+                let found = async {
+                    let pin = find(&office, &which.tool, which.org.as_deref()).await?;
+                    let waiting = office.shell.waiting(&pin).await?;
+                    Ok::<_, Failure>((pin, waiting))
+                };
+                let found = found.await;
                 office.close().await;
-                diff(&pin?, &installation)
+                let (pin, waiting) = found?;
+                diff(&pin, waiting, &installation)
             }
             Self::Accept(accept) => accept.run().await,
         }
@@ -113,8 +120,8 @@ impl Accept {
         let org = org(office, self.org.as_deref()).await?;
         let mut pins = Vec::new();
         if let Some(slug) = &self.provider {
-            let all = office.shell.tools().await?.into_iter();
-            let wanted = all.filter(|pin| pin.tool.provider() == slug && pin.found.is_some());
+            let all = office.shell.tools(Some(slug)).await?.into_iter();
+            let wanted = all.filter(|pin| pin.found.is_some());
             pins.extend(wanted.filter(|pin| org.is_none() || pin.org == org));
         }
         for tool in &self.tools {
@@ -166,8 +173,20 @@ fn record(pin: &Pin) -> Value {
     })
 }
 
-fn diff(pin: &Pin, installation: &Installation) -> Result<(), Failure> {
-    let Some(Waiting { accepted, found }) = Shell::waiting(pin) else {
+/// The line for the tools of a provider that there is no room for.
+fn surplus_record(surplus: &Surplus) -> Value {
+    json!({
+        "id": format!("{}: {} more", surplus.provider, surplus.tools),
+        "org": surplus.org,
+        "status": "no room (`max_pins`)",
+        "waits_since": surplus.noted_at,
+        "provider": surplus.provider,
+        "surplus": surplus.tools,
+    })
+}
+
+fn diff(pin: &Pin, waiting: Option<Waiting>, installation: &Installation) -> Result<(), Failure> {
+    let Some(Waiting { accepted, found }) = waiting else {
         let nothing = format!("nothing of {} waits: its definition is the accepted one", pin.tool);
         let mut told = record(pin);
         if let Value::Object(told) = &mut told {

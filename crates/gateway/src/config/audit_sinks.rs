@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use portcullis_app::{FileOutlet, Outlet, SinkSettings};
+use portcullis_app::{ExportLimits, FileOutlet, Outlet, SinkSettings};
 use portcullis_upstream::{OtlpReceiver, Outbound};
 use serde::Deserialize;
 
@@ -18,16 +18,44 @@ const USUAL_BYTES: u64 = 64 << 20;
 const USUAL_FILES: u32 = 10;
 
 /// `[audit.exports]`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Exports {
     /// The folder; `exports` in the data folder when absent.
     pub(crate) path: Option<PathBuf>,
     /// Whether all nodes see the same files in it.
     pub(crate) shared: bool,
+    /// Files of an org at once.
+    max_per_org: u32,
+    /// Bytes of an org's files together.
+    max_bytes_per_org: u64,
+    /// Bytes that have to stay free on the disk: below them no export begins or goes on.
+    min_free_bytes: u64,
+}
+
+impl Default for Exports {
+    fn default() -> Self {
+        let ExportLimits { files, bytes, min_free_bytes } = ExportLimits::default();
+        Self {
+            path: None,
+            shared: false,
+            max_per_org: files,
+            max_bytes_per_org: bytes,
+            min_free_bytes,
+        }
+    }
 }
 
 impl Exports {
+    /// The room that exports may take.
+    pub(crate) const fn limits(&self) -> ExportLimits {
+        ExportLimits {
+            files: self.max_per_org,
+            bytes: self.max_bytes_per_org,
+            min_free_bytes: self.min_free_bytes,
+        }
+    }
+
     /// Makes a relative path begin at the folder of the file it is written in.
     pub(super) fn take_path_from(&mut self, folder: &Path) {
         self.path = self.path.as_ref().map(|path| folder.join(path));

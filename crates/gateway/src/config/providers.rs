@@ -62,15 +62,28 @@ pub(crate) struct Provider {
     max_in_flight: Option<usize>,
     /// What becomes of tools that change; as `[tools]` says when absent.
     pin: Option<Pin>,
+    /// Tools that are remembered of it; as `[tools]` says when absent.
+    max_pins: Option<usize>,
 }
 
 /// `[tools]`: the catalogue.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Tools {
     /// What becomes of tools that change, where a provider does not say.
     pub(super) pin: Pin,
+    /// Tools that are remembered of a provider, where it does not say.
+    pub(super) max_pins: usize,
 }
+
+impl Default for Tools {
+    fn default() -> Self {
+        Self { pin: Pin::default(), max_pins: MAX_PINS }
+    }
+}
+
+/// Twice what a server may list at once.
+const MAX_PINS: usize = 2000;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -137,6 +150,7 @@ impl Provider {
     /// Takes what it does not say itself from what holds for all.
     pub(super) fn fall_back_on(&mut self, tools: Tools) {
         self.pin.get_or_insert(tools.pin);
+        self.max_pins.get_or_insert(tools.max_pins);
     }
 
     /// The provider, ready to be connected. Says no with what to change.
@@ -182,7 +196,11 @@ impl Provider {
         let server = upstream::Server::new(settings, outbound).map_err(text)?;
         let name = self.name.clone().unwrap_or_else(|| self.slug.clone());
         let pinning = self.pin.unwrap_or_default().into();
-        Ok(Declared { slug, name, org, auth, owners, account, endpoint, server, pinning })
+        let max_pins = self.max_pins.unwrap_or(MAX_PINS);
+        if !(1..=100_000).contains(&max_pins) {
+            return Err("`max_pins` has to be 1 to 100000".to_owned());
+        }
+        Ok(Declared { slug, name, org, auth, owners, account, endpoint, server, pinning, max_pins })
     }
 
     /// How far addresses of this provider may reach.

@@ -268,7 +268,9 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
             header::WWW_AUTHENTICATE,
             "Bearer realm=\"portcullis\", error=\"insufficient_scope\"",
         ),
-        Refusal::RateLimited { retry_after, .. } | Refusal::TooManyExports { retry_after, .. } => {
+        Refusal::RateLimited { retry_after, .. }
+        | Refusal::TooManyExports { retry_after, .. }
+        | Refusal::ExportsFull { retry_after, .. } => {
             insert(headers, header::RETRY_AFTER, &retry_after.to_string());
         }
         Refusal::UpstreamResting { retry_after, .. } => {

@@ -15,6 +15,7 @@ mod coalesced;
 mod config;
 mod conformance;
 mod connections;
+mod damaged_rows;
 mod deploy;
 mod dlp;
 mod durability;

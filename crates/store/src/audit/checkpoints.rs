@@ -7,6 +7,7 @@ use crate::{
     Store,
     db::{change, parse, read, row},
     error::StoreError,
+    unreadable::{Found, HeadRow, Readable},
 };
 
 /// Which checkpoint of an org.
@@ -56,7 +57,10 @@ impl CheckpointRow {
 
 row!(OrgCheckpointRow { org_id: String, size: i64, root: Vec<u8>, note: String, signed_at: i64 });
 
-impl OrgCheckpointRow {
+impl Readable for OrgCheckpointRow {
+    const TABLE: &'static str = "audit_checkpoints";
+    type Record = (OrgId, StoredCheckpoint);
+
     fn read(self) -> Result<(OrgId, StoredCheckpoint), StoreError> {
         let Self { org_id, size, root, note, signed_at } = self;
         let org = parse(&org_id, "audit_checkpoints.org_id")?;
@@ -139,13 +143,31 @@ impl Store {
         row.map(read).transpose()
     }
 
+    /// The signed checkpoints of some orgs, those that were signed last: to see whose keys these
+    /// are.
+    pub async fn recent_checkpoints(
+        &self,
+        limit: u32,
+    ) -> Result<Vec<(OrgId, StoredCheckpoint)>, StoreError> {
+        let rows: Vec<Found<OrgCheckpointRow>> = read!(self, installation, |conn| {
+            sqlx::query_as(
+                "SELECT org_id, size, root, note, signed_at FROM audit_checkpoints \
+                 WHERE kind = 'signed' ORDER BY signed_at DESC, org_id LIMIT $1",
+            )
+            .bind(i64::from(limit))
+            .fetch_all(&mut *conn)
+            .await?
+        });
+        Ok(self.readable(rows))
+    }
+
     /// The latest signed checkpoints of all orgs that were signed at this moment or later, by the
     /// time they were signed.
     pub async fn checkpoints_since(
         &self,
         moment: Timestamp,
     ) -> Result<Vec<(OrgId, StoredCheckpoint)>, StoreError> {
-        let rows: Vec<OrgCheckpointRow> = read!(self, installation, |conn| {
+        let rows: Vec<Found<OrgCheckpointRow>> = read!(self, installation, |conn| {
             sqlx::query_as(
                 "SELECT org_id, size, root, note, signed_at FROM audit_checkpoints \
                  WHERE kind = 'signed' AND signed_at >= $1 ORDER BY signed_at, org_id",
@@ -154,13 +176,13 @@ impl Store {
             .fetch_all(&mut *conn)
             .await?
         });
-        rows.into_iter().map(OrgCheckpointRow::read).collect()
+        Ok(self.readable(rows))
     }
 
     /// The orgs of which not everything that is sealed is signed.
     pub async fn orgs_with_unsigned(&self) -> Result<Vec<OrgId>, StoreError> {
-        let rows: Vec<String> = read!(self, installation, |conn| {
-            sqlx::query_scalar(
+        let rows: Vec<Found<HeadRow>> = read!(self, installation, |conn| {
+            sqlx::query_as(
                 "SELECT h.org_id FROM audit_heads h LEFT JOIN audit_checkpoints c \
                  ON c.org_id = h.org_id AND c.kind = 'signed' \
                  WHERE h.size > COALESCE(c.size, 0) ORDER BY h.org_id",
@@ -168,6 +190,6 @@ impl Store {
             .fetch_all(&mut *conn)
             .await?
         });
-        rows.iter().map(|id| parse(id, "audit_heads.org_id")).collect()
+        Ok(self.readable(rows))
     }
 }

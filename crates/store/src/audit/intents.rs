@@ -9,6 +9,7 @@ use crate::{
     Store,
     db::{Db, Scope, begin, change, database_clock, parse, row},
     error::StoreError,
+    unreadable::{Found, Readable},
 };
 
 /// A call that began and of which no end is known.
@@ -28,7 +29,10 @@ pub struct OpenIntent {
 
 row!(IntentRow { id: String, org_id: String, node: String, opened_at: i64, record: String });
 
-impl IntentRow {
+impl Readable for IntentRow {
+    const TABLE: &'static str = "audit_intents";
+    type Record = OpenIntent;
+
     fn read(self) -> Result<OpenIntent, StoreError> {
         Ok(OpenIntent {
             id: parse(&self.id, "audit_intents.id")?,
@@ -45,21 +49,39 @@ impl Store {
     /// node at a time, which asks before it serves: there it gives all.
     ///
     /// Each is closed by finishing an event of its id. Several nodes may do so at once: of their
-    /// events one is recorded.
+    /// events one is recorded. One that cannot be told from others stays where it is.
     pub async fn abandoned_intents(&self, limit: u32) -> Result<Vec<OpenIntent>, StoreError> {
-        let rows: Vec<IntentRow> = match &self.db {
+        let mut skipped = 0;
+        loop {
+            let rows = self.intents_beyond(skipped, limit).await?;
+            let found = rows.len();
+            let open = self.readable(rows);
+            if !open.is_empty() || found == 0 {
+                return Ok(open);
+            }
+            skipped = skipped.saturating_add(i64::try_from(found).unwrap_or(i64::MAX));
+        }
+    }
+
+    async fn intents_beyond(
+        &self,
+        skipped: i64,
+        limit: u32,
+    ) -> Result<Vec<Found<IntentRow>>, StoreError> {
+        Ok(match &self.db {
             Db::Sqlite { readers, .. } => {
-                sqlx::query_as("SELECT * FROM audit_intents ORDER BY id LIMIT $1")
+                sqlx::query_as("SELECT * FROM audit_intents ORDER BY id LIMIT $1 OFFSET $2")
                     .bind(i64::from(limit))
+                    .bind(skipped)
                     .fetch_all(readers)
                     .await?
             }
             Db::Postgres(pool) => {
                 let mut tx = begin(pool, Scope::Installation).await?;
-                sqlx::query_as(ABANDONED).bind(i64::from(limit)).fetch_all(&mut *tx).await?
+                let found = sqlx::query_as(ABANDONED).bind(i64::from(limit)).bind(skipped);
+                found.fetch_all(&mut *tx).await?
             }
-        };
-        rows.into_iter().map(IntentRow::read).collect()
+        })
     }
 
     /// Removes an intent whose event stands already.
@@ -79,5 +101,5 @@ const ABANDONED: &str = concat!(
     "SELECT * FROM audit_intents WHERE NOT EXISTS ",
     "(SELECT 1 FROM nodes WHERE nodes.lease = audit_intents.node AND nodes.ends_at > ",
     database_clock!(),
-    ") ORDER BY id LIMIT $1"
+    ") ORDER BY id LIMIT $1 OFFSET $2"
 );

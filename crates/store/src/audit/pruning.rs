@@ -6,8 +6,9 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 use crate::{
     Store,
     audit::{holds::held, writer::NewEvent},
-    db::{Db, Dialect, change, events_of_seals, parse, read, row},
+    db::{Db, Dialect, change, events_of_seals, read, row},
     error::StoreError,
+    unreadable::{Found, HeadRow},
 };
 
 /// Events removed in one transaction at most.
@@ -42,14 +43,14 @@ impl Store {
         payloads: Timestamp,
         events: Timestamp,
     ) -> Result<Vec<OrgId>, StoreError> {
-        let rows: Vec<String> = read!(self, installation, |conn| {
-            sqlx::query_scalar(OLD_LOGS)
+        let rows: Vec<Found<HeadRow>> = read!(self, installation, |conn| {
+            sqlx::query_as(OLD_LOGS)
                 .bind(payloads.as_micros())
                 .bind(events.as_micros())
                 .fetch_all(&mut *conn)
                 .await?
         });
-        rows.iter().map(|id| parse(id, "orgs.id")).collect()
+        Ok(self.readable(rows))
     }
 
     /// Removes events from the beginning of the org's log that were recorded before `before`, up to
@@ -127,7 +128,7 @@ impl Store {
 }
 
 const OLD_LOGS: &str = "
-SELECT o.id FROM orgs o
+SELECT o.id AS org_id FROM orgs o
 WHERE EXISTS (SELECT 1 FROM audit_events e
         WHERE e.org_id = o.id AND e.payload_at IS NOT NULL AND e.payload_at < $1)
     OR EXISTS (SELECT 1 FROM audit_seals s

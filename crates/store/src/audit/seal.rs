@@ -17,8 +17,9 @@ use self::growth::{Growth, Head, Standing, Unsealed, root_of, seals_of, signed};
 use super::checkpoints::{CheckpointKind, StoredCheckpoint};
 use crate::{
     Store,
-    db::{Db, Dialect, LogConnection, change, parse, read},
+    db::{Db, Dialect, LogConnection, change, read},
     error::StoreError,
+    unreadable::{Found, HeadRow},
 };
 
 /// Events that are read of one log at a time, and after which no further log is read before they
@@ -254,15 +255,15 @@ impl Store {
 
     /// The orgs that have something to seal. Looks at every org: see [`Self::committed_since`].
     pub async fn orgs_with_unsealed(&self) -> Result<Vec<OrgId>, StoreError> {
-        let rows: Vec<String> = read!(self, installation, |conn| {
-            sqlx::query_scalar(
+        let rows: Vec<Found<HeadRow>> = read!(self, installation, |conn| {
+            sqlx::query_as(
                 "SELECT h.org_id FROM audit_heads h WHERE EXISTS (SELECT 1 FROM audit_events e \
                  WHERE e.org_id = h.org_id AND e.position > h.last_position) ORDER BY h.org_id",
             )
             .fetch_all(&mut *conn)
             .await?
         });
-        rows.iter().map(|id| parse(id, "audit_heads.org_id")).collect()
+        Ok(self.readable(rows))
     }
 
     /// The orgs of the events committed behind `position`, and the position up to which that is
@@ -280,8 +281,8 @@ impl Store {
             return Ok((Vec::new(), position));
         }
         let horizon = self.horizon().await?;
-        let rows: Vec<String> = read!(self, installation, |conn| {
-            sqlx::query_scalar(
+        let rows: Vec<Found<HeadRow>> = read!(self, installation, |conn| {
+            sqlx::query_as(
                 "SELECT DISTINCT org_id FROM audit_events WHERE position > $1 AND position <= $2",
             )
             .bind(position)
@@ -289,8 +290,7 @@ impl Store {
             .fetch_all(&mut *conn)
             .await?
         });
-        let orgs = rows.iter().map(|id| parse(id, "audit_events.org_id"));
-        Ok((orgs.collect::<Result<_, _>>()?, horizon))
+        Ok((self.readable(rows), horizon))
     }
 
     /// How many events of the org are sealed: the sequence the next one gets.

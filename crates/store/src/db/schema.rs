@@ -39,6 +39,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(17, "0017_intents_by_place"),
     migration!(20, "0020_missing_providers"),
     migration!(21, "0021_token_lineage"),
+    migration!(22, "0022_bounds"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number no one else uses.

@@ -9,7 +9,7 @@ use super::{MovedTable, MovingError};
 use crate::error::StoreError;
 
 /// Every table that holds something to move, each behind those it refers to.
-pub(super) const TABLES: [&str; 28] = [
+pub(super) const TABLES: [&str; 29] = [
     "orgs",
     "principals",
     "tokens",
@@ -24,6 +24,7 @@ pub(super) const TABLES: [&str; 28] = [
     "tool_lists",
     "tool_versions",
     "tool_pins",
+    "tool_surplus",
     "policy_versions",
     "policy_sets",
     "exports",

@@ -11,6 +11,7 @@ use crate::{
     db::{change, parse, read, row},
     error::StoreError,
     secrets::{SealedSecret, drop_secrets, put_secret},
+    unreadable::{Found, Readable},
 };
 
 /// What the secrets of attempts are filed under.
@@ -74,7 +75,10 @@ row!(AttemptRow {
     tries: i64,
 });
 
-impl AttemptRow {
+impl Readable for AttemptRow {
+    const TABLE: &'static str = "connect_attempts";
+    type Record = Attempt;
+
     fn read(self) -> Result<Attempt, StoreError> {
         Ok(Attempt {
             id: self.id,
@@ -162,7 +166,7 @@ impl Store {
         slug: &str,
         owner: ProviderOwner,
     ) -> Result<Vec<Attempt>, StoreError> {
-        let rows: Vec<AttemptRow> = read!(self, org, |conn| {
+        let rows: Vec<Found<AttemptRow>> = read!(self, org, |conn| {
             sqlx::query_as(
                 "SELECT * FROM connect_attempts WHERE org_id = $1 AND principal_id = $2 \
                  AND slug = $3 AND owner = $4 ORDER BY expires_at DESC, id DESC",
@@ -174,7 +178,7 @@ impl Store {
             .fetch_all(&mut *conn)
             .await?
         });
-        rows.into_iter().map(AttemptRow::read).collect()
+        Ok(self.readable(rows))
     }
 
     /// The attempts that would renew or make a connection.
@@ -183,14 +187,14 @@ impl Store {
         org: OrgId,
         provider: ProviderId,
     ) -> Result<Vec<Attempt>, StoreError> {
-        let rows: Vec<AttemptRow> = read!(self, org, |conn| {
+        let rows: Vec<Found<AttemptRow>> = read!(self, org, |conn| {
             sqlx::query_as("SELECT * FROM connect_attempts WHERE org_id = $1 AND provider_id = $2")
                 .bind(org.to_string())
                 .bind(provider.to_string())
                 .fetch_all(&mut *conn)
                 .await?
         });
-        rows.into_iter().map(AttemptRow::read).collect()
+        Ok(self.readable(rows))
     }
 
     /// Counts a wrong code; gives how many there were with this one, 0 if the attempt has ended.
@@ -229,7 +233,7 @@ impl Store {
         now: Timestamp,
         limit: u32,
     ) -> Result<Vec<Attempt>, StoreError> {
-        let rows: Vec<AttemptRow> = read!(self, installation, |conn| {
+        let rows: Vec<Found<AttemptRow>> = read!(self, installation, |conn| {
             sqlx::query_as(
                 "SELECT * FROM connect_attempts WHERE expires_at <= $1 \
                  ORDER BY expires_at LIMIT $2",
@@ -239,7 +243,7 @@ impl Store {
             .fetch_all(&mut *conn)
             .await?
         });
-        rows.into_iter().map(AttemptRow::read).collect()
+        Ok(self.readable(rows))
     }
 
     /// Removes a connection that was begun, was never connected and has no attempt any more.

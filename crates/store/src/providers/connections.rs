@@ -15,6 +15,7 @@ use crate::{
     db::{Db, Dialect, change, read},
     error::StoreError,
     secrets::{SealedSecret, drop_secrets, put_secret},
+    unreadable::{Found, Readable as _},
 };
 
 /// What the secrets of connections are filed under.
@@ -68,7 +69,7 @@ impl Store {
             OwnerFilter::Only(owner) => (0, owner.to_text(), owner.to_text()),
         };
         let (slug, id) = page.after.unwrap_or_default();
-        let rows: Vec<ProviderRow> = read!(self, org, |conn| {
+        let rows: Vec<Found<ProviderRow>> = read!(self, org, |conn| {
             sqlx::query_as(PAGE)
                 .bind(org.to_string())
                 .bind(all)
@@ -80,7 +81,7 @@ impl Store {
                 .fetch_all(&mut *conn)
                 .await?
         });
-        rows.into_iter().map(ProviderRow::read).collect()
+        Ok(self.readable(rows))
     }
 
     /// The connections that a principal can call through: the org's and its own, whatever their
@@ -106,10 +107,10 @@ impl Store {
         };
         let owners: Vec<_> = owners.iter().map(|(org, owner)| (org, owner.to_text())).collect();
         let owners = json!(owners).to_string();
-        let rows: Vec<ProviderRow> = read!(self, installation, |conn| {
+        let rows: Vec<Found<ProviderRow>> = read!(self, installation, |conn| {
             sqlx::query_as(find).bind(&owners).fetch_all(&mut *conn).await?
         });
-        rows.into_iter().map(ProviderRow::read).collect()
+        Ok(self.readable(rows))
     }
 
     /// The connection of an owner to a provider, removed or not.
@@ -170,30 +171,6 @@ impl Store {
             row
         });
         row.map(ProviderRow::read).transpose()
-    }
-
-    /// Remembers which tools a connection lists.
-    pub async fn set_tool_list(
-        &self,
-        org: OrgId,
-        id: ProviderId,
-        digest: &str,
-        tools: u32,
-    ) -> Result<bool, StoreError> {
-        let changed = change!(self, org, |tx| {
-            sqlx::query(
-                "UPDATE providers SET tool_list = $3, tools = $4 \
-                 WHERE org_id = $1 AND id = $2 AND (tool_list IS NULL OR tool_list <> $3)",
-            )
-            .bind(org.to_string())
-            .bind(id.to_string())
-            .bind(digest)
-            .bind(i64::from(tools))
-            .execute(&mut *tx)
-            .await?
-            .rows_affected()
-        });
-        Ok(changed > 0)
     }
 
     /// Says how a connection is, unless it got other credentials than those of `revision`
@@ -322,7 +299,7 @@ impl Store {
         since: Timestamp,
         limit: u32,
     ) -> Result<Vec<ProviderRecord>, StoreError> {
-        let rows: Vec<ProviderRow> = read!(self, installation, |conn| {
+        let rows: Vec<Found<ProviderRow>> = read!(self, installation, |conn| {
             sqlx::query_as(
                 "SELECT * FROM providers WHERE missing_since <= $1 ORDER BY missing_since, id \
                  LIMIT $2",
@@ -332,7 +309,7 @@ impl Store {
             .fetch_all(&mut *conn)
             .await?
         });
-        rows.into_iter().map(ProviderRow::read).collect()
+        Ok(self.readable(rows))
     }
 
     /// Shows a hidden connection again, under a new id: the old one stays gone.

@@ -10,6 +10,7 @@ use crate::{
     Store,
     db::{change, read},
     error::StoreError,
+    unreadable::Found,
 };
 
 impl Store {
@@ -19,14 +20,14 @@ impl Store {
         now: Timestamp,
         limit: u32,
     ) -> Result<Vec<ProviderRecord>, StoreError> {
-        let rows: Vec<ProviderRow> = read!(self, installation, |conn| {
+        let rows: Vec<Found<ProviderRow>> = read!(self, installation, |conn| {
             sqlx::query_as(DUE)
                 .bind(now.as_micros())
                 .bind(i64::from(limit))
                 .fetch_all(&mut *conn)
                 .await?
         });
-        rows.into_iter().map(ProviderRow::read).collect()
+        Ok(self.readable(rows))
     }
 
     /// Makes `holder` the one that gets new credentials for a connection until `until`: a node, or

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use portcullis_core::{clock::Timestamp, id::OrgId};
 use portcullis_store::{
-    ATTEMPT, CONNECTION, CREDENTIAL, Grant, NewAttempt, NewCredential, OAuthClient, OwnerFilter,
-    ProviderOwner, ProviderPage, ProviderRecord, ProviderStatus, SealedSecret, Store, Visibility,
+    ATTEMPT, CONNECTION, CREDENTIAL, Grant, NewAttempt, NewCredential, NewToolList, OAuthClient,
+    OwnerFilter, ProviderOwner, ProviderPage, ProviderRecord, ProviderStatus, SealedSecret, Store,
+    Visibility,
 };
 
 use crate::{
@@ -176,13 +177,14 @@ on_both! {
         assert!(store.attempts_of(ours, user, "github", owner).await.unwrap().is_empty());
         assert!(store.attempts_for(ours, id).await.unwrap().is_empty());
         assert!(!store.set_status_of(ours, id, 1, status, NOW).await.unwrap());
-        assert!(!store.set_tool_list(ours, id, "d", 1).await.unwrap());
+        let list = NewToolList { digest: "d", definitions: "[]", tools: 0 };
+        assert!(!store.keep_tool_list(ours, id, &list).await.unwrap());
         assert!(!store.remove_provider(ours, id, &given::event(ours, 1)).await.unwrap());
         assert!(!store.hide_provider(ours, id, &given::event(ours, 2)).await.unwrap());
         assert!(!store.forget_pending_provider(ours, id).await.unwrap());
         let times = (NOW, NOW);
         assert!(!store.lease_refresh(ours, id, 1, "node", times).await.unwrap());
-        store.keep_tool_list(theirs, "d", "[]").await.unwrap();
+        assert!(store.keep_tool_list(theirs, id, &list).await.unwrap());
         assert_eq!(store.find_tool_list(ours, "d").await.unwrap(), None);
         let record = store.find_provider(theirs, id).await.unwrap().unwrap();
         assert_eq!(record.status, ProviderStatus::Connected);
@@ -265,12 +267,12 @@ on_both! {
         let old = secret(org, CONNECTION, "a", CREDENTIAL, "kek_1");
         let new = SealedSecret { key_id: "kek_2".to_owned(), sealed: vec![2], ..old.clone() };
         db.store.put_secret(&old).await.unwrap();
-        assert_eq!(db.store.secrets_not_under("kek_2", 10).await.unwrap(), std::slice::from_ref(&old));
+        assert_eq!(db.store.secrets_not_under("kek_2", None, 10).await.unwrap(), std::slice::from_ref(&old));
 
         assert!(db.store.swap_secret(&old, &new).await.unwrap());
         assert!(!db.store.swap_secret(&old, &new).await.unwrap());
 
-        assert!(db.store.secrets_not_under("kek_2", 10).await.unwrap().is_empty());
+        assert!(db.store.secrets_not_under("kek_2", None, 10).await.unwrap().is_empty());
         assert_eq!(db.store.count_secrets().await.unwrap(), [("kek_2".to_owned(), 1)]);
     }
 
@@ -293,5 +295,21 @@ on_both! {
         };
         assert_eq!(find("https://id.example").await.unwrap(), Some(again));
         assert_eq!(find("https://id.example/").await.unwrap(), None);
+    }
+
+    async fn a_list_of_tools_is_kept_as_long_as_a_connection_lists_it(db: Database) {
+        let org = tenant(&db.store, 1).await;
+        let (store, id) = (&db.store, given::id("prv", 1));
+        let list = |digest| NewToolList { digest, definitions: "[1]", tools: 1 };
+
+        assert!(store.keep_tool_list(org, id, &list("a")).await.unwrap());
+        assert!(store.keep_tool_list(org, id, &list("b")).await.unwrap());
+        assert!(!store.keep_tool_list(org, id, &list("b")).await.unwrap());
+
+        assert_eq!(store.find_tool_list(org, "a").await.unwrap(), None);
+        assert_eq!(store.find_tool_list(org, "b").await.unwrap().as_deref(), Some("[1]"));
+        let mended = NewToolList { definitions: "[2]", ..list("b") };
+        store.keep_tool_list(org, id, &mended).await.unwrap();
+        assert_eq!(store.find_tool_list(org, "b").await.unwrap().as_deref(), Some("[2]"));
     }
 }

@@ -1,6 +1,6 @@
 //! Exports and the cursors of sinks.
 
-use portcullis_store::{ExportStatus, NewExport, Store};
+use portcullis_store::{ExportBeat, ExportBegan, ExportQuota, ExportStatus, NewExport, Store};
 use tokio::task::JoinSet;
 
 use crate::{
@@ -8,8 +8,12 @@ use crate::{
     given::{self, NOW, append_all, event, leaf},
 };
 
+const QUOTA: ExportQuota = ExportQuota { running: 3, files: 5, bytes: 1000 };
+
+const BEAT: ExportBeat = ExportBeat { scanned: 1, total: 2, bytes: 7 };
+
 async fn begun(store: &Store, org: u32, n: u32) -> bool {
-    store.create_export(&export(org, n), 3).await.unwrap()
+    store.create_export(&export(org, n), QUOTA).await.unwrap() == ExportBegan::Begun
 }
 
 fn export(org: u32, n: u32) -> NewExport {
@@ -50,16 +54,16 @@ on_both! {
         let (store, org, id) = (&db.store, given::id("org", 1), given::id("exp", 1));
         assert!(begun(store, 1, 1).await);
 
-        assert!(store.beat_export(org, id, (5, 10), NOW).await.unwrap());
+        assert!(store.beat_export(org, id, ExportBeat { scanned: 5, total: 10, bytes: 7 }, NOW).await.unwrap());
         let pending = store.find_export(org, id).await.unwrap().unwrap();
-        assert!(store.finish_export(org, id, r#"{"events":10}"#).await.unwrap());
+        assert!(store.finish_export(org, id, r#"{"events":10}"#, 9).await.unwrap());
 
         assert_eq!((pending.status, pending.scanned, pending.total), (ExportStatus::Pending, 5, 10));
         let ready = store.find_export(org, id).await.unwrap().unwrap();
         assert_eq!((ready.status, ready.scanned), (ExportStatus::Ready, 10));
         assert_eq!(ready.result.as_deref(), Some(r#"{"events":10}"#));
         assert!(!store.fail_export(org, id, "late").await.unwrap());
-        assert!(!store.beat_export(org, id, (6, 10), NOW).await.unwrap());
+        assert!(!store.beat_export(org, id, ExportBeat { scanned: 6, total: 10, bytes: 7 }, NOW).await.unwrap());
         assert_eq!(store.find_export(org, id).await.unwrap().unwrap(), ready);
         assert_eq!(store.find_export(given::id("org", 2), id).await.unwrap(), None);
     }
@@ -70,9 +74,9 @@ on_both! {
         let [mine, silent, living] = [1, 2, 3].map(|n| given::id("exp", n));
         for (n, node) in [(1, "node-1"), (2, "node-2"), (3, "node-3")] {
             let export = NewExport { node: node.to_owned(), ..export(1, n) };
-            assert!(store.create_export(&export, 3).await.unwrap());
+            assert!(store.create_export(&export, QUOTA).await.unwrap() == ExportBegan::Begun);
         }
-        assert!(store.beat_export(org, living, (1, 2), NOW.plus_seconds(100)).await.unwrap());
+        assert!(store.beat_export(org, living, BEAT, NOW.plus_seconds(100)).await.unwrap());
 
         assert_eq!(store.fail_exports_of("node-1", "restarted").await.unwrap(), 1);
         assert_eq!(store.fail_silent_exports(NOW.plus_seconds(50), "silent").await.unwrap(), 1);
@@ -121,5 +125,32 @@ on_both! {
         assert!(!store.lease_sink("siem", "node-1", at(60), at(90)).await.unwrap());
         store.release_sink("siem", "node-2").await.unwrap();
         assert!(store.lease_sink("siem", "node-1", at(60), at(90)).await.unwrap());
+    }
+
+    async fn an_org_has_so_many_files_and_bytes_and_no_more_until_the_oldest_goes(db: Database) {
+        tenant(&db.store, 1).await;
+        tenant(&db.store, 2).await;
+        let (store, org) = (&db.store, given::id("org", 1));
+        let finished = async |n: u32, bytes: u64| {
+            assert!(begun(store, 1, n).await, "export {n}");
+            assert!(store.finish_export(org, given::id("exp", n), "{}", bytes).await.unwrap());
+        };
+        for n in 1..=4 {
+            finished(n, 100).await;
+        }
+        assert!(begun(store, 1, 5).await);
+
+        let full = store.create_export(&export(1, 6), QUOTA).await.unwrap();
+
+        assert_eq!(full, ExportBegan::Full(NOW.plus_seconds(86_400)), "five files");
+        assert!(store.fail_export(org, given::id("exp", 5), "no").await.unwrap());
+        assert_eq!(store.export_bytes_beside(org, given::id("exp", 4), NOW).await.unwrap(), 300);
+        finished(7, 600).await;
+        let roomy = ExportQuota { files: 100, ..QUOTA };
+        let full = store.create_export(&export(1, 8), roomy).await.unwrap();
+        assert_eq!(full, ExportBegan::Full(NOW.plus_seconds(86_400)), "a thousand bytes");
+        assert!(begun(store, 2, 50).await, "another org has its own");
+        let later = NewExport { created_at: NOW.plus_seconds(86_401), ..export(1, 9) };
+        assert_eq!(store.create_export(&later, QUOTA).await.unwrap(), ExportBegan::Begun);
     }
 }

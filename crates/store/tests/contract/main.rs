@@ -33,3 +33,4 @@ mod row_security;
 mod tenancy;
 mod tokens;
 mod tools;
+mod unreadable;

@@ -1,7 +1,7 @@
 //! Which definition of a tool was accepted, and which waits.
 
 use portcullis_core::{clock::Timestamp, id::OrgId, tool::ToolId};
-use portcullis_store::{Definition, Pin, Store, Told};
+use portcullis_store::{Pin, PinVersion, Store, Told};
 
 use crate::{
     database::{Database, on_both},
@@ -23,9 +23,9 @@ fn tool() -> ToolId {
 
 /// Accepted, waiting and told version of the only pin of the provider; `-` for none.
 async fn versions(store: &Store, org: Option<OrgId>) -> [String; 3] {
-    let pins = store.list_pins(org, "sample").await.unwrap();
+    let pins = store.list_pins(org, "sample").await.unwrap().pins;
     let [Pin { accepted, found, told, .. }] = pins.as_slice() else { panic!("{pins:?}") };
-    let version = |it: &Option<Definition>| it.as_ref().map(|it| it.version.clone());
+    let version = |it: &Option<PinVersion>| it.as_ref().map(|it| it.version.clone());
     [version(accepted), version(found), told.clone()].map(|it| it.unwrap_or_else(|| "-".to_owned()))
 }
 
@@ -37,7 +37,7 @@ on_both! {
         store.pin_tools(None, &[told("sample:list_items", "b")], later(1)).await.unwrap();
 
         assert_eq!(versions(store, None).await, ["a", "-", "-"]);
-        let pin = store.list_pins(None, "sample").await.unwrap().remove(0);
+        let pin = store.list_pins(None, "sample").await.unwrap().pins.remove(0);
         assert_eq!(pin.accepted.unwrap().at, NOW);
     }
 
@@ -95,7 +95,52 @@ on_both! {
             assert_eq!(versions(store, org).await, [version, "-", "-"]);
         }
         assert_eq!(store.pins_of(&tool()).await.unwrap().len(), 3);
-        assert_eq!(store.all_pins().await.unwrap().len(), 5);
+        assert_eq!(store.page_pins(None, 100).await.unwrap().len(), 5);
         assert!(!store.accept_tool(Some(one), &tool(), "b", NOW).await.unwrap());
+    }
+
+    async fn pins_are_read_page_by_page_and_each_once(db: Database) {
+        let store = &db.store;
+        let all: Vec<Told> = (0..1203).map(|n| told(&format!("sample:t{n:04}"), "a")).collect();
+        store.pin_tools(None, &all, NOW).await.unwrap();
+
+        let listed = store.list_pins(None, "sample").await.unwrap();
+        let first = store.page_pins(None, 1000).await.unwrap();
+        let last = first.last().map(|pin| (&pin.tool, pin.org));
+        let rest = store.page_pins(last, 1000).await.unwrap();
+
+        assert_eq!((listed.pins.len(), listed.nameless), (1203, 0));
+        assert_eq!((first.len(), rest.len()), (1000, 203));
+        let paged: Vec<Pin> = first.into_iter().chain(rest).collect();
+        assert_eq!(paged, listed.pins);
+    }
+
+    async fn only_what_waits_can_be_forgotten(db: Database) {
+        let store = &db.store;
+        store.pin_tools(None, &[told("sample:accepted", "a")], NOW).await.unwrap();
+        store.hold_tools(None, &[told("sample:waits", "b")], NOW).await.unwrap();
+        let both = ["sample:accepted", "sample:waits"].map(|tool| tool.parse().unwrap());
+
+        store.forget_waiting(None, &both).await.unwrap();
+
+        let left = store.list_pins(None, "sample").await.unwrap().pins;
+        assert_eq!(left.iter().map(|pin| &pin.tool).collect::<Vec<_>>(), [&both[0]]);
+        let texts = store.definitions_of(None, &both[0]).await.unwrap();
+        assert_eq!(texts.accepted.as_deref(), Some(r#"{"name":"a"}"#));
+    }
+
+    async fn a_surplus_is_noted_until_there_is_none(db: Database) {
+        let store = &db.store;
+        let org = Some(given::org(store, 1).await);
+        for (org, tools) in [(None, 7), (org, 3), (org, 4)] {
+            store.note_surplus(org, "sample", tools, NOW).await.unwrap();
+        }
+        let noted: Vec<_> =
+            store.surplus().await.unwrap().into_iter().map(|it| (it.org, it.tools)).collect();
+        assert_eq!(noted, [(None, 7), (org, 4)]);
+
+        store.note_surplus(None, "sample", 0, NOW).await.unwrap();
+
+        assert_eq!(store.surplus().await.unwrap().len(), 1);
     }
 }

@@ -13,6 +13,7 @@ use portcullis_core::clock::Timestamp;
 
 use super::filters::Filters;
 use crate::cli::{Failure, Installation};
+use portcullis_store::ExportBeat;
 
 /// Writes a part of an org's log, straight from the database; a running gateway need not be asked.
 /// That it was done is recorded in the log.
@@ -153,8 +154,8 @@ impl Bar {
 }
 
 impl Progress for Bar {
-    async fn reached(&mut self, scanned: i64, total: i64) -> Result<(), ExportError> {
-        let percent = scanned.saturating_mul(100) / total.max(1);
+    async fn reached(&mut self, at: ExportBeat) -> Result<(), ExportError> {
+        let percent = at.scanned.saturating_mul(100) / at.total.max(1);
         if self.shown && percent != self.percent {
             self.percent = percent;
             let _ = write!(io::stderr().lock(), "\r{percent:>3} %");

@@ -4,7 +4,7 @@ use std::{io, process::ExitCode};
 
 use portcullis_app::{ExportError, ExportRequest, LogIdentity, Progress, origin};
 use portcullis_core::audit::export::Fault;
-use portcullis_store::Org;
+use portcullis_store::{ExportBeat, Org};
 
 use super::{Lines, Verify};
 use crate::{boot::Office, cli::Failure};
@@ -60,7 +60,7 @@ impl Verify {
 struct Silent;
 
 impl Progress for Silent {
-    async fn reached(&mut self, _: i64, _: i64) -> Result<(), ExportError> {
+    async fn reached(&mut self, _: ExportBeat) -> Result<(), ExportError> {
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use portcullis_core::id::{ExportId, OrgId};
-use portcullis_store::{NewExport, Store};
+use portcullis_store::{ExportBegan, ExportQuota, NewExport, Store};
 use portcullis_testkit::{Builder, Gateway, Principal, unsignalled};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -32,6 +32,8 @@ fn new(
     }
 }
 
+const MANY: ExportQuota = ExportQuota { running: 10, files: 100, bytes: 1 << 40 };
+
 /// Exports that `node` seems to be writing.
 pub(super) async fn pending(
     store: &Store,
@@ -47,7 +49,8 @@ pub(super) async fn pending(
             number,
             portcullis_core::clock::Timestamp::from_micros(4_000_000_000_000_000),
         );
-        assert!(store.create_export(&export, 10).await.unwrap());
+        let begun = store.create_export(&export, MANY).await.unwrap();
+        assert_eq!(begun, ExportBegan::Begun);
         ids.push(export.id);
     }
     ids
@@ -91,7 +94,9 @@ async fn a_file_on_another_node_is_said_to_be_there() {
     let open = store(&gateway).await;
     let org: OrgId = who.org.parse().unwrap();
     let id = pending(&open, &who, "node-2", 1).await[0];
-    assert!(open.finish_export(org, id, r#"{"events":0,"bytes":0,"sha256":"00"}"#).await.unwrap());
+    assert!(
+        open.finish_export(org, id, r#"{"events":0,"bytes":0,"sha256":"00"}"#, 0).await.unwrap()
+    );
 
     let (answered, data) = status(&gateway, &who, &id).await;
     let file = gateway.get(&who, &format!("/v1/audit/exports/{id}/file")).await;
@@ -107,8 +112,8 @@ async fn after_a_day_an_export_is_gone_with_its_file() {
     let open = store(&gateway).await;
     let org: OrgId = who.org.parse().unwrap();
     let old = new(&who, "node-1", 7, now(&gateway).await.plus_seconds(-86_400));
-    assert!(open.create_export(&old, 3).await.unwrap());
-    assert!(open.finish_export(org, old.id, r#"{"events":0}"#).await.unwrap());
+    assert!(open.create_export(&old, MANY).await.unwrap() == ExportBegan::Begun);
+    assert!(open.finish_export(org, old.id, r#"{"events":0}"#, 0).await.unwrap());
     open.close().await;
     let path = gateway.folder().join(format!("exports/{}.csv", old.id));
     fs::write(&path, "old").unwrap();
@@ -227,4 +232,54 @@ async fn a_disk_without_room_fails_the_export_and_nothing_else() {
         items(&told).iter().all(|event| event["target"]["id"] != id),
         "a failed export is none"
     );
+}
+
+/// A gateway with these limits of exports.
+fn limited(limits: &str) -> (Gateway, Principal) {
+    let config = format!("[audit.exports]\n{limits}");
+    let gateway = crate::gateway().config(&config).sample().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    (gateway, who)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_org_that_has_its_exports_is_told_when_there_is_room_again() {
+    let (gateway, who) = limited("max_per_org = 2");
+    for _ in 0..2 {
+        let ready = export(&gateway, &who, &json!({})).await;
+        content(&gateway, &who, &ready).await;
+    }
+
+    let refused = ask(&gateway, &who, &json!({})).await;
+
+    assert_eq!((refused.status.as_u16(), refused.code()), (429, "rate_limited"));
+    assert_eq!(refused.at("/error/details/resource"), "export_files");
+    assert_eq!(refused.at("/error/details/limit"), 2);
+    assert!(refused.at("/error/details/retry_after").as_i64().unwrap() > 80_000);
+    let other = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
+    let ready = export(&gateway, &other, &json!({})).await;
+    content(&gateway, &other, &ready).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_that_crosses_the_quota_fails_and_leaves_nothing() {
+    let (gateway, who) = limited("max_bytes_per_org = 500");
+
+    let failed = export(&gateway, &who, &json!({})).await;
+
+    assert_eq!(failed.at("/data/status"), "failed", "{}", failed.text);
+    assert!(failed.at("/data/error").as_str().unwrap().contains("500 bytes"), "{}", failed.text);
+    assert_eq!(fs::read_dir(gateway.folder().join("exports")).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exports_are_refused_and_calls_are_not_while_little_is_free() {
+    let (gateway, who) = limited("min_free_bytes = 9000000000000000000");
+
+    let refused = ask(&gateway, &who, &json!({})).await;
+
+    assert_eq!((refused.status.as_u16(), refused.code()), (503, "unavailable"), "{}", refused.text);
+    assert_eq!(refused.at("/error/details/reason"), "space");
+    let call = json!({"title": "a", "text": "b"});
+    assert_eq!(gateway.invoke(&who, "sample:create_note", call).await.status, 200);
 }

@@ -1,0 +1,115 @@
+//! Rows that cannot be read back. Each is left out of an answer by itself, and kept here until
+//! somebody tells of it; the rows beside it are answered as ever.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
+
+use portcullis_core::id::OrgId;
+use sqlx::{ColumnIndex, Decode, FromRow, Row, Type};
+
+use crate::{
+    Store,
+    db::{parse, row},
+    error::StoreError,
+};
+
+/// A row that was left out of an answer.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UnreadableRow {
+    /// The table it is in.
+    pub table: &'static str,
+    /// Its keys, as far as they can be read: `org_id … id …`.
+    pub row: String,
+    /// The reason.
+    pub why: String,
+}
+
+/// Those that nobody told of yet; beyond so many, further ones are not kept.
+#[derive(Debug, Default)]
+pub(crate) struct Unreadable(Mutex<BTreeSet<UnreadableRow>>);
+
+const MOST: usize = 1000;
+
+/// The columns that tell a row from others, in whatever table.
+const KEYS: [&str; 5] = ["org_id", "id", "tool_id", "slug", "row_id"];
+
+/// The longest key that is told.
+const KEY_BYTES: usize = 64;
+
+/// A row of a list, which is read as a whole or left out as a whole.
+pub(crate) trait Readable: Sized {
+    /// The table.
+    const TABLE: &'static str;
+    /// The type it is read as.
+    type Record;
+    fn read(self) -> Result<Self::Record, StoreError>;
+}
+
+/// A row of a list as it was found.
+pub(crate) struct Found<T: Readable>(Result<T::Record, UnreadableRow>);
+
+impl<'r, R, T> FromRow<'r, R> for Found<T>
+where
+    R: Row,
+    T: Readable + FromRow<'r, R>,
+    &'static str: ColumnIndex<R>,
+    String: Decode<'r, R::Database> + Type<R::Database>,
+{
+    /// Never fails: what would end the whole query is kept in the row's place.
+    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
+        let read = T::from_row(row).map_err(|error| error.to_string());
+        let read = read.and_then(|row| row.read().map_err(|error| error.to_string()));
+        Ok(Self(read.map_err(|why| UnreadableRow { table: T::TABLE, row: keys(row), why })))
+    }
+}
+
+fn keys<'r, R>(row: &'r R) -> String
+where
+    R: Row,
+    &'static str: ColumnIndex<R>,
+    String: Decode<'r, R::Database> + Type<R::Database>,
+{
+    let key = |name: &&'static str| {
+        let value: String = row.try_get(*name).ok()?;
+        let shown: String =
+            value.chars().filter(|it| it.is_ascii_graphic()).take(KEY_BYTES).collect();
+        Some(format!("{name} {shown}"))
+    };
+    KEYS.iter().filter_map(key).collect::<Vec<_>>().join(" ")
+}
+
+impl Store {
+    /// The rows of a list that can be read.
+    pub(crate) fn readable<T: Readable>(&self, found: Vec<Found<T>>) -> Vec<T::Record> {
+        let each = found.into_iter().map(|Found(read)| read);
+        each.filter_map(|read| read.map_err(|row| self.left_out(row)).ok()).collect()
+    }
+
+    /// Remembers a row that is left out, until it is told.
+    pub fn left_out(&self, row: UnreadableRow) {
+        let mut known = self.unreadable.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < MOST {
+            known.insert(row);
+        }
+    }
+
+    /// The rows that were left out of answers since this was asked last, each once.
+    #[must_use]
+    pub fn take_unreadable(&self) -> BTreeSet<UnreadableRow> {
+        std::mem::take(&mut *self.unreadable.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+row!(pub(crate) HeadRow { org_id: String });
+
+/// The org of a log's head.
+impl Readable for HeadRow {
+    const TABLE: &'static str = "audit_heads";
+    type Record = OrgId;
+
+    fn read(self) -> Result<OrgId, StoreError> {
+        parse(&self.org_id, "audit_heads.org_id")
+    }
+}

@@ -1,0 +1,113 @@
+//! Rows that cannot be read back: left out by themselves, and told.
+
+use std::collections::BTreeSet;
+
+use portcullis_core::clock::Timestamp;
+use portcullis_store::{NewProvider, ProviderOwner, Store, TokenPage, Told};
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, NOW, hash, intent, token},
+};
+
+/// The tables of the rows that were left out since this was asked last.
+fn told(store: &Store) -> Vec<&'static str> {
+    let tables: BTreeSet<&str> = store.take_unreadable().iter().map(|row| row.table).collect();
+    tables.into_iter().collect()
+}
+
+/// Two orgs with a principal, a token and a connection each.
+async fn two(store: &Store) {
+    for n in [1, 2] {
+        let org = given::org(store, n).await;
+        let user = given::user(store, org, n).await;
+        store.insert_token(&token(org, user, n), &hash(n)).await.unwrap();
+        let provider = NewProvider {
+            id: given::id("prv", n),
+            org_id: org,
+            owner: ProviderOwner::Org,
+            slug: "sample".parse().unwrap(),
+            name: "Sample".to_owned(),
+            auth_type: "api_key".to_owned(),
+        };
+        store.upsert_provider(&provider, NOW).await.unwrap();
+    }
+}
+
+on_both! {
+    async fn a_row_of_a_list_that_cannot_be_read_takes_no_other_along(db: Database) {
+        let store = &db.store;
+        two(store).await;
+        let (bad, good) = (given::id("org", 1), given::id("org", 2));
+        for statement in [
+            "UPDATE providers SET status = 'bogus' WHERE id LIKE '%1'",
+            "UPDATE tokens SET kind = 'bogus' WHERE id LIKE '%1'",
+            "UPDATE principals SET role = 'bogus' WHERE id LIKE '%1'",
+            "UPDATE orgs SET plan = 'bogus' WHERE id LIKE '%1'",
+        ] {
+            db.execute(statement).await;
+        }
+
+        let orgs = store.list_orgs().await.unwrap();
+        assert_eq!((orgs.len(), orgs[0].id, told(store)), (1, good, vec!["orgs"]));
+        let owners = BTreeSet::from([(bad, ProviderOwner::Org), (good, ProviderOwner::Org)]);
+        let connections = store.providers_of(&owners).await.unwrap();
+        assert_eq!((connections.len(), connections[0].org_id), (1, good));
+        assert!(store.list_providers(bad).await.unwrap().is_empty());
+        let left_out = store.take_unreadable();
+        let row = left_out.first().unwrap();
+        assert_eq!((left_out.len(), row.table), (1, "providers"), "each once: {left_out:?}");
+        for name in [bad.to_string(), given::id::<portcullis_core::id::ProviderId>("prv", 1).to_string()] {
+            assert!(row.row.contains(&name), "{row:?}");
+        }
+        let ids = [given::id("tok", 1), given::id("tok", 2)];
+        let known = store.find_tokens(&ids).await.unwrap();
+        assert_eq!((known.len(), known[0].org.id, told(store)), (1, good, vec!["tokens"]));
+        let page = TokenPage { limit: 10, ..TokenPage::default() };
+        assert!(store.list_tokens(bad, page).await.unwrap().is_empty());
+        assert!(store.list_principals(bad).await.unwrap().is_empty());
+        assert_eq!(told(store), ["principals", "tokens"]);
+        assert!(told(store).is_empty(), "told once");
+    }
+
+    async fn intents_behind_one_that_cannot_be_read_are_found(db: Database) {
+        let store = &db.store;
+        two(store).await;
+        db.execute(
+            "INSERT INTO audit_intents (id, org_id, node, opened_at, record) \
+             SELECT 'a' || id, id, 'gone', 1, '{}' FROM orgs",
+        ).await;
+        let org = given::id("org", 1);
+        let open = intent(org, 7);
+        let (writer, _tasks) = given::writer(store);
+        writer.intent(open.clone(), given::soon()).await.unwrap();
+
+        // Both that cannot be read come first.
+        let found = store.abandoned_intents(1).await.unwrap();
+
+        assert_eq!(found.iter().map(|it| it.id).collect::<Vec<_>>(), [open.id]);
+        assert_eq!(told(store), ["audit_intents"]);
+    }
+
+    async fn what_was_accepted_of_a_tool_is_never_taken_for_nothing(db: Database) {
+        let store = &db.store;
+        let told_of = |tool: &str| Told {
+            tool: tool.parse().unwrap(),
+            version: "a".to_owned(),
+            text: "{}".to_owned(),
+        };
+        store.pin_tools(None, &[told_of("sample:a"), told_of("sample:b")], NOW).await.unwrap();
+        db.execute("UPDATE tool_pins SET version = NULL WHERE tool_id = 'sample:a'").await;
+
+        let pinned = store.list_pins(None, "sample").await.unwrap();
+
+        let versions: Vec<_> =
+            pinned.pins.iter().map(|pin| pin.accepted.as_ref().unwrap().version.as_str()).collect();
+        assert_eq!(versions, ["unreadable", "a"]);
+        db.execute("UPDATE tool_pins SET tool_id = 'sample:?' WHERE tool_id = 'sample:a'").await;
+        let pinned = store.list_pins(None, "sample").await.unwrap();
+        assert_eq!((pinned.pins.len(), pinned.nameless), (1, 1));
+        assert_eq!(store.pins_changed_since(Timestamp::default()).await.unwrap().len(), 1);
+        assert_eq!(told(store), ["tool_pins"]);
+    }
+}
