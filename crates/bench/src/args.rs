@@ -258,6 +258,8 @@ pub(crate) enum Attack {
     Circuit,
     /// Small calls of one org, and health, beside large bodies of another
     Large,
+    /// The memory of a server that renames its tools at each listing
+    Renaming,
 }
 
 #[derive(Debug, Args)]
@@ -274,6 +276,9 @@ pub(crate) struct HostileArgs {
     /// Callers of the other provider
     #[arg(long, default_value_t = 32)]
     pub(crate) callers: usize,
+    /// Listings of the server that renames its tools
+    #[arg(long, default_value_t = 40)]
+    pub(crate) listings: usize,
     /// What the other provider does, in turns
     #[arg(long, value_delimiter = ',', default_value = "hangs,drips,floods",
           value_parser = ["hangs", "drips", "floods", "answers"])]

@@ -100,6 +100,16 @@ impl Installation {
         Err(format!("`portcullis key` failed: {}", String::from_utf8_lossy(&made.stderr)).into())
     }
 
+    /// A token of the org that connects providers for it.
+    pub(crate) async fn admin_token(&self) -> Result<String, Failure> {
+        let scopes = "providers:read providers:write admin";
+        let create = ["principal", "create", "keeper", "--org", "bench", "--type", "service"];
+        let principal =
+            self.member("id", &[&create[..], &["--scopes", scopes][..]].concat()).await?;
+        self.member("token", &["token", "create", "--principal", &principal, "--scopes", scopes])
+            .await
+    }
+
     /// Makes an org and a service principal of this name, and gives a token of it.
     pub(crate) async fn mint(&self, name: &str) -> Result<String, Failure> {
         let org = self

@@ -6,6 +6,7 @@ mod bystanders;
 mod circuit;
 mod large;
 mod patterns;
+mod renaming;
 mod schema;
 mod sockets;
 mod traps;
@@ -66,6 +67,7 @@ pub(crate) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
         Attack::Sockets => sockets::run(args).await,
         Attack::Circuit => circuit::run(args).await,
         Attack::Large => large::run(args).await,
+        Attack::Renaming => renaming::run(args).await,
     }
 }
 
@@ -172,7 +174,9 @@ async fn again_and_again(address: SocketAddr, call: Template, answered: Answered
 /// A server that meets its calls with silence, drops and floods; in a process of its own, so that
 /// what is measured does not wait for it.
 pub(crate) async fn serve() -> Result<(), Failure> {
-    upstream::serve_at(upstream::ANYWHERE, Router::new().route("/mcp", post(answer))).await
+    let router =
+        Router::new().route("/mcp", post(answer)).route(renaming::PATH, post(renaming::answer));
+    upstream::serve_at(upstream::ANYWHERE, router).await
 }
 
 async fn answer(body: Bytes) -> Response {
