@@ -16,7 +16,6 @@ use portcullis_core::{
     lifetime::GrantLife,
     policy::{Catalogue, PolicyError},
     random::Random,
-    refusal::{Refusal, Unavailable},
     tool::Tool,
 };
 use portcullis_lanes::Workers;
@@ -43,6 +42,7 @@ use crate::{
     policies::{Ground, Policies, PolicySource},
     providers::{Declared, Provider},
     rates::Rates,
+    readiness::Readiness,
     retention::Retention,
     simulate::Simulations,
     sinks::SinkSettings,
@@ -164,7 +164,7 @@ pub struct App {
     pub(crate) anchors: Anchors,
     pub(crate) workers: Workers<OrgId>,
     pub(crate) tasks: TaskTracker,
-    last_probe: tokio::sync::Mutex<(Timestamp, bool)>,
+    pub(crate) readiness: Readiness,
     fingerprint_key: hmac::Key,
 }
 
@@ -251,7 +251,7 @@ impl App {
             sinks: parts.sinks,
             workers: parts.workers,
             tasks: parts.tasks,
-            last_probe: tokio::sync::Mutex::new((Timestamp::default(), false)),
+            readiness: Readiness::default(),
             fingerprint_key: hmac::Key::new(hmac::HMAC_SHA256, &parts.fingerprint_key),
         }))
     }
@@ -278,24 +278,6 @@ impl App {
     /// The key under which the values of an org have their fingerprints.
     pub(crate) fn fingerprints_of(&self, org: OrgId) -> FingerprintKey {
         fingerprint_key(&self.fingerprint_key, org)
-    }
-
-    /// Says no while calls could not be governed. Asks the store at most once a second, for
-    /// anybody may ask here.
-    pub async fn ready(&self) -> Result<(), Refusal> {
-        self.in_touch()?;
-        self.limits.ready()?;
-        let unready = Refusal::Unavailable { reason: Unavailable::Audit };
-        let now = self.clock.now();
-        let mut last = self.last_probe.lock().await;
-        if now.as_micros().saturating_sub(last.0.as_micros()) > 1_000_000 {
-            let probed = self.store.probe(now).await;
-            if let Err(error) = &probed {
-                tracing::error!(%error, "the store cannot be written");
-            }
-            *last = (now, probed.is_ok());
-        }
-        if last.1 { Ok(()) } else { Err(unready) }
     }
 }
 

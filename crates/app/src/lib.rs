@@ -32,6 +32,7 @@ mod pins;
 mod policies;
 mod providers;
 mod rates;
+mod readiness;
 mod recorded;
 mod retention;
 mod runs;

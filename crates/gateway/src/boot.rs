@@ -1,8 +1,12 @@
 //! Puts a node together: the only place that makes a real clock and a real random source.
 
 mod claim;
+mod durability;
 
-pub(crate) use self::claim::{claim, claimed, serving, take_over};
+pub(crate) use self::{
+    claim::{claim, claimed, serving, take_over},
+    durability::{TORN_PAGES, UNWALLED, weakness},
+};
 
 use std::{
     cell::RefCell,
@@ -30,7 +34,7 @@ use portcullis_core::{
     vault::Vault,
 };
 use portcullis_lanes::Workers;
-use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store};
+use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store, Weakness};
 use portcullis_upstream::{Outbound, Webhook};
 use serde_json::Value;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -122,6 +126,12 @@ pub(crate) enum BootError {
     KeyForm(String),
     #[error("the database cannot be opened")]
     Store(#[from] portcullis_store::StoreError),
+    #[error(
+        "`audit.sync` is \"power-loss\", which this database does not keep: {0}; or set `audit.sync` \
+         to \"process-crash\": then what was recorded in the last moments before a power loss may \
+         be gone (docs/postgresql.md)"
+    )]
+    Durability(Weakness),
     #[error("nothing was moved")]
     Moving(#[from] portcullis_store::MovingError),
     #[error("the keys that seal credentials cannot be used: {0}")]
@@ -225,10 +235,6 @@ pub(crate) async fn workbench(
     let (bench, unread) = Workbench::connected(&providers, dlp, now, patience).await;
     Ok((bench.with_webhooks(webhooks), unread))
 }
-
-/// What is told of a database role for whom the wall between orgs does not stand.
-pub(crate) const UNWALLED: &str = "row-level security does not hold for the database role: it is \
-                                   a superuser or has BYPASSRLS (docs/postgresql.md)";
 
 async fn open_store(config: &Config) -> Result<Store, BootError> {
     let folder = &config.data_dir;
@@ -345,6 +351,9 @@ impl Node {
         let vaults = vaults(config, &key)?;
         let connecting = config.connect.connecting()?;
         let store = open_store(config).await?;
+        if standing == Standing::Serving {
+            durability::check(&store, config).await?;
+        }
         check_keys(&store, &vaults).await?;
         let counters = nodes::counters(config).await?;
         let ids = Ids { clock: &*clock, random: &*random };

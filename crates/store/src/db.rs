@@ -4,11 +4,13 @@
 //! `$1` placeholders, `BIGINT` microseconds, `TEXT` ids and JSON. Each says whose rows it is about
 //! ([`Scope`]). What the two databases do differently is a named function of [`Dialect`].
 
+mod durability;
 mod postgres;
 pub(crate) mod schema;
 mod scope;
 mod sqlite;
 
+pub use self::durability::{Durability, Weakness};
 pub(crate) use self::{
     postgres::insert_seals,
     scope::{Scope, begin},
@@ -58,23 +60,6 @@ pub(crate) enum Db {
     Postgres(PgPool),
 }
 
-/// What the database itself says about how it keeps what it is given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Durability {
-    /// `sqlite` or `postgres`.
-    pub engine: &'static str,
-    /// The engine's version.
-    pub version: String,
-    /// SQLite's `journal_mode`; `wal` on PostgreSQL.
-    pub journal: String,
-    /// SQLite's `synchronous` (`full`, `normal`, …) or PostgreSQL's `synchronous_commit`.
-    pub synchronous: String,
-    /// Whether a commit that was answered survives a power loss.
-    pub survives_power_loss: bool,
-    /// Whether row-level security holds for this role; `None` on a database that has none.
-    pub row_security: Option<bool>,
-}
-
 impl Store {
     /// Opens the database, creates it if it is an SQLite file that does not exist, and brings its
     /// schema up to date. Says no to a schema that is newer than this build.
@@ -114,9 +99,11 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the database can be written: writes a row and waits for its commit.
+    /// Whether the database can be written: takes the locks that writing the log takes, writes a row
+    /// and waits for its commit.
     pub async fn probe(&self, now: Timestamp) -> Result<(), StoreError> {
         change!(self, installation, |tx| {
+            tx.lock_log_for_writing().await?;
             sqlx::query(
                 "INSERT INTO probes (id, probed_at) VALUES (1, $1) \
                  ON CONFLICT (id) DO UPDATE SET probed_at = $1",
@@ -204,6 +191,9 @@ pub(crate) trait Dialect {
     /// Holds off everybody else who begins an export of the org until the transaction ends, so that
     /// no two count the same.
     async fn lock_exports(&mut self, org_id: &str) -> Result<(), sqlx::Error>;
+
+    /// Takes the locks that writing events takes, and waits while somebody else holds the tables.
+    async fn lock_log_for_writing(&mut self) -> Result<(), sqlx::Error>;
 
     /// Inserts the rows in few statements; their positions ascend in the order given.
     async fn insert_events(

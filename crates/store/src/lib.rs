@@ -59,7 +59,7 @@ pub use crate::{
         Charge, Charged, Cost, Counted, CountersError, CountersTask, CountersUrl, CountersUrlError,
         PATIENCE as COUNTERS_PATIENCE, SharedCounters,
     },
-    db::{Durability, Store},
+    db::{Durability, Store, Weakness},
     error::StoreError,
     exports::{ExportBeat, ExportBegan, ExportQuota, ExportRecord, ExportStatus, NewExport},
     idempotency::{KeyEnd, KnownKey, NewKey},

@@ -4,7 +4,8 @@ use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use sqlx::postgres::PgConnectOptions;
 
-/// What a commit survives. Only SQLite asks; PostgreSQL keeps its own `synchronous_commit`.
+/// What a commit survives. SQLite is told so; PostgreSQL keeps its own `synchronous_commit`, which
+/// [`crate::Store::durability`] reads back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sync {
     /// A commit waits for the disk and survives a power loss.

@@ -32,6 +32,7 @@ pub use self::{
     answer::Answer,
     authorizer::{Authorizer, Guarded},
     balancer::LoadBalancer,
+    database::DatabaseLock,
     disk::{SmallDisk, printing, unsignalled},
     gateway::{Builder, Gateway, Principal},
     hostile::{Hostile, HostileCall, HostileTool, Script},

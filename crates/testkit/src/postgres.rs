@@ -100,6 +100,11 @@ impl PostgresDatabase {
         command
     }
 
+    /// A program that runs the statements it reads, in one session.
+    pub(crate) fn psql_session(&self) -> Command {
+        psql(&self.administered(), &[])
+    }
+
     /// From now on it can be read and not be written.
     pub fn refuse_writes(&self) {
         let revoke = format!(

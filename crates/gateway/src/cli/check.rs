@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use self::trust::CheckedRule;
 use super::{Failure, Installation};
 use crate::{
-    boot::{self, Node, Standing},
+    boot::{self, BootError, Node, Standing},
     config::{Config, Provider},
 };
 
@@ -41,14 +41,7 @@ impl Check {
         let unreadable = node.app.unreadable().await?;
         let (set, _) = node.app.policy_set();
         let shown = json!({
-            "database": {
-                "engine": durability.engine,
-                "version": durability.version,
-                "journal": durability.journal,
-                "synchronous": durability.synchronous,
-                "survives_power_loss": durability.survives_power_loss,
-                "row_security": durability.row_security,
-            },
+            "database": database_json(&durability),
             "exposed_keys": exposed,
             "policy_set": set.version(),
             "policy_errors": errors,
@@ -56,6 +49,7 @@ impl Check {
             "trust": trusted.iter().map(CheckedRule::to_json).collect::<Vec<_>>(),
             "unreadable": unreadable.iter().map(unreadable_json).collect::<Vec<_>>(),
         });
+        let weakness = boot::weakness(&config, &durability);
         let mut text = database_text(&durability);
         text.extend(exposed.iter().map(|file| {
             let file = file.display();
@@ -74,6 +68,9 @@ impl Check {
         node.store.close().await;
         let unusable = providers.iter().any(|it| it.status != ProviderStatus::Connected);
         let untrusted = trusted.iter().any(|rule| !rule.is_usable());
+        if let Some(weakness) = weakness {
+            return Err(BootError::Durability(weakness).into());
+        }
         if !exposed.is_empty() {
             return Err("others can read keys of this installation".into());
         }
@@ -99,12 +96,28 @@ fn counters_text(config: &Config, node: &Node) -> Result<Option<String>, Failure
     Ok(counters.map(|there| format!("limits      counted at {there}: {reached}")))
 }
 
+fn database_json(database: &Durability) -> Value {
+    json!({
+        "engine": database.engine,
+        "version": database.version,
+        "journal": database.journal,
+        "synchronous": database.synchronous,
+        "survives_power_loss": database.survives_power_loss(),
+        "weakness": database.weakness.as_ref().map(ToString::to_string),
+        "whole_pages": database.whole_pages,
+        "row_security": database.row_security,
+    })
+}
+
 fn database_text(database: &Durability) -> Vec<String> {
-    let survives = if database.survives_power_loss { "survives" } else { "does NOT survive" };
+    let survives = if database.survives_power_loss() { "survives" } else { "does NOT survive" };
     let mut text = vec![format!(
         "database    {} {}, synchronous {}, {survives} a power loss",
         database.engine, database.version, database.synchronous,
     )];
+    if !database.whole_pages {
+        text.push(format!("            {}", boot::TORN_PAGES));
+    }
     if database.row_security == Some(false) {
         text.push(format!("            {}", boot::UNWALLED));
     }

@@ -59,8 +59,12 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
     }
     boot::claim(config)?;
     let node = Node::assemble(config, fallback, Standing::Serving).await?;
-    if node.store.durability().await?.row_security == Some(false) {
+    let durability = node.store.durability().await?;
+    if durability.row_security == Some(false) {
         tracing::warn!("{}", boot::UNWALLED);
+    }
+    if !durability.whole_pages {
+        tracing::warn!("{}", boot::TORN_PAGES);
     }
     let closed = node.app.recover().await?;
     if closed > 0 {

@@ -32,7 +32,7 @@ pub(super) async fn healthz() -> Answer {
     get, path = "/readyz", tag = "health",
     responses(
         (status = 200, description = "calls are accepted"),
-        (status = 503, description = "calls would be refused; `details.reason` says why"),
+        (status = 503, description = "calls would be refused; `details.reason` says why; within two seconds, also if the database is locked"),
     ),
     security(())
 )]

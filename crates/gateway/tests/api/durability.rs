@@ -4,6 +4,7 @@ mod full_disk;
 mod keys;
 mod postgres;
 mod power;
+mod promised;
 
 use std::time::Duration;
 

@@ -1,12 +1,15 @@
 //! `GET /healthz`, `GET /readyz`, `GET /openapi.json`: no token needed.
 
+use std::time::Duration;
+
 use portcullis_core::json::{self, Bounds};
 use portcullis_testkit::Gateway;
 use reqwest::Method;
+use tokio::time::Instant;
 
 use crate::{
     gateway,
-    given::{assert_enveloped, assert_framed},
+    given::{assert_enveloped, assert_framed, until},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -22,6 +25,40 @@ async fn a_node_that_can_govern_is_ready() {
         assert_framed(&answer, path);
         assert_enveloped(&answer, path);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_database_is_locked_says_so_within_two_seconds() {
+    let gateway = gateway().start();
+    let ready = || async {
+        let asked = Instant::now();
+        let answer = gateway.send(gateway.request(Method::GET, "/readyz")).await;
+        (answer, asked.elapsed())
+    };
+    assert_eq!(ready().await.0.status, 200);
+    let lock = gateway.lock_database();
+    let locked = Instant::now();
+
+    // What was found before holds for a second.
+    let mut answers = Vec::new();
+    while locked.elapsed() < Duration::from_secs(7) {
+        answers.extend(futures_util::future::join_all([ready(), ready(), ready()]).await);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+
+    let longest = answers.iter().map(|(_, took)| *took).max().unwrap();
+    assert!(longest < Duration::from_secs(2), "{longest:?}");
+    let (refused, fine): (Vec<_>, Vec<_>) =
+        answers.iter().map(|(answer, _)| answer).partition(|answer| answer.status == 503);
+    assert!(fine.len() < refused.len(), "{} of {}", fine.len(), answers.len());
+    for answer in refused {
+        assert_eq!(answer.code(), "unavailable", "{}", answer.text);
+        assert_eq!(answer.at("/error/details/reason"), "audit", "{}", answer.text);
+    }
+    assert_eq!(answers.last().unwrap().0.status, 503);
+    assert!(gateway.log().contains("the database is locked"), "{}", gateway.log());
+    drop(lock);
+    until(|| async { ready().await.0 }, |answer| answer.status == 200).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,13 +9,14 @@ use std::{
 };
 
 /// The files whose tests choose their store, and why.
-const OWN_STORE: [(&str, &str); 11] = [
+const OWN_STORE: [(&str, &str); 12] = [
     ("cluster.rs", "nodes of one installation share a PostgreSQL database"),
     ("cluster/encrypted.rs", "speaks TLS to a PostgreSQL server of its own"),
     ("cluster/members.rs", "the same"),
     ("durability/full_disk.rs", "fills the disk that an SQLite file lies on"),
     ("durability/postgres.rs", "breaks the wire to PostgreSQL as a transaction commits"),
     ("durability/power.rs", "cuts the power of a disk that an SQLite file lies on"),
+    ("durability/promised.rs", "weakens PostgreSQL databases and servers of its own"),
     ("moving.rs", "moves an installation from SQLite to PostgreSQL"),
     ("quickstart.rs", "a quickstart makes a data folder with an SQLite file in it"),
     ("config.rs", "refuses a database URL that names no database; opens none"),

@@ -5,10 +5,14 @@ mod jobs;
 mod mail;
 mod pace;
 mod task;
+mod under_way;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use portcullis_core::{
@@ -24,6 +28,7 @@ use self::{
     jobs::{Claim, Job, Withdrawal, Work},
     mail::Mail,
     pace::Workers,
+    under_way::UnderWay,
 };
 pub use self::{pace::AtWork, task::AuditTask};
 use crate::{
@@ -141,6 +146,7 @@ pub struct AuditWriter {
     written: Arc<AtomicU64>,
     workers: Workers,
     mail: Mail<Work>,
+    under_way: UnderWay,
 }
 
 impl AuditWriter {
@@ -150,14 +156,18 @@ impl AuditWriter {
         let (sender, jobs) = mpsc::channel(settings.queue.max(1));
         let (commits, written) = (Arc::default(), Arc::default());
         let (workers, mail) = (Workers::default(), Mail::default());
+        let under_way = UnderWay::new();
         let writer = Self {
             jobs: sender,
             commits: Arc::clone(&commits),
             written: Arc::clone(&written),
             workers: workers.clone(),
             mail: mail.clone(),
+            under_way: under_way.clone(),
         };
-        (writer, AuditTask { store, clock, settings, jobs, commits, written, workers, mail })
+        let task =
+            AuditTask { store, clock, settings, jobs, commits, written, workers, mail, under_way };
+        (writer, task)
     }
 
     /// Says that something will have to be committed in a moment, so that commits may wait for it: as
@@ -201,6 +211,12 @@ impl AuditWriter {
             jobs: self.written.load(Ordering::Relaxed),
             waiting: self.jobs.max_capacity() - self.jobs.capacity(),
         }
+    }
+
+    /// How long the commit under way has been waited for; nothing while none is.
+    #[must_use]
+    pub fn stuck_for(&self) -> Duration {
+        self.under_way.age()
     }
 
     async fn commit(&self, work: Work, deadline: Instant) -> Result<Began, StoreError> {

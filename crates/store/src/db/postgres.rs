@@ -8,22 +8,28 @@ use sqlx::{PgConnection, Postgres, postgres::PgArguments, query::Query};
 
 pub(crate) use self::{batch::LogWriter, nodelay::opened_at_once, pool::open};
 
-use super::{Dialect, Durability, NewSeal};
+use super::{Dialect, Durability, NewSeal, durability};
 use crate::{audit::writer::NewEvent, error::StoreError};
 
+/// `SHOW` of each, as a session of this role gets it.
+const DURABILITY: &str = "
+SELECT current_setting('server_version'), current_setting('synchronous_commit'),
+    trim(current_setting('synchronous_standby_names')) <> '',
+    current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on',
+    NOT (rolsuper OR rolbypassrls)
+FROM pg_roles WHERE rolname = current_user";
+
 pub(super) async fn durability(conn: &mut PgConnection) -> Result<Durability, StoreError> {
-    let version = sqlx::query_scalar("SHOW server_version").fetch_one(&mut *conn).await?;
-    let synchronous: String =
-        sqlx::query_scalar("SHOW synchronous_commit").fetch_one(&mut *conn).await?;
-    let fsync: String = sqlx::query_scalar("SHOW fsync").fetch_one(&mut *conn).await?;
-    let walled = "SELECT NOT (rolsuper OR rolbypassrls) FROM pg_roles WHERE rolname = current_user";
-    let walled = sqlx::query_scalar(walled).fetch_one(&mut *conn).await?;
+    let found: (String, String, bool, bool, bool, bool) =
+        sqlx::query_as(DURABILITY).fetch_one(conn).await?;
+    let (version, synchronous, names_replica, fsync, whole_pages, walled) = found;
     Ok(Durability {
         engine: "postgres",
         version,
         journal: "wal".to_owned(),
-        survives_power_loss: fsync == "on" && synchronous != "off",
+        weakness: durability::of_postgres(&synchronous, names_replica, fsync),
         synchronous,
+        whole_pages,
         row_security: Some(walled),
     })
 }
@@ -59,6 +65,14 @@ impl Dialect for PgConnection {
     async fn lock_exports(&mut self, org_id: &str) -> Result<(), sqlx::Error> {
         let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 5785245103))";
         sqlx::query(lock).bind(org_id).execute(&mut *self).await?;
+        Ok(())
+    }
+
+    async fn lock_log_for_writing(&mut self) -> Result<(), sqlx::Error> {
+        // The lock of an INSERT. Months that are old have locks of their own, and do not matter.
+        let lock = "LOCK TABLE ONLY audit_events, ONLY audit_seals, ONLY audit_intents \
+                    IN ROW EXCLUSIVE MODE";
+        sqlx::query(lock).execute(&mut *self).await?;
         Ok(())
     }
 

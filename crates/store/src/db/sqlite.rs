@@ -34,6 +34,11 @@ impl Dialect for SqliteConnection {
         Ok(())
     }
 
+    async fn lock_log_for_writing(&mut self) -> Result<(), sqlx::Error> {
+        // Whoever writes anything holds the whole file.
+        Ok(())
+    }
+
     async fn insert_events(
         &mut self,
         committed_at: i64,

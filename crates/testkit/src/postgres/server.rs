@@ -22,19 +22,25 @@ pub struct PostgresServer {
     folder: TempDir,
     programs: PathBuf,
     address: SocketAddr,
+    settings: String,
 }
 
 impl PostgresServer {
     /// Makes and starts one. Panics without the server programs of PostgreSQL.
     pub fn start() -> Self {
-        let server = Self::make();
+        Self::start_with("fsync=off")
+    }
+
+    /// The same, with these settings (`name=value`, separated by spaces) beside those of every one.
+    pub fn start_with(settings: &str) -> Self {
+        let server = Self::make(settings);
         server.start_again();
         server
     }
 
     /// The same, but it speaks TLS with this certificate, both as PEM, and nothing else.
     pub fn start_with_tls(certificate: &str, key: &str) -> Self {
-        let server = Self::make();
+        let server = Self::make("fsync=off");
         let data = server.folder.path().join("data");
         // Written over what is there, and so by whom it belongs to.
         fs::write(data.join("pg_hba.conf"), "hostssl all all 127.0.0.1/32 scram-sha-256\n")
@@ -52,11 +58,12 @@ impl PostgresServer {
         server
     }
 
-    fn make() -> Self {
+    fn make(settings: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("portcullis-postgres-").tempdir();
         let folder = folder.expect("a folder");
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
-        let server = Self { folder, programs: programs(), address };
+        let settings = settings.split(' ').map(|one| format!(" -c {one}")).collect();
+        let server = Self { folder, programs: programs(), address, settings };
         let password = server.folder.path().join("password");
         fs::write(&password, PASSWORD).expect("a file");
         Self::give(server.folder.path());
@@ -87,8 +94,9 @@ impl PostgresServer {
     pub fn start_again(&self) {
         let options = format!(
             "--options=-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories='' \
-             -c max_connections=200 -c fsync=off",
-            self.address.port()
+             -c max_connections=200{}",
+            self.address.port(),
+            self.settings
         );
         let log = format!("--log={}", self.folder.path().join("log").display());
         self.run("pg_ctl", &["start", "--wait", "--silent", &log, &options]);

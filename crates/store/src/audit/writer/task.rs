@@ -24,6 +24,7 @@ use super::{
     jobs::{Job, Parts, Work},
     mail::Mail,
     pace::{self, Workers},
+    under_way::UnderWay,
 };
 use crate::{
     Store,
@@ -42,6 +43,7 @@ pub struct AuditTask {
     pub(super) written: Arc<AtomicU64>,
     pub(super) workers: Workers,
     pub(super) mail: Mail<Work>,
+    pub(super) under_way: UnderWay,
 }
 
 impl AuditTask {
@@ -60,7 +62,9 @@ impl AuditTask {
             while let Some(part) = parts.next() {
                 let mut batch = Batch::of(&part);
                 let committed_at = self.clock.now().as_micros();
+                self.under_way.begin();
                 let result = writer.commit(&self.settings.node, committed_at, &mut batch).await;
+                self.under_way.end();
                 let result = result.map(|()| batch.losers);
                 self.count(&part, &result);
                 parts.settle(part, &result, &self.mail);
@@ -102,10 +106,12 @@ impl AuditTask {
             let mut parts = Parts::begun(&mut waiting);
             while let Some(part) = parts.next() {
                 let mut batch = Batch::of(&part);
+                self.under_way.begin();
                 let result = log.blocking_turn(|connection| {
                     let committed_at = self.clock.now().as_micros();
                     connection.commit(&self.settings.node, committed_at, &mut batch)
                 });
+                self.under_way.end();
                 let result = result.map(|()| batch.losers);
                 self.count(&part, &result);
                 parts.settle(part, &result, &self.mail);

@@ -18,7 +18,7 @@ use tokio::{
 
 use self::batch::Places;
 use crate::{
-    db::{Durability, parse},
+    db::{Durability, durability, parse},
     error::StoreError,
     settings::Sync,
 };
@@ -124,9 +124,10 @@ impl LogConnection {
         Ok(Durability {
             engine: "sqlite",
             version,
+            weakness: durability::of_sqlite(&journal, level, synchronous),
             journal,
             synchronous: synchronous.to_owned(),
-            survives_power_loss: level >= 2,
+            whole_pages: true,
             row_security: None,
         })
     }

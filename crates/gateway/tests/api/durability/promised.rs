@@ -1,0 +1,69 @@
+//! `audit.sync = "power-loss"`: a database that does not keep it is refused.
+
+use portcullis_testkit::{Gateway, PostgresDatabase, PostgresServer};
+
+use crate::{
+    gateway,
+    given::{failure, run},
+};
+
+const POWER_LOSS: &str = "[audit]\nsync = \"power-loss\"";
+const WEAKEN: &str = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', \
+                      current_database()); END $$";
+
+/// Whether neither `serve` starts nor `check` is content, and both name the reason.
+async fn assert_refused(gateway: &Gateway, reason: &str) {
+    for command in [&["serve", "--port", "0"][..], &["check"]] {
+        let (code, said) = failure(gateway, command).await;
+
+        assert_eq!(code, 1, "{command:?}: {said}");
+        assert!(said.contains(reason), "{command:?}: {said}");
+        assert!(said.contains("process-crash"), "{command:?}: {said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commits_that_do_not_wait_for_the_disk_are_refused() {
+    let Some(database) = PostgresDatabase::create("sync") else { return };
+    database.execute(WEAKEN);
+    let strict = gateway().config(&database.config()).config(POWER_LOSS).prepare();
+
+    assert_refused(&strict, "`synchronous_commit` is `off`").await;
+
+    let shown = run(&strict, &["check", "--json"]).await;
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(shown["database"]["survives_power_loss"], false, "{shown}");
+    let weakness = shown["database"]["weakness"].as_str().unwrap();
+    assert!(weakness.contains("ALTER DATABASE"), "{weakness}");
+    drop(strict);
+    let relaxed = gateway().config(&database.config());
+    let relaxed = relaxed.config("[audit]\nsync = \"process-crash\"").prepare();
+    let told = run(&relaxed, &["check"]).await;
+    assert_eq!(told.status.code(), Some(0), "{}", String::from_utf8_lossy(&told.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_syncs_is_taken_and_one_that_does_not_is_refused() {
+    let start =
+        |settings: &str| tokio::task::block_in_place(|| PostgresServer::start_with(settings));
+    for (settings, reason) in [
+        ("fsync=off", Some("`fsync` is `off`")),
+        (
+            "synchronous_standby_names=elsewhere synchronous_commit=local",
+            Some("`synchronous_standby_names` names a replica"),
+        ),
+        ("full_page_writes=off", None),
+    ] {
+        let server = start(settings);
+        let config = server.config_at(server.address());
+        let mut gateway = gateway().config(&config).config(POWER_LOSS).prepare();
+
+        if let Some(reason) = reason {
+            assert_refused(&gateway, reason).await;
+        } else {
+            gateway.start();
+            assert!(gateway.starting_log().contains("`full_page_writes` is off"));
+            drop(gateway);
+        }
+    }
+}
