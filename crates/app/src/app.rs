@@ -37,6 +37,7 @@ use crate::{
     judging::Judging,
     limits::Limits,
     log::LogSigner,
+    mismatches::Mismatches,
     notices::Notices,
     pins::Pins,
     policies::{Ground, Policies, PolicySource},
@@ -165,6 +166,7 @@ pub struct App {
     pub(crate) workers: Workers<OrgId>,
     pub(crate) tasks: TaskTracker,
     pub(crate) readiness: Readiness,
+    pub(crate) mismatches: Mismatches,
     fingerprint_key: hmac::Key,
 }
 
@@ -252,6 +254,7 @@ impl App {
             workers: parts.workers,
             tasks: parts.tasks,
             readiness: Readiness::default(),
+            mismatches: Mismatches::default(),
             fingerprint_key: hmac::Key::new(hmac::HMAC_SHA256, &parts.fingerprint_key),
         }))
     }

@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
-    audit::{Actor, Detached, Event, EventType, Outcome, Target, checkpoint::hash_text},
+    audit::{
+        Actor, Detached, Event, EventType, Outcome, Shown, Target, checkpoint::hash_text,
+        uncommitted,
+    },
     clock::Timestamp,
     id::{EventId, OrgId, PrincipalId},
     json::{self, Bounds},
@@ -17,7 +20,7 @@ use portcullis_store::{
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use crate::{App, Ctx, policies::SetChange, store_failed};
+use crate::{App, Ctx, exports::sealed, policies::SetChange, store_failed};
 
 /// The most names or errors of one kind that an event tells.
 const MAX_TOLD: usize = 100;
@@ -318,7 +321,7 @@ impl App {
             .list_events(org, visibility(ctx), &query.filter, query.order, query.after, limit)
             .await;
         let page = listed.map_err(|error| store_failed(&error))?;
-        let shown = page.events.iter().map(|record| self.event_view(org, record));
+        let shown = page.events.iter().map(|record| self.event_view(org, record, Shown::Named));
         Ok(Events { items: shown.collect::<Result<_, _>>()?, more: page.more, last: page.reached })
     }
 
@@ -329,19 +332,26 @@ impl App {
         let org = ctx.caller().org_id;
         let found = self.store.find_event(org, visibility(ctx), event_id).await;
         let record = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
-        let view = self.event_view(org, &record)?;
+        let view = self.event_view(org, &record, Shown::Whole)?;
         if !view.concerns(ctx.caller().principal_id) {
             self.note_access(ctx).await?;
         }
         Ok(view)
     }
 
-    fn event_view(&self, org: OrgId, stored: &EventRecord) -> Result<EventView, Refusal> {
+    /// The event with what will be `shown` of it held against what the log has.
+    fn event_view(
+        &self,
+        org: OrgId,
+        stored: &EventRecord,
+        shown: Shown,
+    ) -> Result<EventView, Refusal> {
         let corrupt = || {
             tracing::error!(event = %stored.id, "a stored event cannot be read");
             Refusal::Internal
         };
         let mut record = object(&stored.core).ok_or_else(corrupt)?;
+        let mismatches = self.mismatches_of(org, stored, shown, &record);
         let place = stored.seal.as_ref();
         record.insert("sequence".to_owned(), json!(place.map(|seal| seal.sequence)));
         record.insert("recorded_at".to_owned(), json!(place.map(|seal| seal.recorded_at)));
@@ -350,16 +360,45 @@ impl App {
             record,
             detached: parsed(&stored.detached).ok_or_else(corrupt)?,
             salts: Value::Object(parsed(&stored.salts).ok_or_else(corrupt)?),
-            integrity: self.integrity(org, place),
+            integrity: self.integrity(org, place, mismatches),
         })
     }
 
-    fn integrity(&self, org: OrgId, place: Option<&Seal>) -> Map<String, Value> {
+    fn mismatches_of(
+        &self,
+        org: OrgId,
+        stored: &EventRecord,
+        shown: Shown,
+        record: &Map<String, Value>,
+    ) -> Vec<String> {
+        let (detached, salts) = (stored.detached.as_deref(), stored.salts.as_deref());
+        let mut found = match sealed(stored) {
+            Some(sealed) => sealed.mismatches(shown),
+            // Not in the tree yet: only what the record commits to can be held against it.
+            None => uncommitted(&stored.core, detached, salts, shown),
+        };
+        let said = |name: &str| record.get(name).and_then(Value::as_str);
+        let rows = [("id", stored.id.to_string()), ("org_id", org.to_string())];
+        let misplaced = rows.iter().filter(|(name, row)| said(name) != Some(row));
+        found.extend(misplaced.map(|(name, _)| (*name).to_owned()));
+        self.note_mismatch(org, stored.id, &found);
+        found
+    }
+
+    fn integrity(
+        &self,
+        org: OrgId,
+        place: Option<&Seal>,
+        mismatches: Vec<String>,
+    ) -> Map<String, Value> {
         let mut integrity = Map::new();
         integrity.insert("log".to_owned(), Value::from(self.log.origin(org)));
         let hash = place.map(|seal| hash_text(&seal.leaf_hash));
         integrity.insert("leaf_hash".to_owned(), json!(hash));
         integrity.insert("sealed".to_owned(), Value::from(place.is_some()));
+        if !mismatches.is_empty() {
+            integrity.insert("mismatch".to_owned(), Value::from(mismatches));
+        }
         integrity
     }
 }

@@ -31,6 +31,7 @@ const AUDIT_RECORDS: &str = "portcullis_audit_records_total";
 const AUDIT_WAITING: &str = "portcullis_audit_waiting";
 const AUDIT_SEALED: &str = "portcullis_audit_sealed_total";
 const AUDIT_FORKED: &str = "portcullis_audit_log_forked_total";
+const AUDIT_MISMATCHED: &str = "portcullis_audit_mismatched_reads_total";
 const AUDIT_ANCHORED: &str = "portcullis_audit_anchored_total";
 const AUDIT_ANCHOR_BEHIND: &str = "portcullis_audit_anchor_behind";
 const FINDINGS: &str = "portcullis_dlp_findings_total";
@@ -67,6 +68,10 @@ pub fn describe() {
     describe_counter!(AUDIT_RECORDS, "Intents and events in them");
     describe_counter!(AUDIT_SEALED, "Events that got their place in a log");
     describe_counter!(AUDIT_FORKED, "Times a stored log was not what was signed; must stay 0");
+    describe_counter!(
+        AUDIT_MISMATCHED,
+        "Events that were read and are not those of the log; must stay 0"
+    );
     describe_counter!(AUDIT_ANCHORED, "Checkpoints published, by anchor and how that went");
     describe_gauge!(AUDIT_ANCHOR_BEHIND, Unit::Count, "Logs whose latest tree an anchor lacks");
     describe_gauge!(AUDIT_WAITING, Unit::Count, "Intents and events that wait to be written");
@@ -199,6 +204,10 @@ pub(crate) fn sealed(events: u64) {
 
 pub(crate) fn log_forked() {
     counter!(AUDIT_FORKED).increment(1);
+}
+
+pub(crate) fn mismatched(events: u64) {
+    counter!(AUDIT_MISMATCHED).increment(events);
 }
 
 pub(crate) fn anchored(anchor: &str, outcome: &'static str) {

@@ -371,6 +371,9 @@ fn view(export: &ExportRecord) -> Result<Value, Refusal> {
     for name in ["range", "events", "bytes", "sha256"] {
         told.insert(name.to_owned(), result.get(name).cloned().unwrap_or_default());
     }
+    if let Some(mismatched) = result.get("mismatched") {
+        told.insert("mismatched".to_owned(), mismatched.clone());
+    }
     let ready = export.status == ExportStatus::Ready;
     let pending = export.status == ExportStatus::Pending;
     let percent = (export.total > 0).then(|| 100 * export.scanned.min(export.total) / export.total);

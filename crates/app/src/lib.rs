@@ -27,6 +27,7 @@ pub mod jobs;
 mod judging;
 mod limits;
 mod log;
+mod mismatches;
 mod notices;
 mod pins;
 mod policies;

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use arc_swap::ArcSwap;
 use portcullis_core::{
     audit::{
-        Hash, Plan,
+        Hash, Plan, Shown,
         checkpoint::{Checkpoint, hash_text},
         keyring::{Keyring, KnownKey},
         leaf_bytes, leaf_hash,
@@ -23,7 +23,7 @@ use portcullis_store::{
 };
 use tokio::sync::Mutex;
 
-use crate::{App, Ctx, audit::visibility, counting, store_failed};
+use crate::{App, Ctx, audit::visibility, counting, exports::sealed, store_failed};
 
 /// Under which names and with which keys the logs are signed.
 #[derive(Debug)]
@@ -161,6 +161,11 @@ impl App {
             record = again.map_err(failed)?.ok_or_else(unknown)?;
         }
         let seal = record.seal.ok_or_else(|| Refusal::not_found("proof", id))?;
+        let held = sealed(&record).map(|sealed| self.mismatches(org, event, &sealed, Shown::Bare));
+        if held.is_none_or(|mismatches| !mismatches.is_empty()) {
+            // There is no proof of a record that is not the one in the tree.
+            return Err(Refusal::Internal);
+        }
         let index = u64::try_from(seal.sequence).map_err(|_| Refusal::Internal)?;
         let signed = self.covering(org, index).await.map_err(failed)?;
         let signed = signed.ok_or_else(|| Refusal::not_found("proof", id))?;

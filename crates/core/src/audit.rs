@@ -20,6 +20,7 @@ pub mod tiles;
 mod capture;
 mod commitment;
 mod csv;
+mod held;
 mod leaf;
 mod ocsf;
 mod record;
@@ -33,6 +34,7 @@ pub use self::{
     capture::{Capture, MOST_PAYLOAD_BYTES},
     commitment::Detached,
     csv::{CSV_COLUMNS, CsvLines},
+    held::{LEAF, uncommitted},
     leaf::{LeafError, leaf_bytes},
     merkle::{Hash, leaf_hash},
     nodes::Plan,

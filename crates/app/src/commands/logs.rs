@@ -131,7 +131,9 @@ fn shown(signer: &LogSigner, org: OrgId, events: &[EventRecord]) -> Result<Vec<V
 
 fn records(origin: &str, events: &[EventRecord]) -> Result<Vec<Value>, ShellError> {
     let read = |event: &EventRecord| {
-        let record = sealed(event)?.record(origin, Shown::Named).ok()?;
+        let sealed = sealed(event)?;
+        let mismatches = sealed.mismatches(Shown::Named);
+        let record = sealed.record(origin, Shown::Named, &mismatches).ok()?;
         serde_json::from_str(&record).ok()
     };
     let unreadable = || ShellError::Store(StoreError::Corrupt("audit_events.core"));

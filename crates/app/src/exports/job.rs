@@ -17,7 +17,7 @@ use super::{
 use crate::{
     App, Ctx,
     audit::{patience, row_of},
-    store_failed,
+    counting, store_failed,
 };
 
 /// How often it is said how far an export has come.
@@ -81,6 +81,15 @@ async fn made(
     let (place, format) = (folder.clone(), request.format);
     let finishing = tokio::task::spawn_blocking(move || place.finish(id, format, &file));
     finishing.await.map_err(|_| ExportError::Stopped)??;
+    if written.mismatched > 0 {
+        counting::mismatched(written.mismatched);
+        tracing::error!(
+            export = %id,
+            log = signed.origin,
+            events = written.mismatched,
+            "events of an export are not those that the log holds, and are marked in it"
+        );
+    }
     record(app, ctx, id, request, &written).await?;
     Ok(written)
 }

@@ -44,26 +44,30 @@ impl Lines {
         }
     }
 
-    /// The lines of these events of the log named `log`; their proofs beside them, or none.
+    /// The lines of these events of the log named `log`; their proofs beside them, or none. What is
+    /// not as the log holds it is marked and counted.
     pub(super) fn of(
         &mut self,
         log: &str,
         events: &[EventRecord],
         proofs: &[Vec<Hash>],
-    ) -> Result<Vec<u8>, StoredError> {
+    ) -> Result<(Vec<u8>, u64), StoredError> {
+        let mut mismatched = 0;
         let mut written = Vec::with_capacity(events.len() * 1_200);
         for (place, event) in events.iter().filter_map(sealed).enumerate() {
+            let mismatches = event.mismatches(self.shown());
+            mismatched += u64::from(!mismatches.is_empty());
             match self {
                 Self::Jsonl { shown } => {
-                    let record = event.record(log, *shown)?;
+                    let record = event.record(log, *shown, &mismatches)?;
                     let record = RawValue::from_string(record);
                     let record = record.map_err(|_| StoredError(event.sequence))?;
                     let proof = proofs.get(place).map(Vec::as_slice);
                     written.extend_from_slice(event_line(&record, proof).as_bytes());
                 }
-                Self::Csv(lines) => lines.push(&event)?,
+                Self::Csv(lines) => lines.push(&event, &mismatches)?,
                 Self::Ocsf => {
-                    written.extend_from_slice(ocsf_line(&event, log)?.as_bytes());
+                    written.extend_from_slice(ocsf_line(&event, log, &mismatches)?.as_bytes());
                     written.push(b'\n');
                 }
             }
@@ -71,7 +75,15 @@ impl Lines {
         if let Self::Csv(lines) = self {
             written = lines.take();
         }
-        Ok(written)
+        Ok((written, mismatched))
+    }
+
+    /// How much of the erasable part is in a line.
+    fn shown(&self) -> Shown {
+        match self {
+            Self::Jsonl { shown } => *shown,
+            Self::Csv(_) | Self::Ocsf => Shown::Named,
+        }
     }
 }
 

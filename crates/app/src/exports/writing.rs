@@ -73,6 +73,8 @@ pub struct Written {
     pub range: Option<Value>,
     /// How many events.
     pub events: u64,
+    /// How many of them are marked: they are not what the log holds.
+    pub mismatched: u64,
     /// How many bytes.
     pub bytes: u64,
     /// Their SHA-256, in hex.
@@ -81,12 +83,16 @@ pub struct Written {
 
 impl Written {
     pub(crate) fn told(&self) -> Value {
-        json!({
+        let mut told = json!({
             "range": self.range,
             "events": self.events,
             "bytes": self.bytes,
             "sha256": self.sha256,
-        })
+        });
+        if let (Value::Object(told), 1..) = (&mut told, self.mismatched) {
+            told.insert("mismatched".to_owned(), json!(self.mismatched));
+        }
+        told
     }
 }
 
@@ -128,15 +134,16 @@ pub async fn export_log(
         // The header of a table that may have no lines.
         desk = desk.write(origin.clone(), Vec::new(), Vec::new()).await?.0;
     }
-    let (mut reached, mut events) = (first, 0);
+    let (mut reached, mut events, mut mismatched) = (first, 0, 0);
     while reached < end {
         let page = next_page(log, request, reached, end).await?;
         reached = page.reached;
         let proofs =
             if request.proofs { evidence::paths(log, &page.events).await? } else { Vec::new() };
-        let written;
-        (desk, written) = desk.write(origin.clone(), page.events, proofs).await?;
-        events += written;
+        events += u64::try_from(page.events.len()).unwrap_or(0);
+        let marked;
+        (desk, marked) = desk.write(origin.clone(), page.events, proofs).await?;
+        mismatched += marked;
         let (scanned, total) = (reached - first, end - first);
         progress.reached(ExportBeat { scanned, total, bytes: desk.pen.bytes }).await?;
     }
@@ -152,7 +159,7 @@ pub async fn export_log(
         json!({ "first": first, "last": end - 1, "checkpoint_size": size })
     });
     let (bytes, sha256) = desk.end().await?;
-    Ok(Written { range, events, bytes, sha256 })
+    Ok(Written { range, events, mismatched, bytes, sha256 })
 }
 
 struct Page {
@@ -183,17 +190,17 @@ struct Desk {
 }
 
 impl Desk {
+    /// Writes the lines of these events; gives how many of them had to be marked.
     async fn write(
         mut self,
         log: String,
         events: Vec<EventRecord>,
         proofs: Vec<Vec<Hash>>,
     ) -> Result<(Self, u64), ExportError> {
-        let count = u64::try_from(events.len()).unwrap_or(u64::MAX);
         let writing = tokio::task::spawn_blocking(move || {
-            let lines = self.lines.of(&log, &events, &proofs)?;
+            let (lines, mismatched) = self.lines.of(&log, &events, &proofs)?;
             self.pen.put(&lines)?;
-            Ok((self, count))
+            Ok((self, mismatched))
         });
         writing.await.unwrap_or(Err(ExportError::Stopped))
     }

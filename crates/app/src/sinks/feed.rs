@@ -165,7 +165,8 @@ impl<'a> Feed<'a> {
         let shown = if self.settings.detached { Shown::Named } else { Shown::Bare };
         let copies = events.iter().filter_map(|event| {
             let sealed = sealed(event)?;
-            Some(sealed.record(&origin, shown).map(|json| {
+            let mismatches = self.app.mismatches(log.org_id, event.id, &sealed, shown);
+            Some(sealed.record(&origin, shown, &mismatches).map(|json| {
                 let told: Told = serde_json::from_str(&event.core).unwrap_or_default();
                 Copy {
                     json,

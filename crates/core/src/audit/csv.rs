@@ -48,8 +48,9 @@ impl Default for CsvLines {
 }
 
 impl CsvLines {
-    /// Adds the line of an event.
-    pub fn push(&mut self, sealed: &Sealed<'_>) -> Result<(), StoredError> {
+    /// Adds the line of an event. With `mismatches` the last cell names them instead of the leaf
+    /// hash, which is not that of this event.
+    pub fn push(&mut self, sealed: &Sealed<'_>, mismatches: &[String]) -> Result<(), StoredError> {
         let stored = sealed.stored()?;
         let names = sealed.names()?;
         let governance = stored.governance.as_ref();
@@ -74,7 +75,7 @@ impl CsvLines {
             cell(governance.and_then(|it| it.reason.as_deref())),
             cell(names.source_ip.as_deref()),
             cell(stored.request.as_ref().map(|request| &*request.id)),
-            Cow::Owned(STANDARD.encode(sealed.leaf_hash)),
+            Cow::Owned(attested(sealed, mismatches)),
         ];
         let safe = cells.iter().map(|cell| harmless(cell));
         let _ = self.0.write_record(safe.map(|cell| cell.into_owned().into_bytes()));
@@ -87,6 +88,14 @@ impl CsvLines {
         let _ = self.0.flush();
         let fresh = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(Vec::new());
         std::mem::replace(&mut self.0, fresh).into_inner().unwrap_or_default()
+    }
+}
+
+fn attested(sealed: &Sealed<'_>, mismatches: &[String]) -> String {
+    if mismatches.is_empty() {
+        STANDARD.encode(sealed.leaf_hash)
+    } else {
+        format!("mismatch: {}", mismatches.join(" "))
     }
 }
 
@@ -123,7 +132,7 @@ mod tests {
         let mut lines = CsvLines::default();
         let header = String::from_utf8(lines.take()).unwrap();
         assert_eq!(header, format!("{}\r\n", CSV_COLUMNS.join(",")));
-        lines.push(&sealed).unwrap();
+        lines.push(&sealed, &[]).unwrap();
         String::from_utf8(lines.take()).unwrap()
     }
 
@@ -160,6 +169,6 @@ mod tests {
             leaf_hash: [0; 32],
         };
 
-        assert_eq!(CsvLines::default().push(&sealed), Err(StoredError(7)));
+        assert_eq!(CsvLines::default().push(&sealed, &[]), Err(StoredError(7)));
     }
 }

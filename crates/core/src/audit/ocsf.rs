@@ -20,8 +20,13 @@ const CLASS: u32 = 6003;
 /// What stands for an address that is not known: something has to.
 const UNKNOWN_SOURCE: &str = "not recorded";
 
-/// The event of the log named `log`, as one JSON object.
-pub fn ocsf_line(sealed: &Sealed<'_>, log: &str) -> Result<String, StoredError> {
+/// The event of the log named `log`, as one JSON object. With `mismatches` it has no attestation,
+/// and names them.
+pub fn ocsf_line(
+    sealed: &Sealed<'_>,
+    log: &str,
+    mismatches: &[String],
+) -> Result<String, StoredError> {
     let stored = sealed.stored()?;
     let names = sealed.names()?;
     let mut line = classified(&stored);
@@ -49,9 +54,14 @@ pub fn ocsf_line(sealed: &Sealed<'_>, log: &str) -> Result<String, StoredError> 
         line.insert("ai_agent".to_owned(), json!({ "name": label }));
         profiles.push("ai_operation");
     }
-    line.insert("attestation_list".to_owned(), attestations(sealed, log));
+    let mut more = unmapped(&stored);
+    if mismatches.is_empty() {
+        line.insert("attestation_list".to_owned(), attestations(sealed, log));
+    } else {
+        more.insert("integrity_mismatch".to_owned(), json!(mismatches));
+    }
     line.insert("metadata".to_owned(), metadata(sealed, &stored, log, &profiles));
-    line.insert("unmapped".to_owned(), unmapped(&stored));
+    line.insert("unmapped".to_owned(), Value::Object(more));
     // Strings, numbers and maps with string keys always serialise.
     Ok(serde_json::to_string(&line).unwrap_or_default())
 }
@@ -228,7 +238,7 @@ fn metadata(sealed: &Sealed<'_>, stored: &Stored<'_>, log: &str, profiles: &[&st
 }
 
 /// What the class has no place for.
-fn unmapped(stored: &Stored<'_>) -> Value {
+fn unmapped(stored: &Stored<'_>) -> Map<String, Value> {
     let mut more = Map::from_iter([("executed".to_owned(), json!(stored.outcome.executed))]);
     if let Some(governance) = &stored.governance {
         more.insert("dlp_result".to_owned(), json!(governance.dlp_result));
@@ -239,5 +249,5 @@ fn unmapped(stored: &Stored<'_>) -> Value {
         insert(&mut more, "provider_id", target.provider_id.as_deref());
         insert(&mut more, "credential", target.credential.as_deref());
     }
-    Value::Object(more)
+    more
 }

@@ -11,7 +11,7 @@ use super::{
 };
 
 /// Members of the erasable part that say who and from where.
-const NAMES: [&str; 4] = ["actor_name", "label", "source_ip", "user_agent"];
+pub(super) const NAMES: [&str; 4] = ["actor_name", "label", "source_ip", "user_agent"];
 
 /// How much of the erasable part is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +25,13 @@ pub enum Shown {
 }
 
 impl Sealed<'_> {
-    /// The record of the log named `log`, as JSON (contract §12.1).
-    pub fn record(&self, log: &str, shown: Shown) -> Result<String, StoredError> {
+    /// The record of the log named `log`, as JSON, marked with the `mismatches` that were found in it.
+    pub fn record(
+        &self,
+        log: &str,
+        shown: Shown,
+        mismatches: &[String],
+    ) -> Result<String, StoredError> {
         let wrong = StoredError(self.sequence);
         let mut record =
             leaf_bytes(self.core, self.sequence, self.recorded_at).map_err(|_| wrong)?;
@@ -49,6 +54,10 @@ impl Sealed<'_> {
         record.push_str(&STANDARD.encode(self.leaf_hash));
         record.push_str("\",\"log\":");
         record.push_str(&json!(log).to_string());
+        if !mismatches.is_empty() {
+            record.push_str(",\"mismatch\":");
+            record.push_str(&json!(mismatches).to_string());
+        }
         if shown == Shown::Whole {
             record.push_str(",\"salts\":");
             record.push_str(self.salts.unwrap_or("{}"));
@@ -86,7 +95,8 @@ mod tests {
             leaf_hash: [0; 32],
         };
         let record = |shown| -> Value {
-            serde_json::from_str(&sealed.record("host/audit/org_1", shown).unwrap()).unwrap()
+            let record = sealed.record("host/audit/org_1", shown, &[]).unwrap();
+            serde_json::from_str(&record).unwrap()
         };
 
         let (bare, named, whole) =
@@ -102,5 +112,10 @@ mod tests {
         assert!(named["integrity"].get("salts").is_none());
         assert_eq!(whole["detached"], json!({"actor_name": "alice", "input": {"a": 1}}));
         assert_eq!(whole["integrity"]["salts"]["input"], "BB");
+        assert!(whole["integrity"].get("mismatch").is_none());
+        let wrong = ["leaf".to_owned(), "input".to_owned()];
+        let marked = sealed.record("host/audit/org_1", Shown::Whole, &wrong).unwrap();
+        let marked: Value = serde_json::from_str(&marked).unwrap();
+        assert_eq!(marked["integrity"]["mismatch"], json!(["leaf", "input"]));
     }
 }

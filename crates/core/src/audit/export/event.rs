@@ -46,6 +46,10 @@ pub fn leaf_of_event(mut event: Map<String, Value>) -> Result<LeafOfEvent, Fault
     let commitments = event.get("commitments").cloned().unwrap_or_default();
     let (opened, unopened) = commitments_hold(&commitments, &detached, &integrity)
         .map_err(|name| differs(sequence, &format!("its `{name}` is not the one committed to")))?;
+    if let Some(mismatch) = integrity.get("mismatch") {
+        let what = format!("whoever wrote it down found that it does not fit: {mismatch}");
+        return Err(differs(sequence, &what));
+    }
     let hash = leaf_hash(json::canonical(&Value::Object(event)).as_bytes());
     let said = integrity.get("leaf_hash").and_then(Value::as_str);
     if said.is_some_and(|said| said != hash_text(&hash)) {

@@ -86,8 +86,15 @@ impl Export {
 }
 
 fn sentence(written: &Written) -> String {
-    let Written { events, bytes, sha256, .. } = written;
-    format!("exported {events} events, {bytes} bytes, sha256 {sha256}")
+    let Written { events, mismatched, bytes, sha256, .. } = written;
+    let marked = match mismatched {
+        0 => String::new(),
+        _ => format!(
+            "\n{mismatched} of them are NOT what the log holds, and are marked so: see `portcullis \
+             audit verify --org`"
+        ),
+    };
+    format!("exported {events} events, {bytes} bytes, sha256 {sha256}{marked}")
 }
 
 fn time(option: &str, text: Option<&str>) -> Result<Option<Timestamp>, Failure> {

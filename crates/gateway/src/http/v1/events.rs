@@ -48,7 +48,7 @@ const FILTERS: [&str; 12] = [
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
     responses(
-        (status = 200, description = "a page of events", body = Many),
+        (status = 200, description = "a page of events; `integrity.mismatch`, there only when something is wrong, names what is not as the log holds it", body = Many),
         (status = 400, description = "bad parameter", body = ErrorAnswer),
         (status = 401, description = "no live token", body = ErrorAnswer),
     )
@@ -106,7 +106,7 @@ fn filter(query: &Query) -> Result<EventFilter, Refusal> {
     get, path = "/v1/audit/events/{id}", tag = "audit",
     params(("id" = String, Path, description = "`evt_` and a ULID")),
     responses(
-        (status = 200, description = "the event", body = One),
+        (status = 200, description = "the event; `integrity.mismatch`, there only when something is wrong, names what is not as the log holds it", body = One),
         (status = 401, description = "no live token", body = ErrorAnswer),
         (status = 404, description = "no such event for this caller", body = ErrorAnswer),
     )

@@ -149,7 +149,7 @@ fn texts(name: &str, value: Value) -> Result<Vec<String>, Refusal> {
     get, path = "/v1/audit/exports/{id}", tag = "audit",
     params(("id" = String, Path, description = "`exp_` and a ULID")),
     responses(
-        (status = 200, description = "the export", body = One),
+        (status = 200, description = "the export; `mismatched`, there only when it is not 0, counts events that are not what the log holds", body = One),
         (status = 401, description = "no live token", body = ErrorAnswer),
         (status = 403, description = "the token lacks `audit:export`", body = ErrorAnswer),
         (status = 404, description = "no such export in this org, or not any more", body = ErrorAnswer),

@@ -1,0 +1,170 @@
+//! A record that was read, held against the leaf that the log has of it.
+//!
+//! Costs one hash a record, and one for each detached value that is shown. It finds what was changed
+//! in a row without its leaf hash; whoever changes both is found by the tree (`portcullis audit
+//! verify`). An event without a place in the log yet has no leaf: of it only the detached values can
+//! be held against something.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    leaf::leaf_bytes,
+    merkle::leaf_hash,
+    shown::{NAMES, Shown},
+    stored::Sealed,
+};
+use crate::json::{self, Bounds};
+
+/// Name under which [`Sealed::mismatches`] lists the record itself.
+pub const LEAF: &str = "leaf";
+
+#[derive(Deserialize)]
+struct Committing<'a> {
+    #[serde(borrow, default)]
+    commitments: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
+}
+
+impl Sealed<'_> {
+    /// Names what is not as the log has it: [`LEAF`] if the record is not the one of the leaf, and
+    /// those of the detached values `shown` that are not those it committed to. Empty if all fits.
+    #[must_use]
+    pub fn mismatches(&self, shown: Shown) -> Vec<String> {
+        let leaf = leaf_bytes(self.core, self.sequence, self.recorded_at);
+        let fits = leaf.is_ok_and(|leaf| leaf_hash(leaf.as_bytes()) == self.leaf_hash);
+        let mut found = if fits { Vec::new() } else { vec![LEAF.to_owned()] };
+        found.extend(uncommitted(self.core, self.detached, self.salts, shown));
+        found
+    }
+}
+
+/// Names of those detached values `shown` that are not those the record `core` committed to. All
+/// three are JSON as it is stored; a value whose salt is gone fits nothing, for both go together.
+#[must_use]
+pub fn uncommitted(
+    core: &str,
+    detached: Option<&str>,
+    salts: Option<&str>,
+    shown: Shown,
+) -> Vec<String> {
+    let (Some(detached), false) = (detached, shown == Shown::Bare) else { return Vec::new() };
+    let record = serde_json::from_str::<Committing<'_>>(core);
+    let values = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(detached);
+    let salts = serde_json::from_str::<BTreeMap<Cow<'_, str>, Cow<'_, str>>>(salts.unwrap_or("{}"));
+    let (Ok(record), Ok(values), Ok(salts)) = (record, values, salts) else {
+        return vec!["detached".to_owned()];
+    };
+    let is_shown = |name: &str| shown == Shown::Whole || NAMES.contains(&name);
+    let fits = |name: &str, value: &RawValue| {
+        let salt = STANDARD.decode(salts.get(name)?.as_bytes()).ok()?;
+        let commitment = record.commitments.get(name)?;
+        is_committed(commitment, &salt, value.get()).then_some(())
+    };
+    let wrong = values.iter().filter(|(name, value)| {
+        is_shown(name) && value.get() != "null" && fits(name, value).is_none()
+    });
+    wrong.map(|(name, _)| name.clone().into_owned()).collect()
+}
+
+/// Whether `commitment` is `SHA-256(salt ‖ canonical(value))`. Values are stored in canonical form.
+fn is_committed(commitment: &str, salt: &[u8], value: &str) -> bool {
+    if json::sha256(&[salt, value.as_bytes()]) == commitment {
+        return true;
+    }
+    let parsed = json::parse(value.as_bytes(), Bounds::RECORDED);
+    parsed
+        .is_ok_and(|value| json::sha256(&[salt, json::canonical(&value).as_bytes()]) == commitment)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{audit::Detached, clock::Timestamp, random::Random};
+
+    #[derive(Debug)]
+    struct Sevens;
+
+    impl Random for Sevens {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(7);
+        }
+    }
+
+    struct Row {
+        core: String,
+        detached: String,
+        salts: String,
+        leaf_hash: [u8; 32],
+    }
+
+    impl Row {
+        fn new() -> Self {
+            let detached = Detached::default()
+                .keep("actor_name", Some("alice"), &Sevens)
+                .keep("input", Some(json!({"n": 1})), &Sevens)
+                .keep("label", None::<String>, &Sevens);
+            let commitments = serde_json::to_string(&detached.commitments()).unwrap();
+            let core = format!(
+                r#"{{"commitments":{commitments},"id":"evt_1","request":null,"target":null}}"#
+            );
+            let leaf = leaf_bytes(&core, 7, Timestamp::default()).unwrap();
+            Self {
+                detached: detached.values_json(),
+                salts: detached.salts_json(),
+                leaf_hash: leaf_hash(leaf.as_bytes()),
+                core,
+            }
+        }
+
+        fn mismatches(&self, shown: Shown) -> Vec<String> {
+            let sealed = Sealed {
+                core: &self.core,
+                detached: Some(&self.detached),
+                salts: Some(&self.salts),
+                sequence: 7,
+                recorded_at: Timestamp::default(),
+                leaf_hash: self.leaf_hash,
+            };
+            sealed.mismatches(shown)
+        }
+    }
+
+    #[test]
+    fn a_record_as_it_was_written_fits() {
+        let row = Row::new();
+
+        for shown in [Shown::Bare, Shown::Named, Shown::Whole] {
+            assert!(row.mismatches(shown).is_empty(), "{shown:?}");
+        }
+        let spaced = Row { detached: row.detached.replace("{\"n\":1}", "{ \"n\": 1 }"), ..row };
+        assert!(spaced.mismatches(Shown::Whole).is_empty());
+    }
+
+    #[test]
+    fn what_was_changed_is_named() {
+        let changed =
+            |from: &str, to: &str| Row { core: Row::new().core.replace(from, to), ..Row::new() };
+        let named = |detached: &str| Row { detached: detached.to_owned(), ..Row::new() };
+
+        assert_eq!(changed("evt_1", "evt_2").mismatches(Shown::Bare), [LEAF]);
+        assert_eq!(changed("\"request\"", "\"asked\"").mismatches(Shown::Bare), [LEAF]);
+        let renamed = named(r#"{"actor_name":"bob","input":{"n":1}}"#);
+        assert!(renamed.mismatches(Shown::Bare).is_empty(), "it is not shown");
+        assert_eq!(renamed.mismatches(Shown::Named), ["actor_name"]);
+        let paid = named(r#"{"actor_name":"alice","input":{"n":2}}"#);
+        assert!(paid.mismatches(Shown::Named).is_empty(), "it is not shown");
+        assert_eq!(paid.mismatches(Shown::Whole), ["input"]);
+        let added = named(r#"{"actor_name":"alice","input":{"n":1},"label":"mine"}"#);
+        assert_eq!(added.mismatches(Shown::Named), ["label"]);
+        let unsalted = Row { salts: "{}".to_owned(), ..Row::new() };
+        assert_eq!(unsalted.mismatches(Shown::Named), ["actor_name"]);
+        assert_eq!(named("[]").mismatches(Shown::Named), ["detached"]);
+        let erased = Row { salts: "{}".to_owned(), ..named(r#"{"actor_name":null}"#) };
+        assert!(erased.mismatches(Shown::Whole).is_empty(), "what is erased is gone, not changed");
+    }
+}
