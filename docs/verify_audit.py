@@ -4,12 +4,14 @@
     python3 verify_audit.py EXPORT.jsonl[.gz] VKEY [OLD-CHECKPOINT]
 
 Needs Python 3.9 and its standard library. VKEY is the verifier key of the log, from somebody you
-trust; OLD-CHECKPOINT is a checkpoint you kept, which has to be the beginning of this log.
+trust; OLD-CHECKPOINT is a checkpoint you kept, which has to be the beginning of this log, or an
+anchor file, of which one is taken: a larger one that was published a minute or more before the export
+was made (then the log was set back), otherwise the largest that is not larger.
 
 Exit codes: 0 verified, 1 not readable, 2 wrong usage, 10 the events are not those of the signed
 tree, 11 not signed by VKEY, 12 not the continuation of OLD-CHECKPOINT, 13 something is missing.
 """
-import base64, gzip, hashlib, json, sys
+import base64, datetime, gzip, hashlib, json, sys
 
 
 class Fault(Exception):
@@ -108,7 +110,10 @@ def parse(line):
 
 def check_values(event):
     """What is detached, and came with its salt, is what the log committed to."""
-    salts = (event.get("integrity") or {}).get("salts") or {}
+    integrity = event.get("integrity") or {}
+    if "mismatch" in integrity:
+        raise Fault(10, f"event {event['sequence']}: whoever wrote it down found that it does not fit")
+    salts = integrity.get("salts") or {}
     for name, value in (event.get("detached") or {}).items():
         if value is not None and name in salts:
             digest = sha256(base64.b64decode(salts[name]), canonical(value).encode())
@@ -249,13 +254,40 @@ def lines_of(path):
             raise Fault(13, "the compressed file is cut off") from error
 
 
+def time_of(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def kept(text, vkey, manifest):
+    """The checkpoint that was kept, or the one in an anchor file that tells most about the export."""
+    if not text.startswith("{"):
+        return open_checkpoint(text, vkey)
+    size = int((manifest["range"] or {"checkpoint_size": 0})["checkpoint_size"])
+    made = time_of(manifest["created_at"]) - datetime.timedelta(minutes=1)
+    best = None
+    for line in map(json.loads, filter(None, text.splitlines())):
+        origin, found = line["note"].split("\n")[:2]
+        found = int(found)
+        if origin != vkey.split("+")[0]:
+            continue
+        if found <= size:
+            worth = (1, found)
+        else:
+            worth = (2, found) if time_of(line["anchored_at"]) < made else (0, -found)
+        if best is None or worth > best[0]:
+            best = worth, line["note"]
+    if best is None:
+        raise Fault(1, "no checkpoint of this log was kept in that file")
+    return open_checkpoint(best[1], vkey)
+
+
 def verify(path, vkey, old=None):
-    old = open_checkpoint(old, vkey) if old else None
     lines = lines_of(path)
     manifest = next(lines, None)
     if not manifest or manifest.get("kind") != "manifest" or \
             manifest.get("format") != "portcullis-audit-export@v1":
         raise Fault(1, "this is no audit export")
+    old = kept(old, vkey, manifest) if old else None
     complete, span = manifest["complete"], manifest["range"]
     first, last, size = (int(span[n]) for n in ("first", "last", "checkpoint_size")) if span \
         else (0, -1, 0)

@@ -2,6 +2,7 @@
 //! trust; whatever it does is recorded with the actor `system`.
 
 mod audit;
+mod indexes;
 mod logs;
 mod orgs;
 mod principals;
@@ -10,6 +11,7 @@ mod tools;
 
 pub use self::{
     audit::{ERASABLE, ErasureRequest, HoldRequest, record as hold_record},
+    indexes::{IndexFault, Indexed, VerifiedLog},
     logs::{LogIdentity, Tail, told},
     tokens::{Inspected, NewToken, TokenRequest, TokenState},
     tools::Waiting,

@@ -59,8 +59,9 @@ pub use self::{
     audit::{EventQuery, EventView},
     cluster::{Cluster, JoinError},
     commands::{
-        ERASABLE, ErasureRequest, HoldRequest, Inspected, LogIdentity, NewToken, Shell, ShellError,
-        Tail, TokenRequest, TokenState, Waiting, hold_record, told,
+        ERASABLE, ErasureRequest, HoldRequest, IndexFault, Indexed, Inspected, LogIdentity,
+        NewToken, Shell, ShellError, Tail, TokenRequest, TokenState, VerifiedLog, Waiting,
+        hold_record, told,
     },
     connect::{
         Callback, CalledBack, ConnectRequest, Connected, Connecting, Disconnected, Owner,

@@ -44,7 +44,7 @@ pub use crate::{
         erasure::{Erased, Selection},
         events::{
             EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventTarget, Seal,
-            Visibility,
+            Visibility, indexed::IndexedEvent,
         },
         holds::Hold,
         intents::OpenIntent,

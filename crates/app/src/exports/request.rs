@@ -165,6 +165,13 @@ impl ExportRequest {
         }
     }
 
+    /// The same, and that the log continues the tree of `since` leaves.
+    #[must_use]
+    pub fn continuing(mut self, since: Option<u64>) -> Self {
+        self.since = since;
+        self
+    }
+
     /// Whether the file proves that nothing in the range was left out.
     #[must_use]
     pub fn is_complete(&self) -> bool {

@@ -66,6 +66,11 @@ impl Tiles {
     pub fn insert(&mut self, id: TileId, hashes: Vec<u8>) {
         self.tiles.insert(id, hashes);
     }
+
+    /// Takes a tile out as it was stored, if it is here.
+    pub fn take(&mut self, id: TileId) -> Option<Vec<u8>> {
+        self.tiles.remove(&id)
+    }
 }
 
 impl FromIterator<(TileId, Vec<u8>)> for Tiles {
@@ -157,6 +162,14 @@ impl GrowingTree {
     /// The root as it stands.
     pub fn root(&self) -> Result<Hash, MissingNode> {
         Plan::root(self.size).hash(&self.edge)
+    }
+
+    /// Takes the tiles that have become full since the last time, so that a tree of any size can be
+    /// walked in little memory.
+    #[must_use]
+    pub fn take_full(&mut self) -> Vec<(TileId, Vec<u8>)> {
+        let partial = |_: &TileId, hashes: &mut Vec<u8>| !hashes.is_empty();
+        self.changed.extract_if(.., partial).collect()
     }
 
     /// The tiles that are new or have grown, whole, as they are to be stored.

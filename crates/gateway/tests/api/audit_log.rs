@@ -2,6 +2,7 @@
 
 mod anchors;
 mod files;
+mod held;
 mod keys;
 mod tampered;
 

@@ -9,7 +9,8 @@ use std::{
 };
 
 /// The files whose tests choose their store, and why.
-const OWN_STORE: [(&str, &str); 12] = [
+const OWN_STORE: [(&str, &str); 13] = [
+    ("audit_log/held.rs", "sets back an SQLite file to an earlier copy"),
     ("cluster.rs", "nodes of one installation share a PostgreSQL database"),
     ("cluster/encrypted.rs", "speaks TLS to a PostgreSQL server of its own"),
     ("cluster/members.rs", "the same"),

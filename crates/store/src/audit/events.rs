@@ -1,5 +1,7 @@
-//! Reading the audit log: one event by id here, pages by sequence in [`list`].
+//! Reading the audit log: one event by id here, pages by sequence in [`list`],
+//! columns beside their records in [`indexed`].
 
+pub(crate) mod indexed;
 mod list;
 
 use portcullis_core::{

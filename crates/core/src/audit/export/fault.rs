@@ -15,6 +15,9 @@ pub enum Fault {
     /// The log is not the continuation of the one that was seen before.
     #[error("{0}")]
     Inconsistent(String),
+    /// What the log is searched and proven by is not that of its events, so that some are hidden.
+    #[error("{0}")]
+    Index(String),
     /// Events or the end of the file are missing, or nothing is proven at all.
     #[error("{0}")]
     Incomplete(String),
@@ -27,7 +30,7 @@ impl Fault {
     }
 
     /// 1 unreadable, 10 root mismatch, 11 bad signature, 12 inconsistent with an older
-    /// checkpoint, 13 range incomplete.
+    /// checkpoint, 13 range incomplete, 14 columns or tiles that are not those of the events.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
@@ -36,6 +39,7 @@ impl Fault {
             Self::Signature(_) => 11,
             Self::Inconsistent(_) => 12,
             Self::Incomplete(_) => 13,
+            Self::Index(_) => 14,
         }
     }
 
@@ -48,6 +52,7 @@ impl Fault {
             Self::Signature(_) => "bad_signature",
             Self::Inconsistent(_) => "inconsistent",
             Self::Incomplete(_) => "incomplete",
+            Self::Index(_) => "index_mismatch",
         }
     }
 }

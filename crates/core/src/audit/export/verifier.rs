@@ -80,6 +80,9 @@ pub struct Report {
     pub range: Option<Range>,
     /// The signed tree.
     pub checkpoint_size: u64,
+    /// Its root.
+    #[serde(skip)]
+    pub checkpoint_root: Hash,
     /// Names of the keys whose signatures hold.
     pub signed_by: Vec<String>,
     /// Size of the older tree that this one continues, if one was given.

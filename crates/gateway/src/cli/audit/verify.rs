@@ -14,10 +14,11 @@ use std::{
 use clap::Args;
 use portcullis_core::{
     audit::{
-        export::{Fault, Line, Verifier, verify_checkpoint, verify_event},
+        export::{Fault, Line, Report, Since, Verifier, verify_checkpoint, verify_event},
         note::VerifierKey,
         proof::TlogProof,
     },
+    clock::Timestamp,
     json::{self, Bounds},
 };
 use serde_json::{Map, Value, json};
@@ -25,7 +26,20 @@ use serde_json::{Map, Value, json};
 use self::{kept::Kept, reading::Lines};
 use crate::cli::{Failure, Installation};
 
+/// The codes of [`Fault::exit_code`], for a person.
+const EXIT_CODES: &str = "\
+Exit codes:
+   0  verified
+   1  unreadable: no export, proof or checkpoint, or what is asked cannot be told from it
+   2  wrong usage
+  10  root_mismatch: the events are not those of the signed tree
+  11  bad_signature: not signed by a given key of this log
+  12  inconsistent: not the continuation of a checkpoint that was kept: rewritten, forked or set back
+  13  incomplete: events or the end of the file are missing
+  14  index_mismatch: columns or tiles are not those of the events (with --org)";
+
 #[derive(Args)]
+#[command(after_help = EXIT_CODES)]
 pub(in crate::cli) struct Verify {
     /// An export in the format `jsonl`, a proof, or a checkpoint; each may be gzipped
     #[arg(required_unless_present = "org", conflicts_with = "org")]
@@ -39,7 +53,7 @@ pub(in crate::cli) struct Verify {
     #[arg(long = "key", value_name = "VKEY", required_unless_present = "org")]
     keys: Vec<VerifierKey>,
     /// A checkpoint that was kept: it has to be the beginning of this log. Also an anchor file, of
-    /// which the latest that is old enough counts
+    /// which the latest that is old enough counts, and with `--org` every one
     #[arg(long, value_name = "OLD-CHECKPOINT")]
     since: Option<PathBuf>,
     /// The event that a proof is of, as the API gave it
@@ -100,7 +114,8 @@ impl Verify {
         }
         if let Ok(Line::Manifest(manifest)) = Line::parse(&first) {
             let size = manifest.range.map_or(u64::MAX, |range| range.checkpoint_size);
-            return self.export(lines, &first, size);
+            let made = Timestamp::parse_rfc3339(&manifest.created_at);
+            return self.export(lines, &first, (size, made));
         }
         let text = lines.all(&first, MAX_TEXT)?;
         if first.starts_with(b"{") {
@@ -110,10 +125,25 @@ impl Verify {
         self.checkpoint(&text, &[])
     }
 
-    fn export(&self, mut lines: Lines, first: &[u8], size: u64) -> Result<(Value, String), Fault> {
-        let kept = self.kept(size)?;
-        let mut verifier =
-            Verifier::new(self.keys.clone(), kept.as_ref().map(|kept| kept.since.clone()));
+    fn export(
+        &self,
+        lines: Lines,
+        first: &[u8],
+        (size, made): (u64, Option<Timestamp>),
+    ) -> Result<(Value, String), Fault> {
+        let kept = self.kept(size, made)?;
+        let since = kept.as_ref().map(|kept| kept.since.clone());
+        let report = self.read_export(lines, first, since)?;
+        Ok(finish(&mut json!(report), report_text(&report), kept.as_ref()))
+    }
+
+    fn read_export(
+        &self,
+        mut lines: Lines,
+        first: &[u8],
+        since: Option<Since>,
+    ) -> Result<Report, Fault> {
+        let mut verifier = Verifier::new(self.keys.clone(), since);
         verifier.line(first)?;
         loop {
             let whole = lines.whole;
@@ -130,33 +160,7 @@ impl Verify {
             lines.progress(verifier.events());
         }
         lines.done();
-        let report = verifier.finish()?;
-        let mut found = json!(report);
-        let mut text = vec![format!(
-            "verified: {} event{} of {}",
-            report.events,
-            if report.events == 1 { "" } else { "s" },
-            report.log
-        )];
-        text.push(match (report.complete, report.period_proven) {
-            (true, true) => "complete: the log holds no other event of this period".to_owned(),
-            (true, false) => "complete: nothing is missing between the first and the last; that \
-                              they are all of the period is only said"
-                .to_owned(),
-            (false, _) => "filtered: each event is proven, others may exist".to_owned(),
-        });
-        text.push(format!(
-            "tree of {} events, signed by {}",
-            report.checkpoint_size,
-            report.signed_by.join(", ")
-        ));
-        if report.values_unproven > 0 {
-            text.push(format!(
-                "{} names, addresses or payloads came without salts: of them nothing is proven",
-                report.values_unproven
-            ));
-        }
-        Ok(finish(&mut found, text, kept.as_ref()))
+        verifier.finish()
     }
 
     fn proof(&self, proof: &str) -> Result<(Value, String), Fault> {
@@ -166,7 +170,7 @@ impl Verify {
         let event = event_of(&Lines::text(event, MAX_TEXT)?)?;
         let proven = verify_event(event, proof, &self.keys)?;
         let size = proven.checkpoint.size;
-        let kept = self.kept(size)?;
+        let kept = self.kept(size, None)?;
         if let Some(kept) = &kept {
             let note = proof.parse::<TlogProof>().map(|proof| proof.checkpoint).unwrap_or_default();
             verify_checkpoint(&note, &self.keys, Some(&kept.since), &[])?;
@@ -187,7 +191,7 @@ impl Verify {
 
     fn checkpoint(&self, note: &str, proof: &[String]) -> Result<(Value, String), Fault> {
         let alone = verify_checkpoint(note, &self.keys, None, &[])?;
-        let kept = self.kept(alone.size)?;
+        let kept = self.kept(alone.size, None)?;
         if let Some(kept) = &kept {
             verify_checkpoint(note, &self.keys, Some(&kept.since), proof)?;
         }
@@ -196,9 +200,39 @@ impl Verify {
         Ok(finish(&mut found, vec![text], kept.as_ref()))
     }
 
-    fn kept(&self, size: u64) -> Result<Option<Kept>, Fault> {
-        self.since.as_deref().map(|path| Kept::find(path, size, &self.keys)).transpose()
+    fn kept(&self, size: u64, made: Option<Timestamp>) -> Result<Option<Kept>, Fault> {
+        let since = self.since.as_deref();
+        since.map(|path| Kept::find(path, (size, made), &self.keys)).transpose()
     }
+}
+
+/// What an export was found to prove, as lines for a person.
+fn report_text(report: &Report) -> Vec<String> {
+    let events = report.events;
+    let mut text = vec![format!(
+        "verified: {events} event{} of {}",
+        if events == 1 { "" } else { "s" },
+        report.log
+    )];
+    text.push(match (report.complete, report.period_proven) {
+        (true, true) => "complete: the log holds no other event of this period".to_owned(),
+        (true, false) => "complete: nothing is missing between the first and the last; that \
+                          they are all of the period is only said"
+            .to_owned(),
+        (false, _) => "filtered: each event is proven, others may exist".to_owned(),
+    });
+    text.push(format!(
+        "tree of {} events, signed by {}",
+        report.checkpoint_size,
+        report.signed_by.join(", ")
+    ));
+    if report.values_unproven > 0 {
+        text.push(format!(
+            "{} names, addresses or payloads came without salts: of them nothing is proven",
+            report.values_unproven
+        ));
+    }
+    text
 }
 
 /// Says what the older checkpoint adds.
@@ -212,7 +246,8 @@ fn finish(found: &mut Value, mut text: Vec<String>, kept: Option<&Kept>) -> (Val
             if *newest > size {
                 members.insert("kept_beyond".to_owned(), json!(newest));
                 text.push(format!(
-                    "note: a tree of {newest} events was kept as well, of which this says nothing"
+                    "note: a tree of {newest} events was kept as well, of which this file says \
+                     nothing; `portcullis audit verify --org` looks whether the log still has them"
                 ));
             }
         }

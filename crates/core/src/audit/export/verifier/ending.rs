@@ -39,6 +39,7 @@ impl Verifier {
             period_proven,
             range: manifest.range,
             checkpoint_size: checkpoint.size,
+            checkpoint_root: checkpoint.root,
             signed_by: signed.iter().map(|by| by.key.name().to_owned()).collect(),
             continues: self.continues(trailer, &checkpoint)?,
             values_proven: self.seen.opened,

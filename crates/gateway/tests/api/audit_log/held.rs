@@ -1,0 +1,289 @@
+//! A database that somebody changed: set back, searched by other columns than the records say, or with
+//! other records than the log holds.
+
+use std::{fs, path::Path, time::Duration};
+
+use portcullis_testkit::{Gateway, Principal};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{files::write, invoke, keys, logged, verify, verify_in_python};
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, PATIENCE, items, run, until},
+    metrics::scrape,
+    planted::plant,
+};
+
+/// The exit code of `audit verify --org`, and what it tells.
+async fn live(gateway: &Gateway, more: &[&str]) -> (i32, String) {
+    let output = run(gateway, &[&["audit", "verify", "--org", "acme"], more].concat()).await;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap(), text(&output.stdout) + &text(&output.stderr))
+}
+
+async fn size(gateway: &Gateway, who: &Principal) -> u64 {
+    let note = gateway.get(who, "/v1/audit/checkpoint").await.text;
+    note.lines().nth(1).unwrap().parse().unwrap()
+}
+
+/// Waits until a checkpoint of `size` events of this org is in the anchor file.
+async fn anchored(file: &Path, org: &str, size: u64) {
+    let end = Instant::now() + PATIENCE;
+    let last = || {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let ours = lines.filter(|line| line["log"].as_str().is_some_and(|log| log.ends_with(org)));
+        ours.filter_map(|line| line["size"].as_u64()).max()
+    };
+    while last().is_none_or(|last| last < size) {
+        assert!(Instant::now() < end, "{:?} of {size}", last());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_was_set_back_is_found_while_it_is_shorter_and_after_it_grew_again() {
+    let outside = tempfile::tempdir().unwrap();
+    let anchors = outside.path().join("anchors.jsonl");
+    let config = format!("[audit.anchor]\nevery_seconds = 1\nfile = {anchors:?}");
+    let mut gateway = gateway().sample().on_sqlite().config(&config).start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    for _ in 0..3 {
+        invoke(&gateway, &who).await;
+    }
+    gateway.stop();
+    let database = gateway.folder().join("portcullis.db");
+    let backup = outside.path().join("backup.db");
+    fs::copy(&database, &backup).unwrap();
+    gateway.start();
+    for _ in 0..5 {
+        invoke(&gateway, &who).await;
+    }
+    let lost = size(&gateway, &who).await;
+    anchored(&anchors, &who.org, lost).await;
+    gateway.stop();
+    let since = ["--since", anchors.to_str().unwrap()];
+    let (code, told) = live(&gateway, &since).await;
+    assert_eq!(code, 0, "{told}");
+    assert!(told.contains("continues the log") && told.contains("columns and tiles"), "{told}");
+    let before_loss = fs::read(&anchors).unwrap();
+
+    restore(&backup, &database);
+
+    let (code, told) = live(&gateway, &since).await;
+    assert_eq!(code, 12, "{told}");
+    assert!(told.contains("the log was set back") && told.contains(&lost.to_string()), "{told}");
+    assert_eq!(live(&gateway, &[]).await.0, 0, "without a checkpoint from outside nobody can tell");
+    gateway.start();
+    let _ = gateway.wait_for_log("the database was set back");
+    while size(&gateway, &who).await <= lost + 1 {
+        invoke(&gateway, &who).await;
+    }
+    let grown = size(&gateway, &who).await;
+    anchored(&anchors, &who.org, grown).await;
+    let (code, told) = live(&gateway, &since).await;
+    assert_eq!(code, 12, "{told}");
+    assert!(told.contains("set back or rewritten"), "{told}");
+    // An export that was made after a larger tree had been published shows the same.
+    write(&anchors, &aged(&before_loss));
+    let file = gateway.folder().join("short.jsonl");
+    gateway.kill();
+    restore(&backup, &database);
+    gateway.admin(&["audit", "export", "--org", "acme", "-o", file.to_str().unwrap()]);
+    let key = &keys(&gateway, &who.org)[0];
+    let (code, told) = verify(&gateway, &file, key, &since);
+    assert_eq!(code, 12, "{told}");
+    let (code, told) = verify_in_python(&file, key, Some(&anchors));
+    assert_eq!(code, 12, "{told}");
+}
+
+/// Puts an earlier copy in the place of a database that nobody has open.
+fn restore(backup: &Path, database: &Path) {
+    for more in ["-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{}{more}", database.display()));
+    }
+    fs::copy(backup, database).unwrap();
+}
+
+/// The lines of an anchor file as if they had been published an hour earlier.
+fn aged(lines: &[u8]) -> String {
+    let mut text = String::new();
+    for line in String::from_utf8(lines.to_vec()).unwrap().lines() {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        line["anchored_at"] = json!("2020-01-01T00:00:00.000Z");
+        text.extend([line.to_string().as_str(), "\n"]);
+    }
+    text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_a_changed_column_hides_from_a_filter_is_found() {
+    let (gateway, who) = logged(4).await;
+    let id = invoke(&gateway, &who).await;
+    let listed = async |filter: &str| {
+        let answer = gateway.get(&who, &format!("/v1/audit/events?{filter}")).await;
+        items(&answer).iter().any(|item| item["id"] == id.as_str())
+    };
+    assert!(listed("decision=allow&outcome=success").await);
+    gateway
+        .tamper(&format!("CREATE TABLE as_it_was AS SELECT * FROM audit_events WHERE id = '{id}'"));
+    for (column, value) in [
+        ("decision", "'deny'"),
+        ("outcome", "'denied'"),
+        ("type", "'token.issued'"),
+        ("actor_id", "NULL"),
+        ("via", "'sa_x'"),
+        ("token_id", "NULL"),
+        ("target", "'x'"),
+        ("policy", "'x'"),
+        ("dlp_result", "'x'"),
+        ("request_id", "NULL"),
+        ("occurred_at", "1"),
+    ] {
+        gateway.tamper(&format!("UPDATE audit_events SET {column} = {value} WHERE id = '{id}'"));
+        if column == "decision" {
+            assert!(!listed("decision=allow").await, "it is hidden");
+        }
+
+        let (code, told) = live(&gateway, &[]).await;
+
+        assert_eq!(code, 14, "{column}: {told}");
+        assert!(told.contains(&format!("`{column}`")) && told.contains(&id), "{column}: {told}");
+        gateway.tamper(&format!(
+            "UPDATE audit_events SET {column} = (SELECT {column} FROM as_it_was) WHERE id = '{id}'"
+        ));
+    }
+    let (code, told) = live(&gateway, &["--json"]).await;
+    assert_eq!(code, 0, "{told}");
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert!(told["indexed"].as_u64() >= Some(5), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_are_passed_over_as_removed_are_found() {
+    let (gateway, who) = logged(4).await;
+    assert!(size(&gateway, &who).await > 3);
+    gateway.tamper(&format!("INSERT INTO audit_pruned (org_id, size) VALUES ('{}', 3)", who.org));
+    let listed = gateway.get(&who, "/v1/audit/events?order=asc").await;
+    assert_eq!(items(&listed)[0]["sequence"], 3, "the others are hidden");
+
+    let (code, told) = live(&gateway, &[]).await;
+
+    assert_eq!(code, 14, "{told}");
+    assert!(told.contains("the first 3 events are passed over"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tile_that_is_not_that_of_the_events_is_found() {
+    let (mut gateway, who) = logged(1).await;
+    plant(&gateway, &who, 300).await;
+    assert!(size(&gateway, &who).await > 256);
+    gateway.stop();
+    assert_eq!(live(&gateway, &[]).await.0, 0);
+    let zeros = if gateway.database_url().starts_with("sqlite:") {
+        "zeroblob(length(hashes))"
+    } else {
+        "decode(repeat('00', length(hashes)), 'hex')"
+    };
+    gateway.tamper("CREATE TABLE as_it_was AS SELECT * FROM audit_tiles");
+    for (level, tile, word) in [(0, 0, "another leaf"), (1, 0, "tile 0 at level 1")] {
+        let place = format!("level = {level} AND tile = {tile} AND org_id = '{}'", who.org);
+        gateway.tamper(&format!("UPDATE audit_tiles SET hashes = {zeros} WHERE {place}"));
+
+        let (code, told) = live(&gateway, &[]).await;
+
+        assert_eq!(code, 14, "{level} {tile}: {told}");
+        assert!(told.contains(word), "{level} {tile}: {told}");
+        gateway.tamper(&format!(
+            "UPDATE audit_tiles SET hashes = (SELECT hashes FROM as_it_was WHERE {place}) \
+             WHERE {place}"
+        ));
+    }
+    let (code, told) = live(&gateway, &[]).await;
+    assert_eq!(code, 0, "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_was_changed_is_marked_wherever_it_is_read() {
+    let gateway = gateway().sample().config("[server]\nmetrics_listen = \"127.0.0.1:0\"").start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let ids = [invoke(&gateway, &who).await, invoke(&gateway, &who).await];
+    let honest = invoke(&gateway, &who).await;
+    assert!(size(&gateway, &who).await >= 3);
+    let [changed, renamed] = &ids;
+    gateway.tamper(&format!(
+        "UPDATE audit_events SET core = replace(core, '\"executed\":\"yes\"', '\"executed\":\"no\"') \
+         WHERE id = '{changed}'"
+    ));
+    gateway.tamper(&format!(
+        "UPDATE audit_events SET detached = replace(detached, 'service for', 'mallory for') \
+         WHERE id = '{renamed}'"
+    ));
+    let get = async |id: &str, what: &str| {
+        gateway.get(&who, &format!("/v1/audit/events/{id}{what}")).await
+    };
+
+    for _ in 0..2 {
+        let mark = get(changed, "").await.at("/data/integrity/mismatch").clone();
+        assert_eq!(mark, json!(["leaf"]));
+        let mark = get(renamed, "").await.at("/data/integrity/mismatch").clone();
+        assert_eq!(mark, json!(["actor_name"]));
+    }
+    assert!(!get(&honest, "").await.text.contains("mismatch"));
+    let listed = gateway.get(&who, "/v1/audit/events?type=mcp.invocation").await;
+    let marked: Vec<_> = items(&listed)
+        .iter()
+        .filter(|item| item["integrity"].get("mismatch").is_some())
+        .map(|item| item["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(marked, [renamed, changed]);
+    assert_eq!(get(changed, "/proof").await.status, 500);
+    assert_eq!(get(&honest, "/proof").await.status, 200);
+    let log = gateway.log();
+    for id in &ids {
+        let told = log.lines().filter(|line| line.contains("not the one that the log holds"));
+        assert_eq!(told.filter(|line| line.contains(id.as_str())).count(), 1, "{log}");
+    }
+    let (_, url) = gateway.starting_log().split_once("metrics on ").unwrap();
+    let figures = scrape(url.lines().next().unwrap()).await;
+    let figure =
+        figures.lines().find(|line| line.starts_with("portcullis_audit_mismatched_reads_total"));
+    let count: u64 = figure.unwrap().rsplit(' ').next().unwrap().parse().unwrap();
+    assert!(count >= 7, "{count}");
+    exports_say_so(&gateway, &who, changed).await;
+}
+
+/// No export passes a changed event off as one of the log.
+async fn exports_say_so(gateway: &Gateway, who: &Principal, changed: &str) {
+    for (format, mark) in [
+        ("jsonl", "\"mismatch\":[\"leaf\"]"),
+        ("csv", ",mismatch: leaf"),
+        ("ocsf", "\"integrity_mismatch\":[\"leaf\"]"),
+    ] {
+        let body = json!({ "format": format }).to_string();
+        let made = gateway.post(who, "/v1/audit/export", &body).await;
+        let path = format!("/v1/audit/exports/{}", made.at("/data/id").as_str().unwrap());
+        let made =
+            until(|| gateway.get(who, &path), |made| made.at("/data/status") == "ready").await;
+        assert_eq!(made.at("/data/mismatched"), 2, "{}", made.text);
+
+        let text = gateway.get(who, &format!("{path}/file")).await.text;
+
+        let line = text.lines().find(|line| line.contains(changed)).unwrap();
+        assert!(line.contains(mark), "{format}: {line}");
+        if format == "ocsf" {
+            assert!(!line.contains("attestation_list"), "{line}");
+        }
+        if format == "jsonl" {
+            let file = write(&gateway.folder().join("made.jsonl"), &text);
+            let key = &keys(gateway, &who.org)[0];
+            assert_eq!(verify(gateway, &file, key, &[]).0, 10);
+            assert_eq!(verify_in_python(&file, key, None).0, 10);
+        }
+    }
+    let told = gateway.get(who, "/v1/audit/events?type=audit.exported&limit=1").await;
+    let id = items(&told)[0]["id"].as_str().unwrap().to_owned();
+    let event = gateway.get(who, &format!("/v1/audit/events/{id}")).await;
+    assert_eq!(event.at("/data/detached/export/mismatched"), 2, "{}", event.text);
+}

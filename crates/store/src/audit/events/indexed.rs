@@ -1,0 +1,113 @@
+//! The columns that the log is searched by, beside the records that they were made of.
+
+use portcullis_core::id::OrgId;
+
+use crate::{
+    Store,
+    db::{Db, events_of_seals, read, row},
+    error::StoreError,
+};
+
+row!(IndexedRow {
+    sequence: i64,
+    sealed_position: i64,
+    position: i64,
+    id: String,
+    kind: String,
+    occurred_at: i64,
+    actor_id: Option<String>,
+    via: Option<String>,
+    token_id: Option<String>,
+    target: Option<String>,
+    decision: Option<String>,
+    policy: Option<String>,
+    dlp_result: Option<String>,
+    outcome: Option<String>,
+    request_id: Option<String>,
+    core: String,
+    leaf_hash: Vec<u8>,
+});
+
+/// A sealed event as it is searched for and found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexedEvent {
+    /// Its place in the log.
+    pub sequence: i64,
+    /// Its position among all events, as the event and as its seal have it. Positions ascend with
+    /// sequences.
+    pub positions: (i64, i64),
+    /// When it happened, in microseconds.
+    pub occurred_at: i64,
+    /// Each column that a filter compares, with the JSON pointer of its value in the record.
+    pub columns: [(&'static str, Option<String>, &'static str); 11],
+    /// The record.
+    pub core: String,
+    /// Hash of its leaf, as the seal has it.
+    pub leaf_hash: Vec<u8>,
+}
+
+impl IndexedRow {
+    fn read(self) -> IndexedEvent {
+        IndexedEvent {
+            sequence: self.sequence,
+            positions: (self.position, self.sealed_position),
+            occurred_at: self.occurred_at,
+            columns: [
+                ("id", Some(self.id), "/id"),
+                ("type", Some(self.kind), "/type"),
+                ("actor_id", self.actor_id, "/actor/id"),
+                ("via", self.via, "/actor/via"),
+                ("token_id", self.token_id, "/actor/token_id"),
+                ("target", self.target, "/target/id"),
+                ("decision", self.decision, "/governance/decision"),
+                ("policy", self.policy, "/governance/policy"),
+                ("dlp_result", self.dlp_result, "/governance/dlp_result"),
+                ("outcome", self.outcome, "/outcome/status"),
+                ("request_id", self.request_id, "/request/id"),
+            ],
+            core: self.core,
+            leaf_hash: self.leaf_hash,
+        }
+    }
+}
+
+macro_rules! indexed_sql {
+    ($dialect:ident) => {
+        concat!(
+            "
+SELECT s.sequence, s.position AS sealed_position, e.position, e.id, e.type AS kind, e.occurred_at,
+    e.actor_id, e.via, e.token_id, e.target, e.decision, e.policy, e.dlp_result, e.outcome,
+    e.request_id, e.core, s.leaf_hash
+FROM ",
+            events_of_seals!($dialect),
+            "
+WHERE s.org_id = $1 AND e.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3
+ORDER BY s.sequence"
+        )
+    };
+}
+
+impl Store {
+    /// The sealed events of the org from the place `first` up to, not including, `end`, as far as
+    /// they are kept, each with the columns that it is found by.
+    pub async fn indexed_events(
+        &self,
+        org: OrgId,
+        first: i64,
+        end: i64,
+    ) -> Result<Vec<IndexedEvent>, StoreError> {
+        let sql = match &self.db {
+            Db::Sqlite { .. } => indexed_sql!(sqlite),
+            Db::Postgres(_) => indexed_sql!(postgres),
+        };
+        let rows: Vec<IndexedRow> = read!(self, org, |conn| {
+            sqlx::query_as(sql)
+                .bind(org.to_string())
+                .bind(first)
+                .bind(end)
+                .fetch_all(&mut *conn)
+                .await?
+        });
+        Ok(rows.into_iter().map(IndexedRow::read).collect())
+    }
+}
