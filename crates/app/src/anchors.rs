@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use portcullis_core::{clock::Timestamp, id::OrgId};
+use portcullis_core::{audit::Hash, clock::Timestamp, id::OrgId};
 use portcullis_store::StoredCheckpoint;
 use tokio::sync::Mutex;
 
@@ -43,6 +43,9 @@ struct Reached {
     moment: Timestamp,
     /// The size of each log that is published there.
     sizes: BTreeMap<OrgId, u64>,
+    /// Roots of these trees, as far as they were read from there and are still to be held against the
+    /// stored trees: once for each log and start.
+    roots: BTreeMap<OrgId, Hash>,
     /// Checkpoints that are still to be published, the latest of each log.
     waiting: BTreeMap<OrgId, StoredCheckpoint>,
     /// Logs that are shorter than what was published of them.
@@ -58,24 +61,52 @@ impl Reached {
         };
         for (org, checkpoint) in fresh {
             self.moment = self.moment.max(checkpoint.signed_at);
-            match self.sizes.get(&org) {
-                Some(size) if *size == checkpoint.size => {}
-                Some(size) if *size > checkpoint.size => {
-                    if self.set_back.insert(org) {
-                        counting::anchored(anchor, "set_back");
-                        tracing::error!(
-                            anchor,
-                            log = app.log.origin(org),
-                            size = checkpoint.size,
-                            published = size,
-                            "more of the log was published than there is: the database was set back"
-                        );
-                    }
-                }
-                _ => {
-                    self.waiting.insert(org, checkpoint);
-                }
+            let size = self.sizes.get(&org).copied().unwrap_or(0);
+            if size > checkpoint.size {
+                self.tell_set_back(app, anchor, (org, size), checkpoint.size);
+                continue;
             }
+            if !self.is_continued(app, org, size).await {
+                self.tell_set_back(app, anchor, (org, size), checkpoint.size);
+            }
+            if size < checkpoint.size {
+                self.waiting.insert(org, checkpoint);
+            }
+        }
+    }
+
+    /// True if the log begins with the tree of `size` events that was published of it, or if that has
+    /// been looked at before. A log that was set back and has grown again does not.
+    async fn is_continued(&mut self, app: &App, org: OrgId, size: u64) -> bool {
+        let Some(root) = self.roots.remove(&org) else { return true };
+        match app.store.root_at(org, size).await {
+            Ok(stored) => stored == root,
+            Err(error) => {
+                store_failed(&error);
+                self.roots.insert(org, root);
+                true
+            }
+        }
+    }
+
+    fn tell_set_back(
+        &mut self,
+        app: &App,
+        anchor: &str,
+        (org, published): (OrgId, u64),
+        size: u64,
+    ) {
+        if self.set_back.insert(org) {
+            counting::anchored(anchor, "set_back");
+            let log = app.log.origin(org);
+            tracing::error!(
+                anchor,
+                log,
+                size,
+                published,
+                "the log is not the continuation of what was published of it: the database was set \
+                 back or rewritten; `portcullis audit verify --org --since` tells more"
+            );
         }
     }
 

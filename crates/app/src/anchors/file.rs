@@ -33,8 +33,11 @@ impl AnchorFile {
     /// when it cannot be appended to.
     pub fn open(path: PathBuf) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).read(true).open(&path)?;
-        let reached =
-            Reached { sizes: published_in(file)?.into_iter().collect(), ..Reached::default() };
+        let mut reached = Reached::default();
+        for (org, Checkpoint { size, root, .. }) in published_in(file)? {
+            reached.sizes.insert(org, size);
+            reached.roots.insert(org, root);
+        }
         Ok(Self { path: Arc::new(path), progress: Progress(reached.into()) })
     }
 
@@ -79,9 +82,9 @@ fn append(path: &PathBuf, lines: &str) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Which logs stand in the file, and how large they were at last. What is no line of ours is
+/// The logs in the file, each with its trees in the order they were published in. What is no line of ours is
 /// skipped: the file is evidence for others and no input.
-fn published_in(file: File) -> io::Result<Vec<(OrgId, u64)>> {
+fn published_in(file: File) -> io::Result<Vec<(OrgId, Checkpoint)>> {
     let mut found = Vec::new();
     let mut reader = BufReader::new(file);
     loop {
@@ -93,10 +96,10 @@ fn published_in(file: File) -> io::Result<Vec<(OrgId, u64)>> {
     }
 }
 
-fn read_line(line: &[u8]) -> Option<(OrgId, u64)> {
+fn read_line(line: &[u8]) -> Option<(OrgId, Checkpoint)> {
     let line: Value = serde_json::from_slice(line).ok()?;
     let note = Note::parse(line.get("note")?.as_str()?).ok()?;
     let checkpoint = Checkpoint::of(&note).ok()?;
     let org = checkpoint.origin.rsplit('/').next()?.parse().ok()?;
-    Some((org, checkpoint.size))
+    Some((org, checkpoint))
 }
