@@ -54,6 +54,31 @@ on_both! {
         }
     }
 
+    async fn a_place_that_is_missing_hides_no_others(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let actor = given::id("usr", 1);
+        let of_actor = |n| NewEvent { actor_id: (n % 4 < 3).then_some(actor), ..event(org, n) };
+        sealed(&db.store, org, (0..9).map(of_actor).collect()).await;
+        let everything = EventFilter::default();
+        let page = db
+            .store
+            .list_events(org, Visibility::All, &everything, EventOrder::Ascending, None, 1)
+            .await
+            .unwrap();
+        let from = page.events[0].seal.map(|seal| seal.recorded_at);
+
+        db.execute("DELETE FROM audit_seals WHERE sequence IN (0, 4, 8)").await;
+
+        let since = EventFilter { from, ..EventFilter::default() };
+        let listed = list(&db.store, org, &since, EventOrder::Ascending).await;
+        assert_eq!(listed, [1, 2, 3, 5, 6, 7]);
+        let narrowed = EventFilter { actor: Some(EventActor::Principal(actor)), ..since };
+        let listed = list(&db.store, org, &narrowed, EventOrder::Ascending).await;
+        assert_eq!(listed, [1, 2, 5, 6]);
+        let listed = list(&db.store, org, &narrowed, EventOrder::Descending).await;
+        assert_eq!(listed, [6, 5, 2, 1]);
+    }
+
     async fn an_ascending_tail_resumes_where_it_stopped(db: Database) {
         let org = given::org(&db.store, 1).await;
         sealed(&db.store, org, (0..3).map(|n| event(org, n)).collect()).await;

@@ -252,7 +252,7 @@ fn index_of(visibility: Visibility, filter: &EventFilter) -> Option<(&'static [I
 }
 
 /// Positions ascend with sequences, so an index that ends in the position finds the next sequence
-/// of those from `$3` up to, not including, `$4`.
+/// of those from `$3` up to, not including, `$4`, also if a seal there is missing.
 macro_rules! next_sql {
     ($dialect:ident, ascending, $column:literal) => {
         concat!(
@@ -261,7 +261,8 @@ SELECT s.sequence FROM ",
             seals_of_events!($dialect),
             "
 WHERE e.org_id = $1 AND s.sequence >= $3 AND s.sequence < $4
-    AND e.position >= (SELECT position FROM audit_seals WHERE org_id = $1 AND sequence = $3)
+    AND e.position >= (SELECT position FROM audit_seals
+        WHERE org_id = $1 AND sequence >= $3 ORDER BY sequence LIMIT 1)
     AND e.",
             $column,
             " = $2 ORDER BY e.position LIMIT 1"
@@ -274,7 +275,8 @@ SELECT s.sequence FROM ",
             seals_of_events!($dialect),
             "
 WHERE e.org_id = $1 AND s.sequence >= $3 AND s.sequence < $4
-    AND e.position <= (SELECT position FROM audit_seals WHERE org_id = $1 AND sequence = $4 - 1)
+    AND e.position <= (SELECT position FROM audit_seals
+        WHERE org_id = $1 AND sequence < $4 ORDER BY sequence DESC LIMIT 1)
     AND e.",
             $column,
             " = $2 ORDER BY e.position DESC LIMIT 1"
@@ -342,16 +344,20 @@ ORDER BY s.sequence ",
 use list_sql;
 
 /// Times of recording never run backwards along the sequence, and sequences have no gaps: a
-/// binary search needs no index of its own.
+/// binary search needs no index of its own. Where somebody made a gap the next place counts, so that
+/// one row that is missing hides no others.
 const FIRST_RECORDED: &str = "
 WITH RECURSIVE search (low, high) AS (
     SELECT CAST(COALESCE((SELECT p.size FROM audit_pruned p WHERE p.org_id = $1), 0) AS BIGINT),
         size FROM audit_heads WHERE org_id = $1
     UNION ALL
     SELECT CASE WHEN s.recorded_at < $2 THEN s.sequence + 1 ELSE search.low END,
-        CASE WHEN s.recorded_at < $2 THEN search.high ELSE s.sequence END
+        CASE WHEN s.recorded_at < $2 THEN search.high ELSE (search.low + search.high) / 2 END
     FROM search
-    JOIN audit_seals s ON s.org_id = $1 AND s.sequence = (search.low + search.high) / 2
+    LEFT JOIN audit_seals s ON s.org_id = $1 AND s.sequence < search.high AND s.sequence = (
+        SELECT MIN(n.sequence) FROM audit_seals n
+        WHERE n.org_id = $1 AND n.sequence >= (search.low + search.high) / 2
+    )
     WHERE search.low < search.high
 )
 SELECT low FROM search WHERE low >= high";
