@@ -46,6 +46,8 @@ pub struct Store {
     pub(crate) db: Db,
     /// Rows that could not be read and were not told of yet.
     pub(crate) unreadable: Arc<Unreadable>,
+    /// Promise of the configuration about commits.
+    sync: Sync,
 }
 
 #[derive(Debug, Clone)]
@@ -88,7 +90,7 @@ impl Store {
                 Db::Postgres(pool)
             }
         };
-        Ok(Self { db, unreadable: Arc::default() })
+        Ok(Self { db, unreadable: Arc::default(), sync: settings.sync })
     }
 
     /// Whether the database answers.
@@ -99,8 +101,9 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the database can be written: takes the locks that writing the log takes, writes a row
-    /// and waits for its commit.
+    /// Fails unless the database can be written: takes the locks that writing the log takes, writes a
+    /// row and waits for its commit. Fails also if PostgreSQL has been told meanwhile not to wait for
+    /// its disk, and that was promised; whoever starts a node asks [`Self::durability`].
     pub async fn probe(&self, now: Timestamp) -> Result<(), StoreError> {
         change!(self, installation, |tx| {
             tx.lock_log_for_writing().await?;
@@ -112,6 +115,11 @@ impl Store {
             .execute(&mut *tx)
             .await?;
         });
+        if let (Db::Postgres(pool), Sync::PowerLoss) = (&self.db, self.sync) {
+            let mut session = begin(pool, Scope::Installation).await?;
+            let found = postgres::durability(&mut session).await?.weakness;
+            return found.map_or(Ok(()), |it| Err(StoreError::Unavailable(it.to_string())));
+        }
         Ok(())
     }
 

@@ -62,7 +62,7 @@ impl PostgresServer {
         let folder = tempfile::Builder::new().prefix("portcullis-postgres-").tempdir();
         let folder = folder.expect("a folder");
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
-        let settings = settings.split(' ').map(|one| format!(" -c {one}")).collect();
+        let settings = format!(" -c {}", settings.replace(' ', " -c "));
         let server = Self { folder, programs: programs(), address, settings };
         let password = server.folder.path().join("password");
         fs::write(&password, PASSWORD).expect("a file");
@@ -105,6 +105,11 @@ impl PostgresServer {
     /// Ends it at once, as a crash would: what was committed is all that is left.
     pub fn crash(&self) {
         self.run("pg_ctl", &["stop", "--wait", "--silent", "--mode=immediate"]);
+    }
+
+    /// Runs a statement in it.
+    pub fn execute(&self, statement: &str) {
+        super::run(&self.url_at(self.address), &[statement]);
     }
 
     /// Where it listens.

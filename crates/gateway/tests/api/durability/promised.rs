@@ -1,17 +1,18 @@
 //! `audit.sync = "power-loss"`: a database that does not keep it is refused.
 
 use portcullis_testkit::{Gateway, PostgresDatabase, PostgresServer};
+use reqwest::Method;
 
 use crate::{
     gateway,
-    given::{failure, run},
+    given::{failure, run, until},
 };
 
 const POWER_LOSS: &str = "[audit]\nsync = \"power-loss\"";
 const WEAKEN: &str = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', \
                       current_database()); END $$";
 
-/// Whether neither `serve` starts nor `check` is content, and both name the reason.
+/// Asserts that neither `serve` starts nor `check` is content, and that both name the reason.
 async fn assert_refused(gateway: &Gateway, reason: &str) {
     for command in [&["serve", "--port", "0"][..], &["check"]] {
         let (code, said) = failure(gateway, command).await;
@@ -63,6 +64,15 @@ async fn a_server_that_syncs_is_taken_and_one_that_does_not_is_refused() {
         } else {
             gateway.start();
             assert!(gateway.starting_log().contains("`full_page_writes` is off"));
+            let ready = || gateway.send(gateway.request(Method::GET, "/readyz"));
+            assert_eq!(ready().await.status, 200);
+            server.execute("ALTER SYSTEM SET synchronous_commit = off");
+            server.execute("SELECT pg_reload_conf()");
+            until(ready, |answer| answer.status == 503).await;
+            assert!(gateway.log().contains("`synchronous_commit` is `off`"), "{}", gateway.log());
+            server.execute("ALTER SYSTEM RESET synchronous_commit");
+            server.execute("SELECT pg_reload_conf()");
+            until(ready, |answer| answer.status == 200).await;
             drop(gateway);
         }
     }
