@@ -163,7 +163,8 @@ impl Verifier {
         if !begun {
             return Err(Fault::unreadable("the file is empty"));
         }
-        self.report.ok_or_else(cut)
+        let missing = self.seen.missing.map(Fault::Incomplete);
+        self.report.ok_or_else(|| missing.unwrap_or_else(cut))
     }
 
     fn begin(&mut self, manifest: Manifest) -> Result<(), Fault> {

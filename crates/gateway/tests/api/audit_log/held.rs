@@ -77,6 +77,9 @@ async fn a_log_that_was_set_back_is_found_while_it_is_shorter_and_after_it_grew_
     assert_eq!(live(&gateway, &[]).await.0, 0, "without a checkpoint from outside nobody can tell");
     gateway.start();
     let _ = gateway.wait_for_log("the database was set back");
+    gateway.stop();
+    let before_return = fs::read(&anchors).unwrap();
+    gateway.start();
     while size(&gateway, &who).await <= lost + 1 {
         invoke(&gateway, &who).await;
     }
@@ -85,6 +88,10 @@ async fn a_log_that_was_set_back_is_found_while_it_is_shorter_and_after_it_grew_
     let (code, told) = live(&gateway, &since).await;
     assert_eq!(code, 12, "{told}");
     assert!(told.contains("set back or rewritten"), "{told}");
+    gateway.stop();
+    fs::write(&anchors, &before_return).unwrap();
+    gateway.start();
+    let _ = gateway.wait_for_log("the database was set back");
     // An export that was made after a larger tree had been published shows the same.
     write(&anchors, &aged(&before_loss));
     let file = gateway.folder().join("short.jsonl");
@@ -172,6 +179,31 @@ async fn events_that_are_passed_over_as_removed_are_found() {
 
     assert_eq!(code, 14, "{told}");
     assert!(told.contains("the first 3 events are passed over"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_are_missing_or_unreadable_are_named() {
+    let (gateway, who) = logged(4).await;
+    let id = invoke(&gateway, &who).await;
+    let sequence = gateway.get(&who, "/v1/audit/events?type=mcp.invocation&limit=1").await;
+    let sequence = items(&sequence)[0]["sequence"].clone();
+    invoke(&gateway, &who).await;
+    assert!(size(&gateway, &who).await > 5);
+    gateway.tamper(&format!("UPDATE audit_events SET core = '{{}}' WHERE id = '{id}'"));
+    let (code, told) = live(&gateway, &[]).await;
+    assert_eq!(code, 10, "{told}");
+    assert!(told.contains(&format!("place {sequence} cannot be read")), "{told}");
+    let seal = if gateway.database_url().starts_with("sqlite:") {
+        format!("position = (SELECT position FROM audit_events WHERE id = '{id}')")
+    } else {
+        format!("event_id = '{id}'")
+    };
+
+    gateway.tamper(&format!("DELETE FROM audit_seals WHERE {seal}"));
+
+    let (code, told) = live(&gateway, &[]).await;
+    assert_eq!(code, 13, "{told}");
+    assert!(told.contains(&format!("event {sequence} is missing")), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -86,9 +86,17 @@ impl Verify {
                 );
                 Ok((verify, Err(Fault::Inconsistent(what))))
             }
-            // A verifier that says no stops reading, so what it found comes first. A log that could
-            // not be read to its end looks cut off to it.
-            (Ok(_) | Err(Fault::Incomplete(_)), Err(error)) => Err(error.into()),
+            (Err(Fault::Incomplete(_)), Err(ExportError::Stored(event))) => {
+                Ok((verify, Err(Fault::Root(event.to_string()))))
+            }
+            // Nothing came to be verified, or not all: a log that cannot be read to its end looks
+            // cut off.
+            (
+                Err(Fault::Unreadable(_) | Fault::Incomplete(_)),
+                Err(error @ (ExportError::Store(_) | ExportError::Tree)),
+            )
+            | (Ok(_), Err(error)) => Err(error.into()),
+            // A verifier that says no stops reading: what it found comes first.
             (report, _) => Ok((verify, report)),
         }
     }
