@@ -32,7 +32,7 @@ struct Told {
 }
 
 impl Told {
-    /// Whether there is to be a line about this event now.
+    /// True if there is to be a line about this event now.
     fn is_due(&mut self, event: EventId, now: Timestamp) -> bool {
         if self.events.contains(&event) {
             return false;

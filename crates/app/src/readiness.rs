@@ -17,9 +17,9 @@ use tokio::{
 
 use crate::App;
 
-/// How long a write may take before the database counts as locked. Whoever asks waits no longer.
+/// Time that a write may take before the database counts as locked. Whoever asks waits no longer.
 const PATIENCE: Duration = Duration::from_millis(1_500);
-/// How long the answer of a probe holds.
+/// Time for which the answer of a probe holds.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// The probe that was begun last.
@@ -29,12 +29,12 @@ pub(crate) struct Readiness(Mutex<Option<Probe>>);
 #[derive(Debug, Clone)]
 struct Probe {
     begun: Instant,
-    /// When it ended and whether the row was written; `None` while it is under way.
+    /// Moment of its end and whether the row was written; `None` while it is under way.
     ended: watch::Receiver<Option<(Instant, bool)>>,
 }
 
 impl Probe {
-    /// Whether another one has to be begun: this one is over for a while, or died.
+    /// True if another one has to be begun: this one is over for a while, or died.
     fn is_stale(&self) -> bool {
         let ended = *self.ended.borrow();
         ended.map_or(self.ended.has_changed().is_err(), |(when, _)| when.elapsed() > FRESH)

@@ -350,10 +350,7 @@ impl Node {
         let webhooks = webhooks(config, &outbound)?;
         let vaults = vaults(config, &key)?;
         let connecting = config.connect.connecting()?;
-        let store = open_store(config).await?;
-        if standing == Standing::Serving {
-            durability::check(&store, config).await?;
-        }
+        let store = durability::open(config, standing).await?;
         check_keys(&store, &vaults).await?;
         let counters = nodes::counters(config).await?;
         let ids = Ids { clock: &*clock, random: &*random };

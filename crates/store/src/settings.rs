@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use sqlx::postgres::PgConnectOptions;
 
-/// What a commit survives. SQLite is told so; PostgreSQL keeps its own `synchronous_commit`, which
+/// Durability of a commit. SQLite is told so; PostgreSQL keeps its own `synchronous_commit`, which
 /// [`crate::Store::durability`] reads back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sync {

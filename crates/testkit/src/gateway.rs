@@ -248,7 +248,7 @@ impl Gateway {
         command
     }
 
-    /// Whether it runs on PostgreSQL and its configuration says nothing of `sync`. The servers of
+    /// True if it runs on PostgreSQL and its configuration says nothing of `sync`. The servers of
     /// tests do not wait for their disks, and `power-loss`, the default, is refused there.
     fn is_on_relaxed_postgres(&self) -> bool {
         let config = fs::read_to_string(self.config_file()).unwrap_or_default();

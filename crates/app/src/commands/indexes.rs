@@ -82,10 +82,10 @@ pub struct VerifiedLog {
     pub root: Hash,
 }
 
-/// What came of holding a log against its indexes.
+/// Result of comparing a log with its indexes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Indexed {
-    /// How many events were compared.
+    /// Number of events that were compared.
     pub events: u64,
     /// Sizes and roots of kept trees that are not the beginning of this log.
     pub strangers: Vec<(u64, Hash)>,
@@ -129,7 +129,7 @@ impl Shell {
         Ok(self.differing(org, partial).await?.map_or(Ok(found), Err))
     }
 
-    /// Whether an event of the log tells that all before the place `first` was removed. The one that
+    /// True if an event of the log tells that all before the place `first` was removed. The one that
     /// does is younger than what it tells of, so it is kept longer.
     async fn removal_is_told(&self, org: OrgId, first: u64) -> Result<bool, StoreError> {
         let kinds = vec![EventType::AuditPruned.as_str().to_owned()];
@@ -178,7 +178,7 @@ impl Shell {
     }
 }
 
-/// How far the log was walked.
+/// State of a walk through the log.
 struct Walk {
     tree: GrowingTree,
     position: i64,
@@ -237,7 +237,7 @@ const fn damaged() -> StoreError {
     StoreError::Corrupt("audit_tiles")
 }
 
-/// Whether every column says what the record says.
+/// Refuses an event of which a column does not say what the record says.
 fn compare_columns(event: &IndexedEvent) -> Result<(), IndexFault> {
     let record = object(&event.core).map(Value::Object).unwrap_or_default();
     let said = |pointer: &str| record.pointer(pointer).and_then(Value::as_str);

@@ -78,7 +78,7 @@ impl Lines {
         Ok((written, mismatched))
     }
 
-    /// How much of the erasable part is in a line.
+    /// Part of the erasable members that is in a line.
     fn shown(&self) -> Shown {
         match self {
             Self::Jsonl { shown } => *shown,

@@ -73,7 +73,7 @@ pub struct Written {
     pub range: Option<Value>,
     /// How many events.
     pub events: u64,
-    /// How many of them are marked: they are not what the log holds.
+    /// Number of those that are marked: they are not what the log holds.
     pub mismatched: u64,
     /// How many bytes.
     pub bytes: u64,

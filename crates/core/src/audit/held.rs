@@ -69,7 +69,7 @@ pub fn uncommitted(
     wrong.map(|(name, _)| name.clone().into_owned()).collect()
 }
 
-/// Whether `commitment` is `SHA-256(salt ‖ canonical(value))`. Values are stored in canonical form.
+/// True if `commitment` is `SHA-256(salt ‖ canonical(value))`. Values are stored in canonical form.
 fn is_committed(commitment: &str, salt: &[u8], value: &str) -> bool {
     if json::sha256(&[salt, value.as_bytes()]) == commitment {
         return true;

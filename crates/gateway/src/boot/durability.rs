@@ -1,15 +1,15 @@
-//! What the configuration promises of a commit, held against what the database keeps.
+//! Compares what the configuration promises of a commit with what the database keeps.
 
 use portcullis_store::{Durability, Store, Weakness};
 
-use super::BootError;
+use super::{BootError, Standing, open_store};
 use crate::config::{AuditSync, Config};
 
-/// What is told of a database role for whom the wall between orgs does not stand.
+/// Warning about a database role for whom the wall between orgs does not stand.
 pub(crate) const UNWALLED: &str = "row-level security does not hold for the database role: it is \
                                    a superuser or has BYPASSRLS (docs/postgresql.md)";
 
-/// What is told of a PostgreSQL server that leaves half-written pages to the file system.
+/// Warning about a PostgreSQL server that leaves half-written pages to the file system.
 pub(crate) const TORN_PAGES: &str = "`full_page_writes` is off: unless the file system writes whole \
                                      pages (such as ZFS), a power loss may damage the database";
 
@@ -21,8 +21,14 @@ pub(crate) fn weakness(config: &Config, durability: &Durability) -> Option<Weakn
     }
 }
 
-/// Refuses a database that does not keep what `audit.sync` promises.
-pub(super) async fn check(store: &Store, config: &Config) -> Result<(), BootError> {
-    let durability = store.durability().await?;
-    weakness(config, &durability).map_or(Ok(()), |weakness| Err(BootError::Durability(weakness)))
+/// Opens the store. Refuses to serve from a database that does not keep what `audit.sync` promises;
+/// whoever only looks is told of it.
+pub(super) async fn open(config: &Config, standing: Standing) -> Result<Store, BootError> {
+    let store = open_store(config).await?;
+    if standing == Standing::Serving
+        && let Some(weakness) = weakness(config, &store.durability().await?)
+    {
+        return Err(BootError::Durability(weakness));
+    }
+    Ok(store)
 }

@@ -213,7 +213,7 @@ impl AuditWriter {
         }
     }
 
-    /// How long the commit under way has been waited for; nothing while none is.
+    /// Time for which the commit under way has been waited for; zero while there is none.
     #[must_use]
     pub fn stuck_for(&self) -> Duration {
         self.under_way.age()

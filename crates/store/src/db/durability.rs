@@ -1,4 +1,4 @@
-//! What a commit survives, as the database itself tells it.
+//! Durability of commits, as the database itself tells it.
 
 /// Durability of the database, read back from it over a connection like those that write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,15 +13,15 @@ pub struct Durability {
     pub synchronous: String,
     /// Reason why a commit that was answered may not survive a power loss; `None` if it does.
     pub weakness: Option<Weakness>,
-    /// Whether pages that a power loss leaves half written are mended from the journal. PostgreSQL
+    /// True if pages that a power loss leaves half written are mended from the journal. PostgreSQL
     /// without `full_page_writes` leaves that to the file system.
     pub whole_pages: bool,
-    /// Whether row-level security holds for this role; `None` on a database that has none.
+    /// True if row-level security holds for this role; `None` on a database that has none.
     pub row_security: Option<bool>,
 }
 
 impl Durability {
-    /// Whether a commit that was answered survives a power loss.
+    /// True if a commit that was answered survives a power loss.
     #[must_use]
     pub const fn survives_power_loss(&self) -> bool {
         self.weakness.is_none()

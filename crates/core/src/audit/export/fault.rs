@@ -15,7 +15,7 @@ pub enum Fault {
     /// The log is not the continuation of the one that was seen before.
     #[error("{0}")]
     Inconsistent(String),
-    /// What the log is searched and proven by is not that of its events, so that some are hidden.
+    /// Columns or tiles, by which the log is searched and proven, are not those of its events.
     #[error("{0}")]
     Index(String),
     /// Events or the end of the file are missing, or nothing is proven at all.

@@ -175,6 +175,25 @@ fn what_was_appended_beyond_the_size_that_is_asked_for_is_ignored() {
 }
 
 #[test]
+fn tiles_that_are_taken_as_they_fill_are_those_of_the_whole_tree() {
+    let leaves = leaves(256 * 3 + 7);
+    let grow = || GrowingTree::open(0, Tiles::default()).unwrap();
+    let (mut whole, mut walked) = (grow(), grow());
+    let mut taken = Vec::new();
+    for leaf in leaves {
+        whole.push(leaf);
+        walked.push(leaf);
+        taken.extend(walked.take_full());
+    }
+
+    assert_eq!(taken.len(), 3);
+    assert_eq!(walked.root().unwrap(), whole.root().unwrap());
+    taken.extend(walked.into_changed());
+    taken.sort();
+    assert_eq!(taken, whole.into_changed());
+}
+
+#[test]
 fn a_proof_among_ten_million_reads_few_tiles() {
     let size = 10_000_000;
     for index in [0, 4_999_999, 9_999_999] {

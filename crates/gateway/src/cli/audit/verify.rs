@@ -206,7 +206,7 @@ impl Verify {
     }
 }
 
-/// What an export was found to prove, as lines for a person.
+/// Lines for a person about what an export was found to prove.
 fn report_text(report: &Report) -> Vec<String> {
     let events = report.events;
     let mut text = vec![format!(

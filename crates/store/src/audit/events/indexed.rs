@@ -36,7 +36,7 @@ pub struct IndexedEvent {
     /// Its position among all events, as the event and as its seal have it. Positions ascend with
     /// sequences.
     pub positions: (i64, i64),
-    /// When it happened, in microseconds.
+    /// Moment at which it happened, in microseconds.
     pub occurred_at: i64,
     /// Each column that a filter compares, with the JSON pointer of its value in the record.
     pub columns: [(&'static str, Option<String>, &'static str); 11],

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::time::Instant;
 
-/// When the commit under way was begun. Clones are the same.
+/// Begin of the commit under way. Clones are the same.
 #[derive(Debug, Clone)]
 pub(super) struct UnderWay {
     base: Instant,
@@ -31,7 +31,7 @@ impl UnderWay {
         self.begun.store(0, Ordering::Relaxed);
     }
 
-    /// How long the commit under way has been waited for; nothing if there is none.
+    /// Time for which the commit under way has been waited for; zero if there is none.
     pub(super) fn age(&self) -> Duration {
         match self.begun.load(Ordering::Relaxed) {
             0 => Duration::ZERO,

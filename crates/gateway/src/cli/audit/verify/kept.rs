@@ -111,7 +111,7 @@ struct Published {
 }
 
 impl Published {
-    /// How much it tells about a tree of `size` leaves; larger is more.
+    /// Rank by what it tells about a tree of `size` leaves; larger is more.
     fn worth(&self, size: u64, made: Option<Timestamp>) -> (u8, u64) {
         let before = self.at.zip(made).is_some_and(|(at, made)| at.plus_seconds(SLACK) < made);
         match self.size > size {
@@ -147,7 +147,7 @@ fn each(path: &Path, keys: &[VerifierKey], mut take: impl FnMut(Published)) -> R
     Ok(())
 }
 
-/// What a line of an anchor file says, if it is of a log that one of the keys signs.
+/// Checkpoint in a line of an anchor file, if it is of a log that one of the keys signs.
 fn published(line: &[u8], keys: &[VerifierKey]) -> Option<Published> {
     let line: Value = serde_json::from_slice(line).ok()?;
     let note = line.get("note")?.as_str()?;
