@@ -17,7 +17,7 @@ use tokio::{
 };
 
 /// For how long a party that asked for a slot is one that may ask again.
-const LATELY: Duration = Duration::from_secs(60);
+const LATELY: Duration = Duration::from_mins(1);
 
 /// Number of slots, of those who may wait for one, and for how long.
 #[derive(Debug, Clone, Copy)]

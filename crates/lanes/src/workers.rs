@@ -136,8 +136,8 @@ impl<K: Copy + Eq + Hash + Send + Sync + Unpin + 'static> Workers<K> {
             let (slots, waiting) = (threads, usize::MAX);
             let limits = FairLimits { slots, reserve: 0, waiting, patience: PATIENCE };
             let turns = Arc::new(FairSlots::new(limits));
-            let _stop = stop.drop_guard();
-            Ok(Arc::new(Pool { runtime: handle, turns, threads, _stop }))
+            let stop = stop.drop_guard();
+            Ok(Arc::new(Pool { runtime: handle, turns, threads, _stop: stop }))
         });
         Self(started.inspect_err(|error| tracing::error!(%error, "there are no workers")).ok())
     }
@@ -253,15 +253,15 @@ type Taking<K> = Pin<Box<dyn Future<Output = Option<FairSlot<K>>> + Send>>;
 
 /// Work that is polled when it is its party's turn.
 struct Turns<K: Copy + Eq + Hash, F> {
-    turns: Arc<FairSlots<K>>,
+    slots: Arc<FairSlots<K>>,
     party: K,
     taking: Option<Taking<K>>,
     work: Pin<Box<F>>,
 }
 
 impl<K: Copy + Eq + Hash, F> Turns<K, F> {
-    fn new(turns: Arc<FairSlots<K>>, party: K, work: Pin<Box<F>>) -> Self {
-        Self { turns, party, taking: None, work }
+    fn new(slots: Arc<FairSlots<K>>, party: K, work: Pin<Box<F>>) -> Self {
+        Self { slots, party, taking: None, work }
     }
 }
 
@@ -275,10 +275,10 @@ where
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = &mut *self;
         let _turn = loop {
-            let (turns, party) = (&this.turns, this.party);
+            let (slots, party) = (&this.slots, this.party);
             let taking = this.taking.get_or_insert_with(|| {
-                let turns = Arc::clone(turns);
-                Box::pin(async move { turns.take(party).await })
+                let slots = Arc::clone(slots);
+                Box::pin(async move { slots.take(party).await })
             });
             let turn = ready!(taking.as_mut().poll(cx));
             this.taking = None;
