@@ -16,6 +16,7 @@ use portcullis_core::{
     lifetime::GrantLife,
     policy::{Catalogue, PolicyError},
     random::Random,
+    refusal::Refusal,
     tool::Tool,
 };
 use portcullis_lanes::Workers;

@@ -17,6 +17,7 @@ use arc_swap::ArcSwap;
 use moka::sync::Cache;
 use portcullis_core::{
     audit,
+    clock::Timestamp,
     id::{OrgId, PrincipalId, ProviderId},
     refusal::Refusal,
     tool::Tool,

@@ -10,8 +10,8 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    Anchors, App, Connecting, Dlp, Fallback, Folder, LastGood, Origin, Overrides, Parts,
-    PolicyFolder, PolicySource, Stages, Trust, Vaults,
+    Anchors, App, Connecting, Dlp, ExportLimits, Fallback, Folder, LastGood, Origin, Overrides,
+    Parts, PolicyFolder, PolicySource, Stages, Trust, Vaults,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -95,6 +95,8 @@ pub(crate) fn app(folder: &Path, store: &Store, rules: TrustRules) -> Arc<App> {
         connecting: Connecting::new(Vec::new(), 600, "Portcullis".to_owned()),
         log_host: "localhost".to_owned(),
         exports: Folder::open(folder.join("exports"), false).unwrap(),
+        export_limits: ExportLimits::default(),
+        workers: portcullis_lanes::Workers::none(),
         sinks: Vec::new(),
         traces: None,
         log_keys: Keyring::generate(&SystemRandom, NOW),

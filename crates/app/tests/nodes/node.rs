@@ -154,6 +154,7 @@ fn declared(url: &str, outbound: &Outbound) -> Declared {
         server: Server::new(ServerSettings { protocol: Protocol::Legacy, ..settings }, outbound)
             .unwrap(),
         pinning: Pinning::On,
+        max_pins: 2_000,
     }
 }
 
@@ -212,7 +213,7 @@ impl Node {
             key: Ok(None),
             body: Ok((json!({}), 2)),
         };
-        self.app.invoke(Ctx { origin, session }, move || invocation).await
+        self.app.invoke(Ctx { origin, session }, 2, move || invocation).await
     }
 
     pub(crate) async fn ask(&self, token: &str) -> Result<(), Refusal> {

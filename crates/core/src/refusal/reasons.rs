@@ -123,9 +123,7 @@ impl UpstreamReason {
             Self::Http5xx => "it answered with an HTTP status of 500 or more",
             Self::JsonrpcError => "it answered with a JSON-RPC error",
             Self::SessionLost => "it does not know the MCP session any more",
-            Self::IssuerMismatch => {
-                "it names another authorization server than the configuration"
-            }
+            Self::IssuerMismatch => "it names another authorization server than the configuration",
         }
     }
 }
