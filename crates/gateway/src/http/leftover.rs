@@ -11,12 +11,15 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use tokio::time::timeout;
 
 use crate::connection::Connection;
 
-/// How much is read at most, and for how long.
+/// How much is read at most, for how long, and how long each part of it is waited for: a client that
+/// sends nothing hears at once that it was refused.
 const LINGER_BYTES: usize = 8 << 20;
 const LINGER: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Reads what was left of the body of this connection's request, within bounds, and tells the
 /// client when the connection cannot be used again.
@@ -33,14 +36,17 @@ pub(super) async fn settle(connection: &Arc<Connection>, waits: bool, answer: &m
 async fn drained(body: &mut Incoming) -> bool {
     let mut left = LINGER_BYTES;
     let reading = async {
-        while let Some(frame) = body.frame().await {
-            let Ok(frame) = frame else { return false };
+        loop {
+            let frame = match timeout(PATIENCE, body.frame()).await {
+                Ok(None) => return true,
+                Ok(Some(Ok(frame))) => frame,
+                Ok(Some(Err(_))) | Err(_) => return false,
+            };
             left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
             if left == 0 {
                 return false;
             }
         }
-        true
     };
-    tokio::time::timeout(LINGER, reading).await.unwrap_or(false)
+    timeout(LINGER, reading).await.unwrap_or(false)
 }
