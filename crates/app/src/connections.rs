@@ -51,6 +51,7 @@ pub(crate) struct Connection {
 
 /// What goes upstream for a connection.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "each is kept in an Arc of its own, most are large")]
 enum Way {
     /// What the configuration says: the provider's own way, shared by all it is open to.
     Declared,
@@ -251,6 +252,15 @@ impl App {
         self: &Arc<Self>,
         record: ProviderRecord,
     ) -> Result<Option<Arc<Connection>>, Refusal> {
+        self.connection_listed(record, None).await
+    }
+
+    /// The same; its tools were listed at this moment, if they were just now.
+    async fn connection_listed(
+        self: &Arc<Self>,
+        record: ProviderRecord,
+        listed_at: Option<Timestamp>,
+    ) -> Result<Option<Arc<Connection>>, Refusal> {
         let provider = self.providers.get(record.slug.as_str());
         let open = provider.filter(|provider| provider.is_open_to(record.org_id));
         let Some(provider) = open else { return Ok(None) };
@@ -263,7 +273,12 @@ impl App {
         if record.status == ProviderStatus::Pending || record.revision == 0 {
             return Ok(None);
         }
-        self.own_connection(record, provider).await.map(Some)
+        let connection = self.own_connection(record, provider).await?;
+        if let Some(at) = listed_at {
+            connection.freshness().took(at, None);
+        }
+        self.list_when_old(&connection);
+        Ok(Some(connection))
     }
 
     async fn own_connection(
@@ -286,7 +301,7 @@ impl App {
         let header = stored.as_ref().and_then(|stored| stored.header(auth, server));
         let tools = self.listed_tools(provider, &record).await?;
         let credential = if header.is_some() { Fitness::Fit } else { Fitness::Unfit };
-        let live = Live { tools, credential, record };
+        let live = Live { record, tools, credential };
         let consent = stored.map(|stored| stored.consent).unwrap_or_default();
         if let Some(connection) = known
             && let Some(own) = connection.own().filter(|own| own.consent == consent)
@@ -297,7 +312,6 @@ impl App {
         }
         let connection = own_way(live, provider, header, consent);
         self.connections.known.insert(connection.id, Arc::clone(&connection));
-        self.list_when_old(&connection);
         Ok(connection)
     }
 
@@ -310,7 +324,6 @@ impl App {
         let own = connection.own()?;
         let live = own.live();
         if live.record == *record || live.record.revision > record.revision {
-            self.list_when_old(connection);
             return Some(Arc::clone(connection));
         }
         let same = live.record.revision == record.revision
@@ -337,13 +350,14 @@ impl App {
         Ok(own_way(live, provider, None, String::new()))
     }
 
-    /// Puts what was stored a moment ago in force on this node.
+    /// Puts what was stored a moment ago in force on this node. Its tools were listed at `listed_at`.
     pub(crate) async fn adopt(
         self: &Arc<Self>,
         record: ProviderRecord,
+        listed_at: Timestamp,
     ) -> Result<Option<Arc<Connection>>, Refusal> {
         let org = record.org_id;
-        let adopted = self.connection_of(record).await;
+        let adopted = self.connection_listed(record, Some(listed_at)).await;
         self.tenants.revoked(org);
         adopted
     }

@@ -260,6 +260,7 @@ impl App {
         let (org, id) = (attempt.org_id, attempt.provider_id);
         let credential = &pending.credential;
         let header = provider.declared.auth.header(&credential.token).ok_or(Refusal::Internal)?;
+        let tried_at = self.clock.now();
         let listed = self.tried(org, provider, &header, &pending.scopes).await?;
         let account = self.account_of(provider, &header).await.or_else(|| pending.account());
         let about = About { org, id, owner: attempt.owner, slug: attempt.slug.clone() };
@@ -272,7 +273,7 @@ impl App {
         let kept = kept.map_err(|error| store_failed(&error))?.ok_or(Refusal::Internal)?;
         self.keep_list(org, id, &listed).await?;
         self.store.end_attempt(attempt).await.map_err(|error| store_failed(&error))?;
-        self.adopt(kept).await.map(|_| ())
+        self.adopt(kept, tried_at).await.map(|_| ())
     }
 
     /// What is known of a grant, as it is kept beside it.

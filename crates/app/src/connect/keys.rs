@@ -115,6 +115,7 @@ impl App {
         let Asked { ctx, provider, .. } = asked;
         let (org, id) = (record.org_id, record.id);
         let header = provider.declared.auth.header(&credential.token).ok_or(Refusal::Internal)?;
+        let tried_at = self.clock.now();
         let listed = self.tried(org, provider, &header, &grant.scopes).await?;
         let account = self.account_of(provider, &header).await;
         let about = About::of(asked, id);
@@ -130,7 +131,7 @@ impl App {
         self.keep_list(org, id, &listed).await?;
         let tools = u32::try_from(listed.tools.len()).unwrap_or(u32::MAX);
         let kept = ProviderRecord { tool_list: Some(listed.digest), tools, ..kept };
-        self.adopt(kept.clone()).await?;
+        self.adopt(kept.clone(), tried_at).await?;
         self.view(kept).ok_or(Refusal::Internal)
     }
 
