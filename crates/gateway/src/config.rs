@@ -276,13 +276,85 @@ mod tests {
         assert_eq!(config.policy_folder(), PathBuf::from("portcullis-data/policies"));
     }
 
+    const EXAMPLE: &str = include_str!("../../../docs/portcullis.example.toml");
+
+    /// The example with each `#key = value` as a setting.
+    fn uncommented() -> String {
+        let setting = |line: &'static str| match line.strip_prefix('#') {
+            Some(setting) if !setting.starts_with(' ') => setting,
+            Some(_) | None => line,
+        };
+        EXAMPLE.lines().map(setting).collect::<Vec<_>>().join("\n")
+    }
+
     #[test]
-    fn the_documented_example_is_a_valid_configuration() {
-        let config = parse(include_str!("../../../docs/portcullis.example.toml"), &[]).unwrap();
+    fn the_example_as_it_is_changes_nothing() {
+        let config = parse(EXAMPLE, &[]).unwrap();
+
+        assert_eq!(format!("{config:?}"), format!("{:?}", Config::default()));
+    }
+
+    #[test]
+    fn every_setting_of_the_example_is_valid() {
+        let config = parse(&uncommented(), &[]).unwrap();
+
+        config.check().unwrap();
+        assert_eq!(config.providers.len(), 3);
+        assert_eq!(config.trusted().unwrap().rules.iter().count(), 2);
+    }
+
+    #[test]
+    fn every_key_is_in_the_example() {
+        for section in [
+            "",
+            "[server]",
+            "[server.tls]",
+            "[database]",
+            "[limits]",
+            "[audit]",
+            "[audit.retention]",
+            "[audit.anchor]",
+            "[[audit.anchor.witnesses]]",
+            "[audit.exports]",
+            "[[audit.sink]]\ntype = \"file\"",
+            "[connect]",
+            "[keys]",
+            "[policies]",
+            "[dlp]",
+            "[dlp.limits]",
+            "[dlp.actions.input]",
+            "[dlp.detectors.email]",
+            "[[dlp.allow]]",
+            "[[dlp.custom]]",
+            "[dlp.external]",
+            "[tokens]",
+            "[log]",
+            "[tools]",
+            "[traces]",
+            "[webhooks.x]",
+            "[[providers]]",
+            "[[providers]]\nslug = \"a\"\n[providers.oauth]",
+            "[[trust]]",
+        ] {
+            let refused = parse(&format!("{section}\nno_such_key = 1\n"), &[]).unwrap_err();
+            let refused = std::error::Error::source(&refused).unwrap().to_string();
+            let (_, expected) = refused.split_once("expected ").expect("the keys there are");
+            let keys: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+
+            assert!(!keys.is_empty(), "{section}: {refused}");
+            for key in keys {
+                let words = EXAMPLE.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+                assert!(words.into_iter().any(|word| word == key), "`{key}` of {section}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_starter_is_a_valid_configuration() {
+        let config = parse(include_str!("../../../docs/portcullis.starter.toml"), &[]).unwrap();
 
         assert!(config.check().is_ok());
-        assert!(!config.providers.is_empty());
-        assert_eq!(config.trusted().unwrap().rules.iter().count(), 2);
+        assert_eq!(config.providers.len(), 1);
     }
 
     #[test]
@@ -378,8 +450,8 @@ mod tests {
 
     #[test]
     fn the_environment_leaves_the_trust_rules_as_they_are() {
-        let example = include_str!("../../../docs/portcullis.example.toml");
-        let config = parse(example, &[("PORTCULLIS_SERVER__LISTEN", "127.0.0.1:2")]).unwrap();
+        let example = uncommented();
+        let config = parse(&example, &[("PORTCULLIS_SERVER__LISTEN", "127.0.0.1:2")]).unwrap();
 
         assert_eq!(config.trusted().unwrap().rules.iter().count(), 2);
     }
