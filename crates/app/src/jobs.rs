@@ -46,7 +46,7 @@ impl App {
         self.repeat(RENEW_EVERY, |app| Box::pin(renew(app)), stop);
         self.repeat(token_use::EVERY, |app| Box::pin(token_use::write(app)), stop);
         self.repeat(forgetting::EVERY, |app| Box::pin(forgetting::forget(app)), stop);
-        self.repeat(unreadable::EVERY, |app| Box::pin(unreadable::tell(app)), stop);
+        self.repeat(unreadable::EVERY, |app| Box::pin(async { unreadable::tell(app) }), stop);
         self.repeat(exports::EVERY, |app| Box::pin(exports::sweep(app)), stop);
         self.repeat(CIRCUITS, |app| Box::pin(async { app.count_circuits() }), stop);
         if !self.anchors.is_empty() {

@@ -352,8 +352,8 @@ impl App {
             return None;
         }
         let rules = lineage.bounds(org.id, self.trust.rules())?;
-        let roles = actors.iter().map(|actor| actor.role.scopes());
-        Some(roles.fold(principal.role.scopes().intersection(rules), ScopeSet::intersection))
+        let allowed = actors.iter().map(|actor| actor.role.scopes());
+        Some(allowed.fold(principal.role.scopes().intersection(rules), ScopeSet::intersection))
     }
 
     /// Charges the source; when its bucket is empty the answer is 429 whatever was wrong.

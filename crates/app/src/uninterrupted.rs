@@ -89,7 +89,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::{panic::AssertUnwindSafe, time::Duration};
+    use std::{panic::AssertUnwindSafe, sync::LazyLock, time::Duration};
 
     use futures_util::FutureExt;
     use tokio::sync::oneshot;
@@ -103,8 +103,10 @@ mod tests {
         F: Future + Send + 'static,
         F::Output: Send,
     {
+        // Workers end with the last who holds them, as the app does.
+        static WORKERS: LazyLock<Workers<OrgId>> = LazyLock::new(Workers::start);
         let org = "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap();
-        Uninterrupted::new(Box::pin(work), org, &Workers::start(), tasks)
+        Uninterrupted::new(Box::pin(work), org, &WORKERS, tasks)
     }
 
     #[tokio::test]

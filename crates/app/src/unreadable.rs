@@ -42,7 +42,9 @@ impl App {
         let mut after: Option<SealedSecret> = None;
         loop {
             let page = self.store.secrets_not_under("", after.as_ref(), PAGE).await?;
-            page.iter().for_each(|secret| self.read_secret(secret));
+            for secret in &page {
+                self.read_secret(secret);
+            }
             let Some(last) = page.into_iter().next_back() else { return Ok(()) };
             after = Some(last);
         }

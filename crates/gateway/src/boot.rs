@@ -347,7 +347,6 @@ impl Node {
         let dlp = config.dlp.load(&outbound).map_err(BootError::Dlp)?;
         let providers = declared(config, &outbound)?;
         let trusted = config.trusted()?;
-        let webhooks = webhooks(config, &outbound)?;
         let vaults = vaults(config, &key)?;
         let connecting = config.connect.connecting()?;
         let store = durability::open(config, standing).await?;
@@ -382,7 +381,7 @@ impl Node {
             vaults,
             outbound: outbound.clone(),
             connecting,
-            webhooks,
+            webhooks: webhooks(config, &outbound)?,
             log_host: config.server.public_host.clone(),
             exports: export_folder(config)?,
             export_limits: config.audit.exports.limits(),

@@ -102,6 +102,7 @@ impl Drop for Permit {
 mod tests {
     use super::*;
 
+    #[expect(clippy::unnecessary_wraps, reason = "as the quota is asked")]
     fn from(address: &str) -> Option<IpAddr> {
         Some(address.parse().unwrap())
     }

@@ -382,7 +382,9 @@ mod tests {
             }
         }
 
-        held.iter().for_each(|_| go.send(()).unwrap());
+        for _ in &held {
+            go.send(()).unwrap();
+        }
         for one in all {
             one.await.unwrap();
         }

@@ -73,8 +73,7 @@ where
 {
     let key = |name: &&'static str| {
         let value: String = row.try_get(*name).ok()?;
-        let shown: String =
-            value.chars().filter(|it| it.is_ascii_graphic()).take(KEY_BYTES).collect();
+        let shown: String = value.chars().filter(char::is_ascii_graphic).take(KEY_BYTES).collect();
         Some(format!("{name} {shown}"))
     };
     KEYS.iter().filter_map(key).collect::<Vec<_>>().join(" ")

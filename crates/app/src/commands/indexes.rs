@@ -157,7 +157,7 @@ impl Shell {
         for (id, hashes) in computed.into_iter().filter(|(id, _)| id.level > 0) {
             let width = u64::try_from(hashes.len() / HASH).unwrap_or(u64::MAX);
             let stored = self.tile(org, id, width).await?;
-            if !stored.is_some_and(|stored| stored.concat() == hashes) {
+            if stored.is_none_or(|stored| stored.concat() != hashes) {
                 return Ok(Some(IndexFault::Tile { level: id.level, index: id.index }));
             }
         }
@@ -222,8 +222,8 @@ impl Walk {
             let Some(roots) = kept.get(&size) else { continue };
             let root = self.root()?;
             let strangers = roots.iter().filter(|it| **it != root).map(|it| (size, *it));
-            let room = MAX_TOLD.saturating_sub(self.found.strangers.len());
-            self.found.strangers.extend(strangers.take(room));
+            let left = MAX_TOLD.saturating_sub(self.found.strangers.len());
+            self.found.strangers.extend(strangers.take(left));
         }
         Ok(())
     }

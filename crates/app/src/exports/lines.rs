@@ -52,11 +52,11 @@ impl Lines {
         events: &[EventRecord],
         proofs: &[Vec<Hash>],
     ) -> Result<(Vec<u8>, u64), StoredError> {
-        let mut mismatched = 0;
+        let mut marked = 0;
         let mut written = Vec::with_capacity(events.len() * 1_200);
         for (place, event) in events.iter().filter_map(sealed).enumerate() {
             let mismatches = event.mismatches(self.shown());
-            mismatched += u64::from(!mismatches.is_empty());
+            marked += u64::from(!mismatches.is_empty());
             match self {
                 Self::Jsonl { shown } => {
                     let record = event.record(log, *shown, &mismatches)?;
@@ -75,7 +75,7 @@ impl Lines {
         if let Self::Csv(lines) = self {
             written = lines.take();
         }
-        Ok((written, mismatched))
+        Ok((written, marked))
     }
 
     /// Part of the erasable members that is in a line.

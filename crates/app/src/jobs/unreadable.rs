@@ -33,7 +33,7 @@ impl Named {
     }
 }
 
-pub(super) async fn tell(app: &App) {
+pub(super) fn tell(app: &App) {
     for row in app.store.take_unreadable() {
         counting::unreadable(row.table);
         if app.named.is_due(&row, app.clock.now()) {

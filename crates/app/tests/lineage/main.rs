@@ -123,7 +123,7 @@ fn scopes(bits: u8) -> ScopeSet {
 }
 
 impl World {
-    async fn begin(story: String) -> Self {
+    async fn begin(told: String) -> Self {
         let folder = tempfile::TempDir::new().unwrap();
         let store = store(folder.path()).await;
         let ids = Ids { clock: &Fixed, random: &SystemRandom };
@@ -162,7 +162,7 @@ impl World {
             rules,
             tokens: Vec::new(),
             asked: 0,
-            story,
+            story: told,
         };
         for (principal, rule) in
             [(0, Some(0)), (1, Some(1)), (2, Some(2)), (3, None), (4, None), (0, None)]
@@ -231,7 +231,7 @@ impl World {
                     let id = self.tokens[of].id;
                     self.store.revoke_token(self.org, id, NOW).await.unwrap();
                     self.tokens[of].revoked = true;
-                    self.reopen().await;
+                    self.reopen();
                 }
             }
         }
@@ -337,14 +337,14 @@ impl World {
             }
             Change::Role(n, bits) => {
                 let n = who(n);
-                let role = match (n, bits % 3) {
+                let given = match (n, bits % 3) {
                     (0, 0) => Role::Member,
                     (0, 1) => Role::Auditor,
                     (0, _) => Role::Admin,
                     _ => Role::Service(scopes(bits)),
                 };
-                self.store.set_role(self.org, self.people[n].id, role).await.unwrap();
-                self.people[n].scopes = role.scopes();
+                self.store.set_role(self.org, self.people[n].id, given).await.unwrap();
+                self.people[n].scopes = given.scopes();
             }
             Change::Disable(n) => {
                 let id = self.people[who(n)].id;
@@ -368,7 +368,7 @@ impl World {
     }
 
     /// A node that starts again: it knows nothing but its store and its configuration.
-    async fn reopen(&mut self) {
+    fn reopen(&mut self) {
         let rules = trusted(self.org, &self.people, &self.rules);
         self.app = app(self.folder.path(), &self.store, rules);
     }
@@ -383,7 +383,7 @@ impl World {
             match self.together(&self.tokens[number]) {
                 Some(wanted) => assert_eq!(found, Ok(wanted), "token {number}: {}", self.story),
                 None => {
-                    assert_eq!(found, Err(Refusal::TokenRevoked), "token {number}: {}", self.story)
+                    assert_eq!(found, Err(Refusal::TokenRevoked), "token {number}: {}", self.story);
                 }
             }
         }
@@ -393,7 +393,7 @@ impl World {
 /// The rules of the model as a configuration has them.
 fn trusted(org: OrgId, people: &[Somebody], rules: &[Rule]) -> TrustRules {
     let verified = || ("email_verified".parse().unwrap(), Expectation::Flag(true));
-    let roles = || {
+    let everybody = || {
         RoleMap::new("groups".parse().unwrap(), vec![("*".parse().unwrap(), Role::Admin)]).unwrap()
     };
     let present = rules.iter().zip(RULES).filter(|(rule, _)| rule.present);
@@ -405,7 +405,7 @@ fn trusted(org: OrgId, people: &[Somebody], rules: &[Rule]) -> TrustRules {
         expects: Expectations::new(vec![verified()]).unwrap(),
         who: match rule.fixed {
             Some(fixed) => Who::Fixed(people[fixed].id),
-            None => Who::User { from: "sub".parse().unwrap(), roles: roles() },
+            None => Who::User { from: "sub".parse().unwrap(), roles: everybody() },
         },
         login: LoginClaims::new("groups".parse().unwrap()),
         scopes: rule.scopes,
@@ -429,7 +429,7 @@ async fn no_token_ever_does_what_its_root_could_not_do_now() {
             for change in changes {
                 world.change(change).await;
             }
-            world.reopen().await;
+            world.reopen();
             world.check().await;
         }
     }

@@ -73,6 +73,7 @@ pub(crate) struct Node {
 }
 
 /// A node that permits everything, with the provider `other` at this address, if there is one.
+#[expect(clippy::too_many_lines, reason = "the list of all parts")]
 pub(crate) async fn node(folder: &Path, provider: Option<&str>) -> Node {
     fs::create_dir(folder.join("policies")).unwrap();
     let all = "@id(\"all\") permit (principal, action, resource);";

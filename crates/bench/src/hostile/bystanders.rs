@@ -29,7 +29,7 @@ const LONGEST: Duration = Duration::from_secs(20);
 /// Whoever is not answered by then counts with this time.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long the tools of a server may take to be listed.
-const LISTING: Duration = Duration::from_secs(60);
+const LISTING: Duration = Duration::from_mins(1);
 /// Callers that attack.
 pub(super) const CALLERS: usize = 4;
 

@@ -20,7 +20,7 @@ use crate::{
 /// Calls with which the tool is made to fail.
 const ATTACKS: usize = 29;
 /// The attack ends after this time, however many of them were made.
-const LONGEST: Duration = Duration::from_secs(120);
+const LONGEST: Duration = Duration::from_mins(2);
 const BETWEEN_CALLS: Duration = Duration::from_millis(50);
 
 /// Number of calls of the other org by how they ended.

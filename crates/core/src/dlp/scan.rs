@@ -271,7 +271,7 @@ impl Plan {
         let marked = literals.iter().map(|literal| literal.text.as_slice()).zip(&wakes);
         let glued = Glued::new(marked.map(|(text, owners)| (text, is_mark(owners))));
         let prefilter = Literals::new(literals);
-        Ok(Scanner { prefilter, glued, wakes, active, triggers, restless, hidden })
+        Ok(Scanner { prefilter, wakes, active, glued, triggers, restless, hidden })
     }
 }
 

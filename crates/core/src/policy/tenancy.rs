@@ -86,6 +86,7 @@ impl OrgView {
 
     /// What a condition says of every call of this org, if it always says the same and never
     /// fails.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "whatever the library adds is unknown")]
     fn says(&self, condition: &Expr) -> Option<bool> {
         match condition.expr_kind() {
             ExprKind::Lit(Literal::Bool(said)) => Some(*said),
@@ -178,11 +179,15 @@ fn principals(entities: &[EntityUid]) -> impl Iterator<Item = PrincipalId> {
 
 /// True if one of them is, false if all of them are.
 fn any(said: impl Iterator<Item = Option<bool>>) -> Option<bool> {
-    said.fold(Some(false), |before, said| match (before, said) {
-        (Some(true), _) | (_, Some(true)) => Some(true),
-        (Some(false), Some(false)) => Some(false),
-        (None, _) | (_, None) => None,
-    })
+    let mut all = Some(false);
+    for said in said {
+        match said {
+            Some(true) => return Some(true),
+            Some(false) => {}
+            None => all = None,
+        }
+    }
+    all
 }
 
 fn is_of_the_call(expression: &Expr) -> bool {
@@ -194,6 +199,7 @@ fn is_principal(expression: &Expr) -> bool {
 }
 
 /// The entity, or the set of entities, that an expression spells out.
+#[expect(clippy::wildcard_enum_match_arm, reason = "whatever the library adds is unknown")]
 fn named(expression: &Expr) -> Option<Vec<EntityUid>> {
     match expression.expr_kind() {
         ExprKind::Lit(Literal::EntityUID(entity)) => {
@@ -208,6 +214,7 @@ fn named(expression: &Expr) -> Option<Vec<EntityUid>> {
 }
 
 /// Whether an expression looks at nothing but who calls what, and so has a value for every call.
+#[expect(clippy::wildcard_enum_match_arm, reason = "whatever the library adds is unknown")]
 fn cannot_fail(expression: &Expr) -> bool {
     match expression.expr_kind() {
         ExprKind::Lit(Literal::Bool(_)) => true,

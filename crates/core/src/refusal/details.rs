@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{NOT_DELEGATED, Refusal, TOKEN_SCOPES, Violation};
+use super::{NOT_DELEGATED, Refusal, TOKEN_SCOPES, UpstreamReason, Violation};
 use crate::{clock::Timestamp, id::ProviderId, tool::ProviderSlug};
 
 impl Refusal {
@@ -36,9 +36,7 @@ impl Refusal {
             }),
             Self::DelegationNotTrusted => not_delegated(),
             Self::NoSuchProvider { slug, available } => unknown(slug, available),
-            Self::RejectedByProvider { provider } => {
-                json!({ "provider": provider, "reason": REJECTED })
-            }
+            Self::RejectedByProvider { provider } => rejected(provider),
             Self::NotRefreshable { auth_type } => json!({ "auth_type": auth_type }),
             Self::NotFound { resource, id } => json!({ "resource": resource, "id": id }),
             Self::MethodNotAllowed { allow } => json!({ "allow": allow }),
@@ -53,18 +51,10 @@ impl Refusal {
                 limited("exports", *limit, *retry_after, *reset_at)
             }
             Self::ExportsFull { files, bytes, retry_after, reset_at } => {
-                json!({
-                    "resource": "export_files",
-                    "limit": files,
-                    "limit_bytes": bytes,
-                    "retry_after": retry_after,
-                    "reset_at": reset_at,
-                })
+                return full(*bytes, limited("export_files", *files, *retry_after, *reset_at));
             }
             Self::RangeNotSatisfiable { bytes } => json!({ "bytes": bytes }),
-            Self::UpstreamError { provider, reason } => {
-                json!({ "provider": provider, "reason": reason })
-            }
+            Self::UpstreamError { provider, reason } => failed(provider, *reason),
             Self::UpstreamResting { provider, retry_after } => resting(provider, *retry_after),
             Self::Unavailable { reason } => json!({ "reason": reason.as_str() }),
             Self::IdempotencyKeyReused { first } | Self::IdempotencyInProgress { first } => {
@@ -82,6 +72,22 @@ impl Refusal {
 /// An upstream that was not asked.
 fn resting(provider: &ProviderSlug, retry_after: u64) -> Value {
     json!({ "provider": provider, "reason": "circuit_open", "retry_after": retry_after })
+}
+
+fn rejected(provider: &ProviderSlug) -> Value {
+    json!({ "provider": provider, "reason": REJECTED })
+}
+
+fn failed(provider: &ProviderSlug, reason: UpstreamReason) -> Value {
+    json!({ "provider": provider, "reason": reason })
+}
+
+fn full(bytes: u64, limited: Value) -> Map<String, Value> {
+    let mut details = Map::from_iter([("limit_bytes".to_owned(), json!(bytes))]);
+    if let Value::Object(limited) = limited {
+        details.extend(limited);
+    }
+    details
 }
 
 fn limited(resource: &str, limit: u32, retry_after: i64, reset_at: Timestamp) -> Value {

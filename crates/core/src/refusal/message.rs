@@ -35,9 +35,7 @@ impl fmt::Display for Refusal {
             Self::NotFound { resource, id } => {
                 write!(f, "There is no {} `{id}` here.", noun(resource))
             }
-            Self::MethodNotAllowed { allow } => {
-                write!(f, "This path answers {} only.", allow.join(", "))
-            }
+            Self::MethodNotAllowed { allow } => methods(f, allow),
             Self::ProviderAuthRequired { provider, scopes, remedy, .. } => {
                 let (what, how) = (unusable(scopes), remedy.sentence());
                 write!(f, "Provider '{provider}' {what}; {how}.")
@@ -53,12 +51,7 @@ impl fmt::Display for Refusal {
                 write!(f, "{what} of {limit} per minute exceeded. Retry in {retry_after} seconds.")
             }
             Self::TooManyExports { limit, .. } => write!(f, "{limit} {ENOUGH_EXPORTS}"),
-            Self::ExportsFull { files, bytes, .. } => {
-                write!(
-                    f,
-                    "This org has its {files} exports, or {bytes} bytes of them. {UNTIL_GONE}"
-                )
-            }
+            Self::ExportsFull { files, bytes, .. } => full(f, *files, *bytes),
             Self::RangeNotSatisfiable { bytes } => write!(f, "{BEHIND_END} {bytes} bytes."),
             Self::Internal => f.write_str("Something went wrong inside the gateway."),
             Self::UpstreamError { provider, reason } => {
@@ -74,10 +67,18 @@ impl fmt::Display for Refusal {
     }
 }
 
+fn methods(f: &mut fmt::Formatter<'_>, allow: &[String]) -> fmt::Result {
+    write!(f, "This path answers {} only.", allow.join(", "))
+}
+
+fn full(f: &mut fmt::Formatter<'_>, files: u32, bytes: u64) -> fmt::Result {
+    write!(f, "This org has its {files} exports, or {bytes} bytes of them. {UNTIL_GONE}")
+}
+
 fn resting(f: &mut fmt::Formatter<'_>, provider: &ProviderSlug, seconds: u64) -> fmt::Result {
     write!(
         f,
-        "Provider '{provider}' kept failing and is left in peace. Retry in {seconds} seconds."
+        "Provider '{provider}' kept failing and is not called for now. Retry in {seconds} seconds."
     )
 }
 

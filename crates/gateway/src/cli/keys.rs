@@ -60,9 +60,12 @@ fn new(file: Option<PathBuf>, installation: &Installation) -> Result<(), Failure
     let shown = file.display().to_string();
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let made = folder.map_or(Ok(()), boot::make_private).and_then(|()| boot::new_key(&file));
-    made.map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => format!("there is a key in `{shown}` already; it stays"),
-        _ => format!("`{shown}`: {error}"),
+    made.map_err(|error| {
+        if error.kind() == ErrorKind::AlreadyExists {
+            format!("there is a key in `{shown}` already; it stays")
+        } else {
+            format!("`{shown}`: {error}")
+        }
     })?;
     let text = format!("wrote {shown}; keep it, and keep it secret");
     installation.output().record(&json!({ "file": shown }), &text)

@@ -141,42 +141,14 @@ impl Principals {
                 installation.output().record(&record(&principal), &text)
             }
             Self::SetRole { principal, org, role: named, scopes, installation } => {
-                let office = installation.office().await?;
-                let changed = async {
-                    let id = office.shell.principal_of(org.as_deref(), &principal).await?.id;
-                    let role = changed_role(id.kind(), named, scopes)?;
-                    Ok::<_, Failure>(office.shell.set_role(id, role).await?)
-                };
-                let changed = changed.await;
-                office.close().await;
-                let changed = changed?;
-                let (id, role) = (changed.id, changed.role);
-                let text = format!("{id} has the role {} now: {}", role.name(), role.scopes());
-                installation.output().record(&record(&changed), &text)
+                let wanted = (named, scopes);
+                set_role((&principal, org.as_deref()), wanted, &installation).await
             }
             Self::Disable { principal, org, installation } => {
-                let office = installation.office().await?;
-                let disabled = async {
-                    let id = office.shell.principal_of(org.as_deref(), &principal).await?.id;
-                    office.shell.disable_principal(id).await
-                };
-                let disabled = disabled.await;
-                office.close().await;
-                let disabled = disabled?;
-                let text = format!("disabled {}: none of its tokens is accepted", disabled.id);
-                installation.output().record(&record(&disabled), &text)
+                disable(&principal, org.as_deref(), &installation).await
             }
             Self::Enable { principal, org, installation } => {
-                let office = installation.office().await?;
-                let enabled = async {
-                    let id = office.shell.principal_of(org.as_deref(), &principal).await?.id;
-                    office.shell.enable_principal(id).await
-                };
-                let enabled = enabled.await;
-                office.close().await;
-                let enabled = enabled?;
-                let text = format!("enabled {}: its tokens are accepted again", enabled.id);
-                installation.output().record(&record(&enabled), &text)
+                enable(&principal, org.as_deref(), &installation).await
             }
             Self::List { org, installation } => {
                 let office = installation.office().await?;
@@ -193,6 +165,59 @@ impl Principals {
             }
         }
     }
+}
+
+async fn set_role(
+    (principal, org): (&str, Option<&str>),
+    (named, scopes): (Option<RoleName>, Option<ScopeSet>),
+    installation: &Installation,
+) -> Result<(), Failure> {
+    let office = installation.office().await?;
+    let changed = async {
+        let id = office.shell.principal_of(org, principal).await?.id;
+        let role = changed_role(id.kind(), named, scopes)?;
+        Ok::<_, Failure>(office.shell.set_role(id, role).await?)
+    };
+    let changed = changed.await;
+    office.close().await;
+    let changed = changed?;
+    let (id, role) = (changed.id, changed.role);
+    let text = format!("{id} has the role {} now: {}", role.name(), role.scopes());
+    installation.output().record(&record(&changed), &text)
+}
+
+async fn disable(
+    principal: &str,
+    org: Option<&str>,
+    installation: &Installation,
+) -> Result<(), Failure> {
+    let office = installation.office().await?;
+    let disabled = async {
+        let id = office.shell.principal_of(org, principal).await?.id;
+        office.shell.disable_principal(id).await
+    };
+    let disabled = disabled.await;
+    office.close().await;
+    let disabled = disabled?;
+    let text = format!("disabled {}: none of its tokens is accepted", disabled.id);
+    installation.output().record(&record(&disabled), &text)
+}
+
+async fn enable(
+    principal: &str,
+    org: Option<&str>,
+    installation: &Installation,
+) -> Result<(), Failure> {
+    let office = installation.office().await?;
+    let enabled = async {
+        let id = office.shell.principal_of(org, principal).await?.id;
+        office.shell.enable_principal(id).await
+    };
+    let enabled = enabled.await;
+    office.close().await;
+    let enabled = enabled?;
+    let text = format!("enabled {}: its tokens are accepted again", enabled.id);
+    installation.output().record(&record(&enabled), &text)
 }
 
 fn record(principal: &Principal) -> Value {

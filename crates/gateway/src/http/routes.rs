@@ -207,7 +207,8 @@ mod tests {
         let router = Router::new().route("/boom", get(boom));
         let router = framed(router, gateway(folder.path()).await);
 
-        let request = Request::get("/boom").body(Body::empty()).unwrap();
+        let request =
+            Request::get("/boom").header("host", "localhost").body(Body::empty()).unwrap();
         let response = router.oneshot(request).await.unwrap();
 
         assert_eq!(response.status(), 500);

@@ -1,3 +1,5 @@
+//! Slots shared between parties that wait for them.
+
 use std::iter;
 
 use futures_util::{FutureExt, future::join_all};
@@ -60,7 +62,7 @@ async fn a_full_queue_is_the_matter_of_whoever_fills_it() {
     let slots = slots(1, 0, 4);
     let held = slots.take(FLOOD).await.unwrap();
     let mut flood: Vec<_> = (0..5).map(|_| Box::pin(slots.take(FLOOD))).collect();
-    let refused = flood.iter_mut().filter_map(|one| one.now_or_never()).count();
+    let refused = flood.iter_mut().filter_map(FutureExt::now_or_never).count();
     assert_eq!(refused, 1, "four may wait");
 
     let mut other = Box::pin(slots.take(OTHER));

@@ -1,3 +1,5 @@
+//! Circuits of one org, of several that agree, and their bounds.
+
 use std::time::Duration;
 
 use portcullis_core::refusal::Executed;

@@ -1,14 +1,12 @@
 //! Children that hang, die, lie, flood and forget.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{path::Path, time::Duration};
 
 use portcullis_core::refusal::{Executed, UpstreamReason};
 use portcullis_upstream::{CallErrorKind, Protocol, Server, ServerSettings, Transport};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::support::{call, failure, hostile, server, settings, text, upstream};
 

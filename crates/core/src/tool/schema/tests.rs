@@ -1,6 +1,6 @@
 //! Schemas and values that are made to take long, and all others as the library judges them.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::{Map, json};
@@ -92,11 +92,16 @@ fn list(items: impl Iterator<Item = String>) -> Value {
     read(&format!("{{\"x\": [{}]}}", items.collect::<Vec<_>>().join(",")))
 }
 
-#[expect(clippy::disallowed_methods, reason = "what is tested is how long it takes")]
+/// Processor time of this thread: others on the machine do not count.
+fn spent() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.try_into().unwrap(), now.tv_nsec.try_into().unwrap())
+}
+
 fn timed(compiled: &Schema, value: &Value) -> (Vec<Violation>, Duration) {
-    let begun = Instant::now();
+    let before = spent();
     let found = compiled.violations(value);
-    (found, begun.elapsed())
+    (found, spent().saturating_sub(before))
 }
 
 /// How long a plain schema takes for a value of 20,000 plain numbers, many times over: the machine is
@@ -361,9 +366,10 @@ fn recursion_as_deep_as_schema_and_value_allow_fits_the_stack_of_a_thread() {
 
 #[test]
 fn names_of_a_value_are_cut_in_messages() {
-    let compiled = schema(json!({"type": "object", "additionalProperties": false})).unwrap();
+    let compiled =
+        schema(json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false}));
 
-    let found = compiled.violations(&json!({ "é".repeat(3_000): 1 }));
+    let found = compiled.unwrap().violations(&json!({ "é".repeat(3_000): 1 }));
 
     assert_eq!(found.len(), 1);
     assert!(found[0].message.len() < 1_010 && found[0].message.ends_with('…'), "{found:?}");

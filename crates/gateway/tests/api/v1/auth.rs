@@ -7,8 +7,6 @@ mod logins;
 mod refresh;
 mod trusting;
 
-use std::fmt::Write as _;
-
 use portcullis_core::{
     clock::Timestamp,
     id::{GrantId, OrgId, PrincipalId, TokenId},
@@ -43,8 +41,7 @@ async fn plant(
     change: impl FnOnce(&mut TokenRecord),
 ) -> Principal {
     let kind = if whose.id.starts_with("sa_") { TokenKind::Service } else { TokenKind::User };
-    let mut id = String::from("01M7W9Y2TK00000000000000");
-    write!(id, "{number:02}").unwrap();
+    let id = format!("01M7W9Y2TK00000000000000{number:02}");
     let issued_at = now(gateway).await;
     let mut record = TokenRecord {
         id: format!("tok_{id}").parse().unwrap(),
@@ -69,8 +66,8 @@ async fn plant(
     change(&mut record);
     let token = Token::generate(record.kind, &Filled(number));
     store(gateway).await.insert_token(&record, &token.hash()).await.unwrap();
-    let token_id = record.id.to_string();
-    Principal { token: token.secret().expose().to_owned(), token_id, ..whose.clone() }
+    let (token, token_id) = (token.secret().expose().to_owned(), record.id.to_string());
+    Principal { token, token_id, ..whose.clone() }
 }
 
 async fn revoke(gateway: &Gateway, who: &Principal, token_id: Option<&str>) -> Answer {

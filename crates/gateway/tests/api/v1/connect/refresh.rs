@@ -156,7 +156,7 @@ async fn a_token_endpoint_that_hangs_takes_no_place_from_another_org() {
     let scene = scene_with(Habits { expires_in: Some(4), ..Habits::default() }, narrow).await;
     scene.connected(&scene.who, &json!({}), "octocat").await;
     let other = scene.gateway.service(&scene.gateway.org("other", &ENOUGH), "mcps:invoke");
-    scene.saas.change(|habits| habits.thinks = Duration::from_secs(60));
+    scene.saas.change(|habits| habits.thinks = Duration::from_mins(1));
 
     let waits = async {
         loop {

@@ -206,15 +206,19 @@ async fn large_patterns_and_unreadable_definitions_stay_out_with_an_event() {
     let beyond = serde_json::from_str(r#"{"type":"object","maxProperties":1e400}"#).expect("JSON");
     let beyond = tool("beyond", Script::Echo).taking(beyond);
     let slow = tool("slow", Script::Echo).taking(of_x(json!({"pattern": "a[ab]{900}c"})));
-    let scene: Scene = scene(tools.into_iter().chain([beyond, slow]).collect()).await;
+    let mut scene: Scene = scene(tools.into_iter().chain([beyond, slow]).collect()).await;
+    // Orgs that are there when a list is looked at are told of it.
+    scene.gateway.stop();
+    scene.gateway.start();
 
     let ids = scene.gateway.get(&scene.who, "/v1/mcps").await;
     assert_eq!(members(&ids, "id"), ["up:slow"]);
-    let told = || scene.gateway.get(&scene.who, "/v1/audit/events?type=tool.skipped");
+    let admin = scene.gateway.service(&scene.who.org, ALL_SCOPES);
+    let told = || scene.gateway.get(&admin, "/v1/audit/events?type=tool.skipped");
     let events = until(told, |it| it.status == 200 && !items(it).is_empty()).await;
     assert_eq!(items(&events).len(), 1, "{}", events.text);
     let id = items(&events)[0]["id"].as_str().expect("an id").to_owned();
-    let event = scene.gateway.get(&scene.who, &format!("/v1/audit/events/{id}")).await;
+    let event = scene.gateway.get(&admin, &format!("/v1/audit/events/{id}")).await;
     for name in ["large", "long", "beyond"] {
         assert!(event.text.contains(&format!("\"name\":\"{name}\"")), "{name} {}", event.text);
     }
