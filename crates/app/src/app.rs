@@ -106,7 +106,7 @@ pub struct Parts {
     pub log_host: String,
     /// Where export files lie.
     pub exports: Folder,
-    /// The room that they may take.
+    /// Limits on export files.
     pub export_limits: ExportLimits,
     /// Where copies of events go.
     pub sinks: Vec<SinkSettings>,

@@ -68,7 +68,7 @@ impl Exports {
     }
 }
 
-/// The room that exports may take.
+/// Limits on export files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportLimits {
     /// Files of an org at once, those included that are being written.

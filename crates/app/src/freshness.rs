@@ -149,7 +149,7 @@ impl App {
                 }
                 Ok(None)
             }
-            // Boxed, so that calls that find a fresh list carry no room for it.
+            // Boxed, so that calls that find a fresh list carry no space for it.
             Age::Old => Box::pin(self.look_first(visible, now, admission)).await.map(Some),
         }
     }

@@ -150,7 +150,7 @@ impl Early {
 /// Why a call does not get past policy.
 pub(crate) enum Judged {
     Denied(Box<Denial>),
-    /// Nobody can tell: its rates cannot be counted, or there is no room for it any more.
+    /// No decision: its rates cannot be counted, or no capacity is left for it.
     Stopped(Refusal),
 }
 
@@ -177,8 +177,8 @@ impl App {
     /// `mcp.invocation` event, or one `mcp.replayed` if the request was made before under the same
     /// idempotency key, and it is durable before the answer is given.
     ///
-    /// The request, in a body of so many bytes, is looked at once there is room for it: to reject a call
-    /// costs little.
+    /// The request, in a body of so many bytes, is looked at once there is capacity for it: to
+    /// reject a call costs little.
     pub async fn invoke(
         self: &Arc<Self>,
         ctx: Ctx,

@@ -90,7 +90,7 @@ impl Drop for Outside {
     }
 }
 
-/// The answer when there is no room.
+/// The answer when no capacity is left.
 pub(crate) fn overloaded() -> Refusal {
     Refusal::Unavailable { reason: Unavailable::Overloaded }
 }

@@ -4,9 +4,9 @@
 //! (`pin = "review"`). Any other one waits from then on: the tool stays in the catalogue with the
 //! definition that was accepted, as `quarantined`, and calls of it are denied by `tool-pinning`
 //! until the operator accepts the new one (`portcullis tool accept`) or the upstream takes it back.
-//! Pins are kept by org and tool in the store; they outlive the tool and the provider. There is
-//! room for a number of them for each provider ([`room`]): further tools that it lists stay out, so
-//! that a server which renames its tools neither fills the store nor makes a pin be forgotten.
+//! Pins are kept by org and tool in the store; they outlive the tool and the provider. Their number
+//! is limited for each provider ([`room`]): further tools that it lists stay out, so that a server
+//! which renames its tools neither fills the store nor makes a pin be forgotten.
 //!
 //! **Invariant:** when the pins cannot be read or written, nothing new comes into the catalogue.
 //! **Invariant:** what was in quarantine is called in the accepted version only. Whoever still has

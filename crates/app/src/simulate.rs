@@ -69,7 +69,7 @@ pub(crate) struct Sets {
     live: Arc<PolicySet>,
     candidate: Arc<PolicySet>,
     baseline: Option<(Arc<PolicySet>, &'static str)>,
-    /// Who is told of it; the operator is when it is nobody.
+    /// The org that the report is for; `None` for the operator.
     org: Option<Arc<OrgView>>,
 }
 

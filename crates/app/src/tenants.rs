@@ -85,7 +85,7 @@ pub struct Tenant {
     pub(crate) declared: OnceLock<()>,
     /// The key of its fingerprints, made when DLP first looks for it.
     pub(crate) fingerprints: OnceLock<FingerprintKey>,
-    /// What became of policies in its calls.
+    /// Counters of policies in its calls.
     pub(crate) tallies: Tallies,
 }
 

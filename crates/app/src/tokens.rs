@@ -309,9 +309,9 @@ impl App {
         Ok(LiveToken { caller, kind, exchange_only, expires_at, login })
     }
 
-    /// Who is behind a token, cut down to what the role, the roles of all actors and the trust
-    /// rules allow at this moment; nothing of it is frozen into the token. Says no when one of them
-    /// is gone.
+    /// The caller that a token stands for, limited to the scopes that its role, the roles of all
+    /// actors and the trust rules allow at this moment; none of these is stored in the token.
+    /// Rejected when one of them is gone.
     fn caller(&self, known: KnownToken) -> Result<Caller, Rejected> {
         let bounds = self.bounds(&known);
         let KnownToken { token, principal, actors, org, login: _ } = known;
@@ -343,8 +343,8 @@ impl App {
         if gone { Err(Rejected::of(&caller, Refusal::TokenRevoked)) } else { Ok(caller) }
     }
 
-    /// What the roles and the trust rules behind a token allow at this moment; `None` when one of
-    /// them is gone, or is not known.
+    /// Scopes that the roles and the trust rules behind a token allow at this moment; `None` when
+    /// one of the rules is gone, or the lineage is not known.
     fn bounds(&self, known: &KnownToken) -> Option<ScopeSet> {
         let KnownToken { token, principal, actors, org, .. } = known;
         let lineage = token.lineage.as_ref()?;

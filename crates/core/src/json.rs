@@ -93,7 +93,7 @@ pub(crate) fn normal(value: &Value) -> String {
     written(value, Numbers::ByValue)
 }
 
-/// How numbers are written.
+/// Format of numbers in the output.
 #[derive(Clone, Copy)]
 enum Numbers {
     AsRead,

@@ -30,7 +30,7 @@ pub struct Lineage {
     actors: Vec<PrincipalId>,
     /// Each rule that has to let a principal act for its subjects.
     delegations: BTreeSet<(String, PrincipalId)>,
-    /// Whether the token was made from another token, or for somebody who acts.
+    /// True if the token was made from another token, or for an actor.
     derived: bool,
 }
 
@@ -92,13 +92,13 @@ impl Lineage {
         &self.actors
     }
 
-    /// Whoever acts for the subject now.
+    /// The current actor: the principal that acts for the subject.
     #[must_use]
     pub fn via(&self) -> Option<PrincipalId> {
         self.actors.first().copied()
     }
 
-    /// Whether the token was narrowed from another token, or delegated.
+    /// Returns true if the token was narrowed from another token, or delegated.
     #[must_use]
     pub const fn is_derived(&self) -> bool {
         self.derived

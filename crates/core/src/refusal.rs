@@ -125,7 +125,7 @@ pub enum Refusal {
         provider_id: ProviderId,
         /// What the credentials would have to permit besides, if that is what is missing.
         scopes: Vec<String>,
-        /// Who can give it others.
+        /// The way to get it credentials that it takes.
         remedy: Remedy,
     },
     /// There is nothing to get new credentials with.

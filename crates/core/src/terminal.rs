@@ -1,7 +1,7 @@
 //! Control sequences of terminals (ECMA-48): where one ends.
 //!
-//! Whoever takes them out of a text takes out whole ones: of a link or of a colour nothing is left
-//! that a reader would have to puzzle over.
+//! Sequences are removed from a text as a whole, so that no fragment of a link or of a colour stays
+//! behind.
 
 /// Final bytes of two-byte sequences that terminals know, such as reset and index.
 const SINGLE: &[u8] = b"6789<=>DEFHMNOZ\\clmno|}~";
@@ -42,7 +42,7 @@ fn control(rest: &[u8]) -> Option<usize> {
     matches!(rest.get(length)?, b'@'..=b'~').then_some(length + 1)
 }
 
-/// What a string and its terminator take; 0 when nothing terminates it.
+/// Length in bytes of a string and its terminator; 0 when nothing terminates it.
 fn string(rest: &[u8]) -> usize {
     let is_control = |byte: &u8| byte.is_ascii_control();
     let ends =

@@ -70,7 +70,7 @@ pub(crate) struct Config {
     /// Where it was read from.
     #[serde(skip)]
     pub(crate) file: Option<PathBuf>,
-    /// Whether a file or a variable says anything.
+    /// True if a file or an environment variable sets anything.
     #[serde(skip)]
     pub(crate) is_given: bool,
     pub(crate) webhooks: BTreeMap<String, WebhookSettings>,

@@ -107,7 +107,7 @@ impl Connection {
     }
 
     /// Waits until a request of HTTP/2 may be handled. `None`: one of an unknown caller for which
-    /// there is no room.
+    /// no capacity is left.
     pub(crate) async fn stream(&self, waiting: &Arc<Quota>) -> Option<OwnedSemaphorePermit> {
         self.streams.enter(self.peer(), waiting).await
     }

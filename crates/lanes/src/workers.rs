@@ -39,7 +39,7 @@ thread_local! {
     static POLLED: Cell<Polled> = const { Cell::new(Polled::Elsewhere) };
 }
 
-/// Who polls what runs on this thread now.
+/// The poller of what runs on this thread now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Polled {
     /// Nobody who could offload it.
@@ -113,8 +113,8 @@ impl<K: Copy + Eq + Hash> Workers<K> {
 }
 
 impl<K: Copy + Eq + Hash + Send + Sync + Unpin + 'static> Workers<K> {
-    /// One for each processor but one, which is left to the threads that serve. None when there is no
-    /// room for threads.
+    /// One for each processor but one, which is left to the threads that serve. None when threads
+    /// cannot be started.
     #[must_use]
     pub fn start() -> Self {
         let processors = available_parallelism().map_or(1, NonZeroUsize::get);

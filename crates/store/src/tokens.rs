@@ -125,7 +125,7 @@ pub struct KnownToken {
     pub org: Org,
 }
 
-/// What of an actor of a delegation decides about the token.
+/// State of an actor of a delegation that decides about the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActorState {
     /// What the actor may do.

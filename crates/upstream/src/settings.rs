@@ -79,7 +79,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Whether no file of that name is where it would be looked for.
+    /// Returns true if no file of that name exists where it would be looked for.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         let command = Path::new(&self.command);

@@ -147,7 +147,7 @@ impl App {
         });
     }
 
-    /// Notes how many tools there is no room for, and tells of it once as long as it holds.
+    /// Notes the number of tools above the limit, and tells of it once as long as it holds.
     pub(super) async fn tell_of_surplus(
         &self,
         provider: &Provider,

@@ -44,7 +44,7 @@ pub(crate) struct Pins {
     pub(super) known: Mutex<HashMap<(Org, ToolId), Versions>>,
     /// What each provider listed that cannot be used, as events tell.
     pub(super) left_out: Mutex<HashMap<(Org, String), Vec<LeftOut>>>,
-    /// The number of tools of each provider that there was no room for.
+    /// The number of tools of each provider above its limit.
     pub(super) surplus: Mutex<HashMap<(Org, String), u64>>,
     /// When events told of what each provider lists.
     told_at: Mutex<HashMap<(Org, String), VecDeque<Timestamp>>>,

@@ -18,11 +18,11 @@ use crate::providers::Provider;
 /// The time for which a tool is remembered that waits and is not listed any more.
 const WAITS_SECONDS: i64 = 30 * 86_400;
 
-/// The part of a list that there is room for.
+/// The part of a list that fits within the limit.
 pub(super) struct Room {
     /// Tools that are remembered, or can be.
     pub(super) listed: Vec<ToolDefinition>,
-    /// The number of tools without room.
+    /// The number of tools above the limit.
     pub(super) surplus: u64,
     /// Tools that are forgotten for others: nothing was accepted of them, and they are gone.
     pub(super) forgotten: Vec<ToolId>,

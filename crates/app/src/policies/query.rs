@@ -33,18 +33,18 @@ pub struct PolicyQuery {
     pub limit: usize,
 }
 
-/// What the caller's org is shown of the policies in force.
+/// Policies in force that are shown to the caller's org.
 #[derive(Debug)]
 pub struct PolicyPage {
     /// The set in force.
     pub set: Arc<PolicySet>,
     /// The numbers of the records that the query wants, by id.
     pub found: Vec<usize>,
-    /// Whether there are more.
+    /// True if there are more.
     pub more: bool,
-    /// How the last reload went.
+    /// Result of the last reload.
     pub reload: Arc<Reload>,
-    /// What was wrong in it, but for policies that are another org's.
+    /// Errors of the last reload, except those in policies of other orgs.
     pub errors: Vec<PolicyError>,
 }
 
@@ -115,8 +115,8 @@ impl App {
         if set.can_concern(id, &org) { Ok((set, index)) } else { Err(unknown()) }
     }
 
-    /// What a policy is about in the caller's org, and what became of it there since this node
-    /// runs.
+    /// Statistics of a policy in the caller's org: the number of tools it applies to, and its
+    /// counters since this node started.
     #[must_use]
     pub fn policy_stats(&self, ctx: &Ctx, set: &PolicySet, id: &str) -> PolicyStats {
         let (org, tools) = (ctx.caller().org_id, self.tools.load());

@@ -72,7 +72,7 @@ impl SetChange {
         change
     }
 
-    /// What of it is about these policies.
+    /// The part of the change that concerns these policies.
     pub(crate) fn only(mut self, these: impl Fn(&Arc<str>) -> bool) -> Self {
         for part in [&mut self.added, &mut self.changed, &mut self.removed] {
             part.retain(&these);

@@ -1,6 +1,6 @@
-//! What became of each policy in the calls of one org since this node runs: counted on the path of
-//! every call, so without a lock and without a name being copied, but for the first time that a
-//! policy has a say.
+//! Counters of each policy in the calls of one org since this node started. They are updated on the
+//! path of every call, so without a lock and without copying a name, except the first time that a
+//! policy takes part.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! What an org is shown of policies: those that can concern it.
+//! Policies shown to an org: those that can concern it.
 
 use std::collections::BTreeSet;
 

@@ -113,7 +113,7 @@ impl Party {
         }
     }
 
-    /// What a token for it relies on, once it is `principal`.
+    /// Lineage of a token issued for it, once it is `principal`.
     pub(super) fn lineage(&self, principal: PrincipalId) -> Lineage {
         match &self.proof {
             Proof::Jwt(trusted) => Lineage::login(&trusted.rule.name, principal),

@@ -29,7 +29,7 @@ use self::node::{Fixed, NOW, SystemRandom, app, origin, store};
 const CASES: usize = 24;
 const RULES: [&str; 3] = ["people", "jobs", "agents"];
 
-/// What somebody does. Numbers pick among the tokens, principals and rules that there are.
+/// An action of a principal. Numbers pick among the existing tokens, principals and rules.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     Narrow(u32, u8),
@@ -37,7 +37,7 @@ enum Act {
     Revoke(u32),
 }
 
-/// What an operator changes.
+/// A change by the operator.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     RemoveRule(u32),
@@ -278,7 +278,7 @@ impl World {
         origin(self.asked)
     }
 
-    /// What a token may do now, told by walking the whole chain.
+    /// Scopes of a token at this moment, computed by walking the whole chain.
     fn together(&self, token: &Made) -> Option<ScopeSet> {
         let somebody = &self.people[token.principal];
         if token.revoked || somebody.disabled || !self.open {

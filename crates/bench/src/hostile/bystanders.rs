@@ -26,9 +26,9 @@ use crate::{
 const PAUSE: Duration = Duration::from_millis(10);
 /// The longest measurement.
 const LONGEST: Duration = Duration::from_secs(20);
-/// Whoever is not answered by then counts with this time.
+/// Timeout of a measured call; a call without an answer by then counts with about this time.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long the tools of a server may take to be listed.
+/// Timeout for listing the tools of a server.
 const LISTING: Duration = Duration::from_mins(1);
 /// Callers that attack.
 pub(super) const CALLERS: usize = 4;
@@ -37,7 +37,7 @@ pub(super) const CALLERS: usize = 4;
 const PERMIT: &str = "@id(\"traps\") permit (principal is Mcp::Service, \
                       action in Mcp::Action::\"traps:*\", resource);\n";
 
-/// What one measurement brought.
+/// Results of one measurement.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) calls: Measured,
@@ -134,7 +134,7 @@ pub(super) fn templates(
     traps.iter().map(call).collect()
 }
 
-/// How often an attack was answered how.
+/// Number of answers to an attack, by HTTP status.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answers(Arc<Mutex<BTreeMap<u16, u64>>>);
 

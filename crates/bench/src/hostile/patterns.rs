@@ -13,7 +13,7 @@ use crate::{
     upstream::Upstream,
 };
 
-/// How much more memory a gateway may take that lists the patterns, in MiB.
+/// Additional memory that a gateway may use when it lists the patterns, in MiB.
 const GOAL_MIB: u64 = 64;
 
 /// Prints what the patterns take when they are listed and matched, and whether the goals hold.

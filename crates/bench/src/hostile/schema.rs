@@ -13,9 +13,9 @@ use crate::{
     upstream::Upstream,
 };
 
-/// How long the slowest of a hundred may take, in milliseconds.
+/// Upper bound on the 99th percentile of the latency, in milliseconds.
 const GOAL_P99_MS: f64 = 250.0;
-/// How long the slowest of all may take, in milliseconds.
+/// Upper bound on the maximum latency, in milliseconds.
 const GOAL_WORST_MS: f64 = 1_000.0;
 
 /// Prints what others notice of an attack by bodies, and whether the goal holds.

@@ -115,8 +115,8 @@ impl Body {
         self.marks.set(&self.text, start, rare);
     }
 
-    /// Whether there are characters beyond ASCII or controls, besides tabs, the ends of lines and what
-    /// stands between the segments that are scanned now, of which there are `segments`.
+    /// Returns true if there are non-ASCII characters, or control characters other than tabs, line
+    /// ends and the separators of the `segments` segments that are scanned now.
     pub(super) fn has_odd(&self, segments: usize) -> bool {
         self.marks.has_beyond() || self.marks.controls() > segments
     }

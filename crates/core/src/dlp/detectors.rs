@@ -13,8 +13,8 @@ mod secrets;
 
 use making::{SERIALS, any, national, number};
 
-/// What is done about the findings of a detector when neither a policy nor the settings say otherwise,
-/// where it differs from its category.
+/// Default action for the findings of a detector, where it differs from its category's; policies
+/// and settings override it.
 pub(super) fn usual_action(name: &str) -> Option<Action> {
     (name == financial::CARD_NUMBER_ALONE).then_some(Action::Flag)
 }

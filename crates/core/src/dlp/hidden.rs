@@ -47,7 +47,7 @@ pub(super) fn scan(body: &Body, active: u16, matches: &mut Vec<Match>) {
     }
 }
 
-/// What is put where hidden characters stood: nothing, or a line feed for what begins a line or a page.
+/// Replacement for hidden characters: nothing, or a line feed for what begins a line or a page.
 pub(super) fn instead_of(matched: &[u8]) -> Cow<'static, str> {
     let breaks = matched.iter().any(|byte| matches!(byte, 0x0B | 0x0C));
     let begins_line = breaks || matched.windows(2).any(|pair| pair == [0xC2, 0x85]);
@@ -169,8 +169,8 @@ fn add(runs: &mut Vec<Range<usize>>, mut run: Range<usize>) {
 /// What flags of regions begin with; tags that spell the region follow it (UTS #51, ED-14a).
 const BLACK_FLAG: char = '\u{1f3f4}';
 
-/// How long a flag is, with the tags that spell its region and the one that ends them: without
-/// tags when they spell anything else.
+/// Length of a flag in bytes, with the tags that spell its region and the one that ends them:
+/// without tags when they spell anything else.
 fn flag_length(text: &str) -> usize {
     const TAG: usize = '\u{e0061}'.len_utf8();
     let is_letter =
@@ -182,7 +182,7 @@ fn flag_length(text: &str) -> usize {
     BLACK_FLAG.len_utf8() + if is_region { TAG * (letters + 1) } else { 0 }
 }
 
-/// Whether a line shows letters that are written from right to left.
+/// Returns true if a line shows letters of right-to-left scripts.
 fn has_right_to_left(line: &str) -> bool {
     pieces(line).any(|piece| match piece.kind {
         PieceKind::Char(char) => is_right_to_left(char),

@@ -189,7 +189,7 @@ impl Marks {
         self.has_beyond
     }
 
-    /// How many control characters there are but for tabs and the ends of lines.
+    /// Number of control characters other than tabs and line ends.
     pub(super) fn controls(&self) -> usize {
         self.controls
     }

@@ -19,8 +19,8 @@ const ENDS: &[&str] = &[
 /// stand in base64 by chance.
 const JOINTLESS: &[&str] = &["ABIA", "ACCA", "AIza", "AKIA", "ASIA"];
 
-/// Whether a match that begins with a mark is one although this byte stands before it: a letter, a
-/// digit or an underscore.
+/// Returns true if a match that begins with a mark is valid even though this byte precedes it: a
+/// letter, a digit or an underscore.
 pub(super) fn is_clear(before: u8, matched: &[u8]) -> bool {
     let joint = matched.iter().take(LONGEST + 1).position(|byte| !byte.is_ascii_alphanumeric());
     let mark = joint.and_then(|joint| matched.get(..joint));
@@ -38,7 +38,8 @@ pub(super) fn is_clear(before: u8, matched: &[u8]) -> bool {
     is_own || is_key(matched.get(joint.unwrap_or(4)..).unwrap_or_default())
 }
 
-/// Whether a text has digits, letters of both cases, or only capitals, and more than hex digits.
+/// Returns true if a text has digits, letters of both cases or only capitals, and letters beyond
+/// hex digits.
 fn is_key(body: &[u8]) -> bool {
     let count = |is: fn(&u8) -> bool| body.iter().filter(|byte| is(byte)).count();
     let (lower, upper) = (count(u8::is_ascii_lowercase), count(u8::is_ascii_uppercase));

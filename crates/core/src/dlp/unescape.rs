@@ -33,8 +33,8 @@ pub(super) fn plain(text: &[u8]) -> Option<Unescaped> {
     read(text, |rest| rest.iter().position(may_begin), step)
 }
 
-/// How many control characters there are but for tabs and the ends of lines. Written so that a whole block
-/// is counted at once.
+/// Number of control characters other than tabs and line ends. Written so that a whole block is
+/// counted at once.
 pub(super) fn controls(text: &[u8]) -> usize {
     const BLOCK: usize = 128;
     let count = |block: &[u8]| {

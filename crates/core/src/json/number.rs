@@ -79,8 +79,9 @@ fn saturated(exponent: &str) -> i64 {
     exponent.parse().map_or(largest, |exponent: i64| exponent.clamp(i64::MIN / 2, i64::MAX / 2))
 }
 
-/// Whether the number of a literal, of at most 256 characters, is in the range of a double and its
-/// exponent at most 600 in either direction. A number that a double rounds to zero is in its range.
+/// Returns true if the number of a literal, of at most 256 characters, is in the range of a double
+/// and its exponent at most 600 in either direction. A number that a double rounds to zero is in
+/// its range.
 pub(crate) fn is_in_range(text: &str) -> bool {
     let Some((_, exponent)) = text.split_once(['e', 'E']) else { return true };
     let exponent = saturated(exponent).unsigned_abs();
@@ -88,7 +89,7 @@ pub(crate) fn is_in_range(text: &str) -> bool {
         || (exponent <= MAX_EXPONENT && text.parse().is_ok_and(f64::is_finite))
 }
 
-/// Whether the number of a literal is an integer: `1.0` and `10e-1` are.
+/// Returns true if the number of a literal is an integer: `1.0` and `10e-1` are.
 pub(crate) fn is_integer(text: &str) -> bool {
     if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
         return true;
@@ -156,7 +157,7 @@ impl Divisor {
         Some(Self { digits, exponent: literal.last_exponent() })
     }
 
-    /// Whether the number of a literal is a multiple of it, exactly.
+    /// Returns true if the number of a literal is an exact multiple of it.
     pub(crate) fn divides(self, text: &str) -> bool {
         let literal = Literal::of(text);
         if literal.is_zero() {

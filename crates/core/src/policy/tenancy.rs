@@ -40,8 +40,8 @@ impl OrgView {
         }
     }
 
-    /// What is known of "the principal, action or resource of a call of this org is `entity`, or
-    /// in it".
+    /// Truth value of "the principal, action or resource of a call of this org is `entity`, or in
+    /// it"; `None` if it depends on the call.
     fn within(&self, entity: &EntityUid) -> Option<bool> {
         let (kind, id) = (entity.type_name(), entity.id().unescaped());
         let names = names();
@@ -78,14 +78,14 @@ impl OrgView {
         }
     }
 
-    /// Whether the scope can match a call of this org.
+    /// Returns true if the scope can match a call of this org.
     fn can_match(&self, Scope { principal, action, resource }: &Scope) -> bool {
         let parts = [self.entity(principal), self.action(action), self.entity(resource)];
         !parts.contains(&Some(false))
     }
 
-    /// What a condition says of every call of this org, if it always says the same and never
-    /// fails.
+    /// Value of a condition for every call of this org; `None` unless it is always the same and
+    /// never fails.
     #[expect(clippy::wildcard_enum_match_arm, reason = "whatever the library adds is unknown")]
     fn says(&self, condition: &Expr) -> Option<bool> {
         match condition.expr_kind() {
@@ -127,7 +127,7 @@ impl OrgView {
         self.can_match(scope) && !(counts && self.says(condition) == Some(false))
     }
 
-    /// Whether the policy in this text can concern the org; a text that is no policy can.
+    /// Returns true if the policy in this text can concern the org; a text that is no policy can.
     #[must_use]
     pub fn can_be_concerned_by(&self, source: &str) -> bool {
         let Some(policy) = parsed(source) else { return true };
@@ -155,8 +155,8 @@ impl PolicySet {
         policies.flat_map(|placed| principals(&placed.policy.literals)).collect()
     }
 
-    /// Whether the policy of this name can concern a call of the org. Built-ins concern everybody;
-    /// what this set does not know is nobody's.
+    /// Returns true if the policy of this name can concern a call of the org. Built-ins concern
+    /// every org, names that this set does not know none.
     #[must_use]
     pub fn can_concern(&self, id: &str, org: &OrgView) -> bool {
         let Some(placed) = self.policies.find(id) else { return self.find(id).is_some() };
@@ -213,7 +213,8 @@ fn named(expression: &Expr) -> Option<Vec<EntityUid>> {
     }
 }
 
-/// Whether an expression looks at nothing but who calls what, and so has a value for every call.
+/// Returns true if an expression depends only on the principal, action and resource of a call, and
+/// so has a value for every call.
 #[expect(clippy::wildcard_enum_match_arm, reason = "whatever the library adds is unknown")]
 fn cannot_fail(expression: &Expr) -> bool {
     match expression.expr_kind() {

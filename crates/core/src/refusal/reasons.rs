@@ -29,7 +29,7 @@ impl Executed {
 /// The way to get a provider credentials that it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
-    /// Whoever connected it connects it again.
+    /// The principal that connected it connects it again.
     Connect,
     /// The operator gives it another key in the configuration.
     Configure,

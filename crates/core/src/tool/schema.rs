@@ -131,8 +131,8 @@ impl Schema {
         self.pattern_bytes
     }
 
-    /// How a value breaks it: at most 20 violations, none echoing a value. Empty means it fits. Of a
-    /// large value perhaps only the first one is told.
+    /// Violations of the schema by a value: at most 20, none echoing a value. Empty means it fits.
+    /// For a large value possibly only the first one is returned.
     pub(super) fn violations(&self, value: &Value) -> Vec<Violation> {
         // Each step of a schema is one down the stack, at each level of the value.
         if self.steps > MANY_STEPS {
@@ -149,7 +149,7 @@ impl Schema {
         }
     }
 
-    /// Whether a value fits; `None` if that takes more steps than its size allows.
+    /// Returns true if a value fits; `None` if the check takes more steps than its size allows.
     fn fits(&self, value: &Value) -> Option<bool> {
         let check = || self.validator.is_valid(Instance(value));
         meter::within(FLAT_STEPS, self.prices, check).or_else(|| {

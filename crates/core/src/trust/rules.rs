@@ -186,7 +186,7 @@ impl TrustRule {
         })
     }
 
-    /// Whether the rule can make `principal` of a JWT.
+    /// Returns true if the rule can map a JWT to `principal`.
     #[must_use]
     pub fn can_be(&self, principal: PrincipalId) -> bool {
         match &self.who {

@@ -47,7 +47,7 @@ impl Default for Exports {
 }
 
 impl Exports {
-    /// The room that exports may take.
+    /// Limits on export files.
     pub(crate) const fn limits(&self) -> ExportLimits {
         ExportLimits {
             files: self.max_per_org,

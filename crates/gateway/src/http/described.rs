@@ -1,5 +1,5 @@
-//! What the OpenAPI document says of every operation alike: refusals that come before a handler, and
-//! how the reading of parameters and bodies goes.
+//! Parts of the OpenAPI document that all operations share: refusals that come before a handler,
+//! and the reading of parameters and bodies.
 
 use serde_json::{Map, Value, json};
 

@@ -15,8 +15,8 @@ use tokio::time::timeout;
 
 use crate::connection::Connection;
 
-/// How much is read at most, for how long, and how long each part of it is waited for: a client that
-/// sends nothing hears at once that it was refused.
+/// Limits on reading the rest of a body: bytes, total time, and time to wait for each part of it. A
+/// client that sends nothing hears at once that it was refused.
 const LINGER_BYTES: usize = 8 << 20;
 const LINGER: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_millis(100);

@@ -32,13 +32,19 @@ async fn play(scenario: &str, revision: &str) -> Output {
     let command = format!("{} {driver}", node().display());
     let binary = env!("CARGO_BIN_EXE_portcullis");
     let database = PostgresDatabase::chosen(Path::new(binary));
-    let url = database.as_ref().map(|it| ("PORTCULLIS_DATABASE__URL", it.url()));
+    // The server of the tests does not wait for its disk.
+    let store = database.iter().flat_map(|it| {
+        [
+            ("PORTCULLIS_DATABASE__URL", it.url()),
+            ("PORTCULLIS_AUDIT__SYNC", "process-crash".to_owned()),
+        ]
+    });
     let running = Command::new(node())
         .arg(servers().join(suite))
         .args(["client", "--scenario", scenario, "--spec-version", revision, "--timeout", "90000"])
         .args(["--command", &command])
         .env("GATEWAY_BINARY", binary)
-        .envs(url)
+        .envs(store)
         .kill_on_drop(true)
         .output();
     timeout(PATIENCE, running).await.expect("an end in time").expect("a suite that starts")

@@ -71,7 +71,7 @@ fn the_keys_and_policies_that_a_configuration_names_are_made_where_they_belong()
     assert!(checked.status.success(), "{}", told(&checked));
 }
 
-/// What the README says to type to run it on one's own servers, without what installs the binary.
+/// Commands of the README for running it on one's own servers, without those that install it.
 fn steps_of_the_readme(root: &Path) -> Vec<String> {
     let readme = include_str!("../../../../README.md");
     let section = readme.split("## Run it on your own servers").nth(1).expect("the section");

@@ -24,7 +24,7 @@ pub enum Visibility {
     Own(PrincipalId),
     /// Those of them that were done with this token, or with what was made from it.
     Grant {
-        /// Whose token it is.
+        /// The token's principal.
         principal: PrincipalId,
         /// The token.
         token: TokenId,

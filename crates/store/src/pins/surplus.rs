@@ -1,4 +1,4 @@
-//! Providers that list more tools than there is room for.
+//! Providers that list more tools than their limit.
 
 use portcullis_core::{clock::Timestamp, id::OrgId};
 

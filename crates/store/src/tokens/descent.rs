@@ -1,12 +1,12 @@
-//! Which tokens came from which.
+//! Descent of tokens from one another.
 
 use portcullis_core::id::{OrgId, TokenId};
 
 use crate::{Store, db::read, error::StoreError};
 
 impl Store {
-    /// Whether the org's token `id` is of the grant of `ancestor`, or was narrowed or delegated
-    /// from a token of that grant, however many steps lie between.
+    /// Returns true if the org's token `id` is of the grant of `ancestor`, or was narrowed or
+    /// delegated from a token of that grant, however many steps lie between.
     pub async fn descends(
         &self,
         org: OrgId,

@@ -1,4 +1,4 @@
-//! What tokens descend from: kept with each, filled in for those from before it was kept.
+//! Lineage of tokens: stored with each, and filled in for tokens from before it was stored.
 
 use portcullis_core::{
     id::{OrgId, PrincipalId},

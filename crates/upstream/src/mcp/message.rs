@@ -243,7 +243,7 @@ impl RpcError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
-/// Where a list of tools stands in an answer. A definition in it that cannot be read is left out, so
+/// Path of the list of tools in a response. A definition in it that cannot be read is left out, so
 /// that it does not hide the others.
 const TOOLS: [&str; 2] = ["result", "tools"];
 

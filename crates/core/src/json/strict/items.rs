@@ -10,9 +10,9 @@ pub(super) struct Open<'a> {
     bytes: &'a [u8],
     /// The names of the members that lead to it.
     path: &'a [&'a str],
-    /// How many of these the reader has gone.
+    /// Number of members of the path that the reader is inside of.
     entered: usize,
-    /// Where the text begins that is being read.
+    /// Offset of the text that is being read.
     begin: usize,
     refused: Vec<&'a [u8]>,
 }
@@ -89,7 +89,7 @@ impl Reader<'_> {
     }
 }
 
-/// How long the value is that begins here, by its brackets and quotation marks alone.
+/// Length in bytes of the value that begins here, by its brackets and quotation marks alone.
 fn length(text: &[u8]) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (index, byte) in text.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Which policies can concern an org.
+//! Policies that can concern an org, and those that cannot.
 
 use super::*;
 

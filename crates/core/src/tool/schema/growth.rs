@@ -20,7 +20,7 @@ const MAX_STEPS: usize = 128;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unbounded;
 
-/// How much a schema is for one value.
+/// Cost of applying a schema to one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Growth {
     /// The most schemas that one value meets at one place.

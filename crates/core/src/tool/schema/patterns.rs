@@ -88,7 +88,7 @@ impl Pattern {
         self.steps.saturating_mul(1 + length(text) / 4)
     }
 
-    /// Whether a part of the text matches.
+    /// Returns true if a part of the text matches.
     pub(super) fn is_match(&self, text: &str) -> bool {
         match &self.matcher {
             Matcher::Table(table) => {

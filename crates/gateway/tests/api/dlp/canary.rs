@@ -94,8 +94,8 @@ async fn call_all(scene: &Scene) -> Vec<Answer> {
     answers
 }
 
-/// What an auditor makes of it: rehearsals of calls with canaries, of those that were recorded, and a
-/// file.
+/// Requests of an auditor: simulations of calls with canaries and of recorded calls, and an export
+/// with its file.
 async fn look_back(scene: &Scene) -> Vec<Answer> {
     let gateway = &scene.gateway;
     let who = gateway.service(&scene.who.org, ALL_SCOPES);

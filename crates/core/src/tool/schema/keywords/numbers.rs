@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// Which bound a number has.
+/// The kind of bound on a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Bound {
     Minimum,

@@ -1,4 +1,4 @@
-//! What a token descends from is looked at on every use, and what was handed on reaches down only.
+//! The lineage of a token is checked on every use, and rights that were passed on reach down only.
 
 use std::fs;
 

@@ -12,10 +12,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::scene::{AMPLE, Ending, SUCCESS, Scene, check, scene_with, tool};
 
-/// What makes the tool fail.
+/// Input that makes the tool fail.
 const POISON: &str = "poison";
 
-/// How one org's calls fare while another's provider or detector hangs.
+/// Ending of one org's calls while another's provider or detector hangs.
 const OVERLOADED: Ending = Ending {
     status: 503,
     code: "unavailable",
