@@ -60,9 +60,10 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
 
 /// Each call as soon as it may reach the tool.
 async fn attack(running: &Running, poisoned: &Template) -> Result<(), Failure> {
-    let mut connection = Connection::open(running.address).await?;
     let mut made = 0;
     while made < ATTACKS {
+        // A connection that rests for as long as the circuit does is closed by the gateway.
+        let mut connection = Connection::open(running.address).await?;
         let answer = connection.send(poisoned.clone()).await?;
         match answer.retry_after {
             Some(rest) => sleep(rest).await,
