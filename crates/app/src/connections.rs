@@ -287,7 +287,7 @@ impl App {
         provider: &Arc<Provider>,
     ) -> Result<Arc<Connection>, Refusal> {
         let known = self.connections.known.get(&record.id);
-        if let Some(connection) = known.as_ref().and_then(|known| self.as_known(known, &record)) {
+        if let Some(connection) = known.as_ref().and_then(|known| as_known(known, &record)) {
             return Ok(connection);
         }
         let stored = match self.stored_credential(&record).await? {
@@ -313,27 +313,6 @@ impl App {
         let connection = own_way(live, provider, header, consent);
         self.connections.known.insert(connection.id, Arc::clone(&connection));
         Ok(connection)
-    }
-
-    /// A connection that is in memory, if it is as the record says.
-    fn as_known(
-        self: &Arc<Self>,
-        connection: &Arc<Connection>,
-        record: &ProviderRecord,
-    ) -> Option<Arc<Connection>> {
-        let own = connection.own()?;
-        let live = own.live();
-        if live.record == *record || live.record.revision > record.revision {
-            return Some(Arc::clone(connection));
-        }
-        let same = live.record.revision == record.revision
-            && live.record.tool_list == record.tool_list
-            && !record.is_marked_unreadable();
-        same.then(|| {
-            let (record, tools) = (record.clone(), Arc::clone(&live.tools));
-            own.update(Live { record, tools, credential: live.credential });
-            Arc::clone(connection)
-        })
     }
 
     /// A connection that is there and shows nothing: its credential cannot be read. It is not kept
@@ -380,6 +359,23 @@ impl App {
             self.look_in_background(connection);
         }
     }
+}
+
+/// A connection that is in memory, if it is as the record says.
+fn as_known(connection: &Arc<Connection>, record: &ProviderRecord) -> Option<Arc<Connection>> {
+    let own = connection.own()?;
+    let live = own.live();
+    if live.record == *record || live.record.revision > record.revision {
+        return Some(Arc::clone(connection));
+    }
+    let same = live.record.revision == record.revision
+        && live.record.tool_list == record.tool_list
+        && !record.is_marked_unreadable();
+    same.then(|| {
+        let (record, tools) = (record.clone(), Arc::clone(&live.tools));
+        own.update(Live { record, tools, credential: live.credential });
+        Arc::clone(connection)
+    })
 }
 
 /// A connection with a way of its own, which shows this credential or none.
