@@ -2,6 +2,9 @@
 //! `security_control`, `record_integrity`, `ai_operation` and `trace`: which attributes there are,
 //! which of them are required, of which type, and which numbers an enum has.
 //!
+//! Compared attribute by attribute (requirement, type, enum, constraint) with the schema's repository
+//! at 1.9.0-dev of July 2026, the first version that has `record_integrity`.
+//!
 //! Only the parts that Portcullis writes are described; anything else is a fault.
 
 use serde_json::{Map, Value};
