@@ -1,9 +1,10 @@
 #!/bin/sh
-# image.sh: builds the container image from target/dist/image, which `cargo xtask dist` makes, starts it
-# and asks whether it is ready. Without a container engine and without a registry: buildah isolates with
+# image.sh FOLDER: builds the container image from the folder `image` that `cargo xtask dist` makes, starts
+# it and asks whether it is ready. Without a container engine and without a registry: buildah isolates with
 # chroot, and the base image is made of Debian's packages by mmdebstrap. Needs root.
 set -eu
 
+image=$(realpath "$1")
 suite=${DEBIAN_SUITE:-bookworm}
 folder=$(mktemp -d)
 container=
@@ -30,9 +31,14 @@ buildah add --quiet "$base" "$folder/base" / >/dev/null
 buildah commit --quiet "$base" localhost/portcullis-base >/dev/null
 buildah rm "$base" >/dev/null
 
-buildah build --quiet --file deploy/container/Dockerfile --target prebuilt \
-    --ignorefile deploy/container/Dockerfile.dockerignore --pull-never \
-    --build-arg RUNTIME_IMAGE=localhost/portcullis-base --tag localhost/portcullis-check .
+# A context of its own, for the target folder may lie elsewhere.
+context=$folder/context
+mkdir -p "$context/target/dist" "$context/deploy/config"
+cp -a "$image" "$context/target/dist/image"
+cp deploy/config/container.toml "$context/deploy/config/"
+cp deploy/container/Dockerfile.dockerignore "$context/.dockerignore"
+buildah build --quiet --format docker --file deploy/container/Dockerfile --target prebuilt --pull-never \
+    --build-arg RUNTIME_IMAGE=localhost/portcullis-base --tag localhost/portcullis-check "$context"
 container=$(buildah from --pull-never localhost/portcullis-check)
 buildah inspect --type image --format '{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.Cmd}}' \
     localhost/portcullis-check | grep -q '^65532:65532 \[/usr/local/bin/portcullis\] \[serve\]$'
@@ -44,6 +50,7 @@ inside() {
         /usr/local/bin/portcullis "$@"
 }
 inside --version
+inside key new
 inside serve >"$folder/log" 2>&1 &
 server=$!
 for _ in $(seq 100); do

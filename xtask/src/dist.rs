@@ -101,7 +101,7 @@ impl Release<'_> {
         let archive = self.folder.join(format!("{name}.tar.gz"));
         let mut tar = Command::new("tar");
         tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=go-w"]);
-        tar.args(["--format=ustar", "--use-compress-program=gzip -n -9"]);
+        tar.args(["--format=ustar", "--use-compress-program=gzip -n"]);
         tar.arg(format!("--mtime=@{}", self.epoch)).arg("-C").arg(&self.stage).arg("-cf");
         done(tar.arg(&archive).arg(&name))?;
         Ok(archive)

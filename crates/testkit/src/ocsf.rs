@@ -210,6 +210,9 @@ pub fn ocsf_faults(event: &Value) -> Vec<String> {
     if number("type_uid") != number("class_uid") * 100 + number("activity_id") {
         faults.push("type_uid is not class_uid * 100 + activity_id".to_owned());
     }
+    if event.get("count").is_some() && number("count") < 2 {
+        faults.push("count is of aggregates only, which are two or more".to_owned());
+    }
     let profiles = event.pointer("/metadata/profiles").and_then(Value::as_array);
     let profiles: Vec<&str> = profiles.into_iter().flatten().filter_map(Value::as_str).collect();
     for (attribute, profile) in [

@@ -19,7 +19,7 @@ pub(super) fn package(release: &Release<'_>, generated: &Path) -> io::Result<Pat
     let name = format!("portcullis_{}_{architecture}.deb", release.version);
     let package = release.folder.join(name);
     let mut dpkg = Command::new("dpkg-deb");
-    dpkg.env("SOURCE_DATE_EPOCH", &release.epoch).args(["--root-owner-group", "-Zxz", "--build"]);
+    dpkg.env("SOURCE_DATE_EPOCH", &release.epoch).args(["--root-owner-group", "-Zzstd", "--build"]);
     done(dpkg.arg(&tree).arg(&package))?;
     Ok(package)
 }

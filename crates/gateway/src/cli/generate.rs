@@ -20,9 +20,11 @@ impl Generate {
         let [completions, man] = ["completions", "man"].map(|name| self.out.join(name));
         fs::create_dir_all(&completions)?;
         fs::create_dir_all(&man)?;
+        // First: completions add `help` commands, which need no pages.
+        clap_mangen::generate_to(command.clone(), man)?;
         for shell in Shell::value_variants() {
             clap_complete::generate_to(*shell, &mut command, "portcullis", &completions)?;
         }
-        Ok(clap_mangen::generate_to(command, man)?)
+        Ok(())
     }
 }
