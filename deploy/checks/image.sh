@@ -51,6 +51,7 @@ inside() {
 }
 inside --version
 inside key new
+inside policy init
 inside serve >"$folder/log" 2>&1 &
 server=$!
 for _ in $(seq 100); do

@@ -24,9 +24,15 @@ test "$(stat --format '%U %G %a' /var/lib/portcullis)" = 'portcullis portcullis 
 test "$(stat --format '%U %a' /etc/portcullis/portcullis.toml)" = 'root 644'
 
 # As the unit runs it: the starter configuration is one that the gateway takes, and the user of the
-# service can make its database.
-setpriv --reuid portcullis --regid portcullis --clear-groups \
-    env PORTCULLIS_CONFIG=/etc/portcullis/portcullis.toml portcullis org create acme
+# service can make what it needs.
+as_service() {
+    setpriv --reuid portcullis --regid portcullis --clear-groups \
+        env PORTCULLIS_CONFIG=/etc/portcullis/portcullis.toml portcullis "$@"
+}
+as_service key new
+as_service policy init
+as_service check
+as_service org create acme
 test -s /var/lib/portcullis/portcullis.db
 
 # Once more, as an upgrade does: what the operator changed stays.

@@ -48,9 +48,12 @@ pub(crate) fn check(lock: &str, table: &str, policy: &str) -> io::Result<Vec<Str
             continue;
         };
         let concerns = |advisory: &&Advisory| {
-            !ignored.contains(&advisory.id) && !advisory.safe.iter().any(|safe| safe.matches(&version))
+            !ignored.contains(&advisory.id)
+                && !advisory.safe.iter().any(|safe| safe.matches(&version))
         };
-        let told = |advisory: &Advisory| format!("`{name}` {version}: {} ({})", advisory.id, advisory.kind);
+        let told = |advisory: &Advisory| {
+            format!("`{name}` {version}: {} ({})", advisory.id, advisory.kind)
+        };
         found.extend(advisories.iter().filter(concerns).map(told));
     }
     Ok(found)
@@ -60,7 +63,8 @@ pub(crate) fn check(lock: &str, table: &str, policy: &str) -> io::Result<Vec<Str
 /// the number of advisories.
 pub(crate) fn refresh(root: &Path, database: &Path) -> io::Result<usize> {
     let lock = fs::read_to_string(root.join("Cargo.lock"))?;
-    let git = Command::new("git").current_dir(database).args(["log", "-1", "--format=%cs"]).output()?;
+    let git =
+        Command::new("git").current_dir(database).args(["log", "-1", "--format=%cs"]).output()?;
     let taken = String::from_utf8_lossy(&git.stdout).trim().to_owned();
     if taken.is_empty() {
         return Err(io::Error::other("there is no git checkout of the database"));
@@ -94,7 +98,8 @@ fn locked(lock: &str) -> io::Result<Vec<(String, Version)>> {
 fn ignored(policy: &str) -> io::Result<Vec<String>> {
     let policy: Table = policy.parse().map_err(io::Error::other)?;
     let list = policy.get("advisories").and_then(|it| it.get("ignore")).and_then(Value::as_array);
-    let id = |entry: &Value| entry.as_str().or_else(|| entry.get("id")?.as_str()).map(str::to_owned);
+    let id =
+        |entry: &Value| entry.as_str().or_else(|| entry.get("id")?.as_str()).map(str::to_owned);
     Ok(list.into_iter().flatten().filter_map(id).collect())
 }
 
@@ -105,9 +110,10 @@ fn advisories_of(folder: &Path) -> io::Result<Vec<Advisory>> {
     let mut found = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        found.extend(parsed(&fs::read_to_string(&path)?).map_err(|error| {
-            io::Error::other(format!("{}: {error}", path.display()))
-        })?);
+        found.extend(
+            parsed(&fs::read_to_string(&path)?)
+                .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?,
+        );
     }
     found.sort_by(|a: &Advisory, b| a.id.cmp(&b.id));
     Ok(found)
@@ -172,13 +178,18 @@ mod tests {
 
     #[test]
     fn a_crate_that_was_not_looked_up_is_named() {
-        assert_eq!(found("new", "1.0.0", ""), ["`new` was not looked up in the advisories of 2026-08-21"]);
+        assert_eq!(
+            found("new", "1.0.0", ""),
+            ["`new` was not looked up in the advisories of 2026-08-21"]
+        );
     }
 
     #[test]
     fn what_the_policy_ignores_is_left_out() {
         for ignore in ["\"RUSTSEC-1\"", "{ id = \"RUSTSEC-1\", reason = \"not reached\" }"] {
-            assert!(found("h2", "0.4.15", &format!("[advisories]\nignore = [{ignore}]\n")).is_empty());
+            assert!(
+                found("h2", "0.4.15", &format!("[advisories]\nignore = [{ignore}]\n")).is_empty()
+            );
         }
         assert_eq!(found("h2", "0.4.15", "[advisories]\nignore = [\"RUSTSEC-2\"]\n").len(), 1);
     }
@@ -210,7 +221,12 @@ mod tests {
         fs::write(database.join("crates/h2/RUSTSEC-2.md"), withdrawn).unwrap();
         let git = |arguments: &[&str]| {
             let mut git = Command::new("git");
-            git.current_dir(&database).args(["-c", "user.name=x", "-c", "user.email=x@example.com"]);
+            git.current_dir(&database).args([
+                "-c",
+                "user.name=x",
+                "-c",
+                "user.email=x@example.com",
+            ]);
             assert!(git.args(arguments).status().unwrap().success());
         };
         git(&["init", "--quiet"]);

@@ -235,7 +235,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let made = made_in(folder.path());
 
-        let told = output(Command::new("tar").arg("--list").arg("--verbose").arg("-f").arg(&made[0]));
+        let told =
+            output(Command::new("tar").arg("--list").arg("--verbose").arg("-f").arg(&made[0]));
 
         let told = told.unwrap();
         let name = format!("portcullis-9.8.7-{}", release::host().unwrap());

@@ -20,7 +20,8 @@ pub(super) fn of(root: &Path, target: &str, version: &str, epoch: &str) -> io::R
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", target]);
     let metadata: Value = serde_json::from_str(&output(cargo.current_dir(root))?)?;
-    let lock: Table = fs::read_to_string(root.join("Cargo.lock"))?.parse().map_err(io::Error::other)?;
+    let lock: Table =
+        fs::read_to_string(root.join("Cargo.lock"))?.parse().map_err(io::Error::other)?;
     let document = document(&metadata, &checksums(&lock), version, &iso(epoch)?);
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
@@ -36,7 +37,8 @@ fn document(
     let gateway = packages.iter().find(|(_, package)| text(package, "name") == ROOT);
     let linked = gateway.map(|(id, _)| linked(id, &nodes)).unwrap_or_default();
     let known = |id: &str| packages.get(id).map(|package| purl(package));
-    let components = linked.iter().filter_map(|id| packages.get(id)).filter(|it| text(it, "name") != ROOT);
+    let components =
+        linked.iter().filter_map(|id| packages.get(id)).filter(|it| text(it, "name") != ROOT);
     let dependencies = linked.iter().filter_map(|id| {
         let on: BTreeSet<String> = links(nodes.get(id)?).filter_map(known).collect();
         Some(json!({ "ref": known(id)?, "dependsOn": on }))
@@ -125,7 +127,9 @@ fn checksums(lock: &Table) -> BTreeMap<(String, String), String> {
 }
 
 fn iso(epoch: &str) -> io::Result<String> {
-    let told = output(Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ", "-d"]).arg(format!("@{epoch}")))?;
+    let told = output(
+        Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ", "-d"]).arg(format!("@{epoch}")),
+    )?;
     Ok(told.trim().to_owned())
 }
 
@@ -149,8 +153,12 @@ mod tests {
             assert!(named(absent).is_none(), "{absent}");
         }
         assert_eq!(document["metadata"]["timestamp"], "2023-11-14T22:13:20Z");
-        let refs: BTreeSet<&str> =
-            document["dependencies"].as_array().unwrap().iter().map(|it| it["ref"].as_str().unwrap()).collect();
+        let refs: BTreeSet<&str> = document["dependencies"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["ref"].as_str().unwrap())
+            .collect();
         assert_eq!(refs.len(), components.len() + 1);
     }
 }

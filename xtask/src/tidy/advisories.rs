@@ -5,7 +5,8 @@ use crate::advisories::{self, TABLE};
 
 /// Finds packages of the lock file that an advisory concerns, or that were not looked up yet.
 pub(crate) fn check(repository: &Repository) -> Vec<Violation> {
-    let text = |path: &str| repository.find(path).map(|file| file.text.as_str()).unwrap_or_default();
+    let text =
+        |path: &str| repository.find(path).map(|file| file.text.as_str()).unwrap_or_default();
     let remedy = "update it, or ignore the advisory in deny.toml and say why; look up new ones with \
                   `cargo xtask advisories`";
     match advisories::check(text("Cargo.lock"), text(TABLE), text("deny.toml")) {

@@ -17,8 +17,9 @@ fn verifies(jwk: &Value, algorithm: Algorithm, message: &[u8], signature: &[u8])
     verified
 }
 
-/// Each group of the vectors with its key: its tests give what is said of them. Tests whose outcome is
-/// left to policy are skipped; there have to be `least` that are valid and as many that are not.
+/// Verifies every test of these sets with the key of its group and compares the outcome with what the
+/// vector says. Tests whose outcome is left to policy are skipped; at least `least` have to be valid, and as
+/// many invalid.
 macro_rules! holds {
     ($module:ident, $names:expr, $algorithm:expr, $least:literal, |$group:ident| $jwk:expr) => {
         let (mut valid, mut invalid) = (0, 0);
@@ -92,7 +93,7 @@ fn signatures_with_other_parameters_than_those_of_the_algorithm_are_refused() {
     {
         for group in pss::TestSet::load(name).unwrap().test_groups {
             let jwk = rsa(&group.key.n, &group.key.e);
-            for test in &group.tests {
+            for test in group.tests.iter().filter(|test| test.result == TestResult::Valid) {
                 assert!(!verifies(&jwk, Algorithm::Ps256, &test.msg, &test.sig), "{name:?}");
                 refused += 1;
             }
