@@ -1,18 +1,15 @@
 //! The rules of this repository that the compiler cannot check, one small file a rule.
 //!
-//! A check is a pure function from the [`Repository`] (or from what cargo says of it) to
-//! violations. **Invariant:** a check never changes a file and never needs the network.
+//! A check is a pure function from the [`Repository`] to violations. **Invariant:** a check never changes a file and never needs the network.
 
 use std::{fmt, io, path::Path};
 
-use self::{cargo::Metadata, repository::Repository};
+use self::repository::Repository;
 
-mod bans;
-mod cargo;
+mod advisories;
 mod code;
 mod edges;
 mod error_docs;
-mod licences;
 mod links;
 mod machine_paths;
 mod migrations;
@@ -22,7 +19,6 @@ mod pins;
 mod repository;
 mod routes;
 mod size;
-mod spdx;
 mod walls;
 
 /// One broken rule, at one place, with what to do about it.
@@ -51,22 +47,18 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Every broken rule under `root`, sorted by place; fails when files or `cargo metadata` cannot be
-/// read.
+/// Every broken rule under `root`, sorted by place; fails when files cannot be read.
 pub(crate) fn violations(root: &Path) -> io::Result<Vec<Violation>> {
     let repository = Repository::read(root)?;
-    let metadata = Metadata::read(root)?;
     let mut found = Vec::new();
     for check in FILE_CHECKS {
         found.extend(check(&repository));
     }
-    found.extend(licences::check(&repository, &metadata));
-    found.extend(bans::check(&repository, &metadata));
     found.sort();
     Ok(found)
 }
 
-const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 10] = [
+const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 11] = [
     edges::check,
     walls::check,
     size::check,
@@ -77,4 +69,5 @@ const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 10] = [
     machine_paths::check,
     links::check,
     pins::check,
+    advisories::check,
 ];

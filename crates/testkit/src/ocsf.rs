@@ -2,6 +2,9 @@
 //! `security_control`, `record_integrity`, `ai_operation` and `trace`: which attributes there are,
 //! which of them are required, of which type, and which numbers an enum has.
 //!
+//! Compared attribute by attribute (requirement, type, enum, constraint) with the schema's repository
+//! at 1.9.0-dev of July 2026, the first version that has `record_integrity`.
+//!
 //! Only the parts that Portcullis writes are described; anything else is a fault.
 
 use serde_json::{Map, Value};
@@ -206,6 +209,9 @@ pub fn ocsf_faults(event: &Value) -> Vec<String> {
     let number = |name: &str| event.get(name).and_then(Value::as_i64).unwrap_or_default();
     if number("type_uid") != number("class_uid") * 100 + number("activity_id") {
         faults.push("type_uid is not class_uid * 100 + activity_id".to_owned());
+    }
+    if event.get("count").is_some() && number("count") < 2 {
+        faults.push("count is of aggregates only, which are two or more".to_owned());
     }
     let profiles = event.pointer("/metadata/profiles").and_then(Value::as_array);
     let profiles: Vec<&str> = profiles.into_iter().flatten().filter_map(Value::as_str).collect();

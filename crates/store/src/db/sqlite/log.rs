@@ -124,7 +124,8 @@ impl LogConnection {
         Ok(Durability {
             engine: "sqlite",
             version,
-            weakness: durability::of_sqlite(&journal, level, synchronous),
+            weakness: durability::of_build(&compile_options(open)?)
+                .or_else(|| durability::of_sqlite(&journal, level, synchronous)),
             journal,
             synchronous: synchronous.to_owned(),
             whole_pages: true,
@@ -156,6 +157,13 @@ impl LogConnection {
         };
         Ok(self.open.insert(open))
     }
+}
+
+/// The options that SQLite was compiled with, as it lists them itself.
+fn compile_options(open: &Connection) -> Result<Vec<String>, StoreError> {
+    let mut list = open.prepare("PRAGMA compile_options")?;
+    let options = list.query_map((), |row| row.get(0))?;
+    Ok(options.collect::<Result<_, _>>()?)
 }
 
 fn connect(path: &Path, sync: Sync, wait: Duration) -> Result<Connection, StoreError> {
@@ -200,6 +208,14 @@ mod tests {
     use rusqlite::StatementStatus;
 
     use super::*;
+
+    #[test]
+    fn the_sqlite_of_this_build_names_its_options_and_weakens_nothing() {
+        let options = compile_options(&Connection::open_in_memory().unwrap()).unwrap();
+
+        assert!(options.contains(&"THREADSAFE=1".to_owned()), "{options:?}");
+        assert_eq!(durability::of_build(&options), None);
+    }
 
     #[test]
     fn a_statement_is_compiled_once_whatever_is_bound_to_it() {
