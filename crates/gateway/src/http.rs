@@ -3,7 +3,7 @@
 //! A handler translates: parse, call one use case, answer. It never decides. The frame in
 //! `exchange` is the outermost layer, so every answer has its envelope and its headers.
 
-pub(crate) mod answer;
+mod answer;
 mod body;
 mod caller;
 mod described;
@@ -15,6 +15,7 @@ mod idempotency;
 mod leftover;
 mod metrics;
 mod oauth;
+mod outcome;
 mod page;
 mod proxies;
 mod query;

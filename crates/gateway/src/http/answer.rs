@@ -1,63 +1,11 @@
-//! The envelope: how results, pages and refusals are written (contract §3.2).
+//! REST: the envelope in which results, pages and errors are written.
 
-use std::sync::Arc;
-
-use axum::{
-    body::Body,
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
-};
-use portcullis_app::{GovernanceView, Invoked, Replayed, ReplayedError, Stopped};
-use portcullis_core::{
-    audit::OutcomeStatus,
-    clock::Timestamp,
-    id::RequestId,
-    refusal::{Executed, Refusal},
-};
+use portcullis_app::GovernanceView;
+use portcullis_core::{audit::OutcomeStatus, clock::Timestamp, id::RequestId, refusal::Executed};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{
-    Gateway,
-    exchange::{Exchange, insert},
-};
-
-/// Says that an answer was given before.
-pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
-
-/// What a handler answers; the frame writes it.
-#[derive(Debug)]
-pub(crate) enum Answer {
-    /// `data` and `meta`.
-    Data(Value),
-    /// `data` and `meta` of something that is not done yet: 202.
-    Begun(Value),
-    /// `data.items` and `meta.pagination`.
-    Page { data: Value, limit: usize, next_cursor: Option<String> },
-    /// `result`, `governance` and `meta`.
-    Invoked(Invoked),
-    /// What was answered before to the same request with the same idempotency key, with a new
-    /// `meta`.
-    Replayed(Replayed),
-    /// `error`, `governance` if a decision was reached, and `meta`.
-    Stopped(Stopped),
-    /// `error` and `meta`.
-    Refused(Refusal),
-}
-
-impl From<Refusal> for Answer {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
-}
-
-impl IntoResponse for Answer {
-    fn into_response(self) -> Response {
-        let mut response = Response::new(Body::empty());
-        response.extensions_mut().insert(Arc::new(self));
-        response
-    }
-}
+use super::outcome::{Content, Failure, Outcome, Page};
 
 #[derive(Serialize)]
 struct Envelope<'a> {
@@ -95,210 +43,51 @@ struct Pagination {
     next_cursor: Option<String>,
 }
 
-impl Answer {
-    /// The refusal, if it is one.
-    pub(crate) fn refusal(&self) -> Option<&Refusal> {
-        match self {
-            Self::Stopped(stopped) => Some(&stopped.refusal),
-            Self::Refused(refusal) => Some(refusal),
-            Self::Data(_)
-            | Self::Begun(_)
-            | Self::Page { .. }
-            | Self::Invoked(_)
-            | Self::Replayed(_) => None,
-        }
-    }
-
-    /// How a call was governed, if a decision was reached.
-    pub(crate) fn governance(&self) -> Option<&GovernanceView> {
-        match self {
-            Self::Invoked(invoked) => Some(&invoked.governance),
-            Self::Stopped(stopped) => stopped.governance.as_ref(),
-            Self::Replayed(replayed) => replayed.governance.as_ref(),
-            Self::Data(_) | Self::Begun(_) | Self::Page { .. } | Self::Refused(_) => None,
-        }
-    }
-
-    /// Whether the upstream did it, for invocations. What is refused before the call was looked at
-    /// was not done; what ended in a bug may have been.
-    fn executed(&self, invocation: bool) -> Option<Executed> {
-        match self {
-            Self::Stopped(stopped) => Some(stopped.executed),
-            Self::Refused(Refusal::Internal) if invocation => Some(Executed::Unknown),
-            Self::Refused(_) if invocation => Some(Executed::No),
-            Self::Replayed(replayed) => Some(replayed.executed),
-            Self::Data(_)
-            | Self::Begun(_)
-            | Self::Page { .. }
-            | Self::Invoked(_)
-            | Self::Refused(_) => None,
-        }
-    }
-
-    fn error(&self, executed: Option<Executed>) -> Option<ErrorBody> {
-        match self {
-            Self::Replayed(replayed) => {
-                let ReplayedError { code, message, details } = replayed.error.as_ref()?;
-                let body = (code.clone(), message.clone(), details.clone());
-                Some(error(body, executed))
-            }
-            Self::Stopped(_) | Self::Refused(_) => self.refusal().map(|refusal| {
-                let body = (refusal.code().to_owned(), refusal.to_string(), refusal.details());
-                error(body, executed)
-            }),
-            Self::Data(_) | Self::Begun(_) | Self::Page { .. } | Self::Invoked(_) => None,
-        }
-    }
-
-    /// Returns true if to write it takes long.
-    pub(crate) fn is_large(&self) -> bool {
-        match self {
-            Self::Invoked(invoked) => invoked.large,
-            Self::Replayed(replayed) => replayed.large,
-            Self::Data(_)
-            | Self::Begun(_)
-            | Self::Page { .. }
-            | Self::Stopped(_)
-            | Self::Refused(_) => false,
-        }
-    }
-
-    /// The envelope.
-    pub(crate) fn body(&self, gateway: &Gateway, exchange: &Exchange) -> Vec<u8> {
-        let executed = self.executed(exchange.is_invocation());
-        let error = self.error(executed);
-        let (data, result, governance, outcome, pagination) = match self {
-            Self::Data(data) | Self::Begun(data) => (Some(data), None, None, None, None),
-            Self::Page { data, limit, next_cursor } => {
-                let pagination = Pagination { limit: *limit, next_cursor: next_cursor.clone() };
-                (Some(data), None, None, None, Some(pagination))
-            }
-            Self::Invoked(Invoked { result, governance, outcome, large: _ }) => {
-                (None, Some(result), Some(governance), Some(*outcome), None)
-            }
-            Self::Stopped(stopped) => {
-                (None, None, stopped.governance.as_ref(), stopped.outcome, None)
-            }
-            Self::Replayed(replayed) => {
-                let (result, governance) = (replayed.result.as_ref(), replayed.governance.as_ref());
-                (None, result, governance, Some(replayed.outcome), None)
-            }
-            Self::Refused(_) => (None, None, None, None, None),
-        };
-        let meta = Meta {
-            request_id: exchange.origin.request_id,
-            timestamp: gateway.app.now(),
-            outcome,
-            pagination,
-        };
-        // Room for a small answer, so that writing it moves nothing.
-        let mut body = Vec::with_capacity(2048);
-        let envelope = Envelope { data, result, error, governance, meta };
-        // Strings, numbers and maps with string keys always serialise, and memory takes all.
-        if serde_json::to_writer(&mut body, &envelope).is_err() {
-            body.clear();
-        }
-        body
-    }
-
-    /// Writes status, body and the headers that depend on them.
-    pub(crate) fn write(&self, body: Vec<u8>, response: &mut Response) {
-        *response.body_mut() = Body::from(body);
-        if let Self::Begun(_) = self {
-            *response.status_mut() = StatusCode::ACCEPTED;
-        }
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.remove(header::CONTENT_LENGTH);
-        let mut status = None;
-        if let Self::Replayed(replayed) = self {
-            insert(headers, REPLAYED, "true");
-            status = Some(replayed.http_status);
-        }
-        if let Some(refusal) = self.refusal() {
-            refusal_headers(refusal, headers);
-            status = Some(refusal.http_status());
-        }
-        if let Some(status) = status {
-            *response.status_mut() =
-                StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        }
-    }
+/// The request that an answer belongs to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    pub(crate) request_id: RequestId,
+    /// The request asks for a call of a tool.
+    pub(crate) is_invocation: bool,
+    /// Time of the answer.
+    pub(crate) now: Timestamp,
 }
 
-fn error(
-    (code, message, mut details): (String, String, Map<String, Value>),
-    executed: Option<Executed>,
-) -> ErrorBody {
+/// Writes the envelope of an outcome.
+pub(crate) fn body(outcome: &Outcome, asked: Asked) -> Vec<u8> {
+    let (mut data, mut result, mut error, mut pagination) = (None, None, None, None);
+    match &outcome.content {
+        Content::Data(value) | Content::Begun(value) => data = Some(value),
+        Content::Page(Page { data: value, limit, next_cursor }) => {
+            data = Some(value);
+            pagination = Some(Pagination { limit: *limit, next_cursor: next_cursor.clone() });
+        }
+        Content::Result(value) => result = Some(value),
+        Content::Failed(failure) => {
+            error = Some(error_body(failure, outcome.told_executed(asked.is_invocation)));
+        }
+    }
+    let meta = Meta {
+        request_id: asked.request_id,
+        timestamp: asked.now,
+        outcome: outcome.recorded,
+        pagination,
+    };
+    // Large enough for a small answer, so that writing it moves nothing.
+    let mut body = Vec::with_capacity(2048);
+    let governance = outcome.governance.as_ref();
+    let envelope = Envelope { data, result, error, governance, meta };
+    // Strings, numbers and maps with string keys always serialise, and memory takes all.
+    if serde_json::to_writer(&mut body, &envelope).is_err() {
+        body.clear();
+    }
+    body
+}
+
+fn error_body(failure: &Failure, executed: Option<Executed>) -> ErrorBody {
+    let mut details = failure.details();
     if let Some(executed) = executed {
         details.insert("executed".to_owned(), Value::from(executed.as_str()));
     }
-    ErrorBody { code, message, details }
-}
-
-/// Seconds to wait before a gateway that cannot record is asked again.
-const RETRY_UNAVAILABLE: &str = "5";
-/// Seconds to wait before it is asked again how a request under way ended.
-const RETRY_UNDER_WAY: &str = "1";
-
-fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
-    match refusal {
-        Refusal::MissingToken => {
-            insert(headers, header::WWW_AUTHENTICATE, "Bearer realm=\"portcullis\"");
-        }
-        Refusal::InvalidToken
-        | Refusal::WrongTokenKind { .. }
-        | Refusal::TokenExpired { .. }
-        | Refusal::TokenRevoked
-        | Refusal::TokenReused
-        | Refusal::InvalidCredential { .. } => insert(
-            headers,
-            header::WWW_AUTHENTICATE,
-            "Bearer realm=\"portcullis\", error=\"invalid_token\"",
-        ),
-        Refusal::InsufficientScope { required } => insert(
-            headers,
-            header::WWW_AUTHENTICATE,
-            &format!(
-                "Bearer realm=\"portcullis\", error=\"insufficient_scope\", scope=\"{required}\""
-            ),
-        ),
-        Refusal::DelegationNotTrusted => insert(
-            headers,
-            header::WWW_AUTHENTICATE,
-            "Bearer realm=\"portcullis\", error=\"insufficient_scope\"",
-        ),
-        Refusal::RateLimited { retry_after, .. }
-        | Refusal::TooManyExports { retry_after, .. }
-        | Refusal::ExportsFull { retry_after, .. } => {
-            insert(headers, header::RETRY_AFTER, &retry_after.to_string());
-        }
-        Refusal::UpstreamResting { retry_after, .. } => {
-            insert(headers, header::RETRY_AFTER, &retry_after.to_string());
-        }
-        Refusal::RangeNotSatisfiable { bytes } => {
-            insert(headers, header::CONTENT_RANGE, &format!("bytes */{bytes}"));
-        }
-        Refusal::Unavailable { .. } => insert(headers, header::RETRY_AFTER, RETRY_UNAVAILABLE),
-        Refusal::IdempotencyInProgress { .. } => {
-            insert(headers, header::RETRY_AFTER, RETRY_UNDER_WAY);
-        }
-        Refusal::MethodNotAllowed { allow } => insert(headers, header::ALLOW, &allow.join(", ")),
-        Refusal::InvalidRequest { .. }
-        | Refusal::InvalidInput { .. }
-        | Refusal::InvalidScope { .. }
-        | Refusal::IdempotencyKeyReused { .. }
-        | Refusal::PolicyDenied { .. }
-        | Refusal::NotFound { .. }
-        | Refusal::ProviderAuthRequired { .. }
-        | Refusal::NotRefreshable { .. }
-        | Refusal::NoSuchProvider { .. }
-        | Refusal::RejectedByProvider { .. }
-        | Refusal::PayloadTooLarge { .. }
-        | Refusal::UnsupportedMediaType
-        | Refusal::Internal
-        | Refusal::UpstreamError { .. }
-        | Refusal::UpstreamTimeout { .. }
-        | Refusal::Interrupted { .. } => {}
-    }
+    ErrorBody { code: failure.code().to_owned(), message: failure.message(), details }
 }

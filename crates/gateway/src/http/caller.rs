@@ -9,7 +9,7 @@ use axum::{
 use portcullis_app::{Attribute, Ctx, Purpose, Stage};
 use portcullis_core::{refusal::Refusal, secret::Secret};
 
-use super::{Gateway, answer::Answer, exchange::Exchange};
+use super::{Gateway, exchange::Exchange, outcome::Outcome};
 
 /// A caller with a live token whose org may still make requests in this minute.
 ///
@@ -18,9 +18,12 @@ use super::{Gateway, answer::Answer, exchange::Exchange};
 pub(crate) struct Known(pub(crate) Ctx);
 
 impl FromRequestParts<Arc<Gateway>> for Known {
-    type Rejection = Answer;
+    type Rejection = Outcome;
 
-    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Answer> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Outcome> {
         let ctx = authenticated(parts, Purpose::Access, gateway).await?;
         admit(&ctx, gateway).await?;
         Ok(Self(ctx))
@@ -33,9 +36,12 @@ impl FromRequestParts<Arc<Gateway>> for Known {
 pub(crate) struct Invoker(pub(crate) Ctx);
 
 impl FromRequestParts<Arc<Gateway>> for Invoker {
-    type Rejection = Answer;
+    type Rejection = Outcome;
 
-    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Answer> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Outcome> {
         let ctx = authenticated(parts, Purpose::Access, gateway).await?;
         let stages = &ctx.origin.stages;
         stages.enter(Stage::Limits, gateway.app.now());
@@ -51,9 +57,12 @@ impl FromRequestParts<Arc<Gateway>> for Invoker {
 pub(crate) struct Holder(pub(crate) Ctx);
 
 impl FromRequestParts<Arc<Gateway>> for Holder {
-    type Rejection = Answer;
+    type Rejection = Outcome;
 
-    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Answer> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Outcome> {
         let ctx = authenticated(parts, Purpose::Revocation, gateway).await?;
         admit(&ctx, gateway).await?;
         Ok(Self(ctx))
@@ -65,9 +74,9 @@ impl FromRequestParts<Arc<Gateway>> for Holder {
 pub(crate) struct Stranger(pub(crate) Arc<Exchange>);
 
 impl FromRequestParts<Arc<Gateway>> for Stranger {
-    type Rejection = Answer;
+    type Rejection = Outcome;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Arc<Gateway>) -> Result<Self, Answer> {
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<Gateway>) -> Result<Self, Outcome> {
         let exchange = parts.extensions.get::<Arc<Exchange>>().ok_or(Refusal::Internal)?;
         Ok(Self(Arc::clone(exchange)))
     }
@@ -81,9 +90,12 @@ pub(crate) struct Credential {
 }
 
 impl FromRequestParts<Arc<Gateway>> for Credential {
-    type Rejection = Answer;
+    type Rejection = Outcome;
 
-    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Answer> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Outcome> {
         let exchange = parts.extensions.get::<Arc<Exchange>>().ok_or(Refusal::Internal)?;
         if parts.headers.get_all(header::AUTHORIZATION).iter().count() > 1 {
             let refusal = Refusal::bad_request("There are several `Authorization` headers.");
@@ -96,7 +108,7 @@ impl FromRequestParts<Arc<Gateway>> for Credential {
 
 /// A caller with a live token on a path that is no endpoint: it costs a request like any other,
 /// but is told so even when the plan is used up.
-pub(super) async fn lost(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<(), Answer> {
+pub(super) async fn lost(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<(), Outcome> {
     let ctx = authenticated(parts, Purpose::Access, gateway).await?;
     let _ = admit(&ctx, gateway).await;
     Ok(())
@@ -115,11 +127,11 @@ async fn authenticated(
     parts: &mut Parts,
     purpose: Purpose,
     gateway: &Arc<Gateway>,
-) -> Result<Ctx, Answer> {
+) -> Result<Ctx, Outcome> {
     let exchange = parts.extensions.get::<Arc<Exchange>>().ok_or(Refusal::Internal)?;
     let bearer = bearer(&parts.headers);
     let authenticated = gateway.app.authenticate(bearer, purpose, &exchange.origin).await;
-    let session = authenticated.map_err(|refused| Answer::Refused(refused.refusal))?;
+    let session = authenticated.map_err(|refused| Outcome::from(refused.refusal))?;
     exchange.known(session.account());
     if let Some(recording) = exchange.origin.stages.traced() {
         recording.known([

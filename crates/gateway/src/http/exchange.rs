@@ -7,6 +7,7 @@ use std::{
 };
 
 use axum::{
+    body::Body,
     extract::{Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, Version, header},
     middleware::Next,
@@ -20,7 +21,7 @@ use portcullis_core::{
     trace::{TraceParent, whole_entries},
 };
 
-use super::{Gateway, answer::Answer, health, host, leftover, traces};
+use super::{Gateway, answer, health, host, leftover, outcome::Outcome, traces};
 use crate::connection::{Connection, Shed, Use};
 
 // Named once, so that no answer spells them out again.
@@ -158,7 +159,7 @@ pub(crate) async fn frame(
         None => next.run(request).await,
         Some(refusal) => {
             drop(request);
-            Answer::Refused(refusal).into_response()
+            Outcome::from(refusal).into_response()
         }
     };
     if let Some(connection) = &exchange.connection {
@@ -167,33 +168,51 @@ pub(crate) async fn frame(
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
     }
-    let answer = response.extensions_mut().remove::<Arc<Answer>>();
-    let refusal = answer.as_deref().and_then(Answer::refusal);
+    let outcome = response.extensions_mut().remove::<Arc<Outcome>>();
+    let refusal = outcome.as_deref().and_then(Outcome::refusal);
     set_headers(&gateway, &exchange, refusal, response.headers_mut());
-    if let Some(answer) = &answer {
-        let body = body(&gateway, &exchange, answer).await;
-        answer.write(body, &mut response);
+    if let Some(outcome) = &outcome {
+        outcome.set_headers(response.headers_mut());
+        write(&gateway, &exchange, outcome, &mut response).await;
     }
     route.count(&gateway, &exchange.origin, response.status(), refusal);
     if let Some(recording) = exchange.origin.stages.traced() {
-        traces::answered(recording, &exchange, &route, answer.as_deref(), response.status());
+        traces::answered(recording, &exchange, &route, outcome.as_deref(), response.status());
     }
-    if let (Some(org), Some(answer)) = (exchange.org(), answer.filter(|answer| answer.is_large())) {
-        gateway.app.discard(org, answer);
+    if let (Some(org), Some(large)) = (exchange.org(), outcome.filter(|outcome| outcome.large)) {
+        gateway.app.discard(org, large);
     }
     response
 }
 
-/// The body of an answer. A large one is not written by the thread that serves.
-async fn body(gateway: &Arc<Gateway>, exchange: &Arc<Exchange>, answer: &Arc<Answer>) -> Vec<u8> {
-    let Some(org) = exchange.org().filter(|_| answer.is_large()) else {
-        return answer.body(gateway, exchange);
+/// Writes status and body in the protocol of the route. A large body is not written by the thread
+/// that serves.
+async fn write(
+    gateway: &Arc<Gateway>,
+    exchange: &Arc<Exchange>,
+    outcome: &Arc<Outcome>,
+    response: &mut Response,
+) {
+    let asked = answer::Asked {
+        request_id: exchange.origin.request_id,
+        is_invocation: exchange.is_invocation(),
+        now: gateway.app.now(),
     };
-    let (app, gateway) = (Arc::clone(&gateway.app), Arc::clone(gateway));
-    let (exchange, answer) = (Arc::clone(exchange), Arc::clone(answer));
-    let written = app.worked(org, usize::MAX, move || answer.body(&gateway, &exchange)).await;
-    // What cannot be written is an empty body, as below.
-    written.unwrap_or_default()
+    let body = match exchange.org().filter(|_| outcome.large) {
+        None => answer::body(outcome, asked),
+        Some(org) => {
+            let outcome = Arc::clone(outcome);
+            let written =
+                gateway.app.worked(org, usize::MAX, move || answer::body(&outcome, asked));
+            // What cannot be written is an empty body.
+            written.await.unwrap_or_default()
+        }
+    };
+    *response.status_mut() = outcome.http_status();
+    *response.body_mut() = Body::from(body);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.remove(header::CONTENT_LENGTH);
 }
 
 fn set_headers(

@@ -10,7 +10,7 @@ use axum::{
 use portcullis_core::refusal::{Refusal, Unavailable};
 use serde_json::json;
 
-use super::{Gateway, answer::Answer};
+use super::{Gateway, outcome::Outcome};
 
 /// Tells if a request is one of the probes of load balancers and orchestrators.
 pub(super) fn is_probe(request: &Request) -> bool {
@@ -23,8 +23,8 @@ pub(super) fn is_probe(request: &Request) -> bool {
     get, path = "/healthz", tag = "health",
     responses((status = 200, description = "the process lives")), security(())
 )]
-pub(super) async fn healthz() -> Answer {
-    Answer::Data(json!({ "status": "ok" }))
+pub(super) async fn healthz() -> Outcome {
+    Outcome::data(&json!({ "status": "ok" }))
 }
 
 /// Says whether calls can be governed: the audit log writable, the store readable, not draining.
@@ -36,12 +36,12 @@ pub(super) async fn healthz() -> Answer {
     ),
     security(())
 )]
-pub(super) async fn readyz(State(gateway): State<Arc<Gateway>>) -> Answer {
+pub(super) async fn readyz(State(gateway): State<Arc<Gateway>>) -> Outcome {
     if gateway.draining.load(Ordering::Acquire) {
         return Refusal::Unavailable { reason: Unavailable::Shutdown }.into();
     }
     match gateway.app.ready().await {
-        Ok(()) => Answer::Data(json!({ "status": "ready" })),
+        Ok(()) => Outcome::data(&json!({ "status": "ready" })),
         Err(refusal) => refusal.into(),
     }
 }

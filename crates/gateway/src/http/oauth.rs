@@ -13,7 +13,7 @@ use percent_encoding::percent_decode_str;
 use portcullis_app::{Callback, CalledBack};
 use portcullis_core::secret::Secret;
 
-use super::{Gateway, answer::Answer, caller::Stranger};
+use super::{Gateway, caller::Stranger, outcome::Outcome};
 
 const CSP: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -48,7 +48,7 @@ pub(crate) async fn callback(
     let callback = raw.as_deref().and_then(read).unwrap_or_default();
     match gateway.app.called_back(callback, &exchange.origin).await {
         Ok(called) => answered(called),
-        Err(refused) => Answer::Refused(refused.refusal).into_response(),
+        Err(refused) => Outcome::from(refused.refusal).into_response(),
     }
 }
 
@@ -160,7 +160,7 @@ pub(crate) async fn client_metadata(State(gateway): State<Arc<Gateway>>) -> Resp
             response.headers_mut().insert(header::CONTENT_TYPE, json);
             response
         }
-        Err(refusal) => Answer::Refused(refusal).into_response(),
+        Err(refusal) => Outcome::from(refusal).into_response(),
     }
 }
 

@@ -9,7 +9,7 @@ use portcullis_app::Ctx;
 use portcullis_core::{clock::Timestamp, id::OrgId, refusal::Refusal};
 use serde_json::Value;
 
-use super::{Gateway, answer::Answer, query::Query};
+use super::{Gateway, outcome::Outcome, query::Query};
 
 const DEFAULT_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 200;
@@ -139,11 +139,11 @@ impl<'a> Listing<'a> {
     }
 
     /// The page with `data`; it goes on after the record `end`, if there is one.
-    pub(crate) fn answer(self, data: Value, end: Option<&str>) -> Answer {
+    pub(crate) fn answer(self, data: Value, end: Option<&str>) -> Outcome {
         let now = self.gateway.app.now();
         let next_cursor =
             end.and_then(|end| self.bound(|list| self.gateway.cursors.seal(list, end, now)));
-        Answer::Page { data, limit: self.limit, next_cursor }
+        Outcome::page(data, self.limit, next_cursor)
     }
 
     fn bound<T>(&self, then: impl FnOnce(&List<'_>) -> T) -> T {

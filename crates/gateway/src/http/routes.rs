@@ -23,7 +23,7 @@ use utoipa::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Gateway, answer::Answer, caller, described, exchange, health, oauth, v1};
+use super::{Gateway, caller, described, exchange, health, oauth, outcome::Outcome, v1};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -109,7 +109,7 @@ pub(crate) fn health_router(gateway: Arc<Gateway>) -> Router {
         .routes(routes!(health::readyz))
         .split_for_parts();
     let unknown = async |request: Request| {
-        Answer::Refused(Refusal::not_found("path", request.uri().path())).into_response()
+        Outcome::from(Refusal::not_found("path", request.uri().path())).into_response()
     };
     framed(router.fallback(unknown), gateway)
 }
@@ -117,13 +117,13 @@ pub(crate) fn health_router(gateway: Arc<Gateway>) -> Router {
 /// Puts the frame around every answer of `router`, also around that of a handler that panics.
 fn framed(router: Router<Arc<Gateway>>, gateway: Arc<Gateway>) -> Router {
     router
-        .layer(CatchPanicLayer::custom(|_| Answer::Refused(Refusal::Internal).into_response()))
+        .layer(CatchPanicLayer::custom(|_| Outcome::from(Refusal::Internal).into_response()))
         .layer(middleware::from_fn_with_state(Arc::clone(&gateway), exchange::frame))
         .with_state(gateway)
 }
 
 /// Under `/v1` nobody learns which paths exist without a token.
-async fn admitted(gateway: &Arc<Gateway>, request: Request) -> Result<Request, Answer> {
+async fn admitted(gateway: &Arc<Gateway>, request: Request) -> Result<Request, Outcome> {
     let (mut parts, body) = request.into_parts();
     if parts.uri.path() == "/v1" || parts.uri.path().starts_with("/v1/") {
         caller::lost(&mut parts, gateway).await?;

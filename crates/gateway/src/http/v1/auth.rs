@@ -11,7 +11,7 @@ use portcullis_core::{id::TokenId, refusal::Refusal};
 use serde_json::json;
 
 use super::shapes::{ErrorAnswer, One};
-use crate::http::{Gateway, answer::Answer, caller::Holder, query::Query};
+use crate::http::{Gateway, caller::Holder, outcome::Outcome, query::Query};
 
 /// Revokes the Bearer's own token, or another one, with everything that descends from it.
 ///
@@ -30,14 +30,14 @@ pub(crate) async fn revoke(
     Holder(ctx): Holder,
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
-) -> Result<Answer, Answer> {
+) -> Result<Outcome, Outcome> {
     let query = Query::parse(raw.as_deref(), &["token_id"])?;
     let asked = query.text("token_id");
     let token_id: Option<TokenId> = asked
         .map(|text| text.parse().map_err(|_| Refusal::not_found("token", text)))
         .transpose()?;
     let (token_id, descendants) = gateway.app.revoke_token(ctx, token_id).await?;
-    Ok(Answer::Data(json!({
+    Ok(Outcome::data(&json!({
         "revoked": true,
         "token_id": token_id,
         "descendants_revoked": descendants,

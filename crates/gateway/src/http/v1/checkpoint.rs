@@ -12,7 +12,7 @@ use super::{
     Segment, segment,
     shapes::{ErrorAnswer, One},
 };
-use crate::http::{Gateway, answer::Answer, caller::Known, query::Query};
+use crate::http::{Gateway, caller::Known, outcome::Outcome, query::Query};
 
 /// The latest signed checkpoint of the org's log; with `since`, in the envelope and with the proof
 /// that the log of that size is its beginning.
@@ -35,7 +35,7 @@ pub(crate) async fn get(
     Known(ctx): Known,
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
-) -> Result<Response, Answer> {
+) -> Result<Response, Outcome> {
     let query = Query::parse(raw.as_deref(), &["since"])?;
     let Some(since) = query.parsed::<u64>("since", "the size of a tree")? else {
         return Ok(gateway.app.checkpoint(&ctx).await?.into_response());
@@ -46,7 +46,7 @@ pub(crate) async fn get(
         "since": found.since,
         "consistency": found.consistency,
     });
-    Ok(Answer::Data(data).into_response())
+    Ok(Outcome::data(&data).into_response())
 }
 
 /// The proof that an event is in the log, to be verified offline with the log's verifier key.
@@ -66,7 +66,7 @@ pub(crate) async fn proof(
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
-) -> Result<String, Answer> {
+) -> Result<String, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
     Ok(gateway.app.event_proof(&ctx, &segment(path)).await?)
 }

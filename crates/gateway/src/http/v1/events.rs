@@ -12,7 +12,7 @@ use super::{
     Segment, segment,
     shapes::{ErrorAnswer, Many, One},
 };
-use crate::http::{Gateway, answer::Answer, caller::Known, page::Listing, query::Query};
+use crate::http::{Gateway, caller::Known, outcome::Outcome, page::Listing, query::Query};
 
 const FILTERS: [&str; 12] = [
     "from",
@@ -57,7 +57,7 @@ pub(crate) async fn list(
     Known(ctx): Known,
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
-) -> Result<Answer, Answer> {
+) -> Result<Outcome, Outcome> {
     let list = Listing::read(&gateway, &ctx, "audit/events", &FILTERS, raw.as_deref())?;
     let wanted = wanted(&list)?;
     let tail = list.query.parsed::<bool>("tail", "true or false")?.unwrap_or(false);
@@ -116,8 +116,8 @@ pub(crate) async fn get(
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
-) -> Result<Answer, Answer> {
+) -> Result<Outcome, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
     let event = gateway.app.event(&ctx, &segment(path)).await?;
-    Ok(Answer::Data(event.full()))
+    Ok(Outcome::data(&event.full()))
 }

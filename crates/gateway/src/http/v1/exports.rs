@@ -6,7 +6,7 @@ use axum::{
     body::Body,
     extract::{RawQuery, State},
     http::HeaderMap,
-    response::{IntoResponse, Response},
+    response::Response,
 };
 use portcullis_app::{BegunExport, Claim, ExportAsk, filters::Given};
 use portcullis_core::{clock::Timestamp, json, principal::Scope, refusal::Refusal};
@@ -17,13 +17,7 @@ use super::{
     shapes::{ErrorAnswer, ExportAsked, One},
 };
 use crate::http::{
-    Gateway,
-    answer::{Answer, REPLAYED},
-    body,
-    caller::Known,
-    download,
-    exchange::insert,
-    idempotency::idempotency_key,
+    Gateway, body, caller::Known, download, idempotency::idempotency_key, outcome::Outcome,
     query::Query,
 };
 
@@ -56,7 +50,7 @@ pub(crate) async fn create(
     RawQuery(raw): RawQuery,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Answer> {
+) -> Result<Outcome, Outcome> {
     ctx.require(Scope::AuditExport)?;
     Query::parse(raw.as_deref(), &[])?;
     let key = idempotency_key(&headers)?;
@@ -68,15 +62,11 @@ pub(crate) async fn create(
         .map_err(|wrong| body::wrong_member(&wrong.name, &wrong.problem))?;
     let BegunExport { export, replayed } = gateway.app.begin_export(&ctx, request, claim).await?;
     let answer = if export.get("status").and_then(Value::as_str) == Some("ready") {
-        Answer::Data(export)
+        Outcome::data(&export)
     } else {
-        Answer::Begun(export)
+        Outcome::begun(&export)
     };
-    let mut response = answer.into_response();
-    if replayed {
-        insert(response.headers_mut(), REPLAYED, "true");
-    }
-    Ok(response)
+    Ok(if replayed { answer.again() } else { answer })
 }
 
 fn asked(mut members: Map<String, Value>) -> Result<ExportAsk, Refusal> {
@@ -160,10 +150,10 @@ pub(crate) async fn get(
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
-) -> Result<Answer, Answer> {
+) -> Result<Outcome, Outcome> {
     ctx.require(Scope::AuditExport)?;
     Query::parse(raw.as_deref(), &[])?;
-    Ok(Answer::Data(gateway.app.export(&ctx, &segment(path)).await?))
+    Ok(Outcome::data(&gateway.app.export(&ctx, &segment(path)).await?))
 }
 
 /// The file of an export: whole, a part of it (`Range`), or compressed (`Accept-Encoding: gzip`).
@@ -186,7 +176,7 @@ pub(crate) async fn file(
     path: Segment,
     RawQuery(raw): RawQuery,
     headers: HeaderMap,
-) -> Result<Response, Answer> {
+) -> Result<Response, Outcome> {
     ctx.require(Scope::AuditExport)?;
     Query::parse(raw.as_deref(), &[])?;
     let file = gateway.app.export_file(&ctx, &segment(path)).await?;

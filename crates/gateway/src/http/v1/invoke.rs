@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{RawQuery, Request, State};
 use bytes::Bytes;
-use portcullis_app::{Answered, Invocation, Stage, View};
+use portcullis_app::{Invocation, Stage, View};
 use portcullis_core::refusal::Refusal;
 use serde_json::Value;
 
@@ -14,10 +14,10 @@ use super::{
 };
 use crate::http::{
     Gateway,
-    answer::Answer,
     body::{self, Allowance, INVOKE_LIMIT},
     caller::Invoker,
     idempotency::idempotency_key,
+    outcome::Outcome,
     query::Query,
 };
 
@@ -51,7 +51,7 @@ pub(crate) async fn invoke(
     path: Segment,
     RawQuery(raw): RawQuery,
     request: Request,
-) -> Answer {
+) -> Outcome {
     let (head, body) = request.into_parts();
     ctx.origin.stages.enter(Stage::Body, gateway.app.now());
     let allowance = Allowance { bytes: INVOKE_LIMIT, time: gateway.body_time };
@@ -64,9 +64,8 @@ pub(crate) async fn invoke(
         body: read.and_then(|bytes| input(&bytes)),
     };
     match gateway.app.invoke(ctx, bytes, asked).await {
-        Ok(Answered::Invoked(invoked)) => Answer::Invoked(invoked),
-        Ok(Answered::Replayed(replayed)) => Answer::Replayed(*replayed),
-        Err(stopped) => Answer::Stopped(*stopped),
+        Ok(answered) => Outcome::answered(answered),
+        Err(stopped) => Outcome::from(*stopped),
     }
 }
 

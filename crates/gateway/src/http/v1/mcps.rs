@@ -11,7 +11,7 @@ use super::{
     Segment, segment,
     shapes::{ErrorAnswer, Many, One},
 };
-use crate::http::{Gateway, answer::Answer, caller::Known, page::Listing, query::Query};
+use crate::http::{Gateway, caller::Known, outcome::Outcome, page::Listing, query::Query};
 
 const FILTERS: [&str; 4] = ["provider", "q", "access", "view"];
 
@@ -37,7 +37,7 @@ pub(crate) async fn list(
     Known(ctx): Known,
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
-) -> Result<Answer, Answer> {
+) -> Result<Outcome, Outcome> {
     ctx.require(portcullis_core::principal::Scope::McpsRead)?;
     let list = Listing::read(&gateway, &ctx, "mcps", &FILTERS, raw.as_deref())?;
     let query = &list.query;
@@ -72,11 +72,11 @@ pub(crate) async fn get(
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
-) -> Result<Answer, Answer> {
+) -> Result<Outcome, Outcome> {
     ctx.require(portcullis_core::principal::Scope::McpsRead)?;
     Query::parse(raw.as_deref(), &[])?;
     let view = gateway.app.tool(&ctx, &segment(path))?;
-    Ok(Answer::Data(record(&view, true)))
+    Ok(Outcome::data(&record(&view, true)))
 }
 
 fn access_named(name: &str) -> Option<Access> {

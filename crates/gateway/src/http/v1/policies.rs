@@ -15,7 +15,7 @@ use super::{
     Segment, segment,
     shapes::{ErrorAnswer, Many, One},
 };
-use crate::http::{Gateway, answer::Answer, caller::Known, page::Listing, query::Query};
+use crate::http::{Gateway, caller::Known, outcome::Outcome, page::Listing, query::Query};
 
 const FILTERS: [&str; 6] = ["status", "effect", "tool", "principal", "tag", "q"];
 
@@ -44,7 +44,7 @@ pub(crate) async fn list(
     Known(ctx): Known,
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
-) -> Result<Answer, Answer> {
+) -> Result<Outcome, Outcome> {
     ctx.require(Scope::PoliciesRead)?;
     let list = Listing::read(&gateway, &ctx, "policies", &FILTERS, raw.as_deref())?;
     let query = &list.query;
@@ -90,7 +90,7 @@ pub(crate) async fn get(
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
-) -> Result<Answer, Answer> {
+) -> Result<Outcome, Outcome> {
     ctx.require(Scope::PoliciesRead)?;
     let query = Query::parse(raw.as_deref(), &["version"])?;
     let id = segment(path);
@@ -99,13 +99,13 @@ pub(crate) async fn get(
     if let Ok((set, index)) = &found {
         let record = set.records().get(*index).ok_or(Refusal::Internal)?;
         if wanted.is_none_or(|version| record.version.as_deref() == Some(version)) {
-            return Ok(Answer::Data(with_stats(&gateway, &ctx, set, &id, json!(record.full()))));
+            return Ok(Outcome::data(&with_stats(&gateway, &ctx, set, &id, json!(record.full()))));
         }
     }
     // A policy that is gone can still be read in the version that an event points at.
     match (wanted, found) {
         (Some(version), _) => {
-            Ok(Answer::Data(gateway.app.policy_version(&ctx, &id, version).await?))
+            Ok(Outcome::data(&gateway.app.policy_version(&ctx, &id, version).await?))
         }
         (None, found) => Err(found.err().unwrap_or(Refusal::Internal).into()),
     }

@@ -19,9 +19,9 @@ use super::{
 };
 use crate::http::{
     Gateway,
-    answer::Answer,
     body::{self, text, wrong_member},
     caller::Known,
+    outcome::Outcome,
     page::Listing,
     query::Query,
 };
@@ -53,7 +53,7 @@ pub(crate) async fn list(
     Known(ctx): Known,
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
-) -> Result<Answer, Answer> {
+) -> Result<Outcome, Outcome> {
     ctx.require(Scope::ProvidersRead)?;
     let list = Listing::read(&gateway, &ctx, "providers", &FILTERS, raw.as_deref())?;
     let query = &list.query;
@@ -100,11 +100,11 @@ pub(crate) async fn get(
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
-) -> Result<Answer, Answer> {
+) -> Result<Outcome, Outcome> {
     ctx.require(Scope::ProvidersRead)?;
     Query::parse(raw.as_deref(), &[])?;
     let view = gateway.app.provider(&ctx, &segment(path)).await?;
-    Ok(Answer::Data(record(&view)))
+    Ok(Outcome::data(&record(&view)))
 }
 
 /// Connects a provider: begins consent, ends it, or takes a key.
@@ -134,14 +134,14 @@ pub(crate) async fn connect(
     RawQuery(raw): RawQuery,
     headers: HeaderMap,
     body: Body,
-) -> Result<Answer, Answer> {
+) -> Result<Outcome, Outcome> {
     ctx.require(Scope::ProvidersWrite)?;
     Query::parse(raw.as_deref(), &[])?;
     let members = body::optional_object(&headers, body, gateway.body_time).await?;
     let request = asked(members)?;
     match gateway.app.connect(ctx, segment(path), request).await? {
-        Connected::Done(view) => Ok(Answer::Data(record(&view))),
-        Connected::Begun { view, authorization_url, expires_at } => Ok(Answer::Begun(json!({
+        Connected::Done(view) => Ok(Outcome::data(&record(&view))),
+        Connected::Begun { view, authorization_url, expires_at } => Ok(Outcome::begun(&json!({
             "provider": {
                 "id": view.id,
                 "slug": view.slug,
@@ -205,11 +205,11 @@ pub(crate) async fn disconnect(
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
-) -> Result<Answer, Answer> {
+) -> Result<Outcome, Outcome> {
     ctx.require(Scope::ProvidersWrite)?;
     Query::parse(raw.as_deref(), &[])?;
     let gone = gateway.app.disconnect(ctx, segment(path)).await?;
-    Ok(Answer::Data(json!({
+    Ok(Outcome::data(&json!({
         "id": gone.id,
         "slug": gone.slug,
         "disconnected": true,
@@ -240,13 +240,13 @@ pub(crate) async fn refresh(
     RawQuery(raw): RawQuery,
     headers: HeaderMap,
     body: Body,
-) -> Result<Answer, Answer> {
+) -> Result<Outcome, Outcome> {
     ctx.require(Scope::ProvidersWrite)?;
     Query::parse(raw.as_deref(), &[])?;
     let members = body::optional_object(&headers, body, gateway.body_time).await?;
     body::only(&members, &[])?;
     let view = gateway.app.refresh_connection(ctx, segment(path)).await?;
-    Ok(Answer::Data(record(&view)))
+    Ok(Outcome::data(&record(&view)))
 }
 
 /// The body of a connect.

@@ -14,9 +14,9 @@ use serde_json::Value;
 use super::shapes::{ErrorAnswer, One, SimulateRequest};
 use crate::http::{
     Gateway,
-    answer::Answer,
     body::{self, Allowance, INVOKE_LIMIT},
     caller::Known,
+    outcome::Outcome,
     query::Query,
 };
 
@@ -43,12 +43,12 @@ pub(crate) async fn simulate(
     RawQuery(raw): RawQuery,
     headers: HeaderMap,
     body: Body,
-) -> Result<Answer, Answer> {
+) -> Result<Outcome, Outcome> {
     ctx.require(Scope::PoliciesRead)?;
     Query::parse(raw.as_deref(), &[])?;
     let allowance = Allowance { bytes: INVOKE_LIMIT, time: gateway.body_time };
     let read = |members| Simulation::read(&Value::Object(members));
     let whose = (&*gateway.app, ctx.caller().org_id);
     let simulation = body::object(whose, &headers, body, allowance, read).await?;
-    Ok(Answer::Data(gateway.app.simulate(&ctx, simulation).await?))
+    Ok(Outcome::data(&gateway.app.simulate(&ctx, simulation).await?))
 }

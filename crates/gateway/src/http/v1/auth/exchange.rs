@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 use super::granted::{ExchangeBody, TokenAnswer, answer, scope};
 use crate::http::{
     Gateway,
-    answer::Answer,
     body::{self, text, wrong_member},
     caller::Credential,
+    outcome::Outcome,
     strangers::Charged,
     v1::shapes::ErrorAnswer,
 };
@@ -50,7 +50,7 @@ pub(crate) async fn exchange(
     State(gateway): State<Arc<Gateway>>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Answer, Answer> {
+) -> Result<Outcome, Outcome> {
     let (app, origin) = (&gateway.app, &exchange.origin);
     let screened = app.screen_exchange(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
     let (strangers, time) = (&gateway.strangers, gateway.body_time);

@@ -9,7 +9,7 @@ use portcullis_core::{
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use crate::http::{answer::Answer, v1::shapes::Meta};
+use crate::http::{outcome::Outcome, v1::shapes::Meta};
 
 /// The scopes that were asked for by name; `None` when nothing was said.
 pub(super) fn scope(asked: Option<&str>) -> Result<Option<ScopeSet>, Refusal> {
@@ -26,7 +26,7 @@ pub(super) fn scope(asked: Option<&str>) -> Result<Option<ScopeSet>, Refusal> {
 }
 
 /// The tokens as they leave, the one time they do.
-pub(super) fn answer(granted: &Granted) -> Answer {
+pub(super) fn answer(granted: &Granted) -> Outcome {
     let Granted { access, refresh, record, scopes, now } = granted;
     let left = record.expires_at.as_micros() - now.as_micros();
     let mut data = json!({
@@ -53,7 +53,7 @@ pub(super) fn answer(granted: &Granted) -> Answer {
         members.insert("refresh_token".to_owned(), json!(token.secret().expose()));
         members.insert("refresh_expires_at".to_owned(), json!(expires_at));
     }
-    Answer::Data(data)
+    Outcome::data(&data)
 }
 
 /// What an exchange is asked; every member may be left out.

@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 use super::granted::{RefreshBody, TokenAnswer, answer, scope};
 use crate::http::{
     Gateway,
-    answer::Answer,
     body::{self, text},
     caller::Credential,
+    outcome::Outcome,
     strangers::Charged,
     v1::shapes::ErrorAnswer,
 };
@@ -38,7 +38,7 @@ pub(crate) async fn refresh(
     State(gateway): State<Arc<Gateway>>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Answer, Answer> {
+) -> Result<Outcome, Outcome> {
     let (app, origin) = (&gateway.app, &exchange.origin);
     let screened = app.screen_refresh(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
     let (strangers, time) = (&gateway.strangers, gateway.body_time);
