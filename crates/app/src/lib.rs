@@ -99,7 +99,7 @@ pub use self::{
         Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,
         Screened, Session, SubjectType,
     },
-    tools::{ToolQuery, ToolStatus, ToolView},
+    tools::{ToolQuery, ToolStatus, ToolView, tool_named},
     traces::{Attribute, Recording, TraceSettings},
     trust::{KeySource, Trust, TrustRefusal},
     vault::{KeySource as VaultSource, Vaults},

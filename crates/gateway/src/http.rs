@@ -6,7 +6,6 @@
 mod answer;
 mod body;
 mod caller;
-mod described;
 mod download;
 mod exchange;
 mod health;
@@ -15,6 +14,7 @@ mod idempotency;
 mod leftover;
 mod metrics;
 mod oauth;
+mod openapi;
 mod outcome;
 mod page;
 mod proxies;
@@ -32,9 +32,10 @@ use std::{
 use portcullis_app::App;
 
 pub(crate) use self::{
+    openapi::openapi,
     page::Cursors,
     proxies::Proxies,
-    routes::{health_router, openapi, router},
+    routes::{health_router, router},
     strangers::Strangers,
 };
 

@@ -117,7 +117,6 @@ impl App {
 
     /// The record of a connection that the caller may change: its own, or any with `admin`.
     pub(super) async fn changeable(&self, ctx: &Ctx, id: &str) -> Result<ProviderRecord, Refusal> {
-        ctx.require(Scope::ProvidersWrite)?;
         let record = self.seen(ctx, id).await?;
         if record.owner != ProviderOwner::Principal(ctx.caller().principal_id) {
             ctx.require(Scope::Admin)?;

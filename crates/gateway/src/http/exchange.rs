@@ -3,16 +3,17 @@
 use std::{
     fmt::Write,
     net::IpAddr,
+    panic::AssertUnwindSafe,
     sync::{Arc, OnceLock},
 };
 
 use axum::{
     body::Body,
-    extract::{Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Version, header},
-    middleware::Next,
+    extract::Request,
+    http::{HeaderMap, HeaderName, HeaderValue, Version, header, request::Parts},
     response::{IntoResponse, Response},
 };
+use futures_util::FutureExt;
 use portcullis_app::{Account, Origin};
 use portcullis_core::{
     id::{OrgId, RequestId},
@@ -21,7 +22,12 @@ use portcullis_core::{
     trace::{TraceParent, whole_entries},
 };
 
-use super::{Gateway, answer, health, host, leftover, outcome::Outcome, traces};
+use super::{
+    Gateway, answer, host, leftover, metrics,
+    outcome::Outcome,
+    routes::{Access, RouteSpec},
+    traces,
+};
 use crate::connection::{Connection, Shed, Use};
 
 // Named once, so that no answer spells them out again.
@@ -37,17 +43,16 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) origin: Origin,
-    resource: Resource,
+    pub(crate) route: RouteSpec,
     account: OnceLock<Account>,
     connection: Option<Arc<Connection>>,
 }
 
 impl Exchange {
-    fn begin(gateway: &Gateway, request: &Request) -> Self {
+    fn begin(gateway: &Gateway, route: RouteSpec, request: &Request) -> Self {
         let headers = request.headers();
         let traceparent = traceparent(headers);
         let tracestate = traceparent.and_then(|_| tracestate(headers));
-        let invocation = request.uri().path().ends_with("/invoke");
         let (request_id, arrived) = (RequestId::new(gateway.app.ids()), gateway.app.now());
         let connection = request.extensions().get::<Arc<Connection>>().cloned();
         let peer = connection.as_ref().map_or(IpAddr::from([0, 0, 0, 0]), |it| it.peer());
@@ -61,15 +66,15 @@ impl Exchange {
                 tracestate,
                 stages: gateway.app.stages(traceparent, request_id, arrived),
             },
-            resource: if invocation { Resource::Invocations } else { Resource::Requests },
+            route,
             account: OnceLock::new(),
             connection,
         }
     }
 
-    /// Whether it asks for a call of a tool.
-    pub(crate) fn is_invocation(&self) -> bool {
-        self.resource == Resource::Invocations
+    /// The exchange of a request inside the frame.
+    pub(crate) fn of(parts: &Parts) -> Result<&Arc<Self>, Outcome> {
+        parts.extensions.get::<Arc<Self>>().ok_or_else(|| Refusal::Internal.into())
     }
 
     /// The org whose plan pays, if it is known.
@@ -85,7 +90,8 @@ impl Exchange {
         }
     }
 
-    /// The bucket to show as `X-RateLimit-*` (contract A17), and all that apply.
+    /// The limit to show as `X-RateLimit-*`, which is the exceeded one or that of the route, and all
+    /// that apply.
     fn buckets(&self, gateway: &Gateway, refusal: Option<&Refusal>) -> (Bucket, Vec<Bucket>) {
         let app = &gateway.app;
         let all = match self.account.get() {
@@ -104,7 +110,7 @@ impl Exchange {
             },
             Some(_) | None => all
                 .iter()
-                .find(|bucket| bucket.resource == self.resource)
+                .find(|bucket| bucket.resource == self.route.limit)
                 .or(all.first())
                 .copied()
                 .unwrap_or_else(|| app.peek_source(&self.origin)),
@@ -117,7 +123,7 @@ impl Exchange {
 fn barred(gateway: &Gateway, exchange: &Exchange, request: &Request) -> Option<Refusal> {
     let reserve = exchange.connection.as_ref().is_some_and(|it| it.used_for() == Use::Probes);
     let shed = request.extensions().get::<Shed>().is_some();
-    if shed || (reserve && !health::is_probe(request)) {
+    if shed || (reserve && exchange.route.access != Access::Probe) {
         return Some(Refusal::Unavailable { reason: Unavailable::Overloaded });
     }
     let refusal = host::check(request).err()?;
@@ -144,19 +150,24 @@ fn tracestate(headers: &HeaderMap) -> Option<String> {
     Some(whole_entries(&all).to_owned()).filter(|state| !state.is_empty())
 }
 
-/// The outermost layer: every answer leaves through here, with envelope and headers.
-pub(crate) async fn frame(
-    State(gateway): State<Arc<Gateway>>,
+/// Frames the answer to a request of `route`: every answer leaves through here, with envelope and
+/// headers, also that of a handler that panics.
+pub(crate) async fn framed<F: Future<Output = Response>>(
+    gateway: &Arc<Gateway>,
+    route: RouteSpec,
     mut request: Request,
-    next: Next,
+    answer: impl FnOnce(Request) -> F,
 ) -> Response {
-    let exchange = Arc::new(Exchange::begin(&gateway, &request));
-    let route = super::metrics::Route::of(&request);
+    let exchange = Arc::new(Exchange::begin(gateway, route, &request));
+    let counted = metrics::Route::of(&request);
     request.extensions_mut().insert(Arc::clone(&exchange));
     let expects = request.headers().contains_key(header::EXPECT);
     let streamed = request.version() >= Version::HTTP_2;
-    let mut response = match barred(&gateway, &exchange, &request) {
-        None => next.run(request).await,
+    let mut response = match barred(gateway, &exchange, &request) {
+        None => {
+            let answered = AssertUnwindSafe(answer(request)).catch_unwind().await;
+            answered.unwrap_or_else(|_| Outcome::from(Refusal::Internal).into_response())
+        }
         Some(refusal) => {
             drop(request);
             Outcome::from(refusal).into_response()
@@ -168,21 +179,31 @@ pub(crate) async fn frame(
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
     }
+    finish(gateway, &exchange, &counted, &mut response).await;
+    response
+}
+
+/// Sets the headers of an answer, writes its outcome, and measures it.
+async fn finish(
+    gateway: &Arc<Gateway>,
+    exchange: &Arc<Exchange>,
+    counted: &metrics::Route,
+    response: &mut Response,
+) {
     let outcome = response.extensions_mut().remove::<Arc<Outcome>>();
     let refusal = outcome.as_deref().and_then(Outcome::refusal);
-    set_headers(&gateway, &exchange, refusal, response.headers_mut());
+    set_headers(gateway, exchange, refusal, response.headers_mut());
     if let Some(outcome) = &outcome {
         outcome.set_headers(response.headers_mut());
-        write(&gateway, &exchange, outcome, &mut response).await;
+        write(gateway, exchange, outcome, response).await;
     }
-    route.count(&gateway, &exchange.origin, response.status(), refusal);
+    counted.count(gateway, &exchange.origin, response.status(), refusal);
     if let Some(recording) = exchange.origin.stages.traced() {
-        traces::answered(recording, &exchange, &route, outcome.as_deref(), response.status());
+        traces::answered(recording, exchange, counted, outcome.as_deref(), response.status());
     }
     if let (Some(org), Some(large)) = (exchange.org(), outcome.filter(|outcome| outcome.large)) {
         gateway.app.discard(org, large);
     }
-    response
 }
 
 /// Writes status and body in the protocol of the route. A large body is not written by the thread
@@ -195,7 +216,7 @@ async fn write(
 ) {
     let asked = answer::Asked {
         request_id: exchange.origin.request_id,
-        is_invocation: exchange.is_invocation(),
+        is_invocation: exchange.route.is_invocation(),
         now: gateway.app.now(),
     };
     let body = match exchange.org().filter(|_| outcome.large) {

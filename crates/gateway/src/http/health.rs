@@ -3,8 +3,8 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use axum::{
-    extract::{Request, State},
-    http::{Method, StatusCode, header},
+    extract::State,
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
 use portcullis_core::refusal::{Refusal, Unavailable};
@@ -12,16 +12,10 @@ use serde_json::json;
 
 use super::{Gateway, outcome::Outcome};
 
-/// Tells if a request is one of the probes of load balancers and orchestrators.
-pub(super) fn is_probe(request: &Request) -> bool {
-    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    reads && matches!(request.uri().path(), "/healthz" | "/readyz")
-}
-
 /// Says that the process lives.
 #[utoipa::path(
     get, path = "/healthz", tag = "health",
-    responses((status = 200, description = "the process lives")), security(())
+    responses((status = 200, description = "the process lives"))
 )]
 pub(super) async fn healthz() -> Outcome {
     Outcome::data(&json!({ "status": "ok" }))
@@ -33,8 +27,7 @@ pub(super) async fn healthz() -> Outcome {
     responses(
         (status = 200, description = "calls are accepted"),
         (status = 503, description = "calls would be refused; `details.reason` says why; within two seconds, also if the database is locked"),
-    ),
-    security(())
+    )
 )]
 pub(super) async fn readyz(State(gateway): State<Arc<Gateway>>) -> Outcome {
     if gateway.draining.load(Ordering::Acquire) {
@@ -49,7 +42,7 @@ pub(super) async fn readyz(State(gateway): State<Arc<Gateway>>) -> Outcome {
 /// The OpenAPI 3.1 document of this API.
 #[utoipa::path(
     get, path = "/openapi.json", tag = "health",
-    responses((status = 200, description = "the OpenAPI 3.1 document")), security(())
+    responses((status = 200, description = "the OpenAPI 3.1 document"))
 )]
 pub(super) async fn document() -> Response {
     let json = [(header::CONTENT_TYPE, "application/json")];

@@ -11,7 +11,7 @@ use portcullis_core::{id::TokenId, refusal::Refusal};
 use serde_json::json;
 
 use super::shapes::{ErrorAnswer, One};
-use crate::http::{Gateway, caller::Holder, outcome::Outcome, query::Query};
+use crate::http::{Gateway, caller::Caller, outcome::Outcome, query::Query};
 
 /// Revokes the Bearer's own token, or another one, with everything that descends from it.
 ///
@@ -22,12 +22,11 @@ use crate::http::{Gateway, caller::Holder, outcome::Outcome, query::Query};
         tokens always, any of the org with the scope `admin`")),
     responses(
         (status = 200, description = "revoked", body = One),
-        (status = 401, description = "no live token", body = ErrorAnswer),
         (status = 404, description = "no such token among those you may revoke", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn revoke(
-    Holder(ctx): Holder,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
 ) -> Result<Outcome, Outcome> {

@@ -12,7 +12,7 @@ use super::{
     Segment, segment,
     shapes::{ErrorAnswer, One},
 };
-use crate::http::{Gateway, caller::Known, outcome::Outcome, query::Query};
+use crate::http::{Gateway, caller::Caller, outcome::Outcome, query::Query};
 
 /// The latest signed checkpoint of the org's log; with `since`, in the envelope and with the proof
 /// that the log of that size is its beginning.
@@ -27,12 +27,10 @@ use crate::http::{Gateway, caller::Known, outcome::Outcome, query::Query};
             envelope", content((String = "text/plain"), (One = "application/json"))),
         (status = 400, description = "`since` is no size, or larger than the log",
             body = ErrorAnswer),
-        (status = 401, description = "no live token", body = ErrorAnswer),
-        (status = 403, description = "the token lacks `audit:read`", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn get(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
 ) -> Result<Response, Outcome> {
@@ -56,13 +54,12 @@ pub(crate) async fn get(
     responses(
         (status = 200, description = "`c2sp.org/tlog-proof@v1`: index, inclusion path, signed \
             checkpoint", body = String, content_type = "text/plain"),
-        (status = 401, description = "no live token", body = ErrorAnswer),
         (status = 404, description = "no such event for this caller, or not covered by a signed \
             checkpoint yet", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn proof(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,

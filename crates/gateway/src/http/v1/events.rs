@@ -12,7 +12,7 @@ use super::{
     Segment, segment,
     shapes::{ErrorAnswer, Many, One},
 };
-use crate::http::{Gateway, caller::Known, outcome::Outcome, page::Listing, query::Query};
+use crate::http::{Gateway, caller::Caller, outcome::Outcome, page::Listing, query::Query};
 
 const FILTERS: [&str; 12] = [
     "from",
@@ -49,12 +49,10 @@ const FILTERS: [&str; 12] = [
     ),
     responses(
         (status = 200, description = "a page of events; `integrity.mismatch`, there only when something is wrong, names what is not as the log holds it", body = Many),
-        (status = 400, description = "bad parameter", body = ErrorAnswer),
-        (status = 401, description = "no live token", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn list(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
 ) -> Result<Outcome, Outcome> {
@@ -107,12 +105,11 @@ fn filter(query: &Query) -> Result<EventFilter, Refusal> {
     params(("id" = String, Path, description = "`evt_` and a ULID")),
     responses(
         (status = 200, description = "the event; `integrity.mismatch`, there only when something is wrong, names what is not as the log holds it", body = One),
-        (status = 401, description = "no live token", body = ErrorAnswer),
         (status = 404, description = "no such event for this caller", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn get(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use axum::{
-    body::Body,
     extract::{RawQuery, State},
     http::HeaderMap,
     response::Response,
 };
 use portcullis_app::{BegunExport, Claim, ExportAsk, filters::Given};
-use portcullis_core::{clock::Timestamp, json, principal::Scope, refusal::Refusal};
+use portcullis_core::{clock::Timestamp, json, refusal::Refusal};
 use serde_json::{Map, Value};
 
 use super::{
@@ -17,7 +16,12 @@ use super::{
     shapes::{ErrorAnswer, ExportAsked, One},
 };
 use crate::http::{
-    Gateway, body, caller::Known, download, idempotency::idempotency_key, outcome::Outcome,
+    Gateway,
+    body::{self, RequestBody},
+    caller::Caller,
+    download,
+    idempotency::idempotency_key,
+    outcome::Outcome,
     query::Query,
 };
 
@@ -36,25 +40,18 @@ const MEMBERS: [&str; 6] = ["from", "to", "format", "filters", "include", "since
         (status = 200, description = "the export is ready", body = One),
         (status = 202, description = "the export is being written; poll it", body = One),
         (status = 400, description = "not understood, the range is too long, or the idempotency key stands for another request", body = ErrorAnswer),
-        (status = 401, description = "no live token", body = ErrorAnswer),
-        (status = 403, description = "the token lacks `audit:export`", body = ErrorAnswer),
-        (status = 413, description = "the body is over 64 KiB", body = ErrorAnswer),
-        (status = 415, description = "the body is not JSON", body = ErrorAnswer),
         (status = 429, description = "a limit is exceeded, or three exports are under way", body = ErrorAnswer),
-        (status = 503, description = "the store does not answer", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn create(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
-    headers: HeaderMap,
-    body: Body,
+    request: RequestBody,
 ) -> Result<Outcome, Outcome> {
-    ctx.require(Scope::AuditExport)?;
     Query::parse(raw.as_deref(), &[])?;
-    let key = idempotency_key(&headers)?;
-    let members = body::optional_object(&headers, body, gateway.body_time).await?;
+    let key = idempotency_key(&request.headers)?;
+    let members = request.optional_object().await?;
     let claim = key
         .map(|key| Claim::of_export(&ctx, &key, &json::canonical(&Value::Object(members.clone()))));
     let request = asked(members)?
@@ -140,18 +137,15 @@ fn texts(name: &str, value: Value) -> Result<Vec<String>, Refusal> {
     params(("id" = String, Path, description = "`exp_` and a ULID")),
     responses(
         (status = 200, description = "the export; `mismatched`, there only when it is not 0, counts events that are not what the log holds", body = One),
-        (status = 401, description = "no live token", body = ErrorAnswer),
-        (status = 403, description = "the token lacks `audit:export`", body = ErrorAnswer),
         (status = 404, description = "no such export in this org, or not any more", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn get(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
 ) -> Result<Outcome, Outcome> {
-    ctx.require(Scope::AuditExport)?;
     Query::parse(raw.as_deref(), &[])?;
     Ok(Outcome::data(&gateway.app.export(&ctx, &segment(path)).await?))
 }
@@ -163,21 +157,18 @@ pub(crate) async fn get(
     responses(
         (status = 200, description = "the file", content((String = "application/x-ndjson"), (String = "text/csv"))),
         (status = 206, description = "the part asked for with `Range`", content((String = "application/x-ndjson"), (String = "text/csv"))),
-        (status = 401, description = "no live token", body = ErrorAnswer),
-        (status = 403, description = "the token lacks `audit:export`", body = ErrorAnswer),
         (status = 404, description = "no such file in this org, not yet, or not any more", body = ErrorAnswer),
         (status = 416, description = "the part is not in the file", body = ErrorAnswer),
         (status = 503, description = "the read cannot be recorded, or the file is on another node", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn file(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Outcome> {
-    ctx.require(Scope::AuditExport)?;
     Query::parse(raw.as_deref(), &[])?;
     let file = gateway.app.export_file(&ctx, &segment(path)).await?;
     Ok(download::answer(file, &headers)?)

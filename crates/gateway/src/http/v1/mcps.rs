@@ -8,10 +8,10 @@ use portcullis_core::policy::Access;
 use serde_json::{Value, json};
 
 use super::{
-    Segment, segment,
+    ToolPath,
     shapes::{ErrorAnswer, Many, One},
 };
-use crate::http::{Gateway, caller::Known, outcome::Outcome, page::Listing, query::Query};
+use crate::http::{Gateway, caller::Caller, outcome::Outcome, page::Listing, query::Query};
 
 const FILTERS: [&str; 4] = ["provider", "q", "access", "view"];
 
@@ -28,17 +28,13 @@ const FILTERS: [&str; 4] = ["provider", "q", "access", "view"];
     ),
     responses(
         (status = 200, description = "a page of tools", body = Many),
-        (status = 400, description = "bad parameter", body = ErrorAnswer),
-        (status = 401, description = "no live token", body = ErrorAnswer),
-        (status = 403, description = "the token lacks `mcps:read`", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn list(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
 ) -> Result<Outcome, Outcome> {
-    ctx.require(portcullis_core::principal::Scope::McpsRead)?;
     let list = Listing::read(&gateway, &ctx, "mcps", &FILTERS, raw.as_deref())?;
     let query = &list.query;
     let full = query.choice("view", &["basic", "full"])? == Some("full");
@@ -62,20 +58,17 @@ pub(crate) async fn list(
     params(("id" = String, Path, description = "`<provider>:<tool_name>`")),
     responses(
         (status = 200, description = "the tool", body = One),
-        (status = 401, description = "no live token", body = ErrorAnswer),
-        (status = 403, description = "the token lacks `mcps:read`", body = ErrorAnswer),
         (status = 404, description = "no such tool for this caller", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn get(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
-    path: Segment,
+    ToolPath(id): ToolPath,
     RawQuery(raw): RawQuery,
 ) -> Result<Outcome, Outcome> {
-    ctx.require(portcullis_core::principal::Scope::McpsRead)?;
     Query::parse(raw.as_deref(), &[])?;
-    let view = gateway.app.tool(&ctx, &segment(path))?;
+    let view = gateway.app.tool(&ctx, &id?)?;
     Ok(Outcome::data(&record(&view, true)))
 }
 

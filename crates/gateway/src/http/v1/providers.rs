@@ -2,15 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::{
-    body::Body,
-    extract::{RawQuery, State},
-    http::HeaderMap,
-};
+use axum::extract::{RawQuery, State};
 use portcullis_app::{
     ConnectRequest, Connected, Owner, OwnerView, ProviderQuery, ProviderView, Whose,
 };
-use portcullis_core::{principal::Scope, refusal::Refusal, secret::Secret};
+use portcullis_core::{refusal::Refusal, secret::Secret};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -19,8 +15,8 @@ use super::{
 };
 use crate::http::{
     Gateway,
-    body::{self, text, wrong_member},
-    caller::Known,
+    body::{self, RequestBody, text, wrong_member},
+    caller::Caller,
     outcome::Outcome,
     page::Listing,
     query::Query,
@@ -44,17 +40,13 @@ const MAX_SCOPES: usize = 100;
     ),
     responses(
         (status = 200, description = "a page of connections", body = Many),
-        (status = 400, description = "bad parameter", body = ErrorAnswer),
-        (status = 401, description = "no live token", body = ErrorAnswer),
-        (status = 403, description = "the token lacks `providers:read`", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn list(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
 ) -> Result<Outcome, Outcome> {
-    ctx.require(Scope::ProvidersRead)?;
     let list = Listing::read(&gateway, &ctx, "providers", &FILTERS, raw.as_deref())?;
     let query = &list.query;
     let statuses = query.any_of("status", &STATUSES)?;
@@ -90,18 +82,15 @@ fn whose(owner: Option<&str>) -> Result<Whose, Refusal> {
     params(("id" = String, Path, description = "`prv_` and a ULID")),
     responses(
         (status = 200, description = "the connection", body = One),
-        (status = 401, description = "no live token", body = ErrorAnswer),
-        (status = 403, description = "the token lacks `providers:read`", body = ErrorAnswer),
         (status = 404, description = "no such connection for this caller", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn get(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
 ) -> Result<Outcome, Outcome> {
-    ctx.require(Scope::ProvidersRead)?;
     Query::parse(raw.as_deref(), &[])?;
     let view = gateway.app.provider(&ctx, &segment(path)).await?;
     Ok(Outcome::data(&record(&view)))
@@ -119,7 +108,6 @@ pub(crate) async fn get(
         (status = 200, description = "the connection, `connected`", body = One),
         (status = 202, description = "a browser has to go to `authorization_url`", body = One),
         (status = 400, description = "bad request, wrong code, or a key that the provider refuses", body = ErrorAnswer),
-        (status = 401, description = "no live token", body = ErrorAnswer),
         (status = 403, description = "the token lacks `providers:write`, or `admin` for the org", body = ErrorAnswer),
         (status = 404, description = "no such provider; `details.available` lists those there are", body = ErrorAnswer),
         (status = 502, description = "the provider or its authorization server failed", body = ErrorAnswer),
@@ -128,16 +116,14 @@ pub(crate) async fn get(
     )
 )]
 pub(crate) async fn connect(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
-    headers: HeaderMap,
-    body: Body,
+    request: RequestBody,
 ) -> Result<Outcome, Outcome> {
-    ctx.require(Scope::ProvidersWrite)?;
     Query::parse(raw.as_deref(), &[])?;
-    let members = body::optional_object(&headers, body, gateway.body_time).await?;
+    let members = request.optional_object().await?;
     let request = asked(members)?;
     match gateway.app.connect(ctx, segment(path), request).await? {
         Connected::Done(view) => Ok(Outcome::data(&record(&view))),
@@ -194,19 +180,17 @@ fn scopes(members: &mut Map<String, Value>) -> Result<Option<Vec<String>>, Refus
     params(("id" = String, Path, description = "`prv_` and a ULID")),
     responses(
         (status = 200, description = "gone; `upstream_revocation` is `done`, `failed` or `unsupported`", body = One),
-        (status = 401, description = "no live token", body = ErrorAnswer),
         (status = 403, description = "the token lacks `providers:write`, or `admin`", body = ErrorAnswer),
         (status = 404, description = "no such connection for this caller", body = ErrorAnswer),
         (status = 503, description = "the gateway cannot record or remember", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn disconnect(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
 ) -> Result<Outcome, Outcome> {
-    ctx.require(Scope::ProvidersWrite)?;
     Query::parse(raw.as_deref(), &[])?;
     let gone = gateway.app.disconnect(ctx, segment(path)).await?;
     Ok(Outcome::data(&json!({
@@ -224,7 +208,6 @@ pub(crate) async fn disconnect(
     responses(
         (status = 200, description = "the connection", body = One),
         (status = 400, description = "the body is not empty", body = ErrorAnswer),
-        (status = 401, description = "no live token", body = ErrorAnswer),
         (status = 403, description = "the token lacks `providers:write`, or `admin`", body = ErrorAnswer),
         (status = 404, description = "no such connection for this caller", body = ErrorAnswer),
         (status = 409, description = "connect it again, or there is nothing to refresh with", body = ErrorAnswer),
@@ -234,16 +217,14 @@ pub(crate) async fn disconnect(
     )
 )]
 pub(crate) async fn refresh(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
-    headers: HeaderMap,
-    body: Body,
+    request: RequestBody,
 ) -> Result<Outcome, Outcome> {
-    ctx.require(Scope::ProvidersWrite)?;
     Query::parse(raw.as_deref(), &[])?;
-    let members = body::optional_object(&headers, body, gateway.body_time).await?;
+    let members = request.optional_object().await?;
     body::only(&members, &[])?;
     let view = gateway.app.refresh_connection(ctx, segment(path)).await?;
     Ok(Outcome::data(&record(&view)))
