@@ -70,8 +70,8 @@ pub use self::{
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
     exports::{
-        BegunExport, ExportAsk, ExportError, ExportFile, ExportLimits, ExportRequest, ExportedLog,
-        Folder, Format, Progress, SignedLog, Written, export_log,
+        BegunExport, ExportAsk, ExportError, ExportFile, ExportLimits, ExportRequest, ExportView,
+        ExportedLog, Folder, Format, Progress, SignedLog, Written, export_log,
     },
     idempotency::{Claim, Replayed, ReplayedError},
     invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},

@@ -16,6 +16,8 @@ use portcullis_core::{
     tool::{Tool, ToolDefinition, ToolId},
 };
 use portcullis_store::ProviderStatus;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{
     App, Ctx,
@@ -59,7 +61,8 @@ pub struct ToolView {
 }
 
 /// Whether a tool can be called (contract §5.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
     /// It can.
     Available,
