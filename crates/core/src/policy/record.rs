@@ -148,9 +148,22 @@ pub enum Origin {
         path: String,
         /// The line on which the policy begins.
         line: usize,
+        /// Present while the operator has switched the policy off.
+        #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
+        switched_off: Option<SwitchedOff>,
     },
     /// Portcullis itself.
     Builtin,
+}
+
+/// A policy that the operator has switched off for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = PolicyOverride)]
+pub struct SwitchedOff {
+    /// Always `disabled`.
+    pub status: Status,
+    /// When it counts again.
+    pub until: Timestamp,
 }
 
 /// Whether a policy fits the tools there are.
@@ -179,6 +192,16 @@ impl PolicyRecord {
         self.source.as_deref()
     }
 
+    /// The same record of a policy that is switched off until then.
+    #[must_use]
+    pub fn switched_off(&self, end: Timestamp) -> Self {
+        let mut record = self.clone();
+        if let Origin::File { switched_off, .. } = &mut record.origin {
+            *switched_off = Some(SwitchedOff { status: Status::Disabled, until: end });
+        }
+        record
+    }
+
     pub(super) fn of(placed: &Placed, validation: Validation, updated_at: Timestamp) -> Self {
         let policy = &placed.policy;
         let annotations = policy.annotations.clone();
@@ -201,7 +224,11 @@ impl PolicyRecord {
             obligations: annotations.owed.to_json(),
             reads: policy.paths.listing(),
             version: Some(Arc::clone(&policy.digest)),
-            origin: Origin::File { path: format!("policies/{}", placed.file.path()), line },
+            origin: Origin::File {
+                path: format!("policies/{}", placed.file.path()),
+                line,
+                switched_off: None,
+            },
             validation,
             builtin: false,
             updated_at,

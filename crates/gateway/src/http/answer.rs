@@ -1,46 +1,159 @@
-//! REST: the envelope in which results, pages and errors are written.
+//! REST: the envelopes in which results, pages and errors are written, which are also their
+//! schemas.
+
+#![expect(unused_qualifications, reason = "utoipa writes paths of type parameters out in full")]
 
 use portcullis_app::GovernanceView;
-use portcullis_core::{audit::OutcomeStatus, clock::Timestamp, id::RequestId, refusal::Executed};
+use portcullis_core::{
+    audit::OutcomeStatus,
+    clock::Timestamp,
+    id::{ProviderId, RequestId},
+    refusal::{CODES, Executed, Violation},
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{ObjectBuilder, RefOr, Schema, Type, schema::SchemaType},
+};
 
 use super::outcome::{Content, Failure, Outcome, Page};
 
-#[derive(Serialize)]
-struct Envelope<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<ErrorBody>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    governance: Option<&'a GovernanceView>,
+/// One resource.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct One<T> {
+    data: T,
     meta: Meta,
 }
 
-#[derive(Serialize)]
+/// A page of resources.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Paged<T> {
+    data: T,
+    meta: PageMeta,
+}
+
+/// The resources of a page.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Items<T> {
+    /// In the order of the list.
+    pub(crate) items: Vec<T>,
+}
+
+/// The answer of an invocation.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct InvokeAnswer<'a> {
+    /// The answer of the tool, as far as it may leave.
+    #[schema(value_type = Object)]
+    result: &'a Value,
+    #[schema(value_type = GovernanceView)]
+    governance: Option<&'a GovernanceView>,
+    meta: CallMeta,
+}
+
+/// An error.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ErrorAnswer<'a> {
+    error: ErrorBody,
+    /// Present exactly when a decision was reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    governance: Option<&'a GovernanceView>,
+    meta: CallMeta,
+}
+
+/// Which answer this is.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Meta {
+    request_id: RequestId,
+    timestamp: Timestamp,
+}
+
+/// Which page this is.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct PageMeta {
+    request_id: RequestId,
+    timestamp: Timestamp,
+    pagination: Pagination,
+}
+
+/// Which answer this is, and how the call ended.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CallMeta {
+    request_id: RequestId,
+    timestamp: Timestamp,
+    /// The recorded outcome; absent on errors of which no call was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<OutcomeStatus>,
+}
+
+/// Where a list goes on.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Pagination {
+    /// The page size in force.
+    limit: usize,
+    /// Pass it as `cursor` for the next page; `null` at the end.
+    next_cursor: Option<String>,
+}
+
+/// A refusal or failure.
+#[derive(Serialize, ToSchema)]
 struct ErrorBody {
+    #[schema(value_type = ErrorCode)]
     code: String,
+    /// One English sentence for people; never parse it.
     message: String,
+    /// Always an object.
+    #[schema(value_type = ErrorDetails)]
     details: Map<String, Value>,
 }
 
-#[derive(Serialize)]
-struct Meta {
-    request_id: RequestId,
-    timestamp: Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<OutcomeStatus>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pagination: Option<Pagination>,
+/// Every `error.code`.
+struct ErrorCode;
+
+impl PartialSchema for ErrorCode {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(SchemaType::new(Type::String))
+            .description(Some("Stable; codes can be added."))
+            .enum_values(Some(CODES))
+            .into()
+    }
 }
 
-#[derive(Serialize)]
-struct Pagination {
-    limit: usize,
-    next_cursor: Option<String>,
+impl ToSchema for ErrorCode {}
+
+/// Details of an error; which there are depends on its code, and members can be added.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what each refusal puts together")]
+struct ErrorDetails {
+    /// On errors of invocations: the effect at the provider, which tells if a retry is safe.
+    executed: Option<Executed>,
+    /// On denials: the policy.
+    policy: Option<String>,
+    /// In words or, where the gateway or a provider failed, in one word.
+    reason: Option<String>,
+    /// On denials: what DLP found.
+    #[schema(value_type = Option<Object>)]
+    dlp: Option<Value>,
+    /// The missing scope.
+    required_scope: Option<String>,
+    /// The query parameter or header at fault.
+    parameter: Option<String>,
+    /// The places in the body at fault.
+    violations: Option<Vec<Violation>>,
+    /// The limit that was exceeded, or the kind of what was not found.
+    resource: Option<String>,
+    /// The id of what was not found.
+    id: Option<String>,
+    limit: Option<u64>,
+    /// Seconds to wait.
+    retry_after: Option<u64>,
+    reset_at: Option<Timestamp>,
+    /// The provider that failed.
+    provider: Option<String>,
+    provider_id: Option<ProviderId>,
+    /// The request that an idempotency key stands for.
+    first_request_id: Option<RequestId>,
 }
 
 /// The request that an answer belongs to.
@@ -55,30 +168,30 @@ pub(crate) struct Asked {
 
 /// Writes the envelope of an outcome.
 pub(crate) fn body(outcome: &Outcome, asked: Asked) -> Vec<u8> {
-    let (mut data, mut result, mut error, mut pagination) = (None, None, None, None);
+    let Asked { request_id, is_invocation, now: timestamp } = asked;
+    let governance = outcome.governance.as_ref();
+    let call = CallMeta { request_id, timestamp, outcome: outcome.recorded };
     match &outcome.content {
-        Content::Data(value) | Content::Begun(value) => data = Some(value),
-        Content::Page(Page { data: value, limit, next_cursor }) => {
-            data = Some(value);
-            pagination = Some(Pagination { limit: *limit, next_cursor: next_cursor.clone() });
+        Content::Data(data) | Content::Begun(data) => {
+            written(&One { data, meta: Meta { request_id, timestamp } })
         }
-        Content::Result(value) => result = Some(value),
+        Content::Page(Page { data, limit, next_cursor }) => {
+            let pagination = Pagination { limit: *limit, next_cursor: next_cursor.clone() };
+            written(&Paged { data, meta: PageMeta { request_id, timestamp, pagination } })
+        }
+        Content::Result(result) => written(&InvokeAnswer { result, governance, meta: call }),
         Content::Failed(failure) => {
-            error = Some(error_body(failure, outcome.told_executed(asked.is_invocation)));
+            let error = error_body(failure, outcome.told_executed(is_invocation));
+            written(&ErrorAnswer { error, governance, meta: call })
         }
     }
-    let meta = Meta {
-        request_id: asked.request_id,
-        timestamp: asked.now,
-        outcome: outcome.recorded,
-        pagination,
-    };
+}
+
+fn written(envelope: &impl Serialize) -> Vec<u8> {
     // Large enough for a small answer, so that writing it moves nothing.
     let mut body = Vec::with_capacity(2048);
-    let governance = outcome.governance.as_ref();
-    let envelope = Envelope { data, result, error, governance, meta };
     // Strings, numbers and maps with string keys always serialise, and memory takes all.
-    if serde_json::to_writer(&mut body, &envelope).is_err() {
+    if serde_json::to_writer(&mut body, envelope).is_err() {
         body.clear();
     }
     body

@@ -8,25 +8,30 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use portcullis_core::refusal::{Refusal, Unavailable};
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::{Gateway, outcome::Outcome};
+use super::{
+    Gateway,
+    answer::{ErrorAnswer, One},
+    outcome::Outcome,
+};
 
 /// Says that the process lives.
 #[utoipa::path(
     get, path = "/healthz", tag = "health",
-    responses((status = 200, description = "the process lives"))
+    responses((status = 200, description = "the process lives", body = One<Health>))
 )]
 pub(super) async fn healthz() -> Outcome {
-    Outcome::data(&json!({ "status": "ok" }))
+    Outcome::data(&Health { status: "ok" })
 }
 
 /// Says whether calls can be governed: the audit log writable, the store readable, not draining.
 #[utoipa::path(
     get, path = "/readyz", tag = "health",
     responses(
-        (status = 200, description = "calls are accepted"),
-        (status = 503, description = "calls would be refused; `details.reason` says why; within two seconds, also if the database is locked"),
+        (status = 200, description = "calls are accepted", body = One<Health>),
+        (status = 503, description = "calls would be refused; `details.reason` says why; within two seconds, also if the database is locked", body = ErrorAnswer),
     )
 )]
 pub(super) async fn readyz(State(gateway): State<Arc<Gateway>>) -> Outcome {
@@ -34,15 +39,22 @@ pub(super) async fn readyz(State(gateway): State<Arc<Gateway>>) -> Outcome {
         return Refusal::Unavailable { reason: Unavailable::Shutdown }.into();
     }
     match gateway.app.ready().await {
-        Ok(()) => Outcome::data(&json!({ "status": "ready" })),
+        Ok(()) => Outcome::data(&Health { status: "ready" }),
         Err(refusal) => refusal.into(),
     }
+}
+
+/// State of the node.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Health {
+    /// `ok` or `ready`.
+    status: &'static str,
 }
 
 /// The OpenAPI 3.1 document of this API.
 #[utoipa::path(
     get, path = "/openapi.json", tag = "health",
-    responses((status = 200, description = "the OpenAPI 3.1 document"))
+    responses((status = 200, description = "the OpenAPI 3.1 document", body = Object))
 )]
 pub(super) async fn document() -> Response {
     let json = [(header::CONTENT_TYPE, "application/json")];

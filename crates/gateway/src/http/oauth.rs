@@ -37,7 +37,7 @@ const MAX_QUERY: usize = 16 << 10;
         (status = 200, description = "a page with the code to confirm with", content_type = "text/html"),
         (status = 302, description = "on to `return_to`, with `confirm` or `error`"),
         (status = 400, description = "a page: the state is unknown, used or too old", content_type = "text/html"),
-        (status = 429, description = "too many unknown states from this address", body = super::v1::shapes::ErrorAnswer),
+        (status = 429, description = "too many unknown states from this address", body = super::answer::ErrorAnswer),
     )
 )]
 pub(crate) async fn callback(

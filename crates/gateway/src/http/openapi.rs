@@ -66,6 +66,7 @@ fn document() -> Value {
             bodies.extend(complete(operation, &spec));
         }
     }
+    open_objects(&mut document);
     for name in bodies {
         // Members that are not known are refused.
         if let Some(schema) = document.pointer_mut(&name).and_then(Value::as_object_mut) {
@@ -73,6 +74,25 @@ fn document() -> Value {
         }
     }
     document
+}
+
+/// Says of objects without known members that they may have any.
+fn open_objects(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            let is_object = members.get("type").is_some_and(|named| {
+                named == "object"
+                    || named.as_array().is_some_and(|all| all.contains(&json!("object")))
+            });
+            if is_object && !members.contains_key("properties") {
+                members.remove("propertyNames");
+                members.entry("additionalProperties").or_insert(json!(true));
+            }
+            members.values_mut().for_each(open_objects);
+        }
+        Value::Array(items) => items.iter_mut().for_each(open_objects),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// Adds to an operation what its route needs. Returns the place of the schema of its body.

@@ -134,8 +134,9 @@ impl Outcome {
     }
 
     /// A page of resources.
-    pub(crate) fn page(data: Value, limit: usize, next_cursor: Option<String>) -> Self {
-        Self::of(Content::Page(Page { data, limit, next_cursor }))
+    pub(crate) fn page(data: &impl Serialize, limit: usize, next_cursor: Option<String>) -> Self {
+        let page = |data| Content::Page(Page { data, limit, next_cursor });
+        Self::of(serde_json::to_value(data).map_or_else(|_| bug(), page))
     }
 
     /// The outcome of a call that was not refused.

@@ -7,7 +7,7 @@ use aws_lc_rs::{
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use portcullis_app::Ctx;
 use portcullis_core::{clock::Timestamp, id::OrgId, refusal::Refusal};
-use serde_json::Value;
+use serde::Serialize;
 
 use super::{Gateway, outcome::Outcome, query::Query};
 
@@ -139,7 +139,7 @@ impl<'a> Listing<'a> {
     }
 
     /// The page with `data`; it goes on after the record `end`, if there is one.
-    pub(crate) fn answer(self, data: Value, end: Option<&str>) -> Outcome {
+    pub(crate) fn answer(self, data: &impl Serialize, end: Option<&str>) -> Outcome {
         let now = self.gateway.app.now();
         let next_cursor =
             end.and_then(|end| self.bound(|list| self.gateway.cursors.seal(list, end, now)));

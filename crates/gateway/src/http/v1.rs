@@ -8,7 +8,6 @@ pub(super) mod invoke;
 pub(super) mod mcps;
 pub(super) mod policies;
 pub(super) mod providers;
-pub(super) mod shapes;
 pub(super) mod simulate;
 
 use std::sync::Arc;

@@ -27,7 +27,7 @@ pub(in crate::cli) struct List {
 /// Where a policy begins, as a person opens it.
 fn place(record: &PolicyRecord) -> String {
     match &record.origin {
-        Origin::File { path, line } => format!("{path}:{line}"),
+        Origin::File { path, line, .. } => format!("{path}:{line}"),
         Origin::Builtin => "built in".to_owned(),
     }
 }

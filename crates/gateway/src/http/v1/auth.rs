@@ -8,10 +8,16 @@ use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
 use portcullis_core::{id::TokenId, refusal::Refusal};
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::shapes::{ErrorAnswer, One};
-use crate::http::{Gateway, caller::Caller, outcome::Outcome, query::Query};
+use crate::http::{
+    Gateway,
+    answer::{ErrorAnswer, One},
+    caller::Caller,
+    outcome::Outcome,
+    query::Query,
+};
 
 /// Revokes the Bearer's own token, or another one, with everything that descends from it.
 ///
@@ -21,7 +27,7 @@ use crate::http::{Gateway, caller::Caller, outcome::Outcome, query::Query};
     params(("token_id" = Option<String>, Query, description = "revoke this one instead: own \
         tokens always, any of the org with the scope `admin`")),
     responses(
-        (status = 200, description = "revoked", body = One),
+        (status = 200, description = "revoked", body = One<RevokedToken>),
         (status = 404, description = "no such token among those you may revoke", body = ErrorAnswer),
     )
 )]
@@ -36,9 +42,15 @@ pub(crate) async fn revoke(
         .map(|text| text.parse().map_err(|_| Refusal::not_found("token", text)))
         .transpose()?;
     let (token_id, descendants) = gateway.app.revoke_token(ctx, token_id).await?;
-    Ok(Outcome::data(&json!({
-        "revoked": true,
-        "token_id": token_id,
-        "descendants_revoked": descendants,
-    })))
+    Ok(Outcome::data(&RevokedToken { revoked: true, token_id, descendants_revoked: descendants }))
+}
+
+/// A token that is worth nothing any more.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct RevokedToken {
+    /// Always `true`.
+    revoked: bool,
+    token_id: TokenId,
+    /// Number of tokens that descended from it.
+    descendants_revoked: u64,
 }

@@ -6,13 +6,18 @@ use axum::{
     extract::{RawQuery, State},
     response::{IntoResponse, Response},
 };
-use serde_json::json;
+use portcullis_app::CheckpointSince;
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::{
-    Segment, segment,
-    shapes::{ErrorAnswer, One},
+use super::{Segment, segment};
+use crate::http::{
+    Gateway,
+    answer::{ErrorAnswer, One},
+    caller::Caller,
+    outcome::Outcome,
+    query::Query,
 };
-use crate::http::{Gateway, caller::Caller, outcome::Outcome, query::Query};
 
 /// The latest signed checkpoint of the org's log; with `since`, in the envelope and with the proof
 /// that the log of that size is its beginning.
@@ -24,7 +29,7 @@ use crate::http::{Gateway, caller::Caller, outcome::Outcome, query::Query};
     ),
     responses(
         (status = 200, description = "a C2SP signed note (`tlog-checkpoint`); with `since`, an \
-            envelope", content((String = "text/plain"), (One = "application/json"))),
+            envelope", content((String = "text/plain"), (One<Consistency> = "application/json"))),
         (status = 400, description = "`since` is no size, or larger than the log",
             body = ErrorAnswer),
     )
@@ -39,12 +44,19 @@ pub(crate) async fn get(
         return Ok(gateway.app.checkpoint(&ctx).await?.into_response());
     };
     let found = gateway.app.checkpoint_since(&ctx, since).await?;
-    let data = json!({
-        "checkpoint": found.checkpoint,
-        "since": found.since,
-        "consistency": found.consistency,
-    });
-    Ok(Outcome::data(&data).into_response())
+    let CheckpointSince { checkpoint, since, consistency } = found;
+    Ok(Outcome::data(&Consistency { checkpoint, since, consistency }).into_response())
+}
+
+/// A checkpoint and the proof that it continues an older one.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Consistency {
+    /// A C2SP signed note.
+    checkpoint: String,
+    /// Size of the older tree.
+    since: u64,
+    /// The consistency proof (RFC 6962 §2.1.2), each hash in base64.
+    consistency: Vec<String>,
 }
 
 /// The proof that an event is in the log, to be verified offline with the log's verifier key.

@@ -7,16 +7,16 @@ use axum::{
     http::HeaderMap,
     response::Response,
 };
-use portcullis_app::{BegunExport, Claim, ExportAsk, filters::Given};
+use portcullis_app::{BegunExport, Claim, ExportAsk, ExportView, filters::Given};
 use portcullis_core::{clock::Timestamp, json, refusal::Refusal};
+use portcullis_store::ExportStatus;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
-use super::{
-    Segment, segment,
-    shapes::{ErrorAnswer, ExportAsked, One},
-};
+use super::{Segment, segment};
 use crate::http::{
     Gateway,
+    answer::{ErrorAnswer, One},
     body::{self, RequestBody},
     caller::Caller,
     download,
@@ -37,8 +37,8 @@ const MEMBERS: [&str; 6] = ["from", "to", "format", "filters", "include", "since
     ),
     request_body = Option<ExportAsked>,
     responses(
-        (status = 200, description = "the export is ready", body = One),
-        (status = 202, description = "the export is being written; poll it", body = One),
+        (status = 200, description = "the export is ready", body = One<ExportView>),
+        (status = 202, description = "the export is being written; poll it", body = One<ExportView>),
         (status = 400, description = "not understood, the range is too long, or the idempotency key stands for another request", body = ErrorAnswer),
         (status = 429, description = "a limit is exceeded, or three exports are under way", body = ErrorAnswer),
     )
@@ -58,7 +58,7 @@ pub(crate) async fn create(
         .read(gateway.app.now())
         .map_err(|wrong| body::wrong_member(&wrong.name, &wrong.problem))?;
     let BegunExport { export, replayed } = gateway.app.begin_export(&ctx, request, claim).await?;
-    let answer = if export.get("status").and_then(Value::as_str) == Some("ready") {
+    let answer = if export.status == ExportStatus::Ready {
         Outcome::data(&export)
     } else {
         Outcome::begun(&export)
@@ -136,7 +136,7 @@ fn texts(name: &str, value: Value) -> Result<Vec<String>, Refusal> {
     get, path = "/v1/audit/exports/{id}", tag = "audit",
     params(("id" = String, Path, description = "`exp_` and a ULID")),
     responses(
-        (status = 200, description = "the export; `mismatched`, there only when it is not 0, counts events that are not what the log holds", body = One),
+        (status = 200, description = "the export; `mismatched`, there only when it is not 0, counts events that are not what the log holds", body = One<ExportView>),
         (status = 404, description = "no such export in this org, or not any more", body = ErrorAnswer),
     )
 )]
@@ -172,4 +172,27 @@ pub(crate) async fn file(
     Query::parse(raw.as_deref(), &[])?;
     let file = gateway.app.export_file(&ctx, &segment(path)).await?;
     Ok(download::answer(file, &headers)?)
+}
+
+/// The body of an export; without any, the last 30 days as `jsonl`.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the body is parsed strictly by `exports.rs`")]
+pub(crate) struct ExportAsked {
+    /// RFC 3339, inclusive, on `recorded_at`; 30 days before `to` by default.
+    #[schema(format = DateTime)]
+    from: Option<String>,
+    /// RFC 3339, exclusive; now by default. At most 366 days after `from`.
+    #[schema(format = DateTime)]
+    to: Option<String>,
+    /// `jsonl` (default), `csv` or `ocsf`.
+    #[schema(example = "jsonl", pattern = "^(jsonl|csv|ocsf)$")]
+    format: Option<String>,
+    /// The filters of `GET /v1/audit/events`, each with an array of values.
+    #[schema(value_type = Option<Object>)]
+    filters: Option<Value>,
+    /// Of `jsonl`: `payloads`, `proofs`.
+    include: Option<Vec<String>>,
+    /// Of `jsonl`: the size of a tree whose checkpoint you kept. The file then also proves that
+    /// the log of that time is its beginning.
+    since: Option<u64>,
 }

@@ -7,13 +7,12 @@ use bytes::Bytes;
 use portcullis_app::{Invocation, Stage, View};
 use portcullis_core::refusal::Refusal;
 use serde_json::Value;
+use utoipa::ToSchema;
 
-use super::{
-    ToolPath,
-    shapes::{ErrorAnswer, InvokeAnswer, InvokeRequest},
-};
+use super::ToolPath;
 use crate::http::{
     Gateway,
+    answer::{ErrorAnswer, InvokeAnswer},
     body::{self, RequestBody},
     caller::Caller,
     idempotency::idempotency_key,
@@ -81,4 +80,13 @@ fn input(bytes: &[u8]) -> Result<(Value, u64), Refusal> {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
         ) => Err(body::wrong_member("input", "has to be an object")),
     }
+}
+
+/// The body of an invocation.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the body is parsed strictly by `body.rs`")]
+pub(crate) struct InvokeRequest {
+    /// Arguments of the tool; `{}` for none.
+    #[schema(value_type = Object)]
+    input: Value,
 }

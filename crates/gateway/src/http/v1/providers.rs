@@ -4,17 +4,25 @@ use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
 use portcullis_app::{
-    ConnectRequest, Connected, Owner, OwnerView, ProviderQuery, ProviderView, Whose,
+    AuthKind, ConnectRequest, Connected, Owner, OwnerView, ProviderQuery, ProviderView,
+    UpstreamRevocation, Whose,
 };
-use portcullis_core::{refusal::Refusal, secret::Secret};
-use serde_json::{Map, Value, json};
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, PrincipalId, PrincipalKind, ProviderId},
+    refusal::Refusal,
+    secret::Secret,
+    tool::ProviderSlug,
+};
+use portcullis_store::ProviderStatus;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
-use super::{
-    Segment, segment,
-    shapes::{ErrorAnswer, Many, One},
-};
+use super::{Segment, segment};
 use crate::http::{
     Gateway,
+    answer::{ErrorAnswer, Items, One, Paged},
     body::{self, RequestBody, text, wrong_member},
     caller::Caller,
     outcome::Outcome,
@@ -39,7 +47,7 @@ const MAX_SCOPES: usize = 100;
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
     responses(
-        (status = 200, description = "a page of connections", body = Many),
+        (status = 200, description = "a page of connections", body = Paged<Items<Provider>>),
     )
 )]
 pub(crate) async fn list(
@@ -61,8 +69,8 @@ pub(crate) async fn list(
     };
     let (found, more) = gateway.app.providers(&ctx, &wanted).await?;
     let end = found.last().filter(|_| more).map(|view| format!("{} {}", view.slug, view.id));
-    let items: Vec<Value> = found.iter().map(record).collect();
-    Ok(list.answer(json!({ "items": items }), end.as_deref()))
+    let items = found.iter().map(Provider::of).collect();
+    Ok(list.answer(&Items { items }, end.as_deref()))
 }
 
 fn whose(owner: Option<&str>) -> Result<Whose, Refusal> {
@@ -81,7 +89,7 @@ fn whose(owner: Option<&str>) -> Result<Whose, Refusal> {
     get, path = "/v1/providers/{id}", tag = "providers",
     params(("id" = String, Path, description = "`prv_` and a ULID")),
     responses(
-        (status = 200, description = "the connection", body = One),
+        (status = 200, description = "the connection", body = One<Provider>),
         (status = 404, description = "no such connection for this caller", body = ErrorAnswer),
     )
 )]
@@ -93,7 +101,7 @@ pub(crate) async fn get(
 ) -> Result<Outcome, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
     let view = gateway.app.provider(&ctx, &segment(path)).await?;
-    Ok(Outcome::data(&record(&view)))
+    Ok(Outcome::data(&Provider::of(&view)))
 }
 
 /// Connects a provider: begins consent, ends it, or takes a key.
@@ -105,8 +113,8 @@ pub(crate) async fn get(
     params(("slug" = String, Path, description = "what to connect")),
     request_body = Option<ConnectBody>,
     responses(
-        (status = 200, description = "the connection, `connected`", body = One),
-        (status = 202, description = "a browser has to go to `authorization_url`", body = One),
+        (status = 200, description = "the connection, `connected`", body = One<Provider>),
+        (status = 202, description = "a browser has to go to `authorization_url`", body = One<Connecting>),
         (status = 400, description = "bad request, wrong code, or a key that the provider refuses", body = ErrorAnswer),
         (status = 403, description = "the token lacks `providers:write`, or `admin` for the org", body = ErrorAnswer),
         (status = 404, description = "no such provider; `details.available` lists those there are", body = ErrorAnswer),
@@ -126,17 +134,19 @@ pub(crate) async fn connect(
     let members = request.optional_object().await?;
     let request = asked(members)?;
     match gateway.app.connect(ctx, segment(path), request).await? {
-        Connected::Done(view) => Ok(Outcome::data(&record(&view))),
-        Connected::Begun { view, authorization_url, expires_at } => Ok(Outcome::begun(&json!({
-            "provider": {
-                "id": view.id,
-                "slug": view.slug,
-                "name": view.name,
-                "status": view.status.as_str(),
-            },
-            "authorization_url": authorization_url,
-            "expires_at": expires_at,
-        }))),
+        Connected::Done(view) => Ok(Outcome::data(&Provider::of(&view))),
+        Connected::Begun { view, authorization_url, expires_at } => {
+            Ok(Outcome::begun(&Connecting {
+                provider: PendingProvider {
+                    id: view.id,
+                    slug: &view.slug,
+                    name: &view.name,
+                    status: view.status,
+                },
+                authorization_url: &authorization_url,
+                expires_at,
+            }))
+        }
     }
 }
 
@@ -179,7 +189,7 @@ fn scopes(members: &mut Map<String, Value>) -> Result<Option<Vec<String>>, Refus
     delete, path = "/v1/providers/{id}", tag = "providers",
     params(("id" = String, Path, description = "`prv_` and a ULID")),
     responses(
-        (status = 200, description = "gone; `upstream_revocation` is `done`, `failed` or `unsupported`", body = One),
+        (status = 200, description = "gone; `upstream_revocation` is `done`, `failed` or `unsupported`", body = One<DisconnectedProvider>),
         (status = 403, description = "the token lacks `providers:write`, or `admin`", body = ErrorAnswer),
         (status = 404, description = "no such connection for this caller", body = ErrorAnswer),
         (status = 503, description = "the gateway cannot record or remember", body = ErrorAnswer),
@@ -193,12 +203,12 @@ pub(crate) async fn disconnect(
 ) -> Result<Outcome, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
     let gone = gateway.app.disconnect(ctx, segment(path)).await?;
-    Ok(Outcome::data(&json!({
-        "id": gone.id,
-        "slug": gone.slug,
-        "disconnected": true,
-        "upstream_revocation": gone.upstream_revocation.as_str(),
-    })))
+    Ok(Outcome::data(&DisconnectedProvider {
+        id: gone.id,
+        slug: &gone.slug,
+        disconnected: true,
+        upstream_revocation: gone.upstream_revocation,
+    }))
 }
 
 /// Gets new credentials from the provider now, and reads its tools anew.
@@ -206,7 +216,7 @@ pub(crate) async fn disconnect(
     post, path = "/v1/providers/{id}/refresh", tag = "providers",
     params(("id" = String, Path, description = "`prv_` and a ULID")),
     responses(
-        (status = 200, description = "the connection", body = One),
+        (status = 200, description = "the connection", body = One<Provider>),
         (status = 400, description = "the body is not empty", body = ErrorAnswer),
         (status = 403, description = "the token lacks `providers:write`, or `admin`", body = ErrorAnswer),
         (status = 404, description = "no such connection for this caller", body = ErrorAnswer),
@@ -227,11 +237,11 @@ pub(crate) async fn refresh(
     let members = request.optional_object().await?;
     body::only(&members, &[])?;
     let view = gateway.app.refresh_connection(ctx, segment(path)).await?;
-    Ok(Outcome::data(&record(&view)))
+    Ok(Outcome::data(&Provider::of(&view)))
 }
 
 /// The body of a connect.
-#[derive(utoipa::ToSchema)]
+#[derive(ToSchema)]
 #[expect(dead_code, reason = "the body is parsed strictly by `asked`")]
 pub(crate) struct ConnectBody {
     /// `me` or `org`: whose connection it shall be.
@@ -252,29 +262,116 @@ pub(crate) struct ConnectBody {
     confirm: Option<String>,
 }
 
-fn record(view: &ProviderView) -> Value {
-    let owner = match view.owner {
-        OwnerView::Org(id) => json!({ "type": "org", "id": id }),
-        OwnerView::Principal(id) => json!({ "type": id.kind(), "id": id }),
-    };
-    let account = view.account.as_ref().map(|it| json!({ "id": it.id, "name": it.name }));
-    json!({
-        "id": view.id,
-        "slug": view.slug,
-        "name": view.name,
-        "status": view.status.as_str(),
-        "owner": owner,
-        "auth": {
-            "type": view.auth,
-            "scopes": view.grant.scopes,
-            "expires_at": view.grant.expires_at,
-            "refreshable": view.grant.refreshable,
-            "last_refreshed_at": view.grant.refreshed_at,
-        },
-        "account": account,
-        "tools": view.tools,
-        "last_error": view.last_error,
-        "connected_at": view.connected_at,
-        "updated_at": view.updated_at,
-    })
+/// A connection to a provider.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Provider<'a> {
+    id: ProviderId,
+    #[schema(value_type = String, example = "github")]
+    slug: &'a ProviderSlug,
+    /// Its name for people.
+    name: &'a str,
+    status: ProviderStatus,
+    owner: ProviderOwner,
+    auth: ProviderAuth<'a>,
+    account: Option<ProviderAccount<'a>>,
+    /// Number of tools that it offers.
+    tools: usize,
+    /// What went wrong last.
+    last_error: Option<&'a str>,
+    connected_at: Option<Timestamp>,
+    updated_at: Timestamp,
+}
+
+/// The org or principal that a connection belongs to.
+#[derive(Serialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ProviderOwner {
+    Org { id: OrgId },
+    User { id: PrincipalId },
+    Service { id: PrincipalId },
+}
+
+/// How the gateway authenticates to a provider.
+#[derive(Serialize, ToSchema)]
+struct ProviderAuth<'a> {
+    #[serde(rename = "type")]
+    kind: AuthKind,
+    /// What its credentials permit.
+    #[schema(value_type = Vec<String>)]
+    scopes: &'a [String],
+    expires_at: Option<Timestamp>,
+    refreshable: bool,
+    last_refreshed_at: Option<Timestamp>,
+}
+
+/// The account at the provider.
+#[derive(Serialize, ToSchema)]
+struct ProviderAccount<'a> {
+    id: Option<&'a str>,
+    name: Option<&'a str>,
+}
+
+/// A connect that a browser has to go on with.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Connecting<'a> {
+    provider: PendingProvider<'a>,
+    /// Where the browser has to go.
+    authorization_url: &'a str,
+    /// When it has to be done.
+    expires_at: Timestamp,
+}
+
+/// A connection that is being made.
+#[derive(Serialize, ToSchema)]
+struct PendingProvider<'a> {
+    id: ProviderId,
+    #[schema(value_type = String)]
+    slug: &'a ProviderSlug,
+    name: &'a str,
+    status: ProviderStatus,
+}
+
+/// A connection that is no more.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct DisconnectedProvider<'a> {
+    id: ProviderId,
+    #[schema(value_type = String)]
+    slug: &'a ProviderSlug,
+    /// Always `true`.
+    disconnected: bool,
+    upstream_revocation: UpstreamRevocation,
+}
+
+impl<'a> Provider<'a> {
+    fn of(view: &'a ProviderView) -> Self {
+        let account = view.account.as_ref();
+        Self {
+            id: view.id,
+            slug: &view.slug,
+            name: &view.name,
+            status: view.status,
+            owner: match view.owner {
+                OwnerView::Org(id) => ProviderOwner::Org { id },
+                OwnerView::Principal(id) => match id.kind() {
+                    PrincipalKind::User => ProviderOwner::User { id },
+                    PrincipalKind::Service => ProviderOwner::Service { id },
+                },
+            },
+            auth: ProviderAuth {
+                kind: view.auth,
+                scopes: &view.grant.scopes,
+                expires_at: view.grant.expires_at,
+                refreshable: view.grant.refreshable,
+                last_refreshed_at: view.grant.refreshed_at,
+            },
+            account: account.map(|account| ProviderAccount {
+                id: account.id.as_deref(),
+                name: account.name.as_deref(),
+            }),
+            tools: view.tools,
+            last_error: view.last_error.as_deref(),
+            connected_at: view.connected_at,
+            updated_at: view.updated_at,
+        }
+    }
 }

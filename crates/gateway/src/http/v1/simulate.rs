@@ -1,4 +1,6 @@
-//! `POST /v1/policies/simulate`: what would policies say?
+//! `POST /v1/policies/simulate`: decisions on calls that are not made.
+
+mod schema;
 
 use std::sync::Arc;
 
@@ -6,8 +8,15 @@ use axum::extract::{RawQuery, State};
 use portcullis_app::Simulation;
 use serde_json::Value;
 
-use super::shapes::{ErrorAnswer, One, SimulateRequest};
-use crate::http::{Gateway, body::RequestBody, caller::Caller, outcome::Outcome, query::Query};
+use self::schema::SimulateRequest;
+use crate::http::{
+    Gateway,
+    answer::{ErrorAnswer, One},
+    body::RequestBody,
+    caller::Caller,
+    outcome::Outcome,
+    query::Query,
+};
 
 /// Says what policies and DLP would say to hypothetical calls, or to recorded ones, with drafts in
 /// place of or beside the policies in force. Nothing is executed and no invocation is spent.
@@ -15,7 +24,7 @@ use crate::http::{Gateway, body::RequestBody, caller::Caller, outcome::Outcome, 
     post, path = "/v1/policies/simulate", tag = "policies",
     request_body = SimulateRequest,
     responses(
-        (status = 200, description = "what they would say; a denial is no error here", body = One),
+        (status = 200, description = "what they would say; a denial is no error here", body = One<schema::Simulation>),
         (status = 400, description = "not understood, or a draft that does not load", body = ErrorAnswer),
         (status = 403, description = "the token lacks `policies:read`, or `admin` to ask as somebody else", body = ErrorAnswer),
         (status = 404, description = "no such tool or event for this caller", body = ErrorAnswer),

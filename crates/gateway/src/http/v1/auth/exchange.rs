@@ -9,14 +9,14 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value};
 
-use super::granted::{ExchangeBody, TokenAnswer, answer, scope};
+use super::granted::{ExchangeBody, Token, answer, scope};
 use crate::http::{
     Gateway,
+    answer::{ErrorAnswer, One},
     body::{self, RequestBody, text, wrong_member},
     caller::Credential,
     outcome::Outcome,
     strangers::Charged,
-    v1::shapes::ErrorAnswer,
 };
 
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -35,7 +35,7 @@ const MAX_LABEL: usize = 64;
     post, path = "/v1/auth/token", tag = "auth",
     request_body = Option<ExchangeBody>,
     responses(
-        (status = 200, description = "a token; shown this once", body = TokenAnswer),
+        (status = 200, description = "a token; shown this once", body = One<Token>),
         (status = 400, description = "bad request, or more scopes than the subject may have", body = ErrorAnswer),
         (status = 401, description = "the credential is worth nothing", body = ErrorAnswer),
         (status = 403, description = "no trust rule lets the Bearer act for the subject", body = ErrorAnswer),

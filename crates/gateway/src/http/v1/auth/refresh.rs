@@ -6,14 +6,14 @@ use axum::extract::State;
 use portcullis_core::{refusal::Refusal, secret::Secret};
 use serde_json::{Map, Value};
 
-use super::granted::{RefreshBody, TokenAnswer, answer, scope};
+use super::granted::{RefreshBody, Token, answer, scope};
 use crate::http::{
     Gateway,
+    answer::{ErrorAnswer, One},
     body::{self, RequestBody, text},
     caller::Credential,
     outcome::Outcome,
     strangers::Charged,
-    v1::shapes::ErrorAnswer,
 };
 
 /// Spends a refresh token, in the body or as the Bearer, for a new access and refresh token.
@@ -24,7 +24,7 @@ use crate::http::{
     post, path = "/v1/auth/refresh", tag = "auth",
     request_body = Option<RefreshBody>,
     responses(
-        (status = 200, description = "the next pair; shown this once", body = TokenAnswer),
+        (status = 200, description = "the next pair; shown this once", body = One<Token>),
         (status = 400, description = "bad request, or more scopes than the login gave", body = ErrorAnswer),
         (status = 401, description = "the refresh token is worth nothing", body = ErrorAnswer),
         (status = 503, description = "the gateway cannot record, or unknown callers send more than it reads", body = ErrorAnswer),
