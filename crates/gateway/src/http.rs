@@ -1,4 +1,4 @@
-//! How Portcullis is spoken to over HTTP.
+//! The HTTP interface.
 //!
 //! A handler translates: parse, call one use case, answer. It never decides. The frame in
 //! `exchange` is the outermost layer, so every answer has its envelope and its headers.
@@ -39,14 +39,14 @@ pub(crate) use self::{
     strangers::Strangers,
 };
 
-/// What handlers share.
+/// State that handlers share.
 #[derive(Debug)]
 pub(crate) struct Gateway {
     pub(crate) app: Arc<App>,
     pub(crate) cursors: Cursors,
     pub(crate) proxies: Proxies,
     pub(crate) draining: AtomicBool,
-    /// How long a client may take to send its body.
+    /// Time that a client has to send its body.
     pub(crate) body_time: Duration,
     /// The budget for bodies of unknown callers.
     pub(crate) strangers: Strangers,

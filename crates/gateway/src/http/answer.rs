@@ -61,14 +61,14 @@ pub(crate) struct ErrorAnswer<'a> {
     meta: CallMeta,
 }
 
-/// Which answer this is.
+/// Identity of an answer.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Meta {
     request_id: RequestId,
     timestamp: Timestamp,
 }
 
-/// Which page this is.
+/// Identity and place of a page.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct PageMeta {
     request_id: RequestId,
@@ -76,7 +76,7 @@ pub(crate) struct PageMeta {
     pagination: Pagination,
 }
 
-/// Which answer this is, and how the call ended.
+/// Identity of an answer, and the outcome of its call.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct CallMeta {
     request_id: RequestId,
@@ -86,7 +86,7 @@ pub(crate) struct CallMeta {
     outcome: Option<OutcomeStatus>,
 }
 
-/// Where a list goes on.
+/// Continuation of a list.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Pagination {
     /// The page size in force.

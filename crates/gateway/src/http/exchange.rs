@@ -39,7 +39,7 @@ const RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy")
 const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What is known of a request while it is handled; shared by the frame and the handler.
+/// State of a request while it is handled; shared by the frame and the handler.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) origin: Origin,

@@ -1,4 +1,4 @@
-//! Whether the node lives and whether it can do its work. No token needed, nothing told.
+//! Health of the node: alive, and able to do its work. No token needed, no details given.
 
 use std::sync::{Arc, atomic::Ordering};
 

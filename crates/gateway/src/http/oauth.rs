@@ -1,4 +1,4 @@
-//! Where browsers come back to, and what the gateway says about itself to authorization servers.
+//! The redirect address of browsers, and the gateway's description for authorization servers.
 //! Outside `/v1`: these addresses are registered at third parties and never move.
 
 use std::{fmt::Write as _, sync::Arc};

@@ -217,7 +217,7 @@ impl Outcome {
     }
 }
 
-/// What cannot be written as JSON, which no view is.
+/// Outcome of a view that cannot be written as JSON, which there is none of.
 const fn bug() -> Content {
     Content::Failed(Failure::Refused(Refusal::Internal))
 }

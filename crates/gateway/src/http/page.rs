@@ -25,7 +25,7 @@ impl std::fmt::Debug for Cursors {
     }
 }
 
-/// What a cursor belongs to: it opens nowhere else.
+/// The list that a cursor belongs to: it opens nowhere else.
 #[derive(Debug, Clone, Copy)]
 struct List<'a> {
     org: OrgId,
@@ -112,7 +112,7 @@ pub(crate) struct Listing<'a> {
     filters: &'static [&'static str],
     /// The parameters of the request.
     pub(crate) query: Query,
-    /// How many records a page has at most.
+    /// Largest number of records in a page.
     pub(crate) limit: usize,
     /// The record after which the page begins.
     pub(crate) after: Option<String>,

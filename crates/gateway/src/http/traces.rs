@@ -1,4 +1,4 @@
-//! What the trace of a request tells of HTTP and of the answer, in the terms of OpenTelemetry's
+//! Attributes of the trace of a request: HTTP and the answer, in the terms of OpenTelemetry's
 //! conventions for HTTP servers. Its path, its query and its headers are not told: a caller wrote
 //! them.
 
@@ -8,7 +8,7 @@ use portcullis_core::audit::RecordedDecision;
 
 use super::{exchange::Exchange, metrics::Route, outcome::Outcome};
 
-/// How a request was answered.
+/// Records the answer of a request.
 pub(super) fn answered(
     recording: &Recording,
     exchange: &Exchange,

@@ -53,7 +53,7 @@ pub(super) struct Speech {
 const PARTING: IdleTime =
     IdleTime { unknown: Duration::from_secs(1), known: Duration::from_secs(1) };
 
-/// Why a connection is held no longer.
+/// Reason to close a connection.
 enum Over {
     /// The gateway ends.
     Stopped,

@@ -173,7 +173,7 @@ struct EventDetached {
     output: Option<Value>,
 }
 
-/// What proves an event.
+/// Proof of an event.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "events are sent as they were recorded")]
 struct EventIntegrity {

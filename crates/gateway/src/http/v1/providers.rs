@@ -247,10 +247,10 @@ pub(crate) struct ConnectBody {
     /// `me` or `org`: whose connection it shall be.
     #[schema(pattern = "^(me|org)$")]
     owner: Option<String>,
-    /// What it shall permit: a subset of what the operator allows.
+    /// Scopes that it shall permit: a subset of those that the operator allows.
     #[schema(max_items = 100)]
     scopes: Option<Vec<String>>,
-    /// Where the browser goes afterwards: an https address on an allowed origin, or
+    /// Address that the browser goes to afterwards: an https address on an allowed origin, or
     /// `http://127.0.0.1:*`.
     #[schema(max_length = 2000)]
     return_to: Option<String>,
@@ -276,7 +276,7 @@ pub(crate) struct Provider<'a> {
     account: Option<ProviderAccount<'a>>,
     /// Number of tools that it offers.
     tools: usize,
-    /// What went wrong last.
+    /// Last error.
     last_error: Option<&'a str>,
     connected_at: Option<Timestamp>,
     updated_at: Timestamp,
@@ -291,12 +291,12 @@ enum ProviderOwner {
     Service { id: PrincipalId },
 }
 
-/// How the gateway authenticates to a provider.
+/// Authentication of the gateway to a provider.
 #[derive(Serialize, ToSchema)]
 struct ProviderAuth<'a> {
     #[serde(rename = "type")]
     kind: AuthKind,
-    /// What its credentials permit.
+    /// Scopes of its credentials.
     #[schema(value_type = Vec<String>)]
     scopes: &'a [String],
     expires_at: Option<Timestamp>,
@@ -315,7 +315,7 @@ struct ProviderAccount<'a> {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Connecting<'a> {
     provider: PendingProvider<'a>,
-    /// Where the browser has to go.
+    /// Address that the browser has to go to.
     authorization_url: &'a str,
     /// When it has to be done.
     expires_at: Timestamp,

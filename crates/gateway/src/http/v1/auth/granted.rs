@@ -79,7 +79,7 @@ pub(crate) struct ExchangeBody {
     /// Seconds, 60 or more; cut to what is allowed.
     #[schema(minimum = 60)]
     expires_in: Option<i64>,
-    /// Which org, when the credential is known to several.
+    /// The org, when the credential is known to several.
     #[schema(pattern = "^org_[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
     org_id: Option<String>,
     /// At most 64 characters, recorded in every event; never trusted.

@@ -31,7 +31,7 @@ pub(crate) struct SimulateRequest {
     /// The policies to ask: `{base?, upsert?, remove?, set_status?}`; those in force by default.
     #[schema(value_type = Option<Object>)]
     policies: Option<Value>,
-    /// What to compare with: `live`, `sha256:…` or, of a replay, `recorded`.
+    /// The baseline: `live`, `sha256:…` or, of a replay, `recorded`.
     baseline: Option<String>,
     /// `{explain?, include_shadow?, changed_only?, group?, max_changes?, timeout_ms?}`.
     #[schema(value_type = Option<Object>)]
@@ -178,7 +178,7 @@ pub(crate) struct SimulatedDecision {
     reason: Option<String>,
 }
 
-/// What was expected of a call.
+/// Expectation of a call, compared.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the app puts the report together")]
 pub(crate) struct SimulatedExpectation {
@@ -252,7 +252,7 @@ pub(crate) struct ReplayChange {
     tool: String,
     baseline: SimulatedDecision,
     candidate: SimulatedDecision,
-    /// What the events do not tell.
+    /// Facts that the events do not hold.
     missing: Vec<String>,
     example_event_ids: Vec<EventId>,
 }
