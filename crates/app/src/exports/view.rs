@@ -1,5 +1,7 @@
 //! Exports as they are shown.
 
+use std::collections::BTreeMap;
+
 use portcullis_core::{clock::Timestamp, id::ExportId, refusal::Refusal};
 use portcullis_store::{ExportRecord, ExportStatus};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -44,6 +46,7 @@ struct Asked {
     #[schema(format = DateTime)]
     to: String,
     /// The filters as they were given.
+    #[schema(value_type = BTreeMap<String, Vec<String>>)]
     filters: Given,
     /// Parts that were asked for besides: `payloads`, `proofs`.
     include: Vec<String>,

@@ -19,7 +19,7 @@ use super::{
 
 /// Says that the process lives.
 #[utoipa::path(
-    get, path = "/healthz", tag = "health",
+    get, path = "/healthz", tag = "health", operation_id = "get_health",
     responses((status = 200, description = "the process lives", body = One<Health>))
 )]
 pub(super) async fn healthz() -> Outcome {
@@ -28,7 +28,7 @@ pub(super) async fn healthz() -> Outcome {
 
 /// Says whether calls can be governed: the audit log writable, the store readable, not draining.
 #[utoipa::path(
-    get, path = "/readyz", tag = "health",
+    get, path = "/readyz", tag = "health", operation_id = "get_readiness",
     responses(
         (status = 200, description = "calls are accepted", body = One<Health>),
         (status = 503, description = "calls would be refused; `details.reason` says why; within two seconds, also if the database is locked", body = ErrorAnswer),
@@ -53,7 +53,7 @@ pub(super) struct Health {
 
 /// The OpenAPI 3.1 document of this API.
 #[utoipa::path(
-    get, path = "/openapi.json", tag = "health",
+    get, path = "/openapi.json", tag = "health", operation_id = "get_openapi",
     responses((status = 200, description = "the OpenAPI 3.1 document", body = Object))
 )]
 pub(super) async fn document() -> Response {

@@ -26,7 +26,7 @@ const MAX_QUERY: usize = 16 << 10;
 ///
 /// Its `state` is the credential: 256 bits, good for once and for ten minutes.
 #[utoipa::path(
-    get, path = "/oauth/callback", tag = "providers",
+    get, path = "/oauth/callback", tag = "providers", operation_id = "oauth_callback",
     params(
         ("state" = String, Query, description = "as it was sent along"),
         ("code" = Option<String>, Query, description = "what tokens are had for"),
@@ -149,7 +149,7 @@ fn escape(text: &str, into: &mut String) {
 
 /// The Client ID Metadata Document: what the gateway is, for servers that it is not registered at.
 #[utoipa::path(
-    get, path = "/oauth/client-metadata.json", tag = "providers",
+    get, path = "/oauth/client-metadata.json", tag = "providers", operation_id = "get_client_metadata",
     responses((status = 200, description = "OAuth client metadata (RFC 7591)", body = Object))
 )]
 pub(crate) async fn client_metadata(State(gateway): State<Arc<Gateway>>) -> Response {

@@ -230,6 +230,20 @@ mod tests {
     }
 
     #[test]
+    fn operations_have_names_of_their_own() {
+        let document = document();
+        let operations = document["paths"].as_object().unwrap().values();
+        let operations = operations.flat_map(|methods| methods.as_object().unwrap().values());
+        let mut names: Vec<_> = operations.map(|it| it["operationId"].as_str().unwrap()).collect();
+        let count = names.len();
+
+        names.sort_unstable();
+        names.dedup();
+
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
     fn an_open_operation_needs_nothing() {
         let mut operation = json!({"responses": {"200": {}}});
         let spec = RouteSpec { access: Access::Probe, ..RouteSpec::UNKNOWN };

@@ -23,7 +23,7 @@ use crate::http::{
 ///
 /// The Bearer may be of any kind, also a refresh token. Takes effect on this node before the answer leaves, everywhere within 5 seconds.
 #[utoipa::path(
-    delete, path = "/v1/auth/token", tag = "auth",
+    delete, path = "/v1/auth/token", tag = "auth", operation_id = "revoke_token",
     params(("token_id" = Option<String>, Query, description = "revoke this one instead: own \
         tokens always, any of the org with the scope `admin`")),
     responses(

@@ -22,7 +22,7 @@ use crate::http::{
 /// The latest signed checkpoint of the org's log; with `since`, in the envelope and with the proof
 /// that the log of that size is its beginning.
 #[utoipa::path(
-    get, path = "/v1/audit/checkpoint", tag = "audit",
+    get, path = "/v1/audit/checkpoint", tag = "audit", operation_id = "get_checkpoint",
     params(
         ("since" = Option<u64>, Query, description = "size of a tree seen before; then the answer \
             is an envelope with `data.checkpoint`, `data.since` and `data.consistency`"),
@@ -61,7 +61,7 @@ pub(crate) struct Consistency {
 
 /// The proof that an event is in the log, to be verified offline with the log's verifier key.
 #[utoipa::path(
-    get, path = "/v1/audit/events/{id}/proof", tag = "audit",
+    get, path = "/v1/audit/events/{id}/proof", tag = "audit", operation_id = "get_event_proof",
     params(("id" = String, Path, description = "`evt_` and a ULID")),
     responses(
         (status = 200, description = "`c2sp.org/tlog-proof@v1`: index, inclusion path, signed \

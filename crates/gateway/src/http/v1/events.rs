@@ -40,7 +40,7 @@ const FILTERS: [&str; 12] = [
 ];
 /// Lists events by their place in the log: one's own, or everybody's with `audit:read`.
 #[utoipa::path(
-    get, path = "/v1/audit/events", tag = "audit",
+    get, path = "/v1/audit/events", tag = "audit", operation_id = "list_events",
     params(
         ("from" = Option<String>, Query, description = "RFC 3339, inclusive, on `recorded_at`", format = DateTime),
         ("to" = Option<String>, Query, description = "RFC 3339, exclusive", format = DateTime),
@@ -111,7 +111,7 @@ fn filter(query: &Query) -> Result<EventFilter, Refusal> {
 
 /// One event in full; readable as soon as the answer that named it has left.
 #[utoipa::path(
-    get, path = "/v1/audit/events/{id}", tag = "audit",
+    get, path = "/v1/audit/events/{id}", tag = "audit", operation_id = "get_event",
     params(("id" = String, Path, description = "`evt_` and a ULID")),
     responses(
         (status = 200, description = "the event; `integrity.mismatch`, there only when something is wrong, names what is not as the log holds it", body = One<Event>),

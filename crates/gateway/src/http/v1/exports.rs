@@ -31,7 +31,7 @@ const MEMBERS: [&str; 6] = ["from", "to", "format", "filters", "include", "since
 
 /// Begins an export of the org's audit log. Answers 200 if it is ready within two seconds.
 #[utoipa::path(
-    post, path = "/v1/audit/export", tag = "audit",
+    post, path = "/v1/audit/export", tag = "audit", operation_id = "create_export",
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters, bare or quoted: for 24 hours the same request with the same key names the same export", pattern = "^(\"[!#-~]{1,253}\"|[!#-~][!-~]{0,254})$"),
     ),
@@ -133,7 +133,7 @@ fn texts(name: &str, value: Value) -> Result<Vec<String>, Refusal> {
 
 /// An export as it stands, with its progress while it is written.
 #[utoipa::path(
-    get, path = "/v1/audit/exports/{id}", tag = "audit",
+    get, path = "/v1/audit/exports/{id}", tag = "audit", operation_id = "get_export",
     params(("id" = String, Path, description = "`exp_` and a ULID")),
     responses(
         (status = 200, description = "the export; `mismatched`, there only when it is not 0, counts events that are not what the log holds", body = One<ExportView>),
@@ -152,7 +152,7 @@ pub(crate) async fn get(
 
 /// The file of an export: whole, a part of it (`Range`), or compressed (`Accept-Encoding: gzip`).
 #[utoipa::path(
-    get, path = "/v1/audit/exports/{id}/file", tag = "audit",
+    get, path = "/v1/audit/exports/{id}/file", tag = "audit", operation_id = "get_export_file",
     params(("id" = String, Path, description = "`exp_` and a ULID")),
     responses(
         (status = 200, description = "the file", content((String = "application/x-ndjson"), (String = "text/csv"))),

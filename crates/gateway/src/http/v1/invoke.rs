@@ -22,7 +22,7 @@ use crate::http::{
 
 /// Invokes an MCP tool under policy, DLP, limits and audit.
 #[utoipa::path(
-    post, path = "/v1/mcps/{id}/invoke", tag = "mcps",
+    post, path = "/v1/mcps/{id}/invoke", tag = "mcps", operation_id = "invoke_tool",
     params(
         ("id" = String, Path, description = "`<provider>:<tool_name>`"),
         ("view" = Option<String>, Query, description = "`structured` (default) or `mcp`", pattern = "^(structured|mcp)$"),

@@ -23,7 +23,7 @@ const FILTERS: [&str; 4] = ["provider", "q", "access", "view"];
 
 /// Lists the tools the caller can see, by id.
 #[utoipa::path(
-    get, path = "/v1/mcps", tag = "mcps",
+    get, path = "/v1/mcps", tag = "mcps", operation_id = "list_tools",
     params(
         ("provider" = Option<String>, Query, description = "slugs, comma-separated", pattern = "[^, ]"),
         ("q" = Option<String>, Query, description = "substring of id, title or description", max_length = 100, pattern = "[^, ]"),
@@ -60,7 +60,7 @@ pub(crate) async fn list(
 
 /// One tool with its schemas.
 #[utoipa::path(
-    get, path = "/v1/mcps/{id}", tag = "mcps",
+    get, path = "/v1/mcps/{id}", tag = "mcps", operation_id = "get_tool",
     params(("id" = String, Path, description = "`<provider>:<tool_name>`")),
     responses(
         (status = 200, description = "the tool", body = One<Tool>),

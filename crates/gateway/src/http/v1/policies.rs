@@ -26,7 +26,7 @@ const FILTERS: [&str; 6] = ["status", "effect", "tool", "principal", "tag", "q"]
 
 /// Lists policies by id, with the state of the whole set beside them.
 #[utoipa::path(
-    get, path = "/v1/policies", tag = "policies",
+    get, path = "/v1/policies", tag = "policies", operation_id = "list_policies",
     params(
         ("status" = Option<String>, Query, description = "`active`, `shadow`, `disabled`, comma-separated", pattern = "^(active|shadow|disabled)(,(active|shadow|disabled))*$"),
         ("effect" = Option<String>, Query, description = "`permit` or `forbid`, or both, comma-separated", pattern = "^(permit|forbid)(,(permit|forbid))*$"),
@@ -74,7 +74,7 @@ pub(crate) async fn list(
 
 /// One policy with its source.
 #[utoipa::path(
-    get, path = "/v1/policies/{id}", tag = "policies",
+    get, path = "/v1/policies/{id}", tag = "policies", operation_id = "get_policy",
     params(
         ("id" = String, Path, description = "the policy's `@id`, which is its name"),
         ("version" = Option<String>, Query, description = "the version an event points at", pattern = "[^, ]"),

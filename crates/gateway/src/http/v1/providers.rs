@@ -38,7 +38,7 @@ const MAX_SCOPES: usize = 100;
 
 /// Lists connections by slug.
 #[utoipa::path(
-    get, path = "/v1/providers", tag = "providers",
+    get, path = "/v1/providers", tag = "providers", operation_id = "list_providers",
     params(
         ("slug" = Option<String>, Query, description = "slugs, comma-separated", pattern = "[^, ]"),
         ("status" = Option<String>, Query, description = "statuses, comma-separated; default all but `pending`", pattern = "^(pending|connected|needs_auth|error)(,(pending|connected|needs_auth|error))*$"),
@@ -86,7 +86,7 @@ fn whose(owner: Option<&str>) -> Result<Whose, Refusal> {
 
 /// One connection.
 #[utoipa::path(
-    get, path = "/v1/providers/{id}", tag = "providers",
+    get, path = "/v1/providers/{id}", tag = "providers", operation_id = "get_provider",
     params(("id" = String, Path, description = "`prv_` and a ULID")),
     responses(
         (status = 200, description = "the connection", body = One<Provider>),
@@ -109,7 +109,7 @@ pub(crate) async fn get(
 /// `{}` begins consent (202) or connects a provider without credentials; `api_key` connects one that
 /// takes a key; `confirm` ends what was begun.
 #[utoipa::path(
-    post, path = "/v1/providers/{slug}/connect", tag = "providers",
+    post, path = "/v1/providers/{slug}/connect", tag = "providers", operation_id = "connect_provider",
     params(("slug" = String, Path, description = "what to connect")),
     request_body = Option<ConnectBody>,
     responses(
@@ -186,7 +186,7 @@ fn scopes(members: &mut Map<String, Value>) -> Result<Option<Vec<String>>, Refus
 
 /// Ends a connection: its credentials are deleted here, then revoked at the provider.
 #[utoipa::path(
-    delete, path = "/v1/providers/{id}", tag = "providers",
+    delete, path = "/v1/providers/{id}", tag = "providers", operation_id = "disconnect_provider",
     params(("id" = String, Path, description = "`prv_` and a ULID")),
     responses(
         (status = 200, description = "gone; `upstream_revocation` is `done`, `failed` or `unsupported`", body = One<DisconnectedProvider>),
@@ -213,7 +213,7 @@ pub(crate) async fn disconnect(
 
 /// Gets new credentials from the provider now, and reads its tools anew.
 #[utoipa::path(
-    post, path = "/v1/providers/{id}/refresh", tag = "providers",
+    post, path = "/v1/providers/{id}/refresh", tag = "providers", operation_id = "refresh_provider",
     params(("id" = String, Path, description = "`prv_` and a ULID")),
     responses(
         (status = 200, description = "the connection", body = One<Provider>),

@@ -21,7 +21,7 @@ use crate::http::{
 /// Says what policies and DLP would say to hypothetical calls, or to recorded ones, with drafts in
 /// place of or beside the policies in force. Nothing is executed and no invocation is spent.
 #[utoipa::path(
-    post, path = "/v1/policies/simulate", tag = "policies",
+    post, path = "/v1/policies/simulate", tag = "policies", operation_id = "simulate_policies",
     request_body = SimulateRequest,
     responses(
         (status = 200, description = "what they would say; a denial is no error here", body = One<schema::Simulation>),

@@ -32,7 +32,7 @@ const MAX_LABEL: usize = 64;
 /// The Bearer is the credential. With `subject_token` the new token is the subject's, and a
 /// different Bearer is remembered as who acts for it.
 #[utoipa::path(
-    post, path = "/v1/auth/token", tag = "auth",
+    post, path = "/v1/auth/token", tag = "auth", operation_id = "exchange_token",
     request_body = Option<ExchangeBody>,
     responses(
         (status = 200, description = "a token; shown this once", body = One<Token>),

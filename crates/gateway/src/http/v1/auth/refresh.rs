@@ -21,7 +21,7 @@ use crate::http::{
 /// Within 30 seconds the same refresh token gives the same pair again, as long as the new refresh
 /// token is unspent. Presented later, it revokes everything that came of its login.
 #[utoipa::path(
-    post, path = "/v1/auth/refresh", tag = "auth",
+    post, path = "/v1/auth/refresh", tag = "auth", operation_id = "refresh_token",
     request_body = Option<RefreshBody>,
     responses(
         (status = 200, description = "the next pair; shown this once", body = One<Token>),
