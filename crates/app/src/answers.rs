@@ -7,13 +7,16 @@ use portcullis_core::{
     refusal::{Executed, Refusal, TOKEN_SCOPES},
 };
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// The `governance` member of an answer (contract §2).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Governance)]
 pub struct GovernanceView {
     /// `allow` or `deny`.
     pub decision: RecordedDecision,
     /// The policy that decided.
+    #[schema(example = "no-prod-writes")]
     pub policy: String,
     /// Worst DLP outcome over input and output.
     pub dlp_result: DlpResult,

@@ -213,7 +213,6 @@ impl App {
 
     /// Says no to whoever may not connect this provider for this owner.
     fn asked(&self, ctx: Ctx, slug: &str, owner: Option<Owner>) -> Result<Asked, Refusal> {
-        ctx.require(Scope::ProvidersWrite)?;
         let provider = self.open_to(&ctx).find(|it| it.declared.slug.as_str() == slug);
         let Some(provider) = provider.map(Arc::clone) else {
             let available = self.open_to(&ctx).map(|it| it.declared.slug.clone()).collect();

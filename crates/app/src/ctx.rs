@@ -72,7 +72,9 @@ impl Ctx {
         &self.session.caller
     }
 
-    /// Says no unless the token carries `scope`.
+    /// Refuses unless the token carries `scope`. The protocol that offers an operation asks for its
+    /// scope, once; use cases ask only for what depends on their arguments, such as `admin`, and
+    /// for what has to be recorded, as in a call.
     pub fn require(&self, scope: Scope) -> Result<(), Refusal> {
         if self.caller().scopes.contains(scope) {
             Ok(())

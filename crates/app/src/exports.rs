@@ -13,12 +13,14 @@ mod pace;
 mod request;
 mod signed;
 mod space;
+mod view;
 mod writing;
 
 pub use self::{
     folder::Folder,
     request::{ExportAsk, ExportRequest, Format},
     signed::SignedLog,
+    view::ExportView,
     writing::{ExportError, ExportedLog, Progress, Written, export_log},
 };
 pub(crate) use self::{job::sweep, lines::sealed, pace::Pace};
@@ -29,12 +31,11 @@ use portcullis_core::{
     audit::{self, Actor, Detached, Event, EventType, Outcome, Target},
     clock::Timestamp,
     id::{EventId, ExportId, OrgId},
-    principal::Scope,
     random::Random,
     refusal::{Executed, Refusal, Unavailable, Violation},
 };
 use portcullis_store::{ExportBegan, ExportQuota, ExportRecord, ExportStatus, NewExport};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -148,7 +149,7 @@ pub(crate) fn exported(
 #[derive(Debug)]
 pub struct BegunExport {
     /// It, as it stands.
-    pub export: Value,
+    pub export: ExportView,
     /// Whether it was asked for before, with the same idempotency key.
     pub replayed: bool,
 }
@@ -162,7 +163,6 @@ impl App {
         request: ExportRequest,
         claim: Option<Claim>,
     ) -> Result<BegunExport, Refusal> {
-        ctx.require(Scope::AuditExport)?;
         let (org, id) = (ctx.caller().org_id, ExportId::new(self.ids()));
         if let Some(known) = self.same_export(org, claim.as_ref()).await? {
             return Ok(known);
@@ -229,7 +229,7 @@ impl App {
     ) -> Result<Option<BegunExport>, Refusal> {
         let Some(claim) = claim else { return Ok(None) };
         let Some(id) = claim.export(self, org).await? else { return Ok(None) };
-        let export = view(&self.known_export(org, &id).await?)?;
+        let export = ExportView::of(&self.known_export(org, &id).await?)?;
         Ok(Some(BegunExport { export, replayed: true }))
     }
 
@@ -285,14 +285,13 @@ impl App {
     }
 
     /// An export of the caller's org as it stands.
-    pub async fn export(&self, ctx: &Ctx, id: &str) -> Result<Value, Refusal> {
-        ctx.require(Scope::AuditExport)?;
+    pub async fn export(&self, ctx: &Ctx, id: &str) -> Result<ExportView, Refusal> {
         let known = self.known_export(ctx.caller().org_id, id).await?;
-        view(&known)
+        ExportView::of(&known)
     }
 
-    async fn export_of(&self, org: OrgId, id: ExportId) -> Result<Value, Refusal> {
-        view(&self.known_export(org, &id.to_string()).await?)
+    async fn export_of(&self, org: OrgId, id: ExportId) -> Result<ExportView, Refusal> {
+        ExportView::of(&self.known_export(org, &id.to_string()).await?)
     }
 
     /// Says no to what is not there, not the org's or not there any more.
@@ -328,7 +327,6 @@ impl App {
 
     /// The file of an export of the caller's org. That it is read is recorded first.
     pub async fn export_file(&self, ctx: &Ctx, id: &str) -> Result<ExportFile, Refusal> {
-        ctx.require(Scope::AuditExport)?;
         let unknown = || Refusal::not_found("export_file", id);
         let export = self.known_export(ctx.caller().org_id, id).await?;
         let (format, result) = (format_of(&export), export.result.as_deref().and_then(object));
@@ -362,32 +360,4 @@ impl App {
 
 fn format_of(export: &ExportRecord) -> Option<Format> {
     Format::named(object(&export.request)?.get("format")?.as_str()?)
-}
-
-/// An export as it is told (contract §8.5).
-fn view(export: &ExportRecord) -> Result<Value, Refusal> {
-    let mut told = object(&export.request).ok_or(Refusal::Internal)?;
-    let result = export.result.as_deref().and_then(object).unwrap_or_default();
-    for name in ["range", "events", "bytes", "sha256"] {
-        told.insert(name.to_owned(), result.get(name).cloned().unwrap_or_default());
-    }
-    if let Some(mismatched) = result.get("mismatched") {
-        told.insert("mismatched".to_owned(), mismatched.clone());
-    }
-    let ready = export.status == ExportStatus::Ready;
-    let pending = export.status == ExportStatus::Pending;
-    let percent = (export.total > 0).then(|| 100 * export.scanned.min(export.total) / export.total);
-    let more = json!({
-        "id": export.id,
-        "status": export.status.as_str(),
-        "file": ready.then(|| format!("/v1/audit/exports/{}/file", export.id)),
-        "created_at": export.created_at,
-        "expires_at": export.expires_at,
-        "error": export.error,
-        "progress": pending.then(|| json!({
-            "scanned": export.scanned, "total": export.total, "percent": percent.unwrap_or(0),
-        })),
-    });
-    told.extend(more.as_object().cloned().unwrap_or_default());
-    Ok(Value::Object(told))
 }

@@ -52,8 +52,8 @@ pub enum View {
 /// token's scope is judged before the body is.
 #[derive(Debug)]
 pub struct Invocation {
-    /// The tool id as the path gave it, decoded once.
-    pub tool: String,
+    /// The tool, or that what was named can be none.
+    pub tool: Result<ToolId, Refusal>,
     /// The form of the result, or what is wrong with the query or the headers.
     pub view: Result<View, Refusal>,
     /// The idempotency key, if there is one, or what is wrong with it.
@@ -228,7 +228,7 @@ impl App {
         draft: &mut Draft,
     ) -> Result<Asked, Refusal> {
         self.enter_stage(ctx, Stage::Validate);
-        draft.target(self.named(&invocation.tool));
+        draft.target(self.named(invocation.tool.as_ref().ok()));
         ctx.require(Scope::McpsInvoke).inspect_err(|refusal| {
             let reason = refusal.details().get("reason").and_then(Value::as_str).map(str::to_owned);
             draft.governance(unscoped(reason.unwrap_or_else(|| TOKEN_SCOPES.to_owned())));
@@ -238,7 +238,7 @@ impl App {
         let view = invocation.view?;
         let (input, bytes) = invocation.body?;
         draft.input(self, &input);
-        let visible = self.visible(ctx, &invocation.tool)?;
+        let visible = self.visible(ctx, &invocation.tool?)?;
         draft.target(visible.target());
         ctx.trace_tool(&visible.tool);
         let claim = key.map(|key| Claim::of_call(ctx, &key, &visible.tool.id, view, &input));
@@ -320,8 +320,8 @@ impl App {
 
     /// The target of a call as far as its path names one. What is no tool id is not recorded, nor
     /// what is unknown and holds something that DLP knows: it may be a secret in the wrong place.
-    fn named(&self, tool: &str) -> Target {
-        let id = tool.parse::<ToolId>().ok().map(|id| id.to_string());
+    fn named(&self, tool: Option<&ToolId>) -> Target {
+        let id = tool.map(ToString::to_string);
         let id = id.filter(|id| self.tools.load().contains_key(id) || self.is_clean(id));
         Target { credential: None, id, provider_id: None, kind: "mcp", version: None }
     }

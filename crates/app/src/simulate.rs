@@ -46,6 +46,7 @@ use crate::{
     judging::overloaded,
     policies::{Ground, reloaded},
     store_failed,
+    tools::tool_named,
 };
 
 /// Simulations at once: each may keep a core busy that calls need. Others wait, as long as their own
@@ -91,7 +92,6 @@ impl App {
         ctx: &Ctx,
         simulation: Simulation,
     ) -> Result<Value, Refusal> {
-        ctx.require(Scope::PoliciesRead)?;
         let Simulation { subject, draft, baseline, options } = simulation;
         let deadline = Instant::now() + Duration::from_millis(options.timeout_ms);
         let slot = self.simulations.0.take(ctx.caller().org_id);
@@ -135,7 +135,7 @@ impl App {
                 Some(who) if !who.is_just(&own) => Arc::new(self.imagined(ctx, who).await?),
                 Some(_) | None => Arc::clone(&myself),
             };
-            let tool = self.visible(ctx, &ask.tool)?.tool;
+            let tool = self.visible(ctx, &tool_named(&ask.tool)?)?.tool;
             let held = self.pins.hold(ctx.caller().org_id, &tool);
             cases.push(Case { held, ..case(ask, principal, tool, ctx.origin.arrived) });
         }

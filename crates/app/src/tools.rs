@@ -12,11 +12,12 @@ use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, ProviderId},
     policy::{Access, Catalogue},
-    principal::Scope,
     refusal::Refusal,
     tool::{Tool, ToolDefinition, ToolId},
 };
 use portcullis_store::ProviderStatus;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{
     App, Ctx,
@@ -60,7 +61,8 @@ pub struct ToolView {
 }
 
 /// Whether a tool can be called (contract §5.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
     /// It can.
     Available,
@@ -106,6 +108,11 @@ impl ToolQuery {
     }
 }
 
+/// The id in `text`. What is malformed names no tool, so it is not found.
+pub fn tool_named(text: &str) -> Result<ToolId, Refusal> {
+    text.parse().map_err(|_| Refusal::not_found("mcp", text))
+}
+
 fn mentions(tool: &Tool, text: &str) -> bool {
     let text = text.to_lowercase();
     let definition = &tool.definition;
@@ -116,11 +123,10 @@ fn mentions(tool: &Tool, text: &str) -> bool {
 
 impl App {
     /// The tool, if it is in the catalogue of the caller's org through a usable connection.
-    pub(crate) fn visible(&self, ctx: &Ctx, id: &str) -> Result<Visible, Refusal> {
-        let unknown = || Refusal::not_found("mcp", id);
-        let (slug, _) = id.split_once(':').ok_or_else(unknown)?;
-        let connection = ctx.session.connections.get(slug).ok_or_else(unknown)?;
-        let tool = self.tool_through(connection, id).ok_or_else(unknown)?;
+    pub(crate) fn visible(&self, ctx: &Ctx, id: &ToolId) -> Result<Visible, Refusal> {
+        let unknown = || Refusal::not_found("mcp", id.as_str());
+        let connection = ctx.session.connections.get(id.provider()).ok_or_else(unknown)?;
+        let tool = self.tool_through(connection, id.as_str()).ok_or_else(unknown)?;
         Ok(Visible { tool, connection: Arc::clone(connection) })
     }
 
@@ -144,7 +150,6 @@ impl App {
 
     /// The tools the caller may see, by id; and whether there are more.
     pub fn tools(&self, ctx: &Ctx, query: &ToolQuery) -> Result<(Vec<ToolView>, bool), Refusal> {
-        ctx.require(Scope::McpsRead)?;
         let policies = self.policies.current();
         let accesses = policies.accesses(&ctx.session.principal);
         let mut found = Vec::new();
@@ -174,8 +179,7 @@ impl App {
     }
 
     /// One tool, if the caller may see it.
-    pub fn tool(&self, ctx: &Ctx, id: &str) -> Result<ToolView, Refusal> {
-        ctx.require(Scope::McpsRead)?;
+    pub fn tool(&self, ctx: &Ctx, id: &ToolId) -> Result<ToolView, Refusal> {
         let visible = self.visible(ctx, id)?;
         let access = self.policies.current().access(&ctx.session.principal, &visible.tool);
         Ok(self.shown(ctx, &visible, access))

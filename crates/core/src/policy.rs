@@ -50,6 +50,7 @@ use std::{
 use cedar_policy::SchemaFragment;
 use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use self::{
     access::Board,
@@ -97,7 +98,7 @@ pub struct PolicyFile {
 }
 
 /// What is wrong with a policy file, and where.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, thiserror::Error, ToSchema)]
 pub struct PolicyError {
     /// The file, within the policies folder.
     pub path: String,
@@ -140,7 +141,7 @@ impl fmt::Display for PolicyError {
 }
 
 /// What a policy does when it is true.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Allows, unless something forbids.
@@ -150,7 +151,7 @@ pub enum Effect {
 }
 
 /// Before the call or after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// The call has not been made.

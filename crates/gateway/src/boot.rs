@@ -103,7 +103,7 @@ impl Drawn {
     }
 }
 
-/// Why a node cannot start.
+/// Error that keeps a node from starting.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BootError {
     #[error(transparent)]
@@ -155,7 +155,7 @@ pub(crate) enum BootError {
     Other(String),
 }
 
-/// What a node is put together for.
+/// Purpose of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// To serve: it takes its name among the others.
@@ -175,7 +175,7 @@ pub(crate) struct Node {
     pub(crate) living: CancellationToken,
 }
 
-/// What the operator's commands need: the store and its writer, no providers, no port.
+/// Parts for the operator's commands: the store and its writer, no providers, no port.
 pub(crate) struct Office {
     pub(crate) shell: Shell,
     tasks: TaskTracker,
@@ -305,7 +305,7 @@ async fn check_keys(store: &Store, vaults: &Vaults) -> Result<(), BootError> {
 /// Secrets of a key that are looked at before the start is refused for want of it.
 const LOOKED_AT: u32 = 100;
 
-/// What the first key that seals credentials is derived for.
+/// Context of the derivation of the first key that seals credentials.
 const VAULT: &str = "vault";
 
 fn read_key(path: &Path) -> Result<[u8; 32], BootError> {
@@ -321,7 +321,7 @@ pub(crate) fn fingerprint_key(config: &Config, org: OrgId) -> Result<Fingerprint
     Ok(portcullis_app::fingerprint_key(&hmac::Key::new(hmac::HMAC_SHA256, &key), org))
 }
 
-/// What the key of fingerprints is derived for.
+/// Context of the derivation of the key of fingerprints.
 const FINGERPRINTS: &str = "dlp-fingerprint";
 
 /// A key for one purpose, derived from the key file.
@@ -422,7 +422,7 @@ fn declared(
     config.providers.iter().map(|it| it.declare(outbound, &config.connect)).collect()
 }
 
-/// Where the notices of policies go, by name.
+/// Receivers of the notices of policies, by name.
 fn webhooks(
     config: &Config,
     outbound: &Outbound,
@@ -433,7 +433,7 @@ fn webhooks(
         .collect()
 }
 
-/// What handlers share.
+/// State that handlers share.
 fn gateway(config: &Config, key: &[u8; 32], app: Arc<App>) -> Result<Arc<Gateway>, BootError> {
     let cursors = Cursors::new(&derived(key, "cursor"))
         .map_err(|_| BootError::Other("the cursor key cannot be used".to_owned()))?;

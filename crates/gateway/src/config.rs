@@ -51,7 +51,7 @@ pub(crate) use self::{
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Where everything lives that has no path of its own.
+    /// Folder of everything that has no path of its own.
     pub(crate) data_dir: PathBuf,
     pub(crate) server: Server,
     pub(crate) database: Database,
@@ -67,7 +67,7 @@ pub(crate) struct Config {
     pub(crate) tools: Tools,
     pub(crate) traces: Traces,
     pub(crate) trust: Vec<TrustEntry>,
-    /// Where it was read from.
+    /// File that it was read from.
     #[serde(skip)]
     pub(crate) file: Option<PathBuf>,
     /// True if a file or an environment variable sets anything.
@@ -177,7 +177,7 @@ impl Config {
         self.trust.iter_mut().for_each(|entry| entry.take_paths_from(folder));
     }
 
-    /// What no single key can tell.
+    /// Checks that involve several keys.
     fn check(&self) -> Result<(), ConfigError> {
         self.server.check().map_err(ConfigError::Wrong)?;
         self.tokens.check().map_err(ConfigError::Wrong)?;
@@ -200,7 +200,7 @@ impl Config {
         self.keys.file.clone().unwrap_or_else(|| self.data_dir.join("key"))
     }
 
-    /// Where export files lie.
+    /// Folder of export files.
     pub(crate) fn export_folder(&self) -> PathBuf {
         self.audit.exports.path.clone().unwrap_or_else(|| self.data_dir.join("exports"))
     }
@@ -209,12 +209,12 @@ impl Config {
         self.policies.path.clone().unwrap_or_else(|| self.data_dir.join("policies"))
     }
 
-    /// Where the files of the set that was last in force are kept.
+    /// Folder of the files of the set that was last in force.
     pub(crate) fn last_good_file(&self) -> PathBuf {
         self.data_dir.join("policies.last-good.json")
     }
 
-    /// Where it is written which policies are switched off for a while.
+    /// File of the policies that are switched off for a while.
     pub(crate) fn overrides_file(&self) -> PathBuf {
         self.data_dir.join("policies.overrides.json")
     }

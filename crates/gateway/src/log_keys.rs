@@ -19,7 +19,7 @@ use crate::{
     config::{Config, KeySource},
 };
 
-/// How often it is looked whether the file has changed.
+/// Interval between two looks at the file.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The keys of this configuration. Makes the file if nothing was ever signed; says no if

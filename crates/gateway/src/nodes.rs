@@ -13,7 +13,7 @@ use crate::{
     config::Config,
 };
 
-/// Where limits are counted, if nodes count together. A server that does not answer holds up no
+/// Server that counts limits, if nodes count together. A server that does not answer holds up no
 /// start: until it does every request is refused.
 pub(crate) async fn counters(config: &Config) -> Result<Option<SharedCounters>, BootError> {
     let Some(url) = config.limits.counters()? else { return Ok(None) };
@@ -41,7 +41,7 @@ pub(crate) async fn join(
     Ok(Some(Cluster::join(nodes, ids, here, counts_alone).await?))
 }
 
-/// What tells this data folder on this machine, since it was booted, from every other one: while
+/// Identity of this data folder on this machine, since it was booted: while
 /// this process holds the lock no other one serves from it.
 fn place() -> String {
     use std::os::unix::fs::MetadataExt;

@@ -73,7 +73,7 @@ impl Bound {
         Ok(Self { listening: Listening { listener, tls }, health })
     }
 
-    /// Where it listens, as a URL.
+    /// The listening address as a URL.
     pub(crate) fn url(&self) -> String {
         let scheme = if self.listening.tls.is_some() { "https" } else { "http" };
         let address = self.listening.listener.local_addr();
@@ -125,7 +125,7 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
     accept(&listening, &limits, &speech, (&lanes, &connections), &stop).await;
     drop(listening);
     node.gateway.draining.store(true, Ordering::Release);
-    tracing::info!("shutting down: no new calls, those in flight end");
+    tracing::info!("shutting down; draining calls in flight");
     let drain = Duration::from_secs(config.server.drain_seconds);
     connections.close();
     if tokio::time::timeout(drain, connections.wait()).await.is_err() {

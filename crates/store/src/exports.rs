@@ -6,6 +6,8 @@ use portcullis_core::{
     clock::Timestamp,
     id::{ExportId, OrgId, PrincipalId},
 };
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{
     Store,
@@ -15,7 +17,8 @@ use crate::{
 };
 
 /// How far an export is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ExportStatus {
     /// It is being written.
     Pending,

@@ -16,6 +16,8 @@ use portcullis_core::{
     id::{OrgId, PrincipalId, ProviderId},
     tool::ProviderSlug,
 };
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{
     Store,
@@ -50,7 +52,8 @@ impl ProviderOwner {
 }
 
 /// How a connection is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ProviderStatus {
     /// Declared or begun, never yet connected.
     Pending,

@@ -11,7 +11,9 @@ use portcullis_core::{
     tool::ProviderSlug,
 };
 use portcullis_store::{ProviderOwner, ProviderRecord};
+use serde::Serialize;
 use serde_json::json;
+use utoipa::ToSchema;
 
 use super::events::About;
 use crate::{
@@ -23,7 +25,8 @@ use crate::{
 };
 
 /// What became of the credentials at the provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum UpstreamRevocation {
     /// They are worth nothing there any more.
     Done,
@@ -117,7 +120,6 @@ impl App {
 
     /// The record of a connection that the caller may change: its own, or any with `admin`.
     pub(super) async fn changeable(&self, ctx: &Ctx, id: &str) -> Result<ProviderRecord, Refusal> {
-        ctx.require(Scope::ProvidersWrite)?;
         let record = self.seen(ctx, id).await?;
         if record.owner != ProviderOwner::Principal(ctx.caller().principal_id) {
             ctx.require(Scope::Admin)?;

@@ -2,7 +2,9 @@
 
 use portcullis_core::clock::Timestamp;
 use portcullis_store::EventFilter;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 
 use crate::filters::{Given, Wrong, event_filter};
 
@@ -13,7 +15,9 @@ const USUAL_DAYS: i64 = 30;
 const DAY: i64 = 86_400;
 
 /// How an export is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ExportFormat)]
 pub enum Format {
     /// A manifest, events and a checkpoint, each a line of JSON: the form that can be verified.
     Jsonl,

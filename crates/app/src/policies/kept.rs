@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use portcullis_core::{
     policy::{FACTS_FILE, PolicyFile, PolicySet, principals_in},
-    principal::Scope,
     refusal::Refusal,
 };
 use portcullis_store::{NewPolicySet, PolicyVersion};
@@ -80,7 +79,6 @@ impl App {
         id: &str,
         version: &str,
     ) -> Result<Value, Refusal> {
-        ctx.require(Scope::PoliciesRead)?;
         let unknown = || Refusal::not_found("policy version", version);
         let found = self.store.find_policy_version(id, version).await;
         let record = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use portcullis_core::policy::{Catalogue, PolicyError, PolicyFile, PolicySet};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::Ground;
 use crate::{
@@ -16,7 +17,8 @@ use crate::{
 const MAX_TOLD: usize = 100;
 
 /// What became of the cases beside the policies.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+#[schema(as = PolicyTests)]
 pub struct CaseReport {
     /// As expected.
     pub passed: usize,

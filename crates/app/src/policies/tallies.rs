@@ -13,6 +13,7 @@ use std::{
 use arc_swap::ArcSwap;
 use portcullis_core::{call::Ruling, clock::Timestamp, policy::PolicySet};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// The counters of one policy.
 #[derive(Debug, Default)]
@@ -25,7 +26,7 @@ struct Tally {
 }
 
 /// The counters of one policy at a moment, as records show them.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, ToSchema)]
 pub struct PolicyStats {
     /// The tools it can apply to.
     pub applies_to_tools: usize,

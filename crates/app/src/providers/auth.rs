@@ -6,9 +6,10 @@ use portcullis_core::{
 };
 use portcullis_upstream::{Client, Credential, Endpoint, SettingsError};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// How the gateway authenticates to a provider, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthKind {
     /// Not at all.

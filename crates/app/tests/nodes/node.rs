@@ -209,7 +209,7 @@ impl Node {
         let asked = self.app.authenticate(Some(token), Purpose::Access, &origin).await;
         let session = asked.map_err(|refused| refused.refusal).unwrap();
         let invocation = Invocation {
-            tool: tool.to_owned(),
+            tool: tool_named(tool),
             view: Ok(View::Structured),
             key: Ok(None),
             body: Ok((json!({}), 2)),

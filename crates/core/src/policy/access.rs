@@ -4,6 +4,7 @@ use std::{collections::HashMap, str::FromStr};
 
 use cedar_policy::{EntityTypeName, EntityUid};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::{
     Effect, Phase, PolicySet,
@@ -18,7 +19,7 @@ use super::{
 use crate::{id::PrincipalId, tool::Tool};
 
 /// What a caller can expect of a tool; a hint, never a promise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
     /// Permitted whatever the input.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::{
     Direction, Effect, Phase,
@@ -16,8 +17,9 @@ use super::{
 use crate::dlp::{Finding, Mask};
 
 /// Whether a policy counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = PolicyStatus)]
 pub enum Status {
     /// It decides.
     Active,
@@ -40,7 +42,7 @@ impl Status {
 }
 
 /// How much a policy matters to those who read reports; never changes a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// For information.

@@ -89,7 +89,7 @@ impl Check {
     }
 }
 
-/// Where limits are counted, if nodes count together.
+/// Server that counts limits, if nodes count together.
 fn counters_text(config: &Config, node: &Node) -> Result<Option<String>, Failure> {
     let reached = if node.app.counts() { "reached" } else { "NOT reached" };
     let counters = config.limits.counters()?;

@@ -20,7 +20,7 @@ static FAMILY: Family =
 
 static TIMES: LazyLock<Arc<Times>> = LazyLock::new(|| Times::of(&FAMILY, ""));
 
-/// Which route a request took.
+/// The route of a request.
 pub(crate) struct Route {
     method: &'static str,
     path: Option<MatchedPath>,

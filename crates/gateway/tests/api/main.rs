@@ -20,6 +20,7 @@ mod deploy;
 mod dlp;
 mod durability;
 mod first_steps;
+mod generated_client;
 mod health;
 mod host;
 mod http;

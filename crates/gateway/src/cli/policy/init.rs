@@ -112,7 +112,7 @@ fn by_provider(bench: &Workbench) -> BTreeMap<&str, Vec<&Tool>> {
     providers
 }
 
-/// What its server says about it, as a person reads it.
+/// Hints of its server about it, for people.
 fn hints(tool: &Tool) -> &'static str {
     let hint = |name: &str| tool.definition.hint(name);
     match (hint("readOnlyHint"), hint("destructiveHint")) {
