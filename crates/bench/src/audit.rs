@@ -1,4 +1,4 @@
-//! What the gateway's audit log says about the calls that were made.
+//! Events of the calls in the gateway's audit log.
 
 use std::net::SocketAddr;
 

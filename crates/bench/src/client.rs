@@ -28,7 +28,7 @@ pub(crate) type Template = Request<Full<Bytes>>;
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
-    /// How long to wait before asking again, if it says so.
+    /// Pause before the next try, if it names one.
     pub(crate) retry_after: Option<Duration>,
     pub(crate) body: Bytes,
 }

@@ -40,7 +40,7 @@ use crate::{
 /// a page to itself and leave the rest of it empty.
 const PAGE_BYTES: u32 = 8192;
 
-/// What Portcullis remembers. Clones share the connections.
+/// The database of an installation. Clones share the connections.
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(crate) db: Db,
@@ -93,7 +93,7 @@ impl Store {
         Ok(Self { db, unreadable: Arc::default(), sync: settings.sync })
     }
 
-    /// Whether the database answers.
+    /// Checks that the database answers.
     pub async fn ping(&self) -> Result<(), StoreError> {
         read!(self, installation, |conn| {
             sqlx::query("SELECT 1").execute(&mut *conn).await?;
@@ -123,7 +123,7 @@ impl Store {
         Ok(())
     }
 
-    /// What the database says about its durability, read back from it.
+    /// Durability of the database, read back from it.
     pub async fn durability(&self) -> Result<Durability, StoreError> {
         match &self.db {
             Db::Sqlite { log, .. } => log.act(LogConnection::durability).await,
@@ -173,7 +173,7 @@ async fn open_sqlite(
     Ok(Db::Sqlite { log, writer, readers })
 }
 
-/// Whether the writing connection can begin a transaction. After a commit that failed SQLite has
+/// Returns true if the writing connection can begin a transaction. After a commit that failed SQLite has
 /// rolled back by itself, which the driver does not notice: it would take the connection for busy
 /// for ever. Such a connection is replaced.
 async fn is_clean(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
@@ -184,7 +184,7 @@ async fn is_clean(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error
     Ok(!connection.is_in_transaction())
 }
 
-/// What the two databases do differently.
+/// Differences between the two databases.
 pub(crate) trait Dialect {
     /// Keeps [`Self::wait_for_writers`] waiting until the transaction ends.
     async fn announce_writer(&mut self) -> Result<(), sqlx::Error>;

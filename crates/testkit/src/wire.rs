@@ -15,7 +15,7 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-/// What a wire does with what it is given.
+/// Behaviour of a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     /// It carries.
@@ -47,7 +47,7 @@ impl Wire {
         Self { address, condition, _stop: stop.drop_guard() }
     }
 
-    /// Where it begins.
+    /// Address of its near end.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -19,7 +19,7 @@ pub struct Hold {
     pub id: HoldId,
     /// The tenant.
     pub org_id: OrgId,
-    /// Why.
+    /// Reason.
     pub reason: String,
     /// Only what this principal did or what was done on its behalf.
     pub actor_id: Option<PrincipalId>,

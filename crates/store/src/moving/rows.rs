@@ -50,7 +50,7 @@ const BATCH: i64 = 250;
 
 struct Column {
     name: String,
-    /// What it is in the source.
+    /// Its type in the source.
     from: String,
     kind: Kind,
 }
