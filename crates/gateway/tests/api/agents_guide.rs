@@ -183,8 +183,9 @@ async fn a_call_that_is_under_way_is_waited_for_and_made_once() {
 
     for client in CLIENTS {
         let input = json!({ "seconds": 6, "text": client });
-        let running = begin(&gateway, &who, client, &input).await;
-        let told = agent.run(&format!("{client} sample:slow_echo '{input}' '{client}'"), 20).await;
+        let key = client.replace(' ', "-");
+        let running = begin(&gateway, &who, &key, &input).await;
+        let told = agent.run(&format!("{client} sample:slow_echo '{input}' {key}"), 20).await;
         assert!(told.starts_with("success") && told.contains(client), "{told}");
         assert_eq!(running.await.status, 200);
     }
