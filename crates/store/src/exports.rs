@@ -14,7 +14,7 @@ use crate::{
     idempotency::NewKey,
 };
 
-/// State of an export.
+/// How far an export is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportStatus {
     /// It is being written.

@@ -49,7 +49,7 @@ impl ProviderOwner {
     }
 }
 
-/// Status of a connection.
+/// How a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProviderStatus {
     /// Declared or begun, never yet connected.

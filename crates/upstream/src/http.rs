@@ -40,7 +40,7 @@ const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 const UNSUPPORTED_VERSION: i64 = -32022;
-/// Time limit for a notification or the end of a session.
+/// How long a notification or a goodbye may take.
 const COURTESY: Duration = Duration::from_secs(2);
 
 /// One upstream over HTTP.
