@@ -58,7 +58,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects; fails when nobody listens.
+    /// Connects; fails without a listener.
     pub(crate) async fn open(address: SocketAddr) -> Result<Self, Failure> {
         Self::over(TcpStream::connect(address).await?).await
     }

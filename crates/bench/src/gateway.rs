@@ -148,7 +148,7 @@ impl Installation {
             .await
     }
 
-    /// Exports the whole log and has it verified; gives what the verifier told of a fault.
+    /// Exports the whole log and has it verified; returns the fault that the verifier found.
     pub(crate) async fn verify(&self) -> Result<Option<String>, Failure> {
         let file = self.folder.path().join("log.jsonl");
         let path = file.to_str().ok_or("a folder whose name is no text")?;

@@ -68,7 +68,7 @@ pub(crate) fn exact(count: u64) -> f64 {
 }
 
 /// Sends `call` over `connections` connections for `duration`, and waits for the last answers.
-/// Fails when nobody listens at the beginning.
+/// Fails without a listener at the beginning.
 pub(crate) async fn run(
     address: SocketAddr,
     call: &Template,

@@ -227,7 +227,7 @@ impl<K: Copy + Eq + Hash> State<K> {
         let Some(longest) = longest.filter(|longest| length(longest) > own + 1) else {
             return false;
         };
-        // Whoever waits is told by the end of the channel.
+        // The end of the channel tells the waiter.
         let displaced = longest.queue.pop_back().is_some();
         self.waiting -= usize::from(displaced);
         displaced

@@ -199,7 +199,7 @@ impl<K: Copy + Eq + Hash + Send + Sync + Unpin + 'static> Workers<K> {
         }
     }
 
-    /// Does something large that nobody waits for.
+    /// Does something large without a waiter.
     pub fn hand(&self, party: K, work: impl FnOnce() + Send + 'static) {
         match &self.0 {
             Some(pool) => drop(pool.spawn(party, work)),

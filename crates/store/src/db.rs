@@ -44,7 +44,7 @@ const PAGE_BYTES: u32 = 8192;
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(crate) db: Db,
-    /// Rows that could not be read and were not told of yet.
+    /// Rows that could not be read and were not reported yet.
     pub(crate) unreadable: Arc<Unreadable>,
     /// Promise of the configuration about commits.
     sync: Sync,
@@ -192,11 +192,11 @@ pub(crate) trait Dialect {
     /// Returns when every event whose position is already given out is visible or gone.
     async fn wait_for_writers(&mut self) -> Result<(), sqlx::Error>;
 
-    /// Holds off everybody else who makes or revokes tokens of the org until the transaction ends,
+    /// Locks the tokens of the org against other transactions until this one ends,
     /// so that a revocation sees all that was made from what it takes.
     async fn lock_tokens(&mut self, org_id: &str) -> Result<(), sqlx::Error>;
 
-    /// Holds off everybody else who begins an export of the org until the transaction ends, so that
+    /// Locks the exports of the org against other transactions until this one ends, so that
     /// no two count the same.
     async fn lock_exports(&mut self, org_id: &str) -> Result<(), sqlx::Error>;
 

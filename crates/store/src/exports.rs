@@ -124,7 +124,7 @@ pub struct ExportRecord {
     pub error: Option<String>,
     /// Places of the log that were looked at.
     pub scanned: i64,
-    /// Of how many; 0 as long as nobody knows.
+    /// Total; 0 while unknown.
     pub total: i64,
     /// When it was asked for.
     pub created_at: Timestamp,

@@ -66,7 +66,7 @@ pub struct Pin {
 pub struct Pinned {
     /// Those that can be read, by tool id.
     pub pins: Vec<Pin>,
-    /// The number of those besides of which nobody can tell the tool.
+    /// Number of further rows whose tool cannot be read.
     pub nameless: usize,
 }
 

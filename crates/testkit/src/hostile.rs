@@ -173,7 +173,7 @@ impl Hostile {
         self.shared.released.send_replace(true);
     }
 
-    /// Closes its port: nobody can connect any more.
+    /// Closes its port.
     pub fn stop(&mut self) {
         self.stop = None;
     }

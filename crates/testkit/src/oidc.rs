@@ -132,7 +132,7 @@ impl Oidc {
         self.running.command(&json!({"do": "rotate", "keep": old == OldKeys::Kept}));
     }
 
-    /// Stops listening: nobody can connect until [`Oidc::resume`].
+    /// Stops listening until [`Oidc::resume`].
     pub fn stop(&self) {
         self.running.command(&json!({"do": "stop"}));
     }

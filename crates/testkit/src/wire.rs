@@ -22,7 +22,7 @@ pub enum Condition {
     Whole,
     /// Every connection over it ends, and no other one is made.
     Cut,
-    /// Nothing arrives, and nobody is told.
+    /// Nothing arrives, and neither end notices.
     Frozen,
 }
 

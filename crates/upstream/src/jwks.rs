@@ -36,7 +36,7 @@ pub enum KeyLocation {
     Jwks(Endpoint),
 }
 
-/// An issuer whose discovery document tells where its keys are.
+/// An issuer whose discovery document names its keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Discovery {
     issuer: String,
@@ -73,7 +73,7 @@ pub enum FetchError {
     /// Too much.
     #[error("the issuer's answer is larger than {} KiB", MAX_BYTES >> 10)]
     TooLarge,
-    /// Compressed, though nobody asked.
+    /// Compressed without being asked for.
     #[error("the issuer's answer is encoded, which was not asked for")]
     Encoded,
     /// Not a discovery document.

@@ -28,7 +28,7 @@ pub struct OtlpReceiver {
 /// Failure to deliver a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiverError {
-    /// Nobody could be reached, or there was no answer in time.
+    /// No connection, or no answer in time.
     #[error("the receiver cannot be reached, or does not answer in time")]
     Unreachable,
     /// The answer was not a success.

@@ -36,7 +36,7 @@ pub enum Witnessing {
 /// Reason why a witness did not sign. Holds nothing that it sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WitnessError {
-    /// Nobody answered in time, or nobody could be reached.
+    /// No answer in time, or no connection.
     #[error("the witness cannot be reached")]
     Unreachable,
     /// Another status.

@@ -25,7 +25,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Interval between probes of an idle connection.
 const PING: Duration = Duration::from_secs(1);
 
-/// The newest connection that somebody had trouble with.
+/// The newest connection that failed.
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
     number: AtomicU64,

@@ -212,7 +212,7 @@ impl Store {
         Ok(u32::try_from(tries.unwrap_or(0)).unwrap_or(u32::MAX))
     }
 
-    /// Ends an attempt and forgets its secrets. Of any number of callers one is told `true`.
+    /// Ends an attempt and forgets its secrets. Returns true to one of any number of callers.
     pub async fn end_attempt(&self, attempt: &Attempt) -> Result<bool, StoreError> {
         let org = attempt.org_id.to_string();
         let ended = change!(self, attempt.org_id, |tx| {

@@ -198,7 +198,7 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// Deletes a connection with its credentials; the event that tells of it is committed with it.
+    /// Deletes a connection with its credentials; its event is committed with it.
     /// `false`, and nothing is written, if there is none.
     pub async fn remove_provider(
         &self,
@@ -224,7 +224,7 @@ impl Store {
     }
 
     /// Hides a connection that the configuration makes by itself, until it is connected anew; the
-    /// event that tells of it is committed with it. `false`, and nothing is written, if there is
+    /// event is committed with it. `false`, and nothing is written, if there is
     /// none to be seen.
     pub async fn hide_provider(
         &self,

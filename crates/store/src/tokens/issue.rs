@@ -172,7 +172,7 @@ impl Store {
         Ok(Issued::Done)
     }
 
-    /// Forgets the JWTs that have expired: nobody accepts them any more.
+    /// Deletes the JWTs that have expired.
     pub async fn forget_assertions(&self, now: Timestamp) -> Result<u64, StoreError> {
         let forgotten = change!(self, installation, |tx| {
             sqlx::query("DELETE FROM used_assertions WHERE expires_at < $1")
