@@ -16,7 +16,7 @@ use portcullis_core::{
     id::OrgId,
     refusal::{Refusal, Unavailable},
 };
-use portcullis_lanes::{FairLimits, FairSlot, FairSlots, LARGE, Own, Place, Places};
+use portcullis_lanes::{FairLimits, FairSlot, FairSlots, LARGE, Own, Permit, PermitQueue};
 use portcullis_store::AtWork;
 use tokio::runtime::Handle;
 
@@ -44,8 +44,8 @@ const OUTSIDE: usize = 4;
 pub(crate) struct Judging {
     calls: usize,
     /// Whose room all calls share, with a place or waiting for one.
-    shared: Places,
-    each: Own<Arc<Places>>,
+    shared: PermitQueue,
+    each: Own<Arc<PermitQueue>>,
     large: Arc<FairSlots<OrgId>>,
     /// Number of calls that wait for somebody else.
     outside: Arc<AtomicUsize>,
@@ -73,7 +73,7 @@ struct Held {
 }
 
 enum Slot {
-    Small { _place: Place },
+    Small { _place: Permit },
     Large { _slot: FairSlot<OrgId> },
 }
 
@@ -104,7 +104,7 @@ fn take_one(count: &AtomicUsize, limit: usize) -> bool {
 impl Judging {
     /// So many calls may be judged or wait for it. What is large is done by so many workers.
     pub(crate) fn new(calls: usize, workers: usize) -> Self {
-        let shared = Places::with_queue(0, calls, PATIENCE);
+        let shared = PermitQueue::with_queue(0, calls, PATIENCE);
         let large = FairSlots::new(FairLimits {
             slots: workers.max(1).saturating_mul(LARGE_BY_WORKER),
             reserve: 1,
@@ -117,15 +117,15 @@ impl Judging {
 
     /// Whether nobody may even wait any more.
     pub(crate) fn is_full(&self) -> bool {
-        self.shared.are_full()
+        self.shared.is_full()
     }
 
     /// A place on this runtime. `None` when there is none in time.
-    async fn take(&self) -> Option<Place> {
+    async fn take(&self) -> Option<Permit> {
         self.here().take().await
     }
 
-    fn here(&self) -> Arc<Places> {
+    fn here(&self) -> Arc<PermitQueue> {
         let runtime = Handle::current();
         self.each.of(runtime.id()).unwrap_or_else(|| {
             let share = runtime.metrics().num_workers().saturating_mul(JUDGED_BY_THREAD);

@@ -1,4 +1,4 @@
-//! What it costs to find out who is asking: when the node knows the token, and when it has to ask
+//! Cost of resolving a token: when the node has cached it, and when it has to ask
 //! the store (SQLite).
 //!
 //! CPU time of the whole process, threads of the database included; nothing else runs in it.
@@ -43,7 +43,7 @@ use crate::{
     say,
 };
 
-/// What a request of a known token may cost.
+/// Goal for a cached token.
 const GOAL: Duration = Duration::from_micros(3);
 const TOKENS: u32 = 4_000;
 

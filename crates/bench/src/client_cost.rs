@@ -1,4 +1,4 @@
-//! What a `tools/call` costs the client that speaks to upstreams: CPU of this whole process, in
+//! Cost of a `tools/call` in the MCP client: CPU of this whole process, in
 //! which nothing else runs, for calls one after the other and 32 at a time, in both eras; beside it
 //! the same message sent by a bare HTTP client, which is the floor.
 
@@ -31,7 +31,7 @@ use crate::{
     upstream::{PATH, Upstream},
 };
 
-/// What a call may cost.
+/// Goal for a call.
 const GOAL_US: f64 = 25.0;
 const AT_A_TIME: usize = 32;
 

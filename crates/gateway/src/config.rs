@@ -358,13 +358,15 @@ mod tests {
     }
 
     #[test]
-    fn the_trust_rules_of_the_readme_are_valid_and_need_no_warning() {
+    fn the_trust_rules_of_the_page_on_identity_are_valid_and_need_no_warning() {
         let key =
             r#"{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("cluster-keys.json");
         fs::write(file, format!("{{\"keys\":[{key}]}}")).unwrap();
-        let blocks = include_str!("../../../README.md").split("```toml\n").skip(1);
+        let page = include_str!("../../../docs/identity.md");
+        let blocks: Vec<&str> = page.split("```toml\n").skip(1).collect();
+        assert_eq!(blocks.len(), 3);
 
         for block in blocks {
             let mut config = parse(block.split("```").next().unwrap(), &[]).unwrap();

@@ -40,11 +40,11 @@ use crate::{
 /// a page to itself and leave the rest of it empty.
 const PAGE_BYTES: u32 = 8192;
 
-/// What Portcullis remembers. Clones share the connections.
+/// The database of an installation. Clones share the connections.
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(crate) db: Db,
-    /// Rows that could not be read and were not told of yet.
+    /// Rows that could not be read and were not reported yet.
     pub(crate) unreadable: Arc<Unreadable>,
     /// Promise of the configuration about commits.
     sync: Sync,
@@ -93,7 +93,7 @@ impl Store {
         Ok(Self { db, unreadable: Arc::default(), sync: settings.sync })
     }
 
-    /// Whether the database answers.
+    /// Checks that the database answers.
     pub async fn ping(&self) -> Result<(), StoreError> {
         read!(self, installation, |conn| {
             sqlx::query("SELECT 1").execute(&mut *conn).await?;
@@ -123,7 +123,7 @@ impl Store {
         Ok(())
     }
 
-    /// What the database says about its durability, read back from it.
+    /// Durability of the database, read back from it.
     pub async fn durability(&self) -> Result<Durability, StoreError> {
         match &self.db {
             Db::Sqlite { log, .. } => log.act(LogConnection::durability).await,
@@ -173,7 +173,7 @@ async fn open_sqlite(
     Ok(Db::Sqlite { log, writer, readers })
 }
 
-/// Whether the writing connection can begin a transaction. After a commit that failed SQLite has
+/// Returns true if the writing connection can begin a transaction. After a commit that failed SQLite has
 /// rolled back by itself, which the driver does not notice: it would take the connection for busy
 /// for ever. Such a connection is replaced.
 async fn is_clean(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
@@ -184,7 +184,7 @@ async fn is_clean(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error
     Ok(!connection.is_in_transaction())
 }
 
-/// What the two databases do differently.
+/// Differences between the two databases.
 pub(crate) trait Dialect {
     /// Keeps [`Self::wait_for_writers`] waiting until the transaction ends.
     async fn announce_writer(&mut self) -> Result<(), sqlx::Error>;
@@ -192,11 +192,11 @@ pub(crate) trait Dialect {
     /// Returns when every event whose position is already given out is visible or gone.
     async fn wait_for_writers(&mut self) -> Result<(), sqlx::Error>;
 
-    /// Holds off everybody else who makes or revokes tokens of the org until the transaction ends,
+    /// Locks the tokens of the org against other transactions until this one ends,
     /// so that a revocation sees all that was made from what it takes.
     async fn lock_tokens(&mut self, org_id: &str) -> Result<(), sqlx::Error>;
 
-    /// Holds off everybody else who begins an export of the org until the transaction ends, so that
+    /// Locks the exports of the org against other transactions until this one ends, so that
     /// no two count the same.
     async fn lock_exports(&mut self, org_id: &str) -> Result<(), sqlx::Error>;
 

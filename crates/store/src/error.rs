@@ -1,9 +1,9 @@
-//! How the store says that it could not do what was asked.
+//! Errors of the store.
 
 use rusqlite::ffi;
 use sqlx::error::{DatabaseError, ErrorKind};
 
-/// Why the store did not do what was asked. No message carries a stored value or a password.
+/// Failure of a store operation. No message carries a stored value or a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The database cannot be reached, is busy or refused to write. Nothing was changed.
@@ -16,7 +16,7 @@ pub enum StoreError {
     /// one that the database cannot hold. Nothing was changed.
     #[error("the database refused a row of `{0}`")]
     Conflict(String),
-    /// What is stored cannot be read back as what it should be.
+    /// A stored value cannot be read back as its type.
     #[error("the database holds an unreadable value in `{0}`")]
     Corrupt(&'static str),
     /// The database was written by a later version of Portcullis.
@@ -85,7 +85,7 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-/// What SQLite says when the row is at fault, not the database.
+/// SQLite error codes for a faulty row rather than a faulty database.
 const FAULTS_OF_ROWS: [i32; 7] = [
     ffi::SQLITE_CONSTRAINT_CHECK,
     ffi::SQLITE_CONSTRAINT_FOREIGNKEY,

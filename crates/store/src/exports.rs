@@ -52,7 +52,7 @@ impl FromStr for ExportStatus {
     }
 }
 
-/// Whether an export began. If not, nothing was written.
+/// Result of beginning an export. If it did not begin, nothing was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportBegan {
     /// It did.
@@ -94,11 +94,11 @@ pub struct NewExport {
     pub id: ExportId,
     /// The tenant.
     pub org_id: OrgId,
-    /// Who asked for it.
+    /// Requester.
     pub principal_id: PrincipalId,
     /// The node that writes it.
     pub node: String,
-    /// What was asked for, as JSON.
+    /// Request, as JSON.
     pub request: String,
     /// When.
     pub created_at: Timestamp,
@@ -113,21 +113,21 @@ pub struct ExportRecord {
     pub id: ExportId,
     /// The tenant.
     pub org_id: OrgId,
-    /// Who asked for it.
+    /// Requester.
     pub principal_id: PrincipalId,
     /// The node that writes or wrote it.
     pub node: String,
-    /// How far it is.
+    /// State.
     pub status: ExportStatus,
-    /// What was asked for, as JSON.
+    /// Request, as JSON.
     pub request: String,
-    /// What came of it, as JSON; once it is ready.
+    /// Result, as JSON; once it is ready.
     pub result: Option<String>,
-    /// Why there is none; once it has failed.
+    /// Reason; once it has failed.
     pub error: Option<String>,
     /// Places of the log that were looked at.
     pub scanned: i64,
-    /// Of how many; 0 as long as nobody knows.
+    /// Total; 0 while unknown.
     pub total: i64,
     /// When it was asked for.
     pub created_at: Timestamp,
@@ -172,7 +172,7 @@ impl ExportRow {
 row!(KeptRow { running: i64, files: i64, bytes: i64, next: Option<i64> });
 
 impl KeptRow {
-    /// Why there may be no further one.
+    /// Reason against a further export.
     fn refusal(&self, quota: ExportQuota) -> Option<ExportBegan> {
         if self.running >= i64::from(quota.running) {
             return Some(ExportBegan::TooMany);

@@ -27,7 +27,7 @@ pub struct NewKey {
     pub expires_at: Timestamp,
 }
 
-/// How a key ends, with the event of its call.
+/// End of a key, with the event of its call.
 #[derive(Debug, Clone)]
 pub enum KeyEnd {
     /// The call was dispatched: this is its answer, sealed.
@@ -41,7 +41,7 @@ pub enum KeyEnd {
 pub struct KnownKey {
     /// The digest of the request.
     pub fingerprint: String,
-    /// What the request made: an event or an export.
+    /// Product of the request: an event or an export.
     pub subject: String,
     /// The request.
     pub request_id: RequestId,
@@ -55,7 +55,7 @@ row!(KeyRow { fingerprint: String, subject: String, request_id: String, sealed: 
 const BATCH: i64 = 500;
 
 impl Store {
-    /// What the key of this digest stands for; `None` if it is free.
+    /// Request of the key with this digest; `None` if it is free.
     pub async fn find_idempotency_key(
         &self,
         org: OrgId,

@@ -25,7 +25,7 @@ use crate::{
 /// For how long a node holds its name without saying so again.
 pub const LEASE_SECONDS: i64 = 10;
 
-/// How long one question about nodes may take.
+/// Time limit of a query about nodes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A node as it registers.
@@ -33,12 +33,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct NodeRecord {
     /// Its name.
     pub name: String,
-    /// What tells this process from every other one; stands in its intents.
+    /// Identity of this process; stands in its intents.
     pub lease: String,
-    /// Where it runs. The same place is never served from twice at once, so a process that finds
+    /// The place it runs in. No place is served from twice at once, so a process that finds
     /// its name held there holds it instead.
     pub place: String,
-    /// Whether it counts limits by itself.
+    /// True if it counts limits by itself.
     pub counts_alone: bool,
     /// The policy set it decides by.
     pub policy_set: Option<String>,
@@ -49,7 +49,7 @@ pub struct NodeRecord {
 pub struct LiveNode {
     /// Its name.
     pub name: String,
-    /// Whether it counts limits by itself.
+    /// True if it counts limits by itself.
     pub counts_alone: bool,
     /// The policy set it decides by.
     pub policy_set: Option<String>,
@@ -148,7 +148,7 @@ impl Store {
         }
     }
 
-    /// Whether a node is gone that has not been forgotten.
+    /// Returns true if a node is gone that has not been forgotten.
     pub async fn has_dead_nodes(&self) -> Result<bool, StoreError> {
         match &self.db {
             Db::Sqlite { .. } => Ok(false),

@@ -16,7 +16,7 @@ pub struct Org {
     pub id: OrgId,
     /// Its name for the operator; unique.
     pub name: String,
-    /// What it may spend.
+    /// Plan.
     pub plan: Plan,
     /// When it was created.
     pub created_at: Timestamp,

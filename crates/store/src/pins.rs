@@ -46,16 +46,16 @@ pub struct Told {
     pub text: String,
 }
 
-/// What is known of one tool.
+/// A tool's pins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
     /// The org that the provider is kept for; `None` is a provider that every org shares.
     pub org: Option<OrgId>,
     /// The tool.
     pub tool: ToolId,
-    /// What was accepted; `None` while nothing was.
+    /// The accepted definition; `None` before the first.
     pub accepted: Option<PinVersion>,
-    /// What waits to be accepted.
+    /// The definition that waits for acceptance.
     pub found: Option<PinVersion>,
     /// The version of `found` that events tell of already.
     pub told: Option<String>,
@@ -66,7 +66,7 @@ pub struct Pin {
 pub struct Pinned {
     /// Those that can be read, by tool id.
     pub pins: Vec<Pin>,
-    /// The number of those besides of which nobody can tell the tool.
+    /// Number of further rows whose tool cannot be read.
     pub nameless: usize,
 }
 

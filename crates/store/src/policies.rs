@@ -30,7 +30,7 @@ pub struct NewPolicySet<'a> {
     pub version: &'a str,
     /// Name and version of each policy.
     pub members: Vec<(&'a str, &'a str)>,
-    /// What else the set was made of, as JSON.
+    /// The other parts of the set, as JSON.
     pub files: String,
 }
 
@@ -39,7 +39,7 @@ pub struct NewPolicySet<'a> {
 pub struct KeptPolicySet {
     /// The records of its policies, as JSON.
     pub records: Vec<String>,
-    /// What else it was made of, as JSON.
+    /// Its other parts, as JSON.
     pub files: String,
 }
 

@@ -35,7 +35,7 @@ pub struct Principal {
     pub org_id: OrgId,
     /// Its name for people; unique in the org.
     pub name: String,
-    /// What it may do.
+    /// Role.
     pub role: Role,
     /// When it was created.
     pub created_at: Timestamp,
@@ -75,7 +75,7 @@ pub(crate) fn role_of(name: &str, scopes: &str) -> Result<Role, StoreError> {
     Role::from_parts(name, listed).ok_or(StoreError::Corrupt("principals.role"))
 }
 
-/// What of a role is not in its name.
+/// Scopes of a role that its name does not imply.
 pub(crate) fn listed(role: Role) -> ScopeSet {
     match role {
         Role::Member | Role::Auditor | Role::Admin => ScopeSet::EMPTY,

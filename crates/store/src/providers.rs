@@ -26,7 +26,7 @@ use crate::{
     unreadable::{Found, Readable},
 };
 
-/// Whose connection it is.
+/// Owner of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProviderOwner {
     /// The whole org's.
@@ -93,13 +93,13 @@ pub struct NewProvider {
     pub id: ProviderId,
     /// The tenant.
     pub org_id: OrgId,
-    /// Whose it is.
+    /// Owner.
     pub owner: ProviderOwner,
     /// Its short name; one connection per org, owner and slug.
     pub slug: ProviderSlug,
     /// Its name for people.
     pub name: String,
-    /// How it authenticates: `none`, `api_key`, `oauth2`.
+    /// Authentication: `none`, `api_key`, `oauth2`.
     pub auth_type: String,
 }
 
@@ -110,19 +110,19 @@ pub struct ProviderRecord {
     pub id: ProviderId,
     /// The tenant.
     pub org_id: OrgId,
-    /// Whose it is.
+    /// Owner.
     pub owner: ProviderOwner,
     /// Its short name.
     pub slug: ProviderSlug,
     /// Its name for people.
     pub name: String,
-    /// How it authenticates.
+    /// Authentication.
     pub auth_type: String,
-    /// How it is.
+    /// Status.
     pub status: ProviderStatus,
-    /// What went wrong last.
+    /// Last error.
     pub last_error: Option<String>,
-    /// How many tools it offers.
+    /// Number of its tools.
     pub tools: u32,
     /// When it was first declared.
     pub created_at: Timestamp,
@@ -130,9 +130,9 @@ pub struct ProviderRecord {
     pub connected_at: Option<Timestamp>,
     /// When it last changed.
     pub updated_at: Timestamp,
-    /// What its credentials are for, and how they fare.
+    /// Purpose and state of its credentials.
     pub grant: Grant,
-    /// Who it is upstream.
+    /// Account upstream.
     pub account: Option<Account>,
     /// The digest of the tools it lists.
     pub tool_list: Option<String>,
@@ -142,26 +142,26 @@ pub struct ProviderRecord {
     pub removed_at: Option<Timestamp>,
 }
 
-/// What is known of a connection's credentials, apart from themselves.
+/// Metadata of a connection's credentials.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grant {
-    /// Whose they are, and for what: they are used for nothing else.
+    /// Server and issuer that they are bound to: they are used for nothing else.
     pub audience: Option<String>,
-    /// What they permit.
+    /// Granted scopes.
     pub scopes: Vec<String>,
     /// When they end.
     pub expires_at: Option<Timestamp>,
-    /// Whether there is something to get new ones with.
+    /// True if they can be renewed.
     pub refreshable: bool,
     /// When they were got last.
     pub refreshed_at: Option<Timestamp>,
     /// When to get new ones.
     pub refresh_due_at: Option<Timestamp>,
-    /// How often in a row that failed.
+    /// Number of failed renewals in a row.
     pub refresh_failures: u32,
 }
 
-/// Who a connection is upstream.
+/// Account of a connection upstream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Account {
     /// Its id there.
@@ -170,14 +170,14 @@ pub struct Account {
     pub name: Option<String>,
 }
 
-/// What became of a connection.
+/// Change of a connection's status.
 #[derive(Debug, Clone)]
 pub struct ProviderUpdate {
-    /// How it is now.
+    /// Status now.
     pub status: ProviderStatus,
-    /// What went wrong, if anything.
+    /// Error, if any.
     pub last_error: Option<String>,
-    /// How many tools it offers now; `None` leaves the number.
+    /// Number of its tools now; `None` leaves it.
     pub tools: Option<u32>,
 }
 
@@ -268,7 +268,7 @@ impl Store {
         row.read()
     }
 
-    /// Whether [`Self::upsert_provider`] would change nothing: the org, owner and slug have a
+    /// Returns true if [`Self::upsert_provider`] would change nothing: the org, owner and slug have a
     /// connection of this name, removed or not.
     pub async fn has_provider(&self, provider: &NewProvider) -> Result<bool, StoreError> {
         let known: Option<i64> = read!(self, provider.org_id, |conn| {

@@ -14,11 +14,11 @@ use crate::{
 pub struct SealedSecret {
     /// The org; empty for what belongs to the installation.
     pub org_id: String,
-    /// What kind of thing it belongs to.
+    /// Kind of its owner.
     pub kind: String,
     /// Which of them.
     pub row_id: String,
-    /// What it is of that thing.
+    /// Field of its owner.
     pub field: String,
     /// The key it is sealed under.
     pub key_id: String,
@@ -86,7 +86,7 @@ INSERT INTO secrets (org_id, kind, row_id, field, key_id, sealed) VALUES ($1, $2
 ON CONFLICT (org_id, kind, row_id, field)
 DO UPDATE SET key_id = excluded.key_id, sealed = excluded.sealed";
 
-/// Whose it is; `None` is the installation.
+/// Org; `None` is the installation.
 fn owner(org: &str) -> Result<Option<OrgId>, StoreError> {
     (!org.is_empty()).then(|| parse(org, "secrets.org_id")).transpose()
 }
@@ -123,7 +123,7 @@ impl Store {
         Ok(found.map(Into::into))
     }
 
-    /// How many values are sealed under which key, of all tenants: for the operator, and to
+    /// Number of values sealed under each key, of all tenants: for the operator, and to
     /// refuse a start without a key that is needed.
     pub async fn count_secrets(&self) -> Result<Vec<(String, u64)>, StoreError> {
         let found: Vec<(String, i64)> = read!(self, installation, |conn| {

@@ -1,4 +1,4 @@
-//! How far each sink has come in each org's log, and which node feeds it.
+//! Progress of each sink in each org's log, and the node that feeds it.
 
 use portcullis_core::{clock::Timestamp, id::OrgId};
 
@@ -16,7 +16,7 @@ pub struct Behind {
     pub org_id: OrgId,
     /// The sequence with which the sink goes on.
     pub next: i64,
-    /// How many events are sealed.
+    /// Number of sealed events.
     pub size: i64,
     /// When the event was recorded that is next.
     pub since: Option<Timestamp>,

@@ -73,13 +73,13 @@ WHERE ",
 pub struct TokenRecord {
     /// Its id, which may be shown.
     pub id: TokenId,
-    /// What it is for.
+    /// Kind.
     pub kind: TokenKind,
     /// The tenant.
     pub org_id: OrgId,
-    /// Whose token it is.
+    /// Principal.
     pub principal_id: PrincipalId,
-    /// Who acts through it for the principal, if it was delegated.
+    /// Actor for the principal, if it was delegated.
     pub via: Option<PrincipalId>,
     /// The tokens that are revoked together.
     pub grant_id: GrantId,
@@ -87,11 +87,11 @@ pub struct TokenRecord {
     pub parent_id: Option<TokenId>,
     /// The token the actor of a delegation presented.
     pub via_token_id: Option<TokenId>,
-    /// What it may do.
+    /// Scopes.
     pub scopes: ScopeSet,
     /// Its own name for itself; never trusted.
     pub label: Option<String>,
-    /// How it came to be.
+    /// Origin.
     pub method: AuthMethod,
     /// When it was issued.
     pub issued_at: Timestamp,
@@ -101,9 +101,9 @@ pub struct TokenRecord {
     pub revoked_at: Option<Timestamp>,
     /// The minute it was last seen.
     pub last_used_at: Option<Timestamp>,
-    /// Where it may be used from; `None` means anywhere.
+    /// Networks it may be used from; `None` means anywhere.
     pub allowed_cidrs: Option<CidrList>,
-    /// Whether it can only be exchanged for another token.
+    /// True if it can only be exchanged for another token.
     pub exchange_only: bool,
     /// The credentials it descends from; `None` when that cannot be known, and then it is good for
     /// nothing.
@@ -115,9 +115,9 @@ pub struct TokenRecord {
 pub struct KnownToken {
     /// The token.
     pub token: TokenRecord,
-    /// Whose it is.
+    /// Owner.
     pub principal: Principal,
-    /// What was said of it at the login that the token comes from, if it comes from one.
+    /// Claims of the login that the token comes from, if any.
     pub login: Option<LoginRecord>,
     /// Everybody who acts through it, in no order.
     pub actors: Vec<ActorState>,
@@ -128,7 +128,7 @@ pub struct KnownToken {
 /// State of an actor of a delegation that decides about the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActorState {
-    /// What the actor may do.
+    /// Scopes of the actor.
     pub role: Role,
     /// Since when it may nothing, if so.
     pub disabled_at: Option<Timestamp>,

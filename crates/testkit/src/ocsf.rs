@@ -1,4 +1,4 @@
-//! What OCSF 1.9 demands of an event of the class API Activity (6003) with the profiles
+//! Requirements of OCSF 1.9 for an event of the class API Activity (6003) with the profiles
 //! `security_control`, `record_integrity`, `ai_operation` and `trace`: which attributes there are,
 //! which of them are required, of which type, and which numbers an enum has.
 //!
@@ -9,7 +9,7 @@
 
 use serde_json::{Map, Value};
 
-/// What a value has to be.
+/// Required type of a value.
 enum Kind {
     Text,
     Number,
@@ -202,7 +202,7 @@ const EVENT: Kind = Object(
     &[],
 );
 
-/// What is wrong with an event of the class; nothing if it is as it has to be.
+/// Faults of an event of the class; none if it conforms.
 pub fn ocsf_faults(event: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     check("", event, &EVENT, &mut faults);

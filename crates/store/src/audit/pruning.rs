@@ -14,19 +14,19 @@ use crate::{
 /// Events removed in one transaction at most.
 const BATCH: i64 = 2_000;
 
-/// What one step of pruning did.
+/// Result of one step of pruning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pruned {
     /// The first sequence that was removed.
     pub first: i64,
     /// The first sequence that is left.
     pub size: i64,
-    /// Whether a hold keeps what comes next.
+    /// True if a hold keeps what comes next.
     pub held: bool,
 }
 
 impl Pruned {
-    /// How many events were removed.
+    /// Number of removed events.
     #[must_use]
     pub const fn events(&self) -> i64 {
         self.size - self.first
@@ -114,7 +114,7 @@ impl Store {
         Ok(pruned)
     }
 
-    /// How many events were removed from the beginning of the org's log: the first sequence that
+    /// Number of events removed from the beginning of the org's log: the first sequence that
     /// may be there.
     pub async fn pruned_size(&self, org: OrgId) -> Result<i64, StoreError> {
         let size: Option<i64> = read!(self, org, |conn| {

@@ -17,7 +17,7 @@ use crate::{
     error::StoreError,
 };
 
-/// How many leaves are added at once to the tree of a log that is older than trees.
+/// Leaves added at once to the tree of a log that is older than trees.
 const PLANTED: i64 = 65_536;
 
 /// Stores tiles within a transaction.
@@ -135,7 +135,7 @@ impl Store {
     }
 }
 
-/// How the database holds sizes and indices. No tree of ours is too large for it.
+/// Database type of sizes and indices. No tree of ours is too large for it.
 pub(crate) fn number(size: u64) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }

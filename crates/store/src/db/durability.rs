@@ -1,4 +1,4 @@
-//! Durability of commits, as the database itself tells it.
+//! Durability of commits, as the database reports it.
 
 /// Durability of the database, read back from it over a connection like those that write.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::{
     unreadable::{Found, Readable},
 };
 
-/// What the secrets of attempts are filed under.
+/// Kind under which secrets of attempts are stored.
 pub const ATTEMPT: &str = "attempt";
 
 /// A connect that is about to begin.
@@ -26,17 +26,17 @@ pub struct NewAttempt {
     pub org_id: OrgId,
     /// The connection that it will make or renew.
     pub provider_id: ProviderId,
-    /// What it connects to.
+    /// The provider to connect.
     pub slug: String,
-    /// Whose connection it will be.
+    /// Owner of the future connection.
     pub owner: ProviderOwner,
-    /// Who began it, and alone may end it.
+    /// The principal that began it, and alone may complete it.
     pub principal_id: PrincipalId,
     /// SHA-256 of the `state` that the browser carries.
     pub state_hash: [u8; 32],
     /// When it is worth nothing any more.
     pub expires_at: Timestamp,
-    /// What it takes to go on, sealed.
+    /// Sealed state for completing it.
     pub secret: SealedSecret,
 }
 
@@ -49,17 +49,17 @@ pub struct Attempt {
     pub org_id: OrgId,
     /// The connection that it will make or renew.
     pub provider_id: ProviderId,
-    /// What it connects to.
+    /// The provider to connect.
     pub slug: String,
-    /// Whose connection it will be.
+    /// Owner of the future connection.
     pub owner: ProviderOwner,
-    /// Who began it, and alone may end it.
+    /// The principal that began it, and alone may complete it.
     pub principal_id: PrincipalId,
     /// When it is worth nothing any more.
     pub expires_at: Timestamp,
     /// SHA-256 of the code that confirms it, once there is one.
     pub confirm_hash: Option<Vec<u8>>,
-    /// How many wrong codes came.
+    /// Number of wrong codes.
     pub tries: u32,
 }
 
@@ -116,7 +116,7 @@ impl Store {
     }
 
     /// The attempt whose `state` a browser brings, once: of any number of browsers one is let in.
-    /// Whose it is, the state alone tells.
+    /// The state alone identifies the owner.
     pub async fn call_attempt_back(
         &self,
         state_hash: &[u8; 32],
@@ -212,7 +212,7 @@ impl Store {
         Ok(u32::try_from(tries.unwrap_or(0)).unwrap_or(u32::MAX))
     }
 
-    /// Ends an attempt and forgets its secrets. Of any number of callers one is told `true`.
+    /// Ends an attempt and forgets its secrets. Returns true to one of any number of callers.
     pub async fn end_attempt(&self, attempt: &Attempt) -> Result<bool, StoreError> {
         let org = attempt.org_id.to_string();
         let ended = change!(self, attempt.org_id, |tx| {

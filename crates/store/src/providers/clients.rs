@@ -1,4 +1,4 @@
-//! What the gateway is called at authorization servers that it registered with by itself.
+//! Clients that the gateway registered by itself at authorization servers.
 
 use portcullis_core::clock::Timestamp;
 
@@ -9,7 +9,7 @@ use crate::{
     secrets::{SealedSecret, put_secret},
 };
 
-/// What the secrets of clients are filed under, without an org.
+/// Kind under which secrets of clients are stored, without an org.
 pub const CLIENT: &str = "client";
 
 /// A registration of the gateway.
@@ -17,13 +17,13 @@ pub const CLIENT: &str = "client";
 pub struct OAuthClient {
     /// At whom, exactly.
     pub issuer: String,
-    /// Where browsers are sent back to.
+    /// Redirect URI of browsers.
     pub redirect_uri: String,
     /// The id under which its secret is kept, if it has one.
     pub id: String,
-    /// What the gateway is called there.
+    /// Client id of the gateway there.
     pub client_id: String,
-    /// How it authenticates at the token endpoint.
+    /// Authentication method at the token endpoint.
     pub method: String,
     /// When it was registered.
     pub registered_at: Timestamp,
@@ -42,7 +42,7 @@ row!(ClientRow {
 });
 
 impl Store {
-    /// What the gateway is called at an issuer, for this redirect URI. Of the installation.
+    /// The installation's client at an issuer, for this redirect URI.
     pub async fn find_oauth_client(
         &self,
         issuer: &str,

@@ -18,7 +18,7 @@ use crate::{
     unreadable::{Found, Readable as _},
 };
 
-/// What the secrets of connections are filed under.
+/// Kind under which secrets of connections are stored.
 pub const CONNECTION: &str = "connection";
 /// The field of a connection's credentials.
 pub const CREDENTIAL: &str = "credential";
@@ -28,13 +28,13 @@ pub const CREDENTIAL: &str = "credential";
 pub struct NewCredential {
     /// The credentials, sealed for their connection.
     pub secret: SealedSecret,
-    /// What is known of them.
+    /// Metadata of the credentials.
     pub grant: Grant,
-    /// Who the connection is upstream.
+    /// Account of the connection upstream.
     pub account: Option<Account>,
 }
 
-/// Whose connections to list.
+/// Owners whose connections to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnerFilter {
     /// Everybody's.
@@ -48,7 +48,7 @@ pub enum OwnerFilter {
 /// A page of connections.
 #[derive(Debug, Clone, Copy)]
 pub struct ProviderPage<'a> {
-    /// Whose.
+    /// The owners.
     pub owner: OwnerFilter,
     /// Only beyond this slug and id.
     pub after: Option<(&'a str, &'a str)>,
@@ -198,7 +198,7 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// Deletes a connection with its credentials; the event that tells of it is committed with it.
+    /// Deletes a connection with its credentials; its event is committed with it.
     /// `false`, and nothing is written, if there is none.
     pub async fn remove_provider(
         &self,
@@ -224,7 +224,7 @@ impl Store {
     }
 
     /// Hides a connection that the configuration makes by itself, until it is connected anew; the
-    /// event that tells of it is committed with it. `false`, and nothing is written, if there is
+    /// event is committed with it. `false`, and nothing is written, if there is
     /// none to be seen.
     pub async fn hide_provider(
         &self,

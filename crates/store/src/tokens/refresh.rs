@@ -24,9 +24,9 @@ pub struct KnownRefresh {
     pub known: KnownToken,
     /// When the grant ends.
     pub grant_ends_at: Timestamp,
-    /// How long the access tokens live that it buys.
+    /// Lifetime of the access tokens that it buys.
     pub access_seconds: i64,
-    /// How things stand.
+    /// State.
     pub state: RefreshState,
 }
 
@@ -56,7 +56,7 @@ pub struct Pair {
     pub sealed: Vec<u8>,
 }
 
-/// What became of a rotation.
+/// Result of a rotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rotated {
     /// The token is spent, the new pair is live.
@@ -112,7 +112,7 @@ impl Store {
         }))
     }
 
-    /// Whether the org's refresh token with this id has bought its pair.
+    /// Returns true if the org's refresh token with this id has bought its pair.
     pub async fn is_spent(&self, org: OrgId, id: TokenId) -> Result<bool, StoreError> {
         let spent: Option<i32> = read!(self, org, |conn| {
             sqlx::query_scalar(

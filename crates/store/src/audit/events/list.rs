@@ -13,7 +13,7 @@ use crate::{
     error::StoreError,
 };
 
-/// How much of the log one statement walks, and how many statements make a page at most. A page
+/// Events that one statement walks, and statements that make a page at most. A page
 /// whose filters match little ends early rather than walk a log of millions.
 const STRIDE: i64 = 5_000;
 const STRIDES: usize = 10;

@@ -21,8 +21,8 @@ use tokio::{
 use super::{
     AuditSettings,
     batch::{Batch, Losers},
+    completions::Completions,
     jobs::{Job, Parts, Work},
-    mail::Mail,
     pace::{self, Workers},
     under_way::UnderWay,
 };
@@ -42,7 +42,7 @@ pub struct AuditTask {
     pub(super) commits: Arc<AtomicU64>,
     pub(super) written: Arc<AtomicU64>,
     pub(super) workers: Workers,
-    pub(super) mail: Mail<Work>,
+    pub(super) completions: Completions<Work>,
     pub(super) under_way: UnderWay,
 }
 
@@ -67,7 +67,7 @@ impl AuditTask {
                 self.under_way.end();
                 let result = result.map(|()| batch.losers);
                 self.count(&part, &result);
-                parts.settle(part, &result, &self.mail);
+                parts.settle(part, &result, &self.completions);
             }
         }
     }
@@ -114,7 +114,7 @@ impl AuditTask {
                 self.under_way.end();
                 let result = result.map(|()| batch.losers);
                 self.count(&part, &result);
-                parts.settle(part, &result, &self.mail);
+                parts.settle(part, &result, &self.completions);
             }
             took = begun.elapsed();
         }

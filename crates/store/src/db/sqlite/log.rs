@@ -16,7 +16,7 @@ use tokio::{
     time::timeout,
 };
 
-use self::batch::Places;
+use self::batch::IntentRowids;
 use crate::{
     db::{Durability, durability, parse},
     error::StoreError,
@@ -29,7 +29,7 @@ const CACHE_KIB: i64 = 8 * 1024;
 /// Statements that stay prepared.
 const STATEMENTS: usize = 32;
 
-/// Whose turn it is to write, and the connection of the log. Clones are the same.
+/// The turn to write, and the connection of the log. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Log {
     connection: Arc<Mutex<LogConnection>>,
@@ -51,7 +51,7 @@ impl Log {
             wait,
             open: None,
             closed: false,
-            places: Places::new(),
+            rowids: IntentRowids::new(),
         };
         Self { connection: Arc::new(Mutex::new(connection)), wait }
     }
@@ -104,11 +104,11 @@ pub(crate) struct LogConnection {
     wait: Duration,
     open: Option<Connection>,
     closed: bool,
-    places: Places,
+    rowids: IntentRowids,
 }
 
 impl LogConnection {
-    /// What the database says about its durability, read back from the connection that writes.
+    /// Durability of the database, read back from the connection that writes.
     pub(crate) fn durability(&mut self) -> Result<Durability, StoreError> {
         let open = self.open()?;
         let text = |sql| open.query_row(sql, (), |row| row.get::<_, String>(0));
@@ -192,7 +192,7 @@ fn change<R>(
     Ok(written)
 }
 
-/// Whether the connection stands outside a transaction again.
+/// Returns true if the connection stands outside a transaction again.
 fn restored(open: &Connection) -> bool {
     open.is_autocommit() || open.execute_batch("ROLLBACK").is_ok() && open.is_autocommit()
 }
