@@ -1,5 +1,6 @@
 //! What issuers said at logins, kept beside the grants that came of them.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId},
@@ -42,6 +43,7 @@ row!(LoginRow { said: String, said_at: i64 });
 
 impl Store {
     /// What was said at the last login of the org's principal.
+    #[boxed]
     pub async fn last_login(
         &self,
         org: OrgId,

@@ -1,5 +1,6 @@
 //! What the gateway is called at authorization servers that it registered with by itself.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::clock::Timestamp;
 
 use crate::{
@@ -43,6 +44,7 @@ row!(ClientRow {
 
 impl Store {
     /// What the gateway is called at an issuer, for this redirect URI. Of the installation.
+    #[boxed]
     pub async fn find_oauth_client(
         &self,
         issuer: &str,
@@ -67,6 +69,7 @@ impl Store {
     }
 
     /// Remembers a registration in the place of the one before.
+    #[boxed]
     pub async fn keep_oauth_client(
         &self,
         client: &OAuthClient,
