@@ -16,6 +16,7 @@ pub(crate) use self::{
     scope::{Scope, begin},
 };
 
+use async_recursion::async_recursion as boxed;
 use std::{fs::OpenOptions, io, path::Path, sync::Arc};
 
 use portcullis_core::{clock::Timestamp, id::EventId};
@@ -65,6 +66,7 @@ pub(crate) enum Db {
 impl Store {
     /// Opens the database, creates it if it is an SQLite file that does not exist, and brings its
     /// schema up to date. Says no to a schema that is newer than this build.
+    #[boxed]
     pub async fn open(settings: &DatabaseSettings) -> Result<Self, StoreError> {
         let db = match &settings.url.0 {
             Target::Sqlite(path) => {
@@ -94,6 +96,7 @@ impl Store {
     }
 
     /// Checks that the database answers.
+    #[boxed]
     pub async fn ping(&self) -> Result<(), StoreError> {
         read!(self, installation, |conn| {
             sqlx::query("SELECT 1").execute(&mut *conn).await?;
@@ -104,6 +107,7 @@ impl Store {
     /// Fails unless the database can be written: takes the locks that writing the log takes, writes a
     /// row and waits for its commit. Fails also if PostgreSQL has been told meanwhile not to wait for
     /// its disk, and that was promised; whoever starts a node asks [`Self::durability`].
+    #[boxed]
     pub async fn probe(&self, now: Timestamp) -> Result<(), StoreError> {
         change!(self, installation, |tx| {
             tx.lock_log_for_writing().await?;
@@ -124,6 +128,7 @@ impl Store {
     }
 
     /// Durability of the database, read back from it.
+    #[boxed]
     pub async fn durability(&self) -> Result<Durability, StoreError> {
         match &self.db {
             Db::Sqlite { log, .. } => log.act(LogConnection::durability).await,
@@ -132,6 +137,7 @@ impl Store {
     }
 
     /// Waits for what is running and closes every connection; SQLite folds its log into the file.
+    #[boxed]
     pub async fn close(&self) {
         match &self.db {
             Db::Sqlite { log, writer, readers } => {

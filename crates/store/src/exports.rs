@@ -1,5 +1,6 @@
 //! Exports of the audit log: what was asked for and what became of it. The files lie elsewhere.
 
+use async_recursion::async_recursion as boxed;
 use std::str::FromStr;
 
 use portcullis_core::{
@@ -184,6 +185,7 @@ impl KeptRow {
 
 impl Store {
     /// Begins an export, unless the org has as many as it may have.
+    #[boxed]
     pub async fn create_export(
         &self,
         export: &NewExport,
@@ -194,6 +196,7 @@ impl Store {
 
     /// Begins an export under an idempotency key, which stands for it from then on. Of any number
     /// with the same key one begins.
+    #[boxed]
     pub async fn create_keyed_export(
         &self,
         export: &NewExport,
@@ -250,6 +253,7 @@ impl Store {
     }
 
     /// The org's export with this id.
+    #[boxed]
     pub async fn find_export(
         &self,
         org: OrgId,
@@ -266,6 +270,7 @@ impl Store {
     }
 
     /// The bytes of the org's other exports, which are under way or can be fetched.
+    #[boxed]
     pub async fn export_bytes_beside(
         &self,
         org: OrgId,
@@ -285,6 +290,7 @@ impl Store {
 
     /// Says that an export is being worked on and how far it has come. `false` when it is not
     /// pending any more: whoever writes it shall stop.
+    #[boxed]
     pub async fn beat_export(
         &self,
         org: OrgId,
@@ -311,6 +317,7 @@ impl Store {
     }
 
     /// The file of a pending export can be fetched. `false` when it is not pending.
+    #[boxed]
     pub async fn finish_export(
         &self,
         org: OrgId,
@@ -335,6 +342,7 @@ impl Store {
     }
 
     /// A pending export comes to nothing, for this reason. `false` when it is not pending.
+    #[boxed]
     pub async fn fail_export(
         &self,
         org: OrgId,
@@ -357,6 +365,7 @@ impl Store {
     }
 
     /// Every export that `node` was writing comes to nothing. Gives how many there were.
+    #[boxed]
     pub async fn fail_exports_of(&self, node: &str, error: &str) -> Result<u64, StoreError> {
         Ok(change!(self, installation, |tx| {
             sqlx::query(
@@ -373,6 +382,7 @@ impl Store {
 
     /// Every export that a node was writing which is gone comes to nothing. Gives how many there
     /// were; on SQLite none, which has one node.
+    #[boxed]
     pub async fn fail_abandoned_exports(&self, error: &str) -> Result<u64, StoreError> {
         match &self.db {
             Db::Sqlite { .. } => Ok(0),
@@ -386,6 +396,7 @@ impl Store {
     }
 
     /// Every export of which nothing was heard since `since` comes to nothing.
+    #[boxed]
     pub async fn fail_silent_exports(
         &self,
         since: Timestamp,
@@ -406,6 +417,7 @@ impl Store {
 
     /// Until when the file of any org's export has to be kept, and how far it is; `None` when
     /// nobody knows it.
+    #[boxed]
     pub async fn export_expiry(
         &self,
         id: ExportId,
@@ -421,6 +433,7 @@ impl Store {
     }
 
     /// Forgets the exports that expired before `before`. Gives how many there were.
+    #[boxed]
     pub async fn forget_exports(&self, before: Timestamp) -> Result<u64, StoreError> {
         Ok(change!(self, installation, |tx| {
             sqlx::query("DELETE FROM exports WHERE expires_at < $1 AND status <> 'pending'")

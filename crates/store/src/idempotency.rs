@@ -3,6 +3,7 @@
 //! A key of an export is made with the export, and names it. A key's row is made with the intent of its call and ended with the call's event, each in the
 //! same transaction ([`crate::AuditWriter`]); here it is read and forgotten.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, RequestId},
@@ -56,6 +57,7 @@ const BATCH: i64 = 500;
 
 impl Store {
     /// Request of the key with this digest; `None` if it is free.
+    #[boxed]
     pub async fn find_idempotency_key(
         &self,
         org: OrgId,
@@ -85,6 +87,7 @@ impl Store {
     }
 
     /// Forgets the keys of all orgs that have expired, with their answers. Gives how many.
+    #[boxed]
     pub async fn forget_idempotency_keys(&self, now: Timestamp) -> Result<u64, StoreError> {
         let mut forgotten = 0;
         loop {

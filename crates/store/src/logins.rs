@@ -1,5 +1,6 @@
 //! Claims of logins, kept beside their grants.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId},
@@ -42,6 +43,7 @@ row!(LoginRow { said: String, said_at: i64 });
 
 impl Store {
     /// Claims of the last login of the org's principal.
+    #[boxed]
     pub async fn last_login(
         &self,
         org: OrgId,

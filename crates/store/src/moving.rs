@@ -8,6 +8,7 @@
 mod logs;
 mod rows;
 
+use async_recursion::async_recursion as boxed;
 use std::path::Path;
 
 use portcullis_core::{audit::Hash, id::OrgId};
@@ -108,6 +109,7 @@ impl Store {
     /// Takes over everything from the SQLite file. Says no unless this is an empty PostgreSQL
     /// database, the file has the schema of this build, and nobody else has it open. Calls that
     /// are under way in the file are held by no node: the first that starts closes them.
+    #[boxed]
     pub async fn take_over(&self, file: &Path) -> Result<Moved, MovingError> {
         let Db::Postgres(pool) = &self.db else { return Err(MovingError::Target) };
         let mut source = hold(file).await?;

@@ -8,6 +8,7 @@ mod news;
 
 pub use self::news::{Listener, News};
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use sqlx::{
@@ -81,6 +82,7 @@ impl Nodes {
 
     /// Makes this process the one of its name for [`LEASE_SECONDS`] from now on. `false` while
     /// another one is.
+    #[boxed]
     pub async fn hold(&self, node: &NodeRecord) -> Result<bool, StoreError> {
         let held = sqlx::query(HOLD)
             .bind(&node.name)
@@ -94,6 +96,7 @@ impl Nodes {
     }
 
     /// The other nodes that are alive.
+    #[boxed]
     pub async fn others(&self, node: &NodeRecord) -> Result<Vec<LiveNode>, StoreError> {
         let others = sqlx::query_as(OTHERS).bind(&node.lease);
         let rows: Vec<LiveRow> = self.asked(async |conn| others.fetch_all(conn).await).await?;
@@ -106,6 +109,7 @@ impl Nodes {
     }
 
     /// Lets go of the name: another process may hold it at once.
+    #[boxed]
     pub async fn release(&self, node: &NodeRecord) -> Result<(), StoreError> {
         let release =
             concat!("UPDATE nodes SET ends_at = ", database_clock!(), " WHERE lease = $1");
@@ -115,6 +119,7 @@ impl Nodes {
     }
 
     /// Listens for changes that others make. What was pushed before is not heard.
+    #[boxed]
     pub async fn listen(&self) -> Result<Listener, StoreError> {
         Listener::open(&self.options).await
     }
@@ -135,6 +140,7 @@ impl Nodes {
 
 impl Store {
     /// Forgets nodes that are gone and left nothing open. Gives how many are gone.
+    #[boxed]
     pub async fn forget_nodes(&self) -> Result<u64, StoreError> {
         match &self.db {
             Db::Sqlite { .. } => Ok(0),
@@ -149,6 +155,7 @@ impl Store {
     }
 
     /// Returns true if a node is gone that has not been forgotten.
+    #[boxed]
     pub async fn has_dead_nodes(&self) -> Result<bool, StoreError> {
         match &self.db {
             Db::Sqlite { .. } => Ok(false),

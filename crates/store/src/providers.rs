@@ -11,6 +11,7 @@ pub use self::{
     connections::{CONNECTION, CREDENTIAL, NewCredential, OwnerFilter, ProviderPage},
 };
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId, ProviderId},
@@ -248,6 +249,7 @@ impl Readable for ProviderRow {
 
 impl Store {
     /// Adds the connection as `pending`, or renames the one that the org, owner and slug have.
+    #[boxed]
     pub async fn upsert_provider(
         &self,
         provider: &NewProvider,
@@ -270,6 +272,7 @@ impl Store {
 
     /// Returns true if [`Self::upsert_provider`] would change nothing: the org, owner and slug have a
     /// connection of this name, removed or not.
+    #[boxed]
     pub async fn has_provider(&self, provider: &NewProvider) -> Result<bool, StoreError> {
         let known: Option<i64> = read!(self, provider.org_id, |conn| {
             sqlx::query_scalar(
@@ -289,6 +292,7 @@ impl Store {
 
     /// Every connection of the org that was not removed, by slug, then id. What the caller may see
     /// of them is not decided here.
+    #[boxed]
     pub async fn list_providers(&self, org: OrgId) -> Result<Vec<ProviderRecord>, StoreError> {
         let rows: Vec<Found<ProviderRow>> = read!(self, org, |conn| {
             sqlx::query_as("SELECT * FROM providers WHERE org_id = $1 AND removed_at IS NULL ORDER BY slug, id")
@@ -300,6 +304,7 @@ impl Store {
     }
 
     /// The org's connection with this id.
+    #[boxed]
     pub async fn find_provider(
         &self,
         org: OrgId,
@@ -316,6 +321,7 @@ impl Store {
     }
 
     /// Remembers what became of a connection. `false` if the org has no such connection.
+    #[boxed]
     pub async fn set_provider_status(
         &self,
         org: OrgId,

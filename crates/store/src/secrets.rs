@@ -1,5 +1,6 @@
 //! Sealed values. What is in them and how they are sealed is not known here.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::id::OrgId;
 
 use crate::{
@@ -93,6 +94,7 @@ fn owner(org: &str) -> Result<Option<OrgId>, StoreError> {
 
 impl Store {
     /// Keeps a sealed value in the place of the one that is there.
+    #[boxed]
     pub async fn put_secret(&self, secret: &SealedSecret) -> Result<(), StoreError> {
         change!(self, owner(&secret.org_id)?, |tx| {
             put_secret!(tx, secret);
@@ -101,6 +103,7 @@ impl Store {
     }
 
     /// The sealed value of a thing in the org; an empty org is the installation.
+    #[boxed]
     pub async fn find_secret(
         &self,
         org: &str,
@@ -125,6 +128,7 @@ impl Store {
 
     /// Number of values sealed under each key, of all tenants: for the operator, and to
     /// refuse a start without a key that is needed.
+    #[boxed]
     pub async fn count_secrets(&self) -> Result<Vec<(String, u64)>, StoreError> {
         let found: Vec<(String, i64)> = read!(self, installation, |conn| {
             sqlx::query_as("SELECT key_id, COUNT(*) FROM secrets GROUP BY key_id ORDER BY key_id")
@@ -135,6 +139,7 @@ impl Store {
     }
 
     /// Some values that say of themselves that they are sealed under this key, of all tenants.
+    #[boxed]
     pub async fn secrets_under(
         &self,
         key_id: &str,
@@ -152,6 +157,7 @@ impl Store {
 
     /// Some values that are sealed under another key than this one, of all tenants, in the order of
     /// their places and beyond this one. No key has an empty id: that gives all values.
+    #[boxed]
     pub async fn secrets_not_under(
         &self,
         key_id: &str,
@@ -178,6 +184,7 @@ impl Store {
     }
 
     /// Puts `new` in the place of `old`, unless somebody wrote another value there meanwhile.
+    #[boxed]
     pub async fn swap_secret(
         &self,
         old: &SealedSecret,

@@ -1,5 +1,6 @@
 //! Tokens: what is stored is the SHA-256, never the token.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{GrantId, OrgId, PrincipalId, TokenId},
@@ -278,6 +279,7 @@ where
 
 impl Store {
     /// The token with this hash, with its principal and org, in whatever state they are.
+    #[boxed]
     pub async fn find_token_by_hash(
         &self,
         hash: &TokenHash,
@@ -294,6 +296,7 @@ impl Store {
 
     /// The tokens with these ids, as [`Self::find_token_by_hash`] finds each; those that are gone
     /// are left out.
+    #[boxed]
     pub async fn find_tokens(&self, ids: &[TokenId]) -> Result<Vec<KnownToken>, StoreError> {
         let find = match &self.db {
             Db::Sqlite { .. } => {
@@ -311,6 +314,7 @@ impl Store {
     }
 
     /// The org's token with this id.
+    #[boxed]
     pub async fn find_token(
         &self,
         org: OrgId,
@@ -327,6 +331,7 @@ impl Store {
     }
 
     /// A page of the org's tokens, by id.
+    #[boxed]
     pub async fn list_tokens(
         &self,
         org: OrgId,
@@ -351,6 +356,7 @@ impl Store {
     }
 
     /// Remembers when tokens were last seen; an older moment never replaces a newer one.
+    #[boxed]
     pub async fn touch_tokens(&self, seen: &[(TokenId, Timestamp)]) -> Result<(), StoreError> {
         let touch = match &self.db {
             Db::Sqlite { .. } => TOUCH_SQLITE,

@@ -4,6 +4,7 @@
 pub(crate) mod indexed;
 mod list;
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{EventId, OrgId, PrincipalId, RequestId, TokenId},
@@ -210,6 +211,7 @@ WHERE e.org_id = $1 AND e.id = $2 AND ($3 IS NULL OR e.actor_id = $3 OR e.via = 
 
 impl Store {
     /// The org's event with this id, sealed or not.
+    #[boxed]
     pub async fn find_event(
         &self,
         org: OrgId,

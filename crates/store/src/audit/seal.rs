@@ -7,6 +7,7 @@
 pub(crate) mod growth;
 mod postgres;
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     audit::{Hash, tiles::GrowingTree},
     clock::Timestamp,
@@ -254,6 +255,7 @@ impl Store {
     }
 
     /// The orgs that have something to seal. Looks at every org: see [`Self::committed_since`].
+    #[boxed]
     pub async fn orgs_with_unsealed(&self) -> Result<Vec<OrgId>, StoreError> {
         let rows: Vec<Found<HeadRow>> = read!(self, installation, |conn| {
             sqlx::query_as(
@@ -268,6 +270,7 @@ impl Store {
 
     /// The orgs of the events committed behind `position`, and the position up to which that is
     /// known. Costs with the events, not with the orgs.
+    #[boxed]
     pub async fn committed_since(&self, position: i64) -> Result<(Vec<OrgId>, i64), StoreError> {
         if let Db::Sqlite { log, .. } = &self.db {
             return log.act(move |log| log.committed_since(position)).await;
@@ -294,6 +297,7 @@ impl Store {
     }
 
     /// Number of sealed events of the org: the sequence of the next one.
+    #[boxed]
     pub async fn sealed_size(&self, org: OrgId) -> Result<i64, StoreError> {
         let size = read!(self, org, |conn| {
             sqlx::query_scalar("SELECT size FROM audit_heads WHERE org_id = $1")
@@ -305,6 +309,7 @@ impl Store {
     }
 
     /// A position up to which every event is visible.
+    #[boxed]
     pub async fn horizon(&self) -> Result<i64, StoreError> {
         if let Db::Sqlite { log, .. } = &self.db {
             return log.act(LogConnection::horizon).await;

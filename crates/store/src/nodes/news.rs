@@ -1,5 +1,6 @@
 //! Change notices for nodes by PostgreSQL's NOTIFY: ids, never contents.
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use portcullis_core::id::OrgId;
@@ -66,6 +67,7 @@ impl Listener {
 
     /// The next news. An error is the end of this wire: what is pushed until there is another one
     /// is not heard.
+    #[boxed]
     pub async fn next(&mut self) -> Result<News, StoreError> {
         self.0.eager_reconnect(false);
         loop {

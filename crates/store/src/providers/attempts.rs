@@ -1,5 +1,6 @@
 //! Connects that have begun and are not confirmed yet.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId, ProviderId},
@@ -97,6 +98,7 @@ impl Readable for AttemptRow {
 
 impl Store {
     /// Remembers an attempt.
+    #[boxed]
     pub async fn begin_attempt(&self, attempt: &NewAttempt) -> Result<(), StoreError> {
         change!(self, attempt.org_id, |tx| {
             sqlx::query(BEGIN)
@@ -117,6 +119,7 @@ impl Store {
 
     /// The attempt whose `state` a browser brings, once: of any number of browsers one is let in.
     /// The state alone identifies the owner.
+    #[boxed]
     pub async fn call_attempt_back(
         &self,
         state_hash: &[u8; 32],
@@ -133,6 +136,7 @@ impl Store {
     }
 
     /// Keeps what the provider granted until the attempt is confirmed. `false` if it has ended.
+    #[boxed]
     pub async fn grant_attempt(
         &self,
         attempt: &Attempt,
@@ -159,6 +163,7 @@ impl Store {
     }
 
     /// The attempts of a principal for a provider and an owner, the newest first.
+    #[boxed]
     pub async fn attempts_of(
         &self,
         org: OrgId,
@@ -182,6 +187,7 @@ impl Store {
     }
 
     /// The attempts that would renew or make a connection.
+    #[boxed]
     pub async fn attempts_for(
         &self,
         org: OrgId,
@@ -198,6 +204,7 @@ impl Store {
     }
 
     /// Counts a wrong code; gives how many there were with this one, 0 if the attempt has ended.
+    #[boxed]
     pub async fn count_wrong_code(&self, attempt: &Attempt) -> Result<u32, StoreError> {
         let tries: Option<i64> = change!(self, attempt.org_id, |tx| {
             sqlx::query_scalar(
@@ -213,6 +220,7 @@ impl Store {
     }
 
     /// Ends an attempt and forgets its secrets. Returns true to one of any number of callers.
+    #[boxed]
     pub async fn end_attempt(&self, attempt: &Attempt) -> Result<bool, StoreError> {
         let org = attempt.org_id.to_string();
         let ended = change!(self, attempt.org_id, |tx| {
@@ -228,6 +236,7 @@ impl Store {
     }
 
     /// Some attempts of all tenants whose time is over.
+    #[boxed]
     pub async fn expired_attempts(
         &self,
         now: Timestamp,
@@ -247,6 +256,7 @@ impl Store {
     }
 
     /// Removes a connection that was begun, was never connected and has no attempt any more.
+    #[boxed]
     pub async fn forget_pending_provider(
         &self,
         org: OrgId,

@@ -1,5 +1,6 @@
 //! Clients that the gateway registered by itself at authorization servers.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::clock::Timestamp;
 
 use crate::{
@@ -43,6 +44,7 @@ row!(ClientRow {
 
 impl Store {
     /// The installation's client at an issuer, for this redirect URI.
+    #[boxed]
     pub async fn find_oauth_client(
         &self,
         issuer: &str,
@@ -67,6 +69,7 @@ impl Store {
     }
 
     /// Remembers a registration in the place of the one before.
+    #[boxed]
     pub async fn keep_oauth_client(
         &self,
         client: &OAuthClient,

@@ -1,5 +1,6 @@
 //! New tokens.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, token::TokenHash};
 
 use super::TokenRecord;
@@ -119,6 +120,7 @@ pub(super) use {insert, insert_refresh};
 impl Store {
     /// Remembers a new token by its hash. Says no to an id or hash that exists, and to a
     /// principal, `via` or parent that is not of the same org.
+    #[boxed]
     pub async fn insert_token(
         &self,
         record: &TokenRecord,
@@ -173,6 +175,7 @@ impl Store {
     }
 
     /// Deletes the JWTs that have expired.
+    #[boxed]
     pub async fn forget_assertions(&self, now: Timestamp) -> Result<u64, StoreError> {
         let forgotten = change!(self, installation, |tx| {
             sqlx::query("DELETE FROM used_assertions WHERE expires_at < $1")

@@ -1,5 +1,6 @@
 //! The refresh tokens of a grant: one is unspent, the one before it may be asked about again.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     grant::{Presented, RETRY_SECONDS, RefreshState, Spent},
@@ -96,6 +97,7 @@ impl StateRow {
 
 impl Store {
     /// The refresh token with this hash; `None` if there is none, or the token is another kind.
+    #[boxed]
     pub async fn find_refresh(&self, hash: &TokenHash) -> Result<Option<KnownRefresh>, StoreError> {
         let Some(known) = self.find_token_by_hash(hash).await? else { return Ok(None) };
         let row: Option<StateRow> = read!(self, known.token.org_id, |conn| {
@@ -113,6 +115,7 @@ impl Store {
     }
 
     /// Returns true if the org's refresh token with this id has bought its pair.
+    #[boxed]
     pub async fn is_spent(&self, org: OrgId, id: TokenId) -> Result<bool, StoreError> {
         let spent: Option<i32> = read!(self, org, |conn| {
             sqlx::query_scalar(
@@ -180,6 +183,7 @@ impl Store {
     }
 
     /// Forgets the sealed pairs that may not be asked for any more.
+    #[boxed]
     pub async fn forget_sealed_pairs(&self, now: Timestamp) -> Result<u64, StoreError> {
         let forgotten = change!(self, installation, |tx| {
             sqlx::query(FORGET_SEALED)

@@ -3,6 +3,7 @@
 //! SQLite blocks whoever writes, so there it is a thread of its own, which takes the jobs from the
 //! queue, commits them and wakes who waits for them: no other thread has part in it.
 
+use async_recursion::async_recursion as boxed;
 use std::{
     sync::{
         Arc,
@@ -48,6 +49,7 @@ pub struct AuditTask {
 
 impl AuditTask {
     /// Commits jobs until every [`super::AuditWriter`] is gone and the last job is done.
+    #[boxed]
     pub async fn run(self) {
         match self.store.db.clone() {
             Db::Sqlite { log, .. } => self.run_on_thread(log).await,
