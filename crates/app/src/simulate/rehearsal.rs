@@ -74,7 +74,7 @@ impl Rehearsal<'_> {
             cases.push(case(ask, principal, tool, self.ground.now));
         }
         let key = FingerprintKey::new([0; 32]);
-        let court = Court { engine: self.engine, key: &key };
+        let court = Court { engine: self.engine, key: &key, external: None };
         let deadline = Instant::now() + Duration::from_millis(simulation.options.timeout_ms);
         Ok(answer(&court, asks, &cases, &sets, &simulation.options, deadline).0)
     }
