@@ -403,7 +403,7 @@ impl App {
         let scanned = ready.dlp.scan_answer(answer, &subject).await?;
         let engine = ready.dlp.engine();
         self.enter_stage(&ready.ctx, Stage::PolicyOutput);
-        let permitted = scanned.decide((&ready.call).into(), &*ready.policies, engine, asker)?;
+        let permitted = scanned.decide(&ready.call, &*ready.policies, engine, asker)?;
         permitted.fulfil(engine, ready.call.tool())
     }
 }

@@ -36,7 +36,7 @@ pub use self::request::{
 };
 use self::{
     answers::{case, identity},
-    judge::{Case, Court, External},
+    judge::{Case, NodeDlp, Simulator},
     request::refusal,
     sets::Origins,
 };
@@ -109,9 +109,9 @@ impl App {
                 let runtime = Handle::current();
                 let work = move || {
                     let dlp = app.dlp();
-                    let external = Some(External { dlp: &dlp, runtime });
-                    let court = Court { engine: dlp.engine(), key: &key, external };
-                    answers::answer(&court, &asks, &cases, &sets, &options, deadline)
+                    let node = Some(NodeDlp { dlp: &dlp, runtime });
+                    let simulator = Simulator { engine: dlp.engine(), key: &key, node };
+                    answers::answer(&simulator, &asks, &cases, &sets, &options, deadline)
                 };
                 let (answer, told) = off_the_request(work).await?;
                 self.simulated(ctx, told).await?;

@@ -13,14 +13,14 @@ use tokio::time::Instant;
 
 use super::{
     Sets,
-    judge::{Case, Court},
+    judge::{Case, Simulator},
     report::{Counts, Item},
     request::{Ask, Options, Who},
 };
 
 /// The answer, and what of it is recorded.
 pub(super) fn answer(
-    court: &Court<'_>,
+    simulator: &Simulator<'_>,
     asks: &[Ask],
     cases: &[Case],
     sets: &Sets,
@@ -34,7 +34,7 @@ pub(super) fn answer(
         if Instant::now() > deadline {
             break;
         }
-        let item = judged(court, ask, case, sets, options);
+        let item = judged(simulator, ask, case, sets, options);
         item.count(&mut counts);
         results.push(item.told(options.include_shadow));
     }
@@ -52,21 +52,21 @@ pub(super) fn answer(
 }
 
 fn judged<'a>(
-    court: &Court<'_>,
+    simulator: &Simulator<'_>,
     ask: &'a Ask,
     case: &Case,
     sets: &Sets,
     options: &Options,
 ) -> Item<'a> {
     let began = Instant::now();
-    let looked = court.look(case);
-    let judged = court.judge(&sets.candidate, case, &looked, options.explain);
+    let prepared = simulator.prepare(case);
+    let judged = simulator.judge(&sets.candidate, case, &prepared, options.explain);
     let evaluated_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     Item {
         id: ask.id.as_deref(),
         tool: &ask.tool,
         judged,
-        before: sets.baseline().map(|set| court.judge(set, case, &looked, None)),
+        before: sets.baseline().map(|set| simulator.judge(set, case, &prepared, None)),
         expect: ask.expect.as_ref(),
         evaluated_us,
     }

@@ -56,29 +56,28 @@ pub(crate) struct Judged {
 }
 
 /// A call with the findings of DLP, which are the same for every set that is asked.
-pub(crate) struct Looked {
+pub(crate) struct PreparedCase {
     call: Result<ToolCall, Denial>,
     input: Result<Findings, Denial>,
     output: Result<Findings, Denial>,
 }
 
-/// The external detector of a node, asked from a thread that may block.
-pub(crate) struct External<'a> {
+/// DLP of a node with its external detector, asked from a thread that may block.
+pub(crate) struct NodeDlp<'a> {
     pub(crate) dlp: &'a Dlp,
     pub(crate) runtime: Handle,
 }
 
-/// The engine and the key with which calls are scanned, and the external detector where there is a
-/// node to ask it.
-pub(crate) struct Court<'a> {
+/// The engine and the key with which calls are scanned, and the DLP of a node where there is one.
+pub(crate) struct Simulator<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) key: &'a FingerprintKey,
-    pub(crate) external: Option<External<'a>>,
+    pub(crate) node: Option<NodeDlp<'a>>,
 }
 
-impl Court<'_> {
-    /// Scans a case, as far as its findings are not given.
-    pub(crate) fn look(&self, case: &Case) -> Looked {
+impl Simulator<'_> {
+    /// Prepares a case: scans it, as far as its findings are not given.
+    pub(crate) fn prepare(&self, case: &Case) -> PreparedCase {
         let (tool, input) = (Arc::clone(&case.tool), case.input.clone());
         let call = ToolCall::new(self.engine, tool, case.pin, input, case.bytes);
         let subject = Subject::of(self.key.clone()).calling(case.tool.id.as_str());
@@ -102,7 +101,7 @@ impl Court<'_> {
                 self.completed(scanned, Direction::Output, &subject)
             }
         };
-        Looked { call, input, output }
+        PreparedCase { call, input, output }
     }
 
     fn completed<T: AsRef<Value>>(
@@ -111,8 +110,8 @@ impl Court<'_> {
         direction: Direction,
         subject: &Subject,
     ) -> Result<Findings, Denial> {
-        let scanned = match &self.external {
-            Some(External { dlp, runtime }) => {
+        let scanned = match &self.node {
+            Some(NodeDlp { dlp, runtime }) => {
                 runtime.block_on(dlp.completed(scanned?, direction, subject))?
             }
             None => scanned?,
@@ -125,18 +124,18 @@ impl Court<'_> {
         &self,
         set: &PolicySet,
         case: &Case,
-        looked: &Looked,
+        prepared: &PreparedCase,
         explain: Option<Explain>,
     ) -> Judged {
         let examiner = Examiner { set, explain, explained: Cell::new(None) };
         let (ruled, found) = match case.phase {
             Phase::Request => {
-                let cleared = self.request(&examiner, case, looked);
-                (cleared.map(|cleared| cleared.ruling().clone()), &looked.input)
+                let cleared = self.request(&examiner, case, prepared);
+                (cleared.map(|cleared| cleared.ruling().clone()), &prepared.input)
             }
             Phase::Response => {
-                let cleared = self.response(&examiner, case, looked);
-                (cleared.map(|cleared| cleared.ruling().clone()), &looked.output)
+                let cleared = self.response(&examiner, case, prepared);
+                (cleared.map(|cleared| cleared.ruling().clone()), &prepared.output)
             }
         };
         let found = found.as_ref().map(Findings::detectors).unwrap_or_default();
@@ -149,10 +148,10 @@ impl Court<'_> {
         &self,
         decider: &dyn Decider,
         case: &Case,
-        looked: &Looked,
+        prepared: &PreparedCase,
     ) -> Result<Cleared<ToolCall, Simulated>, Denial> {
-        let call = looked.call.clone()?;
-        let scanned = call.supposing(looked.input.clone()?);
+        let call = prepared.call.clone()?;
+        let scanned = call.supposing(prepared.input.clone()?);
         scanned.decide(decider, self.engine, case.asker())?.fulfil(self.engine)
     }
 
@@ -162,21 +161,21 @@ impl Court<'_> {
         &self,
         decider: &dyn Decider,
         case: &Case,
-        looked: &Looked,
+        prepared: &PreparedCase,
     ) -> Result<Cleared<Answer, Simulated>, Denial> {
-        let call = self.request(decider.set(), case, looked);
+        let call = self.request(decider.set(), case, prepared);
         let premise = match &call {
             Ok(call) => Premise::from(call),
             Err(_) => Premise {
                 tool: &case.tool,
                 input: &case.input,
-                findings: looked.input.as_ref().map_err(Denial::clone)?,
+                findings: prepared.input.as_ref().map_err(Denial::clone)?,
                 obligations: &[],
                 bytes: case.bytes,
                 capture: None,
             },
         };
-        let scanned = answer(case).supposing(looked.output.clone()?);
+        let scanned = answer(case).supposing(prepared.output.clone()?);
         let permitted = scanned.decide(premise, decider, self.engine, case.asker())?;
         permitted.fulfil(self.engine, &case.tool)
     }

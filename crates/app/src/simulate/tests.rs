@@ -1,5 +1,7 @@
 //! A simulation says what the invocation of the same call says, in the same words.
 
+mod same_ruling;
+
 use portcullis_core::{
     clock::Timestamp,
     dlp::{Engine, Settings},
@@ -9,8 +11,11 @@ use serde_json::{Value, json};
 
 use super::{Simulation, Workbench};
 
-const PEM: &str =
-    "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEAxyz\n-----END RSA PRIVATE KEY-----";
+const PEM: &str = concat!(
+    "-----BEGIN RSA ",
+    "PRIVATE KEY-----\nMIIBF4k3abcdefghijklmnop0123456789F4k3\n-----END RSA ",
+    "PRIVATE KEY-----"
+);
 
 /// Result of one simulated call of a tool that sends mail.
 fn simulated(policies: &str, call: &Value) -> Value {

@@ -135,8 +135,7 @@ impl<Mode> Scanned<Answer, Mode> {
         all.filter_map(|pointer| pointer.strip_prefix("/structuredContent")).collect()
     }
 
-    /// Asks the response policies, on the same snapshot that permitted the call.
-    pub fn decide(
+    fn judged(
         self,
         call: Premise<'_>,
         decider: &dyn Decider,
@@ -178,6 +177,32 @@ impl<Mode> Scanned<Answer, Mode> {
             ruling.captured = Some(Box::new(kept));
         }
         Ok(Permitted { inner, findings, obligations, ruling, mode })
+    }
+}
+
+impl Scanned<Answer> {
+    /// Asks the response policies, on the same snapshot that permitted the call.
+    pub fn decide(
+        self,
+        call: &Cleared<ToolCall>,
+        decider: &dyn Decider,
+        engine: &Engine,
+        asker: Asker<'_>,
+    ) -> Result<Permitted<Answer>, Denial> {
+        self.judged(call.into(), decider, engine, asker)
+    }
+}
+
+impl Scanned<Answer, Simulated> {
+    /// Asks the response policies about the answer to a call that need not have been permitted.
+    pub fn decide(
+        self,
+        call: Premise<'_>,
+        decider: &dyn Decider,
+        engine: &Engine,
+        asker: Asker<'_>,
+    ) -> Result<Permitted<Answer, Simulated>, Denial> {
+        self.judged(call, decider, engine, asker)
     }
 }
 
