@@ -58,7 +58,7 @@ impl Dlp {
         &self.engine
     }
 
-    /// Looks through a call, whose admission is given back while a detector outside is asked.
+    /// Scans a call, whose admission is given back while the external detector is asked.
     pub(crate) async fn scan_call(
         &self,
         call: ToolCall,
@@ -74,19 +74,32 @@ impl Dlp {
         Ok(scanned)
     }
 
-    /// Looks through an answer.
+    /// Scans an answer.
     pub(crate) async fn scan_answer(
         &self,
         answer: Answer,
         subject: &Subject,
     ) -> Result<Scanned<Answer>, Denial> {
-        let mut scanned = answer.scan(&self.engine, subject)?;
-        if let Some(question) = self.question(&scanned, Direction::Output)? {
-            let reported = question.ask().await;
-            scanned = question.answered(scanned, reported, subject)?;
-        }
+        let scanned = answer.scan(&self.engine, subject)?;
+        let scanned = self.completed(scanned, Direction::Output, subject).await?;
         counting::found(Direction::Output, scanned.findings());
         Ok(scanned)
+    }
+
+    /// Adds the report of the external detector, where one is to be asked.
+    pub(crate) async fn completed<T>(
+        &self,
+        scanned: Scanned<T>,
+        direction: Direction,
+        subject: &Subject,
+    ) -> Result<Scanned<T>, Denial>
+    where
+        T: AsRef<Value>,
+    {
+        match self.question(&scanned, direction)? {
+            Some(question) => question.answered(scanned, question.ask().await, subject),
+            None => Ok(scanned),
+        }
     }
 
     /// Question to the detector outside, if there is one for this direction and anything to ask.
@@ -96,7 +109,7 @@ impl Dlp {
         direction: Direction,
     ) -> Result<Option<Question<'_>>, Denial>
     where
-        Scanned<T>: AsRef<Value>,
+        T: AsRef<Value>,
     {
         let wanted = |external: &&External| match direction {
             Direction::Input => external.input,
@@ -131,7 +144,7 @@ impl Question<'_> {
         subject: &Subject,
     ) -> Result<Scanned<T>, Denial>
     where
-        Scanned<T>: AsRef<Value>,
+        T: AsRef<Value>,
     {
         let (scanned, error) = match asked {
             Ok(reported) => match scanned.and(self.engine, &reported, subject) {

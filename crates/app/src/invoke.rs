@@ -15,7 +15,7 @@ use portcullis_core::{
     limits::Resource,
     policy::PolicySet,
     principal::Scope,
-    refusal::{Executed, Refusal, TOKEN_SCOPES},
+    refusal::{Executed, Refusal},
     tool::{Tool, ToolId},
 };
 use portcullis_lanes::offload;
@@ -26,12 +26,11 @@ use serde_json::Value;
 pub use crate::answers::GovernanceView;
 use crate::{
     App, Ctx, Dlp,
-    answers::{add_answer, allowed, denied, outcome_of, unscoped, withhold},
+    answers::outcome_of,
     idempotency::{Claim, Known, Replayed},
     judging::{Admission, overloaded},
     limits::uncounted,
     notices::Went,
-    pins::{quarantine, quarantined},
     recorded::{Done, Draft},
     stages::Stage,
     tools::Visible,
@@ -229,9 +228,9 @@ impl App {
     ) -> Result<Asked, Refusal> {
         self.enter_stage(ctx, Stage::Validate);
         draft.target(self.named(invocation.tool.as_ref().ok()));
-        ctx.require(Scope::McpsInvoke).inspect_err(|refusal| {
-            let reason = refusal.details().get("reason").and_then(Value::as_str).map(str::to_owned);
-            draft.governance(unscoped(reason.unwrap_or_else(|| TOKEN_SCOPES.to_owned())));
+        ctx.require(Scope::McpsInvoke).map_err(|_| {
+            let denial = Denial::unscoped(Scope::McpsInvoke);
+            refused(draft, &denial, self.policies.current().version())
         })?;
         let key = invocation.key?;
         draft.protected(key.is_some());
@@ -262,30 +261,27 @@ impl App {
             draft.target(looked_at.target());
             visible = looked_at;
         }
-        if self.pins.hold(ctx.caller().org_id, &visible.tool) {
-            draft.governance(quarantine());
-            return Err(quarantined().into());
-        }
         let (policies, dlp) = (self.policies.current(), self.dlp());
-        let call = ToolCall::new(Arc::clone(&visible.tool), input, bytes)
-            .map_err(|refusal| refusal.without_findings(dlp.engine()))?;
-        let tool = Arc::clone(&visible.tool);
+        let (tool, pin) =
+            (Arc::clone(&visible.tool), self.pins.state(ctx.caller().org_id, &visible.tool));
+        let call = ToolCall::new(dlp.engine(), Arc::clone(&tool), pin, input, bytes);
         let judged = self.judge(ctx, call, (&policies, &dlp), admission).await;
         let call = judged.map_err(|judged| {
             let denial = match judged {
                 Judged::Denied(denial) => denial,
                 Judged::Stopped(refusal) => return refusal,
             };
-            self.ruled(ctx, &tool, &denial.ruling, Went::Denied);
-            draft.looked_at(self, &denial.ruling.inputs);
-            draft.capture_input(self, &denial.ruling);
-            draft.governance(denied(&denial, policies.version()));
-            denial.refusal()
+            if let Some(ruling) = denial.ruling() {
+                self.ruled(ctx, &tool, ruling, Went::Denied);
+                draft.looked_at(self, &ruling.inputs);
+                draft.capture_input(self, ruling);
+            }
+            refused(draft, &denial, policies.version())
         })?;
         self.ruled(ctx, &tool, call.ruling(), Went::Allowed);
         draft.looked_at(self, &call.ruling().inputs);
         draft.capture_input(self, call.ruling());
-        draft.governance(allowed(call.ruling(), policies.version()));
+        draft.governance(call.ruling().governance(policies.version()));
         self.enter_stage(ctx, Stage::Connection);
         self.made_usable(&visible.connection, admission).await?;
         let provider = &visible.connection.provider;
@@ -330,10 +326,11 @@ impl App {
     async fn judge(
         &self,
         ctx: &Ctx,
-        call: ToolCall,
+        call: Result<ToolCall, Denial>,
         (policies, dlp): (&PolicySet, &Dlp),
         admission: &mut Admission,
     ) -> Result<Cleared<ToolCall>, Judged> {
+        let call = call?;
         let subject = self.subject(ctx, call.tool());
         self.enter_stage(ctx, Stage::DlpInput);
         let scanned = dlp.scan_call(call, &subject, admission).await?;
@@ -346,7 +343,7 @@ impl App {
 
     /// Steps 14 and 15, on a task of its own: call the upstream, judge what came back.
     pub(crate) async fn perform(self: &Arc<Self>, ready: Ready) -> Done {
-        let mut governance = allowed(ready.call.ruling(), ready.policies.version());
+        let mut governance = ready.call.ruling().governance(ready.policies.version());
         let (origin, connection) = (&ready.ctx.origin, &ready.visible.connection);
         let begun = self.enter_stage(&ready.ctx, Stage::Upstream);
         ready.ctx.trace_call(&ready.visible.tool, connection.server().network());
@@ -366,16 +363,17 @@ impl App {
             Ok(answer) => match self.judge_answer(&ready, answer).await {
                 Ok(answer) => {
                     self.ruled(&ready.ctx, &ready.visible.tool, answer.ruling(), Went::Allowed);
-                    add_answer(&mut governance, answer.ruling());
+                    answer.ruling().add_to(&mut governance);
                     let (result, is_error, ruling) = answer.into_parts();
                     let done = Done::answered(governance, result, is_error);
                     done.captured(ruling.capture, ruling.captured).looked_at(ruling.inputs)
                 }
                 Err(denial) => {
-                    self.ruled(&ready.ctx, &ready.visible.tool, &denial.ruling, Went::Denied);
-                    withhold(&mut governance, &denial);
+                    denial.withhold(&mut governance);
                     let done = Done::stopped(governance, denial.refusal(), Executed::Yes);
-                    done.looked_at(denial.ruling.inputs)
+                    let Some(ruling) = denial.into_ruling() else { return done };
+                    self.ruled(&ready.ctx, &ready.visible.tool, &ruling, Went::Denied);
+                    done.looked_at(ruling.inputs)
                 }
             },
         }
@@ -405,9 +403,17 @@ impl App {
         let scanned = ready.dlp.scan_answer(answer, &subject).await?;
         let engine = ready.dlp.engine();
         self.enter_stage(&ready.ctx, Stage::PolicyOutput);
-        let permitted = scanned.decide(&ready.call, &ready.policies, engine, asker)?;
-        permitted.fulfil(engine, &ready.call)
+        let permitted = scanned.decide(&ready.call, &*ready.policies, engine, asker)?;
+        permitted.fulfil(engine, ready.call.tool())
     }
+}
+
+/// The answer to a denial, which the event records.
+fn refused(draft: &mut Draft, denial: &Denial, policy_set: &str) -> Refusal {
+    if let Some(governance) = denial.governance(policy_set) {
+        draft.governance(governance);
+    }
+    denial.refusal()
 }
 
 fn failed(ready: &Ready, governance: Governance, error: &CallError) -> Done {

@@ -26,14 +26,10 @@ pub(crate) use self::{
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use portcullis_core::{
-    audit::{DlpResult, Governance, RecordedDecision},
     id::OrgId,
-    policy::TOOL_PINNING,
-    refusal::Refusal,
     tool::{ProviderSlug, ToolDefinition, ToolId, ToolName},
 };
 use portcullis_store::{Pin, Pinned, StoreError, Told};
-use serde_json::Map;
 
 use self::{events::Changed, held::Versions, room::Room};
 use crate::{App, providers::Provider};
@@ -49,10 +45,6 @@ pub enum Pinning {
     /// Whatever the upstream says counts.
     Off,
 }
-
-/// Why a quarantined tool is not called.
-pub(crate) const REASON: &str =
-    "the tool's definition changed after it was accepted and waits for review";
 
 /// What a provider lists, sorted by what stands in the pins.
 #[derive(Default)]
@@ -152,31 +144,6 @@ impl App {
                 Ok(())
             }
         }
-    }
-}
-
-/// The answer to a call of a tool in quarantine.
-pub(crate) fn quarantined() -> Refusal {
-    Refusal::PolicyDenied {
-        policy: TOOL_PINNING.to_owned(),
-        reason: REASON.to_owned(),
-        dlp: None,
-        more: Map::new(),
-    }
-}
-
-/// What is recorded of it: decided before DLP and policy.
-pub(crate) fn quarantine() -> Governance {
-    Governance {
-        decision: Some(RecordedDecision::Deny),
-        determining_policies: vec![TOOL_PINNING.to_owned()],
-        dlp_findings: Vec::new(),
-        dlp_result: DlpResult::Skipped,
-        policy: Some(TOOL_PINNING.to_owned()),
-        policy_set: None,
-        policy_version: None,
-        reason: Some(REASON.to_owned()),
-        shadow: Vec::new(),
     }
 }
 

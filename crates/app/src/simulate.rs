@@ -13,6 +13,9 @@ mod request;
 mod sets;
 mod workbench;
 
+#[cfg(test)]
+mod tests;
+
 use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
@@ -25,7 +28,7 @@ use portcullis_core::{
 };
 use portcullis_lanes::{FairLimits, FairSlots};
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::{runtime::Handle, time::Instant};
 
 pub(crate) use self::rehearsal::{Called, Rehearsal};
 pub use self::request::{
@@ -33,7 +36,7 @@ pub use self::request::{
 };
 use self::{
     answers::{case, identity},
-    judge::{Case, Court},
+    judge::{Case, NodeDlp, Simulator},
     request::refusal,
     sets::Origins,
 };
@@ -103,10 +106,12 @@ impl App {
                 let sets = self.sets(ctx, draft, baseline).await?;
                 let key = self.fingerprints_of(ctx.caller().org_id);
                 let app = Arc::clone(self);
+                let runtime = Handle::current();
                 let work = move || {
                     let dlp = app.dlp();
-                    let court = Court { engine: dlp.engine(), key: &key };
-                    answers::answer(&court, &asks, &cases, &sets, &options, deadline)
+                    let node = Some(NodeDlp { dlp: &dlp, runtime });
+                    let simulator = Simulator { engine: dlp.engine(), key: &key, node };
+                    answers::answer(&simulator, &asks, &cases, &sets, &options, deadline)
                 };
                 let (answer, told) = off_the_request(work).await?;
                 self.simulated(ctx, told).await?;
@@ -136,8 +141,8 @@ impl App {
                 Some(_) | None => Arc::clone(&myself),
             };
             let tool = self.visible(ctx, &tool_named(&ask.tool)?)?.tool;
-            let held = self.pins.hold(ctx.caller().org_id, &tool);
-            cases.push(Case { held, ..case(ask, principal, tool, ctx.origin.arrived) });
+            let pin = self.pins.state(ctx.caller().org_id, &tool);
+            cases.push(Case { pin, ..case(ask, principal, tool, ctx.origin.arrived) });
         }
         Ok(cases)
     }

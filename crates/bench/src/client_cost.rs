@@ -7,7 +7,7 @@ use std::{process, sync::Arc};
 use aws_lc_rs::rand;
 use portcullis_core::{
     audit::Capture,
-    call::{Asker, Cleared, Limiter, ToolCall},
+    call::{Asker, Cleared, Limiter, PinState, ToolCall},
     clock::Timestamp,
     dlp::{Engine, FingerprintKey, Settings, Subject},
     id::{Ids, OrgId, PrincipalId, PrincipalKind, TokenId},
@@ -153,7 +153,8 @@ fn cleared(arguments: Value) -> Result<Cleared<ToolCall>, Failure> {
     let principal = Principal::of(&caller(&random));
     let asker = Asker { principal: &principal, time, source_ip: None, capture: Capture::Commit };
     let subject = Subject::of(FingerprintKey::new([7; 32]));
-    let call = ToolCall::new(tool, arguments, 0).map_err(|refusal| refusal.to_string())?;
+    let call = ToolCall::new(&engine, tool, PinState::Accepted, arguments, 0)
+        .map_err(|denial| denial.reason)?;
     let scanned = call.scan(&engine, &subject).map_err(|denial| denial.reason)?;
     let permitted = scanned.decide(&set, &engine, asker).map_err(|denial| denial.reason)?;
     Ok(permitted.fulfil(&engine, &Unlimited).map_err(|denial| denial.reason)?)

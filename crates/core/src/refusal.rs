@@ -348,8 +348,10 @@ pub const CODES: [&str; 25] = [
 /// Why a delegation is refused.
 const NOT_DELEGATED: &str = "no trust rule lets the Bearer act for this subject";
 
-/// The built-in policy behind every missing scope.
-pub const TOKEN_SCOPES: &str = "token-scopes";
+/// The reason of a denial by `token-scopes`.
+pub(crate) fn lacks(required: Scope) -> String {
+    format!("the token lacks the scope {required}")
+}
 
 #[cfg(test)]
 mod tests {

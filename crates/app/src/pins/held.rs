@@ -7,6 +7,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use portcullis_core::{
+    call::PinState,
     clock::Timestamp,
     id::OrgId,
     tool::{Tool, ToolId},
@@ -67,6 +68,11 @@ impl Pins {
                     Some(Held::Except(accepted)) => *accepted != tool.version,
                 }
             })
+    }
+
+    /// State of the tool, as it is here, for this org.
+    pub(crate) fn state(&self, org: OrgId, tool: &Tool) -> PinState {
+        if self.hold(org, tool) { PinState::Quarantined } else { PinState::Accepted }
     }
 
     /// True if events may tell of what a provider lists, which they do then: its server decides how

@@ -87,11 +87,11 @@ impl Tallies {
             }
         }
         add(&ruling.policy, |tally| &tally.decided);
-        for id in &ruling.shadow {
+        for id in ruling.flipped_by() {
             add(id, |tally| &tally.would_flip);
         }
-        for id in &ruling.errors {
-            add(id, |tally| &tally.errors);
+        for error in &ruling.errors {
+            add(&error.policy, |tally| &tally.errors);
         }
     }
 
@@ -127,6 +127,7 @@ impl Tallies {
 
 /// Every policy that a decision names.
 fn named(ruling: &Ruling) -> impl Iterator<Item = &str> {
-    let others = ruling.determining.iter().chain(&ruling.shadow).chain(&ruling.errors);
-    std::iter::once(&*ruling.policy).chain(others.map(|id| &**id))
+    let errors = ruling.errors.iter().map(|error| &*error.policy);
+    let others = ruling.determining.iter().map(String::as_str);
+    std::iter::once(&*ruling.policy).chain(others).chain(ruling.flipped_by()).chain(errors)
 }

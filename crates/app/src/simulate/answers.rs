@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use portcullis_core::{
+    call::PinState,
     clock::Timestamp,
     policy::{Agent, Identity, PolicySet, Principal},
     tool::Tool,
@@ -12,14 +13,14 @@ use tokio::time::Instant;
 
 use super::{
     Sets,
-    judge::{Case, Court},
+    judge::{Case, Simulator},
     report::{Counts, Item},
     request::{Ask, Options, Who},
 };
 
 /// The answer, and what of it is recorded.
 pub(super) fn answer(
-    court: &Court<'_>,
+    simulator: &Simulator<'_>,
     asks: &[Ask],
     cases: &[Case],
     sets: &Sets,
@@ -33,7 +34,7 @@ pub(super) fn answer(
         if Instant::now() > deadline {
             break;
         }
-        let item = judged(court, ask, case, sets, options);
+        let item = judged(simulator, ask, case, sets, options);
         item.count(&mut counts);
         results.push(item.told(options.include_shadow));
     }
@@ -51,20 +52,21 @@ pub(super) fn answer(
 }
 
 fn judged<'a>(
-    court: &Court<'_>,
+    simulator: &Simulator<'_>,
     ask: &'a Ask,
     case: &Case,
     sets: &Sets,
     options: &Options,
 ) -> Item<'a> {
     let began = Instant::now();
-    let judged = court.judge(&sets.candidate, case, options.explain);
+    let prepared = simulator.prepare(case);
+    let judged = simulator.judge(&sets.candidate, case, &prepared, options.explain);
     let evaluated_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     Item {
         id: ask.id.as_deref(),
         tool: &ask.tool,
         judged,
-        before: sets.baseline().map(|set| court.judge(set, case, None)),
+        before: sets.baseline().map(|set| simulator.judge(set, case, &prepared, None)),
         expect: ask.expect.as_ref(),
         evaluated_us,
     }
@@ -73,7 +75,13 @@ fn judged<'a>(
 /// A call as it is judged.
 pub(super) fn case(ask: &Ask, principal: Arc<Principal>, tool: Arc<Tool>, now: Timestamp) -> Case {
     let body = json!({ "input": ask.input }).to_string();
-    let mfa = principal.identity().mfa;
+    let known = principal.identity();
+    let principal = match ask.mfa {
+        Some(mfa) if mfa != known.mfa => {
+            Arc::new(Principal::new(Identity { mfa, ..known.clone() }))
+        }
+        Some(_) | None => principal,
+    };
     Case {
         principal,
         tool,
@@ -83,10 +91,9 @@ pub(super) fn case(ask: &Ask, principal: Arc<Principal>, tool: Arc<Tool>, now: T
         time: ask.time.unwrap_or(now),
         ip: ask.ip,
         bytes: u64::try_from(body.len()).unwrap_or(u64::MAX),
-        mfa: ask.mfa.unwrap_or(mfa),
         dlp: ask.dlp.clone(),
         dlp_output: ask.dlp_output.clone(),
-        held: false,
+        pin: PinState::Accepted,
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::{
     Base, Baseline, Sets, Simulation, Subject, Who,
     answers::{answer, case, identity},
-    judge::Court,
+    judge::Simulator,
     members::violation,
     request::refusal,
     sets::{Origins, drafted},
@@ -74,8 +74,8 @@ impl Rehearsal<'_> {
             cases.push(case(ask, principal, tool, self.ground.now));
         }
         let key = FingerprintKey::new([0; 32]);
-        let court = Court { engine: self.engine, key: &key };
+        let simulator = Simulator { engine: self.engine, key: &key, node: None };
         let deadline = Instant::now() + Duration::from_millis(simulation.options.timeout_ms);
-        Ok(answer(&court, asks, &cases, &sets, &simulation.options, deadline).0)
+        Ok(answer(&simulator, asks, &cases, &sets, &simulation.options, deadline).0)
     }
 }

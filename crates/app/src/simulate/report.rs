@@ -10,10 +10,7 @@ use portcullis_core::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{
-    judge::{Because, Judged},
-    request::Expectation,
-};
+use super::{judge::Judged, request::Expectation};
 use crate::policies::SetChange;
 
 /// What became of a decision under other policies.
@@ -56,7 +53,7 @@ impl Change {
 pub(crate) struct Brief {
     pub(crate) decision: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) cause: Option<Because>,
+    pub(crate) cause: Option<&'static str>,
     pub(crate) policy: Option<Arc<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
@@ -79,10 +76,10 @@ struct Told<'a> {
     id: Option<&'a str>,
     tool: &'a str,
     decision: Option<&'static str>,
-    cause: Because,
+    cause: &'a str,
     policy: Option<&'a str>,
     reason: Option<&'a str>,
-    determining_policies: &'a [Arc<str>],
+    determining_policies: &'a [String],
     obligations: &'a [Value],
     dlp: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -190,7 +187,7 @@ impl Expectation {
         let decision = |decision: Option<RecordedDecision>| decision.map(RecordedDecision::as_str);
         compare("decision", decision(self.decision), decision(judged.decision));
         compare("policy", self.policy.as_deref(), judged.policy.as_deref());
-        compare("cause", self.cause.as_deref(), Some(judged.cause.as_str()));
+        compare("cause", self.cause.as_deref(), Some(judged.cause));
         unmet
     }
 }

@@ -235,6 +235,11 @@ impl Findings {
         Self { list, media: 0, subject }
     }
 
+    /// Findings of no value.
+    pub(super) fn nowhere(list: Vec<Finding>) -> Self {
+        Self { list, media: 0, subject: None }
+    }
+
     pub(super) fn with_media(self, media: u32) -> Self {
         Self { media, ..self }
     }

@@ -2,6 +2,7 @@
 
 use portcullis_core::{
     audit::RecordedDecision,
+    call::Ruling,
     clock::Timestamp,
     policy::{
         DlpFacts, Explain, Indeterminate, Known, Phase, PolicySet, Principal, Question,
@@ -14,7 +15,7 @@ use serde_json::Value;
 use super::recorded::{Core, Detached, Facts, Inputs};
 use crate::simulate::{
     Sets,
-    judge::{Judged, heard},
+    judge::Judged,
     report::{Brief, Change},
 };
 
@@ -111,7 +112,8 @@ impl Call<'_> {
             mfa: inputs.request.mfa,
         };
         let examined = set.examine(&question, &self.known, Explain::Determining);
-        Said { judged: heard(examined.decision, &[]).0, unknown: examined.indeterminate }
+        let ruled = Ruling::of(examined.decision, serde_json::Map::new());
+        Said { judged: Judged::of(&ruled, Vec::new()), unknown: examined.indeterminate }
     }
 }
 
