@@ -216,7 +216,7 @@ impl Decider for Examiner<'_> {
     }
 }
 
-/// How deep to look: permits that nearly applied are only found by looking at each.
+/// Depth of the explanation: permits that nearly applied are only found by looking at each.
 const fn depth(explain: Option<Explain>) -> Explain {
     match explain {
         None => Explain::Determining,
@@ -225,7 +225,7 @@ const fn depth(explain: Option<Explain>) -> Explain {
     }
 }
 
-/// Why it is so: the permits that nearly applied and, as far as asked, what each policy said.
+/// Explanation of a decision: the permits that nearly applied and, as far as asked, what each policy said.
 fn explained(examined: &Examined, explain: Explain) -> Value {
     let near_misses = &examined.near_misses;
     match explain {
@@ -274,7 +274,7 @@ impl Judged {
     }
 }
 
-/// What DLP does about a call that passes.
+/// Action of DLP on a call that passes.
 const fn acted(result: DlpResult) -> &'static str {
     match result {
         DlpResult::Skipped => "none",
@@ -285,7 +285,7 @@ const fn acted(result: DlpResult) -> &'static str {
     }
 }
 
-/// What DLP does about a call that is denied.
+/// Action of DLP on a call that is denied.
 const fn action_of(grounds: &Grounds, found: bool) -> &'static str {
     match grounds {
         Grounds::Policy(_) if !found => "allow",

@@ -18,7 +18,7 @@ use crate::{
     tool::Tool,
 };
 
-/// What the judgement of an answer depends on of its call.
+/// Facts of a call on which the judgement of its answer depends.
 #[derive(Debug, Clone, Copy)]
 pub struct Premise<'a> {
     /// The tool that was called.
@@ -31,7 +31,7 @@ pub struct Premise<'a> {
     pub obligations: &'a [Obligation],
     /// Size of the request body.
     pub bytes: u64,
-    /// How much of the payload the event keeps, if the policies on the call say so.
+    /// Payload capture that the policies on the call ask for.
     pub capture: Option<Capture>,
 }
 

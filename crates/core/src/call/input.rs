@@ -19,10 +19,10 @@ use crate::{
     tool::Tool,
 };
 
-/// Whether the definition of a tool is the accepted one.
+/// State of a tool's definition among the accepted ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PinState {
-    /// It is.
+    /// It was accepted.
     Accepted,
     /// It changed and waits for review.
     Quarantined,

@@ -18,7 +18,7 @@ use crate::{
 /// The most findings of one side that are told and recorded; the worst action counts them all.
 const MAX_RECORDED: usize = 20;
 
-/// Who asks, when and from where: what policies may look at besides the call.
+/// Caller, time and origin of a call, as policies see them.
 #[derive(Debug, Clone, Copy)]
 pub struct Asker<'a> {
     /// The caller as policies see it.
@@ -27,7 +27,7 @@ pub struct Asker<'a> {
     pub time: Timestamp,
     /// Where it came from.
     pub source_ip: Option<IpAddr>,
-    /// How much of the payload the event keeps where no policy says so.
+    /// Payload capture where no policy says otherwise.
     pub capture: Capture,
 }
 
@@ -42,19 +42,19 @@ pub struct Ruling {
     pub determining: Vec<String>,
     /// Obligations that the decision of policy comes with.
     pub obligations: Vec<Obligation>,
-    /// What the shadow policies would have done.
+    /// Shadow policies, each with what it would have done.
     pub shadow: Vec<Shadow>,
     /// Policies that could not be evaluated.
     pub errors: Vec<Errored>,
-    /// What DLP found and what was done about it.
+    /// Findings of DLP, each with what was done about it.
     pub findings: Vec<DlpFinding>,
     /// The worst of it.
     pub dlp_result: DlpResult,
-    /// What the decision looked at, as events keep it.
+    /// Inputs of the decision, as events keep them.
     pub inputs: Box<Map<String, Value>>,
-    /// Whom to tell.
+    /// Notices that policies ask for.
     pub notices: Vec<Notice>,
-    /// How much of the payload the event keeps, if a policy says so.
+    /// Payload capture that a policy asks for.
     pub capture: Option<Capture>,
     /// The payload as it is to be kept, if it is.
     pub captured: Option<Box<Value>>,
@@ -221,7 +221,7 @@ impl Ruling {
     }
 }
 
-/// What is to be done about a finding: the strictest of the configured default and of every
+/// Action on a finding: the strictest of the configured default and of every
 /// obligation that names its detector.
 pub(super) fn action(
     engine: &Engine,
@@ -237,7 +237,7 @@ pub(super) fn action(
     }
 }
 
-/// How a finding is masked, if it is: as the first obligation that names its detector says, or
+/// Mask of a finding, if it is masked: as the first obligation that names its detector says, or
 /// as the settings do.
 pub(super) fn masked(
     engine: &Engine,

@@ -134,7 +134,8 @@ fn policies() -> impl Strategy<Value = String> {
     (prop::bool::weighted(0.8), rules, responses).prop_map(|(open, rules, responses)| {
         let open = open.then(|| "permit (principal, action, resource);".to_owned());
         let all = open.into_iter().chain(rules).chain(responses);
-        all.enumerate().map(|(number, rule)| format!("@id(\"p{number}\") {rule}\n")).collect()
+        let named = all.enumerate().map(|(number, rule)| format!("@id(\"p{number}\") {rule}"));
+        named.collect::<Vec<_>>().join("\n")
     })
 }
 

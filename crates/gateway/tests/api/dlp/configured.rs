@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{BLOCKED, CARD, EMAIL, TOKEN, WITHHELD, findings, found};
 use crate::{
-    given::{items, until},
+    given::{ENOUGH, items, until},
     scene::{SUCCESS, Scene, giving, scene_with, tool},
 };
 
@@ -245,7 +245,8 @@ async fn a_simulation_asks_the_external_detector_as_the_call_would() {
     let scene = echoing(&external(&url, ""), None).await;
     let input = json!({ "by": "Grace H." });
     let call = json!({ "tool": "up:echo", "input": input, "baseline": "live" }).to_string();
-    let simulated = async || scene.gateway.post(&scene.who, "/v1/policies/simulate", &call).await;
+    let asker = scene.gateway.service(&scene.gateway.org("asking", &ENOUGH), "policies:read");
+    let simulated = async || scene.gateway.post(&asker, "/v1/policies/simulate", &call).await;
 
     let flagged = simulated().await;
     broken.store(true, Ordering::SeqCst);
