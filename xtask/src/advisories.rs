@@ -1,7 +1,7 @@
 //! Security advisories of what is built in, from a table that is stored here: no network is needed.
 //!
 //! `xtask/advisories.toml` has an entry for each crate of the lock file, empty if nothing is known of
-//! it, so that a new dependency is noticed. [`refresh`] writes it anew from a checkout of the RustSec
+//! it, so that a new dependency is noticed. [`refresh`] writes it anew from a checkout of the `RustSec`
 //! database. **Invariant:** a crate that is not in the table fails the check.
 
 use std::{collections::BTreeMap, fs, io, path::Path, process::Command};
@@ -142,13 +142,9 @@ fn entry(name: &str, advisories: &[Advisory]) -> io::Result<String> {
     if advisories.is_empty() {
         return Ok(format!("{name} = []\n"));
     }
-    let mut lines = format!("{name} = [\n");
-    for advisory in advisories {
-        let value = Value::try_from(advisory).map_err(io::Error::other)?;
-        lines.push_str(&format!("    {value},\n"));
-    }
-    lines.push_str("]\n");
-    Ok(lines)
+    let line = |advisory| Ok(format!("    {},\n", Value::try_from(advisory)?));
+    let lines: Result<String, toml::ser::Error> = advisories.iter().map(line).collect();
+    Ok(format!("{name} = [\n{}]\n", lines.map_err(io::Error::other)?))
 }
 
 #[cfg(test)]

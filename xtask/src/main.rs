@@ -84,7 +84,9 @@ fn run_release() -> ExitCode {
 fn run_dist(binary: Option<&Path>) -> ExitCode {
     match dist::run(root(), binary) {
         Ok(made) => {
-            made.iter().for_each(|path| say(&format!("{}\n", path.display())));
+            for path in made {
+                say(&format!("{}\n", path.display()));
+            }
             ExitCode::SUCCESS
         }
         Err(error) => {

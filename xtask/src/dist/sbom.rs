@@ -1,4 +1,4 @@
-//! The crates that are linked into the gateway, as a CycloneDX 1.6 document.
+//! The crates that are linked into the gateway, as a `CycloneDX` 1.6 document.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

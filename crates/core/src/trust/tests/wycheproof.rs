@@ -12,9 +12,8 @@ use crate::trust::{Algorithm, KeySet};
 /// True if the signature is one by this key and algorithm.
 fn verifies(jwk: &Value, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> bool {
     let keys = KeySet::parse(json!({ "keys": [jwk] }).to_string().as_bytes()).unwrap();
-    let verified =
-        keys.fitting(None, algorithm).any(|key| key.verify_sig(message, signature).is_ok());
-    verified
+    let mut fitting = keys.fitting(None, algorithm);
+    fitting.any(|key| key.verify_sig(message, signature).is_ok())
 }
 
 /// Verifies every test of these sets with the key of its group and compares the outcome with what the
