@@ -1,7 +1,5 @@
 //! Exports as they are shown.
 
-use std::collections::BTreeMap;
-
 use portcullis_core::{clock::Timestamp, id::ExportId, refusal::Refusal};
 use portcullis_store::{ExportRecord, ExportStatus};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
