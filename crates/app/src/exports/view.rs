@@ -79,8 +79,8 @@ struct Range {
     first: u64,
     /// The last.
     last: u64,
-    /// Size of the tree whose checkpoint covers them.
-    checkpoint_size: u64,
+    /// Size of the tree whose checkpoint covers them; `null` where the file proves nothing.
+    checkpoint_size: Option<u64>,
 }
 
 /// Progress of an export that is being written.
