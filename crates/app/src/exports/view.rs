@@ -1,7 +1,5 @@
 //! Exports as they are shown.
 
-use std::collections::BTreeMap;
-
 use portcullis_core::{clock::Timestamp, id::ExportId, refusal::Refusal};
 use portcullis_store::{ExportRecord, ExportStatus};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -81,8 +79,8 @@ struct Range {
     first: u64,
     /// The last.
     last: u64,
-    /// Size of the tree whose checkpoint covers them.
-    checkpoint_size: u64,
+    /// Size of the tree whose checkpoint covers them; `null` where the file proves nothing.
+    checkpoint_size: Option<u64>,
 }
 
 /// Progress of an export that is being written.
