@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 use crate::{
-    conformance::node,
+    client_conformance::node,
     gateway,
     given::{ENOUGH, items, org_with_time_left},
     policy_guide::{Block, blocks, contains},
