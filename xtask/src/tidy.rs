@@ -9,9 +9,11 @@ use self::{cargo::Metadata, repository::Repository};
 
 mod bans;
 mod cargo;
+mod circles;
 mod code;
 mod edges;
 mod error_docs;
+mod imports;
 mod licences;
 mod links;
 mod machine_paths;
@@ -66,9 +68,10 @@ pub(crate) fn violations(root: &Path) -> io::Result<Vec<Violation>> {
     Ok(found)
 }
 
-const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 10] = [
+const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 11] = [
     edges::check,
     walls::check,
+    circles::check,
     size::check,
     module_docs::check,
     migrations::check,
