@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 
 use crate::{
     id::{OrgId, PrincipalId},
-    principal::ScopeSet,
+    scope::ScopeSet,
     trust::TrustRules,
 };
 

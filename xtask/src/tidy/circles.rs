@@ -14,9 +14,9 @@ use super::{
 };
 
 /// Folders in which no files import each other in a circle.
-const FILES_OF: [&str; 0] = [];
+const FILES_OF: [&str; 2] = ["crates/core/src/dlp", "crates/core/src/policy"];
 /// Folders whose modules, each with all that is below it, do not import each other in a circle.
-const MODULES_OF: [&str; 0] = [];
+const MODULES_OF: [&str; 2] = ["crates/core/src/dlp", "crates/core/src/policy"];
 
 const REMEDY: &str = "move what both need into a module that neither is above of";
 

@@ -16,7 +16,7 @@ use crate::{
 /// Version of the record's shape.
 pub const SCHEMA: u32 = 1;
 
-/// What happened.
+/// Type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub enum EventType {
     /// A tool was called, or a call was refused.
@@ -138,7 +138,7 @@ impl EventType {
     }
 }
 
-/// How the actor was known.
+/// Authentication of the actor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Auth {
     /// `operator`, `oidc`, `token` or `system`.
@@ -147,13 +147,13 @@ pub struct Auth {
     pub trust: Option<String>,
 }
 
-/// Who did it.
+/// The actor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Actor {
     /// Everybody who acted for it, nested as in RFC 8693 §4.1; absent when nobody did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub act: Option<Act>,
-    /// How it was known.
+    /// Authentication of the actor.
     pub auth: Auth,
     /// The principal; absent for the system itself.
     pub id: Option<PrincipalId>,
@@ -203,7 +203,7 @@ impl Actor {
 pub struct Request {
     /// Ours, also in `X-Request-Id`.
     pub id: RequestId,
-    /// Whether an idempotency key protected it.
+    /// True if an idempotency key protected it.
     pub idempotent: bool,
     /// The W3C trace id the caller sent, or that of the trace that was begun for it.
     pub trace_id: Option<TraceId>,
@@ -217,7 +217,7 @@ impl Request {
     }
 }
 
-/// Whose credential went upstream.
+/// Owner of the credential that went upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Credential {
@@ -227,10 +227,10 @@ pub enum Credential {
     Org,
 }
 
-/// What it was done to.
+/// Object of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Target {
-    /// Whose credential went upstream.
+    /// Owner of the credential that went upstream.
     pub credential: Option<Credential>,
     /// Tool id, provider id, token id, export id or policy set; absent when the request named nothing valid.
     pub id: Option<String>,
@@ -279,7 +279,7 @@ impl DlpResult {
 pub struct DlpFinding {
     /// `flag`, `redact` or `block`.
     pub action: &'static str,
-    /// How often.
+    /// Number of findings.
     pub count: u32,
     /// Which detector.
     pub detector: String,
@@ -292,7 +292,7 @@ pub struct DlpFinding {
     pub stage: &'static str,
 }
 
-/// What policy said.
+/// Decision of the policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordedDecision {
@@ -313,14 +313,14 @@ impl RecordedDecision {
     }
 }
 
-/// How the call was governed.
+/// Governance of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Governance {
     /// Absent when none was reached.
     pub decision: Option<RecordedDecision>,
     /// Every policy that took part in the decision.
     pub determining_policies: Vec<String>,
-    /// What DLP found.
+    /// Findings of DLP.
     pub dlp_findings: Vec<DlpFinding>,
     /// Worst DLP outcome.
     pub dlp_result: DlpResult,
@@ -336,7 +336,7 @@ pub struct Governance {
     pub shadow: Vec<String>,
 }
 
-/// How it ended.
+/// Status of an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeStatus {
@@ -386,7 +386,7 @@ impl OutcomeStatus {
 pub struct Outcome {
     /// `error.code` of the answer, if it was an error.
     pub error_code: Option<&'static str>,
-    /// Whether the upstream effect happened.
+    /// State of the upstream effect: happened, not happened, or unknown.
     pub executed: Executed,
     /// The status the caller was answered with; 0 when there was no answer.
     pub http_status: u16,
@@ -410,21 +410,21 @@ pub struct Event {
     pub id: EventId,
     /// The org whose log it belongs to.
     pub org_id: OrgId,
-    /// What happened.
+    /// Type of the event.
     pub kind: EventType,
     /// When the request arrived.
     pub occurred_at: Timestamp,
-    /// How many it stands for, if it stands for several.
+    /// Number of occurrences, if the event stands for several.
     pub count: Option<u64>,
-    /// Who did it.
+    /// The actor.
     pub actor: Actor,
     /// The request it came with.
     pub request: Option<Request>,
-    /// What it was done to.
+    /// The object.
     pub target: Option<Target>,
-    /// How it was governed.
+    /// Governance of the call.
     pub governance: Option<Governance>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
     /// The erasable part and the commitments to it.
     pub detached: Detached,
