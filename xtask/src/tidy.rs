@@ -7,9 +7,11 @@ use std::{fmt, io, path::Path};
 use self::repository::Repository;
 
 mod advisories;
+mod circles;
 mod code;
 mod edges;
 mod error_docs;
+mod imports;
 mod links;
 mod machine_paths;
 mod migrations;
@@ -58,9 +60,10 @@ pub(crate) fn violations(root: &Path) -> io::Result<Vec<Violation>> {
     Ok(found)
 }
 
-const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 11] = [
+const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 12] = [
     edges::check,
     walls::check,
+    circles::check,
     size::check,
     module_docs::check,
     migrations::check,

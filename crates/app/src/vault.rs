@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use portcullis_core::{
     clock::Timestamp,
     refusal::{Refusal, Unavailable},
-    vault::{Place, Sealed, Vault, VaultError},
+    vault::{FieldAddress, Sealed, Vault, VaultError},
 };
 use portcullis_store::{SealedSecret, UnreadableRow};
 use zeroize::Zeroizing;
@@ -92,7 +92,8 @@ pub(crate) struct Kept<'a> {
 impl App {
     /// Seals a value for its place.
     pub(crate) fn sealed(&self, kept: &Kept<'_>, plain: &[u8]) -> Result<SealedSecret, Refusal> {
-        let place = Place { table: kept.kind, org: kept.org, row: kept.row, field: kept.field };
+        let place =
+            FieldAddress { table: kept.kind, org: kept.org, row: kept.row, field: kept.field };
         let sealed = self.vaults.ring().seal(place, plain, &*self.random);
         let Sealed { key_id, bytes } = sealed.map_err(|error| failed(&error))?;
         Ok(SealedSecret {
@@ -115,7 +116,7 @@ impl App {
 
     /// The same, for whoever goes on without it.
     pub(crate) fn open(&self, secret: &SealedSecret) -> Result<Zeroizing<Vec<u8>>, VaultError> {
-        let place = Place {
+        let place = FieldAddress {
             table: &secret.kind,
             org: &secret.org_id,
             row: &secret.row_id,

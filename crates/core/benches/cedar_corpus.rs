@@ -19,7 +19,8 @@ use cedar_policy::{
     ValidationMode, Validator,
 };
 use portcullis_core::policy::engine::{
-    CORE, Conditions, Evaluator, Keys, Member, PUBLIC, Place, Rule, Situation, Slice,
+    CORE, Conditions, Evaluator, Member, PUBLIC, PrincipalKeys, RequestTarget, Rule, Situation,
+    Slice,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -204,8 +205,8 @@ fn ask(
     };
     let member = |uid: EntityUid| Member { within: within(&uid), near: None, uid };
     let ancestors = within(&principal);
-    let place = Place { action: member(action), resource: member(resource) };
-    let mut keys = Keys::default();
+    let place = RequestTarget { action: member(action), resource: member(resource) };
+    let mut keys = PrincipalKeys::default();
     let fitting = rules.iter().filter(|rule| rule.fit(&place).is_some()).cloned().collect();
     let slice = Slice::new(fitting, &mut keys);
     let picked = keys.of(&principal, &ancestors);

@@ -1,4 +1,4 @@
-//! What a refresh token is worth when it is presented: the state machine of a grant.
+//! State machine of a grant: the worth of a refresh token when it is presented.
 //!
 //! A grant is what begins with one login. At any moment at most one of its refresh tokens is
 //! unspent. Spending it buys the next pair; the token spent last is answered with that same pair
@@ -11,15 +11,15 @@ pub use self::sealed::TokenPair;
 
 use crate::clock::Timestamp;
 
-/// How long the pair that a spent refresh token bought is given out again, in seconds.
+/// Seconds for which the pair that a spent refresh token bought is given out again.
 pub const RETRY_SECONDS: i64 = 30;
 
-/// How things stand with one refresh token of a grant.
+/// State of one refresh token of a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefreshState {
     /// From when on it is not accepted: it was idle for too long, or the grant ends.
     pub expires_at: Timestamp,
-    /// Whether it, or what it came from, was revoked.
+    /// True if it, or what it came from, was revoked.
     pub revoked: bool,
     /// When it was spent, and what became of its successor.
     pub spent: Option<Spent>,
@@ -30,11 +30,11 @@ pub struct RefreshState {
 pub struct Spent {
     /// When.
     pub at: Timestamp,
-    /// Whether the refresh token of that pair was spent as well.
+    /// True if the refresh token of that pair was spent as well.
     pub successor_spent: bool,
 }
 
-/// What to do with a refresh token that is presented.
+/// Answer to a refresh token that is presented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presented {
     /// Spend it for a new pair.
@@ -50,7 +50,7 @@ pub enum Presented {
 }
 
 impl RefreshState {
-    /// What a token in this state is worth at `now`.
+    /// Returns the answer to a token in this state at `now`.
     #[must_use]
     pub fn presented(&self, now: Timestamp) -> Presented {
         match self.spent {

@@ -62,7 +62,7 @@ macro_rules! id {
         pub struct $name(Ulid);
 
         impl $name {
-            /// What every id of this kind begins with, before the `_`.
+            /// Prefix of every id of this kind, before the `_`.
             pub const PREFIX: &'static str = $prefix;
 
             /// A new id, ordered by the moment it was made.
@@ -160,7 +160,7 @@ impl RequestId {
     }
 }
 
-/// Whether a principal is a person or a program.
+/// Kind of a principal: a person or a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PrincipalKind {

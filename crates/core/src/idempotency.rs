@@ -16,14 +16,14 @@ use crate::{
     json,
 };
 
-/// How long a key is remembered, in seconds: 24 hours.
+/// Seconds for which a key is remembered: 24 hours.
 pub const LIFE_SECONDS: i64 = 24 * 60 * 60;
 
 /// The longest key.
 const LONGEST: usize = 255;
 
-/// What a caller sent as `Idempotency-Key`: 1 to 255 visible ASCII characters. `Debug` hides it,
-/// for it may be anything.
+/// Value of an `Idempotency-Key` header: 1 to 255 visible ASCII characters. `Debug` hides it, for
+/// it may be anything.
 #[derive(Clone, PartialEq, Eq)]
 pub struct IdempotencyKey(String);
 
@@ -66,11 +66,11 @@ impl fmt::Debug for IdempotencyKey {
 pub struct KeyScope<'a> {
     /// The tenant.
     pub org: OrgId,
-    /// Who asks.
+    /// Principal that asks.
     pub principal: PrincipalId,
     /// On whose behalf.
     pub via: Option<PrincipalId>,
-    /// What is asked: `invoke` or `export`.
+    /// Endpoint that is called: `invoke` or `export`.
     pub endpoint: &'static str,
     /// Of what: the tool id; empty where there is nothing to name.
     pub target: &'a str,

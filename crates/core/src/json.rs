@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 pub use self::strict::{parse, parse_around, text_member};
 
-/// How much JSON is accepted.
+/// Bounds on JSON that is accepted.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// Levels of nested arrays and objects.
@@ -27,7 +27,7 @@ pub struct Bounds {
     pub number_chars: usize,
     /// Numbers that are accepted.
     pub numbers: NumberRange,
-    /// Whether the first name in an object may be one that `serde_json` keeps for itself.
+    /// True if the first name in an object may be one that `serde_json` keeps for itself.
     pub reserved: bool,
 }
 
@@ -42,7 +42,7 @@ pub enum NumberRange {
 }
 
 impl Bounds {
-    /// What callers may send.
+    /// Bounds on what callers may send.
     pub const REQUEST: Self = Self {
         depth: 64,
         nodes: 20_000,
@@ -51,7 +51,7 @@ impl Bounds {
         numbers: NumberRange::Double,
         reserved: false,
     };
-    /// What upstream servers may answer; the byte cap is the transport's.
+    /// Bounds on what upstream servers may answer; the byte cap is the transport's.
     pub const UPSTREAM: Self = Self {
         depth: 64,
         nodes: 400_000,
@@ -60,7 +60,7 @@ impl Bounds {
         numbers: NumberRange::Double,
         reserved: false,
     };
-    /// What was recorded: either of these, a few levels deeper in a record.
+    /// Bounds on records: either of these, a few levels deeper in a record.
     pub const RECORDED: Self = Self {
         depth: 80,
         nodes: 1_000_000,

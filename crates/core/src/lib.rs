@@ -1,4 +1,4 @@
-//! What things mean in Portcullis: ids, tokens, tools, calls, policy, DLP and audit records.
+//! The domain of Portcullis: ids, tokens, tools, calls, policy, DLP and audit records.
 //!
 //! Everything here is pure. **Invariant:** core never waits, has no clock and no random source of
 //! its own, and knows neither HTTP nor SQL nor MCP transports.
@@ -19,6 +19,7 @@ pub mod policy;
 pub mod principal;
 pub mod random;
 pub mod refusal;
+pub mod scope;
 pub mod secret;
 pub mod terminal;
 pub mod token;

@@ -1,4 +1,4 @@
-//! How long tokens live: what they get when nothing is asked for, and what they get at most.
+//! Lifetimes of tokens: the default when nothing is asked for, and the maximum.
 
 use crate::{clock::Timestamp, id::PrincipalKind};
 
@@ -13,7 +13,7 @@ pub const LONGEST: i64 = 12 * HOUR;
 /// The longest life of a grant from its login on, in seconds.
 pub const LONGEST_GRANT: i64 = 30 * DAY;
 
-/// How long a grant lasts.
+/// Lifetime of a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GrantLife {
     /// A refresh token that is not used for so many seconds is worth nothing.
@@ -42,7 +42,7 @@ impl GrantLife {
     }
 }
 
-/// How long an access token may live that is exchanged for a credential.
+/// Lifetime of an access token that is exchanged for a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessLife {
     /// Seconds when nothing is asked for; all there is when absent.
@@ -78,7 +78,7 @@ impl AccessLife {
         Self { parent_ends_at: Some(ends_at), ..Self::of_login(kind, None) }
     }
 
-    /// What holds when both lives bound a token, as in a delegation.
+    /// Returns the lifetime that meets both bounds, as a delegation needs it.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

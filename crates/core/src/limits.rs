@@ -7,7 +7,7 @@ use crate::{clock::Timestamp, id::OrgId, principal::Plan};
 /// Length of a window in seconds.
 pub const WINDOW_SECONDS: i64 = 60;
 
-/// What is counted.
+/// Resource that a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Resource {
     /// Authenticated requests of an org.
@@ -29,7 +29,7 @@ impl Resource {
         }
     }
 
-    /// How much of it `plan` allows in a window; sources without a token get 60.
+    /// Returns the amount that `plan` allows in a window; sources without a token get 60.
     #[must_use]
     pub const fn limit(self, plan: Plan) -> u32 {
         match self {
@@ -81,11 +81,11 @@ pub fn window_offset(org: OrgId) -> i64 {
 /// One bucket as a caller sees it after this request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
-    /// What is counted.
+    /// The resource that is counted.
     pub resource: Resource,
     /// Size of the bucket in this window.
     pub limit: u32,
-    /// What is left of it.
+    /// Amount that is left.
     pub remaining: u32,
     /// Unix time in seconds when `remaining` is `limit` again.
     pub resets_at: i64,

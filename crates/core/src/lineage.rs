@@ -15,7 +15,7 @@ use utoipa::{
 
 use crate::{
     id::{OrgId, PrincipalId},
-    principal::ScopeSet,
+    scope::ScopeSet,
     trust::TrustRules,
 };
 

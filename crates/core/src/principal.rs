@@ -1,16 +1,15 @@
-//! Who may do what: orgs with plans, principals with roles, scopes.
+//! Orgs with plans, and principals with roles and scopes.
 
-use std::{fmt, num::NonZeroU32, str::FromStr, sync::Arc};
+use std::{num::NonZeroU32, sync::Arc};
 
-use serde::{Serialize, Serializer};
-
+pub use crate::scope::{Scope, ScopeError, ScopeSet};
 use crate::{
     id::{OrgId, PrincipalId, TokenId},
     lineage::Lineage,
     token::CidrList,
 };
 
-/// How many requests and invocations an org may make in a minute.
+/// Limits on requests and invocations of an org per minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plan {
     /// 60 requests and 10 invocations per minute.
@@ -72,172 +71,7 @@ impl Plan {
     }
 }
 
-/// One endpoint permission. Scopes say *which endpoints*; policies say *which calls*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Scope {
-    /// Adds reach, not endpoints: others' connections and tokens.
-    Admin,
-    /// Create and fetch exports.
-    AuditExport,
-    /// Everybody's events in the org.
-    AuditRead,
-    /// Invoke tools.
-    McpsInvoke,
-    /// List and get tools.
-    McpsRead,
-    /// List, get and simulate policies.
-    PoliciesRead,
-    /// List and get connections.
-    ProvidersRead,
-    /// Connect, disconnect and refresh own connections.
-    ProvidersWrite,
-}
-
-impl Scope {
-    /// Every scope, in the order of their names.
-    pub const ALL: [Self; 8] = [
-        Self::Admin,
-        Self::AuditExport,
-        Self::AuditRead,
-        Self::McpsInvoke,
-        Self::McpsRead,
-        Self::PoliciesRead,
-        Self::ProvidersRead,
-        Self::ProvidersWrite,
-    ];
-
-    /// The scope's name, such as `mcps:invoke`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Admin => "admin",
-            Self::AuditExport => "audit:export",
-            Self::AuditRead => "audit:read",
-            Self::McpsInvoke => "mcps:invoke",
-            Self::McpsRead => "mcps:read",
-            Self::PoliciesRead => "policies:read",
-            Self::ProvidersRead => "providers:read",
-            Self::ProvidersWrite => "providers:write",
-        }
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The text names no scope.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no scope")]
-pub struct ScopeError(String);
-
-impl FromStr for Scope {
-    type Err = ScopeError;
-    fn from_str(text: &str) -> Result<Self, ScopeError> {
-        let known = Self::ALL.into_iter().find(|scope| scope.as_str() == text);
-        known.ok_or_else(|| ScopeError(text.chars().take(64).collect()))
-    }
-}
-
-/// A set of scopes; written as their names, sorted, with a space between (RFC 6749 §3.3).
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct ScopeSet(u8);
-
-impl ScopeSet {
-    /// No scope at all.
-    pub const EMPTY: Self = Self(0);
-    /// Every scope there is.
-    pub const ALL: Self = Self(u8::MAX);
-
-    /// This set and `scope`.
-    #[must_use]
-    pub const fn with(self, scope: Scope) -> Self {
-        Self(self.0 | (1 << scope as u8))
-    }
-
-    /// This set without `scope`.
-    #[must_use]
-    pub const fn without(self, scope: Scope) -> Self {
-        Self(self.0 & !(1 << scope as u8))
-    }
-
-    /// Whether `scope` is in the set.
-    #[must_use]
-    pub const fn contains(self, scope: Scope) -> bool {
-        self.0 & (1 << scope as u8) != 0
-    }
-
-    /// What is in both sets.
-    #[must_use]
-    pub const fn intersection(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-
-    /// What is in this set and not in `other`.
-    #[must_use]
-    pub const fn difference(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    /// Whether nothing is in the set.
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Whether every scope of this set is in `other`.
-    #[must_use]
-    pub const fn is_subset_of(self, other: Self) -> bool {
-        self.0 & !other.0 == 0
-    }
-
-    /// The scopes in the set, in the order of their names.
-    pub fn iter(self) -> impl Iterator<Item = Scope> {
-        Scope::ALL.into_iter().filter(move |scope| self.contains(*scope))
-    }
-}
-
-impl FromIterator<Scope> for ScopeSet {
-    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
-        scopes.into_iter().fold(Self::EMPTY, Self::with)
-    }
-}
-
-impl FromStr for ScopeSet {
-    type Err = ScopeError;
-    fn from_str(text: &str) -> Result<Self, ScopeError> {
-        text.split_ascii_whitespace().map(Scope::from_str).collect()
-    }
-}
-
-impl fmt::Display for ScopeSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, scope) in self.iter().enumerate() {
-            if index > 0 {
-                f.write_str(" ")?;
-            }
-            f.write_str(scope.as_str())?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for ScopeSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ScopeSet({self})")
-    }
-}
-
-impl Serialize for ScopeSet {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-/// What a principal is in its org.
+/// Role of a principal in its org.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// May see and invoke tools and keep own connections.
@@ -282,7 +116,7 @@ impl Role {
         }
     }
 
-    /// What a token gets when no scopes are asked for: all but `admin` and `audit:export`.
+    /// Scopes of a token when none are asked for: all but `admin` and `audit:export`.
     #[must_use]
     pub const fn default_scopes(self) -> ScopeSet {
         self.scopes().without(Scope::Admin).without(Scope::AuditExport)
@@ -301,12 +135,12 @@ impl Role {
     }
 }
 
-/// Who is asking, as a verified token tells it. There is no caller without an org.
+/// The caller, as a verified token identifies it. There is no caller without an org.
 #[derive(Debug, Clone)]
 pub struct Caller {
     /// The tenant.
     pub org_id: OrgId,
-    /// What the tenant may spend.
+    /// Plan of the tenant.
     pub plan: Plan,
     /// The user or service account.
     pub principal_id: PrincipalId,
@@ -320,9 +154,9 @@ pub struct Caller {
     pub token_id: TokenId,
     /// The token's own label; self-asserted, never trusted.
     pub label: Option<String>,
-    /// What the token may do: its own scopes, cut down to what the role allows now.
+    /// Scopes of the token, cut down to what the role allows now.
     pub scopes: ScopeSet,
-    /// How the token came to be.
+    /// Way in which the token was obtained.
     pub method: AuthMethod,
     /// Where the token may be used from; `None` means anywhere.
     pub allowed_from: Option<CidrList>,
@@ -330,7 +164,7 @@ pub struct Caller {
     pub lineage: Arc<Lineage>,
 }
 
-/// How a token was obtained.
+/// Method by which a token was obtained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthMethod {
     /// Made by the operator with `portcullis token create`.
@@ -359,15 +193,6 @@ impl AuthMethod {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_scope_set_is_written_sorted_and_reads_back() {
-        let set: ScopeSet = "mcps:read mcps:invoke  admin".parse().unwrap();
-
-        assert_eq!(set.to_string(), "admin mcps:invoke mcps:read");
-        assert_eq!(set.to_string().parse::<ScopeSet>().unwrap(), set);
-        assert!("mcps:write".parse::<ScopeSet>().is_err());
-    }
 
     #[test]
     fn an_auditor_cannot_invoke() {

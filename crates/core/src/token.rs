@@ -18,7 +18,7 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 const BODY: usize = 32;
 const CHECKSUM: usize = 6;
 
-/// What a token is for.
+/// Purpose of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TokenKind {
     /// `mcp_live_…`: a user's access token.
@@ -32,7 +32,7 @@ pub enum TokenKind {
 impl TokenKind {
     const ALL: [Self; 3] = [Self::User, Self::Service, Self::Refresh];
 
-    /// What tokens of this kind begin with.
+    /// Prefix of tokens of this kind.
     #[must_use]
     pub const fn prefix(self) -> &'static str {
         match self {
@@ -136,7 +136,7 @@ impl Token {
         Ok(Self { kind, text: Secret::new(text.to_owned()) })
     }
 
-    /// What the token is for.
+    /// Purpose of the token.
     #[must_use]
     pub const fn kind(&self) -> TokenKind {
         self.kind
@@ -148,7 +148,7 @@ impl Token {
         &self.text
     }
 
-    /// What is stored of it.
+    /// Hash of the token, which is all that is stored of it.
     #[must_use]
     pub fn hash(&self) -> TokenHash {
         let digest = digest::digest(&digest::SHA256, self.text.expose().as_bytes());
@@ -194,7 +194,7 @@ struct Cidr {
 pub struct CidrError(String);
 
 impl CidrList {
-    /// Whether `address` is in one of the networks; a v4 address in v6 form counts as v4.
+    /// Returns true if `address` is in one of the networks; a v4 address in v6 form counts as v4.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();

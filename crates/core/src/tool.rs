@@ -1,4 +1,4 @@
-//! What can be invoked: tool names, definitions as upstream servers give them, and their schemas.
+//! Tools that can be invoked: names, definitions as upstream servers give them, and their schemas.
 
 mod definition;
 mod schema;
@@ -139,7 +139,7 @@ pub struct ToolDefinition {
     pub name: ToolName,
     /// A name for people.
     pub title: Option<String>,
-    /// What it does, for models and people.
+    /// Description for models and people.
     pub description: Option<String>,
     /// JSON Schema of the arguments.
     pub input_schema: Value,
@@ -166,9 +166,9 @@ impl ToolDefinition {
 /// A tool of the catalogue: its definition, its version and its compiled input schema.
 #[derive(Debug)]
 pub struct Tool {
-    /// What callers name.
+    /// Id that callers name.
     pub id: ToolId,
-    /// What the upstream declared.
+    /// Definition as the upstream declared it.
     pub definition: ToolDefinition,
     /// [`ToolDefinition::version`].
     pub version: String,
@@ -195,9 +195,9 @@ impl Tool {
         })
     }
 
-    /// How `input` breaks the tool's schema: at most 20 violations, none echoing a value. Empty
-    /// means it fits. Takes at most [`FLAT_STEPS`], or [`STEPS_PER_BYTE`] for each byte of `input`,
-    /// and refuses what takes more.
+    /// Violations of the tool's schema in `input`: at most 20, none echoing a value. Empty means it
+    /// fits. Takes at most [`FLAT_STEPS`], or [`STEPS_PER_BYTE`] for each byte of `input`, and
+    /// refuses what takes more.
     #[must_use]
     pub fn violations(&self, input: &Value) -> Vec<Violation> {
         self.input.violations(input)

@@ -84,14 +84,14 @@ impl TraceParent {
         })
     }
 
-    /// Whether who sent it records this trace.
+    /// Returns true if the sender records this trace.
     #[must_use]
     pub const fn is_sampled(self) -> bool {
         self.flags & SAMPLED != 0
     }
 }
 
-/// What of a `tracestate` is passed on: whole entries, 512 characters at most.
+/// The part of a `tracestate` that is passed on: whole entries, 512 characters at most.
 #[must_use]
 pub fn whole_entries(state: &str) -> &str {
     if state.len() <= STATE_LENGTH {

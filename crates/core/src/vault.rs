@@ -24,7 +24,7 @@ const MAX_KEYS: usize = 64;
 
 /// Where a sealed value belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct FieldAddress<'a> {
     /// The table, or the kind of thing the row is.
     pub table: &'a str,
     /// The org; empty for what belongs to the installation.
@@ -35,7 +35,7 @@ pub struct Place<'a> {
     pub field: &'a str,
 }
 
-impl Place<'_> {
+impl FieldAddress<'_> {
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = b"portcullis/vault/1".to_vec();
         for part in [self.table, self.org, self.row, self.field] {
@@ -202,7 +202,7 @@ impl Vault {
     /// Seals `plain` for its place.
     pub fn seal(
         &self,
-        place: Place<'_>,
+        place: FieldAddress<'_>,
         plain: &[u8],
         random: &dyn Random,
     ) -> Result<Sealed, VaultError> {
@@ -252,7 +252,11 @@ impl Vault {
     }
 
     /// Opens what was sealed for this place. Says no to everything else.
-    pub fn open(&self, place: Place<'_>, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, VaultError> {
+    pub fn open(
+        &self,
+        place: FieldAddress<'_>,
+        sealed: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>, VaultError> {
         let parts = Parts::of(sealed).ok_or(VaultError::Damaged)?;
         let place = place.bytes();
         let data_key = self.data_key(&place, &parts)?;
@@ -263,7 +267,7 @@ impl Vault {
     /// The value itself is not opened.
     pub fn rewrap(
         &self,
-        place: Place<'_>,
+        place: FieldAddress<'_>,
         sealed: &[u8],
         random: &dyn Random,
     ) -> Result<Option<Sealed>, VaultError> {
@@ -294,8 +298,8 @@ mod tests {
         }
     }
 
-    const HERE: Place<'static> =
-        Place { table: "connection", org: "org_a", row: "prv_1", field: "credential" };
+    const HERE: FieldAddress<'static> =
+        FieldAddress { table: "connection", org: "org_a", row: "prv_1", field: "credential" };
 
     fn key(byte: u8) -> Zeroizing<[u8; 32]> {
         Zeroizing::new([byte; 32])
@@ -313,12 +317,12 @@ mod tests {
 
         assert_eq!(&**vault.open(HERE, &sealed.bytes).unwrap(), b"hunter2");
         for swapped in [
-            Place { org: "org_b", ..HERE },
-            Place { row: "prv_2", ..HERE },
-            Place { field: "verifier", ..HERE },
-            Place { table: "attempt", ..HERE },
+            FieldAddress { org: "org_b", ..HERE },
+            FieldAddress { row: "prv_2", ..HERE },
+            FieldAddress { field: "verifier", ..HERE },
+            FieldAddress { table: "attempt", ..HERE },
             // The same text cut elsewhere.
-            Place { org: "org_aprv", row: "_1", ..HERE },
+            FieldAddress { org: "org_aprv", row: "_1", ..HERE },
         ] {
             assert_eq!(vault.open(swapped, &sealed.bytes), Err(VaultError::Damaged), "{swapped:?}");
             assert!(vault.rewrap(swapped, &sealed.bytes, &random).is_ok_and(|it| it.is_none()));
@@ -354,7 +358,7 @@ mod tests {
         assert_eq!(during.rewrap(HERE, &new.bytes, &random), Ok(None));
         let unknown = VaultError::UnknownKey(old.key_id.clone());
         assert_eq!(after.open(HERE, &old.bytes), Err(unknown));
-        let moved = Place { row: "prv_2", ..HERE };
+        let moved = FieldAddress { row: "prv_2", ..HERE };
         assert_eq!(during.rewrap(moved, &old.bytes, &random), Err(VaultError::Damaged));
     }
 

@@ -2,7 +2,7 @@
 
 use portcullis_core::{
     random::Random,
-    vault::{Place, Vault, VaultError},
+    vault::{FieldAddress, Vault, VaultError},
 };
 use portcullis_store::{SealedSecret, Store, StoreError};
 
@@ -79,7 +79,8 @@ fn wrapped_anew(
     old: &SealedSecret,
     random: &dyn Random,
 ) -> Result<SealedSecret, RotateError> {
-    let place = Place { table: &old.kind, org: &old.org_id, row: &old.row_id, field: &old.field };
+    let place =
+        FieldAddress { table: &old.kind, org: &old.org_id, row: &old.row_id, field: &old.field };
     match vault.rewrap(place, &old.sealed, random) {
         Ok(Some(new)) => Ok(SealedSecret { key_id: new.key_id, sealed: new.bytes, ..old.clone() }),
         // Only its row says otherwise.

@@ -1,4 +1,4 @@
-//! How much of the payload of a call its event keeps.
+//! Capture: the part of a call's payload that its event keeps.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 /// commitment only.
 pub const MOST_PAYLOAD_BYTES: usize = 64 * 1024;
 
-/// How much of input and output is kept. Of several that are asked for the least counts.
+/// The part of input and output that is kept. Of several that are asked for, the least counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Capture {

@@ -10,12 +10,12 @@ use super::{
     note::{KeyKind, Note, NoteError, SigningKey, Verified, VerifierKey},
 };
 
-/// What a log says about itself.
+/// State of a log, as its operator signs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     /// Which log: `<host>/audit/<org_id>`.
     pub origin: String,
-    /// How many leaves its tree has.
+    /// Number of leaves of the tree.
     pub size: u64,
     /// The tree's root.
     pub root: Hash,
@@ -36,7 +36,7 @@ pub enum CheckpointError {
 }
 
 impl CheckpointError {
-    /// Whether the text is not one at all; otherwise its signatures are not what they have to be.
+    /// Returns true if the text is no checkpoint at all; otherwise its signatures are wrong.
     #[must_use]
     pub const fn is_form(&self) -> bool {
         matches!(self, Self::Form(_) | Self::Note(NoteError::Form(_)))

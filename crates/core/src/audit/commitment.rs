@@ -12,7 +12,7 @@ use crate::{
     random::{self, Random},
 };
 
-/// What is personal or payload: hashed with a salt into the log, kept beside it or not at all.
+/// Personal data and payload: hashed with a salt into the log, kept beside it or not at all.
 ///
 /// Values are held as the canonical text that was hashed, so that nothing is written twice. Members
 /// are ordered by name, as the canonical form wants them. Cheap to clone.
@@ -107,7 +107,7 @@ impl Detached {
         })
     }
 
-    /// Whether a payload is kept, not only committed to.
+    /// Returns true if a payload is kept, not only committed to.
     #[must_use]
     pub fn has_payload(&self) -> bool {
         let payload = |member: &&Member| matches!(member.name, "input" | "output");

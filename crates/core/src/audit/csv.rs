@@ -82,7 +82,7 @@ impl CsvLines {
         Ok(())
     }
 
-    /// What was written since the last time.
+    /// Takes the bytes that were written since the last call.
     #[must_use]
     pub fn take(&mut self) -> Vec<u8> {
         let _ = self.0.flush();

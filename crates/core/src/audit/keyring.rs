@@ -63,7 +63,7 @@ impl std::fmt::Debug for Keyring {
 pub struct KnownKey {
     /// Since when it signs; 1970 if nobody wrote it down.
     pub since: Timestamp,
-    /// Whether it signs now.
+    /// True if it signs now.
     pub signing: bool,
     /// The verifier key under the name that was asked for.
     pub verifier: VerifierKey,

@@ -53,7 +53,7 @@ pub struct Frontier {
 }
 
 impl Frontier {
-    /// How many leaves it stands for.
+    /// Number of leaves below the node.
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size
@@ -176,7 +176,7 @@ pub fn root_of_path(index: u64, size: u64, leaf: &Hash, path: &[Hash]) -> Option
     if index >= size || size > MAX_SIZE {
         return None;
     }
-    let mut place = Place { own: index, last: size - 1 };
+    let mut place = TreePosition { own: index, last: size - 1 };
     let mut hash = *leaf;
     for sibling in path {
         if place.last == 0 {
@@ -193,8 +193,8 @@ pub fn root_of_path(index: u64, size: u64, leaf: &Hash, path: &[Hash]) -> Option
     (place.last == 0).then_some(hash)
 }
 
-/// Whether `proof` shows that the tree of `new.0` leaves with the root `new.1` begins with the
-/// tree of `old.0` leaves with the root `old.1` (RFC 9162 §2.1.4.2).
+/// Returns true if `proof` shows that the tree of `new.0` leaves with the root `new.1` begins with
+/// the tree of `old.0` leaves with the root `old.1` (RFC 9162 §2.1.4.2).
 #[must_use]
 pub fn is_consistent(old: (u64, &Hash), new: (u64, &Hash), proof: &[Hash]) -> bool {
     let ((old_size, old_root), (new_size, new_root)) = (old, new);
@@ -210,7 +210,7 @@ pub fn is_consistent(old: (u64, &Hash), new: (u64, &Hash), proof: &[Hash]) -> bo
     let begun =
         if old_size.is_power_of_two() { Some((old_root, proof)) } else { proof.split_first() };
     let Some((first, rest)) = begun else { return false };
-    let mut place = Place { own: old_size - 1, last: new_size - 1 };
+    let mut place = TreePosition { own: old_size - 1, last: new_size - 1 };
     while place.own & 1 == 1 {
         place.climb();
     }
@@ -232,12 +232,12 @@ pub fn is_consistent(old: (u64, &Hash), new: (u64, &Hash), proof: &[Hash]) -> bo
 }
 
 /// A node on the way up: its index on its level, and that of the last node there.
-struct Place {
+struct TreePosition {
     own: u64,
     last: u64,
 }
 
-impl Place {
+impl TreePosition {
     const fn is_right(&self) -> bool {
         self.own & 1 == 1 || self.own == self.last
     }

@@ -1,4 +1,4 @@
-//! What a proof consists of: which stored nodes to read, and how to fold what was read.
+//! Parts of a proof: the stored nodes to read, and the way to fold them.
 //!
 //! Core does not wait, so proving has three steps: a [`Plan`] names the nodes, the store reads
 //! them all at once, the plan makes its hashes of them.
@@ -120,7 +120,7 @@ fn folded(part: &[Node], nodes: &impl Nodes) -> Result<Hash, MissingNode> {
     Ok(hash.unwrap_or_else(empty_root))
 }
 
-/// How many leaves go left of the root of `leaves`: the largest power of two below.
+/// Number of leaves left of the root of `leaves`: the largest power of two below.
 fn left_width(leaves: u64) -> u64 {
     leaves.saturating_sub(1).checked_ilog2().map_or(0, |log| 1 << log)
 }

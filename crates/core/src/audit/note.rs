@@ -77,7 +77,7 @@ impl Note {
         Ok(Self { text: text.to_owned(), signatures: signatures(lines)? })
     }
 
-    /// What is signed, with its last line feed.
+    /// The text that is signed, with its last line feed.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text

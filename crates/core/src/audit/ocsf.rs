@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use self::classes::{action, activity, severity, status};
-use super::stored::{Names, Sealed, Stored, StoredError};
+use super::stored::{ActorAndSource, Sealed, Stored, StoredError};
 use crate::clock::Timestamp;
 
 /// The version of the schema that the lines are written in; the profile `record_integrity` is new
@@ -17,7 +17,7 @@ pub const OCSF_VERSION: &str = "1.9.0-dev";
 
 const CATEGORY: u32 = 6;
 const CLASS: u32 = 6003;
-/// What stands for an address that is not known: something has to.
+/// Placeholder for an address that is not known; the field may not be empty.
 const UNKNOWN_SOURCE: &str = "not recorded";
 /// Types of which one event stands for several. OCSF's `count` is for these alone, and only above one.
 const AGGREGATES: [&str; 3] = ["auth.rejected", "request.throttled", "audit.accessed"];
@@ -111,7 +111,7 @@ fn millis(text: &str) -> u64 {
     Timestamp::parse_rfc3339(text).unwrap_or_default().as_millis()
 }
 
-/// What was asked for and what was answered.
+/// Request and response of the call.
 fn api(stored: &Stored<'_>) -> Value {
     let tool = stored.target.as_ref().filter(|target| target.kind == "mcp");
     let operation = tool.and_then(|target| target.id.as_deref()).unwrap_or(&stored.kind);
@@ -131,7 +131,7 @@ fn api(stored: &Stored<'_>) -> Value {
     Value::Object(api)
 }
 
-fn actor(stored: &Stored<'_>, names: &Names) -> Value {
+fn actor(stored: &Stored<'_>, names: &ActorAndSource) -> Value {
     let actor = &stored.actor;
     let (type_id, kind) = match &*actor.kind {
         "user" => (1, "User"),
@@ -156,7 +156,7 @@ fn actor(stored: &Stored<'_>, names: &Names) -> Value {
     Value::Object(told)
 }
 
-fn source(stored: &Stored<'_>, names: &Names) -> Value {
+fn source(stored: &Stored<'_>, names: &ActorAndSource) -> Value {
     match &names.source_ip {
         Some(ip) => json!({ "ip": ip }),
         // What the gateway does of its own accord comes from itself.
@@ -165,7 +165,7 @@ fn source(stored: &Stored<'_>, names: &Names) -> Value {
     }
 }
 
-/// What the profile `security_control` tells.
+/// Members of the profile `security_control`.
 fn control(stored: &Stored<'_>, line: &mut Map<String, Value>) {
     let ((action_id, action), (disposition_id, disposition)) = action(stored);
     for (name, value) in [
@@ -242,7 +242,7 @@ fn metadata(sealed: &Sealed<'_>, stored: &Stored<'_>, log: &str, profiles: &[&st
     })
 }
 
-/// What the class has no place for.
+/// Members that the class has no attribute for.
 fn unmapped(stored: &Stored<'_>) -> Map<String, Value> {
     let mut more = Map::from_iter([("executed".to_owned(), json!(stored.outcome.executed))]);
     if let Some(governance) = &stored.governance {

@@ -17,7 +17,7 @@ use crate::{
 /// Version of the record's shape.
 pub const SCHEMA: u32 = 1;
 
-/// What happened.
+/// Type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 pub enum EventType {
     /// A tool was called, or a call was refused.
@@ -139,7 +139,7 @@ impl EventType {
     }
 }
 
-/// How the actor was known.
+/// Authentication of the actor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = ActorAuth)]
 pub struct Auth {
@@ -149,13 +149,13 @@ pub struct Auth {
     pub trust: Option<String>,
 }
 
-/// Who did it.
+/// The actor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Actor {
     /// Everybody who acted for it, nested as in RFC 8693 §4.1; absent when nobody did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub act: Option<Act>,
-    /// How it was known.
+    /// Authentication of the actor.
     pub auth: Auth,
     /// The principal; absent for the system itself.
     pub id: Option<PrincipalId>,
@@ -206,7 +206,7 @@ impl Actor {
 pub struct Request {
     /// Ours, also in `X-Request-Id`.
     pub id: RequestId,
-    /// Whether an idempotency key protected it.
+    /// True if an idempotency key protected it.
     pub idempotent: bool,
     /// The W3C trace id the caller sent, or that of the trace that was begun for it.
     #[schema(value_type = Option<String>, example = "4bf92f3577b34da6a3ce929d0e0e4736")]
@@ -221,7 +221,7 @@ impl Request {
     }
 }
 
-/// Whose credential went upstream.
+/// Owner of the credential that went upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Credential {
@@ -231,11 +231,11 @@ pub enum Credential {
     Org,
 }
 
-/// What it was done to.
+/// Object of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = EventTarget)]
 pub struct Target {
-    /// Whose credential went upstream.
+    /// Owner of the credential that went upstream.
     pub credential: Option<Credential>,
     /// Tool id, provider id, token id, export id or policy set; absent when the request named nothing valid.
     pub id: Option<String>,
@@ -284,7 +284,7 @@ impl DlpResult {
 pub struct DlpFinding {
     /// `flag`, `redact` or `block`.
     pub action: &'static str,
-    /// How often.
+    /// Number of findings.
     pub count: u32,
     /// Which detector.
     pub detector: String,
@@ -297,7 +297,7 @@ pub struct DlpFinding {
     pub stage: &'static str,
 }
 
-/// What policy said.
+/// Decision of the policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Decision)]
@@ -319,7 +319,7 @@ impl RecordedDecision {
     }
 }
 
-/// How the call was governed.
+/// Governance of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = RecordedGovernance)]
 pub struct Governance {
@@ -327,7 +327,7 @@ pub struct Governance {
     pub decision: Option<RecordedDecision>,
     /// Every policy that took part in the decision.
     pub determining_policies: Vec<String>,
-    /// What DLP found.
+    /// Findings of DLP.
     pub dlp_findings: Vec<DlpFinding>,
     /// Worst DLP outcome.
     pub dlp_result: DlpResult,
@@ -343,7 +343,7 @@ pub struct Governance {
     pub shadow: Vec<String>,
 }
 
-/// How it ended.
+/// Status of an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeStatus {
@@ -394,7 +394,7 @@ impl OutcomeStatus {
 pub struct Outcome {
     /// `error.code` of the answer, if it was an error.
     pub error_code: Option<&'static str>,
-    /// Whether the upstream effect happened.
+    /// State of the upstream effect: happened, not happened, or unknown.
     pub executed: Executed,
     /// The status the caller was answered with; 0 when there was no answer.
     pub http_status: u16,
@@ -418,21 +418,21 @@ pub struct Event {
     pub id: EventId,
     /// The org whose log it belongs to.
     pub org_id: OrgId,
-    /// What happened.
+    /// Type of the event.
     pub kind: EventType,
     /// When the request arrived.
     pub occurred_at: Timestamp,
-    /// How many it stands for, if it stands for several.
+    /// Number of occurrences, if the event stands for several.
     pub count: Option<u64>,
-    /// Who did it.
+    /// The actor.
     pub actor: Actor,
     /// The request it came with.
     pub request: Option<Request>,
-    /// What it was done to.
+    /// The object.
     pub target: Option<Target>,
-    /// How it was governed.
+    /// Governance of the call.
     pub governance: Option<Governance>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
     /// The erasable part and the commitments to it.
     pub detached: Detached,

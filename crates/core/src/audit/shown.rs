@@ -13,12 +13,12 @@ use super::{
 /// Members of the erasable part that say who and from where.
 pub(super) const NAMES: [&str; 4] = ["actor_name", "label", "source_ip", "user_agent"];
 
-/// How much of the erasable part is shown.
+/// The erasable parts that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
     /// Nothing.
     Bare,
-    /// Who and from where.
+    /// Actor and source.
     Named,
     /// Everything there is, with the salts that open the commitments.
     Whole,
@@ -66,7 +66,7 @@ impl Sealed<'_> {
         Ok(record)
     }
 
-    /// Who and from where, as JSON; `null` where nothing is kept.
+    /// Actor and source as JSON; `null` where nothing is kept.
     fn named(&self) -> Result<String, StoredError> {
         let wrong = StoredError(self.sequence);
         let kept = self.detached.unwrap_or("{}");

@@ -20,7 +20,7 @@ pub struct Sealed<'a> {
     pub sequence: i64,
     /// When it was recorded.
     pub recorded_at: Timestamp,
-    /// What the tree holds of it.
+    /// Hash of the leaf in the tree.
     pub leaf_hash: [u8; 32],
 }
 
@@ -124,9 +124,9 @@ pub(super) struct StoredOutcome<'a> {
     pub(super) http_status: u16,
 }
 
-/// Who and from where, as far as it is kept.
+/// Actor and source, as far as they are kept.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct ActorAndSource {
     pub(super) actor_name: Option<String>,
     pub(super) label: Option<String>,
     pub(super) source_ip: Option<String>,
@@ -139,15 +139,15 @@ impl<'a> Sealed<'a> {
         serde_json::from_str(self.core).map_err(|_| StoredError(self.sequence))
     }
 
-    /// Who and from where.
-    pub(super) fn names(&self) -> Result<Names, StoredError> {
-        let Some(detached) = self.detached else { return Ok(Names::default()) };
+    /// Returns actor and source.
+    pub(super) fn names(&self) -> Result<ActorAndSource, StoredError> {
+        let Some(detached) = self.detached else { return Ok(ActorAndSource::default()) };
         let members: BTreeMap<Cow<'_, str>, &RawValue> =
             serde_json::from_str(detached).map_err(|_| StoredError(self.sequence))?;
         let text = |name: &str| {
             members.get(name).and_then(|value| serde_json::from_str(value.get()).ok()).flatten()
         };
-        Ok(Names {
+        Ok(ActorAndSource {
             actor_name: text("actor_name"),
             label: text("label"),
             source_ip: text("source_ip"),

@@ -12,7 +12,7 @@ use super::{
     nodes::{MissingNode, Node, Nodes, Plan},
 };
 
-/// How many hashes a full tile holds.
+/// Number of hashes in a full tile.
 const WIDTH: usize = 256;
 /// The levels of the tree within a tile.
 const HEIGHT: u8 = 8;
@@ -129,7 +129,7 @@ impl GrowingTree {
         Ok(Self { size, edge, changed: BTreeMap::new() })
     }
 
-    /// How many leaves it has.
+    /// Number of leaves.
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size

@@ -1,4 +1,4 @@
-//! What the engine promises, tried on whole values.
+//! Guarantees of the engine, tried on whole values.
 
 use std::sync::LazyLock;
 

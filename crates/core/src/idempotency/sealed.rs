@@ -13,7 +13,7 @@ use crate::{
     random::{self, Random},
 };
 
-/// What the key of stored answers is derived for.
+/// Purpose for which the key of stored answers is derived.
 pub const ANSWERS: &str = "idempotent-answers";
 
 /// Seals the answers of one installation.

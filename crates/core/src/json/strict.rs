@@ -12,7 +12,7 @@ use serde_json::{Map, Number, Value};
 use self::items::Open;
 use super::{Bounds, JsonError, NumberRange, number::is_in_range};
 
-/// How the names begin by which `serde_json` passes things on within itself. An object that begins
+/// Prefix of the names by which `serde_json` passes values on internally. An object that begins
 /// with one would be read as something else by whoever reads it again with that library.
 const RESERVED: &str = "$serde_json::private::";
 /// Room is made for as many items as the last array or object of that depth had, and no more than
@@ -78,7 +78,7 @@ struct Reader<'a> {
     text: Jiter<'a>,
     bounds: Bounds,
     nodes: usize,
-    /// How many items the last array or object of each depth had.
+    /// Number of items of the last array or object of each depth.
     lengths: Vec<usize>,
     /// The array whose items may be left out.
     open: Option<Open<'a>>,

@@ -1,4 +1,4 @@
-//! What a server asks for when it says 401 or 403 (RFC 6750 §3, RFC 9728 §5.1).
+//! Challenges in answers with status 401 or 403 (RFC 6750 §3, RFC 9728 §5.1).
 
 use super::scopes;
 
@@ -7,7 +7,7 @@ const MAX_HEADER_BYTES: usize = 8 << 10;
 /// A `WWW-Authenticate` of the scheme `Bearer`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Challenge {
-    /// Whether the token is good and its scopes are not enough.
+    /// True if the token is good and its scopes are not enough.
     pub insufficient_scope: bool,
     /// The scopes that are needed.
     pub scopes: Vec<String>,

@@ -1,4 +1,4 @@
-//! What a token endpoint answers (RFC 6749 §5), and the request that a browser carries (§4.1.1).
+//! Answers of a token endpoint (RFC 6749 §5), and the request that a browser carries (§4.1.1).
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::Value;
@@ -17,13 +17,13 @@ const MAX_ACCOUNT_BYTES: usize = 200;
 /// Tokens as they were granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenGrant {
-    /// What goes with each call.
+    /// Token that goes with each call.
     pub access_token: Secret,
-    /// What gets the next one.
+    /// Token that obtains the next access token.
     pub refresh_token: Option<Secret>,
     /// Seconds it lives; `None` if nobody says.
     pub expires_in: Option<i64>,
-    /// What was granted, where that is told.
+    /// Scopes that were granted, where the server tells them.
     pub scopes: Option<Vec<String>>,
     /// The id and the name of the account, where an ID token tells them.
     pub account: (Option<String>, Option<String>),
@@ -108,8 +108,8 @@ fn seconds(value: Option<&Value>) -> Option<i64> {
     (seconds > 0).then(|| seconds.min(MAX_LIFE_SECONDS))
 }
 
-/// Whose an ID token is. It came straight from the token endpoint, so its signature need not be
-/// looked at (OpenID Connect Core §3.1.3.7, 6); it is shown and decides nothing.
+/// Subject of an ID token. The token came straight from the token endpoint, so its signature need
+/// not be looked at (OpenID Connect Core §3.1.3.7, 6); it is shown and decides nothing.
 fn id_token(value: Option<&Value>) -> Option<(Option<String>, Option<String>)> {
     let payload = value?.as_str()?.split('.').nth(1)?;
     let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;

@@ -1,5 +1,5 @@
-//! What protected resources (RFC 9728) and authorization servers (RFC 8414, OpenID Connect
-//! Discovery 1.0) say about themselves, and what registration gives (RFC 7591).
+//! Metadata of protected resources (RFC 9728) and authorization servers (RFC 8414, OpenID Connect
+//! Discovery 1.0), and the result of registration (RFC 7591).
 
 use serde_json::Value;
 use url::Url;
@@ -31,7 +31,7 @@ pub enum MetadataError {
     Method,
 }
 
-/// How the gateway authenticates at a token endpoint.
+/// Method by which the gateway authenticates at a token endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenMethod {
     /// HTTP Basic.
@@ -69,10 +69,10 @@ fn texts<'a>(document: &'a Value, member: &str) -> Option<Vec<&'a str>> {
     Some(list.iter().filter_map(Value::as_str).filter(|it| it.len() <= MAX_URL_BYTES).collect())
 }
 
-/// Who may authorize access to a resource.
+/// Metadata of a resource: its name and its authorization servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceMetadata {
-    /// What the resource calls itself: the `resource` of each request (RFC 8707).
+    /// Identifier of the resource: the `resource` of each request (RFC 8707).
     pub resource: String,
     /// The issuers that may authorize.
     pub servers: Vec<String>,
@@ -157,7 +157,7 @@ pub fn issuer_urls(issuer: &Url) -> Vec<Url> {
 /// An authorization server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerMetadata {
-    /// Who it is, exactly.
+    /// Issuer identifier, compared exactly.
     pub issuer: String,
     /// Where browsers go.
     pub authorization_endpoint: String,
@@ -167,11 +167,12 @@ pub struct ServerMetadata {
     pub revocation_endpoint: Option<String>,
     /// Where clients register (RFC 7591).
     pub registration_endpoint: Option<String>,
-    /// Whether it reads Client ID Metadata Documents.
+    /// True if it reads Client ID Metadata Documents.
     pub reads_client_documents: bool,
-    /// Whether it tells its name in the callback (RFC 9207); then it has to.
+    /// True if it tells its name in the callback (RFC 9207); then it has to.
     pub tells_issuer: bool,
-    /// How clients with a secret authenticate, ours alone, in our order of liking.
+    /// Authentication methods for clients with a secret that the gateway supports, preferred ones
+    /// first.
     pub methods: Vec<TokenMethod>,
 }
 
@@ -211,16 +212,16 @@ impl ServerMetadata {
     }
 }
 
-/// What a registration gave.
+/// Result of a registration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
-    /// What the gateway is called there.
+    /// Client id of the gateway.
     pub client_id: String,
     /// Its secret, if it got one.
     pub client_secret: Option<Secret>,
     /// When that ends.
     pub expires_at: Option<Timestamp>,
-    /// How it authenticates.
+    /// Authentication method.
     pub method: TokenMethod,
 }
 

@@ -15,8 +15,8 @@ mod conditions;
 mod evaluator;
 mod keys;
 mod native;
-mod place;
 mod promised;
+mod request_target;
 mod rule;
 mod slice;
 mod value;
@@ -25,11 +25,11 @@ pub(super) use self::native::{Clauses, Insight};
 pub use self::{
     conditions::Conditions,
     evaluator::{Evaluator, Found, Party, Situation, Unbuildable, World},
-    keys::{Key, Keys},
+    keys::{Key, PrincipalKeys},
     native::Core,
-    place::{Closeness, Member, Place},
     promised::Public,
-    rule::{ActionScope, EntityScope, Rule, Scope},
+    request_target::{Closeness, Member, RequestTarget},
+    rule::{ActionScope, EntityScope, Rule, RuleScope},
     slice::Slice,
     value::Plain,
 };

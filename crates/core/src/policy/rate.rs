@@ -1,4 +1,4 @@
-//! How often something may happen: the generic cell rate algorithm, as arithmetic alone.
+//! Rates: the generic cell rate algorithm, as arithmetic alone.
 
 use std::{fmt, num::NonZeroU32};
 
@@ -9,15 +9,15 @@ use crate::clock::Timestamp;
 /// So many times in so long, for each of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rate {
-    /// How many times; also how many at once after a pause.
+    /// Number of calls; also the burst after a pause.
     pub count: NonZeroU32,
     /// In how many seconds.
     pub period_s: NonZeroU32,
-    /// Whose calls are counted together, within one org.
+    /// Calls that are counted together, within one org.
     pub per: Per,
 }
 
-/// Whose calls are counted together.
+/// Calls that are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Per {
@@ -54,15 +54,15 @@ impl Rate {
         self.period_s.get() as i64 * MICROS
     }
 
-    /// How far apart calls are that come evenly, in microseconds.
+    /// Interval between evenly spaced calls, in microseconds.
     #[must_use]
     pub const fn interval(self) -> i64 {
         let apart = self.period() / self.count.get() as i64;
         if apart == 0 { 1 } else { apart }
     }
 
-    /// How far ahead of the present what was taken may reach when one more is taken, in
-    /// microseconds.
+    /// Microseconds by which the calls that were taken may reach ahead of the present when one more
+    /// is taken.
     #[must_use]
     pub const fn slack(self) -> i64 {
         self.period() - self.interval()
@@ -79,7 +79,7 @@ impl Rate {
         Ok(spent_until.max(now.as_micros()).saturating_add(self.interval()))
     }
 
-    /// What `spent_until` is when one that was taken is given back.
+    /// Returns `spent_until` after one call that was taken is given back.
     #[must_use]
     pub const fn give_back(self, spent_until: i64) -> i64 {
         spent_until.saturating_sub(self.interval())

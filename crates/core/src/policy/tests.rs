@@ -1,4 +1,4 @@
-//! What the policy layer promises, as tables.
+//! Guarantees of the policy layer, as tables.
 
 mod binding;
 mod deciding;
@@ -21,9 +21,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
+    clock::Timestamp,
     id::{OrgId, PrincipalId, TokenId},
     principal::{AuthMethod, Caller, Plan, Role, Scope, ScopeSet},
-    tool::{ProviderSlug, ToolDefinition, ToolId},
+    tool::{ProviderSlug, Tool, ToolDefinition, ToolId},
 };
 
 const ULID: &str = "01M754BKTKX1YB8Q05NMW9TP4G";

@@ -15,9 +15,9 @@ const MAX_DIFFERENCES: usize = 1_000;
 pub struct Difference {
     /// JSON Pointer into the definition.
     pub path: String,
-    /// What stood there before, if anything.
+    /// The value before, if any.
     pub old: Option<Value>,
-    /// What stands there now, if anything.
+    /// The value now, if any.
     pub new: Option<Value>,
 }
 
@@ -35,7 +35,7 @@ impl ToolDefinition {
         })
     }
 
-    /// What [`Self::to_json`] wrote; `None` for anything else.
+    /// Reads what [`Self::to_json`] wrote; `None` for anything else.
     #[must_use]
     pub fn from_json(mut value: Value) -> Option<Self> {
         let mut take = |name: &str| value.get_mut(name).map(Value::take);
@@ -94,8 +94,8 @@ fn compare(old: &Value, new: &Value, path: &mut String, found: &mut Vec<Differen
 }
 
 impl ToolName {
-    /// What is left of the name when letters that look alike are one: case, `-`, `.` and `_`, `0`
-    /// and `o`, `1`, `i` and `l`. Two tools of one provider with the same rest are twins.
+    /// The name with letters that look alike folded into one: case, `-`, `.` and `_`, `0` and `o`,
+    /// `1`, `i` and `l`. Two tools of one provider with the same rest are twins.
     #[must_use]
     pub fn skeleton(&self) -> String {
         let letters = self.as_str().chars().map(|letter| match letter.to_ascii_lowercase() {

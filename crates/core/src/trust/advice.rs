@@ -1,4 +1,4 @@
-//! What is allowed in a trust rule and yet rarely meant.
+//! Advice on trust rules: settings that are allowed and yet rarely meant.
 
 use crate::{
     principal::Role,
@@ -13,7 +13,7 @@ struct Public {
     name: &'static str,
     /// Its issuer; that of a tenant has more path.
     issuer: &'static str,
-    /// How the issuers end of those who run it themselves, if that can be told.
+    /// Suffix of the issuers of self-hosted installations, if there is a common one.
     self_hosted: Option<&'static str>,
     /// Claims that hold numbers which are never given twice.
     ids: &'static [&'static str],
@@ -52,13 +52,13 @@ impl Public {
     }
 }
 
-/// Whether `url` is `base`, or has more path.
+/// Returns true if `url` is `base`, or has more path.
 fn is_or_below(url: &str, base: &str) -> bool {
     url.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl TrustRule {
-    /// What the operator should think about again; one sentence each.
+    /// Warnings for the operator, one sentence each.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut found = Vec::new();
@@ -88,7 +88,7 @@ impl TrustRule {
         found
     }
 
-    /// Whether the rule binds anything that is the operator's alone, for good.
+    /// Warning unless the rule binds something that is the operator's alone, for good.
     fn bound_by(&self, public: &Public) -> Option<String> {
         let bound = |claims: &[&str]| {
             self.expects.iter().any(|(claim, _)| claims.contains(&claim.as_str()))

@@ -1,19 +1,19 @@
-//! What a caller is told of a credential that was not accepted: the class of the check, no more.
+//! Class of the check that a credential failed, which is all that the caller is told.
 
 /// The class of the check that failed: `error.details.check`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CredentialCheck {
     /// The form, the algorithm, the key or the signature.
     Signature,
-    /// Who issued it.
+    /// The issuer.
     Issuer,
     /// For whom it was issued.
     Audience,
     /// When it is valid.
     Time,
-    /// Whether it was used before.
+    /// It must not have been used before.
     Replay,
-    /// Whether exactly one trust rule makes somebody of it.
+    /// Exactly one trust rule has to admit it.
     Trust,
 }
 

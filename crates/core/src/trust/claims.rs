@@ -10,10 +10,10 @@ use crate::{
     trust::{ClaimPath, Rejection},
 };
 
-/// How far the clocks of issuer and gateway may be apart.
+/// Seconds by which the clocks of issuer and gateway may differ.
 pub const LEEWAY_SECONDS: i64 = 60;
 
-/// What a header or a set of claims may hold: far more than any issuer puts there.
+/// Bounds on a header or a set of claims: far more than any issuer puts there.
 pub(crate) const BOUNDS: Bounds =
     Bounds { depth: 8, nodes: 2_000, string_bytes: 8 << 10, number_chars: 32, ..Bounds::REQUEST };
 
@@ -76,7 +76,7 @@ impl Claims {
         self.members.get(claim).and_then(as_name)
     }
 
-    /// Whether `aud` is `audience` or a list that holds it.
+    /// Returns true if `aud` is `audience` or a list that holds it.
     #[must_use]
     pub fn is_for(&self, audience: &str) -> bool {
         match self.members.get("aud") {

@@ -1,4 +1,4 @@
-//! What a rule expects of a claim.
+//! Expectations of a rule about a claim.
 
 use std::{fmt, str::FromStr};
 
@@ -12,7 +12,7 @@ use crate::trust::{Claims, claim::ClaimPath};
 pub enum Pattern {
     /// Exactly this.
     Exact(String),
-    /// What begins with this; never empty.
+    /// A text that begins with this; never empty.
     Prefix(String),
     /// Anything: `*` alone.
     Any,
@@ -33,7 +33,7 @@ pub enum PatternError {
 }
 
 impl Pattern {
-    /// Whether `text` is meant. Case, space and Unicode forms count: nothing is folded.
+    /// Returns true if `text` is meant. Case, space and Unicode forms count: nothing is folded.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         match self {
@@ -43,7 +43,8 @@ impl Pattern {
         }
     }
 
-    /// How much it says: an exact text more than any beginning, a long beginning more than a short.
+    /// Specificity: an exact text counts more than any beginning, a long beginning more than a
+    /// short.
     pub(crate) fn exactness(&self) -> usize {
         match self {
             Self::Exact(_) => usize::MAX,
@@ -79,7 +80,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// What a claim has to be. Types count: the text `10` is not the number 10.
+/// Expected value of a claim. Types count: the text `10` is not the number 10.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expectation {
     /// A text; never [`Pattern::Any`].
@@ -99,7 +100,7 @@ impl Expectation {
         }
     }
 
-    /// Whether `value` is what is expected, or a list that holds it.
+    /// Returns true if `value` is what is expected, or a list that holds it.
     #[must_use]
     pub fn holds(&self, value: &Value) -> bool {
         match value {
@@ -131,7 +132,7 @@ impl fmt::Display for Expectation {
     }
 }
 
-/// What a rule expects of the claims. All of it has to hold, and there is always something.
+/// Expectations of a rule about the claims. All of it has to hold, and there is always something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expectations(Vec<(ClaimPath, Expectation)>);
 
@@ -157,7 +158,7 @@ impl Expectations {
         })
     }
 
-    /// Whether all of it holds.
+    /// Returns true if all of it holds.
     #[must_use]
     pub fn hold(&self, claims: &Claims) -> bool {
         self.unmet(claims).next().is_none()

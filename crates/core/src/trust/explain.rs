@@ -1,4 +1,4 @@
-//! What each rule says of a JWT, check by check, for the operator who wonders.
+//! Reports of each rule on a JWT, check by check, for the operator.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use crate::{
     trust::{Claims, CredentialCheck, Subject, TrustRule, TrustRules},
 };
 
-/// What one rule says of some claims.
+/// Report of one rule on some claims.
 #[derive(Debug, Clone)]
 pub struct RuleReport {
     /// The rule.
     pub rule: Arc<TrustRule>,
     /// Everything that speaks against it; nothing if the rule matches.
     pub faults: Vec<Fault>,
-    /// Whom the rule would make of them, if it can.
+    /// Subject that the rule derives from the claims, if it can.
     pub who: Option<Subject>,
 }
 
@@ -23,13 +23,13 @@ pub struct RuleReport {
 pub struct Fault {
     /// The class of check.
     pub check: CredentialCheck,
-    /// What is not as it should be. Quotes the rule, never the claims.
+    /// The expectation that is not met. Quotes the rule, never the claims.
     pub text: String,
 }
 
 impl TrustRules {
-    /// What every rule says of these claims, whoever signed them. A rule for another issuer says
-    /// only that.
+    /// Reports of every rule on these claims, whoever signed them. A rule for another issuer
+    /// reports only that.
     #[must_use]
     pub fn explain(&self, claims: &Claims, now: Timestamp) -> Vec<RuleReport> {
         self.iter().map(|rule| rule.explain(claims, now)).collect()

@@ -76,13 +76,13 @@ impl KeySet {
         Ok(set)
     }
 
-    /// How many keys were left out.
+    /// Number of keys that were left out.
     #[must_use]
     pub const fn skipped(&self) -> usize {
         self.skipped
     }
 
-    /// Whether there is none that can be used.
+    /// Returns true if there is none that can be used.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()

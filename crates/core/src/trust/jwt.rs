@@ -52,7 +52,8 @@ impl Algorithm {
     }
 }
 
-/// How an algorithm is verified: RSA keys are built from their parts, the others from a point.
+/// Verification method of an algorithm: RSA keys are built from their parts, the others from a
+/// point.
 pub(crate) enum Verification {
     Rsa(&'static RsaParameters),
     Point(&'static dyn VerificationAlgorithm),
@@ -69,8 +70,8 @@ impl Algorithm {
     }
 }
 
-/// Whether a credential can only be meant as a JWT: three parts of base64url. Our own tokens have
-/// no dot. Says nothing about its worth.
+/// Returns true if a credential can only be meant as a JWT: three parts of base64url. Our own
+/// tokens have no dot. Says nothing about its worth.
 #[must_use]
 pub fn is_jwt_shaped(text: &str) -> bool {
     let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
@@ -164,8 +165,8 @@ fn decoded(part: &str) -> Result<Vec<u8>, Rejection> {
     bytes.map_err(|_| Rejection::Malformed("a part of it is not base64url without padding"))
 }
 
-/// What is read of the header. Everything else in it (`jku`, `jwk`, `x5u`, `x5c`, …) is never
-/// looked at: keys come from the issuer as the operator named it.
+/// The members of the header that are read. Everything else in it (`jku`, `jwk`, `x5u`, `x5c`, …)
+/// is never looked at: keys come from the issuer as the operator named it.
 struct Header {
     algorithm: Algorithm,
     key_id: Option<String>,

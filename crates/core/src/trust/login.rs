@@ -1,4 +1,4 @@
-//! What a login says of its subject besides who it is: what policies see of the claims.
+//! Login attributes of a subject besides its identity: the claims that policies see.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -61,8 +61,8 @@ impl LoginClaims {
     }
 }
 
-/// What the issuer said when somebody logged in. It is kept with the tokens of the login and those
-/// made from them, and stays as it was until the next login.
+/// Statements of the issuer at a login. It is kept with the tokens of the login and those made from
+/// them, and stays as it was until the next login.
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Login {
@@ -71,7 +71,7 @@ pub struct Login {
     /// Every other claim about the subject whose value is a text, a number, a flag, or a list of
     /// these; always a set of texts.
     pub claims: BTreeMap<String, BTreeSet<String>>,
-    /// Whether the subject proved a second factor.
+    /// True if the subject proved a second factor.
     pub mfa: bool,
 }
 
@@ -83,13 +83,13 @@ impl fmt::Debug for Login {
 }
 
 impl Login {
-    /// Whether nothing was said.
+    /// Returns true if the login says nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What `claims` say to a rule that reads them like this.
+    /// Reads `claims` as a rule wants them read.
     pub(crate) fn of(claims: &Claims, reading: &LoginClaims) -> Self {
         let groups = claims.at(&reading.groups_from).map(texts).unwrap_or_default();
         let about_subject =

@@ -27,25 +27,25 @@ pub struct TrustRule {
     pub org: OrgId,
     /// `iss`, exactly.
     pub issuer: String,
-    /// What `aud` has to hold: this gateway.
+    /// Audience that `aud` has to contain: this gateway.
     pub audience: String,
-    /// What the claims have to be.
+    /// Expectations about the claims.
     pub expects: Expectations,
-    /// Whom it makes.
+    /// Kind of subject that it admits.
     pub who: Who,
-    /// What policies are told of its subjects.
+    /// Claims of its subjects that policies see.
     pub login: LoginClaims,
-    /// What its tokens may do at most.
+    /// Maximum scopes of its tokens.
     pub scopes: ScopeSet,
-    /// How long its tokens may live at most.
+    /// Maximum lifetime of its tokens.
     pub max_ttl: MaxTtl,
-    /// Whether a JWT can be exchanged only once; needs a `jti`.
+    /// True if a JWT can be exchanged only once; needs a `jti`.
     pub single_use: bool,
     /// The principals that may act on behalf of its subjects.
     pub delegation: Vec<PrincipalId>,
 }
 
-/// Whom a rule makes of a JWT.
+/// Kind of subject that a rule derives from a JWT.
 #[derive(Debug, Clone)]
 pub enum Who {
     /// Always this principal.
@@ -59,7 +59,7 @@ pub enum Who {
     },
 }
 
-/// How long a token made by exchange may live: 60 seconds to 12 hours.
+/// Maximum lifetime of a token made by exchange: 60 seconds to 12 hours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MaxTtl(i64);
 
@@ -74,7 +74,7 @@ impl MaxTtl {
         if (60..=MAX_TTL_SECONDS).contains(&seconds) { Ok(Self(seconds)) } else { Err(TtlError) }
     }
 
-    /// What a rule has that says nothing: 15 minutes for a service account, 12 hours for a user.
+    /// Default of a rule that sets none: 15 minutes for a service account, 12 hours for a user.
     #[must_use]
     pub const fn default_of(kind: PrincipalKind) -> Self {
         match kind {
@@ -136,13 +136,14 @@ impl TrustRules {
         rules.filter(move |rule| org.is_none_or(|org| rule.org == org))
     }
 
-    /// Whether any rule is for this issuer. Says no before a key is looked for.
+    /// Fails if no rule is for this issuer, before a key is looked for.
     pub fn trusts(&self, issuer: &str, org: Option<OrgId>) -> Result<(), Rejection> {
         let known = self.of(issuer, org).next();
         known.map(|_| ()).ok_or(Rejection::UnknownIssuer)
     }
 
-    /// Whom a verified JWT speaks for. Exactly one rule must match, otherwise nobody is meant.
+    /// Returns the subject that a verified JWT speaks for. Exactly one rule must match, otherwise
+    /// nobody is meant.
     pub fn admit(
         &self,
         verified: Verified<'_>,
@@ -170,7 +171,7 @@ impl TrustRules {
 }
 
 impl TrustRule {
-    /// Who these claims are by this rule, whose expectations they meet.
+    /// Derives the subject of claims that meet the expectations of this rule.
     pub(crate) fn subject(
         self: &Arc<Self>,
         claims: &Claims,
@@ -195,7 +196,7 @@ impl TrustRule {
         }
     }
 
-    /// Whom the rule makes of these claims.
+    /// Derives the subject of these claims.
     pub(crate) fn who(&self, claims: &Claims) -> Result<Subject, Rejection> {
         match &self.who {
             Who::Fixed(principal) => Ok(Subject::Fixed(*principal)),
@@ -229,7 +230,7 @@ impl TrustRule {
     }
 }
 
-/// What people call a user: the first name among the usual claims, or the subject.
+/// Display name of a user: the first name among the usual claims, or the subject.
 fn display_name(claims: &Claims, subject: &str) -> String {
     let usual = ["name", "preferred_username", "email"];
     let name = usual.into_iter().find_map(|claim| claims.name(claim)).unwrap_or(subject);

@@ -1,4 +1,4 @@
-//! Who a JWT is here.
+//! Subjects that JWTs speak for.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use crate::{
     trust::{Login, rules::TrustRule},
 };
 
-/// Whom a verified JWT speaks for by exactly one rule. Whether it was used before, and whether the
-/// principal exists and is enabled, only the store can tell.
+/// Subject that a verified JWT speaks for by exactly one rule. Whether it was used before, and
+/// whether the principal exists and is enabled, only the store can tell.
 #[derive(Debug, Clone)]
 pub struct TrustedSubject {
     /// The rule. Its name is recorded; callers are never told.
     pub rule: Arc<TrustRule>,
-    /// Who it is.
+    /// Identity of the subject.
     pub who: Subject,
-    /// What the issuer says of it besides, as policies see it.
+    /// Further statements of the issuer, as policies see them.
     pub login: Login,
     /// `sub`, for the record, if it is a name.
     pub external_subject: Option<String>,
     /// When the JWT itself ends.
     pub expires_at: Timestamp,
-    /// What has to be remembered so that it is exchanged only once, if the rule wants that.
+    /// Record that prevents a second exchange, if the rule is single-use.
     pub single_use: Option<SingleUse>,
 }
 
@@ -70,13 +70,13 @@ impl TrustedSubject {
         self.rule.org
     }
 
-    /// What a token for it may do at most.
+    /// Maximum scopes of a token for it.
     #[must_use]
     pub fn scopes(&self) -> ScopeSet {
         self.rule.scopes
     }
 
-    /// How long a token for it may live at most, in seconds.
+    /// Maximum lifetime of a token for it, in seconds.
     #[must_use]
     pub fn max_ttl_seconds(&self) -> i64 {
         self.rule.max_ttl.seconds()

@@ -1,4 +1,4 @@
-//! What trusting a JWT promises, as tables.
+//! Guarantees of trusting a JWT, as tables.
 
 mod advice;
 mod claims;
@@ -82,7 +82,7 @@ fn rule(name: &str) -> TrustRule {
     }
 }
 
-/// Whom these rules make of these claims under a good signature.
+/// Subject that these rules derive from these claims under a good signature.
 fn admitted(rules: Vec<TrustRule>, claims: &Value) -> Result<TrustedSubject, Rejection> {
     admitted_in(rules, None, claims)
 }

@@ -13,20 +13,20 @@ use crate::{
     json,
 };
 
-/// What a shown event says of its place, and the hash of its leaf.
+/// Place of a shown event in its log, and the hash of its leaf.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeafOfEvent {
     /// Place in the log.
     pub sequence: u64,
     /// When it was recorded.
     pub recorded_at: Timestamp,
-    /// Whose log it belongs to.
+    /// Org of the log that it belongs to.
     pub org_id: String,
     /// The hash of its leaf.
     pub hash: Hash,
-    /// How many detached values fit their commitments.
+    /// Number of detached values that fit their commitments.
     pub opened: u64,
-    /// How many detached values came without a salt, so that nobody can tell.
+    /// Number of detached values without a salt, which cannot be checked.
     pub unopened: u64,
 }
 

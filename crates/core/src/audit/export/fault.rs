@@ -1,4 +1,4 @@
-//! What can be wrong with evidence, each with the code that `portcullis audit verify` exits with.
+//! Faults in evidence, each with the code that `portcullis audit verify` exits with.
 
 /// Why a file does not prove what it should. The text says what was found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -19,14 +19,14 @@ pub const MAX_LINE_BYTES: usize = 16 << 20;
 /// More hashes than that no proof has.
 const MAX_HASHES: usize = 128;
 
-/// What the file says it holds.
+/// Contents of the file as its first line states them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// [`FORMAT`].
     pub format: String,
     /// The origin of the log: `<host>/audit/<org_id>`.
     pub log: String,
-    /// Whose log.
+    /// Org of the log.
     pub org_id: String,
     /// When it was made, RFC 3339.
     pub created_at: String,
@@ -34,11 +34,11 @@ pub struct Manifest {
     pub from: String,
     /// Events recorded before this moment, RFC 3339.
     pub to: String,
-    /// What else was asked for; `{}` in a complete file.
+    /// Further filters of the export; `{}` in a complete file.
     pub filters: Value,
-    /// What was included: `payloads`, `proofs`.
+    /// Optional parts that are included: `payloads`, `proofs`.
     pub include: Vec<String>,
-    /// Whether every event of the range is in it.
+    /// True if every event of the range is in it.
     pub complete: bool,
     /// Which part of the log; absent when it holds none of it.
     pub range: Option<Range>,
@@ -98,7 +98,7 @@ pub fn event_line(event: &impl Serialize, proof: Option<&[Hash]>) -> String {
 pub struct Trailer {
     /// The signed checkpoint.
     pub note: String,
-    /// How many events stand above.
+    /// Number of events above this line.
     pub events: u64,
     /// Subtree hashes left of the range of a complete file: `Plan::span(0, first)`.
     pub prefix: Vec<Hash>,

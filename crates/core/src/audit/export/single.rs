@@ -11,7 +11,7 @@ use crate::audit::{
     proof::{ProofError, TlogProof},
 };
 
-/// What one event with its proof was found to prove.
+/// Result of verifying one event with its proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProvenEvent {
     /// The signed tree it is in.
@@ -58,7 +58,7 @@ pub fn verify_event(
     })
 }
 
-/// Whether the log is that of the org: the last part of its origin.
+/// Returns true if the log is that of the org: the last part of its origin.
 pub(super) fn is_of_org(checkpoint: &Checkpoint, org_id: &str) -> bool {
     checkpoint.origin.rsplit('/').next() == Some(org_id)
 }

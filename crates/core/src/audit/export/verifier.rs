@@ -64,16 +64,16 @@ pub(super) fn refused(what: &str, error: &CheckpointError) -> Fault {
     if error.is_form() { Fault::Unreadable(text) } else { Fault::Signature(text) }
 }
 
-/// What a file was found to prove.
+/// Result of verifying a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Origin of the log.
     pub log: String,
     /// Events that are in the signed tree.
     pub events: u64,
-    /// Whether every event of the range is among them.
+    /// True if every event of the range is among them.
     pub complete: bool,
-    /// Whether it is proven that the log has no further event between `from` and `to`; otherwise
+    /// True if it is proven that the log has no further event between `from` and `to`; otherwise
     /// the file only says so.
     pub period_proven: bool,
     /// Which part of the log.
@@ -103,7 +103,7 @@ pub struct Verifier {
     report: Option<Report>,
 }
 
-/// What the events so far amount to.
+/// Summary of the events so far.
 #[derive(Debug, Default)]
 struct Seen {
     events: u64,
@@ -126,7 +126,7 @@ impl Verifier {
         Self { keys, since, manifest: None, seen: Seen::default(), report: None }
     }
 
-    /// How many events were read.
+    /// Number of events that were read.
     #[must_use]
     pub const fn events(&self) -> u64 {
         self.seen.events
@@ -156,7 +156,7 @@ impl Verifier {
         }
     }
 
-    /// What the file proves. Says no if its last line was no checkpoint.
+    /// Returns what the file proves. Fails if its last line was no checkpoint.
     pub fn finish(self) -> Result<Report, Fault> {
         let cut = || Fault::Incomplete("the file ends before its checkpoint line".to_owned());
         let begun = self.manifest.is_some() || self.report.is_some();
@@ -225,7 +225,7 @@ impl Verifier {
 }
 
 impl Seen {
-    /// Whether the event belongs here. A gap is told at the end, for only then it is known
+    /// Checks that the event belongs here. A gap is reported at the end, for only then it is known
     /// whether the events that are not here stand elsewhere.
     fn in_order(
         &mut self,

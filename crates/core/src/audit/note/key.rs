@@ -31,7 +31,7 @@ pub enum KeyError {
     Seed,
 }
 
-/// What a key signs.
+/// Kind of statement that a key signs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyKind {
     /// Notes: a log's key (type 1).
@@ -91,13 +91,13 @@ impl VerifierKey {
         &self.name
     }
 
-    /// What it signs.
+    /// Kind of statement that the key signs.
     #[must_use]
     pub const fn kind(&self) -> KeyKind {
         self.kind
     }
 
-    /// Whether `signature` claims to be by this key.
+    /// Returns true if `signature` claims to be by this key.
     pub(super) fn made(&self, signature: &Signature) -> bool {
         self.name == signature.name && self.id == signature.id
     }
@@ -124,7 +124,7 @@ impl VerifierKey {
     }
 }
 
-/// What a witness signs.
+/// Text that a witness signs.
 fn witnessed(time: u64, text: &str) -> String {
     format!("cosignature/v1\ntime {time}\n{text}")
 }

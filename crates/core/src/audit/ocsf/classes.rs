@@ -5,7 +5,7 @@ use crate::audit::stored::Stored;
 /// A number of a closed set and its caption.
 pub(super) type Named = (u32, &'static str);
 
-/// What was done.
+/// Activity of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activity<'a> {
     Create,
@@ -38,8 +38,8 @@ impl<'a> Activity<'a> {
     }
 }
 
-/// What an event of this type did. A call of a tool is never a `Read`: only the upstream says that
-/// it is one, and it is not trusted to.
+/// Returns the activity of an event type. A call of a tool is never a `Read`: only the upstream
+/// says that it is one, and it is not trusted to.
 pub(super) fn activity(kind: &str) -> Activity<'_> {
     match kind {
         "mcp.invocation" => Activity::Other("Invoke"),
@@ -70,7 +70,7 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
     }
 }
 
-/// How it ended.
+/// Returns the status of an outcome.
 pub(super) fn status(outcome: &str) -> Named {
     match outcome {
         "success" => (1, "Success"),
@@ -79,7 +79,7 @@ pub(super) fn status(outcome: &str) -> Named {
     }
 }
 
-/// How much it matters to somebody who watches.
+/// Returns the severity of an event for those who monitor.
 pub(super) fn severity(stored: &Stored<'_>) -> Named {
     let decision = stored.governance.as_ref().and_then(|it| it.decision.as_deref());
     match &*stored.kind {
@@ -91,7 +91,7 @@ pub(super) fn severity(stored: &Stored<'_>) -> Named {
     }
 }
 
-/// What the gateway did about it, and what came of that.
+/// Returns action and disposition of the gateway.
 pub(super) fn action(stored: &Stored<'_>) -> (Named, Named) {
     const ALLOWED: Named = (1, "Allowed");
     const DENIED: Named = (2, "Denied");

@@ -1,7 +1,7 @@
 //! Where in a text to look for literals: at the beginnings of words, and at a few rare bytes for
 //! those that may stand in the middle of one.
 
-use super::super::marks::{BLOCK, Block, Set};
+use crate::dlp::text::marks::{BLOCK, Block, Set};
 
 /// Blocks that are gone through at once.
 pub(super) const BLOCKS: usize = 16;
@@ -9,7 +9,7 @@ pub(super) const BLOCKS: usize = 16;
 /// Their bytes.
 pub(super) const BYTES: usize = BLOCKS * BLOCK;
 
-/// How many places are told at once.
+/// Number of offsets that are compared at once.
 const LANES: usize = 8;
 
 /// The bytes of prose, code, addresses and numbers, the rarest first; others are rarer still.
@@ -29,8 +29,8 @@ pub(super) struct Hits {
 }
 
 impl Anchors {
-    /// What to look at so that none of the literals is missed: each with whether it may stand in
-    /// the middle of a word.
+    /// Anchors that miss none of the literals; each literal comes with a flag that allows it in the
+    /// middle of a word.
     pub(super) fn of<'a>(literals: impl Iterator<Item = (&'a [u8], bool)>) -> Self {
         let mut known: Vec<u8> = Vec::new();
         for (literal, anywhere) in literals {
@@ -122,9 +122,10 @@ static PLACES: ([[u16; LANES]; 256], [u8; 256]) = {
     (places, counts)
 };
 
-/// Whether a word may begin with a byte, given the one before and the one before that: a letter
-/// where none stands before, or a capital; a digit where neither a letter nor a digit does; any
-/// byte of a character beyond ASCII. A letter that ends an escape, such as a literal `\n`, is none.
+/// Returns true if a word may begin with a byte, given the one before and the one before that: a
+/// letter where none stands before, or a capital; a digit where neither a letter nor a digit does;
+/// any byte of a character beyond ASCII. A letter that ends an escape, such as a literal `\n`, is
+/// none.
 #[inline]
 #[expect(clippy::needless_bitwise_bool, reason = "a branch could not be foretold")]
 const fn begins_word(byte: u8, first: u8, second: u8) -> bool {
@@ -165,7 +166,7 @@ fn at_one_of(literal: &[u8], bytes: &[u8]) -> Option<usize> {
     enough.iter().position(|byte| bytes.contains(&fold(*byte)))
 }
 
-/// How common a byte is.
+/// Rank of a byte by frequency.
 fn rank(byte: u8) -> usize {
     RARE.iter().position(|known| *known == byte).unwrap_or(0)
 }

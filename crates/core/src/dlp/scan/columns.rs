@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
-use super::{
-    super::{
-        body::Body,
-        sheets::{self, Sheet},
-    },
-    Reach, Scanner, Window,
+use crate::dlp::{
+    body::buffer::Body,
+    scan::{active::Active, reach::Reach, window::Window},
+    text::delimited::{self, DelimitedTable},
 };
 
 /// Tables in whose first line detectors woke.
@@ -23,7 +21,7 @@ pub(super) struct Columns {
 /// A table, and who looks at which of its columns.
 struct Woken {
     segment: u32,
-    sheet: Sheet,
+    table: DelimitedTable,
     who: Vec<(usize, u16)>,
 }
 
@@ -39,13 +37,13 @@ impl Columns {
         let (start, text) = (home.start as usize, body.slice(home.range()));
         let at = literal.start - start;
         if !self.seen.contains(&literal.start) {
-            let line = sheets::line(text, at).unwrap_or(at..at + literal.len());
-            let sheet = Sheet::beginning_with(text, &line);
-            (self.seen, self.begins) = (start + line.start..start + line.end, sheet.is_some());
-            self.list.extend(sheet.map(|sheet| Woken { segment, sheet, who: Vec::new() }));
+            let line = delimited::line(text, at).unwrap_or(at..at + literal.len());
+            let table = DelimitedTable::beginning_with(text, &line);
+            (self.seen, self.begins) = (start + line.start..start + line.end, table.is_some());
+            self.list.extend(table.map(|table| Woken { segment, table, who: Vec::new() }));
         }
         let Some(woken) = self.list.last_mut().filter(|_| self.begins) else { return };
-        if let Some(column) = woken.sheet.column(text, at)
+        if let Some(column) = woken.table.column(text, at)
             && !woken.who.contains(&(column, active))
         {
             woken.who.push((column, active));
@@ -57,20 +55,20 @@ impl Columns {
     pub(super) fn each_cell(
         &self,
         body: &Body,
-        scanner: &Scanner,
+        detectors: &[Active],
         mut search: impl FnMut(&Window),
     ) -> usize {
         let mut work = 0;
-        for Woken { segment, sheet, who } in &self.list {
+        for Woken { segment, table, who } in &self.list {
             let Some(home) = body.segment(*segment) else { continue };
             let (start, text) = (home.start as usize, body.slice(home.range()));
             let moved = |range: &Range<usize>| start + range.start..start + range.end;
-            let heads: Vec<Range<usize>> = sheet.cells(text, sheet.head()).collect();
-            for row in sheet.rows(text) {
+            let heads: Vec<Range<usize>> = table.cells(text, table.head()).collect();
+            for row in table.rows(text) {
                 work += row.len();
-                for (column, cell) in sheet.cells(text, row).enumerate() {
+                for (column, cell) in table.cells(text, row).enumerate() {
                     for (_, active) in who.iter().filter(|(of, _)| *of == column) {
-                        let reach = scanner.active.get(usize::from(*active)).map(|it| it.reach);
+                        let reach = detectors.get(usize::from(*active)).map(|it| it.reach);
                         let key = match reach {
                             Some(Reach::Own { .. }) => heads.get(column).map(&moved),
                             _ => None,

@@ -5,24 +5,18 @@
 
 use std::ops::Range;
 
-use super::{
-    super::{body::Body, runs::Run},
-    Reach, Scanner,
-    windows::{Window, Windows, clip},
-};
-
 /// Marks by the two characters before their first joint.
 pub(super) struct Glued {
     /// For each pair one more than the place of its first mark; 0 where it has none.
     firsts: Box<[u16; PAIRS]>,
     /// By pair.
-    marks: Vec<Mark>,
+    marks: Vec<VendorMark>,
 }
 
 /// As many pairs as there are.
 const PAIRS: usize = 1 << 10;
 
-struct Mark {
+struct VendorMark {
     pair: usize,
     /// In lower case.
     text: Vec<u8>,
@@ -44,7 +38,7 @@ impl Glued {
             if !text.first().is_some_and(u8::is_ascii_alphabetic) {
                 continue;
             }
-            marks.push(Mark { pair, text: text.to_vec(), joint, literal });
+            marks.push(VendorMark { pair, text: text.to_vec(), joint, literal });
         }
         marks.sort_by_key(|mark| mark.pair);
         let mut firsts = Box::new([0; PAIRS]);
@@ -57,7 +51,12 @@ impl Glued {
     }
 
     /// Calls `each` with every mark behind a letter in a run, or before one, and its literal.
-    fn each(&self, text: &[u8], run: &Range<usize>, mut each: impl FnMut(usize, Range<usize>)) {
+    pub(super) fn each(
+        &self,
+        text: &[u8],
+        run: &Range<usize>,
+        mut each: impl FnMut(usize, Range<usize>),
+    ) {
         let inside = text.get(run.clone()).unwrap_or_default();
         let dot = run.start.checked_sub(1).filter(|at| text.get(*at) == Some(&b'.'));
         let joints = memchr::memchr2_iter(b'_', b'-', inside).map(|at| run.start + at);
@@ -73,7 +72,7 @@ impl Glued {
 }
 
 fn tell<'a>(
-    marks: impl Iterator<Item = &'a Mark>,
+    marks: impl Iterator<Item = &'a VendorMark>,
     text: &[u8],
     joint: usize,
     each: &mut impl FnMut(usize, Range<usize>),
@@ -100,25 +99,4 @@ fn pair_before(text: &[u8], at: usize) -> Option<usize> {
 
 const fn is_joint(byte: u8) -> bool {
     matches!(byte, b'_' | b'-' | b'.')
-}
-
-impl Scanner {
-    /// The stretches that marks behind a letter wake detectors for, in place of those there were.
-    pub(super) fn find_glued(&self, body: &Body, runs: &[Run], windows: &mut Windows) {
-        windows.clear();
-        for run in runs {
-            let Some(home) = body.segment(run.segment) else { continue };
-            self.glued.each(&body.text, &run.range, |index, literal| {
-                for (active, reach) in self.wakes.get(index).into_iter().flatten() {
-                    let Reach::Mark { .. } = reach else { continue };
-                    let owner = self.active.get(usize::from(*active));
-                    if owner.is_some_and(|owner| owner.looks_at(home.kind)) {
-                        let range = clip(&reach.around(&literal), &home.range());
-                        let segment = run.segment;
-                        windows.push(Window { active: *active, segment, range, key: None });
-                    }
-                }
-            });
-        }
-    }
 }

@@ -9,12 +9,10 @@
 
 use std::ops::Range;
 
-use super::{
-    super::{
-        body::small,
-        marks::{Marks, Set},
-    },
-    anchors::{Anchors, BLOCKS, BYTES, Hits},
+use super::anchors::{Anchors, BLOCKS, BYTES, Hits};
+use crate::dlp::{
+    body::segment::small,
+    text::marks::{Marks, Set},
 };
 
 /// Literals by the hash of what is looked for.
@@ -29,7 +27,7 @@ pub(super) struct Literals {
     four: Box<Bitmap>,
     /// For each hash where its literals begin in `order`; one more entry than there are hashes.
     starts: Vec<u32>,
-    order: Vec<Entry>,
+    order: Vec<LiteralEntry>,
     texts: Vec<Vec<u8>>,
 }
 
@@ -38,19 +36,19 @@ pub(super) struct Literals {
 pub(super) struct Literal {
     /// At least two bytes, in lower case.
     pub(super) text: Vec<u8>,
-    /// Whether it counts also where a letter stands before it. It always does when it begins with
+    /// True if it counts also where a letter stands before it. It always does when it begins with
     /// neither a letter nor a digit.
     pub(super) anywhere: bool,
 }
 
-/// What is looked for of a literal.
+/// Part of a literal that is compared.
 #[derive(Clone, Copy)]
-struct Entry {
+struct LiteralEntry {
     /// Its first eight bytes, folded, as far as it has them.
     first: u64,
     mask: u64,
     index: u32,
-    /// How much of the literal stands before.
+    /// Bytes of the literal before that part.
     before: u32,
 }
 
@@ -58,7 +56,7 @@ struct Entry {
 const BITS: u32 = 16;
 type Bitmap = [u64; 1 << (BITS - 6)];
 
-/// What is looked at together: the bytes of some blocks and a few more.
+/// Bytes that are looked at together: those of some blocks and a few more.
 const WINDOW: usize = BYTES + 4;
 
 /// The first three bytes of four.
@@ -67,13 +65,13 @@ const THREE: u32 = 0x00ff_ffff;
 impl Literals {
     /// Prepares literals. Their places in the list are what [`each`](Self::each) tells.
     pub(super) fn new(literals: Vec<Literal>) -> Literals {
-        let mut hashed: Vec<(usize, Entry)> = Vec::new();
+        let mut hashed: Vec<(usize, LiteralEntry)> = Vec::new();
         let [mut all, mut short, mut four] = [empty(), empty(), empty()];
         let anchors = Anchors::of(literals.iter().map(|it| (it.text.as_slice(), it.anywhere)));
         for (index, literal) in (0..).zip(&literals) {
             let before = anchors.of_literal(&literal.text, literal.anywhere);
             let wanted = literal.text.get(before..).unwrap_or_default();
-            let entry = Entry::of(wanted, index, before);
+            let entry = LiteralEntry::of(wanted, index, before);
             let is_short = wanted.len() < 4;
             add(&mut four, hash(four_of(entry.first)), !is_short);
             for three in threes(wanted) {
@@ -152,7 +150,7 @@ impl Literals {
         &self,
         text: &[u8],
         at: usize,
-        entry: &Entry,
+        entry: &LiteralEntry,
         each: &mut impl FnMut(usize, Range<usize>),
     ) {
         let Some(literal) = self.texts.get(entry.index as usize) else { return };
@@ -166,8 +164,8 @@ impl Literals {
     }
 }
 
-impl Entry {
-    fn of(text: &[u8], index: u32, before: usize) -> Entry {
+impl LiteralEntry {
+    fn of(text: &[u8], index: u32, before: usize) -> LiteralEntry {
         let mut first = [0; 8];
         let mut mask = [0; 8];
         for ((first, mask), byte) in first.iter_mut().zip(&mut mask).zip(text) {
@@ -175,11 +173,11 @@ impl Entry {
         }
         let mask = u64::from_le_bytes(mask);
         let first = folded(u64::from_le_bytes(first)) & mask;
-        Entry { first, mask, index, before: small(before) }
+        LiteralEntry { first, mask, index, before: small(before) }
     }
 }
 
-/// What the first three bytes may be, folded.
+/// Possible first three bytes, folded.
 fn threes(text: &[u8]) -> Vec<u32> {
     let of = |three: [u8; 3]| {
         let [first, second, third] = three;
@@ -293,7 +291,7 @@ mod tests {
         assert_eq!(found.len(), 500);
     }
 
-    /// Whether a literal that needs the beginning of a word may count where it stands.
+    /// Returns true if a literal that needs the beginning of a word may count where it stands.
     fn begins(text: &[u8], at: usize) -> bool {
         let byte = |back: usize| at.checked_sub(back).map_or(b' ', |at| text[at]);
         let (this, first, second) = (text[at], byte(1), byte(2));

@@ -1,6 +1,7 @@
 //! Every detector's own examples.
 
 use super::*;
+use crate::dlp::scan::active::Pattern;
 
 #[test]
 fn every_detector_fires_on_its_positives_and_not_on_its_negatives() {
@@ -23,7 +24,7 @@ fn every_detector_fires_on_its_positives_and_not_on_its_negatives() {
 #[test]
 fn every_pattern_compiles() {
     for active in &engine().scanner.active {
-        assert!(active.pattern.as_ref().is_none_or(active::Pattern::compiles), "{}", active.name);
+        assert!(active.pattern.as_ref().is_none_or(Pattern::compiles), "{}", active.name);
     }
 }
 

@@ -8,11 +8,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::dlp::{
-    marks::{Marks, Set},
-    runs, unescape,
+    text::marks::{Marks, Set},
+    views::{encoded, unescape},
 };
 
-/// What is planted. Each is found wherever it stands and however it is disguised.
+/// Secrets that are planted. Each is found wherever it stands and however it is disguised.
 const PLANTED: [&str; 5] = [
     "ada.lovelace@example.org",
     "4111 1111 1111 1111",
@@ -173,10 +173,10 @@ proptest! {
         let mut done = 0;
         let mut marks = Marks::default();
         marks.set(text.as_bytes(), 0, &Set::NONE);
-        runs::each(text.as_bytes(), &marks, |run| {
+        encoded::each(text.as_bytes(), &marks, |run| {
             assert!(done <= run.start && run.start < run.end && run.end <= text.len());
             done = run.end;
-            let _ = runs::decode(&text.as_bytes()[run]);
+            let _ = encoded::decode(&text.as_bytes()[run]);
         });
     }
 }

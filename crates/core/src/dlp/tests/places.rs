@@ -6,6 +6,7 @@ use base64::{
 };
 
 use super::*;
+use crate::dlp::catalogue::detector::{Edges, Shape};
 
 const EMAIL: &str = "ada@example.org";
 
@@ -189,8 +190,8 @@ fn a_secret_split_by_what_nobody_sees_is_found() {
 fn marks_of_vendors_are_found_behind_a_word() {
     let text = |token: &str| json!(format!("see {token}, please"));
     let mut missed = [Vec::new(), Vec::new()];
-    for detector in engine().detectors().filter(|it| it.edges == detector::Edges::Mark) {
-        let detector::Shape::Pattern { before: 0, .. } = detector.shape else { continue };
+    for detector in engine().detectors().filter(|it| it.edges == Edges::Mark) {
+        let Shape::Pattern { before: 0, .. } = detector.shape else { continue };
         for example in detector.positives().iter().filter(|it| !it.starts_with('{')) {
             let findings = scan(&json!(example));
             let own = findings.iter().find(|it| it.detector() == detector.name()).unwrap();

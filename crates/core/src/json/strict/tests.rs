@@ -171,7 +171,7 @@ fn whole() -> impl Strategy<Value = String> {
     })
 }
 
-/// Whether an object holds two members of the same name, as the tokens of the text say.
+/// Returns true if an object holds two members of the same name, as the tokens of the text say.
 fn is_ambiguous(text: &str, value: &Value) -> bool {
     fn members(value: &Value) -> usize {
         match value {

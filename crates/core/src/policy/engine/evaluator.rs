@@ -38,10 +38,10 @@ impl Party {
     }
 }
 
-/// Who asks for what, and what is known about them.
+/// Entities of a request, and the facts about them.
 #[derive(Debug, Clone, Copy)]
 pub struct World<'a> {
-    /// Who asks.
+    /// The principal.
     pub principal: &'a Party,
     /// For which action.
     pub action: &'a Party,
@@ -62,9 +62,9 @@ impl World<'_> {
 /// A request that can be evaluated.
 #[derive(Debug)]
 pub struct Situation {
-    /// Who, what, with which context.
+    /// Principal, action, resource and context.
     pub request: Request,
-    /// What is known about them.
+    /// Entities of the request with their attributes.
     pub entities: Entities,
 }
 

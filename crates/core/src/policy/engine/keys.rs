@@ -1,4 +1,4 @@
-//! What rules ask of a principal, as numbers.
+//! Conditions of rules on a principal, as numbers.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,13 @@ pub struct Key(u32);
 /// The keys there are. A successor keeps the numbers of the one before, so that what was built with
 /// that one stays usable.
 #[derive(Debug, Clone, Default)]
-pub struct Keys {
+pub struct PrincipalKeys {
     entities: HashMap<EntityUid, OfEntity>,
     kinds: HashMap<EntityTypeName, Key>,
     taken: u32,
 }
 
-/// What can be asked about one entity.
+/// Conditions about one entity.
 #[derive(Debug, Clone, Default)]
 struct OfEntity {
     eq: Option<Key>,
@@ -27,7 +27,7 @@ struct OfEntity {
     typed: Vec<(EntityTypeName, Key)>,
 }
 
-impl Keys {
+impl PrincipalKeys {
     const ANY: Key = Key(0);
 
     /// The key of a constraint, a new one if it is the first of its kind.
@@ -93,7 +93,7 @@ impl Keys {
         keys
     }
 
-    /// How many keys there are.
+    /// Number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.taken as usize + 1

@@ -13,7 +13,7 @@ use cedar_policy_core::{
 
 use super::{
     Evaluator, Found, Key, Plain, Situation, Slice, Unbuildable, World, evaluator::why,
-    slice::Entry, value::decimal,
+    slice::SliceEntry, value::decimal,
 };
 
 /// The evaluator inside the policy library.
@@ -45,7 +45,7 @@ impl Evaluator for Core {
     fn evaluate(&self, slice: &Slice, keys: &[Key], situation: &Situation) -> Found {
         let insight = Insight::into(situation);
         let mut found = Found::default();
-        for Entry { number, condition } in slice.entries(keys) {
+        for SliceEntry { number, condition } in slice.entries(keys) {
             match condition.as_ref().map_or(Ok(true), |condition| insight.holds(condition)) {
                 Ok(true) => found.satisfied.push(*number),
                 Ok(false) => {}
@@ -72,7 +72,7 @@ impl<'a> Insight<'a> {
         Self { interpreter }
     }
 
-    /// Whether the expression is true; an error in fixed words.
+    /// Evaluates the expression to true or false; fails with an error in fixed words.
     pub(crate) fn holds(&self, expression: &Expr) -> Result<bool, &'static str> {
         let value = self.interpreter.interpret(expression, &NO_SLOTS);
         match value.map_err(|error| why(&error))?.value {
@@ -125,13 +125,13 @@ fn value(plain: Plain<'_>) -> Result<Value, Unbuildable> {
 }
 
 /// The functions that make a value of text.
-struct Names {
+struct ConstructorNames {
     decimal: Name,
     datetime: Name,
     ip: Name,
 }
 
-static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
+static NAMES: LazyLock<ConstructorNames> = LazyLock::new(|| ConstructorNames {
     decimal: name("decimal"),
     datetime: name("datetime"),
     ip: name("ip"),

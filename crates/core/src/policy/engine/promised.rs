@@ -1,31 +1,20 @@
 //! Evaluation through what the policy library promises to keep: small policy sets, one for each
 //! key and effect, and its authorizer.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::LazyLock,
-};
+use std::sync::LazyLock;
 
 use cedar_policy::{
-    AuthorizationError, Authorizer, Context, Effect, PolicySet, Request, RestrictedExpression,
+    AuthorizationError, Authorizer, Context, Effect, Request, RestrictedExpression,
 };
 
 use super::{
     Evaluator, Found, Key, Plain, Situation, Slice, Unbuildable, World, evaluator::why,
-    value::decimal,
+    slice::Buckets, value::decimal,
 };
 
 /// The evaluator that needs nothing but the promised interface.
 #[derive(Debug, Clone, Copy)]
 pub struct Public;
-
-/// The rules of a slice as the authorizer takes them. Permits and forbids apart, because the
-/// authorizer reports only those that decided.
-#[derive(Debug, Default)]
-pub(super) struct Buckets {
-    sets: BTreeMap<(Key, bool), PolicySet>,
-    numbers: HashMap<String, u32>,
-}
 
 static AUTHORIZER: LazyLock<Authorizer> = LazyLock::new(Authorizer::new);
 

@@ -7,7 +7,7 @@ use cedar_policy::{
 };
 use cedar_policy_core::ast::Expr;
 
-use super::{Closeness, Conditions, Place};
+use super::{Closeness, Conditions, RequestTarget};
 
 /// Constraint on the principal or the resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -37,8 +37,8 @@ pub enum ActionScope {
 
 /// The three constraints of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Scope {
-    /// Whom it concerns.
+pub struct RuleScope {
+    /// Principals that it concerns.
     pub principal: EntityScope,
     /// Doing what.
     pub action: ActionScope,
@@ -52,7 +52,7 @@ pub struct Rule {
     pub(super) cedar: Policy,
     lean: Option<Arc<Expr>>,
     /// The constraints of its scope.
-    pub scope: Scope,
+    pub scope: RuleScope,
 }
 
 impl Rule {
@@ -60,7 +60,7 @@ impl Rule {
     /// shared.
     #[must_use]
     pub fn new(policy: Policy, conditions: &mut Conditions) -> Self {
-        let scope = Scope::of(&policy);
+        let scope = RuleScope::of(&policy);
         let mut rule = Self { cedar: policy, lean: None, scope };
         rule.lean = rule.condition().map(|condition| conditions.lean(condition));
         rule
@@ -72,27 +72,27 @@ impl Rule {
         &self.cedar
     }
 
-    /// What has to hold beside the scope, as it is evaluated.
+    /// Condition beside the scope, as it is evaluated.
     pub(super) fn lean(&self) -> Option<&Expr> {
         self.lean.as_deref()
     }
 
-    /// What has to hold beside the scope, as it is written; `None` when nothing has to.
+    /// Condition beside the scope, as it is written; `None` when there is none.
     #[must_use]
     pub fn condition(&self) -> Option<&Expr> {
         let policy: &cedar_policy_core::ast::Policy = self.cedar.as_ref();
         policy.non_scope_constraints()
     }
 
-    /// Whether it can apply in `place`, whoever asks; and how closely it names it.
+    /// Closeness of the rule to `place`; `None` if it cannot apply there, whoever asks.
     #[must_use]
-    pub fn fit(&self, place: &Place) -> Option<Closeness> {
+    pub fn fit(&self, place: &RequestTarget) -> Option<Closeness> {
         let action = self.scope.action.fit(place)?;
         Some(action.max(self.scope.resource.fit(place)?))
     }
 }
 
-impl Scope {
+impl RuleScope {
     pub(in crate::policy) fn of(policy: &Policy) -> Self {
         let principal = match policy.principal_constraint() {
             PrincipalConstraint::Any => EntityScope::Any,
@@ -118,7 +118,7 @@ impl Scope {
 }
 
 impl ActionScope {
-    fn fit(&self, place: &Place) -> Option<Closeness> {
+    fn fit(&self, place: &RequestTarget) -> Option<Closeness> {
         match self {
             Self::Any => Some(Closeness::Far),
             Self::Eq(uid) => (*uid == place.action.uid).then_some(Closeness::Itself),
@@ -128,7 +128,7 @@ impl ActionScope {
 }
 
 impl EntityScope {
-    fn fit(&self, place: &Place) -> Option<Closeness> {
+    fn fit(&self, place: &RequestTarget) -> Option<Closeness> {
         let resource = &place.resource;
         match self {
             Self::Any => Some(Closeness::Far),
@@ -140,7 +140,7 @@ impl EntityScope {
         }
     }
 
-    /// Whether a principal that is `uid` and in `within` (itself included) is meant.
+    /// Returns true if a principal that is `uid` and in `within` (itself included) is meant.
     #[must_use]
     pub fn means(&self, uid: &EntityUid, within: &HashSet<EntityUid>) -> bool {
         match self {

@@ -1,13 +1,14 @@
 //! The rules of one place, by what they ask of the principal.
 
 use std::{
+    collections::{BTreeMap, HashMap},
     ops::Range,
     sync::{Arc, OnceLock},
 };
 
 use cedar_policy_core::ast::Expr;
 
-use super::{Key, Keys, Rule, promised::Buckets};
+use super::{Key, PrincipalKeys, Rule};
 
 /// Rules that can apply in one place. A rule's number is its position.
 #[derive(Debug, Default)]
@@ -16,9 +17,17 @@ pub struct Slice {
     /// Ordered by key.
     lanes: Vec<Lane>,
     /// Every rule, lane by lane: what is evaluated together stands together.
-    entries: Vec<Entry>,
+    entries: Vec<SliceEntry>,
     /// Made when the promised interface first evaluates this slice.
     pub(super) buckets: OnceLock<Buckets>,
+}
+
+/// The rules of a slice as the authorizer takes them. Permits and forbids apart, because the
+/// authorizer reports only those that decided.
+#[derive(Debug, Default)]
+pub(super) struct Buckets {
+    pub(super) sets: BTreeMap<(Key, bool), cedar_policy::PolicySet>,
+    pub(super) numbers: HashMap<String, u32>,
 }
 
 /// The rules that ask one thing of the principal.
@@ -28,16 +37,16 @@ struct Lane {
     entries: Range<usize>,
 }
 
-/// What evaluating a rule needs of it.
+/// Parts of a rule that evaluation needs.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct SliceEntry {
     pub(super) number: u32,
     pub(super) condition: Option<Expr>,
 }
 
 impl Slice {
     /// Sorts the rules, all of which fit the place, by their principal.
-    pub fn new(rules: Vec<Arc<Rule>>, keys: &mut Keys) -> Self {
+    pub fn new(rules: Vec<Arc<Rule>>, keys: &mut PrincipalKeys) -> Self {
         let mut pairs: Vec<(Key, u32, &Rule)> = Vec::with_capacity(rules.len());
         for (number, rule) in (0..).zip(&rules) {
             pairs.push((keys.intern(&rule.scope.principal), number, rule));
@@ -51,7 +60,7 @@ impl Slice {
                 Some(last) if last.key == key => last.entries.end = at + 1,
                 _ => lanes.push(Lane { key, entries: at..at + 1 }),
             }
-            entries.push(Entry { number, condition: rule.lean().cloned() });
+            entries.push(SliceEntry { number, condition: rule.lean().cloned() });
         }
         lanes.shrink_to_fit();
         Self { rules, lanes, entries, buckets: OnceLock::new() }
@@ -69,13 +78,13 @@ impl Slice {
         self.rules.get(usize::try_from(number).ok()?).map(|rule| &**rule)
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Whether the scope of any rule matches a principal with these keys.
+    /// Returns true if the scope of any rule matches a principal with these keys.
     #[must_use]
     pub fn concerns(&self, keys: &[Key]) -> bool {
         self.entries(keys).next().is_some()
@@ -90,7 +99,7 @@ impl Slice {
     }
 
     /// The rules whose scope matches a principal with these keys.
-    pub(super) fn entries(&self, keys: &[Key]) -> impl Iterator<Item = &Entry> {
+    pub(super) fn entries(&self, keys: &[Key]) -> impl Iterator<Item = &SliceEntry> {
         let lane = |key: &Key| {
             let at = self.lanes.binary_search_by_key(key, |lane| lane.key).ok()?;
             self.entries.get(self.lanes.get(at)?.entries.clone())

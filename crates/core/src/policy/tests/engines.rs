@@ -10,14 +10,15 @@ use cedar_policy::{
 use proptest::{prelude::*, sample::select, sample::subsequence};
 
 use super::engine::{
-    CORE, Conditions, Evaluator, Found, Keys, Member, PUBLIC, Place, Rule, Situation, Slice,
+    CORE, Conditions, Evaluator, Found, Member, PUBLIC, PrincipalKeys, RequestTarget, Rule,
+    Situation, Slice,
 };
 use super::*;
 
 const PRINCIPALS: [&str; 4] = ["U::\"a\"", "U::\"b\"", "S::\"a\"", "G::\"x\""];
 const ACTIONS: [&str; 3] = ["Action::\"read\"", "Action::\"write\"", "Action::\"all\""];
 const RESOURCES: [&str; 3] = ["T::\"1\"", "T::\"2\"", "P::\"1\""];
-/// What anything may be in.
+/// Groups that anything may be in.
 const GROUPS: [&str; 4] = ["G::\"x\"", "G::\"y\"", "U::\"a\"", "P::\"1\""];
 
 fn constraint(var: &'static str, entities: &'static [&'static str]) -> BoxedStrategy<String> {
@@ -95,7 +96,7 @@ fn world(in_groups: &[(&str, Vec<&str>)], numbers: bool) -> Entities {
     Entities::from_entities(all, None).unwrap()
 }
 
-/// What the library says of each rule by itself.
+/// Answers of the library about each rule by itself.
 fn plain(rules: &[Arc<Rule>], request: &Request, entities: &Entities) -> (Vec<u32>, Vec<u32>) {
     let (mut satisfied, mut errored) = (Vec::new(), Vec::new());
     for (number, rule) in (0..).zip(rules) {
@@ -146,8 +147,8 @@ proptest! {
             entities.ancestors(uid).into_iter().flatten().cloned().collect()
         };
         let member = |uid: EntityUid| Member { within: within(&uid), near: None, uid };
-        let place = Place { action: member(action), resource: member(resource) };
-        let mut keys = Keys::default();
+        let place = RequestTarget { action: member(action), resource: member(resource) };
+        let mut keys = PrincipalKeys::default();
         let fits = |rule: &&(u32, Arc<Rule>)| rule.1.fit(&place).is_some();
         let numbered: Vec<(u32, Arc<Rule>)> = (0..).zip(rules).collect();
         let fitting: Vec<(u32, Arc<Rule>)> = numbered.iter().filter(fits).cloned().collect();

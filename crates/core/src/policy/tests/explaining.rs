@@ -1,4 +1,4 @@
-//! What is told about a decision, and what is told when not all of the call is known.
+//! Explanations of decisions, also when not all of the call is known.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What the operator declares about inputs, and what policies can do with it.
+//! Facts that the operator declares about inputs, and their use in policies.
 
 use super::*;
 

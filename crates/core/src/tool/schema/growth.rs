@@ -31,7 +31,7 @@ pub(super) struct Growth {
 
 /// Says no to a schema of which some part meets a value too often.
 pub(super) fn check(root: &Value) -> Result<Growth, Unbounded> {
-    let mut walk = Walk { root, anchors: HashMap::new(), applied: HashMap::new() };
+    let mut walk = GrowthWalk { root, anchors: HashMap::new(), applied: HashMap::new() };
     walk.find_anchors(root, true)?;
     walk.visit(root)?;
     unevaluated::check(&walk)?;
@@ -40,11 +40,11 @@ pub(super) fn check(root: &Value) -> Result<Growth, Unbounded> {
     Ok(Growth { applied, steps: all().map(|(_, steps)| *steps).max().unwrap_or(0) })
 }
 
-struct Walk<'a> {
+struct GrowthWalk<'a> {
     root: &'a Value,
     anchors: HashMap<&'a str, &'a Value>,
-    /// How many schemas a value meets that meets this one, and in how many steps; `None` while
-    /// that is being counted.
+    /// Number of schemas, and of steps, that a value meets once it meets this one; `None` while
+    /// they are being counted.
     applied: HashMap<*const Value, Option<(u64, usize)>>,
 }
 
@@ -54,7 +54,7 @@ const LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
-impl<'a> Walk<'a> {
+impl<'a> GrowthWalk<'a> {
     /// Notes the names that references may use. A resource inside the schema would have references
     /// of its own meaning.
     fn find_anchors(&mut self, node: &'a Value, is_root: bool) -> Result<(), Unbounded> {
@@ -124,7 +124,7 @@ impl<'a> Walk<'a> {
         found
     }
 
-    /// What a reference within the schema means.
+    /// Returns the target of a reference within the schema.
     fn target(&self, reference: &str) -> Option<&'a Value> {
         let fragment = reference.strip_prefix('#')?;
         let fragment = percent_encoding::percent_decode_str(fragment).decode_utf8().ok()?;

@@ -1,4 +1,4 @@
-//! What the operator is warned of.
+//! Warnings for the operator.
 
 use super::{expects, is, rule};
 use crate::{

@@ -1,4 +1,4 @@
-//! What is refused before any key is looked at.
+//! Tokens that are refused before any key is looked at.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

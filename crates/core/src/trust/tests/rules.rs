@@ -1,4 +1,4 @@
-//! Whom the rules make of a JWT.
+//! Subjects that the rules derive from a JWT.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Whose signature counts.
+//! Signatures that count.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

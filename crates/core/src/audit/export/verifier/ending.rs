@@ -86,7 +86,7 @@ impl Verifier {
         Ok(())
     }
 
-    /// Whether prefix, events and suffix are the signed tree.
+    /// Checks that prefix, events and suffix are the signed tree.
     fn whole(&self, range: Range, trailer: &Trailer, signed: &Checkpoint) -> Result<(), Fault> {
         let tree = || {
             let mut tree = Frontier::default();
@@ -103,7 +103,7 @@ impl Verifier {
         Err(Fault::Root(what))
     }
 
-    /// Whether the neighbours show that nothing else of the log lies between `from` and `to`.
+    /// Checks that the neighbours show that nothing else of the log lies between `from` and `to`.
     /// Without them the period is only stated; with wrong ones the file is wrong.
     fn period(
         &self,

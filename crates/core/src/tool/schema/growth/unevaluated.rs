@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{Unbounded, Walk};
+use super::{GrowthWalk, Unbounded};
 
 /// The most JSON values that are compiled of one schema, counting those that are compiled again.
 const MAX_COMPILED: u64 = 50_000;
@@ -27,13 +27,13 @@ const AGAIN: [&str; 6] = [
 ];
 
 /// Says no to a schema that would be compiled too often.
-pub(super) fn check(walk: &Walk<'_>) -> Result<(), Unbounded> {
+pub(super) fn check(walk: &GrowthWalk<'_>) -> Result<(), Unbounded> {
     let mut costs = Costs { walk, compiled: HashMap::new(), again: HashMap::new() };
     if costs.compiled(walk.root) > MAX_COMPILED { Err(Unbounded) } else { Ok(()) }
 }
 
 struct Costs<'w, 'a> {
-    walk: &'w Walk<'a>,
+    walk: &'w GrowthWalk<'a>,
     /// Values that are compiled with one, itself included; nothing while that is being counted.
     compiled: HashMap<*const Value, u64>,
     /// Those that are compiled to know what it leaves over.

@@ -1,0 +1,176 @@
+//! The scan buffer: every key, string and number literal of a JSON value in one run of bytes,
+//! with what is needed to say later where a byte came from.
+
+use std::{cell::Cell, ops::Range};
+
+use crate::dlp::{
+    body::{
+        memo::ContextMemo,
+        segment::{Segment, SegmentKind, small},
+        tables::Tables,
+    },
+    text::{
+        delimited::LastLine,
+        marks::{Marks, Set},
+    },
+};
+
+/// Stands between segments, so that nothing matches across two of them.
+const SEPARATOR: u8 = 0;
+
+/// Index of the node that has no parent, and the parent it names.
+pub(super) const ROOT: u32 = u32::MAX;
+
+/// Neighbours in one array, by their segments: its strings, or the `text` of its objects.
+pub(in crate::dlp) type Neighbours = Vec<u32>;
+
+/// A JSON value laid flat.
+#[derive(Default)]
+pub(in crate::dlp) struct Body {
+    pub(in crate::dlp) text: Vec<u8>,
+    pub(in crate::dlp) segments: Vec<Segment>,
+    /// Kinds of the bytes of the segments that are scanned now.
+    pub(in crate::dlp) marks: Marks,
+    /// Texts of one array, by the array's node.
+    pub(in crate::dlp) neighbours: Vec<(u32, Neighbours)>,
+    /// Number of images, recordings and other media.
+    pub(in crate::dlp) media: u32,
+    pub(in crate::dlp) memo: Cell<ContextMemo>,
+    /// Of a table in a text.
+    pub(in crate::dlp) line: Cell<LastLine>,
+    pub(super) tables: Tables,
+    pub(super) nodes: Vec<PathNode>,
+}
+
+/// One member or element, named by its key's segment or its index.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PathNode {
+    pub(super) parent: u32,
+    pub(super) step: PathStep,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum PathStep {
+    Member { key: u32 },
+    Element { index: u32 },
+}
+
+impl Body {
+    /// Forgets everything.
+    pub(in crate::dlp) fn clear(&mut self) {
+        self.text.clear();
+        self.segments.clear();
+        self.marks.clear();
+        self.neighbours.clear();
+        self.media = 0;
+        self.memo.take();
+        self.line.take();
+        self.tables.clear();
+        self.nodes.clear();
+    }
+
+    /// Memory that is allocated, in bytes.
+    pub(in crate::dlp) fn room(&self) -> usize {
+        self.text.capacity()
+            + self.segments.capacity() * size_of::<Segment>()
+            + self.nodes.capacity() * size_of::<PathNode>()
+            + self.marks.room()
+    }
+
+    /// Tells the kinds of the bytes of the segments from `first` on.
+    pub(in crate::dlp) fn mark(&mut self, first: usize, rare: &Set) {
+        let start = self.segments.get(first).map_or(self.text.len(), |it| it.start as usize);
+        self.marks.set(&self.text, start, rare);
+    }
+
+    /// Returns true if there are non-ASCII characters, or control characters other than tabs, line
+    /// ends and the separators of the `segments` segments that are scanned now.
+    pub(in crate::dlp) fn has_odd(&self, segments: usize) -> bool {
+        self.marks.has_beyond() || self.marks.controls() > segments
+    }
+
+    /// Adds a segment at the end of the buffer.
+    pub(in crate::dlp) fn append(&mut self, text: &[u8], node: u32, kind: SegmentKind) {
+        let start = small(self.text.len());
+        self.text.extend_from_slice(text);
+        self.segments.push(Segment { start, end: small(self.text.len()), node, kind });
+        self.text.push(SEPARATOR);
+    }
+
+    pub(in crate::dlp) fn slice(&self, range: Range<usize>) -> &[u8] {
+        self.text.get(range).unwrap_or_default()
+    }
+
+    pub(in crate::dlp) fn segment(&self, index: u32) -> Option<&Segment> {
+        self.segments.get(index as usize)
+    }
+
+    /// The names of the members and columns above a place, nearest first.
+    pub(in crate::dlp) fn keys_above(&self, node: u32) -> impl Iterator<Item = &[u8]> {
+        let segments = self.members_above(node).filter_map(|(_, key)| self.segment(key));
+        segments.map(|key| self.slice(key.range()))
+    }
+
+    /// The members and columns above a place, nearest first, each with the segment that names it.
+    pub(in crate::dlp) fn members_above(&self, node: u32) -> impl Iterator<Item = (u32, u32)> {
+        self.steps(node).filter_map(|(node, step)| match step {
+            PathStep::Member { key } => Some((node, key)),
+            PathStep::Element { index } => self.head(node, index),
+        })
+    }
+
+    /// Returns true if a segment names what is below it: a key, or the head of a column.
+    pub(in crate::dlp) fn is_name(&self, segment: u32) -> bool {
+        let is_key = self.segment(segment).is_some_and(|segment| segment.kind == SegmentKind::Key);
+        is_key || !self.tables.is_empty() && self.tables.is_name(segment)
+    }
+
+    /// Returns true if a segment is the head of the column that a cell stands in.
+    pub(in crate::dlp) fn is_head_of(&self, segment: u32, cell: u32) -> bool {
+        self.element(cell).and_then(|column| self.head(cell, column)).map(|(_, head)| head)
+            == Some(segment)
+    }
+
+    /// The node and the segment of what heads the column that an element of a row stands in.
+    fn head(&self, cell: u32, column: u32) -> Option<(u32, u32)> {
+        if self.tables.is_empty() {
+            return None;
+        }
+        let row = self.nodes.get(cell as usize)?.parent;
+        let rows = self.nodes.get(row as usize)?.parent;
+        let head = self.tables.head(rows, column)?;
+        let node = self.segment(head)?.node;
+        (node != cell).then_some((node, head))
+    }
+
+    /// Which element of the array `array` a place is, if it is one.
+    pub(in crate::dlp) fn element_of(&self, node: u32, array: u32) -> Option<u32> {
+        let is_in = self.nodes.get(node as usize).is_some_and(|found| found.parent == array);
+        is_in.then(|| self.element(node)).flatten()
+    }
+
+    /// Which element of its array a place is, if it is one.
+    fn element(&self, node: u32) -> Option<u32> {
+        match self.nodes.get(node as usize)?.step {
+            PathStep::Element { index } => Some(index),
+            PathStep::Member { .. } => None,
+        }
+    }
+
+    /// The key of a member, and the object it is in.
+    pub(in crate::dlp) fn member_above(&self, node: u32) -> Option<(&[u8], u32)> {
+        let found = self.nodes.get(node as usize)?;
+        match found.step {
+            PathStep::Member { key } => {
+                Some((self.slice(self.segment(key)?.range()), found.parent))
+            }
+            PathStep::Element { .. } => None,
+        }
+    }
+
+    pub(super) fn steps(&self, node: u32) -> impl Iterator<Item = (u32, PathStep)> {
+        let at = |node: u32| self.nodes.get(node as usize).map(|found| (node, *found));
+        std::iter::successors(at(node), move |(_, found)| at(found.parent))
+            .map(|(node, found)| (node, found.step))
+    }
+}

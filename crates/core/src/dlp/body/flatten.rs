@@ -1,0 +1,96 @@
+//! A JSON value laid flat into the scan buffer.
+
+use serde_json::Value;
+
+use crate::dlp::{
+    body::{
+        buffer::{Body, Neighbours, PathNode, PathStep, ROOT},
+        joins, media,
+        segment::{SegmentKind, small},
+        table_rows::ObjectTables,
+    },
+    limits::{Limits, Unscannable},
+    text::number::plain_number,
+};
+
+impl Body {
+    /// Lays a value flat in place of what was here, or says which limit it exceeds.
+    pub(in crate::dlp) fn flatten(
+        &mut self,
+        value: &Value,
+        limits: &Limits,
+    ) -> Result<(), Unscannable> {
+        self.clear();
+        self.walk(value, ROOT, 0, limits)
+    }
+
+    fn walk(
+        &mut self,
+        value: &Value,
+        node: u32,
+        depth: usize,
+        limits: &Limits,
+    ) -> Result<(), Unscannable> {
+        if depth > limits.max_depth {
+            return Err(Unscannable::TooDeep { limit: limits.max_depth });
+        }
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::String(text) => self.push(text.as_bytes(), node, SegmentKind::Text, limits)?,
+            Value::Number(number) => {
+                let text = plain_number(number.as_str());
+                self.push(text.as_bytes(), node, SegmentKind::Number, limits)?;
+            }
+            Value::Array(elements) => {
+                let mut neighbours = Neighbours::new();
+                let start = self.segments.len();
+                for (index, element) in (0..).zip(elements) {
+                    let child = self.node(node, PathStep::Element { index }, limits)?;
+                    let first = self.segments.len();
+                    self.walk(element, child, depth + 1, limits)?;
+                    neighbours.extend(joins::joining(self, element, first));
+                }
+                if neighbours.len() > 1 {
+                    self.neighbours.push((node, neighbours));
+                }
+                self.tables.add_first_row(node, elements, start);
+            }
+            Value::Object(members) => {
+                let mut parts = ObjectTables::default();
+                for (key, member) in members {
+                    let step = PathStep::Member { key: small(self.segments.len()) };
+                    let child = self.node(node, step, limits)?;
+                    self.push(key.as_bytes(), child, SegmentKind::Key, limits)?;
+                    self.media += u32::from(media::is_one(key, member, members));
+                    let first = self.segments.len();
+                    self.walk(member, child, depth + 1, limits)?;
+                    parts.look(self, key, member, child, first);
+                }
+                parts.note(&mut self.tables);
+            }
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, parent: u32, step: PathStep, limits: &Limits) -> Result<u32, Unscannable> {
+        if self.nodes.len() >= limits.max_nodes {
+            return Err(Unscannable::TooManyNodes { limit: limits.max_nodes });
+        }
+        self.nodes.push(PathNode { parent, step });
+        Ok(small(self.nodes.len() - 1))
+    }
+
+    fn push(
+        &mut self,
+        text: &[u8],
+        node: u32,
+        kind: SegmentKind,
+        limits: &Limits,
+    ) -> Result<(), Unscannable> {
+        if self.text.len() + text.len() > limits.max_bytes {
+            return Err(Unscannable::TooLarge { limit: limits.max_bytes });
+        }
+        self.append(text, node, kind);
+        Ok(())
+    }
+}

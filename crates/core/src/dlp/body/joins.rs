@@ -1,0 +1,79 @@
+//! Texts that stand side by side, read as one: a secret cut in two is still a secret.
+
+use serde_json::Value;
+
+use crate::dlp::body::{
+    buffer::Body,
+    segment::{SegmentKind, small},
+};
+
+/// A longer text joins its neighbours only with its first and last half of this.
+const LONGEST: usize = 1024;
+
+/// Part of a text in a join.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::dlp) struct JoinPiece {
+    /// Where it begins in the join.
+    pub(in crate::dlp) at: usize,
+    /// The segment it is taken from.
+    pub(in crate::dlp) segment: u32,
+    /// Where it begins in that segment.
+    pub(in crate::dlp) offset: usize,
+}
+
+/// Neighbours read as one.
+#[derive(Default)]
+pub(in crate::dlp) struct Join {
+    pub(in crate::dlp) text: Vec<u8>,
+    pub(in crate::dlp) pieces: Vec<JoinPiece>,
+}
+
+/// The segment that an array's element brings into a join: the element's own if it is a string,
+/// that of its `text` member if it is an object.
+pub(in crate::dlp) fn joining(body: &Body, element: &Value, first: usize) -> Option<u32> {
+    match element {
+        Value::String(_) => Some(small(first)),
+        Value::Object(members) if members.get("text").is_some_and(Value::is_string) => {
+            let own = body.segments.get(first..)?;
+            let of_text = own.windows(2).position(|pair| match pair {
+                [key, value] => {
+                    key.kind == SegmentKind::Key
+                        && value.kind == SegmentKind::Text
+                        && key.node == value.node
+                        && body.slice(key.range()) == b"text"
+                }
+                _ => false,
+            })?;
+            Some(small(first + of_text + 1))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            None
+        }
+    }
+}
+
+/// The joins of some neighbours. Each has at least two pieces.
+pub(in crate::dlp) fn joins(body: &Body, neighbours: &[u32]) -> Vec<Join> {
+    let mut joins = vec![Join::default()];
+    for index in neighbours {
+        let Some(segment) = body.segment(*index) else { continue };
+        let text = body.slice(segment.range());
+        if text.len() <= LONGEST {
+            add(&mut joins, *index, 0, text);
+        } else {
+            let tail = text.len() - LONGEST / 2;
+            add(&mut joins, *index, 0, text.get(..LONGEST / 2).unwrap_or_default());
+            joins.push(Join::default());
+            add(&mut joins, *index, tail, text.get(tail..).unwrap_or_default());
+        }
+    }
+    joins.retain(|join| join.pieces.len() > 1);
+    joins
+}
+
+fn add(joins: &mut [Join], segment: u32, offset: usize, text: &[u8]) {
+    if let Some(join) = joins.last_mut() {
+        join.pieces.push(JoinPiece { at: join.text.len(), segment, offset });
+        join.text.extend_from_slice(text);
+    }
+}

@@ -1,0 +1,36 @@
+//! The parts of the scan buffer: keys, strings, number literals and decoded views.
+
+use std::ops::Range;
+
+/// One key, string, number literal or decoded view in the buffer.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::dlp) struct Segment {
+    pub(in crate::dlp) start: u32,
+    pub(in crate::dlp) end: u32,
+    /// The place in the value; for a key, that of its member. [`ROOT`] is the whole value.
+    pub(in crate::dlp) node: u32,
+    pub(in crate::dlp) kind: SegmentKind,
+}
+
+/// Content of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::dlp) enum SegmentKind {
+    Key,
+    Text,
+    Number,
+    /// A decoded view, by its index among the views.
+    View(u32),
+    /// Neighbours read as one, by the same.
+    Joined(u32),
+}
+
+impl Segment {
+    pub(in crate::dlp) fn range(&self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// Lengths stay far below 2³²: `Limits` bounds what is appended.
+pub(in crate::dlp) fn small(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,75 @@
+//! Tables whose rows and column names are members of one object.
+
+use serde_json::Value;
+
+use crate::dlp::body::{
+    buffer::Body,
+    segment::{SegmentKind, small},
+    tables::Tables,
+};
+
+/// The members that name columns.
+const COLUMNS: [&str; 8] =
+    ["columns", "cols", "column_names", "columnNames", "fields", "headers", "header", "schema"];
+/// Members that hold the name of a column where a column is an object.
+const NAMES: [&str; 5] = ["name", "field", "label", "title", "key"];
+/// Rows and column names among the members of one object.
+#[derive(Default)]
+pub(in crate::dlp) struct ObjectTables {
+    heads: Vec<u32>,
+    rows: Vec<u32>,
+}
+
+impl ObjectTables {
+    /// Looks at a member, which is the node `node` and the segments from `first` on.
+    pub(in crate::dlp) fn look(
+        &mut self,
+        body: &Body,
+        key: &str,
+        member: &Value,
+        node: u32,
+        first: usize,
+    ) {
+        let Value::Array(elements) = member else { return };
+        match elements.first() {
+            Some(Value::Array(_)) => self.rows.push(node),
+            Some(Value::String(_) | Value::Object(_)) if COLUMNS.contains(&key) => {
+                self.heads = heads(body, node, first);
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes the tables that there are.
+    pub(in crate::dlp) fn note(self, tables: &mut Tables) {
+        if self.heads.is_empty() {
+            return;
+        }
+        for rows in self.rows {
+            tables.add(rows, self.heads.clone());
+        }
+    }
+}
+
+/// The segments that name the columns in the array `node`: its texts, or the names of its objects,
+/// as far as each has one.
+fn heads(body: &Body, node: u32, first: usize) -> Vec<u32> {
+    let mut heads = Vec::new();
+    for (index, segment) in (first..).zip(body.segments.iter().skip(first)) {
+        if segment.kind != SegmentKind::Text {
+            continue;
+        }
+        let column = match body.element_of(segment.node, node) {
+            Some(column) => Some(column),
+            None => body.member_above(segment.node).and_then(|(key, above)| {
+                let is_name = NAMES.iter().any(|name| name.as_bytes() == key);
+                body.element_of(above, node).filter(|_| is_name)
+            }),
+        };
+        // Of several names in one object the first counts.
+        if column.is_some_and(|column| column as usize == heads.len()) {
+            heads.push(small(index));
+        }
+    }
+    heads
+}

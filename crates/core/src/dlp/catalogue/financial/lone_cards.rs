@@ -1,0 +1,206 @@
+//! Numbers that could be those of payment cards, with nothing beside them that says so.
+
+use std::ops::Range;
+
+use crate::dlp::catalogue::financial::cards::{CARD_WORDS, IDS, is_varied, issuer_bits};
+use crate::dlp::{
+    catalogue::{
+        builders::{SERIALS, number},
+        checks,
+        detector::{Before, Candidate, Detector, Shape},
+        naming::name,
+    },
+    text::{digits::DigitRun, number::plain_number, words},
+    vocabulary::Category,
+};
+
+/// Name of the detector.
+pub(in crate::dlp::catalogue) const NAME: &str = "card_number_alone";
+
+pub(super) const ALL: &[Detector] = &[Detector {
+    shape: Shape::Digits { least: 13, before: Before::Anything, find: whole_values },
+    context: CARD_WORDS,
+    // Beside a word that names it, it is a `credit_card`.
+    context_bits: -20,
+    against: COUNTED,
+    ..number(
+        NAME,
+        Category::Financial,
+        "Number that could be that of a payment card and is all of a value, with no word beside \
+             it: flagged only, unless the settings say otherwise",
+        card,
+    )
+}
+.fires(&[
+    "4111111111111111",
+    r#"{"value": 378282246310005}"#,
+    r#"{"value": 4111111111111111.0}"#,
+    r#"{"value": 4.111111111111111E15}"#,
+    r#"{"value": "4.111111111111111E15"}"#,
+    r#"{"text": "{\"value\": \"5555555555554444\", \"n\": 1}"}"#,
+    "6212345678900000003\n",
+    "4222222222222",
+])
+.passes(&[
+    "4111111111111112",
+    r#"{"card": "4111111111111111"}"#,
+    r#"{"id": 4111111111111111}"#,
+    r#"{"created_at": 4111111111111111}"#,
+    "4111111111111111.25",
+    "-4111111111111111",
+    "0.4111111111111111",
+    "see 4111111111111111 there",
+    "4111111111111111 4111111111111111",
+    "4.1111.11111.111111",
+    "411111111111111111",
+    r#"{"text": "{\"order_id\": \"5555555555554444\", \"n\": 1}"}"#,
+])];
+
+/// Keys of numbers that programs count and name things with.
+const COUNTED: &[&str] = &[
+    "id",
+    "ids",
+    "uid",
+    "gid",
+    "uuid",
+    "guid",
+    "snowflake",
+    "order",
+    "ticket",
+    "case",
+    "invoice",
+    "tracking",
+    "serial",
+    "imei",
+    "imsi",
+    "iccid",
+    "phone",
+    "isbn",
+    "ean",
+    "gtin",
+    "upc",
+    "barcode",
+    "sku",
+    "asin",
+    "version",
+    "revision",
+    "build",
+    "hash",
+    "sha",
+    "digest",
+    "checksum",
+    "crc",
+    "etag",
+    "seed",
+    "nonce",
+    "random",
+    "cursor",
+    "offset",
+    "seq",
+    "sequence",
+    "size",
+    "bytes",
+    "length",
+    "count",
+    "total",
+    "score",
+    "time",
+    "timestamp",
+    "ts",
+    "at",
+    "date",
+    "created",
+    "updated",
+    "modified",
+    "expires",
+    "duration",
+    "nanos",
+    "micros",
+    "ns",
+    "us",
+    "lat",
+    "lng",
+    "lon",
+];
+
+/// The run, with its exponent, if it is one number and all of a value.
+fn whole_values(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
+    let range = match run.groups.as_slice() {
+        [whole] => whole.clone(),
+        [whole, fraction] if text.get(whole.end) == Some(&b'.') => whole.start..fraction.end,
+        _ => return Vec::new(),
+    };
+    let range = range.start..range.end + exponent(text.get(range.end..).unwrap_or_default());
+    if is_whole_value(text, &range) { vec![range] } else { Vec::new() }
+}
+
+/// Length of the exponent that a text begins with.
+fn exponent(text: &[u8]) -> usize {
+    let digits = match text {
+        [b'e' | b'E', b'+', rest @ ..] => (2, rest),
+        [b'e' | b'E', rest @ ..] => (1, rest),
+        _ => return 0,
+    };
+    match digits.1.iter().take_while(|byte| byte.is_ascii_digit()).count() {
+        length @ 1..=2 => digits.0 + length,
+        _ => 0,
+    }
+}
+
+/// Returns true if nothing but white space stands beside it in its text, or it is a member's value
+/// in JSON that is carried as text.
+fn is_whole_value(text: &[u8], range: &Range<usize>) -> bool {
+    let before = text.get(..range.start).unwrap_or_default();
+    let after = text.get(range.end..).unwrap_or_default();
+    let (trimmed, rest) = (trimmed_end(before), trimmed_start(after));
+    if matches!(trimmed, [] | [.., 0]) && matches!(rest, [] | [0, ..]) {
+        return true;
+    }
+    let (sign, rest) = match (before, after) {
+        ([sign @ .., b'\\', b'"'], [b'\\', b'"', rest @ ..])
+        | ([sign @ .., b'"'], [b'"', rest @ ..]) => (sign, rest),
+        _ => (before, after),
+    };
+    let is_member = match trimmed_end(sign) {
+        [name @ .., b':'] => trimmed_end(name).last() == Some(&b'"'),
+        _ => false,
+    };
+    is_member && matches!(trimmed_start(rest), [] | [0 | b',' | b'}', ..])
+}
+
+/// White space that is looked through.
+const WHITE: usize = 16;
+
+fn trimmed_end(text: &[u8]) -> &[u8] {
+    let spare = text.iter().rev().take(WHITE).take_while(|byte| byte.is_ascii_whitespace()).count();
+    text.get(..text.len() - spare).unwrap_or_default()
+}
+
+fn trimmed_start(text: &[u8]) -> &[u8] {
+    let spare = text.iter().take(WHITE).take_while(|byte| byte.is_ascii_whitespace()).count();
+    text.get(spare..).unwrap_or_default()
+}
+
+/// Evidence of a number with an issuer's range, a length that its cards have, and a right check digit.
+fn card(candidate: &Candidate<'_>) -> Option<i32> {
+    let literal = std::str::from_utf8(candidate.matched()).ok()?;
+    let plain = plain_number(literal);
+    let digits: Vec<u8> =
+        plain.bytes().map(|b| b.is_ascii_digit().then(|| b - b'0')).collect::<Option<_>>()?;
+    let is_usual = match (digits.as_slice(), issuer_bits(&digits)?) {
+        (_, 4..) => true,
+        ([4, ..], _) => digits.len() == 13,
+        ([6, 2, ..], _) => digits.len() == 19,
+        ([3, ..], _) => digits.len() == 14,
+        _ => false,
+    };
+    let is_card = is_usual && is_varied(&digits) && checks::luhn(&digits);
+    (is_card && !is_counted(candidate)).then_some(12)
+}
+
+/// Returns true if a name before the number says what it is, in JSON or code that is carried as
+/// text.
+fn is_counted(candidate: &Candidate<'_>) -> bool {
+    let names = |name, words: &[&[&str]]| words.iter().any(|words| words::names(name, words));
+    name(candidate).is_some_and(|name| names(name, &[SERIALS, IDS, COUNTED]))
+}

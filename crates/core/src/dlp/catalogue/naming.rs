@@ -1,0 +1,129 @@
+//! Assignments in text: the name before a value, and the sign between them.
+
+use crate::dlp::catalogue::detector::Candidate;
+
+/// The name that a value is given: the word before the sign, or the key above. `None` when the
+/// value is no value, but part of something longer.
+pub(in crate::dlp) fn name<'a>(candidate: &Candidate<'a>) -> Option<&'a [u8]> {
+    let after = candidate.text.get(candidate.range.end..)?;
+    let goes_on = match after {
+        [b'-' | b'+' | b'/' | b'=' | b'(' | b'_', ..] => true,
+        [b'.' | b':' | b'@' | b'%', next, ..] => next.is_ascii_alphanumeric(),
+        _ => false,
+    };
+    if goes_on {
+        return None;
+    }
+    let before = candidate.text.get(..candidate.range.start)?;
+    if [b"${".as_slice(), b"$(", b"{{", b"<%"].iter().any(|opens| before.ends_with(opens)) {
+        return None;
+    }
+    let is_quote =
+        |byte: &u8| matches!(byte, b'"' | b'\'' | b'`' | b'\\') || byte.is_ascii_whitespace();
+    let rest = trimmed(before, is_quote);
+    let is_quoted = rest.len() < before.len();
+    match rest {
+        [] => candidate.key.or(Some(b"")),
+        [.., b'=' | b':' | b'>' | b'(' | b'[' | b',' | b'{'] => Some(declared(rest)),
+        // `token abc`: a word and nothing but a space.
+        [.., last] if is_quoted && is_word(*last) => Some(word(rest)),
+        _ => None,
+    }
+}
+
+/// Types that programs write between a name and its value: `var token string = "…"`,
+/// `token: &'static str = "…"`, `val token: String = "…"`.
+const TYPES: &[&[u8]] = &[
+    b"string",
+    b"str",
+    b"char",
+    b"const",
+    b"static",
+    b"text",
+    b"varchar",
+    b"wstring",
+    b"nstring",
+    b"secretstr",
+    b"object",
+    b"any",
+    b"final",
+    b"default",
+    b"value",
+];
+
+/// The last word of a text that is no type, or the last word.
+fn declared(text: &[u8]) -> &[u8] {
+    let last = word(text);
+    let mut found = last;
+    let mut rest = text;
+    for _ in 0..3 {
+        if !TYPES.iter().any(|known| found.eq_ignore_ascii_case(known)) {
+            return if found.is_empty() { last } else { found };
+        }
+        rest = before_word(rest);
+        found = word(rest);
+    }
+    last
+}
+
+/// The last word of a text, without the signs after it.
+fn word(text: &[u8]) -> &[u8] {
+    let text = trimmed(text, |byte| is_sign(*byte));
+    let length = text.iter().rev().take(64).take_while(|byte| is_word(**byte)).count();
+    text.get(text.len() - length..).unwrap_or_default()
+}
+
+/// Returns the text before the last word.
+fn before_word(text: &[u8]) -> &[u8] {
+    let text = trimmed(text, |byte| is_sign(*byte));
+    let length = text.iter().rev().take(64).take_while(|byte| is_word(**byte)).count();
+    text.get(..text.len() - length).unwrap_or_default()
+}
+
+/// Signs between a name and its value; also `.=` and `-=`.
+fn is_sign(byte: u8) -> bool {
+    !byte.is_ascii_alphanumeric() && byte != b'_'
+}
+
+fn trimmed(text: &[u8], is_spare: impl Fn(&u8) -> bool) -> &[u8] {
+    let spare = text.iter().rev().take(64).take_while(|byte| is_spare(byte)).count();
+    text.get(..text.len() - spare).unwrap_or_default()
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name_of(text: &str) -> Option<String> {
+        let start = text.find("V4LUE").unwrap();
+        let range = start..start + 5;
+        let candidate = Candidate { text: text.as_bytes(), range, key: Some(b"key") };
+        name(&candidate).map(|name| String::from_utf8(name.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn the_name_before_a_value_is_read() {
+        for (text, expected) in [
+            ("api_key = \"V4LUE\"", Some("api_key")),
+            ("api-key: 'V4LUE',", Some("api-key")),
+            ("\"apiKey\" => \"V4LUE\"", Some("apiKey")),
+            ("set(\"API_KEY\", \"V4LUE\")", Some("API_KEY")),
+            ("V4LUE", Some("key")),
+            ("token V4LUE", Some("token")),
+            ("$apiToken .= \"V4LUE\"", Some("apiToken")),
+            ("var apiToken string = \"V4LUE\"", Some("apiToken")),
+            ("api_token: &'static str = \"V4LUE\"", Some("api_token")),
+            ("{\"api_token\": {\"default\": \"V4LUE\"}}", Some("api_token")),
+            ("string = \"V4LUE\"", Some("string")),
+            ("token-V4LUE", None),
+            ("a/V4LUE", None),
+            ("token=V4LUE-x", None),
+        ] {
+            assert_eq!(name_of(text).as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Keys of Amazon Web Services.
+
+use crate::dlp::catalogue::secrets::{
+    randomness::{is_row, random},
+    vendor::vendor,
+};
+use crate::dlp::catalogue::{
+    checks,
+    detector::{Candidate, Detector, Edges, Shape},
+};
+
+pub(super) const ALL: &[Detector] = &[
+    Detector {
+        bits: 20,
+        check: access_key_id,
+        context: &["aws", "amazon", "access key", "key id", "s3"],
+        context_bits: 8,
+        ..vendor(
+            "aws_access_key",
+            "AWS access key id",
+            &["akia", "asia", "abia", "acca", "a3t"],
+            "(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}",
+        )
+    }
+    .fires(&[
+        concat!("key AKIA", "QYLPMN5HHHFPZAM2 in use"),
+        concat!(r#"{"AWS_ACCESS_KEY_ID": "ASIA"#, r#"QYLPMN5HFHFPZAM2"}"#),
+        concat!("MY_AKIA", "QYLPMN5HHHFPZAM2"),
+        concat!("XAKIA", "QYLPMN5HHHFPZAM2"),
+    ])
+    .passes(&["AKIAXXXXXXXXXXXXXXXX", "ASIAN MARKETS", "EURASIAPACIFICREGIONSXX"]),
+    Detector {
+        shape: Shape::Beside {
+            literals: &[
+                "aws", "amazon", "secret_access_key", "secretaccesskey", "secret access key",
+                "secret_key", "secretkey",
+            ],
+            pattern: "[A-Za-z0-9/+]{40}",
+            after: 160,
+        },
+        edges: Edges::Word,
+        bits: 6,
+        check: secret_access_key,
+        context: &["aws", "secret", "secret access key", "secret key"],
+        context_bits: 14,
+        ..vendor("aws_secret_key", "AWS secret access key, beside words that name it", &[], "")
+    }
+    .fires(&[
+        concat!(r#"{"aws_secret_access_key": "Zq8vT/3nKf+0Lw"#, r#"Rj5mXyB7cHdPs2GuEa9NiVkQ4t"}"#),
+        concat!("export AWS_SECRET_ACCESS_KEY=Zq8vT/3nKf+0Lw", "Rj5mXyB7cHdPs2GuEa9NiVkQ4t"),
+        concat!(
+            r#"{"credentials": {"SecretAccessKey": "Zq8vT/3nKf+0Lw"#,
+            r#"Rj5mXyB7cHdPs2GuEa9NiVkQ4t"}}"#
+        ),
+    ])
+    .passes(&[
+        r#"{"aws_commit": "2fd4e1c67a2d28fced849ee1bb76e7391b93eb12"}"#,
+        "Zq8vT3nKf0LwRj5mXyB7cHdPs2GuEa9NiVkQ4tAA",
+        "aws secret key: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    ]),
+    Detector {
+        shape: Shape::Beside {
+            literals: &["session_token", "sessiontoken", "session token", "security_token", "security-token", "securitytoken"],
+            pattern: "[A-Za-z0-9/+]{100,1200}={0,2}",
+            after: 1400,
+        },
+        edges: Edges::Any,
+        ..vendor("aws_session_token", "AWS session token, beside words that name it", &[], "")
+    }
+    .fires(&[concat!(
+        "AWS_SESSION_TOKEN=IQoJb3JpZ2luX2VjEXAMPLE8",
+        "Zq8vT/3nKf+0LwRj5mXyB7cHdPs2GuEa9NiVkQ4tZq8vT/3nKf+0LwRj5mXyB7cHdPs2GuEa9NiVkQ4tZq8vT7Rj5mXyB"
+    )])
+    .passes(&["AWS_SESSION_TOKEN=$TOKEN"]),
+];
+
+fn access_key_id(candidate: &Candidate<'_>) -> Option<i32> {
+    let body = candidate.matched().get(4..)?;
+    if is_row(body) {
+        return Some(0);
+    }
+    if !checks::looks_random(body, 2.5) {
+        return None;
+    }
+    let is_base32 =
+        body.iter().all(|byte| byte.is_ascii_uppercase() || (b'2'..=b'7').contains(byte));
+    let has_digits = body.iter().any(u8::is_ascii_digit);
+    Some(if is_base32 {
+        12
+    } else if has_digits {
+        0
+    } else {
+        -8
+    })
+}
+
+fn secret_access_key(candidate: &Candidate<'_>) -> Option<i32> {
+    let matched = candidate.matched();
+    let touches = |byte: Option<&u8>| byte.is_some_and(|byte| matches!(byte, b'/' | b'+'));
+    let before = candidate.range.start.checked_sub(1).and_then(|at| candidate.text.get(at));
+    let mixed = matched.iter().any(u8::is_ascii_uppercase)
+        && matched.iter().any(u8::is_ascii_lowercase)
+        && matched.iter().any(u8::is_ascii_digit);
+    let alone = !touches(before) && !touches(candidate.text.get(candidate.range.end));
+    let is_random = random(candidate).is_some() && checks::entropy(matched) >= 4.0;
+    (alone && mixed && is_random).then_some(8)
+}

@@ -1,0 +1,356 @@
+//! Secrets of no vendor, which only their names give away.
+
+use crate::dlp::catalogue::secrets::{randomness::random, vendor::vendor};
+use crate::dlp::{
+    catalogue::{
+        checks,
+        detector::{Candidate, Detector, Edges, Shape},
+        naming::name,
+    },
+    text::words,
+};
+
+pub(super) const ALL: &[Detector] = &[
+    Detector {
+        edges: Edges::Any,
+        bits: 14,
+        check: password,
+        shape: Shape::Beside {
+            literals: &["password", "passwd", "pwd", "passphrase", "passcode"],
+            pattern: r#"[^\s"'`<>,;(){}\[\]=:]{8,72}"#,
+            after: 128,
+        },
+        ..vendor("password", "Password, given to a name that says so", &[], "")
+    }
+    .fires(&[
+        r#"db_password = "n0t-A-real-0ne""#,
+        r#"{"password": "n0t-A-real-0ne"}"#,
+        "export PGPASSWORD='n0t-A-real-0ne'; MYSQL_PWD=n0t-A-real-0ne",
+    ])
+    .passes(&[
+        "password: real_key",
+        "password = getPassword()",
+        r#"{"password": "string"}"#,
+        r#"{"passwordField": "current-password-1"}"#,
+        "pwd=/srv/app/work1",
+        "password = ${DB_PASSWORD_1}",
+        "forgot password? see https://x.example/reset1",
+    ]),
+    Detector {
+        edges: Edges::Any,
+        bits: 14,
+        check: odd,
+        shape: Shape::Beside {
+            literals: &[
+                "password",
+                "passwd",
+                "pwd",
+                "passphrase",
+                "secret",
+                "private_key",
+                "apikey",
+                "api_key",
+            ],
+            pattern: r#"(?:=>|[=:])\s{0,3}["'`]?([^"'`\s]{12,72})"#,
+            after: 128,
+        },
+        ..vendor(
+            "odd_password",
+            "Text full of odd characters that is given to a name such as `password` or `secret`",
+            &[],
+            "",
+        )
+    }
+    .fires(&[r"secret := q{{t}r)w${e]zx(vb[plm>-_$#kju}}"])
+    .passes(&["password = \"${A.b}{{c.d}}\"", "secret: function(a, b) { return a[b]; }"]),
+    Detector {
+        edges: Edges::Any,
+        bits: 14,
+        check: secret,
+        shape: Shape::Beside {
+            literals: &[
+                "secret",
+                "token",
+                "api_key",
+                "apikey",
+                "api-key",
+                "api key",
+                "access_key",
+                "accesskey",
+                "access-key",
+                "auth_key",
+                "authkey",
+                "private_key",
+                "privatekey",
+                "encryption_key",
+                "encryptionkey",
+                "signing_key",
+                "signingkey",
+                "master_key",
+                "client_key",
+                "session_key",
+                "credential",
+                "account_key",
+                "accountkey",
+                "shared_key",
+                "sharedkey",
+                "sharedaccesskey",
+                "webhook_key",
+                "service_key",
+                "passphrase",
+                "password",
+            ],
+            pattern: r"[0-9A-Za-z_.+/~!@#%^&*-]{16,200}={0,2}",
+            after: 256,
+        },
+        ..vendor(
+            "generic_secret",
+            "Random text that is given to a name such as `api_key` or `client_secret`",
+            &[],
+            "",
+        )
+    }
+    .fires(&[
+        concat!("api_key = \"", "Zq8vT3nKf0LwRj5mXyB7cHdPs2\""),
+        concat!(r#"{"clientSecret": ""#, r#"0f1e2d3c4b5a69788796a5b4c3d2e1f0a1b2"}"#),
+        concat!("X-Api-Key: ", "Zq8vT3nKf0LwRj5mXyB7cHdPs2"),
+        concat!(
+            "DefaultEndpointsProtocol=https;AccountName=fake;AccountKey=",
+            "Zq8vT/3nKf+0LwRj5mXyB7cHdPs2GuEa9NiVkQ4tZq8=;"
+        ),
+    ])
+    .passes(&[
+        "the next token is Zq8vT3nKf0LwRj5mXyB7cHdPs2",
+        r#"{"next_page_token": "Zq8vT3nKf0LwRj5mXyB7cHdPs2"}"#,
+        r#"{"key_vault_name": "web21prqodx24021xyz"}"#,
+        r#"{"secretName": "my-service-secret-2024-v2"}"#,
+        "foreignKey=xZAamlF75vmSVS_be0u6vtuqfWdd4u",
+        "token: process.env.GITHUB_TOKEN_2024",
+        "AccountKey=<your key>;",
+        r#"{"token": "550e8400-e29b-41d4-a716-446655440000"}"#,
+        r#"{"secret": "arn:aws:secretsmanager:eu-west-1:123456789012:secret:x"}"#,
+    ]),
+];
+
+/// Words that a value's name must hold to make it a secret.
+const SECRETS: &[&str] = &[
+    "secret",
+    "token",
+    "api key",
+    "apikey",
+    "access key",
+    "auth key",
+    "private key",
+    "encryption key",
+    "signing key",
+    "master key",
+    "client key",
+    "session key",
+    "credential",
+    "account key",
+    "shared key",
+    "shared access key",
+    "webhook key",
+    "service key",
+    "passphrase",
+    "password",
+];
+
+/// Words in a value's name that make it something else.
+const OTHERS: &[&str] = &[
+    "name",
+    "id",
+    "ids",
+    "uri",
+    "url",
+    "path",
+    "file",
+    "type",
+    "hash",
+    "digest",
+    "checksum",
+    "arn",
+    "ref",
+    "reference",
+    "next",
+    "page",
+    "continuation",
+    "cursor",
+    "pagination",
+    "sync",
+    "public",
+    "pub",
+    "version",
+    "count",
+    "length",
+    "size",
+    "usage",
+    "limit",
+    "max",
+    "total",
+    "expiry",
+    "expires",
+    "expiration",
+    "created",
+    "description",
+    "label",
+    "field",
+    "header",
+    "param",
+    "format",
+    "endpoint",
+    "provider",
+    "manager",
+    "store",
+    "vault",
+    "policy",
+    "scope",
+    "prefix",
+    "sha",
+    "md5",
+    "fingerprint",
+    "thumbprint",
+    "csrf",
+    "xsrf",
+    "nonce",
+    "resume",
+    "upload",
+    "cancel",
+    "progress",
+    "address",
+    "contract",
+    "symbol",
+    "mint",
+];
+
+/// The name says password, and the value is no word, variable or path.
+fn password(candidate: &Candidate<'_>) -> Option<i32> {
+    const NAMES: &[&[u8]] = &[b"password", b"passwd", b"pwd", b"passphrase", b"passcode"];
+    let called = name(candidate)?.to_ascii_lowercase();
+    let ends = |known: &&[u8]| called.ends_with(known);
+    let matched = candidate.matched();
+    let is_quoted = candidate
+        .text
+        .get(..candidate.range.start)
+        .is_none_or(|before| matches!(before.last(), None | Some(b'"' | b'\'' | b'`')));
+    let is_other = !is_quoted && is_identifier(matched)
+        || matched.contains(&b'$') && matched.contains(&b'_')
+        || matches!(
+            matched.first()?,
+            b'/' | b'%' | b'.' | b'$' | b'*' | b'#' | b'&' | b'@' | b'\\' | b'-' | b'|'
+        )
+        || matched.windows(3).any(|part| part == b"://" || part == b"***" || part == b"...")
+        || speaks_of_secrets(matched);
+    (NAMES.iter().any(ends) && !is_other && classes(matched) >= 3 && !is_dull(matched)).then_some(6)
+}
+
+/// Names that programs join of words: `options.hash_function2`.
+fn is_identifier(text: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
+    text.iter().all(is_part)
+        && (text.contains(&b'_') || text.contains(&b'.') || is_camel_case(text))
+}
+
+/// More odd characters, and more kinds of them, than any program or template has in a row.
+fn odd(candidate: &Candidate<'_>) -> Option<i32> {
+    is_odd(candidate.matched()).then_some(6)
+}
+
+/// Returns true if a text has so many odd characters of so many kinds, and is no program: programs
+/// have words, and brackets that close what was opened.
+pub(super) fn is_odd(matched: &[u8]) -> bool {
+    let is_odd = |byte: &&u8| byte.is_ascii_punctuation();
+    let kinds =
+        (0x21..0x7F_u8).filter(|byte| byte.is_ascii_punctuation() && matched.contains(byte));
+    let fits =
+        matched.len() >= 16 && kinds.count() >= 8 && matched.iter().filter(is_odd).count() >= 10;
+    let longest = matched.split(|byte| !byte.is_ascii_alphabetic()).map(<[u8]>::len).max();
+    let is_wordless = longest.unwrap_or(0) < 4;
+    fits && (is_wordless || has_crossed_brackets(matched)) && checks::entropy(matched) >= 4.0
+}
+
+/// Returns true if a bracket closes another than the one that was opened last.
+fn has_crossed_brackets(text: &[u8]) -> bool {
+    let mut open = Vec::new();
+    text.iter().any(|byte| match byte {
+        b'(' => {
+            open.push(b')');
+            false
+        }
+        b'[' | b'{' => {
+            open.push(byte + 2);
+            false
+        }
+        b')' | b']' | b'}' => open.pop().is_some_and(|expected| expected != *byte),
+        _ => false,
+    })
+}
+
+/// Number of kinds of characters: lower case, upper case, digits, others.
+fn classes(text: &[u8]) -> usize {
+    let has = |test: fn(&u8) -> bool| usize::from(text.iter().any(test));
+    has(u8::is_ascii_lowercase)
+        + has(u8::is_ascii_uppercase)
+        + has(u8::is_ascii_digit)
+        + has(|byte| !byte.is_ascii_alphanumeric())
+}
+
+/// A placeholder says what it stands for.
+fn speaks_of_secrets(text: &[u8]) -> bool {
+    const WORDS: &[&[u8]] =
+        &[b"password", b"passwd", b"passphrase", b"secret", b"example", b"placeholder", b"your"];
+    let lower = text.to_ascii_lowercase();
+    WORDS.iter().any(|word| memchr::memmem::find(&lower, word).is_some())
+}
+
+fn is_dull(text: &[u8]) -> bool {
+    checks::entropy(text) < 2.5
+}
+
+/// The name says secret and nothing else, and the value is random.
+fn secret(candidate: &Candidate<'_>) -> Option<i32> {
+    let called = name(candidate)?;
+    let is_secret = words::names(called, SECRETS) && !words::names(called, OTHERS);
+    (is_secret && is_key_text(candidate)).then_some(6)
+}
+
+/// Long, mixed, of high entropy, and neither a name, an address nor a hash in a path.
+pub(super) fn is_key_text(candidate: &Candidate<'_>) -> bool {
+    let matched = candidate.matched();
+    let letters = matched.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+    let digits = candidate.digits().len();
+    let joints = matched.iter().filter(|byte| matches!(byte, b'.' | b'_' | b'-' | b'/')).count();
+    let is_uuid = matched.len() == 36 && joints == 4;
+    let is_worded = joints > 0 && longest_word(matched) < 12 && joints * 16 > matched.len();
+    let least = if matched.iter().all(u8::is_ascii_hexdigit) { 3.0 } else { 3.5 };
+    digits >= 2
+        && letters >= 4
+        && digits * 24 > matched.len()
+        && !is_uuid
+        && !is_worded
+        && !is_camel_case(matched)
+        && !speaks_of_secrets(matched)
+        && checks::entropy(matched) >= least
+        && random(candidate).is_some()
+}
+
+/// Returns true if about half of a text is words that begin with capitals, as in
+/// `Tls12CipherSuite`.
+fn is_camel_case(text: &[u8]) -> bool {
+    const SHORTEST: usize = 3;
+    let mut words = 0;
+    let mut covered = 0;
+    for part in text.chunk_by(|_, next| next.is_ascii_lowercase()) {
+        let is_word = part.first().is_some_and(u8::is_ascii_uppercase);
+        if is_word && part.len() >= SHORTEST {
+            words += 1;
+            covered += part.len();
+        }
+    }
+    words >= 2 && covered * 20 >= text.len() * 9
+}
+
+/// The longest stretch of letters and digits.
+fn longest_word(text: &[u8]) -> usize {
+    text.split(|byte| !byte.is_ascii_alphanumeric()).map(<[u8]>::len).max().unwrap_or(0)
+}

@@ -1,0 +1,246 @@
+//! Taking findings out of a value and leaving valid JSON behind.
+
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
+
+use serde_json::{Map, Value};
+
+use crate::dlp::{
+    findings::{
+        finding::{Finding, Findings, How, Span},
+        subject::Subject,
+    },
+    mask::{
+        replacement::{self, Mask},
+        schema::SchemaPlace,
+    },
+    text::hidden,
+};
+
+/// A stretch of a text, and what is put there instead.
+pub(in crate::dlp) struct Replacement<'a> {
+    /// Bytes of the text.
+    pub(in crate::dlp) span: Range<u32>,
+    pub(in crate::dlp) detector: &'a str,
+    pub(in crate::dlp) text: Cow<'static, str>,
+}
+
+/// A text with stretches replaced. Overlapping ones become one plain placeholder, of the first that
+/// leaves one: what one of them keeps could be a part of the other. A stretch that is no part of the text masks all of it.
+pub(in crate::dlp) fn replace(text: &str, mut replacements: Vec<Replacement<'_>>) -> String {
+    replacements.sort_by_key(|it| (it.span.start, std::cmp::Reverse(it.span.end)));
+    let mut masked = String::with_capacity(text.len());
+    let mut done = 0;
+    let mut rest = replacements.into_iter().peekable();
+    while let Some(first) = rest.next() {
+        let start = floor_char(text, first.span.start as usize).max(done);
+        let mut end = first.span.end as usize;
+        let mut put = first.text;
+        let mut named = first.detector;
+        while let Some(next) = rest.next_if(|next| (next.span.start as usize) < end) {
+            end = end.max(next.span.end as usize);
+            if named == hidden::NAME {
+                named = next.detector;
+            }
+            put = replacement::placeholder(named);
+        }
+        if end > text.len() {
+            return replacement::placeholder(first.detector).into_owned();
+        }
+        masked.push_str(text.get(done..start).unwrap_or_default());
+        masked.push_str(&put);
+        done = ceil_char(text, end);
+    }
+    masked.push_str(text.get(done..).unwrap_or_default());
+    masked
+}
+
+fn floor_char(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+fn ceil_char(text: &str, at: usize) -> usize {
+    (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
+}
+
+/// Part of a matched string that is masked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::dlp) enum Extent {
+    /// The matches.
+    Matches,
+    /// All of it.
+    Everything,
+}
+
+/// Masks those findings for which `choose` names a way to.
+pub(in crate::dlp) fn apply(
+    value: &mut Value,
+    findings: &Findings,
+    schema: Option<&Value>,
+    extent: Extent,
+    choose: impl Fn(&Finding) -> Option<Mask>,
+) {
+    let mut marks = Vec::new();
+    for finding in findings {
+        if let Some(mask) = choose(finding) {
+            marks.push(MaskedFinding { finding, mask });
+        }
+    }
+    // Findings come in document order, and so does the walk.
+    marks.sort_by_key(|mark| mark.finding.place);
+    let mut walk = MaskWalk { marks: &marks, next: 0, extent, subject: findings.subject() };
+    walk.value(value, &schema.map(SchemaPlace::root).unwrap_or_default());
+}
+
+/// A finding that is to be masked, and how.
+struct MaskedFinding<'a> {
+    finding: &'a Finding,
+    mask: Mask,
+}
+
+/// Goes through a value in document order, counting its keys, texts and numbers as the scan did.
+struct MaskWalk<'a> {
+    /// Those that are still ahead.
+    marks: &'a [MaskedFinding<'a>],
+    next: u32,
+    extent: Extent,
+    subject: Option<&'a Subject>,
+}
+
+impl<'a> MaskWalk<'a> {
+    fn value(&mut self, value: &mut Value, place: &SchemaPlace<'_>) {
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::String(text) => {
+                let marks = self.here();
+                if !marks.is_empty() {
+                    *text = place.instead_of_text(self.masked(text, marks));
+                }
+            }
+            Value::Number(number) => {
+                let marks = self.here();
+                if let Some(first) = marks.first() {
+                    *value = place.instead_of_number(self.whole(number.as_str(), first));
+                }
+            }
+            Value::Array(elements) => {
+                for (index, element) in elements.iter_mut().enumerate() {
+                    if self.marks.is_empty() {
+                        return;
+                    }
+                    self.value(element, &place.element(index));
+                }
+            }
+            Value::Object(members) => self.object(members, place),
+        }
+    }
+
+    fn object(&mut self, members: &mut Map<String, Value>, place: &SchemaPlace<'_>) {
+        let mut names: HashMap<String, String> = HashMap::new();
+        for (key, member) in members.iter_mut() {
+            if self.marks.is_empty() {
+                break;
+            }
+            let marks = self.here();
+            if !marks.is_empty() {
+                names.insert(key.clone(), self.masked(key, marks));
+            }
+            self.value(member, &place.member(key));
+        }
+        if !names.is_empty() {
+            rename(members, names);
+        }
+    }
+
+    /// The marks of the next key, text or number.
+    fn here(&mut self) -> &'a [MaskedFinding<'a>] {
+        let place = self.next;
+        self.next += 1;
+        let count = self.marks.iter().take_while(|mark| mark.finding.place == place).count();
+        let (here, ahead) = self.marks.split_at(count);
+        self.marks = ahead;
+        here
+    }
+
+    fn masked(&self, text: &str, marks: &[MaskedFinding<'_>]) -> String {
+        match self.extent {
+            Extent::Matches => {
+                let all = marks.iter().flat_map(|mark| self.replacements(text, mark));
+                replace(text, all.collect())
+            }
+            Extent::Everything => marks.first().map_or_else(String::new, |mark| {
+                replacement::placeholder(&mark.finding.detector).into_owned()
+            }),
+        }
+    }
+
+    fn replacements<'m>(&self, text: &str, mark: &MaskedFinding<'m>) -> Vec<Replacement<'m>> {
+        let MaskedFinding { finding, mask } = *mark;
+        let replacement = |span: &Span| Replacement {
+            span: span.range.clone(),
+            detector: &finding.detector,
+            text: self.instead(text, span, finding, mask),
+        };
+        finding.spans.iter().map(replacement).collect()
+    }
+
+    fn instead(&self, text: &str, span: &Span, finding: &Finding, mask: Mask) -> Cow<'static, str> {
+        let range = span.range.start as usize..span.range.end as usize;
+        match (span.how, mask, text.as_bytes().get(range)) {
+            (How::Otherwise(Some(pseudonym)), Mask::Pseudonym, _) => {
+                replacement::of_pseudonym(&finding.detector, pseudonym)
+            }
+            (How::Plainly, _, Some(matched)) => {
+                let key = self.subject.map(|subject| &subject.key);
+                replacement::of_value(mask, &finding.detector, finding.normal_form, matched, key)
+            }
+            (How::Otherwise(_) | How::Plainly, _, _) => replacement::placeholder(&finding.detector),
+        }
+    }
+
+    /// Replacement of a whole number.
+    fn whole(&self, number: &str, mark: &MaskedFinding<'_>) -> String {
+        let only = mark.finding.spans.first().filter(|span| {
+            // The scan reads `4e3` as `4000`: then the digits are not those that stand here.
+            mark.finding.spans.len() == 1
+                && span.range == (0..crate::dlp::body::segment::small(number.len()))
+        });
+        match only {
+            Some(span) => self.instead(number, span, mark.finding, mark.mask).into_owned(),
+            None => replacement::placeholder(&mark.finding.detector).into_owned(),
+        }
+    }
+}
+
+/// Renames members in their places, each to a name that no sibling has.
+fn rename(object: &mut Map<String, Value>, mut names: HashMap<String, String>) {
+    let mut taken: HashSet<String> =
+        object.keys().filter(|key| !names.contains_key(*key)).cloned().collect();
+    let mut uses: HashMap<String, u64> = HashMap::new();
+    let renamed = std::mem::take(object).into_iter().map(|(key, member)| {
+        let name = match names.remove(&key) {
+            Some(wanted) => unused(&mut taken, &mut uses, &wanted),
+            None => key,
+        };
+        (name, member)
+    });
+    *object = renamed.collect();
+}
+
+/// The wanted name, or the first of `wanted#2`, `wanted#3`, … that is free.
+fn unused(taken: &mut HashSet<String>, uses: &mut HashMap<String, u64>, wanted: &str) -> String {
+    let count = uses.entry(wanted.to_owned()).or_default();
+    let mut name = wanted.to_owned();
+    loop {
+        *count += 1;
+        if *count > 1 {
+            name = format!("{wanted}#{count}");
+        }
+        if taken.insert(name.clone()) {
+            return name;
+        }
+    }
+}

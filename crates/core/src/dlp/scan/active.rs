@@ -1,0 +1,270 @@
+//! A detector made ready to run: compiled, with the evidence it weighs.
+
+use std::{
+    borrow::Cow,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
+
+use regex::bytes::Regex;
+
+use crate::dlp::{
+    body::{buffer::Body, segment::SegmentKind},
+    catalogue::detector::{Candidate, Detector, NormalForm, Shape},
+    mask::replacement,
+    scan::{evidence, found::Match, reach::Reach},
+    settings::{custom::Own, patterns::compile},
+    text::{hidden, layouts::Layout},
+    vocabulary::{Category, Likelihood},
+};
+
+/// One enabled detector.
+pub(in crate::dlp) struct Active {
+    pub(in crate::dlp) name: Arc<str>,
+    pub(in crate::dlp) category: Category,
+    pub(in crate::dlp) normal_form: NormalForm,
+    pub(in crate::dlp) pattern: Option<Pattern>,
+    /// Layouts that are looked for beside context words.
+    pub(in crate::dlp) layouts: Vec<Layout>,
+    pub(in crate::dlp) reach: Reach,
+    min_likelihood: Likelihood,
+    rule: DetectorSource,
+}
+
+/// Where a detector comes from.
+enum DetectorSource {
+    BuiltIn(&'static Detector),
+    /// From the configuration.
+    Own(Box<Own>),
+    /// Characters that cannot be seen.
+    Hidden,
+}
+
+/// A detector's regular expression. Those that are built in are compiled when they are first
+/// needed: most never are, and together they take a tenth of a second and 20 MB.
+pub(in crate::dlp) struct Pattern {
+    source: Cow<'static, str>,
+    /// The group that is what is found, unless it is the first one, or the whole match where
+    /// there is none.
+    group: Option<usize>,
+    made: OnceLock<Option<Made>>,
+}
+
+/// Compiled form of a regular expression.
+struct Made {
+    regex: Regex,
+    /// The group that is what is found; 0 is the whole match.
+    group: usize,
+}
+
+/// Match of a pattern, and the part of it that is reported.
+struct PatternMatch {
+    whole: Range<usize>,
+    wanted: Range<usize>,
+}
+
+impl Active {
+    pub(in crate::dlp) fn built_in(
+        detector: &'static Detector,
+        min_likelihood: Likelihood,
+    ) -> Active {
+        Active {
+            name: Arc::from(detector.name),
+            category: detector.category,
+            normal_form: detector.normal_form,
+            pattern: Pattern::of(detector),
+            layouts: layouts_of(detector),
+            reach: Reach::of(&detector.shape, detector.edges),
+            min_likelihood,
+            rule: DetectorSource::BuiltIn(detector),
+        }
+    }
+
+    pub(in crate::dlp) fn own(
+        own: Own,
+        min_likelihood: Likelihood,
+    ) -> Result<Active, regex::Error> {
+        Ok(Active {
+            name: Arc::from(own.name.as_str()),
+            category: own.category,
+            normal_form: NormalForm::Verbatim,
+            pattern: Some(Pattern::of_own(&own)?),
+            layouts: Vec::new(),
+            reach: Reach::Own { before: OWN_BEFORE, after: OWN_AFTER },
+            min_likelihood,
+            rule: DetectorSource::Own(Box::new(own)),
+        })
+    }
+
+    pub(in crate::dlp) fn hidden() -> Active {
+        Active {
+            name: Arc::from(hidden::NAME),
+            category: Category::Hidden,
+            normal_form: NormalForm::Verbatim,
+            pattern: None,
+            layouts: Vec::new(),
+            reach: Reach::Here,
+            min_likelihood: Likelihood::Possible,
+            rule: DetectorSource::Hidden,
+        }
+    }
+
+    /// The built-in detector behind it, if it is one.
+    pub(in crate::dlp) fn detector(&self) -> Option<&'static Detector> {
+        match self.rule {
+            DetectorSource::BuiltIn(detector) => Some(detector),
+            DetectorSource::Own(_) | DetectorSource::Hidden => None,
+        }
+    }
+
+    /// The configured detector behind it, if it is one.
+    pub(in crate::dlp) fn as_own(&self) -> Option<&Own> {
+        match &self.rule {
+            DetectorSource::Own(own) => Some(own),
+            DetectorSource::BuiltIn(_) | DetectorSource::Hidden => None,
+        }
+    }
+
+    /// Returns true if it finds groups of digits.
+    pub(in crate::dlp) fn is_number(&self) -> bool {
+        self.detector().is_some_and(|detector| matches!(detector.shape, Shape::Digits { .. }))
+    }
+
+    /// The candidate as a match of the detector `index`, if there is enough evidence, with `more`
+    /// bits of what woke it.
+    pub(in crate::dlp) fn weigh(
+        &self,
+        index: u16,
+        body: &Body,
+        segment: u32,
+        range: Range<usize>,
+        more: i32,
+    ) -> Option<Match> {
+        let likelihood = self.judge(body, segment, &range, more)?;
+        Some(Match { active: index, segment, range, likelihood })
+    }
+
+    /// Returns true if what it finds there counts. Where neighbours are read as one only what may
+    /// be cut does.
+    pub(in crate::dlp) fn looks_at(&self, kind: SegmentKind) -> bool {
+        match kind {
+            SegmentKind::Joined(_) => self.category.may_be_cut(),
+            SegmentKind::Key | SegmentKind::Text | SegmentKind::Number | SegmentKind::View(_) => {
+                true
+            }
+        }
+    }
+
+    /// Weighs the evidence for a candidate; `None` when there is too little.
+    fn judge(
+        &self,
+        body: &Body,
+        segment: u32,
+        range: &Range<usize>,
+        more: i32,
+    ) -> Option<Likelihood> {
+        let home = body.segment(segment)?;
+        if !self.looks_at(home.kind) {
+            return None;
+        }
+        let text = body.slice(home.range());
+        let start = home.start as usize;
+        let inside = range.start.checked_sub(start)?..range.end.checked_sub(start)?;
+        let key = body.keys_above(home.node).next();
+        let candidate = Candidate { text, range: inside, key };
+        if candidate.range.end > text.len() || replacement::is_masked(candidate.matched()) {
+            return None;
+        }
+        let bits = match &self.rule {
+            DetectorSource::BuiltIn(detector) => {
+                evidence::bits(detector, body, segment, &candidate)?
+            }
+            DetectorSource::Own(own) => own.bits(body, home.node, &candidate)?,
+            DetectorSource::Hidden => return None,
+        };
+        Likelihood::from_bits(bits + more).filter(|likelihood| *likelihood >= self.min_likelihood)
+    }
+}
+
+/// Bytes around a literal that a configured detector looks at.
+const OWN_BEFORE: usize = 256;
+const OWN_AFTER: usize = 1024;
+
+fn layouts_of(detector: &Detector) -> Vec<Layout> {
+    match detector.shape {
+        Shape::Number { named, .. } => named.iter().map(|source| Layout::new(source)).collect(),
+        Shape::Pattern { .. }
+        | Shape::Beside { .. }
+        | Shape::At(_)
+        | Shape::Digits { .. }
+        | Shape::Around { .. }
+        | Shape::Run(_)
+        | Shape::Colons => Vec::new(),
+    }
+}
+
+impl Pattern {
+    fn of(detector: &'static Detector) -> Option<Pattern> {
+        let source = match detector.shape {
+            Shape::Pattern { pattern, .. } | Shape::Beside { pattern, .. } => pattern,
+            Shape::At(_)
+            | Shape::Digits { .. }
+            | Shape::Number { .. }
+            | Shape::Around { .. }
+            | Shape::Run(_)
+            | Shape::Colons => return None,
+        };
+        Some(Pattern { source: Cow::Borrowed(source), group: None, made: OnceLock::new() })
+    }
+
+    /// One from the configuration is compiled at once: if it cannot be, the settings are wrong.
+    fn of_own(own: &Own) -> Result<Pattern, regex::Error> {
+        let made = OnceLock::from(Some(Made::of(compile(&own.pattern)?, own.group)));
+        Ok(Pattern { source: Cow::Owned(own.pattern.clone()), group: own.group, made })
+    }
+
+    /// The compiled form. A built-in pattern always has one; a test compiles them all.
+    fn made(&self) -> Option<&Made> {
+        let make = || Some(Made::of(compile(&self.source).ok()?, self.group));
+        self.made.get_or_init(make).as_ref()
+    }
+
+    /// Returns true if the pattern can run.
+    #[cfg(test)]
+    pub(in crate::dlp) fn compiles(&self) -> bool {
+        self.made().is_some()
+    }
+
+    /// Calls `take` with everything that is found in a part of the haystack.
+    pub(in crate::dlp) fn find_in(
+        &self,
+        haystack: &[u8],
+        part: Range<usize>,
+        mut take: impl FnMut(Range<usize>),
+    ) {
+        let Some(made) = self.made() else { return };
+        let mut at = part.start;
+        while let Some(found) = made.find_at(haystack, at) {
+            at = found.whole.end.max(at + 1);
+            take(found.wanted);
+        }
+    }
+}
+
+impl Made {
+    fn of(regex: Regex, group: Option<usize>) -> Made {
+        let last = regex.captures_len() - 1;
+        Made { group: group.unwrap_or(1).min(last), regex }
+    }
+
+    /// The first match that begins at `at` or later.
+    fn find_at(&self, haystack: &[u8], at: usize) -> Option<PatternMatch> {
+        let whole = self.regex.find_at(haystack, at)?.range();
+        if self.group == 0 {
+            return Some(PatternMatch { wanted: whole.clone(), whole });
+        }
+        let captures = self.regex.captures_at(haystack, whole.start)?;
+        let wanted = captures.get(self.group).map_or_else(|| whole.clone(), |group| group.range());
+        Some(PatternMatch { whole, wanted })
+    }
+}

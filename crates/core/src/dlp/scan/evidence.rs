@@ -1,0 +1,115 @@
+//! The evidence for a candidate: its shape, what its detector checks, and what stands near it.
+
+use std::ops::Range;
+
+use crate::dlp::{
+    body::{buffer::Body, memo::ContextMemo},
+    catalogue::detector::{Candidate, Detector, Edges},
+    text::{prefixes, words},
+};
+
+/// Evidence that a key against a match takes away, in bits.
+const AGAINST_BITS: i32 = 12;
+
+/// The evidence that a built-in detector has for a candidate.
+pub(in crate::dlp) fn bits(
+    detector: &'static Detector,
+    body: &Body,
+    segment: u32,
+    candidate: &Candidate<'_>,
+) -> Option<i32> {
+    if !has_free_edges(detector.edges, candidate.text, &candidate.range) {
+        return None;
+    }
+    let shape = detector.bits + (detector.check)(candidate)?;
+    let memo = memo_of(detector, body, segment);
+    if memo.above || stands_near(detector, body, memo, candidate) {
+        return Some(shape + detector.context_bits);
+    }
+    let head = head_above(detector, body, segment, candidate);
+    let names = |words: &[&str]| head.is_some_and(|head| words::names(head, words));
+    let weight = if names(detector.context) {
+        detector.context_bits
+    } else if memo.against || names(detector.against) {
+        -AGAINST_BITS
+    } else {
+        0
+    };
+    Some(shape + weight)
+}
+
+/// Head of the column that a candidate stands in, in a table of text.
+fn head_above<'a>(
+    detector: &Detector,
+    body: &Body,
+    segment: u32,
+    candidate: &Candidate<'a>,
+) -> Option<&'a [u8]> {
+    if detector.context.is_empty() && detector.against.is_empty() {
+        return None;
+    }
+    let (text, at) = (candidate.text, candidate.range.start);
+    let line = body.line.get().of(segment, text, at)?;
+    body.line.set(line);
+    line.head_above(text, at)
+}
+
+fn memo_of(detector: &'static Detector, body: &Body, segment: u32) -> ContextMemo {
+    let who = std::ptr::from_ref(detector).addr();
+    let known = body.memo.get();
+    if (known.who, known.segment) == (who, segment) {
+        return known;
+    }
+    let node = body.segment(segment).map(|segment| segment.node);
+    let stands = |words: &[&str]| {
+        !words.is_empty() && node.is_some_and(|node| stands_above(body, node, words))
+    };
+    let above = stands(detector.context);
+    let against = !above && stands(detector.against);
+    let memo = ContextMemo { who, segment, above, against, clear: (0, 0) };
+    body.memo.set(memo);
+    memo
+}
+
+/// Returns true if a context word stands near. Looks only at what no match before has shown to be
+/// clear.
+fn stands_near(
+    detector: &Detector,
+    body: &Body,
+    memo: ContextMemo,
+    candidate: &Candidate<'_>,
+) -> bool {
+    let Candidate { text, range, key: _ } = candidate;
+    let words = detector.context;
+    if words.is_empty() {
+        return false;
+    }
+    let start = range.start.saturating_sub(words::BEFORE);
+    let end = text.len().min(range.end + words::AFTER);
+    let (from, to) = memo.clear;
+    let (from, unknown) = if from <= start && start <= to { (from, to) } else { (start, start) };
+    if words::might_begin(text, unknown..end, words) {
+        return words::stands_near(text, range, words);
+    }
+    body.memo.set(ContextMemo { clear: (from, end.max(unknown)), ..memo });
+    false
+}
+
+/// Returns true if one of the words stands in one of the nearest keys above a place.
+pub(in crate::dlp) fn stands_above(body: &Body, node: u32, named: &[&str]) -> bool {
+    body.keys_above(node).take(words::KEYS).any(|key| words::names(key, named))
+}
+
+/// Returns true if nothing touches a match that may not. A letter that ends an escape such as a
+/// literal `\n` is no part of a word.
+pub(in crate::dlp) fn has_free_edges(edges: Edges, text: &[u8], inside: &Range<usize>) -> bool {
+    let before = text.get(..inside.start).unwrap_or_default();
+    let matched = || text.get(inside.clone()).unwrap_or_default();
+    let free_before = match before {
+        [.., b'\\', b'n' | b'r' | b't'] | [] => true,
+        [.., last] => {
+            edges.allow(*last) || edges == Edges::Mark && prefixes::is_clear(*last, matched())
+        }
+    };
+    free_before && text.get(inside.end).is_none_or(|next| edges.allow(*next))
+}

@@ -1,0 +1,117 @@
+//! Compilation of the enabled detectors into a scanner.
+
+use std::collections::BTreeMap;
+
+use crate::dlp::{
+    body::segment::small,
+    catalogue::list,
+    scan::{
+        active::Active,
+        glued::Glued,
+        literals::{Literal, Literals},
+        reach::Reach,
+        scanner::Scanner,
+        triggers::Triggers,
+    },
+    settings::{custom::Own, options::Settings, patterns},
+    text::hidden,
+};
+
+/// Detectors that a literal wakes.
+#[derive(Default)]
+struct Claim {
+    owners: Vec<(u16, Reach)>,
+    /// True if somebody wants it also in the middle of a word, in lower case.
+    anywhere: bool,
+}
+
+/// A scanner in the making.
+#[derive(Default)]
+struct Plan {
+    /// In lower case.
+    literals: BTreeMap<String, Claim>,
+    active: Vec<Active>,
+    triggers: Triggers,
+    restless: Vec<u16>,
+    hidden: Option<u16>,
+    problems: Vec<String>,
+}
+
+impl Scanner {
+    /// Compiles what the settings leave enabled, or says everything that is wrong.
+    pub(in crate::dlp) fn new(settings: &Settings, owns: Vec<Own>) -> Result<Scanner, Vec<String>> {
+        let mut plan = Plan::default();
+        plan.add_built_in(settings);
+        plan.add_own(settings, owns);
+        if settings.is_enabled(hidden::NAME) {
+            plan.hidden = Some(plan.index());
+            plan.active.push(Active::hidden());
+        }
+        plan.compile()
+    }
+}
+
+impl Plan {
+    fn index(&self) -> u16 {
+        small(self.active.len()).try_into().unwrap_or(u16::MAX)
+    }
+
+    fn add_built_in(&mut self, settings: &Settings) {
+        for detector in list::all().filter(|found| settings.is_enabled(found.name)) {
+            let index = self.index();
+            let active = Active::built_in(detector, settings.min_likelihood(detector.name));
+            self.claim(detector.literals(), (index, active.reach));
+            self.triggers.add(index, detector);
+            self.active.push(active);
+        }
+    }
+
+    fn add_own(&mut self, settings: &Settings, owns: Vec<Own>) {
+        for own in owns.into_iter().filter(|own| settings.is_enabled(&own.name)) {
+            let (index, name) = (self.index(), own.name.clone());
+            if own.literals.is_empty() {
+                self.restless.push(index);
+            }
+            let literals = own.literals.clone();
+            match Active::own(own, settings.min_likelihood(&name)) {
+                Ok(active) => {
+                    self.claim(literals, (index, active.reach));
+                    self.active.push(active);
+                }
+                Err(error) => {
+                    self.problems.push(format!("detector `{name}`: {}", patterns::plain(&error)));
+                }
+            }
+        }
+    }
+
+    fn claim(&mut self, literals: Vec<String>, owner: (u16, Reach)) {
+        let (_, reach) = owner;
+        for literal in literals {
+            let capital = literal.starts_with(|first: char| first.is_ascii_uppercase());
+            let claim = self.literals.entry(literal.to_ascii_lowercase()).or_default();
+            claim.owners.push(owner);
+            claim.anywhere |= reach.begins_anywhere() && !capital;
+        }
+    }
+
+    fn compile(self) -> Result<Scanner, Vec<String>> {
+        let Self { literals, active, triggers, restless, hidden, problems } = self;
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let (literals, wakes): (Vec<Literal>, Vec<_>) = literals
+            .into_iter()
+            .map(|(text, Claim { owners, anywhere })| {
+                (Literal { text: text.into_bytes(), anywhere }, owners)
+            })
+            .unzip();
+        let is_mark = |owners: &Vec<(u16, Reach)>| {
+            owners.iter().any(|(_, reach)| matches!(reach, Reach::Mark { .. }))
+        };
+        let marked = literals.iter().map(|literal| literal.text.as_slice()).zip(&wakes);
+        let glued = Glued::new(marked.map(|(text, owners)| (text, is_mark(owners))));
+        let prefilter = Literals::new(literals);
+        Ok(Scanner { prefilter, wakes, active, glued, triggers, restless, hidden })
+    }
+}

@@ -1,0 +1,45 @@
+//! The compiled detectors, and the memory that a scan works in.
+
+use crate::dlp::scan::{
+    active::Active, columns::Columns, found::Match, glued::Glued, literals::Literals, reach::Reach,
+    triggers::Triggers, window::Windows,
+};
+
+/// The enabled detectors, compiled.
+pub(in crate::dlp) struct Scanner {
+    pub(super) prefilter: Literals,
+    /// Which detectors a literal of the prefilter wakes, and how far they look.
+    pub(super) wakes: Vec<Vec<(u16, Reach)>>,
+    pub(in crate::dlp) active: Vec<Active>,
+    /// Marks of vendors behind a letter.
+    pub(super) glued: Glued,
+    pub(super) triggers: Triggers,
+    /// Those without a literal: they look at everything.
+    pub(super) restless: Vec<u16>,
+    pub(super) hidden: Option<u16>,
+}
+
+/// Working memory of a scan, used again for the next one.
+#[derive(Default)]
+pub(in crate::dlp) struct Scratch {
+    /// Matches so far.
+    pub(in crate::dlp) matches: Vec<Match>,
+    pub(super) windows: Windows,
+    /// Members whose keys woke a detector, in this pass or one before.
+    pub(super) keys: Vec<(u32, u16)>,
+    /// Tables of text in whose first line detectors woke.
+    pub(super) columns: Columns,
+    /// A member written as in a program.
+    pub(super) line: Vec<u8>,
+}
+
+impl Scratch {
+    /// Makes it ready for the next value.
+    pub(in crate::dlp) fn clear(&mut self) {
+        self.matches.clear();
+        self.windows.clear();
+        self.keys.clear();
+        self.columns.clear();
+        self.line.clear();
+    }
+}

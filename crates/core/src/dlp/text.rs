@@ -1,0 +1,11 @@
+//! Bytes of a text: kinds of characters, words, numbers, layouts and hidden characters. Nothing
+//! here knows detectors or values.
+
+pub(super) mod delimited;
+pub(super) mod digits;
+pub(super) mod hidden;
+pub(super) mod layouts;
+pub(super) mod marks;
+pub(super) mod number;
+pub(super) mod prefixes;
+pub(super) mod words;

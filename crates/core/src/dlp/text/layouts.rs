@@ -1,0 +1,226 @@
+//! Fixed layouts of characters, such as `999-99-9999`: what most numbers of persons look like.
+//!
+//! In a layout `9` stands for a digit, `A` for an upper-case letter, `a` for any letter, `X` for
+//! an upper-case letter or digit, `x` for any letter or digit, `h` for a hex digit. Every other
+//! character stands for itself.
+
+use std::ops::{Range, RangeInclusive};
+
+use crate::dlp::text::words::is_word;
+
+/// One layout.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::dlp) struct Layout {
+    classes: &'static [u8],
+    /// Characters before the first digit.
+    lead: usize,
+    /// Digits in the first group of digits.
+    group: usize,
+    /// Characters after that group that may also be digits.
+    open: usize,
+}
+
+/// Character after the first group of digits; most layouts are told apart by it alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::dlp) enum Next {
+    Space,
+    Dash,
+    Dot,
+    Slash,
+    Letter,
+    Other,
+}
+
+impl Next {
+    pub(in crate::dlp) const ALL: [Next; 6] =
+        [Next::Space, Next::Dash, Next::Dot, Next::Slash, Next::Letter, Next::Other];
+
+    /// Of a byte, or of the end of the text.
+    pub(in crate::dlp) fn of(byte: Option<&u8>) -> Next {
+        match byte {
+            Some(b' ') => Next::Space,
+            Some(b'-') => Next::Dash,
+            Some(b'.') => Next::Dot,
+            Some(b'/') => Next::Slash,
+            Some(letter) if letter.is_ascii_alphabetic() => Next::Letter,
+            Some(_) | None => Next::Other,
+        }
+    }
+}
+
+/// Characters that may stand around a match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::dlp) enum LayoutEdges {
+    /// It is no part of anything longer that is joined by dots or dashes.
+    Apart,
+    /// It is no part of a longer number.
+    Named,
+}
+
+impl Layout {
+    pub(in crate::dlp) fn new(source: &'static str) -> Layout {
+        let classes = source.as_bytes();
+        let lead = classes.iter().take_while(|class| **class != b'9').count();
+        let group = classes.iter().skip(lead).take_while(|class| **class == b'9').count();
+        let rest = classes.iter().skip(lead + group);
+        let open = rest.take_while(|class| matches!(class, b'X' | b'x' | b'h')).count();
+        Layout { classes, lead, group, open }
+    }
+
+    /// Number of digits of the first group of digits.
+    pub(in crate::dlp) fn first_group(&self) -> RangeInclusive<usize> {
+        self.group..=self.group + self.open
+    }
+
+    /// Returns true if nothing stands before its first digits.
+    pub(in crate::dlp) fn begins_with_digits(&self) -> bool {
+        self.lead == 0
+    }
+
+    /// Returns true if something may follow the first group of digits.
+    pub(in crate::dlp) fn may_go_on(&self, next: Next) -> bool {
+        match self.classes.get(self.lead + self.group) {
+            None => next != Next::Letter,
+            Some(_) if self.open > 0 => true,
+            class => Next::of(class) == next,
+        }
+    }
+
+    /// Match when a group of digits begins at an offset.
+    pub(in crate::dlp) fn around(&self, text: &[u8], digits: usize) -> Option<Range<usize>> {
+        self.at(text, digits.checked_sub(self.lead)?, LayoutEdges::Apart)
+    }
+
+    /// Match from an offset on.
+    fn at(&self, text: &[u8], start: usize, surroundings: LayoutEdges) -> Option<Range<usize>> {
+        let range = start..start + self.classes.len();
+        let found = text.get(range.clone())?;
+        // The last character tells more than the first, which was looked at already.
+        let mut pairs = self.classes.iter().zip(found).rev();
+        let fits = pairs.all(|(class, byte)| fits(*class, *byte));
+        (fits && stands_free(text, &range, surroundings)).then_some(range)
+    }
+}
+
+/// Matches of the layouts in a part of a text, from left to right.
+pub(in crate::dlp) fn find_in<'a>(
+    layouts: &'a [Layout],
+    text: &'a [u8],
+    part: Range<usize>,
+) -> impl Iterator<Item = Range<usize>> + 'a {
+    let mut free = part.start;
+    part.filter_map(move |start| {
+        let before = start.checked_sub(1).and_then(|at| text.get(at));
+        let begins = start >= free
+            && before.is_none_or(|before| !is_word(*before) || is_escape(text, start));
+        let found = begins
+            .then(|| layouts.iter().find_map(|l| l.at(text, start, LayoutEdges::Named)))??;
+        free = found.end;
+        Some(found)
+    })
+}
+
+/// Returns true if the letter before an offset ends an escape, such as a literal `\n`.
+fn is_escape(text: &[u8], start: usize) -> bool {
+    matches!(text.get(..start), Some([.., b'\\', b'n' | b'r' | b't']))
+}
+
+/// Returns true if a byte is of a class.
+#[inline]
+#[expect(clippy::needless_bitwise_bool, reason = "a branch could not be foretold")]
+fn fits(class: u8, byte: u8) -> bool {
+    let kinds = |table: &[u8; 256], byte: u8| table.get(usize::from(byte)).copied();
+    let wanted = kinds(&WANTED, class).unwrap_or_default();
+    let known = kinds(&KINDS, byte).unwrap_or_default();
+    // A character that stands for itself wants no kind.
+    (wanted & known != 0) | ((wanted == 0) & (byte == class))
+}
+
+const DIGIT: u8 = 1;
+const UPPER: u8 = 2;
+const LOWER: u8 = 4;
+const HEX: u8 = 8;
+
+/// The kinds that each class wants, one of them.
+#[expect(clippy::indexing_slicing, reason = "checked when compiled")]
+static WANTED: [u8; 256] = {
+    let mut wanted = [0; 256];
+    wanted[b'9' as usize] = DIGIT;
+    wanted[b'A' as usize] = UPPER;
+    wanted[b'a' as usize] = UPPER | LOWER;
+    wanted[b'X' as usize] = UPPER | DIGIT;
+    wanted[b'x' as usize] = UPPER | LOWER | DIGIT;
+    wanted[b'h' as usize] = HEX;
+    wanted
+};
+
+/// The kinds that a byte is of.
+static KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        let digit = if byte.is_ascii_digit() { DIGIT } else { 0 };
+        let upper = if byte.is_ascii_uppercase() { UPPER } else { 0 };
+        let lower = if byte.is_ascii_lowercase() { LOWER } else { 0 };
+        let hex = if byte.is_ascii_hexdigit() { HEX } else { 0 };
+        #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
+        {
+            kinds[byte as usize] = digit | upper | lower | hex;
+        }
+        byte += 1;
+    }
+    kinds
+};
+
+fn stands_free(text: &[u8], range: &Range<usize>, surroundings: LayoutEdges) -> bool {
+    let before = text.get(..range.start).unwrap_or_default();
+    let after = text.get(range.end..).unwrap_or_default();
+    let free_before = match (before, surroundings) {
+        ([.., other, b'-' | b'.'], LayoutEdges::Apart) => !other.is_ascii_alphanumeric(),
+        ([.., other, b'-' | b'.' | b'/' | b'+'], _) => !other.is_ascii_digit(),
+        _ => true,
+    };
+    let free_after = match (after, surroundings) {
+        ([other, ..], _) if is_word(*other) => false,
+        ([b'-', other, ..], LayoutEdges::Apart) => !other.is_ascii_alphanumeric(),
+        ([b'-' | b'.' | b'/', other, ..], _) => !other.is_ascii_digit(),
+        _ => true,
+    };
+    free_before && free_after && !(surroundings == LayoutEdges::Apart && is_in_table(text, range))
+}
+
+/// Returns true if numbers on the same line go on, in groups that spaces part.
+fn is_in_table(text: &[u8], range: &Range<usize>) -> bool {
+    let is_spaced = text.get(range.clone()).is_some_and(|found| found.contains(&b' '));
+    let before = matches!(text.get(..range.start), Some([.., b'0'..=b'9', b' ']));
+    let after = matches!(text.get(range.end..), Some([b' ', b'0'..=b'9', ..]));
+    is_spaced && (before || after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(layout: &'static str, text: &str) -> Vec<String> {
+        let layouts = [Layout::new(layout)];
+        let ranges = find_in(&layouts, text.as_bytes(), 0..text.len());
+        ranges.map(|range| text[range].to_owned()).collect()
+    }
+
+    #[test]
+    fn a_layout_is_found_where_it_stands_free() {
+        assert_eq!(found("AA 99", "x AB 12, AB 34"), ["AB 12", "AB 34"]);
+        assert_eq!(found("999-99", "id 123-45-6, 123-456, 1234-56"), Vec::<String>::new());
+        assert_eq!(found("xx9", "ab1 A12 1234"), ["ab1", "A12"]);
+    }
+
+    #[test]
+    fn the_first_digits_lead_to_the_layout() {
+        let layout = Layout::new("AA-99 9");
+
+        assert_eq!(layout.first_group(), 2..=2);
+        assert_eq!(Layout::new("A9XX-9").first_group(), 1..=3);
+        assert_eq!(layout.around(b"x AB-12 3", 5), Some(2..9));
+        assert_eq!(layout.around(b"12 3", 0), None);
+    }
+}

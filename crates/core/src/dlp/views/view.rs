@@ -1,0 +1,284 @@
+//! Other ways to read a text: with invisible characters gone, or decoded once more.
+//!
+//! A view is one more segment of the scan buffer. It knows which bytes of which segment it was
+//! read from, so that a match in it is a match at its origin.
+
+use std::ops::Range;
+
+use crate::dlp::{
+    body::{
+        buffer::Body,
+        joins::{self, Join, JoinPiece},
+        segment::{Segment, SegmentKind, small},
+    },
+    limits::{Limits, Unscannable},
+    text::marks::Set,
+    views::{
+        encoded::{self, Encoded, Run},
+        unescape::{self, Unescaped},
+    },
+};
+
+/// Encodings are peeled at most this many times.
+const DEPTH: usize = 3;
+
+/// The views of one body.
+#[derive(Default)]
+pub(in crate::dlp) struct Views {
+    list: Vec<View>,
+    /// The long runs of the segments that are scanned now.
+    runs: Vec<Run>,
+    decoded: usize,
+    budget: usize,
+}
+
+/// Where the bytes of a view come from.
+enum View {
+    /// From a segment's bytes, one by one; one more entry than there are bytes.
+    Exact { source: u32, from: Vec<u32> },
+    /// All of it from one run of a segment.
+    Whole { source: u32, run: Range<usize> },
+    /// From several segments, one after the other.
+    Joined { pieces: Vec<JoinPiece> },
+}
+
+impl Views {
+    /// No views yet, and a budget that fits the body.
+    pub(in crate::dlp) fn begin(&mut self, body: &Body, limits: &Limits) {
+        self.clear();
+        self.budget = limits.max_decoded_bytes.saturating_add(4 * body.text.len());
+    }
+
+    /// Forgets everything.
+    pub(in crate::dlp) fn clear(&mut self) {
+        self.list.clear();
+        self.runs.clear();
+        self.decoded = 0;
+    }
+
+    /// Scans `body` with `scan`, then its views, then theirs, until there are no more. Refuses
+    /// when decoding goes over the budget. `rare` is what the scan wants marked.
+    pub(in crate::dlp) fn scan_all(
+        &mut self,
+        body: &mut Body,
+        rare: &Set,
+        mut scan: impl FnMut(&Body, usize, &[Run]),
+    ) -> Result<(), Unscannable> {
+        let mut first = 0;
+        for depth in 0..=DEPTH {
+            let end = body.segments.len();
+            if first == end {
+                break;
+            }
+            body.mark(first, rare);
+            find_runs(body, first, &mut self.runs);
+            scan(body, first, &self.runs);
+            if depth == 0 {
+                self.add_joins(body)?;
+            }
+            if depth < DEPTH {
+                self.extend(body, first, end)?;
+            }
+            first = end;
+        }
+        Ok(())
+    }
+
+    /// Bytes decoded so far.
+    pub(in crate::dlp) fn decoded(&self) -> usize {
+        self.decoded
+    }
+
+    /// The keys, strings or numbers that a range of the buffer was read from in the end.
+    pub(in crate::dlp) fn origins(
+        &self,
+        body: &Body,
+        segment: u32,
+        range: &Range<usize>,
+    ) -> Origins {
+        let nowhere = || Origins::Parts(Vec::new());
+        let Some(home) = body.segment(segment) else { return nowhere() };
+        let start = home.start as usize;
+        let mut inside = range.start.saturating_sub(start)..range.end.saturating_sub(start);
+        let mut segment = segment;
+        while let Some(SegmentKind::View(view) | SegmentKind::Joined(view)) =
+            body.segment(segment).map(|home| home.kind)
+        {
+            match self.list.get(view as usize) {
+                Some(View::Exact { source, from }) => {
+                    let offset = |at: usize| from.get(at).map_or(0, |origin| *origin as usize);
+                    inside = offset(inside.start)..offset(inside.end);
+                    segment = *source;
+                }
+                Some(View::Whole { source, run }) => {
+                    inside = run.clone();
+                    segment = *source;
+                }
+                Some(View::Joined { pieces }) => return Origins::Parts(pieces_of(pieces, &inside)),
+                None => return nowhere(),
+            }
+        }
+        let is_read_otherwise = is_view(home);
+        Origins::One(Origin { segment, inside, is_read_otherwise })
+    }
+
+    /// Adds the views of the segments from `first` to `end`.
+    fn extend(&mut self, body: &mut Body, first: usize, end: usize) -> Result<(), Unscannable> {
+        let Some(start) = body.segments.get(first).map(|segment| segment.start as usize) else {
+            return Ok(());
+        };
+        let after =
+            body.segments.get(end.saturating_sub(1)).map_or(start, |last| last.end as usize);
+        let range = start..after;
+        for segment in escaped_segments(body, first, end, range.clone()) {
+            self.add_unescaped(body, segment)?;
+        }
+        let runs = std::mem::take(&mut self.runs);
+        for Run { segment, range } in &runs {
+            self.add_decoded(body, *segment, range)?;
+        }
+        self.runs = runs;
+        Ok(())
+    }
+
+    fn add_unescaped(&mut self, body: &mut Body, segment: u32) -> Result<(), Unscannable> {
+        let Some(home) = body.segment(segment).copied() else { return Ok(()) };
+        for read in [unescape::plain, unescape::tags, unescape::terminal] {
+            let Some(view) = read(body.slice(home.range())) else { continue };
+            self.charge(view.text.len())?;
+            let Unescaped { text, from } = view;
+            self.append(body, home.node, &text, View::Exact { source: segment, from });
+        }
+        Ok(())
+    }
+
+    fn add_decoded(
+        &mut self,
+        body: &mut Body,
+        segment: u32,
+        run: &Range<usize>,
+    ) -> Result<(), Unscannable> {
+        let Some(home) = body.segment(segment).copied() else { return Ok(()) };
+        let inside = run.start - home.start as usize..run.end - home.start as usize;
+        let Encoded { work, texts } = encoded::decode(body.slice(run.clone()));
+        self.charge(work)?;
+        for text in texts {
+            let view = View::Whole { source: segment, run: inside.clone() };
+            self.append(body, home.node, &text, view);
+        }
+        Ok(())
+    }
+
+    /// Adds the texts of each array, read as one.
+    fn add_joins(&mut self, body: &mut Body) -> Result<(), Unscannable> {
+        for (node, neighbours) in std::mem::take(&mut body.neighbours) {
+            for Join { text, pieces } in joins::joins(body, &neighbours) {
+                self.charge(text.len())?;
+                self.append(body, node, &text, View::Joined { pieces });
+            }
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, body: &mut Body, node: u32, text: &[u8], view: View) {
+        let index = small(self.list.len());
+        let kind = match &view {
+            View::Exact { .. } | View::Whole { .. } => SegmentKind::View(index),
+            View::Joined { .. } => SegmentKind::Joined(index),
+        };
+        self.list.push(view);
+        body.append(text, node, kind);
+    }
+
+    fn charge(&mut self, bytes: usize) -> Result<(), Unscannable> {
+        self.decoded += bytes;
+        if self.decoded > self.budget {
+            return Err(Unscannable::TooMuchDecoding { limit: self.budget });
+        }
+        Ok(())
+    }
+}
+
+/// Where a match comes from in the end.
+pub(in crate::dlp) enum Origins {
+    /// All of it from one place.
+    One(Origin),
+    /// Parts of it from neighbours.
+    Parts(Vec<Origin>),
+}
+
+/// Where a match, or a part of it, comes from in the end.
+pub(in crate::dlp) struct Origin {
+    /// A segment that is no view.
+    pub(in crate::dlp) segment: u32,
+    /// Bytes of that segment.
+    pub(in crate::dlp) inside: Range<usize>,
+    /// True if it was found in a view, and so may have been found before.
+    pub(in crate::dlp) is_read_otherwise: bool,
+}
+
+fn is_view(segment: &Segment) -> bool {
+    match segment.kind {
+        SegmentKind::View(_) | SegmentKind::Joined(_) => true,
+        SegmentKind::Key | SegmentKind::Text | SegmentKind::Number => false,
+    }
+}
+
+/// The parts of a range of a join. None when it lies in one piece, where it was seen already.
+fn pieces_of(pieces: &[JoinPiece], inside: &Range<usize>) -> Vec<Origin> {
+    let first = pieces.partition_point(|piece| piece.at <= inside.start).saturating_sub(1);
+    let touched = pieces.get(first..).unwrap_or_default();
+    if touched.get(1).is_none_or(|next| inside.end <= next.at) {
+        return Vec::new();
+    }
+    let ends = touched.iter().skip(1).map(|next| next.at).chain([usize::MAX]);
+    let mut parts: Vec<Origin> = Vec::new();
+    for (piece, end) in touched.iter().zip(ends).take_while(|(piece, _)| piece.at < inside.end) {
+        let (from, to) = (inside.start.max(piece.at), inside.end.min(end));
+        if from < to {
+            let inside = piece.offset + from - piece.at..piece.offset + to - piece.at;
+            parts.push(Origin { segment: piece.segment, inside, is_read_otherwise: true });
+        }
+    }
+    if parts.len() > 1 { parts } else { Vec::new() }
+}
+
+/// The segments that hold a character an unescape reader could act on.
+fn escaped_segments(body: &Body, first: usize, end: usize, range: Range<usize>) -> Vec<u32> {
+    let text = body.slice(range.clone());
+    let mut found: Vec<u32> = Vec::new();
+    let mut segments = (small(first)..).zip(body.segments.iter().skip(first)).peekable();
+    for at in memchr::memchr3_iter(b'%', b'&', b'\\', text) {
+        let offset = range.start + at;
+        while segments.next_if(|(_, segment)| segment.end as usize <= offset).is_some() {}
+        found.extend(
+            segments
+                .next_if(|(_, segment)| segment.start as usize <= offset)
+                .map(|(index, _)| index),
+        );
+    }
+    if body.has_odd(end - first) {
+        let all = (small(first)..).zip(body.segments.iter().skip(first));
+        let here = all.take_while(|(_, segment)| segment.end as usize <= range.end);
+        let foreign = here.filter(|(_, segment)| {
+            let text = body.slice(segment.range());
+            !text.is_ascii() || unescape::controls(text) > 0
+        });
+        found.extend(foreign.map(|(index, _)| index));
+        found.sort_unstable();
+        found.dedup();
+    }
+    found
+}
+
+/// Long runs of letters and digits that may be base64 or hex, each with its segment.
+fn find_runs(body: &Body, first: usize, found: &mut Vec<Run>) {
+    found.clear();
+    let mut segments = (small(first)..).zip(body.segments.iter().skip(first)).peekable();
+    encoded::each(&body.text, &body.marks, |range| {
+        while segments.next_if(|(_, segment)| segment.end as usize <= range.start).is_some() {}
+        if let Some((segment, _)) = segments.peek() {
+            found.push(Run { segment: *segment, range });
+        }
+    });
+}

@@ -1,0 +1,260 @@
+//! Checks of policies against the tools there are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cedar_policy::{
+    EntityUid, PolicySet, Schema, ValidationError, ValidationMode, ValidationWarning, Validator,
+};
+use miette::Diagnostic;
+
+use crate::policy::{
+    engine::ActionScope,
+    files::{PolicyError, label_offset},
+    language::entity_types::entity_types,
+    load::compiled::{Compiled, Placed},
+    tool::{
+        catalogue::{Catalogue, NameLookup, ToolFacts, is_group},
+        facts::Declared,
+        schema::{self, Shapes},
+    },
+};
+
+/// Something that keeps a policy from being used.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::policy) struct Problem {
+    pub(in crate::policy) offset: usize,
+    pub(in crate::policy) code: &'static str,
+    pub(in crate::policy) message: String,
+}
+
+impl Problem {
+    fn new(offset: usize, code: &'static str, message: String) -> Self {
+        Self { offset, code, message }
+    }
+}
+
+/// Result of validating one policy against one tool.
+#[derive(Debug, Clone, Default)]
+pub(in crate::policy) struct ToolCheck {
+    pub(in crate::policy) problems: Vec<Problem>,
+    pub(in crate::policy) warnings: Vec<String>,
+    /// It can never be true for this tool.
+    pub(in crate::policy) impossible: bool,
+}
+
+impl ToolCheck {
+    /// Returns true if there is no problem and no warning.
+    pub(in crate::policy) fn is_clean(&self) -> bool {
+        self.problems.is_empty() && self.warnings.is_empty() && !self.impossible
+    }
+}
+
+/// Result of checking a policy's names before any tool is looked at.
+#[derive(Debug, Clone, Default)]
+pub(in crate::policy) struct NameCheck {
+    pub(in crate::policy) problems: Vec<Problem>,
+    pub(in crate::policy) warnings: Vec<String>,
+}
+
+/// Checks every entity that the policy names against the catalogue.
+pub(in crate::policy) fn names_of(
+    policy: &Compiled,
+    catalogue: &Catalogue,
+    declared: &Declared,
+) -> NameCheck {
+    let mut check = NameCheck::default();
+    let literals: BTreeSet<&EntityUid> = policy.literals.iter().collect();
+    for literal in literals {
+        check_literal(policy, literal, (catalogue, declared), &mut check);
+    }
+    check_scope(policy, &mut check);
+    check
+}
+
+fn check_literal(
+    policy: &Compiled,
+    literal: &EntityUid,
+    (catalogue, declared): (&Catalogue, &Declared),
+    check: &mut NameCheck,
+) {
+    let (kind, id) = (literal.type_name(), literal.id().unescaped());
+    let offset = || policy.offset_of(&format!("\"{}\"", literal.id().escaped()));
+    let (code, known) = if !entity_types().knows(kind) {
+        let message = format!("there is no entity type `{kind}`");
+        check.problems.push(Problem::new(offset(), "unknown_entity_type", message));
+        return;
+    } else if *kind == entity_types().action {
+        ("unknown_action", catalogue.action(id))
+    } else if *kind == entity_types().tool {
+        ("unknown_tool", catalogue.tool(id))
+    } else if *kind == entity_types().provider {
+        ("unknown_provider", catalogue.provider(id))
+    } else {
+        check.warnings.extend(unknown_member(literal, catalogue, declared));
+        return;
+    };
+    let problem = match known {
+        NameLookup::Yes => return,
+        NameLookup::NotYet => {
+            let warning = format!("`{id}`: its provider has not told its tools yet");
+            check.warnings.push(warning);
+            return;
+        }
+        NameLookup::NoProvider => format!("`{id}`: no such provider is configured"),
+        NameLookup::NoTool => format!("`{id}`: the provider has no such tool"),
+        NameLookup::NoName => format!("`{id}` is neither a tool nor a group of tools"),
+    };
+    check.problems.push(Problem::new(offset(), code, problem));
+}
+
+/// Roles, scopes, labels and, where known, groups are closed lists; a name outside it matches nobody today.
+fn unknown_member(
+    literal: &EntityUid,
+    catalogue: &Catalogue,
+    declared: &Declared,
+) -> Option<String> {
+    use crate::principal::Scope;
+
+    let (kind, id) = (literal.type_name(), literal.id().unescaped());
+    let known = if *kind == entity_types().role {
+        ["member", "auditor", "admin", "service"].contains(&id)
+    } else if *kind == entity_types().scope {
+        id.parse::<Scope>().is_ok()
+    } else if *kind == entity_types().label {
+        declared.knows_label(id)
+    } else if *kind == entity_types().group {
+        catalogue.may_have_group(id)
+    } else {
+        true
+    };
+    (!known).then(|| format!("`{literal}` is nobody's: check the spelling"))
+}
+
+fn check_scope(policy: &Compiled, check: &mut NameCheck) {
+    let scope = &policy.rule.scope;
+    if let ActionScope::Eq(uid) = &scope.action
+        && let id = uid.id().unescaped()
+        && is_group(id)
+    {
+        let offset = policy.offset_of(&format!("\"{id}\""));
+        let message = format!("`{id}` is a group: write `action in`, `==` matches no tool");
+        check.problems.push(Problem::new(offset, "group_compared", message));
+    }
+    let wanted = [
+        (scope.principal.parts().1, [&entity_types().user, &entity_types().service]),
+        (scope.resource.parts().1, [&entity_types().tool, &entity_types().tool]),
+    ];
+    for (kind, allowed) in wanted {
+        if let Some(kind) = kind.filter(|kind| !allowed.contains(kind)) {
+            let offset = policy.offset_of(&kind.to_string());
+            let message = format!("nothing that can stand here is a `{kind}`");
+            check.problems.push(Problem::new(offset, "unknown_entity_type", message));
+        }
+    }
+}
+
+/// Validates the policies strictly as far as they concern one tool; findings in their order.
+pub(in crate::policy) fn against_tool(
+    policies: &[&Compiled],
+    tool: &ToolFacts,
+    shapes: &Shapes,
+) -> Vec<ToolCheck> {
+    if policies.is_empty() {
+        return Vec::new();
+    }
+    let mentioned = policies.iter().flat_map(|policy| &policy.literals);
+    let actions = mentioned.filter(|uid| *uid.type_name() == entity_types().action);
+    let ids: BTreeSet<&str> = actions.map(|uid| uid.id().unescaped()).collect();
+    match schema::of_tool(tool, shapes, ids) {
+        Ok(schema) => validate(policies, schema),
+        Err(error) => {
+            let message = format!("the tool's schema cannot be used for policies: {error}");
+            let finding = |_: &&Compiled| ToolCheck {
+                problems: vec![Problem::new(0, "tool_schema", message.clone())],
+                ..ToolCheck::default()
+            };
+            policies.iter().map(finding).collect()
+        }
+    }
+}
+
+fn validate(policies: &[&Compiled], schema: Schema) -> Vec<ToolCheck> {
+    let mut findings: BTreeMap<&str, ToolCheck> = BTreeMap::new();
+    let mut set = PolicySet::new();
+    for policy in policies {
+        let mut finding = ToolCheck::default();
+        if let Err(error) = set.add(policy.rule.cedar().clone()) {
+            finding.problems.push(Problem::new(0, "invalid_policy", error.to_string()));
+        }
+        findings.insert(&policy.id, finding);
+    }
+    let result = Validator::new(schema).validate(&set, ValidationMode::Strict);
+    for error in result.validation_errors() {
+        if let Some(finding) = findings.get_mut::<str>(error.policy_id().as_ref()) {
+            finding.problems.push(problem(error));
+        }
+    }
+    for warning in result.validation_warnings() {
+        if let Some(finding) = findings.get_mut::<str>(warning.policy_id().as_ref()) {
+            if matches!(warning, ValidationWarning::ImpossiblePolicy(_)) {
+                finding.impossible = true;
+            } else {
+                finding.warnings.push(plain(warning, warning.policy_id().as_ref()));
+            }
+        }
+    }
+    policies.iter().map(|policy| findings.remove(&*policy.id).unwrap_or_default()).collect()
+}
+
+/// The library's message and advice, without the policy's name, which stands beside it.
+fn plain(diagnostic: &dyn Diagnostic, policy: &str) -> String {
+    let text = match diagnostic.help() {
+        Some(help) => format!("{diagnostic}; {help}"),
+        None => diagnostic.to_string(),
+    };
+    text.replace(&format!("for policy `{policy}`, "), "")
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "the library may add kinds of errors")]
+fn problem(error: &ValidationError) -> Problem {
+    let code = match error {
+        ValidationError::UnsafeAttributeAccess(_) => "unknown_attribute",
+        ValidationError::UnsafeOptionalAttributeAccess(_) => "unguarded_attribute",
+        ValidationError::UnsafeTagAccess(_) => "unguarded_tag",
+        ValidationError::UnrecognizedEntityType(_) => "unknown_entity_type",
+        ValidationError::UnrecognizedActionId(_) => "unknown_action",
+        ValidationError::UnexpectedType(_) | ValidationError::IncompatibleTypes(_) => {
+            "type_mismatch"
+        }
+        _ => "invalid_policy",
+    };
+    let message = plain(error, error.policy_id().as_ref());
+    Problem::new(label_offset(error).unwrap_or(0), code, message)
+}
+
+/// One error for the same problem with many tools.
+pub(in crate::policy) fn merge_errors<'a>(
+    found: impl IntoIterator<Item = (&'a Placed, &'a Problem, &'a str)>,
+) -> Vec<PolicyError> {
+    let mut merged: BTreeMap<(&str, &Problem), (&Placed, Vec<&str>)> = BTreeMap::new();
+    for (placed, problem, tool) in found {
+        let key = (&*placed.policy.id, problem);
+        merged.entry(key).or_insert_with(|| (placed, Vec::new())).1.push(tool);
+    }
+    let error = |((_, problem), (placed, tools)): ((&str, &Problem), (&Placed, Vec<&str>))| {
+        let message = format!("{} (for {})", problem.message, some_of(&tools));
+        placed.error(problem.offset, problem.code, message)
+    };
+    merged.into_iter().map(error).collect()
+}
+
+/// The first tools by name, and how many there are beside.
+pub(in crate::policy) fn some_of(tools: &[&str]) -> String {
+    const SHOWN: usize = 3;
+    let shown: Vec<String> = tools.iter().take(SHOWN).map(|tool| format!("`{tool}`")).collect();
+    let shown = shown.join(", ");
+    match tools.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

@@ -1,0 +1,181 @@
+//! The principal of a call, as policies see it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+};
+
+use arc_swap::ArcSwapOption;
+use cedar_policy::{Entity, EntityTypeName, EntityUid, RestrictedExpression};
+use cedar_policy_core::ast;
+
+use crate::policy::{
+    engine::{Key, Party, PrincipalKeys},
+    language::entity_types::{entity_types, principal_type, uid},
+};
+use crate::{id::PrincipalKind, principal::Caller, trust::Login};
+
+/// Identity of a principal in plain values: of a caller, or of a made-up principal in a simulation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// A user or a service.
+    pub kind: PrincipalKind,
+    /// The principal's id, such as `usr_…`.
+    pub id: String,
+    /// The org it belongs to.
+    pub org: String,
+    /// Its roles.
+    pub roles: Vec<String>,
+    /// Scopes of its token.
+    pub scopes: Vec<String>,
+    /// The groups it is in.
+    pub groups: Vec<String>,
+    /// Further claims about it: the tags of the principal, always sets.
+    pub claims: BTreeMap<String, BTreeSet<String>>,
+    /// The claims that no event may hold, because something is in them that DLP looks for.
+    pub withheld: BTreeSet<String>,
+    /// True if it proved a second factor.
+    pub mfa: bool,
+    /// Agent that acts on its behalf, if any.
+    pub agent: Option<Agent>,
+}
+
+/// Agent that acts on somebody's behalf: `context.agent`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agent {
+    /// Its id.
+    pub id: String,
+    /// Kind of principal, such as `service`.
+    pub kind: String,
+}
+
+impl Identity {
+    /// Nobody in particular: no role, no scope, no group.
+    #[must_use]
+    pub const fn new(kind: PrincipalKind, id: String, org: String) -> Self {
+        Self {
+            kind,
+            id,
+            org,
+            roles: Vec::new(),
+            scopes: Vec::new(),
+            groups: Vec::new(),
+            claims: BTreeMap::new(),
+            withheld: BTreeSet::new(),
+            mfa: false,
+            agent: None,
+        }
+    }
+
+    /// The verified caller, of whom no login says more.
+    #[must_use]
+    pub fn of(caller: &Caller) -> Self {
+        let (id, org) = (caller.principal_id.to_string(), caller.org_id.to_string());
+        let agent = |via: crate::id::PrincipalId| Agent {
+            id: via.to_string(),
+            kind: via.kind().as_str().to_owned(),
+        };
+        Self {
+            roles: vec![caller.role.name().to_owned()],
+            scopes: caller.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
+            agent: caller.via.map(agent),
+            ..Self::new(caller.principal_id.kind(), id, org)
+        }
+    }
+
+    /// The verified caller, and what its login said.
+    #[must_use]
+    pub fn logged_in(caller: &Caller, login: &Login) -> Self {
+        Self {
+            groups: login.groups.iter().cloned().collect(),
+            claims: login.claims.clone(),
+            mfa: login.mfa,
+            ..Self::of(caller)
+        }
+    }
+
+    fn parents(&self) -> impl Iterator<Item = EntityUid> {
+        let names = entity_types();
+        let all = |kind: &'static EntityTypeName, ids: &[String]| {
+            ids.iter().map(|id| uid(kind, id)).collect::<Vec<_>>()
+        };
+        let orgs = std::iter::once(uid(&names.org, &self.org));
+        orgs.chain(all(&names.role, &self.roles))
+            .chain(all(&names.scope, &self.scopes))
+            .chain(all(&names.group, &self.groups))
+    }
+}
+
+/// An identity made ready for decisions. Making one costs more than a decision does, so it is made
+/// once for each session.
+#[derive(Debug)]
+pub struct Principal {
+    identity: Identity,
+    pub(in crate::policy) party: Party,
+    /// The principal itself and everything it is in.
+    pub(in crate::policy) entities: HashSet<EntityUid>,
+    pub(in crate::policy) entity: Arc<ast::Entity>,
+    /// The keys of this principal, and of which set.
+    keys: ArcSwapOption<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    of: Arc<PrincipalKeys>,
+    keys: Arc<[Key]>,
+}
+
+impl Principal {
+    /// Makes the identity ready.
+    #[must_use]
+    pub fn new(identity: Identity) -> Self {
+        let kind = principal_type(identity.kind);
+        let principal = uid(kind, &identity.id);
+        let parents: HashSet<EntityUid> = identity.parents().collect();
+        let text = |text: &String| RestrictedExpression::new_string(text.clone());
+        let attributes = [("id".to_owned(), text(&identity.id))];
+        let tags = identity.claims.iter().map(|(name, values)| {
+            (name.clone(), RestrictedExpression::new_set(values.iter().map(text)))
+        });
+        let tags: Vec<_> = tags.collect();
+        let entity = Entity::new_with_tags(principal.clone(), attributes, parents.clone(), tags);
+        // Strings and sets of them always evaluate; a principal without parents and tags fails
+        // closed.
+        let entity = entity.unwrap_or_else(|_| Entity::with_uid(principal.clone()));
+        let entity: &ast::Entity = entity.as_ref();
+        let mut entities = parents;
+        entities.insert(principal.clone());
+        Self {
+            identity,
+            party: Party::new(principal),
+            entities,
+            entity: Arc::new(entity.clone()),
+            keys: ArcSwapOption::empty(),
+        }
+    }
+
+    /// The verified caller, made ready.
+    #[must_use]
+    pub fn of(caller: &Caller) -> Self {
+        Self::new(Identity::of(caller))
+    }
+
+    /// Identity of the principal.
+    #[must_use]
+    pub const fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// PrincipalKeys that are true of this principal; looked up once for each set.
+    pub(in crate::policy) fn keys(&self, keys: &Arc<PrincipalKeys>) -> Arc<[Key]> {
+        if let Some(held) = &*self.keys.load()
+            && Arc::ptr_eq(&held.of, keys)
+        {
+            return Arc::clone(&held.keys);
+        }
+        let found: Arc<[Key]> = keys.of(self.party.uid(), &self.entities).into();
+        let held = Held { of: Arc::clone(keys), keys: Arc::clone(&found) };
+        self.keys.store(Some(Arc::new(held)));
+        found
+    }
+}

@@ -1,0 +1,215 @@
+//! Decisions.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    audit::Capture,
+    dlp::{Finding, Mask},
+};
+use crate::{
+    dlp::Direction,
+    policy::{
+        load::{
+            compiled::Compiled,
+            obligations::{self, Channel, Detectors},
+        },
+        rate::Rate,
+    },
+};
+
+/// Decision of the policies on one question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// The answer and who gave it.
+    pub verdict: Verdict,
+    /// Every policy that determined it, the reported one first.
+    pub determining: Vec<Arc<str>>,
+    /// Notices to send, whatever the verdict.
+    pub notices: Vec<Notice>,
+    /// Part of the payload that the event keeps, if a policy says so, whatever the verdict.
+    pub capture: Option<Capture>,
+    /// Decisions that the shadow policies would have made.
+    pub shadow: Vec<Shadow>,
+    /// Policies that could not be evaluated; permits among them were passed over.
+    pub errors: Vec<Errored>,
+}
+
+/// Yes or no.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The call may be made, or the result may be given, once the obligations are fulfilled.
+    Allow {
+        /// The permit that decided. In the response phase, where none is needed: the policy that
+        /// masks, or the built-in `dlp-default` when no policy has anything to say.
+        policy: Named,
+        /// Obligations to fulfil first; a call whose obligation cannot be fulfilled is denied.
+        obligations: Vec<Obligation>,
+    },
+    /// It may not.
+    Deny {
+        /// The policy that decided.
+        policy: Named,
+        /// Why, for the caller; never holds a value of the call.
+        reason: String,
+        /// Cause of the denial.
+        cause: Cause,
+        /// True if the policy looks at what DLP found.
+        reads_dlp: bool,
+        /// True if it is a no because something could not be evaluated.
+        error: bool,
+    },
+}
+
+impl Verdict {
+    /// True for a denial by a policy that looks at the findings of DLP.
+    #[must_use]
+    pub const fn reads_dlp(&self) -> bool {
+        match self {
+            Self::Allow { .. } => false,
+            Self::Deny { reads_dlp, .. } => *reads_dlp,
+        }
+    }
+}
+
+/// A policy by name and version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Named {
+    /// The policy's name.
+    pub id: Arc<str>,
+    /// Its `sha256:…`; built-ins have none.
+    pub version: Option<Arc<str>>,
+}
+
+/// Cause of a denial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// A forbid is true.
+    ExplicitDeny,
+    /// No permit is true.
+    DefaultDeny,
+    /// A policy could not be evaluated, or the call could not be shown to it.
+    PolicyError,
+}
+
+/// Obligation that has to be fulfilled before a call or a result passes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Obligation {
+    /// Take one from a rate; when it is used up, the policy forbids.
+    RateLimit {
+        /// The policy that asks for it.
+        policy: Named,
+        /// Which calls are counted together. Other policies, orgs and rates have other keys.
+        key: String,
+        /// Rate of calls.
+        rate: Rate,
+        /// Why, for the caller, when it is used up.
+        reason: String,
+    },
+    /// Mask what these detectors find.
+    Redact {
+        /// The policy that asks for it.
+        policy: Named,
+        /// In the arguments or in the result.
+        direction: Direction,
+        /// Detectors whose findings are masked.
+        detectors: Detectors,
+    },
+}
+
+impl Obligation {
+    /// The policy that asks for it.
+    #[must_use]
+    pub const fn policy(&self) -> &Named {
+        match self {
+            Self::RateLimit { policy, .. } | Self::Redact { policy, .. } => policy,
+        }
+    }
+
+    /// Returns true if a finding has to be masked in this direction.
+    #[must_use]
+    pub fn redacts(&self, direction: Direction, finding: &Finding) -> bool {
+        self.detectors(direction).is_some_and(|detectors| detectors.of(finding).is_some())
+    }
+
+    /// Mask of a finding in this direction; `None` when the obligation does not cover it.
+    #[must_use]
+    pub fn mask(&self, direction: Direction, finding: &Finding) -> Option<Mask> {
+        self.detectors(direction)?.of(finding)?
+    }
+
+    fn detectors(&self, direction: Direction) -> Option<&Detectors> {
+        match self {
+            Self::RateLimit { .. } => None,
+            Self::Redact { direction: asked, detectors, .. } => {
+                (*asked == direction).then_some(detectors)
+            }
+        }
+    }
+
+    /// As it is shown: `type`, `policy` and `properties`.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let (kind, properties) = match self {
+            Self::RateLimit { rate, .. } => obligations::rate_json(*rate),
+            Self::Redact { direction, detectors, .. } => {
+                obligations::redact_json(*direction, detectors)
+            }
+        };
+        json!({ "type": kind, "policy": self.policy().id, "properties": properties })
+    }
+}
+
+/// Somebody is to be told that a policy was true.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The policy that asks for it.
+    pub policy: Named,
+    /// Where the notice goes.
+    pub channel: Channel,
+}
+
+/// Decision that a shadow policy would have made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Shadow {
+    /// Its name.
+    pub policy: Arc<str>,
+    /// Effect that it would have had.
+    pub would: Would,
+    /// True if the decision would be another if it were active.
+    pub flips: bool,
+}
+
+/// Effect that a shadow policy would have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Would {
+    /// Permit.
+    Allow,
+    /// Forbid.
+    Deny,
+    /// Let pass with an obligation.
+    Oblige,
+}
+
+/// A policy that could not be evaluated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Errored {
+    /// Its name.
+    pub policy: Arc<str>,
+    /// Why, in fixed words that hold no value of the call.
+    pub why: &'static str,
+}
+
+impl Named {
+    pub(in crate::policy) fn builtin(id: &str) -> Self {
+        Self { id: id.into(), version: None }
+    }
+
+    pub(in crate::policy) fn of(policy: &Compiled) -> Self {
+        Self { id: Arc::clone(&policy.id), version: Some(Arc::clone(&policy.digest)) }
+    }
+}

@@ -1,0 +1,5 @@
+//! The policy language: entity types, paths into the context, and bounds on nesting.
+
+pub(super) mod context_paths;
+pub(super) mod entity_types;
+pub(super) mod nesting;

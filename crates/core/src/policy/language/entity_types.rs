@@ -1,0 +1,89 @@
+//! The entity types of the policy language, parsed once.
+
+use std::sync::LazyLock;
+
+use cedar_policy::{EntityId, EntityTypeName, EntityUid};
+
+use crate::id::{PrincipalId, PrincipalKind};
+
+/// The namespace of every type and action.
+pub(in crate::policy) const NAMESPACE: &str = "Mcp";
+/// The action group that every tool is in.
+pub(in crate::policy) const EVERYTHING: &str = "*:*";
+/// The action groups that come from a tool's own hints.
+pub(in crate::policy) const HINTS: [&str; 3] =
+    ["hint:read_only", "hint:destructive", "hint:open_world"];
+
+/// Every type a policy may name.
+pub(in crate::policy) struct EntityTypes {
+    pub(in crate::policy) user: EntityTypeName,
+    pub(in crate::policy) service: EntityTypeName,
+    pub(in crate::policy) group: EntityTypeName,
+    pub(in crate::policy) role: EntityTypeName,
+    pub(in crate::policy) scope: EntityTypeName,
+    pub(in crate::policy) org: EntityTypeName,
+    pub(in crate::policy) tool: EntityTypeName,
+    pub(in crate::policy) provider: EntityTypeName,
+    pub(in crate::policy) label: EntityTypeName,
+    pub(in crate::policy) action: EntityTypeName,
+}
+
+static ENTITY_TYPES: LazyLock<EntityTypes> = LazyLock::new(|| EntityTypes {
+    user: type_name("Mcp::User"),
+    service: type_name("Mcp::Service"),
+    group: type_name("Mcp::Group"),
+    role: type_name("Mcp::Role"),
+    scope: type_name("Mcp::Scope"),
+    org: type_name("Mcp::Org"),
+    tool: type_name("Mcp::Tool"),
+    provider: type_name("Mcp::Provider"),
+    label: type_name("Mcp::Label"),
+    action: type_name("Mcp::Action"),
+});
+
+#[expect(clippy::expect_used, reason = "only the constants above come here")]
+fn type_name(text: &str) -> EntityTypeName {
+    text.parse().expect("a type name")
+}
+
+/// The parsed names.
+pub(in crate::policy) fn entity_types() -> &'static EntityTypes {
+    &ENTITY_TYPES
+}
+
+/// The entity `id` of type `kind`; any text is an id.
+pub(in crate::policy) fn uid(kind: &EntityTypeName, id: &str) -> EntityUid {
+    EntityUid::from_type_name_and_id(kind.clone(), EntityId::new(id))
+}
+
+/// The type of principals of this kind.
+pub(in crate::policy) fn principal_type(kind: PrincipalKind) -> &'static EntityTypeName {
+    match kind {
+        PrincipalKind::User => &entity_types().user,
+        PrincipalKind::Service => &entity_types().service,
+    }
+}
+
+/// The entity of a principal.
+pub(in crate::policy) fn principal_uid(id: PrincipalId) -> EntityUid {
+    uid(principal_type(id.kind()), &id.to_string())
+}
+
+impl EntityTypes {
+    /// Returns true if `kind` is a type that policies know.
+    pub(in crate::policy) fn knows(&self, kind: &EntityTypeName) -> bool {
+        let all = [
+            &self.user,
+            &self.service,
+            &self.group,
+            &self.role,
+            &self.scope,
+            &self.org,
+            &self.tool,
+            &self.provider,
+            &self.label,
+            &self.action,
+        ];
+        all.contains(&kind)
+    }
+}

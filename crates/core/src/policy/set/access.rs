@@ -1,0 +1,121 @@
+//! Access that a principal can expect without any input, and the policies that concern it.
+
+use std::str::FromStr;
+
+use cedar_policy::{EntityTypeName, EntityUid};
+
+use super::PolicySet;
+use crate::{
+    id::PrincipalId,
+    policy::{
+        bind::access_table::{Access, AccessRow, AccessTable, access},
+        call::identity::Principal,
+        engine::EntityScope,
+        language::entity_types::{entity_types, principal_uid},
+    },
+    tool::Tool,
+};
+
+/// Access of one principal to every tool.
+pub struct Accesses<'a> {
+    set: &'a PolicySet,
+    table: &'a AccessTable,
+    principal: &'a Principal,
+    row: AccessRow,
+}
+
+impl Accesses<'_> {
+    /// Returns the access to `tool`.
+    #[must_use]
+    pub fn of(&self, tool: &Tool) -> Access {
+        let bound = self.set.slots.get(tool.id.as_str());
+        let current = bound.is_some_and(|slot| slot.tool_version == tool.version);
+        match self.table.numbers.get(tool.id.as_str()) {
+            Some(number) if current => self.row.access(*number),
+            Some(_) | None => access(&self.set.slot(tool), self.principal),
+        }
+    }
+
+    /// Each tool the set is bound to, by id, and what to expect of it.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Access)> {
+        let tools = self.table.tools.iter().enumerate();
+        tools.map(|(number, tool)| (tool.as_str(), self.row.access(number)))
+    }
+}
+
+impl PolicySet {
+    /// Returns the access of `principal` to each tool. Conditional whenever anything but the scopes
+    /// of policies matters.
+    #[must_use]
+    pub fn accesses<'a>(&'a self, principal: &'a Principal) -> Accesses<'a> {
+        let table = self.table.get_or_init(|| AccessTable::of(&self.slots, &self.keys));
+        let mut row = AccessRow::default();
+        for key in &*principal.keys(&self.keys) {
+            if let Some(of_key) = table.rows.get(key) {
+                row.add(of_key);
+            }
+        }
+        Accesses { set: self, table, principal, row }
+    }
+
+    /// Returns the access of `principal` to one tool.
+    #[must_use]
+    pub fn access(&self, principal: &Principal, tool: &Tool) -> Access {
+        access(&self.slot(tool), principal)
+    }
+
+    /// Returns true if the policy of this name can apply to `tool`. Built-ins apply to every tool;
+    /// there is no policy of an unknown name.
+    #[must_use]
+    pub fn applies_to_tool(&self, id: &str, tool: &Tool) -> bool {
+        if self.policies.find(id).is_none() {
+            return self.find(id).is_some();
+        }
+        self.slot(tool).find(id).is_some()
+    }
+
+    /// Returns true if the policy of this name can apply to somebody. Built-ins can apply to
+    /// everybody.
+    #[must_use]
+    pub fn concerns(&self, id: &str, somebody: &Somebody) -> bool {
+        match self.policies.find(id) {
+            Some(placed) => concerns(&placed.policy.rule.scope.principal, &somebody.0),
+            None => self.find(id).is_some(),
+        }
+    }
+}
+
+/// Somebody whom policies can be about: a principal, or what principals are in. What a principal is
+/// a member of is not looked up, so policies about a role or group can apply to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Somebody(EntityUid);
+
+/// The text names neither a principal nor an entity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("has to be an id such as `usr_…` or an entity such as `Mcp::Role::\"admin\"`")]
+pub struct SomebodyError;
+
+impl FromStr for Somebody {
+    type Err = SomebodyError;
+    fn from_str(text: &str) -> Result<Self, SomebodyError> {
+        let principal = text.parse::<PrincipalId>().map(principal_uid);
+        principal.or_else(|_| text.parse()).map(Self).map_err(|_| SomebodyError)
+    }
+}
+
+fn concerns(scope: &EntityScope, entity: &EntityUid) -> bool {
+    let principals = [&entity_types().user, &entity_types().service];
+    let is_principal = principals.contains(&entity.type_name());
+    let of_kind = |kind: &EntityTypeName| !is_principal || kind == entity.type_name();
+    // A principal may be a member of whatever is not itself a principal.
+    let may_be_in = |named: &EntityUid| {
+        named == entity || (is_principal && !principals.contains(&named.type_name()))
+    };
+    match scope {
+        EntityScope::Any => true,
+        EntityScope::Eq(named) => named == entity,
+        EntityScope::In(named) => may_be_in(named),
+        EntityScope::Is(kind) => of_kind(kind),
+        EntityScope::IsIn(kind, named) => of_kind(kind) && may_be_in(named),
+    }
+}

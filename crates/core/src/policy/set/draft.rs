@@ -1,0 +1,127 @@
+//! A set that is another set with changes: what simulation asks, and nothing puts in force.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
+
+use super::with_stack;
+use crate::policy::{
+    bind::{binding::Binding, index::Policies},
+    files::{PolicyError, PolicyFile, sorted},
+    load::{compiled::Placed, parser::Parser},
+    set::PolicySet,
+    terms::Status,
+};
+use crate::{clock::Timestamp, tool::Tool};
+
+/// Changes to a set. A policy that is both added and removed is added.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// Policies that are added, or that take the place of those with their names. Errors name the
+    /// path that is given here.
+    pub upsert: Vec<PolicyFile>,
+    /// Names of policies that are left out.
+    pub remove: BTreeSet<String>,
+    /// The status that policies get, whatever their `@mode` says.
+    pub statuses: BTreeMap<String, Status>,
+}
+
+/// Difference between two sets, by policy name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// In this set alone.
+    pub added: Vec<String>,
+    /// In both, with another meaning or status.
+    pub changed: Vec<String>,
+    /// In the other set alone.
+    pub removed: Vec<String>,
+}
+
+impl PolicySet {
+    /// This set with changes, bound to the same tools. Gives every error of what is added at once;
+    /// a name that no policy has is an error too. What no longer fits among policies that stay is
+    /// marked, as when a tool changes.
+    pub fn draft(&self, changes: &Changes, now: Timestamp) -> Result<Self, Vec<PolicyError>> {
+        with_stack(|| self.drafted(changes, now))
+    }
+
+    /// No policies, bound to the same tools: everything is denied.
+    #[must_use]
+    pub fn emptied(&self, now: Timestamp) -> Self {
+        let around = self.environment.clone();
+        Self::of(Binding::of(Arc::default(), around, Some(self.bound())), Some(self), now)
+    }
+
+    /// Returns the difference of this set from `base`.
+    #[must_use]
+    pub fn difference(&self, base: &Self) -> Difference {
+        let digests = |set: &Self| -> BTreeMap<String, Arc<str>> {
+            let pair =
+                |placed: &Placed| (placed.policy.id.to_string(), Arc::clone(&placed.policy.digest));
+            set.policies.iter().map(pair).collect()
+        };
+        let (ours, theirs) = (digests(self), digests(base));
+        let absent = |from: &BTreeMap<String, Arc<str>>, id: &&String| !from.contains_key(*id);
+        let changed = |(id, digest): &(&String, &Arc<str>)| {
+            theirs.get(*id).is_some_and(|other| other != *digest)
+        };
+        Difference {
+            added: ours.keys().filter(|id| absent(&theirs, id)).cloned().collect(),
+            changed: ours.iter().filter(changed).map(|(id, _)| id.clone()).collect(),
+            removed: theirs.keys().filter(|id| absent(&ours, id)).cloned().collect(),
+        }
+    }
+
+    /// Returns true if `other` decides everything about `tool` as this set does, because it has the
+    /// same policies about it. A set and a draft of it share what they do not differ in, so this
+    /// costs two look-ups.
+    #[must_use]
+    pub fn is_same_for(&self, other: &Self, tool: &Tool) -> bool {
+        Arc::ptr_eq(&self.slot(tool), &other.slot(tool))
+    }
+
+    fn drafted(&self, changes: &Changes, now: Timestamp) -> Result<Self, Vec<PolicyError>> {
+        let parser = Parser { names: self.environment.names(), known: HashMap::new() };
+        let (new, mut errors) = parser.parse(changes.upsert.clone());
+        let replaced: HashSet<&str> = new.iter().map(|placed| &*placed.policy.id).collect();
+        let stays = |placed: &&Placed| {
+            let id = &*placed.policy.id;
+            !replaced.contains(id) && !changes.remove.contains(id)
+        };
+        let mut all: Vec<Placed> = self.policies.iter().filter(stays).cloned().collect();
+        all.extend(new.iter().cloned());
+        all.sort_by(|a, b| a.policy.id.cmp(&b.policy.id));
+        for placed in &mut all {
+            if let Some(status) = changes.statuses.get(&*placed.policy.id)
+                && placed.policy.annotations.status != *status
+            {
+                placed.policy = Arc::new(placed.policy.with_status(*status));
+            }
+        }
+        errors.extend(self.unknown(changes, &all));
+        let policies = Arc::new(Policies::new(all));
+        let binding = Binding::of(policies, self.environment.clone(), Some(self.bound()));
+        let is_new =
+            |error: &PolicyError| error.policy.as_deref().is_some_and(|id| replaced.contains(id));
+        errors.extend(binding.errors().into_iter().filter(is_new));
+        if errors.is_empty() { Ok(Self::of(binding, Some(self), now)) } else { Err(sorted(errors)) }
+    }
+
+    /// Names of policies that are not there to be removed or changed.
+    fn unknown(&self, changes: &Changes, all: &[Placed]) -> Vec<PolicyError> {
+        let removed = changes.remove.iter().filter(|id| self.policies.find(id).is_none());
+        let names: HashSet<&str> = all.iter().map(|placed| &*placed.policy.id).collect();
+        let restated = changes.statuses.keys().filter(|id| !names.contains(id.as_str()));
+        let error = |place: &str, id: &String| PolicyError {
+            path: place.to_owned(),
+            line: 1,
+            column: 1,
+            code: "unknown_policy",
+            policy: Some(id.clone()),
+            message: format!("there is no policy `{id}`"),
+        };
+        let removed = removed.map(|id| error("remove", id));
+        removed.chain(restated.map(|id| error("set_status", id))).collect()
+    }
+}

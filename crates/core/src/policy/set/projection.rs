@@ -1,0 +1,59 @@
+//! Projection of a call that is kept so that it can be judged again: the values at the paths that
+//! any policy about its tool reads.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::policy::{
+    call::question::{self, Question},
+    language::context_paths::Paths,
+    set::PolicySet,
+};
+
+/// The part of a call that its tool's policies read, in either phase and whatever their status.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Projection {
+    /// Paths that are read, as [`Known::only`](crate::policy::Known::only) takes it. A path that is
+    /// listed and has no value was absent.
+    pub paths: Arc<[String]>,
+    /// The members of the input that are read.
+    pub input: Value,
+    /// The paths of the principal's tags that are read.
+    pub tags: Vec<String>,
+    /// The facts that are read and could be computed.
+    pub facts: Value,
+    /// The members of the structured result that are read, when there was one.
+    pub output: Option<Value>,
+}
+
+impl PolicySet {
+    /// Returns the part of `question` to keep. Holds values of the call as they are: masking what
+    /// must not be kept is left to whoever keeps it.
+    #[must_use]
+    pub fn project(&self, question: &Question<'_>) -> Projection {
+        let slot = self.slot(question.tool);
+        let of = |name: &str, value: &Value| {
+            let wanted = slot.reads.member(name);
+            wanted.map_or_else(|| Value::Object(Map::new()), |wanted| pruned(value, wanted))
+        };
+        Projection {
+            paths: Arc::clone(&slot.listing),
+            input: of("input", question.input),
+            tags: slot.reads.tag_paths(),
+            facts: question::facts_json(question, &slot.shapes, &slot.reads),
+            output: question.output.map(|output| of("output", output)),
+        }
+    }
+}
+
+fn pruned(value: &Value, wanted: &Paths) -> Value {
+    let Value::Object(members) = value else { return value.clone() };
+    if wanted.is_whole() {
+        return value.clone();
+    }
+    let kept = wanted
+        .members()
+        .filter_map(|(name, wanted)| Some((name.clone(), pruned(members.get(name)?, wanted))));
+    Value::Object(kept.collect())
+}

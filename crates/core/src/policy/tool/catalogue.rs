@@ -1,0 +1,223 @@
+//! Which tools are known, and the facts about one that policies can name.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use cedar_policy::{Entities, Entity, RestrictedExpression};
+
+use crate::policy::{
+    engine::{Member, RequestTarget},
+    language::entity_types::{EVERYTHING, HINTS, entity_types, uid},
+};
+use crate::tool::{ProviderSlug, Tool, ToolId};
+
+/// The providers there are, and the tools of those that have told them.
+#[derive(Debug, Clone, Default)]
+pub struct Catalogue {
+    providers: BTreeMap<String, Option<BTreeMap<String, Arc<Tool>>>>,
+    webhooks: BTreeSet<String>,
+    /// `None` while nobody knows which groups there are.
+    groups: Option<BTreeSet<String>>,
+}
+
+/// Result of looking up a name of a policy in the catalogue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::policy) enum NameLookup {
+    /// It is there.
+    Yes,
+    /// Its provider is configured but has not told its tools yet.
+    NotYet,
+    /// No such provider is configured.
+    NoProvider,
+    /// The provider has no such tool.
+    NoTool,
+    /// It is no tool id and no group.
+    NoName,
+}
+
+impl Catalogue {
+    /// A provider of this name would make its tools look like the groups `hint:…`: it is left
+    /// out, so that nothing permits its tools.
+    pub const RESERVED_PROVIDER: &str = "hint";
+
+    /// From each configured provider and its tools; `None` while they are not known yet.
+    #[must_use]
+    pub fn new(
+        providers: impl IntoIterator<Item = (ProviderSlug, Option<Vec<Arc<Tool>>>)>,
+    ) -> Self {
+        let by_id = |tools: Vec<Arc<Tool>>| {
+            tools.into_iter().map(|tool| (tool.id.as_str().to_owned(), tool)).collect()
+        };
+        let providers = providers
+            .into_iter()
+            .filter(|(slug, _)| slug.as_str() != Self::RESERVED_PROVIDER)
+            .map(|(slug, tools)| (slug.as_str().to_owned(), tools.map(by_id)))
+            .collect();
+        Self { providers, webhooks: BTreeSet::new(), groups: None }
+    }
+
+    /// The same with the names of the webhooks that notices can go to.
+    #[must_use]
+    pub fn with_webhooks(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.webhooks = names.into_iter().collect();
+        self
+    }
+
+    /// The same with the groups that principals can be in; policies about others are doubtful.
+    #[must_use]
+    pub fn with_groups(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.groups = Some(names.into_iter().collect());
+        self
+    }
+
+    /// Returns true if principals can be in this group, as far as is known.
+    pub(in crate::policy) fn may_have_group(&self, name: &str) -> bool {
+        self.groups.as_ref().is_none_or(|groups| groups.contains(name))
+    }
+
+    pub(in crate::policy) const fn webhooks(&self) -> &BTreeSet<String> {
+        &self.webhooks
+    }
+
+    /// Every tool that is known.
+    pub(in crate::policy) fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.providers.values().flatten().flat_map(BTreeMap::values)
+    }
+
+    pub(in crate::policy) fn provider(&self, slug: &str) -> NameLookup {
+        if self.providers.contains_key(slug) { NameLookup::Yes } else { NameLookup::NoProvider }
+    }
+
+    pub(in crate::policy) fn tool(&self, id: &str) -> NameLookup {
+        let Ok(parsed) = id.parse::<ToolId>() else { return NameLookup::NoName };
+        match self.providers.get(parsed.provider()) {
+            None => NameLookup::NoProvider,
+            Some(None) => NameLookup::NotYet,
+            Some(Some(tools)) if tools.contains_key(id) => NameLookup::Yes,
+            Some(Some(_)) => NameLookup::NoTool,
+        }
+    }
+
+    pub(in crate::policy) fn action(&self, id: &str) -> NameLookup {
+        if id == EVERYTHING || HINTS.contains(&id) {
+            return NameLookup::Yes;
+        }
+        match id.strip_suffix(":*") {
+            Some(slug) if slug.parse::<ProviderSlug>().is_err() => NameLookup::NoName,
+            Some(slug) => self.provider(slug),
+            None => self.tool(id),
+        }
+    }
+}
+
+/// Returns true if an action id names a group, not a tool.
+pub(in crate::policy) fn is_group(action: &str) -> bool {
+    action.ends_with(":*") || HINTS.contains(&action)
+}
+
+/// Attributes of one tool that policies can name.
+pub(in crate::policy) struct ToolFacts {
+    pub(in crate::policy) id: String,
+    pub(in crate::policy) provider_group: String,
+    pub(in crate::policy) groups: Vec<String>,
+    pub(in crate::policy) place: RequestTarget,
+    pub(in crate::policy) hints: Hints,
+    name: String,
+}
+
+/// Hints of a tool about itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent hints of the MCP spec")]
+pub(in crate::policy) struct Hints {
+    read_only: bool,
+    destructive: bool,
+    idempotent: bool,
+    open_world: bool,
+}
+
+impl Hints {
+    /// Defaults are the MCP spec's: silent tools may destroy and reach the open world.
+    fn of(tool: &Tool) -> Self {
+        let hint = |name, default| tool.definition.hint(name).unwrap_or(default);
+        let read_only = hint("readOnlyHint", false);
+        Self {
+            read_only,
+            destructive: !read_only && hint("destructiveHint", true),
+            idempotent: hint("idempotentHint", false),
+            open_world: hint("openWorldHint", true),
+        }
+    }
+
+    fn groups(self) -> impl Iterator<Item = &'static str> {
+        let flags = [self.read_only, self.destructive, self.open_world];
+        HINTS.into_iter().zip(flags).filter_map(|(group, set)| set.then_some(group))
+    }
+
+    /// Risk of a tool by its own hints: from 0, which only reads what is its own, to 3, which
+    /// destroys and reaches the open world.
+    const fn risk(self) -> i64 {
+        if self.read_only {
+            return self.open_world as i64;
+        }
+        1 + self.destructive as i64 + self.open_world as i64
+    }
+}
+
+impl ToolFacts {
+    /// `labels` are those that the operator gave the tool.
+    pub(in crate::policy) fn of(tool: &Tool, labels: &[&str]) -> Self {
+        let hints = Hints::of(tool);
+        let provider_group = format!("{}:*", tool.id.provider());
+        let mut groups = vec![provider_group.clone(), EVERYTHING.to_owned()];
+        groups.extend(hints.groups().map(str::to_owned));
+        let provider = uid(&entity_types().provider, tool.id.provider());
+        let action = Member {
+            uid: uid(&entity_types().action, tool.id.as_str()),
+            near: Some(uid(&entity_types().action, &provider_group)),
+            within: groups.iter().map(|group| uid(&entity_types().action, group)).collect(),
+        };
+        let labels = labels.iter().map(|label| uid(&entity_types().label, label));
+        let resource = Member {
+            uid: uid(&entity_types().tool, tool.id.as_str()),
+            near: Some(provider.clone()),
+            within: labels.chain([provider]).collect(),
+        };
+        Self {
+            id: tool.id.as_str().to_owned(),
+            place: RequestTarget { action, resource },
+            provider_group,
+            groups,
+            hints,
+            name: tool.id.name().to_owned(),
+        }
+    }
+
+    /// The action with its groups and the tool with its provider, as the evaluator needs them.
+    pub(in crate::policy) fn entities(&self) -> Entities {
+        let RequestTarget { action, resource } = &self.place;
+        let groups = action.within.iter().cloned().collect();
+        let action = Entity::new_no_attrs(action.uid.clone(), groups);
+        let text = |text: &str| RestrictedExpression::new_string(text.to_owned());
+        let flag = RestrictedExpression::new_bool;
+        let provider = resource.near.as_ref().map_or("", |provider| provider.id().unescaped());
+        let attributes = [
+            ("provider", text(provider)),
+            ("name", text(&self.name)),
+            ("read_only", flag(self.hints.read_only)),
+            ("destructive", flag(self.hints.destructive)),
+            ("idempotent", flag(self.hints.idempotent)),
+            ("open_world", flag(self.hints.open_world)),
+            ("risk", RestrictedExpression::new_long(self.hints.risk())),
+        ];
+        let attributes = attributes.map(|(name, value)| (name.to_owned(), value));
+        let parents = resource.within.iter().cloned();
+        let tool = Entity::new_with_tags(resource.uid.clone(), attributes, parents, []);
+        // Plain strings, numbers and booleans always evaluate; a tool without attributes fails
+        // closed.
+        let tool = tool.unwrap_or_else(|_| Entity::with_uid(resource.uid.clone()));
+        // Two different entities never collide; without them nothing is permitted.
+        Entities::from_entities([action, tool], None).unwrap_or_else(|_| Entities::empty())
+    }
+}
