@@ -12,7 +12,7 @@ use portcullis_core::{
     trace::TraceParent,
 };
 
-use crate::{App, stages::Stages, tokens::Session};
+use crate::{App, access::tokens::Session, telemetry::stages::Stages};
 
 /// One HTTP request before anybody is known: where it came from and when.
 #[derive(Debug, Clone)]

@@ -14,7 +14,7 @@ use portcullis_core::{
 use portcullis_upstream::{DetectorError, ExternalDetector};
 use serde_json::Value;
 
-use crate::{App, counting, invoke::Judged, judging::Admission};
+use crate::{App, calls::admission::Admission, calls::invoke::Judged, telemetry::counters};
 
 /// What looks through calls and answers.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Dlp {
             let reported = admission.outside(question.ask()).await.map_err(Judged::Stopped)?;
             scanned = question.answered(scanned, reported, subject)?;
         }
-        counting::found(Direction::Input, scanned.findings());
+        counters::found(Direction::Input, scanned.findings());
         Ok(scanned)
     }
 
@@ -85,7 +85,7 @@ impl Dlp {
             let reported = question.ask().await;
             scanned = question.answered(scanned, reported, subject)?;
         }
-        counting::found(Direction::Output, scanned.findings());
+        counters::found(Direction::Output, scanned.findings());
         Ok(scanned)
     }
 
@@ -142,7 +142,7 @@ impl Question<'_> {
             },
             Err(error) => (scanned, error.to_string()),
         };
-        counting::external_detector_failed();
+        counters::external_detector_failed();
         tracing::warn!(%error, "the external detector was of no use");
         match self.external.when_unavailable {
             WhenUnavailable::Refuse => {

@@ -1,108 +1,74 @@
 //! What happens, in which order: the use cases of Portcullis.
 //!
 //! No HTTP types and no SQL here. A reader opens two files to know the whole law:
-//! [`invoke`] tells the story of a governed call, [`recorded`] is the bracket that makes sure that
+//! [`calls::invoke`] tells the story of a governed call, [`calls::recorded`] is the bracket that makes sure that
 //! nothing happens unrecorded.
 
-mod accessed;
-mod anchors;
-mod answers;
+mod access;
 mod app;
-mod aside;
-mod audit;
-mod cluster;
-mod coalesced;
-mod commands;
-mod connect;
-mod connections;
-pub mod counting;
+pub mod audit;
+mod calls;
 mod ctx;
 mod dlp;
-mod exports;
-pub mod filters;
-mod freshness;
-mod idempotency;
-mod invoke;
-pub mod jobs;
-mod judging;
-mod limits;
-mod log;
-mod mismatches;
-mod notices;
-mod pins;
+mod low_priority;
+mod nodes;
 mod policies;
 mod providers;
-mod rates;
-mod readiness;
-mod recorded;
-mod retention;
-mod runs;
-mod simulate;
-mod sinks;
-mod sources;
-mod stages;
-mod tenants;
-pub mod times;
-mod tokens;
+pub mod telemetry;
 mod tools;
-mod traces;
-mod trust;
-mod uninterrupted;
-mod unreadable;
-mod vault;
 
 pub use portcullis_lanes::Workers;
 
 pub use self::{
-    anchors::{AnchorFile, Anchors, WitnessedBy},
+    access::sources::subnet,
+    access::tenants::Tenant,
+    access::tokens::{
+        Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,
+        Screened, Session, SubjectType,
+    },
+    access::trust::{KeySource, Trust, TrustRefusal},
     app::{App, Parts, fingerprint_key},
-    audit::{EventQuery, EventView},
-    cluster::{Cluster, JoinError},
-    commands::{
+    audit::anchors::{AnchorFile, Anchors, WitnessedBy},
+    audit::events::{EventQuery, EventView},
+    audit::exports::{
+        BegunExport, ExportAsk, ExportError, ExportFile, ExportLimits, ExportRequest, ExportedLog,
+        Folder, Format, Progress, SignedLog, Written, export_log,
+    },
+    audit::log::{CheckpointSince, LogKeyError, origin},
+    audit::retention::{LEAST_DAYS, Retention},
+    audit::sinks::{FileOutlet, Outlet, SinkSettings},
+    calls::idempotency::{Claim, Replayed, ReplayedError},
+    calls::invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
+    calls::simulate::{
+        Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay, Simulation,
+        Subject, Unread, Who, Workbench,
+    },
+    ctx::{Ctx, Origin},
+    dlp::{Dlp, External, WhenUnavailable},
+    nodes::cluster::{Cluster, JoinError},
+    nodes::commands::{
         ERASABLE, ErasureRequest, HoldRequest, IndexFault, Indexed, Inspected, LogIdentity,
         NewToken, Shell, ShellError, Tail, TokenRequest, TokenState, VerifiedLog, Waiting,
         hold_record, told,
     },
-    connect::{
-        Callback, CalledBack, ConnectRequest, Connected, Connecting, Disconnected, Owner,
-        RotateError, UpstreamRevocation, rotate_secrets,
-    },
-    ctx::{Ctx, Origin},
-    dlp::{Dlp, External, WhenUnavailable},
-    exports::{
-        BegunExport, ExportAsk, ExportError, ExportFile, ExportLimits, ExportRequest, ExportedLog,
-        Folder, Format, Progress, SignedLog, Written, export_log,
-    },
-    idempotency::{Claim, Replayed, ReplayedError},
-    invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
-    log::{CheckpointSince, LogKeyError, origin},
-    pins::Pinning,
     policies::{
         CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyPage,
         PolicyQuery, PolicySource, PolicyStats, Reload, Reloading, SetChange,
     },
+    providers::connect::{
+        Callback, CalledBack, ConnectRequest, Connected, Connecting, Disconnected, Owner,
+        RotateError, UpstreamRevocation, rotate_secrets,
+    },
+    providers::vault::{KeySource as VaultSource, Vaults},
     providers::{
         AccountSource, Auth, AuthKind, AuthorizationServer, Declared, Endpoints, HeaderFormat,
         IssuerState, OAuthSettings, OwnerView, Owners, ProviderQuery, ProviderState, ProviderView,
         Whose,
     },
-    retention::{LEAST_DAYS, Retention},
-    simulate::{
-        Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay, Simulation,
-        Subject, Unread, Who, Workbench,
-    },
-    sinks::{FileOutlet, Outlet, SinkSettings},
-    sources::subnet,
-    stages::{Stage, Stages},
-    tenants::Tenant,
-    tokens::{
-        Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,
-        Screened, Session, SubjectType,
-    },
+    telemetry::stages::{Stage, Stages},
+    telemetry::traces::{Attribute, Recording, TraceSettings},
+    tools::pins::Pinning,
     tools::{ToolQuery, ToolStatus, ToolView},
-    traces::{Attribute, Recording, TraceSettings},
-    trust::{KeySource, Trust, TrustRefusal},
-    vault::{KeySource as VaultSource, Vaults},
 };
 
 use portcullis_core::refusal::{Refusal, Unavailable};

@@ -3,9 +3,11 @@
 mod folder;
 mod kept;
 mod last_good;
+pub(crate) mod notices;
 mod overrides;
 mod private_file;
 mod query;
+pub(crate) mod rates;
 mod rehearsed;
 mod reload;
 mod tallies;

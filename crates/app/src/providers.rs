@@ -1,6 +1,11 @@
 //! The providers the operator declared: their servers, their state, their records.
 
 mod auth;
+pub(crate) mod connect;
+pub(crate) mod connections;
+pub(crate) mod freshness;
+pub(crate) mod unreadable;
+pub(crate) mod vault;
 mod view;
 
 use std::{
@@ -29,11 +34,11 @@ pub use self::{
 };
 use crate::{
     Pinning,
-    connect::Authorizer,
-    connections::{Connection, OwnWay},
-    counting,
-    freshness::Freshness,
-    times::{Family, Times},
+    providers::connect::Authorizer,
+    providers::connections::{Connection, OwnWay},
+    providers::freshness::Freshness,
+    telemetry::counters,
+    telemetry::histograms::{Family, Times},
 };
 
 /// A provider as the operator's configuration declares it.
@@ -145,7 +150,7 @@ impl Provider {
 
     /// The provider told its tools.
     pub(crate) fn connected(&self, tools: Vec<Arc<Tool>>, now: Timestamp) {
-        counting::provider(self.declared.slug.as_str(), ProviderStatus::Connected);
+        counters::provider(self.declared.slug.as_str(), ProviderStatus::Connected);
         self.state.store(Arc::new(State {
             status: ProviderStatus::Connected,
             tools: Some(tools),
@@ -196,7 +201,7 @@ impl Provider {
             | CallErrorKind::Overloaded
             | CallErrorKind::Resting { .. } => ProviderStatus::Error,
         };
-        counting::provider(self.declared.slug.as_str(), status);
+        counters::provider(self.declared.slug.as_str(), status);
         self.state.store(Arc::new(State {
             status,
             tools: self.state.load().tools.clone(),
@@ -214,7 +219,7 @@ impl Provider {
     ) {
         self.times.count(begun, now);
         if let Err(error) = answered {
-            counting::upstream_failed(self.declared.slug.as_str(), error.kind.as_str());
+            counters::upstream_failed(self.declared.slug.as_str(), error.kind.as_str());
         }
     }
 
@@ -228,7 +233,7 @@ impl Provider {
 
     /// What is known of its tools cannot be brought up to date; it stays as it was.
     pub(crate) fn stays(&self, why: &str, now: Timestamp) {
-        counting::provider(self.declared.slug.as_str(), ProviderStatus::Error);
+        counters::provider(self.declared.slug.as_str(), ProviderStatus::Error);
         self.state.store(Arc::new(State {
             status: ProviderStatus::Error,
             tools: self.state.load().tools.clone(),

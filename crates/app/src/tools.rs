@@ -4,6 +4,7 @@
 //! exist for this caller, in all three.
 
 mod listed;
+pub(crate) mod pins;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -20,8 +21,8 @@ use portcullis_store::ProviderStatus;
 
 use crate::{
     App, Ctx,
-    connections::{Connection, Unlisted},
     providers::Provider,
+    providers::connections::{Connection, Unlisted},
     store_failed,
 };
 

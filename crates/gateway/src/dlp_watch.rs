@@ -51,7 +51,7 @@ fn watch_files(file: &Path, config: &Config, node: &Node) -> Result<(), Failure>
     on_change(changes, signal(SignalKind::hangup())?, move || {
         if let Err(error) = reload_dlp(&app, &outbound, &file, &files) {
             tracing::error!(%error, "the DLP settings cannot be loaded; the last good ones stay");
-            portcullis_app::counting::dlp_reload_failed();
+            portcullis_app::telemetry::counters::dlp_reload_failed();
         }
     });
     Ok(())

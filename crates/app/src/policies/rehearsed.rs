@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Ground;
 use crate::{
     App, CaseFile,
-    simulate::{Called, Rehearsal},
+    calls::simulate::{Called, Rehearsal},
 };
 
 /// The most failures that are told.

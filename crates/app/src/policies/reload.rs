@@ -11,7 +11,7 @@ use portcullis_core::{
 };
 
 use super::{FolderFiles, PolicyFolder, Reload, kept::others};
-use crate::{App, Dlp, aside::aside, counting};
+use crate::{App, Dlp, low_priority::at_low_priority, telemetry::counters};
 
 /// Who asks for a reload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,7 +162,7 @@ impl App {
         reloading: Reloading,
     ) -> Result<(), Vec<PolicyError>> {
         let app = Arc::clone(self);
-        aside(move || app.reload_now(reloading)).await.unwrap_or_else(|| {
+        at_low_priority(move || app.reload_now(reloading)).await.unwrap_or_else(|| {
             tracing::error!("loading the policies ended in a panic; the last good set stays");
             Ok(())
         })
@@ -239,7 +239,7 @@ impl App {
         for error in &errors {
             tracing::error!(%error, "the policy folder cannot be loaded; the last good set stays");
         }
-        counting::reload_failed();
+        counters::reload_failed();
         let reload = Reload { at: now, errors: errors.clone() };
         let known = self.policies.last_reload.swap(Arc::new(reload));
         // A folder that stays broken is told once, however often its files are touched.

@@ -11,7 +11,7 @@ use portcullis_core::{
 use portcullis_store::StoreError;
 use portcullis_upstream::ToolList;
 
-use crate::{App, Dlp, pins::LeftOut, providers::Provider};
+use crate::{App, Dlp, providers::Provider, tools::pins::LeftOut};
 
 impl App {
     /// The definitions of a list that may be shown to `org`, or to every org: one of a tool that

@@ -1,7 +1,7 @@
 //! Which events: the filters of the API as options.
 
 use clap::Args;
-use portcullis_app::filters::Given;
+use portcullis_app::audit::filters::Given;
 
 /// Only these events; options that are given all have to fit.
 #[derive(Args)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
-use portcullis_app::{EventQuery, EventView, filters};
+use portcullis_app::{EventQuery, EventView, audit::filters};
 use portcullis_core::refusal::Refusal;
 use portcullis_store::{EventFilter, EventOrder};
 use serde_json::json;

@@ -8,7 +8,7 @@ use axum::{
     http::HeaderMap,
     response::{IntoResponse, Response},
 };
-use portcullis_app::{BegunExport, Claim, ExportAsk, filters::Given};
+use portcullis_app::{BegunExport, Claim, ExportAsk, audit::filters::Given};
 use portcullis_core::{clock::Timestamp, json, principal::Scope, refusal::Refusal};
 use serde_json::{Map, Value};
 

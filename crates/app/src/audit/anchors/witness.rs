@@ -1,0 +1,143 @@
+//! Witnesses: others who sign that they saw a log, and only ever one that continues what they saw.
+
+use portcullis_core::{
+    audit::{
+        Plan,
+        checkpoint::hash_text,
+        note::{Note, VerifierKey, signatures},
+    },
+    id::OrgId,
+};
+use portcullis_store::{CheckpointKind, StoreError, StoredCheckpoint};
+use portcullis_upstream::{Witness, WitnessError, Witnessing};
+
+use super::Progress;
+use crate::{App, store_failed, telemetry::counters};
+
+/// A witness and the key it signs with.
+#[derive(Debug)]
+pub struct WitnessedBy {
+    key: VerifierKey,
+    witness: Witness,
+    progress: Progress,
+}
+
+/// How asking a witness ended.
+enum Asked {
+    /// It signed.
+    Signed,
+    /// It did not sign this log; others may fare better.
+    Refused(&'static str),
+    /// It is not there; nobody else needs to ask now.
+    Away,
+}
+
+impl WitnessedBy {
+    /// The witness that signs with `key`.
+    #[must_use]
+    pub fn new(key: VerifierKey, witness: Witness) -> Self {
+        Self { key, witness, progress: Progress::default() }
+    }
+
+    pub(super) async fn publish(&self, app: &App) {
+        let mut reached = self.progress.0.lock().await;
+        reached.look(app, self.key.name()).await;
+        let waiting: Vec<_> = reached.waiting.iter().map(|(org, it)| (*org, it.clone())).collect();
+        for (org, checkpoint) in waiting {
+            let known = reached.sizes.get(&org).copied().unwrap_or(0);
+            let outcome = match self.ask(app, org, &checkpoint, known).await {
+                Ok(Asked::Signed) => {
+                    reached.published(org, checkpoint.size);
+                    "published"
+                }
+                Ok(Asked::Refused(outcome)) => outcome,
+                Ok(Asked::Away) => {
+                    counters::anchored(self.key.name(), "unreachable");
+                    tracing::warn!(witness = self.key.name(), "the witness cannot be reached");
+                    break;
+                }
+                Err(error) => {
+                    store_failed(&error);
+                    "failed"
+                }
+            };
+            counters::anchored(self.key.name(), outcome);
+        }
+        counters::anchor_behind(self.key.name(), reached.waiting.len());
+    }
+
+    async fn ask(
+        &self,
+        app: &App,
+        org: OrgId,
+        checkpoint: &StoredCheckpoint,
+        known: u64,
+    ) -> Result<Asked, StoreError> {
+        let mut old = known;
+        // A witness that knows another size says which; a second answer of the kind is no use.
+        for _ in 0..2 {
+            let Some(plan) = Plan::consistency(old, checkpoint.size) else {
+                let (name, size) = (self.key.name(), checkpoint.size);
+                tracing::error!(
+                    witness = name,
+                    log = app.log.origin(org),
+                    size,
+                    witnessed = old,
+                    "the witness saw more of the log than there is: the database was set back"
+                );
+                return Ok(Asked::Refused("set_back"));
+            };
+            let proof: Vec<_> = app.store.prove(org, &plan).await?.iter().map(hash_text).collect();
+            match self.witness.add_checkpoint(old, &proof, &checkpoint.note).await {
+                Ok(Witnessing::Signed(lines)) => {
+                    return self.keep(app, org, checkpoint, &lines).await;
+                }
+                Ok(Witnessing::Knows(size)) if size != old => old = size,
+                Ok(Witnessing::Knows(_)) => break,
+                Err(WitnessError::Unreachable) => return Ok(Asked::Away),
+                Err(error) => {
+                    let (name, log) = (self.key.name(), app.log.origin(org));
+                    tracing::error!(witness = name, log, %error, "the witness does not sign");
+                    let inconsistent = error == WitnessError::Inconsistent;
+                    return Ok(Asked::Refused(if inconsistent {
+                        "inconsistent"
+                    } else {
+                        "refused"
+                    }));
+                }
+            }
+        }
+        Ok(Asked::Refused("refused"))
+    }
+
+    /// Keeps the signature with the checkpoint, beside those of other witnesses.
+    async fn keep(
+        &self,
+        app: &App,
+        org: OrgId,
+        checkpoint: &StoredCheckpoint,
+        lines: &str,
+    ) -> Result<Asked, StoreError> {
+        let kind = CheckpointKind::Witnessed;
+        let _turn = app.anchors.merging.lock().await;
+        let before = app.store.find_checkpoint(org, kind).await?;
+        let same = before.filter(|it| it.size == checkpoint.size && it.root == checkpoint.root);
+        let base = same.map_or_else(|| checkpoint.note.clone(), |it| it.note);
+        let (Ok(mut note), Ok(given)) = (Note::parse(&base), signatures(lines)) else {
+            return Ok(Asked::Refused("malformed"));
+        };
+        let mut signed = Note::sign(note.text().to_owned(), &[]);
+        for signature in given.into_iter().filter(|it| it.name == self.key.name()) {
+            signed.add(signature.clone());
+            note.add(signature);
+        }
+        if signed.verify(std::slice::from_ref(&self.key)).is_err() {
+            let name = self.key.name();
+            tracing::error!(witness = name, "what the witness answered is not signed by its key");
+            return Ok(Asked::Refused("bad_signature"));
+        }
+        let witnessed = StoredCheckpoint { note: note.to_string(), ..checkpoint.clone() };
+        app.store.keep_checkpoint(org, kind, &witnessed).await?;
+        Ok(Asked::Signed)
+    }
+}
