@@ -6,8 +6,85 @@ pub(crate) mod coalesced;
 pub(crate) mod events;
 pub(crate) mod exports;
 pub mod filters;
+pub(crate) mod late;
 pub(crate) mod log;
-pub(crate) mod mismatches;
-pub(crate) mod repeats;
+mod mismatches;
+pub(crate) mod outcome;
+mod repeats;
 pub(crate) mod retention;
 pub(crate) mod sinks;
+
+use std::sync::Arc;
+
+use portcullis_core::audit::keyring::Keyring;
+use portcullis_store::AuditWriter;
+
+use self::{
+    accesses::{Accessed, no_looks},
+    anchors::Anchors,
+    coalesced::{Coalesced, no_refusals},
+    exports::{ExportLimits, Exports, folder::Folder},
+    late::LateEvents,
+    log::LogSigner,
+    mismatches::Mismatches,
+    retention::Retention,
+    sinks::SinkSettings,
+};
+use crate::{base::Base, screening::Screening};
+
+/// Settings and parts of the audit log.
+#[derive(Debug)]
+pub struct AuditParts {
+    /// The one writer of this node's audit records.
+    pub writer: AuditWriter,
+    /// Origin of the logs: the public host of this installation.
+    pub log_host: String,
+    /// The keys that sign them.
+    pub log_keys: Keyring,
+    /// Publishers of their checkpoints.
+    pub anchors: Anchors,
+    /// The time for which events are kept.
+    pub retention: Retention,
+    /// The folder of export files.
+    pub exports: Folder,
+    /// Limits on export files.
+    pub export_limits: ExportLimits,
+    /// Receivers of copies of events.
+    pub sinks: Vec<SinkSettings>,
+}
+
+/// The audit log of a node.
+#[derive(Debug)]
+pub struct Audit {
+    pub(crate) base: Arc<Base>,
+    screening: Arc<Screening>,
+    pub(crate) writer: AuditWriter,
+    pub(crate) log: LogSigner,
+    pub(crate) anchors: Anchors,
+    retention: Retention,
+    pub(crate) exports: Exports,
+    sinks: Vec<SinkSettings>,
+    pub(crate) late_events: LateEvents,
+    coalesced: Coalesced,
+    accessed: Accessed,
+    mismatches: Mismatches,
+}
+
+impl Audit {
+    pub(crate) fn new(base: Arc<Base>, screening: Arc<Screening>, parts: AuditParts) -> Self {
+        Self {
+            log: LogSigner::new(parts.log_host, Arc::clone(&base.clock), parts.log_keys),
+            base,
+            screening,
+            writer: parts.writer,
+            anchors: parts.anchors,
+            retention: parts.retention,
+            exports: Exports::new(parts.exports, parts.export_limits),
+            sinks: parts.sinks,
+            late_events: LateEvents::default(),
+            coalesced: no_refusals(),
+            accessed: no_looks(),
+            mismatches: Mismatches::default(),
+        }
+    }
+}

@@ -1,74 +1,105 @@
-//! What happens, in which order: the use cases of Portcullis.
+//! The use cases of Portcullis: what happens, in which order. No HTTP types and no SQL here.
 //!
-//! No HTTP types and no SQL here. A reader opens two files to know the whole law:
-//! [`calls::invoke`] tells the story of a governed call, [`calls::recorded`] is the bracket that makes sure that
-//! nothing happens unrecorded.
+//! [`App`] puts the rooms together; each owns its state, and knows those that stand below it here.
+//! A reader opens two files to know how a call is governed: `calls/invoke.rs` tells the story,
+//! `calls/recorded.rs` is the bracket that makes sure that nothing happens unrecorded.
+
+mod app;
+mod calls;
+mod nodes;
 
 mod access;
-mod app;
+mod providers;
+mod tools;
+
+mod policies;
+
 pub mod audit;
-mod calls;
+pub mod telemetry;
+
+mod base;
 mod ctx;
 mod dlp;
 mod low_priority;
-mod nodes;
-mod policies;
-mod providers;
-pub mod telemetry;
-mod tools;
+mod screening;
 
 pub use portcullis_lanes::Workers;
 
 pub use self::{
-    access::sources::subnet,
-    access::tenants::Tenant,
-    access::tokens::{
-        Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,
-        Screened, Session, SubjectType,
+    access::{
+        Access,
+        limits::{Quotas, Refused},
+        session::Session,
+        sources::subnet,
+        tenants::{Account, Tenant},
+        tokens::{
+            Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Screened,
+            SubjectType,
+        },
+        trust::{KeySource, Trust, TrustRefusal},
     },
-    access::trust::{KeySource, Trust, TrustRefusal},
-    app::{App, Parts, fingerprint_key},
-    audit::anchors::{AnchorFile, Anchors, WitnessedBy},
-    audit::events::{EventQuery, EventView},
-    audit::exports::{
-        BegunExport, ExportAsk, ExportError, ExportFile, ExportLimits, ExportRequest, ExportedLog,
-        Folder, Format, Progress, SignedLog, Written, export_log,
+    app::{App, Parts},
+    audit::{
+        Audit, AuditParts,
+        anchors::{AnchorFile, Anchors, WitnessedBy},
+        events::{EventQuery, EventView},
+        exports::{
+            BegunExport, ExportAsk, ExportError, ExportFile, ExportLimits, ExportRequest,
+            ExportedLog, Folder, Format, Progress, SignedLog, Written, export_log,
+        },
+        log::{CheckpointSince, LogKeyError, origin},
+        retention::{LEAST_DAYS, Retention},
+        sinks::{FileOutlet, Outlet, SinkSettings},
     },
-    audit::log::{CheckpointSince, LogKeyError, origin},
-    audit::retention::{LEAST_DAYS, Retention},
-    audit::sinks::{FileOutlet, Outlet, SinkSettings},
-    calls::idempotency::{Claim, Replayed, ReplayedError},
-    calls::invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
-    calls::simulate::{
-        Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay, Simulation,
-        Subject, Unread, Who, Workbench,
+    calls::{
+        Answered, CallParts, Calls, Invocation, Invoked, Stopped, View,
+        answers::GovernanceView,
+        claim::Claim,
+        idempotency::{Replayed, ReplayedError},
+        simulate::{
+            Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay,
+            Simulation, Subject, Unread, Who, Workbench,
+        },
     },
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
-    nodes::cluster::{Cluster, JoinError},
-    nodes::commands::{
-        ERASABLE, ErasureRequest, HoldRequest, IndexFault, Indexed, Inspected, LogIdentity,
-        NewToken, Shell, ShellError, Tail, TokenRequest, TokenState, VerifiedLog, Waiting,
-        hold_record, told,
+    nodes::{
+        Nodes,
+        cluster::{Cluster, JoinError},
+        commands::{
+            ERASABLE, ErasureRequest, HoldRequest, IndexFault, Indexed, Inspected, LogIdentity,
+            NewToken, Shell, ShellError, Tail, TokenRequest, TokenState, VerifiedLog, Waiting,
+            hold_record, told,
+        },
     },
     policies::{
-        CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyPage,
-        PolicyQuery, PolicySource, PolicyStats, Reload, Reloading, SetChange,
+        Policies, PolicySource, Reload,
+        folder::{FolderFiles, PolicyFolder},
+        last_good::{Fallback, LastGood},
+        overrides::Overrides,
+        query::{PolicyPage, PolicyQuery},
+        rehearsed::CaseReport,
+        reload::{Reloading, SetChange},
+        tallies::PolicyStats,
     },
-    providers::connect::{
-        Callback, CalledBack, ConnectRequest, Connected, Connecting, Disconnected, Owner,
-        RotateError, UpstreamRevocation, rotate_secrets,
-    },
-    providers::vault::{KeySource as VaultSource, Vaults},
     providers::{
-        AccountSource, Auth, AuthKind, AuthorizationServer, Declared, Endpoints, HeaderFormat,
-        IssuerState, OAuthSettings, OwnerView, Owners, ProviderQuery, ProviderState, ProviderView,
-        Whose,
+        AccountSource, Auth, AuthKind, AuthorizationServer, Endpoints, HeaderFormat, OAuthSettings,
+        Owners, ProviderParts, Providers,
+        connect::{
+            Callback, CalledBack, ConnectRequest, Connected, Connecting, Disconnected, Owner,
+            RotateError, UpstreamRevocation, rotate_secrets,
+        },
+        provider::{Declared, Pinning},
+        vault::{KeySource as VaultSource, Vaults},
+        view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
     },
-    telemetry::stages::{Stage, Stages},
-    telemetry::traces::{Attribute, Recording, TraceSettings},
-    tools::pins::Pinning,
-    tools::{ToolQuery, ToolStatus, ToolView},
+    screening::{Screening, fingerprint_key},
+    telemetry::{
+        Telemetry,
+        stages::{Stage, Stages},
+        traces::{Attribute, Recording, TraceSettings},
+    },
+    tools::{ToolQuery, ToolStatus, ToolView, Tools},
 };
 
 use portcullis_core::refusal::{Refusal, Unavailable};

@@ -88,7 +88,7 @@ fn reload_dlp(app: &App, outbound: &Outbound, file: &Path, files: &Followed) -> 
     let config = Config::load(Some(file)).map_err(|error| told(&error))?;
     files.follow(file, &config).map_err(|error| error.to_string())?;
     let dlp = config.dlp.load(outbound)?;
-    app.replace_dlp(dlp).map_err(|errors| {
+    app.policies.replace_dlp(dlp).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         format!("the policies do not go with them: {}", errors.join("; "))
     })

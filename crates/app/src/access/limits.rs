@@ -4,7 +4,10 @@
 //! request and its invocation at once; what this node was told last is kept, so that answers can
 //! show it and a plan that is used up costs nothing to say no to.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
 
 use portcullis_core::{
     audit::{Actor, EventType},
@@ -16,10 +19,14 @@ use portcullis_core::{
 };
 use portcullis_store::{Charge, Cost, SharedCounters};
 
+use super::{
+    sources::Sources,
+    tenants::{Account, Tenant, Tenants},
+};
 use crate::{
-    App, Ctx, Origin,
-    access::tenants::Tenant,
-    access::tokens::{Account, Credentials, Refreshing},
+    audit::Audit,
+    base::Base,
+    ctx::{Ctx, Origin},
 };
 
 /// Where this node counts.
@@ -56,7 +63,52 @@ pub(crate) fn uncounted() -> Refusal {
     Refusal::Unavailable { reason: Unavailable::Limits }
 }
 
-impl App {
+/// A Bearer that opens nothing: the refusal, and the source's bucket after it was charged.
+#[derive(Debug)]
+pub struct Refused {
+    /// What to answer.
+    pub refusal: Refusal,
+    /// The bucket to show.
+    pub bucket: Bucket,
+}
+
+/// Plans of orgs and buckets of sources, as this node counts them.
+#[derive(Debug)]
+pub struct Quotas {
+    base: Arc<Base>,
+    audit: Arc<Audit>,
+    pub(crate) limits: Limits,
+    pub(crate) tenants: Tenants,
+    pub(crate) sources: Sources,
+}
+
+impl Quotas {
+    pub(crate) fn new(
+        base: Arc<Base>,
+        audit: Arc<Audit>,
+        counters: Option<SharedCounters>,
+    ) -> Self {
+        let (limits, tenants) = (Limits::new(counters), Tenants::default());
+        Self { base, audit, limits, tenants, sources: Sources::new() }
+    }
+
+    /// Charges the source; when its bucket is empty the answer is 429 whatever was wrong.
+    pub(crate) fn charged(&self, refusal: Refusal, origin: &Origin) -> Refused {
+        if let Refusal::Unavailable { .. } = refusal {
+            return Refused { refusal, bucket: self.peek_source(origin) };
+        }
+        match self.sources.charge(origin.source_ip, origin.arrived) {
+            Ok(bucket) => Refused { refusal, bucket },
+            Err(bucket) => Refused { refusal: self.limited(bucket), bucket },
+        }
+    }
+
+    /// Charges the source for a request that was refused before anybody was known.
+    #[must_use]
+    pub fn charge_source(&self, refusal: Refusal, origin: &Origin) -> Refused {
+        self.charged(refusal, origin)
+    }
+
     /// Whether limits can be counted at this moment.
     #[must_use]
     pub fn counts(&self) -> bool {
@@ -96,32 +148,14 @@ impl App {
             Cost::Request => Ok(()),
             Cost::Call => {
                 let (tenant, plan) = (&ctx.session.tenant, ctx.caller().plan);
-                let taken = tenant.take(Resource::Invocations, plan, self.clock.now());
+                let taken = tenant.take(Resource::Invocations, plan, self.base.clock.now());
                 taken.map(drop).map_err(|bucket| self.limited(bucket))
             }
         }
     }
 
-    /// Counts the exchange of good credentials against the plan of the subject's org.
-    pub async fn admit_exchange(
-        &self,
-        credentials: &Credentials,
-        origin: &Origin,
-    ) -> Result<(), Refusal> {
-        self.admit(credentials.account(), || credentials.whose(), origin).await
-    }
-
-    /// Counts a refresh against the plan of the grant's org.
-    pub async fn admit_refresh(
-        &self,
-        refreshing: &Refreshing,
-        origin: &Origin,
-    ) -> Result<(), Refusal> {
-        let caller = refreshing.caller();
-        self.admit(refreshing.account(), || (caller.org_id, Actor::of(caller)), origin).await
-    }
-
-    async fn admit(
+    /// Counts a request against the plan of an account; one beyond it is told in the log.
+    pub(crate) async fn admit(
         &self,
         account: &Account,
         who: impl FnOnce() -> (OrgId, Actor),
@@ -131,7 +165,7 @@ impl App {
         charged.inspect_err(|refusal| {
             if let Refusal::RateLimited { .. } = refusal {
                 let (org, actor) = who();
-                self.note_refused(EventType::RequestThrottled, org, actor, refusal, origin);
+                self.audit.note_refused(EventType::RequestThrottled, org, actor, refusal, origin);
             }
         })
     }
@@ -140,14 +174,14 @@ impl App {
     pub(crate) fn note_throttled(&self, ctx: &Ctx, refusal: &Refusal) {
         if let Refusal::RateLimited { .. } = refusal {
             let (org, actor) = (ctx.caller().org_id, Actor::of(ctx.caller()));
-            self.note_refused(EventType::RequestThrottled, org, actor, refusal, &ctx.origin);
+            self.audit.note_refused(EventType::RequestThrottled, org, actor, refusal, &ctx.origin);
         }
     }
 
     async fn charge(&self, account: &Account, cost: Cost) -> Result<(), Refusal> {
         let Account { tenant, plan } = account;
         let Some(shared) = &self.limits.shared else {
-            let taken = tenant.take(Resource::Requests, *plan, self.clock.now());
+            let taken = tenant.take(Resource::Requests, *plan, self.base.clock.now());
             return taken.map(drop).map_err(|bucket| self.limited(bucket));
         };
         let bucket = tenant.peek(Resource::Requests, *plan, self.limits_now());
@@ -164,7 +198,7 @@ impl App {
         plan: Plan,
         cost: Cost,
     ) -> Result<(), Refusal> {
-        let asked = self.clock.now();
+        let asked = self.base.clock.now();
         let charge = Charge {
             org: tenant.org,
             offset: tenant.offset,
@@ -177,7 +211,7 @@ impl App {
             tracing::debug!(%error, "a request could not be counted");
             uncounted()
         })?;
-        let told = self.clock.now();
+        let told = self.base.clock.now();
         let middle = asked.as_micros() / 2 + told.as_micros() / 2;
         self.limits.ahead.store(charged.now.as_micros() - middle, Ordering::Relaxed);
         tenant.learn(charged.counted);
@@ -196,7 +230,7 @@ impl App {
     /// count together.
     #[must_use]
     pub fn limits_now(&self) -> Timestamp {
-        self.limits.now(&*self.clock)
+        self.limits.now(&*self.base.clock)
     }
 
     /// The bucket of an org as it stands, as far as this node knows.
@@ -208,13 +242,13 @@ impl App {
     /// The bucket of an unknown caller's source as it stands.
     #[must_use]
     pub fn peek_source(&self, origin: &Origin) -> Bucket {
-        self.sources.peek(origin.source_ip, self.clock.now())
+        self.sources.peek(origin.source_ip, self.base.clock.now())
     }
 
     /// The refusal when a bucket is empty.
     pub(crate) fn limited(&self, bucket: Bucket) -> Refusal {
         let now = match bucket.resource {
-            Resource::Unauthenticated => self.clock.now(),
+            Resource::Unauthenticated => self.base.clock.now(),
             Resource::Requests | Resource::Invocations => self.limits_now(),
         };
         let left = bucket.resets_at.saturating_mul(1_000_000) - now.as_micros();

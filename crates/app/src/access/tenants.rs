@@ -18,7 +18,7 @@ use portcullis_core::{
 };
 use portcullis_store::Counted;
 
-use crate::policies::Tallies;
+use crate::policies::tallies::Tallies;
 
 /// A count within a fixed window: 32 bits of window number, 32 bits of count, moved together.
 #[derive(Debug, Default)]
@@ -203,6 +203,21 @@ impl Tenants {
     pub(crate) fn is_current(&self, tenant: &Tenant, moment: u64) -> bool {
         tenant.revoked_at.load(Ordering::Acquire) <= moment
             && self.all_revoked_at.load(Ordering::Acquire) <= moment
+    }
+}
+
+/// Whose plan pays for a request.
+#[derive(Debug, Clone)]
+pub struct Account {
+    pub(crate) tenant: Arc<Tenant>,
+    pub(crate) plan: Plan,
+}
+
+impl Account {
+    /// The org that pays.
+    #[must_use]
+    pub fn org(&self) -> OrgId {
+        self.tenant.org
     }
 }
 

@@ -4,12 +4,11 @@ mod credentials;
 mod events;
 mod exchange;
 mod refresh;
-mod renewal;
+pub(crate) mod renewal;
 mod revoke;
 mod screen;
 mod users;
 
-pub(crate) use self::renewal::{RENEW_EVERY, renew};
 pub use self::{
     credentials::{Credentials, Presented, SubjectType},
     exchange::{ExchangeRequest, Granted},
@@ -32,9 +31,8 @@ use portcullis_core::{
     audit::{Actor, EventType},
     clock::Timestamp,
     id::OrgId,
-    limits::Bucket,
     policy::{Identity, Principal},
-    principal::{Caller, Plan, ScopeSet},
+    principal::{Caller, ScopeSet},
     refusal::Refusal,
     token::{Token, TokenHash, TokenKind},
     trust::Login,
@@ -44,44 +42,16 @@ use portcullis_store::{KnownToken, LoginRecord};
 use tokio::time::Instant;
 
 use self::renewal::Due;
-use crate::{
-    App, Origin, access::tenants::Tenant, providers::connections::Reachable, store_failed,
-    telemetry::counters,
+use super::{
+    Access,
+    limits::Refused,
+    session::{Look, Session},
 };
+use crate::{ctx::Origin, providers::connection::Reachable, store_failed, telemetry::counters};
 
 /// How long a verified token is trusted without asking the store: the bound of contract §11.5.
 const TRUSTED_FOR: Duration = Duration::from_secs(5);
 const MAX_SESSIONS: u64 = 200_000;
-
-/// A live token and whose it is.
-#[derive(Debug)]
-pub struct Session {
-    /// Who asks.
-    pub caller: Caller,
-    /// The caller as policies see it.
-    pub(crate) principal: Principal,
-    /// What was said at the login that the token comes from.
-    login: Option<LoginRecord>,
-    pub(crate) tenant: Arc<Tenant>,
-    /// What it can call through.
-    pub(crate) connections: Arc<Reachable>,
-    kind: TokenKind,
-    exchange_only: bool,
-    expires_at: Timestamp,
-    look: Look,
-    last_used_minute: AtomicI64,
-    /// Whether it waits to be renewed.
-    renewing: AtomicBool,
-}
-
-/// When a look-up began: what it finds is trusted from then on, however long it takes.
-#[derive(Debug, Clone, Copy)]
-struct Look {
-    /// In the order of revocations.
-    looked_up: u64,
-    /// In time.
-    asked: Instant,
-}
 
 /// A token that was not revoked, and who is behind it.
 struct LiveToken {
@@ -90,21 +60,6 @@ struct LiveToken {
     exchange_only: bool,
     expires_at: Timestamp,
     login: Option<LoginRecord>,
-}
-
-/// Whose plan pays for a request.
-#[derive(Debug, Clone)]
-pub struct Account {
-    pub(crate) tenant: Arc<Tenant>,
-    pub(crate) plan: Plan,
-}
-
-impl Account {
-    /// The org that pays.
-    #[must_use]
-    pub fn org(&self) -> OrgId {
-        self.tenant.org
-    }
 }
 
 /// What a Bearer is presented for.
@@ -127,15 +82,6 @@ impl Purpose {
             Self::Access => !matches!(kind, TokenKind::Refresh) && !exchange_only,
         }
     }
-}
-
-/// A Bearer that opens nothing: the refusal, and the source's bucket after it was charged.
-#[derive(Debug)]
-pub struct Refused {
-    /// What to answer.
-    pub refusal: Refusal,
-    /// The bucket to show.
-    pub bucket: Bucket,
 }
 
 /// A Bearer that opens nothing, and whose it was, if that is known.
@@ -170,7 +116,26 @@ impl Sessions {
     }
 }
 
-impl App {
+impl Access {
+    /// Counts the exchange of good credentials against the plan of the subject's org.
+    pub async fn admit_exchange(
+        &self,
+        credentials: &Credentials,
+        origin: &Origin,
+    ) -> Result<(), Refusal> {
+        self.quotas.admit(credentials.account(), || credentials.whose(), origin).await
+    }
+
+    /// Counts a refresh against the plan of the grant's org.
+    pub async fn admit_refresh(
+        &self,
+        refreshing: &Refreshing,
+        origin: &Origin,
+    ) -> Result<(), Refusal> {
+        let caller = refreshing.caller();
+        self.quotas.admit(refreshing.account(), || (caller.org_id, Actor::of(caller)), origin).await
+    }
+
     /// Opens a session for a Bearer, or says why not; every no is charged to the source.
     pub async fn authenticate(
         self: &Arc<Self>,
@@ -182,21 +147,13 @@ impl App {
         session.map_err(|rejected| self.turned_away(rejected, origin))
     }
 
-    /// Does what must not stop halfway because a client hangs up.
-    pub(crate) async fn to_its_end<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, Refusal> {
-        self.tasks.spawn(work).await.map_err(|_| Refusal::Internal)
-    }
-
     /// Notes the no in the log of the org whose credential it was, and charges the source.
     fn turned_away(&self, Rejected { refusal, whose }: Rejected, origin: &Origin) -> Refused {
         if let Some(whose) = whose {
             let (org, actor) = *whose;
-            self.note_refused(EventType::AuthRejected, org, actor, &refusal, origin);
+            self.audit.note_refused(EventType::AuthRejected, org, actor, &refusal, origin);
         }
-        self.charged(refusal, origin)
+        self.quotas.charged(refusal, origin)
     }
 
     async fn session(
@@ -222,7 +179,7 @@ impl App {
         self.in_touch()?;
         let hash = token.hash();
         if let Some(session) = self.sessions.cache.get(&hash)
-            && self.tenants.is_current(&session.tenant, session.look.looked_up)
+            && self.quotas.tenants.is_current(&session.tenant, session.look.looked_up)
         {
             let age = session.look.asked.elapsed();
             if age < TRUSTED_FOR {
@@ -230,7 +187,7 @@ impl App {
                 return Ok(session);
             }
         }
-        if !self.sources.may_look_up(origin.source_ip, origin.arrived) {
+        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
             return Err(Refusal::InvalidToken.into());
         }
         counters::token_looked_up();
@@ -246,20 +203,24 @@ impl App {
         hash: TokenHash,
     ) -> Result<Session, Rejected> {
         let look = self.look();
-        let found =
-            self.store.find_token_by_hash(&hash).await.map_err(|error| store_failed(&error))?;
+        let found = self
+            .base
+            .store
+            .find_token_by_hash(&hash)
+            .await
+            .map_err(|error| store_failed(&error))?;
         let known = found.ok_or(Refusal::InvalidToken)?;
         if known.token.kind != token.kind() {
             return Err(Refusal::InvalidToken.into());
         }
         let token = self.living(known)?;
         let (org, principal) = (token.caller.org_id, token.caller.principal_id);
-        Ok(self.session_of(token, self.reachable(org, principal).await?, look))
+        Ok(self.session_of(token, self.providers.reachable(org, principal).await?, look))
     }
 
     /// The moment at which a look-up begins.
     fn look(&self) -> Look {
-        Look { looked_up: self.tenants.now(), asked: Instant::now() }
+        Look { looked_up: self.quotas.tenants.now(), asked: Instant::now() }
     }
 
     /// What is trusted from now on: a token that lives, and what it can call through.
@@ -271,7 +232,7 @@ impl App {
     ) -> Session {
         Session {
             connections,
-            tenant: self.tenants.tenant(caller.org_id),
+            tenant: self.quotas.tenants.tenant(caller.org_id),
             principal: self.as_policies_see(&caller, login.as_ref()),
             login,
             kind,
@@ -293,8 +254,9 @@ impl App {
 
     /// The claims that no event may hold.
     fn withheld(&self, login: &Login) -> BTreeSet<String> {
-        let unfit =
-            |values: &BTreeSet<String>| values.iter().any(|value| self.recordable(value) != *value);
+        let unfit = |values: &BTreeSet<String>| {
+            values.iter().any(|value| self.screening.recordable(value) != *value)
+        };
         let claims = login.claims.iter().filter(|(_, values)| unfit(values));
         claims.map(|(name, _)| name.clone()).collect()
     }
@@ -359,23 +321,6 @@ impl App {
         Some(allowed.fold(principal.role.scopes().intersection(rules), ScopeSet::intersection))
     }
 
-    /// Charges the source; when its bucket is empty the answer is 429 whatever was wrong.
-    fn charged(&self, refusal: Refusal, origin: &Origin) -> Refused {
-        if let Refusal::Unavailable { .. } = refusal {
-            return Refused { refusal, bucket: self.peek_source(origin) };
-        }
-        match self.sources.charge(origin.source_ip, origin.arrived) {
-            Ok(bucket) => Refused { refusal, bucket },
-            Err(bucket) => Refused { refusal: self.limited(bucket), bucket },
-        }
-    }
-
-    /// Charges the source for a request that was refused before anybody was known.
-    #[must_use]
-    pub fn charge_source(&self, refusal: Refusal, origin: &Origin) -> Refused {
-        self.charged(refusal, origin)
-    }
-
     fn note_use(&self, session: &Session, now: Timestamp) {
         let minute = now.as_seconds().div_euclid(60);
         if session.last_used_minute.swap(minute, Ordering::Relaxed) != minute {
@@ -385,12 +330,6 @@ impl App {
 }
 
 impl Session {
-    /// Whose plan pays for what is asked through it.
-    #[must_use]
-    pub fn account(&self) -> Account {
-        Account { tenant: Arc::clone(&self.tenant), plan: self.caller.plan }
-    }
-
     /// Says no to a kind of token that is not good for `purpose`, once the token has expired, or
     /// to an address it is not bound to.
     fn usable(self: Arc<Self>, purpose: Purpose, origin: &Origin) -> Result<Arc<Self>, Rejected> {

@@ -14,7 +14,7 @@ use portcullis_upstream::{FetchError, KeyLocation, Outbound};
 use tokio_util::task::TaskTracker;
 
 use self::keys::IssuerKeys;
-use crate::App;
+use super::Access;
 
 /// Where the keys of one issuer come from.
 #[derive(Debug, Clone)]
@@ -131,7 +131,7 @@ fn may_have_rotated(jwt: &Jwt, rejection: &Rejection) -> bool {
         || (*rejection == Rejection::WrongSignature && jwt.key_id().is_none())
 }
 
-impl App {
+impl Access {
     /// The trust rules and the keys of their issuers.
     #[must_use]
     pub fn trust(&self) -> &Trust {

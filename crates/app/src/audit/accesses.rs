@@ -8,11 +8,12 @@ use portcullis_core::{
     refusal::{Executed, Refusal},
 };
 
-use crate::{
-    App, Ctx,
-    audit::events::{patience, row_of},
-    audit::repeats::{Noted, Runs},
+use super::{
+    Audit,
+    events::{patience, row_of},
+    repeats::{Noted, Runs},
 };
+use crate::ctx::Ctx;
 
 /// How long one event stands for all looks of a principal, in seconds.
 const SPAN: i64 = 60 * 60;
@@ -25,7 +26,7 @@ pub(crate) fn no_looks() -> Accessed {
     Runs::lasting(SPAN)
 }
 
-impl App {
+impl Audit {
     /// Records that the caller looks at the org's log. Says no when that cannot be recorded.
     pub(crate) async fn note_access(&self, ctx: &Ctx) -> Result<(), Refusal> {
         let caller = ctx.caller();
@@ -36,13 +37,13 @@ impl App {
         }
         let mut event = self.accessed_event(caller.org_id, actor, 1, ctx.origin.arrived);
         event.request = Some(ctx.recorded_request());
-        event.detached = ctx.detached(self);
+        event.detached = ctx.detached(&self.screening);
         self.record(event).await.inspect_err(|_| self.accessed.forget(&key))
     }
 
     /// Records the further looks of the hours that are over.
     pub(crate) async fn record_accesses(&self) {
-        let now = self.clock.now();
+        let now = self.base.clock.now();
         for ((org, _), actor, count) in self.accessed.due(now) {
             let event = self.accessed_event(org, actor, count, now);
             if let Err(error) = self.writer.append(row_of(&event), patience()).await {
@@ -53,7 +54,7 @@ impl App {
 
     fn accessed_event(&self, org: OrgId, actor: Actor, count: u64, at: Timestamp) -> Event {
         Event {
-            id: EventId::new(self.ids()),
+            id: EventId::new(self.base.ids()),
             org_id: org,
             kind: EventType::AuditAccessed,
             occurred_at: at,

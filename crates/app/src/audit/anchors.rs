@@ -15,7 +15,8 @@ use portcullis_core::{audit::Hash, clock::Timestamp, id::OrgId};
 use portcullis_store::StoredCheckpoint;
 use tokio::sync::Mutex;
 
-use crate::{App, store_failed, telemetry::counters};
+use super::Audit;
+use crate::{store_failed, telemetry::counters};
 
 /// All places where checkpoints are published.
 #[derive(Debug, Default)]
@@ -54,8 +55,9 @@ struct Reached {
 
 impl Reached {
     /// Takes what was signed since the last look.
-    async fn look(&mut self, app: &App, anchor: &str) {
-        let fresh = match app.store.checkpoints_since(self.moment.plus_seconds(SLACK)).await {
+    async fn look(&mut self, audit: &Audit, anchor: &str) {
+        let fresh = match audit.base.store.checkpoints_since(self.moment.plus_seconds(SLACK)).await
+        {
             Ok(fresh) => fresh,
             Err(error) => return drop(store_failed(&error)),
         };
@@ -63,11 +65,11 @@ impl Reached {
             self.moment = self.moment.max(checkpoint.signed_at);
             let size = self.sizes.get(&org).copied().unwrap_or(0);
             if size > checkpoint.size {
-                self.tell_set_back(app, anchor, (org, size), checkpoint.size);
+                self.tell_set_back(audit, anchor, (org, size), checkpoint.size);
                 continue;
             }
-            if !self.is_continued(app, org, size).await {
-                self.tell_set_back(app, anchor, (org, size), checkpoint.size);
+            if !self.is_continued(audit, org, size).await {
+                self.tell_set_back(audit, anchor, (org, size), checkpoint.size);
             }
             if size < checkpoint.size {
                 self.waiting.insert(org, checkpoint);
@@ -77,9 +79,9 @@ impl Reached {
 
     /// True if the log begins with the tree of `size` events that was published of it, or if that has
     /// been looked at before. A log that was set back and has grown again does not.
-    async fn is_continued(&mut self, app: &App, org: OrgId, size: u64) -> bool {
+    async fn is_continued(&mut self, audit: &Audit, org: OrgId, size: u64) -> bool {
         let Some(root) = self.roots.remove(&org) else { return true };
-        match app.store.root_at(org, size).await {
+        match audit.base.store.root_at(org, size).await {
             Ok(stored) => stored == root,
             Err(error) => {
                 store_failed(&error);
@@ -91,14 +93,14 @@ impl Reached {
 
     fn tell_set_back(
         &mut self,
-        app: &App,
+        audit: &Audit,
         anchor: &str,
         (org, published): (OrgId, u64),
         size: u64,
     ) {
         if self.set_back.insert(org) {
             counters::anchored(anchor, "set_back");
-            let log = app.log.origin(org);
+            let log = audit.log.origin(org);
             tracing::error!(
                 anchor,
                 log,
@@ -117,13 +119,13 @@ impl Reached {
 }
 
 /// One round: publishes what is new in every place; each waits for itself only.
-pub(crate) async fn publish(app: &App) {
+pub(crate) async fn publish(audit: &Audit) {
     let file = async {
-        if let Some(file) = &app.anchors.file {
-            file.publish(app).await;
+        if let Some(file) = &audit.anchors.file {
+            file.publish(audit).await;
         }
     };
-    let witnesses = app.anchors.witnesses.iter().map(|witness| witness.publish(app));
+    let witnesses = audit.anchors.witnesses.iter().map(|witness| witness.publish(audit));
     futures_util::future::join(file, futures_util::future::join_all(witnesses)).await;
 }
 

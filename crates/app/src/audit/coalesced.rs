@@ -10,13 +10,13 @@ use portcullis_core::{
     refusal::{Executed, Refusal},
 };
 
-use crate::{
-    App, Origin,
-    access::sources::subnet,
-    audit::events::{patience, row_of},
-    audit::repeats::{Noted, Runs},
-    calls::answers::outcome_of,
+use super::{
+    Audit,
+    events::{patience, row_of},
+    outcome::outcome_of,
+    repeats::{Noted, Runs},
 };
+use crate::{access::sources::subnet, ctx::Origin};
 
 /// How long one event stands for all of its kind, in seconds.
 const SPAN: i64 = 60;
@@ -38,7 +38,7 @@ pub(crate) fn no_refusals() -> Coalesced {
     Runs::lasting(SPAN)
 }
 
-impl App {
+impl Audit {
     /// Notes that a request of a known org was refused before anything was looked at.
     pub(crate) fn note_refused(
         &self,
@@ -61,9 +61,9 @@ impl App {
         }
         let mut event = self.refused_event(org, kind, actor, outcome, 1);
         event.request = Some(origin.recorded());
-        event.detached = origin.detached(self);
+        event.detached = origin.detached(&self.screening);
         let writer = self.writer.clone();
-        self.tasks.spawn(async move {
+        self.base.tasks.spawn(async move {
             if let Err(error) = writer.append(row_of(&event), patience()).await {
                 tracing::error!(%error, event = kind.as_str(), "an event could not be recorded");
             }
@@ -79,10 +79,10 @@ impl App {
         count: u64,
     ) -> Event {
         Event {
-            id: EventId::new(self.ids()),
+            id: EventId::new(self.base.ids()),
             org_id,
             kind,
-            occurred_at: self.clock.now(),
+            occurred_at: self.base.clock.now(),
             count: Some(count),
             actor,
             request: None,
@@ -95,10 +95,10 @@ impl App {
 
     /// Records what was counted in the minutes that are over.
     pub(crate) async fn record_coalesced(&self) {
-        for (key, (actor, outcome), count) in self.coalesced.due(self.clock.now()) {
+        for (key, (actor, outcome), count) in self.coalesced.due(self.base.clock.now()) {
             let mut event = self.refused_event(key.org, key.kind, actor, outcome, count);
             let source = Some(key.source.to_string());
-            event.detached = Detached::default().keep("source_ip", source, &*self.random);
+            event.detached = Detached::default().keep("source_ip", source, &*self.base.random);
             if let Err(error) = self.writer.append(row_of(&event), patience()).await {
                 let kind = key.kind.as_str();
                 tracing::error!(%error, event = kind, count, "refusals could not be recorded");

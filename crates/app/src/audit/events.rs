@@ -10,7 +10,6 @@ use portcullis_core::{
     clock::Timestamp,
     id::{EventId, OrgId, PrincipalId},
     json::{self, Bounds},
-    policy::{PolicyError, PolicySet},
     principal::Scope,
     refusal::{Executed, Refusal, Unavailable},
 };
@@ -20,17 +19,11 @@ use portcullis_store::{
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use crate::{App, Ctx, audit::exports::sealed, policies::SetChange, store_failed};
-
-/// The most names or errors of one kind that an event tells.
-const MAX_TOLD: usize = 100;
-
-fn named(ids: &[Arc<str>]) -> Vec<&str> {
-    ids.iter().take(MAX_TOLD).map(|id| &**id).collect()
-}
+use super::{Audit, exports::lines::sealed};
+use crate::{ctx::Ctx, store_failed};
 
 /// Something of the installation, which no org owns.
-fn installation(kind: &'static str, id: &str) -> Target {
+pub(crate) fn installation(kind: &'static str, id: &str) -> Target {
     Target { credential: None, id: Some(id.to_owned()), provider_id: None, kind, version: None }
 }
 
@@ -198,7 +191,7 @@ pub(crate) fn object(text: &str) -> Option<Map<String, Value>> {
     }
 }
 
-impl App {
+impl Audit {
     /// Records an event that has no upstream effect; it is durable when this returns.
     pub(crate) async fn record(&self, event: Event) -> Result<(), Refusal> {
         self.writer.append(row_of(&event), patience()).await.map_err(|error| {
@@ -212,7 +205,7 @@ impl App {
         NewIntent {
             id: event.id,
             org_id: event.org_id,
-            opened_at: self.clock.now(),
+            opened_at: self.base.clock.now(),
             record: unfinished(event),
             key: None,
         }
@@ -221,10 +214,10 @@ impl App {
     /// An event of the gateway itself about `target` in the log of `org`.
     pub(crate) fn system_event(&self, org: OrgId, kind: EventType, target: Target) -> Event {
         Event {
-            id: EventId::new(self.ids()),
+            id: EventId::new(self.base.ids()),
             org_id: org,
             kind,
-            occurred_at: self.clock.now(),
+            occurred_at: self.base.clock.now(),
             count: None,
             actor: Actor::system(),
             request: None,
@@ -235,43 +228,16 @@ impl App {
         }
     }
 
-    /// Tells every org's log which policy set is in force from now on, and what changed. Runs
-    /// beside the reload: the set itself is in force at once, and every call names it.
-    pub(crate) fn policy_set_changed(&self, set: &PolicySet, before: &str, change: &SetChange) {
-        let details = json!({
-            "previous": before,
-            "added": named(&change.added),
-            "changed": named(&change.changed),
-            "removed": named(&change.removed),
-        });
-        let target = installation("policy_set", set.version());
-        self.tell_every_org(EventType::PolicyChanged, target, Some(("change", details)));
-    }
-
-    /// Tells every org's log that a policy folder was not taken, and why.
-    pub(crate) fn policy_reload_failed(&self, errors: &[PolicyError]) {
-        let shown: Vec<&PolicyError> = errors.iter().take(MAX_TOLD).collect();
-        let details = json!({ "count": errors.len(), "errors": shown });
-        let set = self.policies.current();
-        let target = installation("policy_set", set.version());
-        self.tell_every_org(EventType::PolicyReloadFailed, target, Some(("reload", details)));
-    }
-
-    /// Tells every org's log that this node begins to serve, and keeps what it serves by.
-    pub fn started(self: &Arc<Self>) {
-        self.tell_every_org(EventType::SystemStarted, installation("node", &self.node), None);
-        self.begin_with_policies();
-    }
-
-    fn tell_every_org(
+    /// Records an event of the installation in the log of every org, on a task of its own.
+    pub(crate) fn tell_every_org(
         &self,
         kind: EventType,
         target: Target,
         details: Option<(&'static str, Value)>,
     ) {
-        let (store, writer) = (self.store.clone(), self.writer.clone());
-        let (clock, random) = (Arc::clone(&self.clock), Arc::clone(&self.random));
-        self.tasks.spawn(async move {
+        let (store, writer) = (self.base.store.clone(), self.writer.clone());
+        let (clock, random) = (Arc::clone(&self.base.clock), Arc::clone(&self.base.random));
+        self.base.tasks.spawn(async move {
             let orgs = match store.list_orgs().await {
                 Ok(orgs) => orgs,
                 Err(error) => return drop(store_failed(&error)),
@@ -317,6 +283,7 @@ impl App {
         self.seal(org).await.map_err(|error| store_failed(&error))?;
         let limit = u32::try_from(query.limit).unwrap_or(u32::MAX);
         let listed = self
+            .base
             .store
             .list_events(org, visibility(ctx), &query.filter, query.order, query.after, limit)
             .await;
@@ -330,7 +297,7 @@ impl App {
         let unknown = || Refusal::not_found("event", id);
         let event_id: EventId = id.parse().map_err(|_| unknown())?;
         let org = ctx.caller().org_id;
-        let found = self.store.find_event(org, visibility(ctx), event_id).await;
+        let found = self.base.store.find_event(org, visibility(ctx), event_id).await;
         let record = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
         let view = self.event_view(org, &record, Shown::Whole)?;
         if !view.concerns(ctx.caller().principal_id) {

@@ -6,22 +6,22 @@
 //! so.
 
 mod evidence;
-mod folder;
+pub(crate) mod folder;
 mod job;
-mod lines;
-mod pace;
-mod request;
-mod signed;
+pub(crate) mod lines;
+pub(crate) mod pace;
+pub(crate) mod request;
+pub(crate) mod signed;
 mod space;
-mod writing;
+pub(crate) mod writing;
 
+pub(crate) use self::job::sweep;
 pub use self::{
     folder::Folder,
     request::{ExportAsk, ExportRequest, Format},
     signed::SignedLog,
     writing::{ExportError, ExportedLog, Progress, Written, export_log},
 };
-pub(crate) use self::{job::sweep, lines::sealed, pace::Pace};
 
 use std::{fs::File, sync::Arc, time::Duration};
 
@@ -38,7 +38,8 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::{App, Ctx, audit::events::object, calls::idempotency::Claim, store_failed};
+use super::{Audit, events::object};
+use crate::{calls::claim::Claim, ctx::Ctx, store_failed};
 
 /// Exports of one org at once.
 const PER_ORG: u32 = 3;
@@ -110,13 +111,13 @@ pub struct ExportFile {
 /// The event that tells of an export that was made: what was asked for, and what came of it. The
 /// hash of the file stands in the part of the record that is hashed itself.
 pub(crate) fn exported(
-    app: (&dyn Random, Timestamp, EventId),
+    audit: (&dyn Random, Timestamp, EventId),
     org_id: OrgId,
     export: &str,
     (request, result): (&Value, &Value),
     who: (Actor, Option<audit::Request>, Detached),
 ) -> Event {
-    let (random, occurred_at, id) = app;
+    let (random, occurred_at, id) = audit;
     let (actor, asked, detached) = who;
     let hash = result.get("sha256").and_then(Value::as_str);
     let mut details = Map::new();
@@ -153,7 +154,7 @@ pub struct BegunExport {
     pub replayed: bool,
 }
 
-impl App {
+impl Audit {
     /// Begins an export of the caller's org, and gives it as it stands when it is ready or after
     /// two seconds. Says no when three are under way.
     pub async fn begin_export(
@@ -163,7 +164,7 @@ impl App {
         claim: Option<Claim>,
     ) -> Result<BegunExport, Refusal> {
         ctx.require(Scope::AuditExport)?;
-        let (org, id) = (ctx.caller().org_id, ExportId::new(self.ids()));
+        let (org, id) = (ctx.caller().org_id, ExportId::new(self.base.ids()));
         if let Some(known) = self.same_export(org, claim.as_ref()).await? {
             return Ok(known);
         }
@@ -171,10 +172,10 @@ impl App {
             self.refuse_shorter(org, since).await?;
         }
         self.refuse_without_space().await?;
-        let (app, owned, key) = (Arc::clone(self), ctx.clone(), claim.clone());
+        let (this, owned, key) = (Arc::clone(self), ctx.clone(), claim.clone());
         // On a task of its own: a caller who hangs up leaves no row that nobody works on.
         let begun =
-            self.tasks.spawn(async move { app.spawn_export(owned, id, request, key).await });
+            self.base.tasks.spawn(async move { this.spawn_export(owned, id, request, key).await });
         let Some(done) = begun.await.map_err(|_| Refusal::Internal)?? else {
             let first = ctx.origin.request_id;
             let outrun = self.same_export(org, claim.as_ref()).await?;
@@ -228,7 +229,7 @@ impl App {
         claim: Option<&Claim>,
     ) -> Result<Option<BegunExport>, Refusal> {
         let Some(claim) = claim else { return Ok(None) };
-        let Some(id) = claim.export(self, org).await? else { return Ok(None) };
+        let Some(id) = claim.export(&self.base, org).await? else { return Ok(None) };
         let export = view(&self.known_export(org, &id).await?)?;
         Ok(Some(BegunExport { export, replayed: true }))
     }
@@ -240,22 +241,22 @@ impl App {
         request: ExportRequest,
         claim: Option<Claim>,
     ) -> Result<Option<oneshot::Receiver<()>>, Refusal> {
-        let now = self.now();
+        let now = self.base.now();
         let new = NewExport {
             id,
             org_id: ctx.caller().org_id,
             principal_id: ctx.caller().principal_id,
-            node: self.node.clone(),
+            node: self.base.node.clone(),
             request: request.told().to_string(),
             created_at: now,
             expires_at: now.plus_seconds(KEPT),
         };
         let limits = self.exports.limits;
         let begun = match claim {
-            None => self.store.create_export(&new, limits.quota()).await,
+            None => self.base.store.create_export(&new, limits.quota()).await,
             Some(claim) => {
-                let key = self.new_key(&ctx, &claim);
-                self.store.create_keyed_export(&new, limits.quota(), &key).await
+                let key = claim.row(ctx.origin.request_id, now);
+                self.base.store.create_keyed_export(&new, limits.quota(), &key).await
             }
         };
         match begun.map_err(|error| store_failed(&error))? {
@@ -276,9 +277,9 @@ impl App {
             }
         }
         let (done, waiting) = oneshot::channel();
-        let app = Arc::clone(&self);
-        self.tasks.spawn(async move {
-            job::run(&app, &ctx, id, &request).await;
+        let this = Arc::clone(&self);
+        self.base.tasks.spawn(async move {
+            job::run(&this, &ctx, id, &request).await;
             let _ = done.send(());
         });
         Ok(Some(waiting))
@@ -299,14 +300,14 @@ impl App {
     async fn known_export(&self, org: OrgId, id: &str) -> Result<ExportRecord, Refusal> {
         let unknown = || Refusal::not_found("export", id);
         let parsed: ExportId = id.parse().map_err(|_| unknown())?;
-        let found = self.store.find_export(org, parsed).await;
+        let found = self.base.store.find_export(org, parsed).await;
         let found = found.map_err(|error| store_failed(&error))?;
-        found.filter(|export| self.now() < export.expires_at).ok_or_else(unknown)
+        found.filter(|export| self.base.now() < export.expires_at).ok_or_else(unknown)
     }
 
     fn read_event(&self, ctx: &Ctx, export: ExportId) -> Event {
         Event {
-            id: EventId::new(self.ids()),
+            id: EventId::new(self.base.ids()),
             org_id: ctx.caller().org_id,
             kind: EventType::AuditAccessed,
             occurred_at: ctx.origin.arrived,
@@ -322,7 +323,7 @@ impl App {
             }),
             governance: None,
             outcome: Outcome::success(Executed::Yes),
-            detached: ctx.detached(self),
+            detached: ctx.detached(&self.screening),
         }
     }
 
@@ -342,7 +343,7 @@ impl App {
             Refusal::Internal
         })?;
         let Some(file) = file else {
-            if export.node != self.node && !folder.shared {
+            if export.node != self.base.node && !folder.shared {
                 return Err(Refusal::Unavailable { reason: Unavailable::FileElsewhere });
             }
             tracing::warn!(export = %export.id, "an export file is gone before its time");

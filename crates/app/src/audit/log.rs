@@ -23,9 +23,8 @@ use portcullis_store::{
 };
 use tokio::sync::Mutex;
 
-use crate::{
-    App, Ctx, audit::events::visibility, audit::exports::sealed, store_failed, telemetry::counters,
-};
+use super::{Audit, events::visibility, exports::lines::sealed};
+use crate::{ctx::Ctx, store_failed, telemetry::counters};
 
 /// Under which names and with which keys the logs are signed.
 #[derive(Debug)]
@@ -114,17 +113,17 @@ pub struct CheckpointSince {
     pub consistency: Vec<String>,
 }
 
-impl App {
+impl Audit {
     /// Gives every unsealed event of the org its place in the log, and signs the log.
     pub(crate) async fn seal(&self, org: OrgId) -> Result<u64, StoreError> {
-        let sealed = self.store.seal(org, &self.log).await?;
+        let sealed = self.base.store.seal(org, &self.log).await?;
         counters::sealed(sealed);
         Ok(sealed)
     }
 
     /// The same for several orgs, and how it went with each.
     pub(crate) async fn seal_each(&self, orgs: &[OrgId]) -> Vec<(OrgId, Result<u64, StoreError>)> {
-        let told = self.store.seal_each(orgs, &self.log).await;
+        let told = self.base.store.seal_each(orgs, &self.log).await;
         for (_, sealed) in &told {
             counters::sealed(sealed.as_ref().copied().unwrap_or(0));
         }
@@ -138,7 +137,7 @@ impl App {
         self.log.keys.store(keys.into());
         let mut pending = self.log.pending.lock().await;
         // Signed anew, also those logs that do not grow.
-        let signed = self.store.checkpoints_since(Timestamp::default()).await?;
+        let signed = self.base.store.checkpoints_since(Timestamp::default()).await?;
         pending.orgs.extend(signed.into_iter().map(|(org, _)| org));
         Ok(())
     }
@@ -155,11 +154,12 @@ impl App {
         let event: EventId = id.parse().map_err(|_| unknown())?;
         let org = ctx.caller().org_id;
         let failed = |error: StoreError| store_failed(&error);
-        let found = self.store.find_event(org, visibility(ctx), event).await.map_err(failed)?;
+        let found =
+            self.base.store.find_event(org, visibility(ctx), event).await.map_err(failed)?;
         let mut record = found.ok_or_else(unknown)?;
         if record.seal.is_none() {
             self.seal(org).await.map_err(failed)?;
-            let again = self.store.find_event(org, visibility(ctx), event).await;
+            let again = self.base.store.find_event(org, visibility(ctx), event).await;
             record = again.map_err(failed)?.ok_or_else(unknown)?;
         }
         let seal = record.seal.ok_or_else(|| Refusal::not_found("proof", id))?;
@@ -172,7 +172,7 @@ impl App {
         let signed = self.covering(org, index).await.map_err(failed)?;
         let signed = signed.ok_or_else(|| Refusal::not_found("proof", id))?;
         let plan = Plan::inclusion(index, signed.size).ok_or(Refusal::Internal)?;
-        let path = self.store.prove(org, &plan).await.map_err(failed)?;
+        let path = self.base.store.prove(org, &plan).await.map_err(failed)?;
         if root_of_path(index, signed.size, &seal.leaf_hash, &path) != Some(signed.root) {
             tracing::error!(%event, "the stored log does not prove this event: it was changed");
             return Err(Refusal::Internal);
@@ -187,7 +187,7 @@ impl App {
         index: u64,
     ) -> Result<Option<StoredCheckpoint>, StoreError> {
         let covers = |it: &StoredCheckpoint| it.size > index;
-        let witnessed = self.store.find_checkpoint(org, CheckpointKind::Witnessed).await?;
+        let witnessed = self.base.store.find_checkpoint(org, CheckpointKind::Witnessed).await?;
         if let Some(witnessed) = witnessed.filter(covers) {
             return Ok(Some(witnessed));
         }
@@ -201,7 +201,7 @@ impl App {
 
     /// The latest signed checkpoint of the org's log.
     pub(crate) async fn signed(&self, org: OrgId) -> Result<Option<StoredCheckpoint>, StoreError> {
-        self.store.find_checkpoint(org, CheckpointKind::Signed).await
+        self.base.store.find_checkpoint(org, CheckpointKind::Signed).await
     }
 
     /// The latest signed checkpoint, which covers everything committed before it was asked for.
@@ -225,7 +225,7 @@ impl App {
             );
             return Err(Refusal::bad_parameter("since", message));
         };
-        let proof = self.store.prove(ctx.caller().org_id, &plan).await;
+        let proof = self.base.store.prove(ctx.caller().org_id, &plan).await;
         let proof = proof.map_err(|error| store_failed(&error))?;
         let consistency = proof.iter().map(hash_text).collect();
         Ok(CheckpointSince { checkpoint: latest.note, since, consistency })
@@ -237,7 +237,7 @@ impl App {
         let failed = |error: StoreError| store_failed(&error);
         self.seal(org).await.map_err(failed)?;
         let signed = self.signed(org).await.map_err(failed)?;
-        let witnessed = self.store.find_checkpoint(org, CheckpointKind::Witnessed).await;
+        let witnessed = self.base.store.find_checkpoint(org, CheckpointKind::Witnessed).await;
         let witnessed = witnessed.map_err(failed)?;
         match (signed, witnessed) {
             (Some(signed), Some(witnessed)) if witnessed.size == signed.size => Ok(witnessed),
@@ -261,7 +261,7 @@ impl App {
     /// One that does not open may have been changed; none that opens means other keys.
     async fn check_keys(&self, keys: &Keyring) -> Result<(), LogKeyError> {
         let mut wrong = None;
-        for (org, checkpoint) in self.store.recent_checkpoints(LOOKED_AT).await? {
+        for (org, checkpoint) in self.base.store.recent_checkpoints(LOOKED_AT).await? {
             match self.signed_by(keys, org, &checkpoint.note) {
                 Ok(()) => return Ok(()),
                 Err(error) => {

@@ -12,7 +12,8 @@ use portcullis_core::{
     id::{EventId, OrgId},
 };
 
-use crate::{App, telemetry::counters};
+use super::Audit;
+use crate::telemetry::counters;
 
 /// Events that are remembered as told; beyond them it begins anew.
 const MAX_REMEMBERED: usize = 10_000;
@@ -51,7 +52,7 @@ impl Told {
     }
 }
 
-impl App {
+impl Audit {
     /// Holds a sealed event that was read against its leaf, and notes what does not fit.
     pub(crate) fn mismatches(
         &self,
@@ -71,7 +72,7 @@ impl App {
             return;
         }
         counters::mismatched(1);
-        let now = self.now();
+        let now = self.base.now();
         let mut told = self.mismatches.0.lock().unwrap_or_else(PoisonError::into_inner);
         if told.is_due(event, now) {
             tracing::error!(

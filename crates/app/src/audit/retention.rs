@@ -8,7 +8,8 @@ use portcullis_core::{
 use portcullis_store::{NewEvent, Pruned, StoreError};
 use serde_json::{Value, json};
 
-use crate::{App, audit::events::row_of, store_failed};
+use super::{Audit, events::row_of};
+use crate::store_failed;
 
 /// The fewest days events are kept: six months.
 pub const LEAST_DAYS: i64 = 183;
@@ -44,11 +45,11 @@ impl Retention {
     }
 }
 
-impl App {
+impl Audit {
     /// Lets go what is older than it may be: payloads, then whole events from the beginning of
     /// each log. A crash leaves what was committed so far, with the events that tell of it.
     pub(crate) async fn prune(&self) {
-        if let Err(error) = self.store.make_months(self.clock.now()).await {
+        if let Err(error) = self.base.store.make_months(self.base.clock.now()).await {
             store_failed(&error);
         }
         if let Err(error) = self.prune_months().await {
@@ -61,8 +62,8 @@ impl App {
 
     async fn prune_orgs(&self) -> Result<(), StoreError> {
         let payloads = self.ago(self.retention.payloads);
-        let events = self.store.rows_before(self.ago(self.retention.events)).await?;
-        for org in self.store.orgs_to_prune(payloads, events).await? {
+        let events = self.base.store.rows_before(self.ago(self.retention.events)).await?;
+        for org in self.base.store.orgs_to_prune(payloads, events).await? {
             if let Err(error) = self.let_payloads_go(org, payloads).await {
                 store_failed(&error);
             }
@@ -77,7 +78,7 @@ impl App {
         let tell = |events: u64| {
             self.pruned(org, json!({ "what": "payloads", "events": events, "before": before }))
         };
-        while self.store.let_payloads_go(org, before, tell).await? > 0 {}
+        while self.base.store.let_payloads_go(org, before, tell).await? > 0 {}
         Ok(())
     }
 
@@ -85,7 +86,7 @@ impl App {
     async fn prune_months(&self) -> Result<(), StoreError> {
         let before = self.ago(self.retention.events);
         let tell = |org, pruned: &Pruned| self.pruned_events(org, before, pruned);
-        let months = self.store.prune_months(before, tell).await?;
+        let months = self.base.store.prune_months(before, tell).await?;
         if months > 0 {
             tracing::info!(months, "old months of the audit log were dropped");
         }
@@ -94,7 +95,7 @@ impl App {
 
     async fn prune_events(&self, org: OrgId, before: Timestamp) -> Result<(), StoreError> {
         let tell = |pruned: &Pruned| self.pruned_events(org, before, pruned);
-        while let Some(pruned) = self.store.prune(org, before, tell).await? {
+        while let Some(pruned) = self.base.store.prune(org, before, tell).await? {
             tracing::info!(%org, events = pruned.events(), "old events were removed");
             if pruned.held {
                 break;
@@ -114,7 +115,7 @@ impl App {
     }
 
     fn ago(&self, seconds: i64) -> Timestamp {
-        self.clock.now().plus_seconds(-seconds)
+        self.base.clock.now().plus_seconds(-seconds)
     }
 
     fn pruned(&self, org: OrgId, details: Value) -> NewEvent {
@@ -128,7 +129,7 @@ impl App {
         let count = details.get("events").and_then(Value::as_u64);
         let event = Event {
             count,
-            detached: Detached::default().keep("pruning", Some(details), &*self.random),
+            detached: Detached::default().keep("pruning", Some(details), &*self.base.random),
             ..self.system_event(org, EventType::AuditPruned, target)
         };
         row_of(&event)

@@ -18,7 +18,7 @@ use portcullis_upstream::{OtlpReceiver, ReceiverError};
 use tokio_util::sync::CancellationToken;
 
 use self::{file::LogFile, stdout::Stdout};
-use crate::App;
+use super::Audit;
 
 /// A sink as it is configured.
 #[derive(Debug, Clone)]
@@ -107,15 +107,15 @@ impl Way {
     }
 }
 
-impl App {
+impl Audit {
     /// Starts to feed the sinks; ends when `stop` is cancelled, where each of them is.
     pub(crate) fn start_sinks(self: &Arc<Self>, stop: &CancellationToken) {
         for settings in &self.sinks {
-            let (app, settings, stop) = (Arc::clone(self), settings.clone(), stop.clone());
-            self.tasks.spawn(async move {
+            let (this, settings, stop) = (Arc::clone(self), settings.clone(), stop.clone());
+            self.base.tasks.spawn(async move {
                 tokio::join!(
-                    feed::run(&app, settings.clone(), &stop),
-                    feed::tell_lag(&app, &settings.name, &stop),
+                    feed::run(&this, settings.clone(), &stop),
+                    feed::tell_lag(&this, &settings.name, &stop),
                 );
             });
         }

@@ -13,14 +13,15 @@ use std::{
 };
 
 use portcullis_core::{
+    call::Denial,
     id::OrgId,
     refusal::{Refusal, Unavailable},
 };
 use portcullis_lanes::{FairLimits, FairSlot, FairSlots, LARGE, Own, Place, Places};
-use portcullis_store::AtWork;
+use portcullis_store::{AtWork, AuditWriter};
 use tokio::runtime::Handle;
 
-use crate::{App, Ctx, access::tenants::Tenant};
+use crate::access::tenants::Tenant;
 
 /// Of the calls that are under way to their tools some are judged while the others wait: so many for
 /// each thread that serves keep it busy and fill a commit. With more, those who are turned away hear it
@@ -54,7 +55,7 @@ pub(crate) struct Judging {
 /// Admission of a call until it is dispatched: others wait for its place, and the next commit waits for
 /// the call.
 pub(crate) struct Admission {
-    app: Arc<App>,
+    admissions: Arc<Admissions>,
     tenant: Arc<Tenant>,
     size: Size,
     held: Option<Held>,
@@ -93,6 +94,19 @@ impl Drop for Outside {
 /// The answer when no capacity is left.
 pub(crate) fn overloaded() -> Refusal {
     Refusal::Unavailable { reason: Unavailable::Overloaded }
+}
+
+/// Why a call does not get past policy.
+pub(crate) enum Judged {
+    Denied(Box<Denial>),
+    /// No decision: its rates cannot be counted, or no capacity is left for it.
+    Stopped(Refusal),
+}
+
+impl From<Denial> for Judged {
+    fn from(denial: Denial) -> Self {
+        Self::Denied(Box::new(denial))
+    }
 }
 
 /// Takes one of `limit`, if one is left.
@@ -148,18 +162,37 @@ impl Judging {
     }
 }
 
-impl App {
+/// Admission of calls, and the audit writer that is told of those at work.
+#[derive(Debug)]
+pub(crate) struct Admissions {
+    judging: Judging,
+    writer: AuditWriter,
+}
+
+impl Admissions {
+    pub(crate) const fn new(judging: Judging, writer: AuditWriter) -> Self {
+        Self { judging, writer }
+    }
+
+    /// Whether nobody may even wait any more.
+    pub(crate) fn are_full(&self) -> bool {
+        self.judging.is_full()
+    }
+
     /// Admits a call whose body has so many bytes. `None` when there is no place in time; for a large
     /// one that is the org's own doing.
-    pub(crate) async fn admission(self: &Arc<Self>, ctx: &Ctx, bytes: usize) -> Option<Admission> {
+    pub(crate) async fn admit(
+        self: &Arc<Self>,
+        tenant: &Arc<Tenant>,
+        bytes: usize,
+    ) -> Option<Admission> {
         let size = if bytes > LARGE { Size::Large } else { Size::Small };
         let slot = match size {
             Size::Small => self.judging.take().await.map(|place| Slot::Small { _place: place }),
-            Size::Large => self.large_slot(ctx.caller().org_id).await,
+            Size::Large => self.large_slot(tenant.org).await,
         };
         let held = Some(Held { _slot: slot?, _at_work: self.writer.at_work() });
-        let (app, tenant) = (Arc::clone(self), Arc::clone(&ctx.session.tenant));
-        Some(Admission { app, tenant, size, held })
+        Some(Admission { admissions: Arc::clone(self), tenant: Arc::clone(tenant), size, held })
     }
 
     async fn large_slot(&self, org: OrgId) -> Option<Slot> {
@@ -176,19 +209,19 @@ impl Admission {
     /// Waits for somebody else, without a place meanwhile. Says no when too many calls of the org, or
     /// of all, wait in this way, or when there is no place in time afterwards.
     pub(crate) async fn outside<T>(&mut self, wait: impl Future<Output = T>) -> Result<T, Refusal> {
-        let counted = self.app.judging.outside(&self.tenant).ok_or_else(overloaded)?;
+        let counted = self.admissions.judging.outside(&self.tenant).ok_or_else(overloaded)?;
         self.held = None;
         let done = wait.await;
         let slot = match self.size {
             Size::Small => {
-                let place = self.app.judging.here().take_again().await;
+                let place = self.admissions.judging.here().take_again().await;
                 place.map(|place| Slot::Small { _place: place })
             }
-            Size::Large => self.app.large_slot(self.tenant.org).await,
+            Size::Large => self.admissions.large_slot(self.tenant.org).await,
         };
         drop(counted);
         let slot = slot.ok_or_else(overloaded)?;
-        self.held = Some(Held { _slot: slot, _at_work: self.app.writer.at_work() });
+        self.held = Some(Held { _slot: slot, _at_work: self.admissions.writer.at_work() });
         Ok(done)
     }
 }

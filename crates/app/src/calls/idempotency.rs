@@ -8,93 +8,21 @@
 use portcullis_core::{
     audit::{Actor, Event, EventType, Outcome, OutcomeStatus, Target},
     id::{EventId, OrgId, RequestId},
-    idempotency::{IdempotencyKey, KeyScope, LIFE_SECONDS, fingerprint},
-    json,
     refusal::{Executed, Refusal},
-    tool::{ProviderSlug, ToolId},
+    tool::ProviderSlug,
 };
 use portcullis_lanes::{LARGE, is_offloaded, offload};
-use portcullis_store::{KeyEnd, NewEvent, NewKey};
+use portcullis_store::{KeyEnd, NewEvent};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::{Answered, Calls, Stopped, answers::GovernanceView, claim::Claim};
 use crate::{
-    App, Ctx,
     audit::events::object,
-    calls::answers::GovernanceView,
-    calls::invoke::{Answered, Stopped, View},
+    ctx::Ctx,
     store_failed,
-    telemetry::counters,
-    telemetry::stages::Stage,
+    telemetry::{counters, stages::Stage},
 };
-
-/// The endpoints in whose scopes keys mean something.
-const INVOKE: &str = "invoke";
-const EXPORT: &str = "export";
-
-/// A key and the request it is to stand for.
-#[derive(Debug, Clone)]
-pub struct Claim {
-    digest: String,
-    fingerprint: String,
-}
-
-impl Claim {
-    /// The claim of a call.
-    pub(crate) fn of_call(
-        ctx: &Ctx,
-        key: &IdempotencyKey,
-        tool: &ToolId,
-        view: View,
-        input: &Value,
-    ) -> Self {
-        let caller = ctx.caller();
-        let scope = KeyScope {
-            org: caller.org_id,
-            principal: caller.principal_id,
-            via: caller.via,
-            endpoint: INVOKE,
-            target: tool.as_str(),
-        };
-        let view = match view {
-            View::Structured => "structured",
-            View::Mcp => "mcp",
-        };
-        // Members in the order of their names; ids of tools need no escape.
-        let input = json::canonical(input);
-        let request = format!(r#"{{"input":{input},"tool":"{tool}","view":"{view}"}}"#);
-        Self { digest: scope.digest(key), fingerprint: fingerprint(&request) }
-    }
-}
-
-impl Claim {
-    /// The claim of an export with this body in canonical form.
-    #[must_use]
-    pub fn of_export(ctx: &Ctx, key: &IdempotencyKey, body: &str) -> Self {
-        let caller = ctx.caller();
-        let scope = KeyScope {
-            org: caller.org_id,
-            principal: caller.principal_id,
-            via: caller.via,
-            endpoint: EXPORT,
-            target: "",
-        };
-        Self { digest: scope.digest(key), fingerprint: fingerprint(body) }
-    }
-
-    /// The export that the key of this claim stands for, if it does.
-    pub(crate) async fn export(&self, app: &App, org: OrgId) -> Result<Option<String>, Refusal> {
-        let found = app.store.find_idempotency_key(org, &self.digest, app.clock.now()).await;
-        let found = found.map_err(|error| store_failed(&error))?;
-        match found {
-            Some(known) if known.fingerprint != self.fingerprint => {
-                Err(Refusal::IdempotencyKeyReused { first: known.request_id })
-            }
-            Some(known) => Ok(Some(known.subject)),
-            None => Ok(None),
-        }
-    }
-}
 
 /// What a key stands for.
 #[derive(Debug)]
@@ -197,10 +125,11 @@ impl<'a> Kept<'a> {
 const CODES: [&str; 5] =
     ["policy_denied", "upstream_error", "upstream_timeout", "unavailable", "internal_error"];
 
-impl App {
+impl Calls {
     /// What the key of a claim stands for.
     pub(crate) async fn known(&self, org: OrgId, claim: &Claim) -> Result<Known, Refusal> {
-        let found = self.store.find_idempotency_key(org, &claim.digest, self.clock.now()).await;
+        let found =
+            self.base.store.find_idempotency_key(org, &claim.digest, self.base.clock.now()).await;
         let Some(found) = found.map_err(|error| store_failed(&error))? else {
             return Ok(Known::Free);
         };
@@ -225,16 +154,6 @@ impl App {
         })
     }
 
-    /// The row by which an intent takes the key of a claim.
-    pub(crate) fn new_key(&self, ctx: &Ctx, claim: &Claim) -> NewKey {
-        NewKey {
-            digest: claim.digest.clone(),
-            fingerprint: claim.fingerprint.clone(),
-            request_id: ctx.origin.request_id,
-            expires_at: self.clock.now().plus_seconds(LIFE_SECONDS),
-        }
-    }
-
     /// How a key ends with the answer of its call: what reached no tool leaves it free.
     pub(crate) fn key_end(&self, org: OrgId, kept: &Kept<'_>) -> KeyEnd {
         if kept.executed == Executed::No {
@@ -242,7 +161,7 @@ impl App {
         }
         let subject = kept.event.to_string();
         let text = serde_json::to_vec(kept).unwrap_or_default();
-        let sealed = self.answer_key.seal(org, &subject, &text, &*self.random);
+        let sealed = self.answer_key.seal(org, &subject, &text, &*self.base.random);
         KeyEnd::Answered(sealed.unwrap_or_default())
     }
 
@@ -253,7 +172,7 @@ impl App {
             return None;
         }
         let provider = event.target.as_ref()?.split_once(':')?.0.parse::<ProviderSlug>().ok()?;
-        let declared = self.providers.get(provider.as_str());
+        let declared = self.catalogue.providers.get(provider.as_str());
         let patience = declared.map(|declared| declared.server().call_timeout());
         let timeout_ms = patience.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(0));
         let refusal = Refusal::Interrupted { provider, timeout_ms };
@@ -282,7 +201,7 @@ impl App {
         let code = replayed.error.as_ref().map(|error| error.code.as_str());
         let target = replayed.event.to_string();
         let event = Event {
-            id: EventId::new(self.ids()),
+            id: EventId::new(self.base.ids()),
             org_id: ctx.caller().org_id,
             kind: EventType::McpReplayed,
             occurred_at: ctx.origin.arrived,
@@ -304,9 +223,9 @@ impl App {
                 http_status: replayed.http_status,
                 status: replayed.outcome,
             },
-            detached: ctx.detached(self),
+            detached: ctx.detached(&self.screening),
         };
-        match self.record(event).await {
+        match self.audit.record(event).await {
             Ok(()) => {
                 counters::replayed();
                 Ok(Answered::Replayed(replayed))

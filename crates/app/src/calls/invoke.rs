@@ -9,9 +9,8 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
 use portcullis_core::{
-    audit::{Governance, OutcomeStatus, Target},
+    audit::{Governance, Target},
     call::{Answer, Cleared, Denial, Ruling, ToolCall},
-    idempotency::IdempotencyKey,
     limits::Resource,
     policy::PolicySet,
     principal::Scope,
@@ -23,87 +22,27 @@ use portcullis_store::Cost;
 use portcullis_upstream::{CallAnswer, CallError, Trace};
 use serde_json::Value;
 
-pub use crate::calls::answers::GovernanceView;
+use super::{
+    Answered, Calls, Invocation, Stopped, View,
+    admission::{Admission, Judged, overloaded},
+    answers::{add_answer, allowed, denied, unscoped, withhold},
+    claim::Claim,
+    idempotency::{Known, Replayed},
+    recorded::{Done, Draft},
+    uninterrupted::Uninterrupted,
+};
 use crate::{
-    App, Ctx, Dlp,
     access::limits::uncounted,
-    calls::admission::{Admission, overloaded},
-    calls::answers::{add_answer, allowed, denied, outcome_of, unscoped, withhold},
-    calls::idempotency::{Claim, Known, Replayed},
-    calls::recorded::{Done, Draft},
-    calls::uninterrupted::Uninterrupted,
+    audit::outcome::outcome_of,
+    ctx::Ctx,
+    dlp::Dlp,
     policies::notices::Went,
     telemetry::stages::Stage,
-    tools::Visible,
-    tools::pins::{quarantine, quarantined},
+    tools::{
+        catalogue::Visible,
+        pins::{quarantine, quarantined},
+    },
 };
-
-/// In which form the caller wants the result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum View {
-    /// Structured content stands for itself.
-    #[default]
-    Structured,
-    /// Always the MCP form.
-    Mcp,
-}
-
-/// One request to invoke. What the HTTP layer could not read arrives as its refusal, because the
-/// token's scope is judged before the body is.
-#[derive(Debug)]
-pub struct Invocation {
-    /// The tool id as the path gave it, decoded once.
-    pub tool: String,
-    /// The form of the result, or what is wrong with the query or the headers.
-    pub view: Result<View, Refusal>,
-    /// The idempotency key, if there is one, or what is wrong with it.
-    pub key: Result<Option<IdempotencyKey>, Refusal>,
-    /// The `input` member and the size of the whole body in bytes.
-    pub body: Result<(Value, u64), Refusal>,
-}
-
-/// A call that was answered by its tool.
-#[derive(Debug)]
-pub struct Invoked {
-    /// What the tool gave, as far as it may leave.
-    pub result: Value,
-    /// How it was governed.
-    pub governance: GovernanceView,
-    /// `success` or `tool_error`.
-    pub outcome: OutcomeStatus,
-    /// It is so large that a worker writes it.
-    pub large: bool,
-}
-
-/// What is answered to a call that was not refused.
-#[derive(Debug)]
-pub enum Answered {
-    /// The tool was called.
-    Invoked(Invoked),
-    /// The same request was made before, and this was its answer.
-    Replayed(Box<Replayed>),
-}
-
-/// A call that was refused or failed.
-#[derive(Debug)]
-pub struct Stopped {
-    /// What to answer.
-    pub refusal: Refusal,
-    /// Whether the upstream effect happened.
-    pub executed: Executed,
-    /// How it was governed, if a decision was reached.
-    pub governance: Option<GovernanceView>,
-    /// In one word; absent when nothing could be recorded.
-    pub outcome: Option<OutcomeStatus>,
-}
-
-impl Stopped {
-    /// Before it was an invocation: there is no event of it.
-    fn uncounted(refusal: Refusal) -> Box<Self> {
-        let (executed, governance, outcome) = (Executed::No, None, None);
-        Box::new(Self { refusal, executed, governance, outcome })
-    }
-}
 
 /// A call that may be dispatched: all that the part after the intent needs.
 pub(crate) struct Ready {
@@ -147,30 +86,17 @@ impl Early {
     }
 }
 
-/// Why a call does not get past policy.
-pub(crate) enum Judged {
-    Denied(Box<Denial>),
-    /// No decision: its rates cannot be counted, or no capacity is left for it.
-    Stopped(Refusal),
-}
-
-impl From<Denial> for Judged {
-    fn from(denial: Denial) -> Self {
-        Self::Denied(Box::new(denial))
-    }
-}
-
 impl From<Refusal> for Early {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-impl App {
+impl Calls {
     /// Says no while there is no room for a call and nobody may wait for it: to say so costs less
     /// before what is asked for was read.
     pub fn room_for_a_call(&self) -> Result<(), Refusal> {
-        if self.judging.is_full() { Err(overloaded()) } else { Ok(()) }
+        if self.admissions.are_full() { Err(overloaded()) } else { Ok(()) }
     }
 
     /// Invokes a tool. Every call of this function that finds room leaves exactly one
@@ -186,12 +112,12 @@ impl App {
         asked: impl FnOnce() -> Invocation + Send + 'static,
     ) -> Result<Answered, Box<Stopped>> {
         // Until it is dispatched, so that calls which wait for their tools hold up no others.
-        let Some(admission) = self.admission(&ctx, bytes).await else {
+        let Some(admission) = self.admissions.admit(&ctx.session.tenant, bytes).await else {
             return Err(Stopped::uncounted(overloaded()));
         };
         let org = ctx.caller().org_id;
         let governed = Box::pin(Arc::clone(self).governed(ctx, asked, admission));
-        let call = Uninterrupted::new(governed, org, &self.workers, &self.tasks);
+        let call = Uninterrupted::new(governed, org, &self.base.workers, &self.base.tasks);
         AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| Err(crashed()))
     }
 
@@ -210,7 +136,7 @@ impl App {
             Ok(ready) => self.recorded(draft, ready, admission).await,
             Err(Early::Replayed(replayed)) => Box::pin(self.replay(&ctx, replayed)).await,
             Err(Early::Uncounted(refusal)) => {
-                self.note_throttled(&ctx, &refusal);
+                self.quotas.note_throttled(&ctx, &refusal);
                 Err(Stopped::uncounted(refusal))
             }
             Err(Early::Refused(refusal)) => {
@@ -238,10 +164,11 @@ impl App {
         let view = invocation.view?;
         let (input, bytes) = invocation.body?;
         draft.input(self, &input);
-        let visible = self.visible(ctx, &invocation.tool)?;
+        let visible = self.catalogue.visible(ctx, &invocation.tool)?;
         draft.target(visible.target());
         ctx.trace_tool(&visible.tool);
-        let claim = key.map(|key| Claim::of_call(ctx, &key, &visible.tool.id, view, &input));
+        let claim = key
+            .map(|key| Claim::of_call(ctx.caller(), &key, &visible.tool.id, view.as_str(), &input));
         Ok(Asked { visible, view, claim, input, bytes })
     }
 
@@ -258,15 +185,15 @@ impl App {
         let asked = self.admit_call(ctx, asked).await?;
         self.enter_stage(ctx, Stage::Validate);
         let Asked { mut visible, view, claim, input, bytes } = asked;
-        if let Some(looked_at) = self.looked_anew(&visible, admission).await? {
+        if let Some(looked_at) = self.providers.looked_anew(&visible, admission).await? {
             draft.target(looked_at.target());
             visible = looked_at;
         }
-        if self.pins.hold(ctx.caller().org_id, &visible.tool) {
+        if self.tools.pins.hold(ctx.caller().org_id, &visible.tool) {
             draft.governance(quarantine());
             return Err(quarantined().into());
         }
-        let (policies, dlp) = (self.policies.current(), self.dlp());
+        let (policies, dlp) = (self.policies.current(), self.screening.dlp());
         let call = ToolCall::new(Arc::clone(&visible.tool), input, bytes)
             .map_err(|refusal| refusal.without_findings(dlp.engine()))?;
         let tool = Arc::clone(&visible.tool);
@@ -287,7 +214,7 @@ impl App {
         draft.capture_input(self, call.ruling());
         draft.governance(allowed(call.ruling(), policies.version()));
         self.enter_stage(ctx, Stage::Connection);
-        self.made_usable(&visible.connection, admission).await?;
+        self.providers.made_usable(&visible.connection, admission).await?;
         let provider = &visible.connection.provider;
         let (connection, name) = (&visible.connection, &tool.definition.name);
         let resting = connection.server().check(connection.org, name);
@@ -307,7 +234,7 @@ impl App {
             (Err(_), _) | (_, Err(_) | Ok(Known::Answered(_))) => Cost::Request,
             (Ok(_), Ok(Known::Free | Known::UnderWay(_) | Known::Reused(_))) => Cost::Call,
         };
-        self.charge_invoker(ctx, cost).await.map_err(Early::of_limit)?;
+        self.quotas.charge_invoker(ctx, cost).await.map_err(Early::of_limit)?;
         let asked = asked?;
         match known? {
             Known::Answered(replayed) => Err(Early::Replayed(replayed)),
@@ -322,7 +249,9 @@ impl App {
     /// what is unknown and holds something that DLP knows: it may be a secret in the wrong place.
     fn named(&self, tool: &str) -> Target {
         let id = tool.parse::<ToolId>().ok().map(|id| id.to_string());
-        let id = id.filter(|id| self.tools.load().contains_key(id) || self.is_clean(id));
+        let id = id.filter(|id| {
+            self.catalogue.tools.load().contains_key(id) || self.screening.is_clean(id)
+        });
         Target { credential: None, id, provider_id: None, kind: "mcp", version: None }
     }
 
@@ -334,12 +263,12 @@ impl App {
         (policies, dlp): (&PolicySet, &Dlp),
         admission: &mut Admission,
     ) -> Result<Cleared<ToolCall>, Judged> {
-        let subject = self.subject(ctx, call.tool());
+        let subject = self.screening.subject(&ctx.session.tenant, call.tool());
         self.enter_stage(ctx, Stage::DlpInput);
         let scanned = dlp.scan_call(call, &subject, admission).await?;
         self.enter_stage(ctx, Stage::PolicyInput);
         let permitted = scanned.decide(policies, dlp.engine(), ctx.asker(self.capture))?;
-        let limiter = self.limiter(ctx, permitted.rates()).await;
+        let limiter = self.policies.limiter(ctx, permitted.rates()).await;
         let limiter = limiter.map_err(|_| Judged::Stopped(uncounted()))?;
         Ok(permitted.fulfil(dlp.engine(), &limiter)?)
     }
@@ -353,10 +282,10 @@ impl App {
         let trace = Trace {
             traceparent: origin.stages.parent().or(origin.traceparent),
             // It goes to the server, and nobody has looked through it.
-            tracestate: origin.tracestate.as_deref().filter(|text| self.is_clean(text)),
+            tracestate: origin.tracestate.as_deref().filter(|text| self.screening.is_clean(text)),
         };
-        let answered = self.call_through(connection, &ready.call, trace).await;
-        connection.provider.called(&answered, begun, self.clock.now());
+        let answered = self.providers.call_through(connection, &ready.call, trace).await;
+        connection.provider.called(&answered, begun, self.base.clock.now());
         ready.ctx.trace_answer(&answered);
         match answered {
             Err(error) => {
@@ -385,7 +314,7 @@ impl App {
     fn ruled(&self, ctx: &Ctx, tool: &Tool, ruling: &Ruling, went: Went) {
         let set = || self.policies.current();
         ctx.session.tenant.tallies.count(ruling, set, ctx.origin.arrived);
-        self.give_notices(ctx, tool.id.as_str(), ruling, went);
+        self.policies.give_notices(ctx, tool.id.as_str(), ruling, went);
     }
 
     async fn judge_answer(
@@ -400,7 +329,7 @@ impl App {
             View::Mcp => Answer::mcp(content, structured, is_error, more),
         };
         let asker = ready.ctx.asker(self.capture);
-        let subject = self.subject(&ready.ctx, ready.call.tool());
+        let subject = self.screening.subject(&ready.ctx.session.tenant, ready.call.tool());
         self.enter_stage(&ready.ctx, Stage::DlpOutput);
         let scanned = ready.dlp.scan_answer(answer, &subject).await?;
         let engine = ready.dlp.engine();

@@ -16,15 +16,21 @@ use portcullis_lanes::is_offloaded;
 use portcullis_store::{Began, KeyEnd, StoreError};
 use serde_json::{Map, Value};
 
+use super::{
+    Answered, Calls, Invoked, Stopped,
+    admission::Admission,
+    answers::GovernanceView,
+    claim::Claim,
+    idempotency::{Kept, Known},
+    invoke::Ready,
+};
 use crate::{
-    App, Ctx,
-    audit::events::{patience, row_of},
-    calls::admission::Admission,
-    calls::answers::{GovernanceView, outcome_of},
-    calls::idempotency::{Claim, Kept, Known},
-    calls::invoke::{Answered, Invoked, Ready, Stopped},
-    telemetry::counters,
-    telemetry::stages::Stage,
+    audit::{
+        events::{patience, row_of},
+        outcome::outcome_of,
+    },
+    ctx::Ctx,
+    telemetry::{counters, stages::Stage},
 };
 
 /// The event of a call while it is being written.
@@ -95,9 +101,9 @@ impl Done {
 
 impl Draft {
     /// Opens the event of a request. Nothing is durable yet.
-    pub(crate) fn open(app: &App, ctx: &Ctx) -> Self {
-        let id = EventId::new(app.ids());
-        let detached = ctx.detached(app);
+    pub(crate) fn open(calls: &Calls, ctx: &Ctx) -> Self {
+        let id = EventId::new(calls.base.ids());
+        let detached = ctx.detached(&calls.screening);
         let inputs = Value::Object(Map::new());
         let ctx = ctx.clone();
         let (protected, input_off) = (false, false);
@@ -120,48 +126,48 @@ impl Draft {
     }
 
     /// What a decision looked at, to be kept beside what is known already.
-    pub(crate) fn looked_at(&mut self, app: &App, inputs: &Map<String, Value>) {
+    pub(crate) fn looked_at(&mut self, calls: &Calls, inputs: &Map<String, Value>) {
         if inputs.is_empty() {
             return;
         }
         if let Value::Object(known) = &mut self.inputs {
             known.extend(inputs.iter().map(|(name, value)| (name.clone(), value.clone())));
         }
-        self.detached.set("decision_inputs", &self.inputs, &*app.random);
+        self.detached.set("decision_inputs", &self.inputs, &*calls.base.random);
     }
 
     /// The input as the caller sent it, to be committed to unless nothing is to be kept.
-    pub(crate) fn input(&mut self, app: &App, input: &Value) {
-        self.detached.commit("input", Some(input), &*app.random);
-        self.input_off = app.capture == Capture::Off;
+    pub(crate) fn input(&mut self, calls: &Calls, input: &Value) {
+        self.detached.commit("input", Some(input), &*calls.base.random);
+        self.input_off = calls.capture == Capture::Off;
     }
 
     /// What the event keeps of the input, now that policies have spoken.
-    pub(crate) fn capture_input(&mut self, app: &App, ruling: &Ruling) {
-        self.input_off = ruling.capture.unwrap_or(app.capture) == Capture::Off;
+    pub(crate) fn capture_input(&mut self, calls: &Calls, ruling: &Ruling) {
+        self.input_off = ruling.capture.unwrap_or(calls.capture) == Capture::Off;
         if let Some(captured) = &ruling.captured {
-            self.detached.keep_payload("input", captured, &*app.random);
+            self.detached.keep_payload("input", captured, &*calls.base.random);
         }
     }
 
     /// What the event keeps of the result that is given.
     fn capture_output(
         &mut self,
-        app: &App,
+        calls: &Calls,
         result: &Value,
         capture: Option<Capture>,
         masked: Option<Box<Value>>,
     ) {
-        match (capture.unwrap_or(app.capture), masked) {
+        match (capture.unwrap_or(calls.capture), masked) {
             (Capture::Off, _) => {}
             (Capture::Commit | Capture::Redacted, None) => {
-                self.detached.commit("output", Some(result), &*app.random);
+                self.detached.commit("output", Some(result), &*calls.base.random);
             }
             (Capture::Full, None) => {
-                self.detached.keep_payload("output", result, &*app.random);
+                self.detached.keep_payload("output", result, &*calls.base.random);
             }
             (Capture::Commit | Capture::Redacted | Capture::Full, Some(masked)) => {
-                self.detached.keep_payload("output", &masked, &*app.random);
+                self.detached.keep_payload("output", &masked, &*calls.base.random);
             }
         }
     }
@@ -203,7 +209,7 @@ impl Draft {
     }
 }
 
-impl App {
+impl Calls {
     /// The answer when the log cannot be written: nothing of the decision is told, for no event
     /// stands behind it yet. The event that says so is recorded as soon as the log takes it.
     /// The key of a call, if it has one, ends with that event.
@@ -214,7 +220,7 @@ impl App {
         let event = draft.event(outcome);
         let kept = Kept::new(draft.id, Err(&refusal), None, &outcome);
         let end = key.map(|_| self.key_end(event.org_id, &kept));
-        self.late_events.keep(row_of(&event), end);
+        self.audit.late_events.keep(row_of(&event), end);
         Box::new(Stopped { refusal, executed, governance: None, outcome: None })
     }
 
@@ -227,7 +233,7 @@ impl App {
     ) -> Box<Stopped> {
         self.enter_stage(&draft.ctx, Stage::Outcome);
         let event = draft.event(outcome);
-        match self.writer.append(row_of(&event), patience()).await {
+        match self.audit.writer.append(row_of(&event), patience()).await {
             Ok(()) => {
                 self.leave_stages(&draft.ctx);
                 counters::invocation(&outcome);
@@ -253,9 +259,10 @@ impl App {
         self.enter_stage(&draft.ctx, Stage::Intent);
         let claim = ready.claim.take();
         let unfinished = draft.event(DIED);
-        let mut intent = self.intent_of(&unfinished);
-        intent.key = claim.as_ref().map(|claim| self.new_key(&draft.ctx, claim));
-        match (self.writer.intent(intent, patience()).await, &claim) {
+        let mut intent = self.audit.intent_of(&unfinished);
+        intent.key =
+            claim.as_ref().map(|claim| claim.row(draft.ctx.origin.request_id, self.base.now()));
+        match (self.audit.writer.intent(intent, patience()).await, &claim) {
             (Ok(Began::Begun), _) => {}
             (Ok(Began::KeyTaken), Some(claim)) => return Box::pin(self.outrun(draft, claim)).await,
             (Ok(Began::KeyTaken), None) => {
@@ -283,7 +290,7 @@ impl App {
         claim: Option<&Claim>,
     ) -> Result<Answered, Box<Stopped>> {
         self.enter_stage(&draft.ctx, Stage::Outcome);
-        let _at_work = self.writer.at_work();
+        let _at_work = self.audit.writer.at_work();
         let outcome = done.outcome();
         draft.looked_at(self, &done.inputs);
         draft.governance = done.governance;
@@ -317,8 +324,8 @@ impl App {
 
     async fn finish(&self, event: &Event, key: Option<KeyEnd>) -> Result<(), StoreError> {
         match key {
-            None => self.writer.finish(row_of(event), patience()).await,
-            Some(end) => self.writer.finish_keyed(row_of(event), end, patience()).await,
+            None => self.audit.writer.finish(row_of(event), patience()).await,
+            Some(end) => self.audit.writer.finish_keyed(row_of(event), end, patience()).await,
         }
     }
 

@@ -2,10 +2,10 @@
 //! earlier one, or a draft. Nothing is sent and no limit is spent; that somebody asked is recorded.
 
 mod answers;
-mod cases;
+pub(crate) mod cases;
 mod judge;
 mod members;
-mod rehearsal;
+pub(crate) mod rehearsal;
 mod replay;
 mod replayed;
 mod report;
@@ -27,7 +27,6 @@ use portcullis_lanes::{FairLimits, FairSlots};
 use serde_json::Value;
 use tokio::time::Instant;
 
-pub(crate) use self::rehearsal::{Called, Rehearsal};
 pub use self::request::{
     Ask, Base, Baseline, Draft, Expectation, Options, Replay, Simulation, Subject, Who,
 };
@@ -42,9 +41,10 @@ pub use self::{
     workbench::{Unread, Workbench},
 };
 use crate::{
-    App, Ctx,
+    Ctx,
+    calls::Calls,
     calls::admission::overloaded,
-    policies::{Ground, reloaded},
+    policies::reload::{Ground, reloaded},
     store_failed,
 };
 
@@ -84,7 +84,7 @@ impl Sets {
     }
 }
 
-impl App {
+impl Calls {
     /// Answers a simulation; `data` of the answer.
     pub async fn simulate(
         self: &Arc<Self>,
@@ -101,10 +101,10 @@ impl App {
             Subject::Asks(asks) => {
                 let cases = self.cases(ctx, &asks).await?;
                 let sets = self.sets(ctx, draft, baseline).await?;
-                let key = self.fingerprints_of(ctx.caller().org_id);
-                let app = Arc::clone(self);
+                let key = self.screening.fingerprints_of(ctx.caller().org_id);
+                let this = Arc::clone(self);
                 let work = move || {
-                    let dlp = app.dlp();
+                    let dlp = this.screening.dlp();
                     let court = Court { engine: dlp.engine(), key: &key };
                     answers::answer(&court, &asks, &cases, &sets, &options, deadline)
                 };
@@ -135,8 +135,8 @@ impl App {
                 Some(who) if !who.is_just(&own) => Arc::new(self.imagined(ctx, who).await?),
                 Some(_) | None => Arc::clone(&myself),
             };
-            let tool = self.visible(ctx, &ask.tool)?.tool;
-            let held = self.pins.hold(ctx.caller().org_id, &tool);
+            let tool = self.catalogue.visible(ctx, &ask.tool)?.tool;
+            let held = self.tools.pins.hold(ctx.caller().org_id, &tool);
             cases.push(Case { held, ..case(ask, principal, tool, ctx.origin.arrived) });
         }
         Ok(cases)
@@ -150,12 +150,12 @@ impl App {
         let Some(id) = who.id.as_deref().and_then(|id| id.parse::<PrincipalId>().ok()) else {
             return Ok(Principal::new(identity(who, org.to_string())));
         };
-        if let Some(known) = self.store.find_principal(org, id).await.map_err(failed)? {
+        if let Some(known) = self.base.store.find_principal(org, id).await.map_err(failed)? {
             let role = known.role;
             who.roles = who.roles.or_else(|| Some(vec![role.name().to_owned()]));
             let scopes = || role.scopes().iter().map(|scope| scope.as_str().to_owned()).collect();
             who.scopes = who.scopes.or_else(|| Some(scopes()));
-            if let Some(login) = self.store.last_login(org, id).await.map_err(failed)? {
+            if let Some(login) = self.base.store.last_login(org, id).await.map_err(failed)? {
                 let Login { groups, claims, .. } = login.said;
                 let lists = claims.into_iter().map(|(name, set)| (name, set.into_iter().collect()));
                 who.groups = who.groups.or_else(|| Some(groups.into_iter().collect()));
@@ -185,7 +185,8 @@ impl App {
             Some(Baseline::Kept(version)) => Some(self.kept(version, "/baseline").await?),
             Some(Baseline::Live | Baseline::Recorded) | None => None,
         };
-        let (catalogue, now, dlp) = (self.catalogue(), self.now(), self.dlp());
+        let (catalogue, now, dlp) =
+            (self.catalogue.for_policies(), self.base.now(), self.screening.dlp());
         let sets = off_the_request(move || {
             let detectors = dlp.engine().names();
             let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };
@@ -200,7 +201,7 @@ impl App {
         let sets = sets.await??;
         let mut named = sets.live.named_principals();
         named.extend(sets.candidate.named_principals());
-        let org = self.org_view(ctx.caller().org_id, &named).await?;
+        let org = self.policies.org_view(ctx.caller().org_id, &named).await?;
         Ok(Sets { org: Some(Arc::new(org)), ..sets })
     }
 
@@ -209,33 +210,35 @@ impl App {
             let message = "is the digest of no set that was ever in force";
             refusal(vec![members::violation(place, message)])
         };
-        self.kept_files(version).await?.ok_or_else(unknown)
+        self.policies.kept_files(version).await?.ok_or_else(unknown)
     }
 
     /// Records that somebody asked.
     async fn simulated(&self, ctx: &Ctx, told: Value) -> Result<(), Refusal> {
         let set = told.get("candidate").and_then(Value::as_str).map(str::to_owned);
-        let detached = ctx.detached(self).keep("simulation", Some(told), &*self.random);
-        self.record(Event {
-            id: EventId::new(self.ids()),
-            org_id: ctx.caller().org_id,
-            kind: EventType::PolicySimulated,
-            occurred_at: ctx.origin.arrived,
-            count: None,
-            actor: Actor::of(ctx.caller()),
-            request: Some(ctx.recorded_request()),
-            target: Some(Target {
-                credential: None,
-                id: set,
-                provider_id: None,
-                kind: "policy_set",
-                version: None,
-            }),
-            governance: None,
-            outcome: Outcome::success(Executed::No),
-            detached,
-        })
-        .await
+        let detached =
+            ctx.detached(&self.screening).keep("simulation", Some(told), &*self.base.random);
+        self.audit
+            .record(Event {
+                id: EventId::new(self.base.ids()),
+                org_id: ctx.caller().org_id,
+                kind: EventType::PolicySimulated,
+                occurred_at: ctx.origin.arrived,
+                count: None,
+                actor: Actor::of(ctx.caller()),
+                request: Some(ctx.recorded_request()),
+                target: Some(Target {
+                    credential: None,
+                    id: set,
+                    provider_id: None,
+                    kind: "policy_set",
+                    version: None,
+                }),
+                governance: None,
+                outcome: Outcome::success(Executed::No),
+                detached,
+            })
+            .await
     }
 }
 

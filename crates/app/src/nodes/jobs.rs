@@ -4,103 +4,114 @@
 
 mod catalogue;
 mod connections;
-mod exports;
 mod forgetting;
-mod late;
-mod pruning;
 mod recovery;
 mod sealing;
-mod token_use;
-mod unreadable;
-
-pub(crate) use self::{late::LateEvents, token_use::UsedTokens, unreadable::Named};
+pub(super) mod unreadable;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
+use super::Nodes;
 use crate::{
-    App,
-    access::tokens::{RENEW_EVERY, renew},
-    audit::anchors,
+    access::{
+        token_use,
+        tokens::renewal::{RENEW_EVERY, renew},
+    },
+    audit::{anchors, exports, late},
+    providers::pin_changes,
     telemetry::counters,
-    tools::pins,
 };
 
 /// How often it is looked whether refusals have to be told.
 const COALESCE: Duration = Duration::from_secs(5);
 
-/// How often it is counted what is left in peace.
+/// Time between two rounds that remove what is beyond its retention.
+const PRUNE: Duration = Duration::from_hours(1);
+
+/// Time between two sweeps of the export folder.
+const EXPORTS: Duration = Duration::from_mins(1);
+
+/// Time between two counts of open circuits.
 const CIRCUITS: Duration = Duration::from_secs(1);
 
 /// One round of a job.
-type Round = for<'a> fn(&'a Arc<App>) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+type Round = for<'a> fn(&'a Arc<Nodes>) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-impl App {
+impl Nodes {
     /// Starts the jobs; they end when `stop` is cancelled, each after a last round.
     pub fn start_jobs(self: &Arc<Self>, stop: &CancellationToken) {
-        self.repeat(sealing::EVERY, |app| Box::pin(sealing::seal_all(app)), stop);
-        self.repeat(sealing::SWEEP, |app| Box::pin(sealing::sweep(app)), stop);
-        self.repeat(late::EVERY, |app| Box::pin(late::write(app)), stop);
-        self.repeat(COALESCE, |app| Box::pin(app.record_coalesced()), stop);
-        self.repeat(COALESCE, |app| Box::pin(app.record_accesses()), stop);
-        self.repeat(pruning::EVERY, |app| Box::pin(pruning::prune(app)), stop);
-        self.repeat(RENEW_EVERY, |app| Box::pin(renew(app)), stop);
-        self.repeat(token_use::EVERY, |app| Box::pin(token_use::write(app)), stop);
-        self.repeat(forgetting::EVERY, |app| Box::pin(forgetting::forget(app)), stop);
-        self.repeat(unreadable::EVERY, |app| Box::pin(async { unreadable::tell(app) }), stop);
-        self.repeat(exports::EVERY, |app| Box::pin(exports::sweep(app)), stop);
-        self.repeat(CIRCUITS, |app| Box::pin(async { app.count_circuits() }), stop);
-        if !self.anchors.is_empty() {
-            self.repeat(self.anchors.every, |app| Box::pin(anchors::publish(app)), stop);
+        self.repeat(sealing::EVERY, |this| Box::pin(sealing::seal_all(&this.audit)), stop);
+        self.repeat(sealing::SWEEP, |this| Box::pin(sealing::sweep(&this.audit)), stop);
+        self.repeat(late::EVERY, |this| Box::pin(late::write(&this.audit)), stop);
+        self.repeat(COALESCE, |this| Box::pin(this.audit.record_coalesced()), stop);
+        self.repeat(COALESCE, |this| Box::pin(this.audit.record_accesses()), stop);
+        self.repeat(PRUNE, |this| Box::pin(this.audit.prune()), stop);
+        self.repeat(RENEW_EVERY, |this| Box::pin(renew(&this.access)), stop);
+        self.repeat(token_use::EVERY, |this| Box::pin(token_use::write(&this.access)), stop);
+        self.repeat(forgetting::EVERY, |this| Box::pin(forgetting::forget(this)), stop);
+        self.repeat(unreadable::EVERY, |this| Box::pin(async { unreadable::tell(this) }), stop);
+        self.repeat(EXPORTS, |this| Box::pin(exports::sweep(&this.audit)), stop);
+        self.repeat(CIRCUITS, |this| Box::pin(async { this.count_circuits() }), stop);
+        if !self.audit.anchors.is_empty() {
+            self.repeat(
+                self.audit.anchors.every,
+                |this| Box::pin(anchors::publish(&this.audit)),
+                stop,
+            );
         }
-        self.repeat(pins::EVERY, |app| Box::pin(pins::follow(app)), stop);
+        self.repeat(
+            pin_changes::EVERY,
+            |this| Box::pin(pin_changes::follow(&this.providers)),
+            stop,
+        );
         catalogue::start(self, stop);
         self.look_after_connections(stop);
-        self.start_sinks(stop);
-        self.start_traces(stop);
-        let (exports, stop) = (self.exports.stop.clone(), stop.clone());
-        self.tasks.spawn(async move {
+        self.audit.start_sinks(stop);
+        self.telemetry.start_traces(stop);
+        let (exports, stop) = (self.audit.exports.stop.clone(), stop.clone());
+        self.base.tasks.spawn(async move {
             stop.cancelled().await;
             exports.cancel();
         });
     }
 
     fn count_circuits(&self) {
-        for (slug, provider) in &self.providers {
+        for (slug, provider) in &self.catalogue.providers {
             counters::circuits(slug, provider.server().open_circuits());
         }
     }
 
     fn look_after_connections(self: &Arc<Self>, stop: &CancellationToken) {
-        let (app, stop) = (Arc::clone(self), stop.clone());
-        self.tasks.spawn(async move {
+        let (this, stop) = (Arc::clone(self), stop.clone());
+        self.base.tasks.spawn(async move {
             let mut ticks = tokio::time::interval(connections::EVERY);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             let mut round = 0_u32;
             while stop.run_until_cancelled(ticks.tick()).await.is_some() {
                 round = round.wrapping_add(1);
                 if round.is_multiple_of(connections::KEYS_EVERY) {
-                    connections::look_at_keys(&app).await;
+                    connections::look_at_keys(&this.providers).await;
                 }
                 if round % connections::MISSING_EVERY == 1 {
-                    app.forget_missing().await;
+                    this.providers.forget_missing().await;
                 }
-                connections::look_after(&app).await;
+                connections::look_after(&this.providers).await;
             }
         });
     }
 
     fn repeat(self: &Arc<Self>, every: Duration, round: Round, stop: &CancellationToken) {
-        let (app, stop) = (Arc::clone(self), stop.clone());
-        self.tasks.spawn(async move {
+        let (this, stop) = (Arc::clone(self), stop.clone());
+        self.base.tasks.spawn(async move {
             let mut ticks = tokio::time::interval(every);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             while stop.run_until_cancelled(ticks.tick()).await.is_some() {
-                round(&app).await;
+                round(&this).await;
             }
-            round(&app).await;
+            round(&this).await;
         });
     }
 }

@@ -15,7 +15,7 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use crate::App;
+use super::Nodes;
 
 /// Time that a write may take before the database counts as locked. Whoever asks waits no longer.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -46,13 +46,13 @@ impl Probe {
     }
 }
 
-impl App {
+impl Nodes {
     /// Refuses while calls could not be governed. Answers within two seconds, also if the database
     /// does not.
     pub async fn ready(&self) -> Result<(), Refusal> {
-        self.in_touch()?;
-        self.limits.ready()?;
-        let stuck = self.writer.stuck_for() > PATIENCE;
+        self.access.in_touch()?;
+        self.quotas.limits.ready()?;
+        let stuck = self.audit.writer.stuck_for() > PATIENCE;
         if stuck || !self.probe().written().await {
             return Err(Refusal::Unavailable { reason: Unavailable::Audit });
         }
@@ -70,8 +70,8 @@ impl App {
 
     fn begin_probe(&self) -> Probe {
         let (end, ended) = watch::channel(None);
-        let (store, now) = (self.store.clone(), self.clock.now());
-        self.tasks.spawn(async move {
+        let (store, now) = (self.base.store.clone(), self.base.clock.now());
+        self.base.tasks.spawn(async move {
             let probing = store.probe(now);
             tokio::pin!(probing);
             let probed = if let Ok(probed) = timeout(PATIENCE, &mut probing).await {

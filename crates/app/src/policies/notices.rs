@@ -10,7 +10,8 @@ use portcullis_upstream::Webhook;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::{App, Ctx, telemetry::counters};
+use super::Policies;
+use crate::{ctx::Ctx, telemetry::counters};
 
 /// Messages that are on their way at once; what comes beyond is dropped and counted.
 const ON_THEIR_WAY: usize = 64;
@@ -25,11 +26,6 @@ pub(crate) struct Notices {
 impl Notices {
     pub(crate) fn new(webhooks: BTreeMap<String, Webhook>) -> Self {
         Self { webhooks, room: Arc::new(Semaphore::new(ON_THEIR_WAY)) }
-    }
-
-    /// The names that policies may use.
-    pub(crate) fn webhooks(&self) -> impl Iterator<Item = String> {
-        self.webhooks.keys().cloned()
     }
 }
 
@@ -51,7 +47,7 @@ impl Went {
     }
 }
 
-impl App {
+impl Policies {
     /// Gives the notices that policies ask for.
     pub(crate) fn give_notices(&self, ctx: &Ctx, tool: &str, ruling: &Ruling, went: Went) {
         for Notice { policy, channel } in &ruling.notices {
@@ -83,7 +79,7 @@ impl App {
             return;
         };
         let (webhook, channel) = (webhook.clone(), channel.clone());
-        self.tasks.spawn(async move {
+        self.base.tasks.spawn(async move {
             match webhook.send(&message).await {
                 Ok(()) => counters::notice(&channel, "sent"),
                 Err(error) => {

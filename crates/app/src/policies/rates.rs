@@ -16,7 +16,8 @@ use portcullis_core::{
 use portcullis_store::{CountersError, SharedCounters};
 use tokio_util::task::TaskTracker;
 
-use crate::{App, Ctx};
+use super::Policies;
+use crate::ctx::Ctx;
 
 /// Many small locks: calls that are not counted together hardly ever wait for each other.
 const SHARDS: usize = 32;
@@ -163,7 +164,7 @@ impl Drop for Prepaid<'_> {
     }
 }
 
-impl App {
+impl Policies {
     /// Who counts for a call that has to take from these rates. Where nodes count together it is
     /// taken here, from all of them in one round trip.
     pub(crate) async fn limiter<'a>(
@@ -172,12 +173,12 @@ impl App {
         rates: impl Iterator<Item = (&'a str, Rate)>,
     ) -> Result<CallLimiter<'_>, CountersError> {
         let here = CallLimiter::Here(self.rates.at(ctx.origin.arrived));
-        let Some(counters) = &self.limits.shared else { return Ok(here) };
+        let Some(counters) = &self.quotas.limits.shared else { return Ok(here) };
         let rates: Vec<_> = rates.map(|(key, rate)| (key.to_owned(), rate)).collect();
         if rates.is_empty() {
             return Ok(here);
         }
-        let (org, tasks) = (ctx.caller().org_id, &self.tasks);
+        let (org, tasks) = (ctx.caller().org_id, &self.base.tasks);
         let full = counters.take(org, &rates).await?.err();
         let given_back = Mutex::default();
         Ok(CallLimiter::Shared(Prepaid { counters, tasks, org, rates, full, given_back }))

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use portcullis_core::policy::{Catalogue, PolicyError, PolicyFile, PolicySet};
 use serde::Serialize;
 
-use super::Ground;
-use crate::{
-    App, CaseFile,
-    calls::simulate::{Called, Rehearsal},
+use super::{Policies, reload::Ground};
+use crate::calls::simulate::{
+    cases::CaseFile,
+    rehearsal::{Called, Rehearsal},
 };
 
 /// The most failures that are told.
@@ -28,7 +28,7 @@ pub struct CaseReport {
     pub failures: Vec<PolicyError>,
 }
 
-impl App {
+impl Policies {
     /// Runs the cases against a set. Takes as long as judging their calls does.
     pub(crate) fn rehearse(
         &self,
@@ -40,9 +40,9 @@ impl App {
         if files.is_empty() {
             return report;
         }
-        let dlp = self.dlp();
+        let dlp = self.screening.dlp();
         let detectors = dlp.engine().names();
-        let ground = Ground { catalogue, detectors: &detectors, now: self.clock.now() };
+        let ground = Ground { catalogue, detectors: &detectors, now: self.base.clock.now() };
         let tools = |id: &str| self.called(id);
         let rehearsal = Rehearsal { tools: &tools, engine: dlp.engine(), ground };
         for file in files {
@@ -65,9 +65,9 @@ impl App {
     /// Runs the cases of the set in force again, for tools that are others now. What fails is told:
     /// the set stays, for calls need one.
     pub(crate) fn rehearse_again(&self) {
-        let policies = &self.policies;
+        let policies = self;
         let (set, files) = (policies.written.load_full(), policies.cases.load_full());
-        let report = self.rehearse(&set, &files, &self.catalogue());
+        let report = self.rehearse(&set, &files, &self.catalogue.for_policies());
         for error in &report.failures {
             tracing::error!(%error, "the policies in force do not do what a case expects");
         }
@@ -77,14 +77,14 @@ impl App {
     /// What became of the cases when they were last run.
     #[must_use]
     pub fn case_report(&self) -> Arc<CaseReport> {
-        self.policies.rehearsed.load_full()
+        self.rehearsed.load_full()
     }
 
     fn called(&self, id: &str) -> Called {
-        if let Some((tool, _)) = self.tools.load().get(id) {
+        if let Some((tool, _)) = self.catalogue.tools.load().get(id) {
             return Called::Tool(Arc::clone(tool));
         }
-        let provider = id.split_once(':').and_then(|(slug, _)| self.providers.get(slug));
+        let provider = id.split_once(':').and_then(|(slug, _)| self.catalogue.providers.get(slug));
         match provider {
             Some(provider) if provider.state().tools.is_none() => Called::NotYet,
             Some(_) | None => Called::Nothing,

@@ -12,15 +12,10 @@ mod disconnect;
 mod events;
 mod keys;
 mod missing;
-mod refresh;
+pub(crate) mod refresh;
 mod rotate;
 mod usable;
 
-use self::authorizer::Server;
-pub(crate) use self::{
-    authorizer::Authorizer,
-    refresh::{Reason, Renewed},
-};
 pub use self::{
     callback::{Callback, CalledBack},
     disconnect::{Disconnected, UpstreamRevocation},
@@ -41,10 +36,8 @@ use portcullis_core::{
 };
 use portcullis_store::ProviderOwner;
 
-use crate::{
-    App, Ctx,
-    providers::{Auth, Provider, ProviderView},
-};
+use super::{Providers, auth::Auth, authorizer::Server, provider::Provider, view::ProviderView};
+use crate::ctx::Ctx;
 
 /// What connects are like in this installation.
 #[derive(Debug)]
@@ -94,11 +87,11 @@ impl Connecting {
     }
 }
 
-impl App {
+impl Providers {
     /// Asks all providers that are connected with OAuth at the same time who authorizes access to
     /// them. Where nobody can be found within `patience`, the provider says so.
     pub async fn find_authorizers(&self, patience: Duration) {
-        let asked = self.providers.values().map(async |provider| {
+        let asked = self.catalogue.providers.values().map(async |provider| {
             let Some(settings) = provider.declared.auth.oauth() else { return };
             let found = tokio::time::timeout(patience, self.authorizer(provider, settings)).await;
             let why = match found {
@@ -108,7 +101,7 @@ impl App {
                 },
                 Err(_) => format!("nobody answered within {} seconds", patience.as_secs()),
             };
-            provider.stays(&why, self.clock.now());
+            provider.stays(&why, self.base.clock.now());
         });
         futures_util::future::join_all(asked).await;
     }
@@ -162,7 +155,7 @@ pub(crate) struct Asked {
     pub(crate) owner: ProviderOwner,
 }
 
-impl App {
+impl Providers {
     /// Says where browsers find the gateway; the first one who knows is believed.
     pub fn found_at(&self, url: &str) {
         self.connecting.found_at(url);
@@ -175,11 +168,11 @@ impl App {
         slug: String,
         request: ConnectRequest,
     ) -> Result<Connected, Refusal> {
-        let app = Arc::clone(self);
+        let this = Arc::clone(self);
         let org = ctx.caller().org_id;
         // Its tools are listed: that may be much work.
-        let work = async move { app.connect_now(ctx, &slug, request).await };
-        self.workers.spawn(org, &self.tasks, work).await.map_err(|_| Refusal::Internal)?
+        let work = async move { this.connect_now(ctx, &slug, request).await };
+        self.base.workers.spawn(org, &self.base.tasks, work).await.map_err(|_| Refusal::Internal)?
     }
 
     async fn connect_now(

@@ -4,181 +4,32 @@
 //! the connections that its principal may use, found by org and principal when it was looked up;
 //! there is no other road to one.
 
-mod credentials;
-mod tool_lists;
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::Duration,
 };
 
-use arc_swap::ArcSwap;
 use moka::sync::Cache;
 use portcullis_core::{
-    audit,
     clock::Timestamp,
     id::{OrgId, PrincipalId, ProviderId},
     refusal::Refusal,
-    tool::Tool,
 };
 use portcullis_store::{ProviderOwner, ProviderRecord, ProviderStatus};
-use portcullis_upstream::{Credential, Server};
 
-use self::credentials::Marked as _;
-pub(crate) use self::{
-    credentials::{Stored, StoredCredential},
-    tool_lists::{Listed, ToolLists, Unlisted},
+use super::{
+    Providers,
+    connection::{Connection, Fitness, Live, Reachable, Way, own_way},
+    credentials::{Marked as _, Stored},
+    provider::Provider,
+    tool_lists::ToolLists,
 };
-use crate::{App, providers::Provider, providers::freshness::Freshness, store_failed};
-
-/// The tools that a connection lists, by id.
-pub(crate) type ToolMap = BTreeMap<String, Arc<Tool>>;
+use crate::store_failed;
 
 /// How long a connection that nobody uses is kept in memory.
 const IDLE: Duration = Duration::from_mins(10);
 const MAX_CONNECTIONS: u64 = 100_000;
-
-/// A connection that can be called through.
-#[derive(Debug)]
-pub(crate) struct Connection {
-    pub(crate) id: ProviderId,
-    pub(crate) org: OrgId,
-    pub(crate) owner: ProviderOwner,
-    pub(crate) provider: Arc<Provider>,
-    way: Way,
-}
-
-/// What goes upstream for a connection.
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "each is kept in an Arc of its own, most are large")]
-enum Way {
-    /// What the configuration says: the provider's own way, shared by all it is open to.
-    Declared,
-    /// A credential of its own.
-    Own(OwnWay),
-}
-
-/// A way that shows one credential, and what is known of it.
-#[derive(Debug)]
-pub(crate) struct OwnWay {
-    pub(crate) server: Server,
-    consent: String,
-    live: ArcSwap<Live>,
-    /// Held by whoever gets new credentials. When they could not be had last, and why.
-    pub(crate) renewing: tokio::sync::Mutex<Option<(Timestamp, Refusal)>>,
-    /// Age of its list of tools.
-    pub(crate) freshness: Freshness,
-}
-
-/// A connection with a credential of its own, as it is now.
-#[derive(Debug)]
-pub(crate) struct Live {
-    pub(crate) record: ProviderRecord,
-    pub(crate) tools: Arc<ToolMap>,
-    pub(crate) credential: Fitness,
-}
-
-/// The use that a connection's credential is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fitness {
-    /// It can.
-    Fit,
-    /// There is none, or it is for another server than the configured one.
-    Unfit,
-    /// It cannot be read.
-    Unreadable,
-}
-
-impl Connection {
-    pub(crate) fn slug(&self) -> &str {
-        self.provider.declared.slug.as_str()
-    }
-
-    /// Whose credential goes upstream.
-    pub(crate) const fn credential(&self) -> audit::Credential {
-        match self.owner {
-            ProviderOwner::Org => audit::Credential::Org,
-            ProviderOwner::Principal(_) => audit::Credential::Own,
-        }
-    }
-
-    pub(crate) fn server(&self) -> &Server {
-        match &self.way {
-            Way::Declared => self.provider.server(),
-            Way::Own(own) => &own.server,
-        }
-    }
-
-    pub(crate) fn own(&self) -> Option<&OwnWay> {
-        match &self.way {
-            Way::Declared => None,
-            Way::Own(own) => Some(own),
-        }
-    }
-
-    /// Age of the list by which tools are called through it.
-    pub(crate) fn freshness(&self) -> &Freshness {
-        match &self.way {
-            Way::Declared => &self.provider.freshness,
-            Way::Own(own) => &own.freshness,
-        }
-    }
-
-    /// All tools that it lists.
-    pub(crate) fn tools(&self) -> Vec<Arc<Tool>> {
-        match &self.way {
-            Way::Declared => self.provider.state().tools.clone().unwrap_or_default(),
-            Way::Own(own) => own.live.load().tools.values().cloned().collect(),
-        }
-    }
-
-    pub(crate) fn status(&self) -> ProviderStatus {
-        match &self.way {
-            Way::Declared => self.provider.status(),
-            Way::Own(own) => own.live().status(),
-        }
-    }
-}
-
-impl OwnWay {
-    pub(crate) fn live(&self) -> Arc<Live> {
-        self.live.load_full()
-    }
-
-    /// Takes what is known over, unless something newer is known already.
-    fn update(&self, live: Live) {
-        let live = Arc::new(live);
-        self.live.rcu(|known| {
-            let older = live.record.revision < known.record.revision;
-            Arc::clone(if older { known } else { &live })
-        });
-    }
-}
-
-impl Live {
-    fn status(&self) -> ProviderStatus {
-        match self.credential {
-            Fitness::Fit => self.record.status,
-            Fitness::Unfit => ProviderStatus::NeedsAuth,
-            Fitness::Unreadable => ProviderStatus::Error,
-        }
-    }
-}
-
-/// The connections a principal may call through, by slug: its own before the org's.
-#[derive(Debug, Default)]
-pub(crate) struct Reachable(BTreeMap<String, Arc<Connection>>);
-
-impl Reachable {
-    pub(crate) fn get(&self, slug: &str) -> Option<&Arc<Connection>> {
-        self.0.get(slug)
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Connection>> {
-        self.0.values()
-    }
-}
 
 /// Connections with credentials of their own that this node has in memory.
 #[derive(Debug)]
@@ -213,7 +64,7 @@ impl Connections {
     }
 }
 
-impl App {
+impl Providers {
     /// The connections that a principal may call through at this moment. Reads the store; done
     /// when a session is looked up, never on the path of a call.
     pub(crate) async fn reachable(
@@ -222,7 +73,7 @@ impl App {
         principal: PrincipalId,
     ) -> Result<Arc<Reachable>, Refusal> {
         self.declared_connections(org).await?;
-        let records = self.store.reachable_providers(org, principal).await;
+        let records = self.base.store.reachable_providers(org, principal).await;
         self.reachable_among(principal, records.map_err(|error| store_failed(&error))?).await
     }
 
@@ -261,7 +112,7 @@ impl App {
         record: ProviderRecord,
         listed_at: Option<Timestamp>,
     ) -> Result<Option<Arc<Connection>>, Refusal> {
-        let provider = self.providers.get(record.slug.as_str());
+        let provider = self.catalogue.providers.get(record.slug.as_str());
         let open = provider.filter(|provider| provider.is_open_to(record.org_id));
         let Some(provider) = open else { return Ok(None) };
         let (id, org, owner) = (record.id, record.org_id, record.owner);
@@ -337,25 +188,14 @@ impl App {
     ) -> Result<Option<Arc<Connection>>, Refusal> {
         let org = record.org_id;
         let adopted = self.connection_listed(record, Some(listed_at)).await;
-        self.tenants.revoked(org);
+        self.quotas.tenants.revoked(org);
         adopted
-    }
-
-    /// The tool of this id, if the connection lists it.
-    pub(crate) fn tool_through(&self, connection: &Connection, id: &str) -> Option<Arc<Tool>> {
-        match &connection.way {
-            Way::Declared => {
-                let table = self.tools.load();
-                table.get(id).map(|(tool, _)| Arc::clone(tool))
-            }
-            Way::Own(own) => own.live.load().tools.get(id).cloned(),
-        }
     }
 
     /// Asks a connection for its tools in the background, if that was long ago.
     fn list_when_old(self: &Arc<Self>, connection: &Arc<Connection>) {
         let usable = connection.status() == ProviderStatus::Connected;
-        if usable && connection.freshness().claim_stale(self.clock.now()) {
+        if usable && connection.freshness().claim_stale(self.base.clock.now()) {
             self.look_in_background(connection);
         }
     }
@@ -375,27 +215,5 @@ fn as_known(connection: &Arc<Connection>, record: &ProviderRecord) -> Option<Arc
         let (record, tools) = (record.clone(), Arc::clone(&live.tools));
         own.update(Live { record, tools, credential: live.credential });
         Arc::clone(connection)
-    })
-}
-
-/// A connection with a way of its own, which shows this credential or none.
-fn own_way(
-    live: Live,
-    provider: &Arc<Provider>,
-    credential: Option<Credential>,
-    consent: String,
-) -> Arc<Connection> {
-    Arc::new(Connection {
-        id: live.record.id,
-        org: live.record.org_id,
-        owner: live.record.owner,
-        provider: Arc::clone(provider),
-        way: Way::Own(OwnWay {
-            server: provider.server().beside(credential),
-            consent,
-            live: ArcSwap::from_pointee(live),
-            renewing: tokio::sync::Mutex::default(),
-            freshness: Freshness::default(),
-        }),
     })
 }

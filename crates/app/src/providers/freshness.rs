@@ -8,21 +8,12 @@
 //! does not answer: it is refused then. Otherwise a server would change a tool and fail each look.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    },
+    sync::atomic::{AtomicI64, Ordering},
     time::Duration,
 };
 
 use portcullis_core::{clock::Timestamp, refusal::Refusal};
-
-use crate::{
-    App,
-    calls::admission::Admission,
-    providers::connections::{Connection, Unlisted},
-    tools::Visible,
-};
+use portcullis_upstream::CallError;
 
 /// The oldest list that a call goes by, in seconds.
 const OLDEST_SECONDS: i64 = 60;
@@ -35,8 +26,25 @@ const MOST_TTL_SECONDS: i64 = 5 * 60;
 const RETRY_SECONDS: i64 = 5;
 /// A second in microseconds. Calls that come so soon after a failed look are told the same.
 const SECOND: i64 = 1_000_000;
-/// The longest a call waits for a look.
-const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why there is no list.
+#[derive(Debug, Clone)]
+pub(crate) enum Unlisted {
+    /// The upstream did not give one.
+    Call(CallError),
+    /// What is pinned of it cannot be read.
+    Store(Refusal),
+}
+
+impl Unlisted {
+    /// What to answer; `failed` says it of an upstream.
+    pub(crate) fn refusal(self, failed: impl FnOnce(&CallError) -> Refusal) -> Refusal {
+        match self {
+            Self::Call(error) => failed(&error),
+            Self::Store(refusal) => refusal,
+        }
+    }
+}
 
 /// Age of a list as a call sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +83,7 @@ impl LastLook {
     }
 
     /// The failure of a look that ended a moment before `asked_at`, or after it.
-    fn failed_since(&self, asked_at: Timestamp) -> Option<Unlisted> {
+    pub(super) fn failed_since(&self, asked_at: Timestamp) -> Option<Unlisted> {
         let (at, why) = self.0.as_ref()?;
         (at.as_micros() + SECOND > asked_at.as_micros()).then(|| why.clone())
     }
@@ -118,7 +126,7 @@ impl Freshness {
     }
 
     /// `true` for one caller in some seconds, which is then to begin a look in the background.
-    fn claim(&self, now: Timestamp) -> bool {
+    pub(super) fn claim(&self, now: Timestamp) -> bool {
         let asked_at = self.asked_at.load(Ordering::Acquire);
         let early = now < Timestamp::from_micros(asked_at).plus_seconds(RETRY_SECONDS);
         let (micros, order) = (now.as_micros(), Ordering::AcqRel);
@@ -128,106 +136,6 @@ impl Freshness {
     /// The same for a list that nobody calls by.
     pub(crate) fn claim_stale(&self, now: Timestamp) -> bool {
         self.stale_in(now).is_zero() && self.claim(now)
-    }
-}
-
-impl App {
-    /// The tool as its server has it now, if the list that it came from is too old for a call; then
-    /// the call waited. Most calls find a list that is fresh, which costs one comparison.
-    pub(crate) async fn looked_anew(
-        self: &Arc<Self>,
-        visible: &Visible,
-        admission: &mut Admission,
-    ) -> Result<Option<Visible>, Refusal> {
-        let now = self.clock.now();
-        let freshness = visible.connection.freshness();
-        match freshness.age(now) {
-            Age::Fresh => Ok(None),
-            Age::Due => {
-                if freshness.claim(now) {
-                    self.look_in_background(&visible.connection);
-                }
-                Ok(None)
-            }
-            // Boxed, so that calls that find a fresh list carry no space for it.
-            Age::Old => Box::pin(self.look_first(visible, now, admission)).await.map(Some),
-        }
-    }
-
-    /// Asks a connection for its tools on a task of its own.
-    pub(crate) fn look_in_background(self: &Arc<Self>, connection: &Arc<Connection>) {
-        let (app, connection) = (Arc::clone(self), Arc::clone(connection));
-        let org = connection.org;
-        // A list may be long, and its schemas costly.
-        let listing = async move {
-            if let Err(error) = app.list_again(&connection).await {
-                tracing::warn!(provider = connection.slug(), %error, "tools cannot be listed");
-            }
-        };
-        drop(self.workers.spawn(org, &self.tasks, listing));
-    }
-
-    async fn look_first(
-        self: &Arc<Self>,
-        visible: &Visible,
-        asked_at: Timestamp,
-        admission: &mut Admission,
-    ) -> Result<Visible, Refusal> {
-        let Visible { tool, connection } = visible;
-        let resting = connection.server().check(connection.org, &tool.definition.name);
-        resting.map_err(|error| connection.provider.refusal(&error, connection))?;
-        // The look shows the credential of the call.
-        self.made_usable(connection, admission).await?;
-        admission.outside(self.wait_for_look(connection, asked_at)).await??;
-        let id = tool.id.as_str();
-        let unknown = || Refusal::not_found("mcp", id);
-        let tool = self.tool_through(connection, id).ok_or_else(unknown)?;
-        Ok(Visible { tool, connection: Arc::clone(connection) })
-    }
-
-    /// Waits for a look that many calls share. It goes on when nobody waits any more.
-    async fn wait_for_look(
-        self: &Arc<Self>,
-        connection: &Arc<Connection>,
-        asked_at: Timestamp,
-    ) -> Result<(), Refusal> {
-        let (app, way) = (Arc::clone(self), Arc::clone(connection));
-        let looking = async move { app.look_once(&way, asked_at).await };
-        let looking = self.workers.spawn(connection.org, &self.tasks, looking);
-        let patience = PATIENCE.min(connection.server().call_timeout());
-        match tokio::time::timeout(patience, looking).await {
-            Ok(Ok(looked)) => looked.map_err(|unlisted| {
-                unlisted.refusal(|error| connection.provider.refusal(error, connection))
-            }),
-            Ok(Err(_)) => Err(Refusal::Internal),
-            Err(_) => Err(Refusal::UpstreamTimeout {
-                provider: connection.provider.declared.slug.clone(),
-                timeout_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
-            }),
-        }
-    }
-
-    async fn look_once(
-        self: &Arc<Self>,
-        connection: &Arc<Connection>,
-        asked_at: Timestamp,
-    ) -> Result<(), Unlisted> {
-        let freshness = connection.freshness();
-        let mut last = freshness.turn.lock().await;
-        // Whoever had the turn before may have looked for this call as well.
-        if freshness.age(self.clock.now()) != Age::Old {
-            return Ok(());
-        }
-        if let Some(why) = last.failed_since(asked_at) {
-            return Err(why);
-        }
-        let looked = self.list_in_turn(connection).await;
-        last.ended(self.clock.now(), &looked);
-        if looked.is_err() && connection.own().is_none() {
-            // From now on the job asks until it heals, also when nobody calls.
-            connection.provider.look_again.notify_one();
-        }
-        looked
     }
 }
 

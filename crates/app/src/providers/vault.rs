@@ -14,7 +14,7 @@ use portcullis_core::{
 use portcullis_store::{SealedSecret, UnreadableRow};
 use zeroize::Zeroizing;
 
-use crate::App;
+use super::Providers;
 
 /// Seconds between two looks at the source of the keys.
 const RELOAD_SECONDS: i64 = 5;
@@ -89,11 +89,11 @@ pub(crate) struct Kept<'a> {
     pub(crate) field: &'static str,
 }
 
-impl App {
+impl Providers {
     /// Seals a value for its place.
     pub(crate) fn sealed(&self, kept: &Kept<'_>, plain: &[u8]) -> Result<SealedSecret, Refusal> {
         let place = Place { table: kept.kind, org: kept.org, row: kept.row, field: kept.field };
-        let sealed = self.vaults.ring().seal(place, plain, &*self.random);
+        let sealed = self.vaults.ring().seal(place, plain, &*self.base.random);
         let Sealed { key_id, bytes } = sealed.map_err(|error| failed(&error))?;
         Ok(SealedSecret {
             org_id: kept.org.to_owned(),
@@ -108,7 +108,7 @@ impl App {
     /// Opens a value that was found at its place; one that does not open is told by name.
     pub(crate) fn opened(&self, secret: &SealedSecret) -> Result<Zeroizing<Vec<u8>>, Refusal> {
         self.open(secret).map_err(|error| {
-            self.store.left_out(unopened(secret, &error));
+            self.base.store.left_out(unopened(secret, &error));
             Refusal::Unavailable { reason: Unavailable::Store }
         })
     }
@@ -123,7 +123,7 @@ impl App {
         };
         match self.vaults.ring().open(place, &secret.sealed) {
             Err(VaultError::UnknownKey(_)) => {
-                self.vaults.reload(self.clock.now());
+                self.vaults.reload(self.base.clock.now());
                 let ring = self.vaults.ring();
                 let opened = ring.open(place, &secret.sealed);
                 // It was sealed under a key that is here: what names another one was changed.

@@ -11,10 +11,9 @@ use portcullis_core::{
     trace::{TraceId, TraceParent},
 };
 
-use crate::{
-    App, Ctx,
-    telemetry::histograms::{Family, Times},
-    telemetry::traces::Recording,
+use super::{
+    histograms::{Family, Times},
+    traces::recording::Recording,
 };
 
 /// A part of the way. Each begins where the one before ends, so that nothing is left out.
@@ -161,19 +160,5 @@ impl Stages {
     /// The parent of what is sent in this stage.
     pub(crate) fn parent(&self) -> Option<TraceParent> {
         self.traced().and_then(Recording::parent)
-    }
-}
-
-impl App {
-    /// The request goes on to this stage, now.
-    pub(crate) fn enter_stage(&self, ctx: &Ctx, stage: Stage) -> Timestamp {
-        let now = self.clock.now();
-        ctx.origin.stages.enter(stage, now);
-        now
-    }
-
-    /// The request is in no stage any more.
-    pub(crate) fn leave_stages(&self, ctx: &Ctx) {
-        ctx.origin.stages.leave(self.clock.now());
     }
 }

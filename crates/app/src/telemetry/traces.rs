@@ -4,10 +4,9 @@
 //! **Invariant:** no call waits for a trace, and no span holds anything of what was said: names of
 //! tools, ids, decisions and durations, never an input, an answer, a header or an address.
 
-mod calls;
 mod exporter;
 mod otlp;
-mod recording;
+pub(crate) mod recording;
 
 pub use self::recording::{Attribute, Recording};
 
@@ -24,7 +23,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use self::{exporter::Exporter, recording::Ids};
-use crate::{App, telemetry::counters, telemetry::stages::Stages};
+use super::{Telemetry, counters, stages::Stages};
 
 /// Requests whose traces wait to be sent; those of further ones are dropped and counted.
 const WAITING: usize = 2048;
@@ -134,7 +133,7 @@ impl Tracer {
     }
 }
 
-impl App {
+impl Telemetry {
     /// The way of a request that has just arrived.
     #[must_use]
     pub fn stages(
@@ -151,7 +150,7 @@ impl App {
     pub(crate) fn start_traces(&self, stop: &CancellationToken) {
         let exporter = &mut *self.traces.exporter.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(exporter) = exporter.take() {
-            self.tasks.spawn(exporter.run(stop.clone()));
+            self.base.tasks.spawn(exporter.run(stop.clone()));
         }
     }
 }

@@ -12,16 +12,12 @@
 //! **Invariant:** what was in quarantine is called in the accepted version only. Whoever still has
 //! another one, because its list is older than the operator's word, is denied as before.
 
-mod events;
-mod follow;
-mod held;
+mod changes;
+pub(crate) mod events;
+pub(crate) mod held;
 mod room;
 
-pub(crate) use self::{
-    events::{LeftOut, concerned, tool},
-    follow::{EVERY, follow},
-    held::Pins,
-};
+pub(crate) use self::events::LeftOut;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -36,19 +32,8 @@ use portcullis_store::{Pin, Pinned, StoreError, Told};
 use serde_json::Map;
 
 use self::{events::Changed, held::Versions, room::Room};
-use crate::{App, providers::Provider};
-
-/// What the operator says about changes of a provider's tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Pinning {
-    /// The first definition of a tool is accepted, every other one waits.
-    #[default]
-    On,
-    /// New tools wait as well.
-    Review,
-    /// Whatever the upstream says counts.
-    Off,
-}
+use super::Tools;
+use crate::providers::provider::{Pinning, Provider};
 
 /// Why a quarantined tool is not called.
 pub(crate) const REASON: &str =
@@ -74,7 +59,7 @@ struct Sorted {
     review: bool,
 }
 
-impl App {
+impl Tools {
     /// The definitions that may be shown of what a provider lists: for a tool that changed, the
     /// one that was accepted. Remembers what is new, and tells of what changed.
     pub(crate) async fn pinned(
@@ -86,26 +71,26 @@ impl App {
     ) -> Result<Vec<ToolDefinition>, StoreError> {
         let slug = provider.declared.slug.as_str();
         let _one_at_a_time = self.pins.turn.lock().await;
-        let now = self.clock.now();
+        let now = self.base.clock.now();
         let pinned = match provider.declared.pinning {
             Pinning::Off => Pinned::default(),
-            Pinning::On | Pinning::Review => self.store.list_pins(org, slug).await?,
+            Pinning::On | Pinning::Review => self.base.store.list_pins(org, slug).await?,
         };
         let Room { listed, surplus, forgotten } = room::make(provider, &pinned.pins, listed, now);
         let listed = versions(&provider.declared.slug, listed);
         let texts = self.texts(org, &pinned.pins, &listed, &left_out).await?;
         let mut sorted = sort(provider, pinned, listed, (&left_out, texts));
         if !forgotten.is_empty() {
-            self.store.forget_waiting(org, &forgotten).await?;
+            self.base.store.forget_waiting(org, &forgotten).await?;
         }
         if !sorted.first.is_empty() {
-            self.store.pin_tools(org, &sorted.first, now).await?;
+            self.base.store.pin_tools(org, &sorted.first, now).await?;
         }
         if !sorted.waiting.is_empty() {
-            self.store.hold_tools(org, &sorted.waiting, now).await?;
+            self.base.store.hold_tools(org, &sorted.waiting, now).await?;
         }
         if !sorted.back.is_empty() {
-            self.store.release_tools(org, &sorted.back, now).await?;
+            self.base.store.release_tools(org, &sorted.back, now).await?;
         }
         self.pins.learn(org, slug, &sorted);
         sorted.left_out.extend(left_out);
@@ -129,7 +114,7 @@ impl App {
             let Some(accepted) = &pin.accepted else { continue };
             let differs = listed.get(&pin.tool).map(|it| it.version != accepted.version);
             if differs.unwrap_or_else(|| spoilt.contains(pin.tool.name())) {
-                let text = self.store.definitions_of(org, &pin.tool).await?.accepted;
+                let text = self.base.store.definitions_of(org, &pin.tool).await?.accepted;
                 texts.extend(text.and_then(|text| read(&text)).map(|it| (pin.tool.clone(), it)));
             }
         }
@@ -147,7 +132,8 @@ impl App {
             Pinning::Off => Ok(()),
             Pinning::On | Pinning::Review => {
                 let _one_at_a_time = self.pins.turn.lock().await;
-                let pins = self.store.list_pins(Some(org), provider.declared.slug.as_str()).await?;
+                let pins =
+                    self.base.store.list_pins(Some(org), provider.declared.slug.as_str()).await?;
                 self.pins.learn_kept(Some(org), &pins.pins);
                 Ok(())
             }

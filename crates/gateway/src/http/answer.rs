@@ -187,7 +187,7 @@ impl Answer {
         };
         let meta = Meta {
             request_id: exchange.origin.request_id,
-            timestamp: gateway.app.now(),
+            timestamp: gateway.app.base.now(),
             outcome,
             pagination,
         };

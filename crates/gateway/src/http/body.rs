@@ -38,7 +38,7 @@ pub(crate) async fn object<T: Send + 'static>(
     make: impl FnOnce(Map<String, Value>) -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
     let bytes = read(headers, body, allowance).await?;
-    app.worked(org, bytes.len(), move || make(parsed(&bytes)?)).await?
+    app.base.worked(org, bytes.len(), move || make(parsed(&bytes)?)).await?
 }
 
 /// Reads a JSON object of at most 64 KiB; an empty body is an object without members.

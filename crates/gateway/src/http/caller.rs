@@ -38,10 +38,10 @@ impl FromRequestParts<Arc<Gateway>> for Invoker {
     async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Answer> {
         let ctx = authenticated(parts, Purpose::Access, gateway).await?;
         let stages = &ctx.origin.stages;
-        stages.enter(Stage::Limits, gateway.app.now());
-        gateway.app.admit_invoker(&ctx)?;
-        gateway.app.room_for_a_call()?;
-        stages.leave(gateway.app.now());
+        stages.enter(Stage::Limits, gateway.app.base.now());
+        gateway.app.quotas.admit_invoker(&ctx)?;
+        gateway.app.calls.room_for_a_call()?;
+        stages.leave(gateway.app.base.now());
         Ok(Self(ctx))
     }
 }
@@ -87,7 +87,7 @@ impl FromRequestParts<Arc<Gateway>> for Credential {
         let exchange = parts.extensions.get::<Arc<Exchange>>().ok_or(Refusal::Internal)?;
         if parts.headers.get_all(header::AUTHORIZATION).iter().count() > 1 {
             let refusal = Refusal::bad_request("There are several `Authorization` headers.");
-            return Err(gateway.app.charge_source(refusal, &exchange.origin).refusal.into());
+            return Err(gateway.app.quotas.charge_source(refusal, &exchange.origin).refusal.into());
         }
         let bearer = bearer(&parts.headers).map(|text| Secret::new(text.to_owned()));
         Ok(Self { bearer, exchange: Arc::clone(exchange) })
@@ -105,9 +105,9 @@ pub(super) async fn lost(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<()
 /// Counts the request against the plan.
 async fn admit(ctx: &Ctx, gateway: &Gateway) -> Result<(), Refusal> {
     let stages = &ctx.origin.stages;
-    stages.enter(Stage::Limits, gateway.app.now());
-    gateway.app.admit_request(ctx).await?;
-    stages.leave(gateway.app.now());
+    stages.enter(Stage::Limits, gateway.app.base.now());
+    gateway.app.quotas.admit_request(ctx).await?;
+    stages.leave(gateway.app.base.now());
     Ok(())
 }
 
@@ -118,7 +118,7 @@ async fn authenticated(
 ) -> Result<Ctx, Answer> {
     let exchange = parts.extensions.get::<Arc<Exchange>>().ok_or(Refusal::Internal)?;
     let bearer = bearer(&parts.headers);
-    let authenticated = gateway.app.authenticate(bearer, purpose, &exchange.origin).await;
+    let authenticated = gateway.app.access.authenticate(bearer, purpose, &exchange.origin).await;
     let session = authenticated.map_err(|refused| Answer::Refused(refused.refusal))?;
     exchange.known(session.account());
     if let Some(recording) = exchange.origin.stages.traced() {

@@ -47,7 +47,8 @@ impl Exchange {
         let traceparent = traceparent(headers);
         let tracestate = traceparent.and_then(|_| tracestate(headers));
         let invocation = request.uri().path().ends_with("/invoke");
-        let (request_id, arrived) = (RequestId::new(gateway.app.ids()), gateway.app.now());
+        let (request_id, arrived) =
+            (RequestId::new(gateway.app.base.ids()), gateway.app.base.now());
         let connection = request.extensions().get::<Arc<Connection>>().cloned();
         let peer = connection.as_ref().map_or(IpAddr::from([0, 0, 0, 0]), |it| it.peer());
         Self {
@@ -58,7 +59,7 @@ impl Exchange {
                 user_agent: text(headers, header::USER_AGENT.as_str(), 256),
                 traceparent,
                 tracestate,
-                stages: gateway.app.stages(traceparent, request_id, arrived),
+                stages: gateway.app.telemetry.stages(traceparent, request_id, arrived),
             },
             resource: if invocation { Resource::Invocations } else { Resource::Requests },
             account: OnceLock::new(),
@@ -88,10 +89,10 @@ impl Exchange {
     fn buckets(&self, gateway: &Gateway, refusal: Option<&Refusal>) -> (Bucket, Vec<Bucket>) {
         let app = &gateway.app;
         let all = match self.account.get() {
-            None => vec![app.peek_source(&self.origin)],
+            None => vec![app.quotas.peek_source(&self.origin)],
             Some(account) => vec![
-                app.peek(account, Resource::Requests),
-                app.peek(account, Resource::Invocations),
+                app.quotas.peek(account, Resource::Requests),
+                app.quotas.peek(account, Resource::Invocations),
             ],
         };
         let shown = match refusal {
@@ -106,7 +107,7 @@ impl Exchange {
                 .find(|bucket| bucket.resource == self.resource)
                 .or(all.first())
                 .copied()
-                .unwrap_or_else(|| app.peek_source(&self.origin)),
+                .unwrap_or_else(|| app.quotas.peek_source(&self.origin)),
         };
         (shown, all)
     }
@@ -120,7 +121,7 @@ fn barred(gateway: &Gateway, exchange: &Exchange, request: &Request) -> Option<R
         return Some(Refusal::Unavailable { reason: Unavailable::Overloaded });
     }
     let refusal = host::check(request).err()?;
-    Some(gateway.app.charge_source(refusal, &exchange.origin).refusal)
+    Some(gateway.app.quotas.charge_source(refusal, &exchange.origin).refusal)
 }
 
 fn text(headers: &HeaderMap, name: &str, longest: usize) -> Option<String> {
@@ -179,7 +180,7 @@ pub(crate) async fn frame(
         traces::answered(recording, &exchange, &route, answer.as_deref(), response.status());
     }
     if let (Some(org), Some(answer)) = (exchange.org(), answer.filter(|answer| answer.is_large())) {
-        gateway.app.discard(org, answer);
+        gateway.app.base.discard(org, answer);
     }
     response
 }
@@ -191,7 +192,7 @@ async fn body(gateway: &Arc<Gateway>, exchange: &Arc<Exchange>, answer: &Arc<Ans
     };
     let (app, gateway) = (Arc::clone(&gateway.app), Arc::clone(gateway));
     let (exchange, answer) = (Arc::clone(exchange), Arc::clone(answer));
-    let written = app.worked(org, usize::MAX, move || answer.body(&gateway, &exchange)).await;
+    let written = app.base.worked(org, usize::MAX, move || answer.body(&gateway, &exchange)).await;
     // What cannot be written is an empty body, as below.
     written.unwrap_or_default()
 }
@@ -202,7 +203,7 @@ fn set_headers(
     refusal: Option<&Refusal>,
     headers: &mut HeaderMap,
 ) {
-    let now = gateway.app.limits_now();
+    let now = gateway.app.quotas.limits_now();
     let (shown, all) = exchange.buckets(gateway, refusal);
     headers.insert(LIMIT, shown.limit.into());
     headers.insert(REMAINING, shown.remaining.into());

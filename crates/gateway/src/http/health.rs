@@ -40,7 +40,7 @@ pub(super) async fn readyz(State(gateway): State<Arc<Gateway>>) -> Answer {
     if gateway.draining.load(Ordering::Acquire) {
         return Refusal::Unavailable { reason: Unavailable::Shutdown }.into();
     }
-    match gateway.app.ready().await {
+    match gateway.app.nodes.ready().await {
         Ok(()) => Answer::Data(json!({ "status": "ready" })),
         Err(refusal) => refusal.into(),
     }

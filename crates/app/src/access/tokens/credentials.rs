@@ -15,8 +15,12 @@ use portcullis_core::{
 };
 use portcullis_store::{Identity, Principal};
 
-use super::{Account, Purpose, Refused, Rejected, Session};
-use crate::{App, Origin, TrustRefusal, store_failed};
+use super::{Purpose, Rejected};
+use crate::{
+    access::{Access, limits::Refused, session::Session, tenants::Account, trust::TrustRefusal},
+    ctx::Origin,
+    store_failed,
+};
 
 /// Which kind of credential the caller says the subject is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,7 +159,7 @@ impl Credentials {
     }
 }
 
-impl App {
+impl Access {
     /// Finds out who presents what for an exchange, or says why it is worth nothing; every no is
     /// charged to the source.
     pub async fn credentials(
@@ -230,19 +234,19 @@ impl App {
         origin: &Origin,
     ) -> Result<Party, Rejected> {
         let untrusted = Refusal::InvalidCredential { check: CredentialCheck::Trust };
-        if !self.sources.may_look_up(origin.source_ip, origin.arrived) {
+        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
             return Err(untrusted.into());
         }
         let trusted = self.verify_subject(jwt, org, origin.arrived).await;
         let trusted = trusted.map_err(|refusal| self.distrusted(jwt, org, refusal))?;
         let org_id = trusted.org();
-        let org = self.store.find_org(org_id).await.map_err(|error| store_failed(&error))?;
+        let org = self.base.store.find_org(org_id).await.map_err(|error| store_failed(&error))?;
         let org = org.filter(|org| org.disabled_at.is_none()).ok_or_else(|| untrusted.clone())?;
         let known = self.known_subject(&trusted).await?;
         if known.as_ref().is_some_and(|principal| principal.disabled_at.is_some()) {
             return Err(Rejected::of_jwt(&trusted, known.as_ref(), untrusted));
         }
-        let account = Account { tenant: self.tenants.tenant(org_id), plan: org.plan };
+        let account = Account { tenant: self.quotas.tenants.tenant(org_id), plan: org.plan };
         Party::new(trusted, known, account).ok_or(untrusted.into())
     }
 
@@ -282,8 +286,10 @@ impl App {
         trusted: &TrustedSubject,
     ) -> Result<Option<Principal>, Refusal> {
         let found = match &trusted.who {
-            Subject::Fixed(id) => self.store.find_principal(trusted.org(), *id).await,
-            Subject::User(user) => self.store.find_by_identity(trusted.org(), identity(user)).await,
+            Subject::Fixed(id) => self.base.store.find_principal(trusted.org(), *id).await,
+            Subject::User(user) => {
+                self.base.store.find_by_identity(trusted.org(), identity(user)).await
+            }
         };
         found.map_err(|error| store_failed(&error))
     }

@@ -6,7 +6,7 @@ use portcullis_core::{
     refusal::Executed,
 };
 
-use crate::{App, Origin};
+use crate::{access::Access, ctx::Origin};
 
 /// What happened to a token, and through whom.
 pub(super) struct TokenEvent<'a> {
@@ -17,14 +17,14 @@ pub(super) struct TokenEvent<'a> {
     pub(super) token: TokenId,
 }
 
-impl App {
+impl Access {
     pub(super) fn token_event(&self, org: OrgId, event: TokenEvent<'_>, origin: &Origin) -> Event {
         let TokenEvent { kind, actor, name, label, token } = event;
         let mut event = self.identity_event(org, kind, actor, ("token", token.to_string()), origin);
-        event.detached = event.detached.keep("actor_name", name, &*self.random).keep(
+        event.detached = event.detached.keep("actor_name", name, &*self.base.random).keep(
             "label",
             label,
-            &*self.random,
+            &*self.base.random,
         );
         event
     }
@@ -39,7 +39,7 @@ impl App {
         origin: &Origin,
     ) -> Event {
         Event {
-            id: EventId::new(self.ids()),
+            id: EventId::new(self.base.ids()),
             org_id,
             kind,
             occurred_at: origin.arrived,
@@ -55,7 +55,7 @@ impl App {
             }),
             governance: None,
             outcome: Outcome::success(Executed::Yes),
-            detached: origin.detached(self),
+            detached: origin.detached(&self.screening),
         }
     }
 }

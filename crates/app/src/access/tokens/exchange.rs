@@ -20,7 +20,7 @@ use super::{
     credentials::{Credentials, Party, Proof},
     events::TokenEvent,
 };
-use crate::{App, Origin, store_failed};
+use crate::{access::Access, ctx::Origin, store_failed};
 
 /// What the new token shall be.
 #[derive(Debug, Default)]
@@ -57,7 +57,7 @@ struct Agreed {
     assertions: Vec<Assertion>,
 }
 
-impl App {
+impl Access {
     /// Gives a token for credentials that were found good.
     pub async fn exchange(
         self: &Arc<Self>,
@@ -65,8 +65,8 @@ impl App {
         request: ExchangeRequest,
         origin: &Origin,
     ) -> Result<Granted, Refusal> {
-        let (app, from) = (Arc::clone(self), origin.clone());
-        self.to_its_end(async move { app.give(&credentials, request, &from).await }).await?
+        let (this, from) = (Arc::clone(self), origin.clone());
+        self.base.uncancelled(async move { this.give(&credentials, request, &from).await }).await?
     }
 
     async fn give(
@@ -78,22 +78,22 @@ impl App {
         let Credentials { subject, actor } = credentials;
         let scopes = wanted(request.scope, ceiling(subject, actor.as_ref()))?;
         let agreed = self.agree(subject, actor.as_ref(), origin).await?;
-        let now = self.clock.now();
+        let now = self.base.clock.now();
         let expires_at = agreed.life.ends_at(now, request.expires_in);
         let access =
-            Token::generate(TokenKind::of_principal(agreed.principal.0.kind()), &*self.random);
+            Token::generate(TokenKind::of_principal(agreed.principal.0.kind()), &*self.base.random);
         let record = TokenRecord {
-            id: TokenId::new(self.ids()),
+            id: TokenId::new(self.base.ids()),
             kind: access.kind(),
             org_id: subject.org_id,
             principal_id: agreed.principal.0,
             via: agreed.lineage.via(),
-            grant_id: GrantId::new(self.ids()),
+            grant_id: GrantId::new(self.base.ids()),
             parent_id: subject.session().map(|session| session.caller.token_id),
             via_token_id: actor.as_ref().and_then(Party::session).map(|s| s.caller.token_id),
             scopes,
             // It goes into every event of the token: no place for what DLP would not let out.
-            label: request.label.map(|label| self.recordable(&label)),
+            label: request.label.map(|label| self.screening.recordable(&label)),
             method: method(subject),
             issued_at: now,
             expires_at,
@@ -114,7 +114,7 @@ impl App {
         issued.inspect_err(|refusal| {
             if refusal.http_status() == 401 {
                 let (kind, org) = (EventType::AuthRejected, subject.org_id);
-                self.note_refused(kind, org, actor.clone(), refusal, origin);
+                self.audit.note_refused(kind, org, actor.clone(), refusal, origin);
             }
         })?;
         let event = TokenEvent {
@@ -124,7 +124,7 @@ impl App {
             label: record.label.as_deref(),
             token: record.id,
         };
-        self.record(self.token_event(record.org_id, event, origin)).await?;
+        self.audit.record(self.token_event(record.org_id, event, origin)).await?;
         let refresh = refresh.map(|(token, refresh)| (token, refresh.expires_at));
         Ok(Granted { access, refresh, scopes: record.scopes, record, now })
     }
@@ -146,7 +146,8 @@ impl App {
             access_seconds: record.expires_at.as_seconds() - record.issued_at.as_seconds(),
         });
         let access = NewToken { record, hash: &access.hash() };
-        let issued = self.store.issue_tokens(Issue { access, refresh, login, assertions }).await;
+        let issued =
+            self.base.store.issue_tokens(Issue { access, refresh, login, assertions }).await;
         match issued.map_err(|error| store_failed(&error))? {
             Issued::Done => Ok(()),
             Issued::Replayed => Err(Refusal::InvalidCredential { check: CredentialCheck::Replay }),
@@ -166,12 +167,12 @@ impl App {
         }
         let ends_at = self.grant_life.ends_at(access.issued_at);
         let record = TokenRecord {
-            id: TokenId::new(self.ids()),
+            id: TokenId::new(self.base.ids()),
             kind: TokenKind::Refresh,
             expires_at: self.grant_life.refresh_expiry(access.issued_at, ends_at),
             ..access.clone()
         };
-        Some((Token::generate(TokenKind::Refresh, &*self.random), record))
+        Some((Token::generate(TokenKind::Refresh, &*self.base.random), record))
     }
 
     /// Brings subject and actor together; makes the principals that are not there yet.

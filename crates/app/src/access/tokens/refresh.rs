@@ -15,8 +15,12 @@ use portcullis_core::{
 };
 use portcullis_store::{KnownRefresh, NewRefresh, NewToken, Rotated, Rotation, TokenRecord};
 
-use super::{Account, Granted, Refused, Rejected, events::TokenEvent};
-use crate::{App, Origin, store_failed};
+use super::{Rejected, events::TokenEvent, exchange::Granted};
+use crate::{
+    access::{Access, limits::Refused, tenants::Account},
+    ctx::Origin,
+    store_failed,
+};
 
 /// A refresh token that was found good, or was a moment ago.
 #[derive(Debug)]
@@ -44,7 +48,7 @@ impl Refreshing {
     }
 }
 
-impl App {
+impl Access {
     /// Finds out whose refresh token is presented, in the body or as the Bearer, or says why it is
     /// worth nothing; every no is charged to the source. One that was spent before ends its grant.
     pub async fn refreshing(
@@ -53,9 +57,9 @@ impl App {
         token: Option<Secret>,
         origin: &Origin,
     ) -> Result<Refreshing, Refused> {
-        let (app, from) = (Arc::clone(self), origin.clone());
-        let work = async move { app.present(bearer.as_ref(), token.as_ref(), &from).await };
-        let found = self.to_its_end(work).await.unwrap_or_else(|failed| Err(failed.into()));
+        let (this, from) = (Arc::clone(self), origin.clone());
+        let work = async move { this.present(bearer.as_ref(), token.as_ref(), &from).await };
+        let found = self.base.uncancelled(work).await.unwrap_or_else(|failed| Err(failed.into()));
         found.map_err(|rejected| self.turned_away(rejected, origin))
     }
 
@@ -67,17 +71,18 @@ impl App {
     ) -> Result<Refreshing, Rejected> {
         let presented = token.or(bearer).ok_or(Refusal::MissingToken)?;
         let presented = as_refresh_token(presented)?;
-        if !self.sources.may_look_up(origin.source_ip, origin.arrived) {
+        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
             return Err(Refusal::InvalidToken.into());
         }
-        let found = self.store.find_refresh(&presented.hash()).await;
+        let found = self.base.store.find_refresh(&presented.hash()).await;
         let KnownRefresh { known, grant_ends_at, access_seconds, state } =
             found.map_err(|error| store_failed(&error))?.ok_or(Refusal::InvalidToken)?;
         let refresh = known.token.clone();
         if let Some(bearer) = bearer {
             self.is_of_same_grant(bearer, &presented, &refresh).await?;
         }
-        let account = Account { tenant: self.tenants.tenant(refresh.org_id), plan: known.org.plan };
+        let account =
+            Account { tenant: self.quotas.tenants.tenant(refresh.org_id), plan: known.org.plan };
         let bounds = self.bounds(&known).unwrap_or(ScopeSet::EMPTY);
         let caller = self.caller(known)?;
         match state.presented(origin.arrived) {
@@ -120,7 +125,7 @@ impl App {
             return Ok(());
         }
         let bearer = Token::parse(bearer.expose()).map_err(|_| Refusal::InvalidToken)?;
-        let found = self.store.find_token_by_hash(&bearer.hash()).await;
+        let found = self.base.store.find_token_by_hash(&bearer.hash()).await;
         let found = found.map_err(|error| store_failed(&error))?;
         let same = found.is_some_and(|known| {
             (known.token.org_id, known.token.grant_id) == (refresh.org_id, refresh.grant_id)
@@ -141,8 +146,8 @@ impl App {
             let scope = scopes.difference(granted).to_string();
             return Err(Refusal::InvalidScope { scope, allowed: granted });
         }
-        let (app, from) = (Arc::clone(self), origin.clone());
-        self.to_its_end(async move { app.spend(&refreshing, scopes, &from).await }).await?
+        let (this, from) = (Arc::clone(self), origin.clone());
+        self.base.uncancelled(async move { this.spend(&refreshing, scopes, &from).await }).await?
     }
 
     async fn spend(
@@ -152,7 +157,7 @@ impl App {
         origin: &Origin,
     ) -> Result<Granted, Refusal> {
         let Refreshing { refresh, caller, .. } = refreshing;
-        let now = self.clock.now();
+        let now = self.base.clock.now();
         let next = self.next_pair(refreshing, scopes, now);
         let given = match self.rotate(refreshing, &next, now).await? {
             Rotated::Done => next,
@@ -173,7 +178,7 @@ impl App {
         };
         // A crash before this line leaves a pair that nobody has seen; the retry gives it.
         let event = self.grant_event(EventType::TokenRefreshed, caller, given.access.id, origin);
-        self.record(event).await?;
+        self.audit.record(event).await?;
         let scopes = given.access.scopes.intersection(refreshing.bounds);
         let refresh = Some((given.tokens.refresh, given.refresh.expires_at));
         Ok(Granted { access: given.tokens.access, refresh, record: given.access, scopes, now })
@@ -186,7 +191,7 @@ impl App {
         now: Timestamp,
     ) -> Result<Rotated, Refusal> {
         let Refreshing { presented, refresh, grant_ends_at, .. } = refreshing;
-        let sealed = next.tokens.seal(presented, refresh.id, &*self.random);
+        let sealed = next.tokens.seal(presented, refresh.id, &*self.base.random);
         let sealed = sealed.ok_or(Refusal::Internal)?;
         let (access_hash, refresh_hash) = (next.tokens.access.hash(), next.tokens.refresh.hash());
         let rotation = Rotation {
@@ -200,24 +205,24 @@ impl App {
             sealed: &sealed,
             now,
         };
-        self.store.rotate(rotation).await.map_err(|error| store_failed(&error))
+        self.base.store.rotate(rotation).await.map_err(|error| store_failed(&error))
     }
 
     fn next_pair(&self, refreshing: &Refreshing, scopes: ScopeSet, now: Timestamp) -> Next {
         let Refreshing { refresh: spent, grant_ends_at, life, .. } = refreshing;
         let tokens = TokenPair {
-            access: Token::generate(TokenKind::User, &*self.random),
-            refresh: Token::generate(TokenKind::Refresh, &*self.random),
+            access: Token::generate(TokenKind::User, &*self.base.random),
+            refresh: Token::generate(TokenKind::Refresh, &*self.base.random),
         };
         let refresh = TokenRecord {
-            id: TokenId::new(self.ids()),
+            id: TokenId::new(self.base.ids()),
             issued_at: now,
             expires_at: self.grant_life.refresh_expiry(now, *grant_ends_at),
             last_used_at: None,
             ..spent.clone()
         };
         let access = TokenRecord {
-            id: TokenId::new(self.ids()),
+            id: TokenId::new(self.base.ids()),
             kind: TokenKind::User,
             scopes,
             expires_at: life.ends_at(now, None),
@@ -230,10 +235,10 @@ impl App {
     /// can be recorded.
     async fn reused(&self, refresh: &TokenRecord, caller: &Caller, origin: &Origin) -> Refusal {
         let event = self.grant_event(EventType::TokenReuseDetected, caller, refresh.id, origin);
-        let recorded = self.record(event).await;
-        let now = self.clock.now();
-        let revoked = self.store.revoke_token(refresh.org_id, refresh.id, now).await;
-        self.tenants.revoked(refresh.org_id);
+        let recorded = self.audit.record(event).await;
+        let now = self.base.clock.now();
+        let revoked = self.base.store.revoke_token(refresh.org_id, refresh.id, now).await;
+        self.quotas.tenants.revoked(refresh.org_id);
         match (revoked, recorded) {
             (Err(error), _) => store_failed(&error),
             (Ok(_), Err(refusal)) => refusal,

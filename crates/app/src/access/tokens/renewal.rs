@@ -15,8 +15,12 @@ use portcullis_core::{
 };
 use portcullis_store::{ProviderOwner, ProviderRecord};
 
-use super::{LiveToken, Session, TRUSTED_FOR};
-use crate::{App, store_failed, telemetry::counters};
+use super::{LiveToken, TRUSTED_FOR};
+use crate::{
+    access::{Access, session::Session},
+    store_failed,
+    telemetry::counters,
+};
 
 pub(crate) const RENEW_EVERY: Duration = Duration::from_millis(500);
 
@@ -48,18 +52,18 @@ impl Due {
 }
 
 /// Renews what is due.
-pub(crate) async fn renew(app: &Arc<App>) {
-    let mut due = app.sessions.due.take();
+pub(crate) async fn renew(access: &Arc<Access>) {
+    let mut due = access.sessions.due.take();
     // Whoever comes after that is looked up on the way.
     due.retain(|(_, session)| session.look.asked.elapsed() < TRUSTED_FOR);
     for due in due.chunks(TOGETHER) {
-        if app.renew_sessions(due).await.is_err() {
+        if access.renew_sessions(due).await.is_err() {
             return;
         }
     }
 }
 
-impl App {
+impl Access {
     /// Looks these up. One that is good no more is forgotten, so that its next use tells why; what
     /// cannot be looked up stays as it is until its time is over.
     async fn renew_sessions(
@@ -69,12 +73,12 @@ impl App {
         let failed = |error| store_failed(&error);
         let look = self.look();
         let ids: Vec<TokenId> = due.iter().map(|(_, session)| session.caller.token_id).collect();
-        let known = self.store.find_tokens(&ids).await.map_err(failed)?;
+        let known = self.base.store.find_tokens(&ids).await.map_err(failed)?;
         let living = known.into_iter().filter_map(|known| self.living(known).ok());
         let mut living: HashMap<TokenId, LiveToken> =
             living.map(|token| (token.caller.token_id, token)).collect();
         let all = living.values().flat_map(|token| owners(&token.caller)).collect();
-        let owned = by_owner(self.store.providers_of(&all).await.map_err(failed)?);
+        let owned = by_owner(self.base.store.providers_of(&all).await.map_err(failed)?);
         counters::tokens_renewed(living.len());
         for (hash, session) in due {
             let Some(token) = living.remove(&session.caller.token_id) else {
@@ -85,7 +89,9 @@ impl App {
             let records = owners(&token.caller).into_iter().filter_map(|owner| owned.get(&owner));
             let records: Vec<_> = records.flatten().cloned().collect();
             // What is wrong with one of its connections is told to whoever uses it next.
-            let Ok(connections) = self.reachable_among(principal, records).await else { continue };
+            let Ok(connections) = self.providers.reachable_among(principal, records).await else {
+                continue;
+            };
             let renewed = self.session_of(token, connections, look);
             let minute = session.last_used_minute.load(Ordering::Relaxed);
             renewed.last_used_minute.store(minute, Ordering::Relaxed);

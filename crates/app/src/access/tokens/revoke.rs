@@ -11,9 +11,9 @@ use portcullis_core::{
 use portcullis_store::TokenRecord;
 
 use super::events::TokenEvent;
-use crate::{App, Ctx, store_failed};
+use crate::{access::Access, ctx::Ctx, store_failed};
 
-impl App {
+impl Access {
     /// Revokes the Bearer's own token, or `token_id`: what descends from it; other tokens of its
     /// principal unless it was narrowed or delegated itself; any of the org with `admin`. Gives
     /// the number of tokens that fell with it.
@@ -22,8 +22,8 @@ impl App {
         ctx: Ctx,
         token_id: Option<TokenId>,
     ) -> Result<(TokenId, u64), Refusal> {
-        let app = Arc::clone(self);
-        self.to_its_end(async move { app.revoke(&ctx, token_id).await }).await?
+        let this = Arc::clone(self);
+        self.base.uncancelled(async move { this.revoke(&ctx, token_id).await }).await?
     }
 
     async fn revoke(
@@ -34,7 +34,7 @@ impl App {
         let caller = ctx.caller();
         let target = token_id.unwrap_or(caller.token_id);
         let unknown = || Refusal::not_found("token", &target.to_string());
-        let found = self.store.find_token(caller.org_id, target).await;
+        let found = self.base.store.find_token(caller.org_id, target).await;
         let token = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
         if !self.may_revoke(caller, &token).await? {
             return Err(unknown());
@@ -46,10 +46,11 @@ impl App {
             label: caller.label.as_deref(),
             token: target,
         };
-        self.record(self.token_event(caller.org_id, event, &ctx.origin)).await?;
-        let revoked = self.store.revoke_token(caller.org_id, target, self.clock.now()).await;
+        self.audit.record(self.token_event(caller.org_id, event, &ctx.origin)).await?;
+        let revoked =
+            self.base.store.revoke_token(caller.org_id, target, self.base.clock.now()).await;
         let revoked = revoked.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
-        self.tenants.revoked(caller.org_id);
+        self.quotas.tenants.revoked(caller.org_id);
         Ok((target, revoked))
     }
 
@@ -59,7 +60,7 @@ impl App {
         if own || caller.scopes.contains(Scope::Admin) {
             return Ok(true);
         }
-        let descends = self.store.descends(caller.org_id, token.id, caller.token_id).await;
+        let descends = self.base.store.descends(caller.org_id, token.id, caller.token_id).await;
         descends.map_err(|error| store_failed(&error))
     }
 }

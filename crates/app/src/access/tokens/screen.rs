@@ -9,8 +9,12 @@ use portcullis_core::{
     trust::is_jwt_shaped,
 };
 
-use super::{Purpose, Refused, Rejected};
-use crate::{App, Origin, store_failed};
+use super::{Purpose, Rejected};
+use crate::{
+    access::{Access, limits::Refused},
+    ctx::Origin,
+    store_failed,
+};
 
 /// The caller at an endpoint where the Bearer is the credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +25,7 @@ pub enum Screened {
     Unknown,
 }
 
-impl App {
+impl Access {
     /// Looks at the Bearer of an exchange before its body is read. Says no to one that is worth
     /// nothing whatever the body says, and to a source whose bucket is empty; every no is charged
     /// to the source.
@@ -40,7 +44,7 @@ impl App {
                 Ok(Screened::Known)
             }
             Err(_) if is_jwt_shaped(bearer) => self.unknown(origin),
-            Err(_) => Err(self.charged(Refusal::InvalidToken, origin)),
+            Err(_) => Err(self.quotas.charged(Refusal::InvalidToken, origin)),
         }
     }
 
@@ -60,10 +64,10 @@ impl App {
 
     /// Says no to a source whose bucket is empty, apart from a trickle.
     fn unknown(&self, origin: &Origin) -> Result<Screened, Refused> {
-        if self.sources.may_send_a_body(origin.source_ip, origin.arrived) {
+        if self.quotas.sources.may_send_a_body(origin.source_ip, origin.arrived) {
             return Ok(Screened::Unknown);
         }
-        Err(self.charged(Refusal::InvalidToken, origin))
+        Err(self.quotas.charged(Refusal::InvalidToken, origin))
     }
 
     /// Says no to what was never one of our tokens.
@@ -71,10 +75,10 @@ impl App {
         let token = Token::parse(bearer).map_err(|_| Refusal::InvalidToken)?;
         let found = match token.kind() {
             TokenKind::Refresh => {
-                self.store.find_refresh(&token.hash()).await.map(|it| it.is_some())
+                self.base.store.find_refresh(&token.hash()).await.map(|it| it.is_some())
             }
             TokenKind::User | TokenKind::Service => {
-                self.store.find_token_by_hash(&token.hash()).await.map(|it| it.is_some())
+                self.base.store.find_token_by_hash(&token.hash()).await.map(|it| it.is_some())
             }
         };
         match found {

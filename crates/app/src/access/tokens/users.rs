@@ -9,9 +9,9 @@ use portcullis_core::{
 use portcullis_store::{Principal, StoreError};
 
 use super::credentials::{Known, Party, identity};
-use crate::{App, Origin, store_failed};
+use crate::{access::Access, ctx::Origin, store_failed};
 
-impl App {
+impl Access {
     /// The principal of a party and its name: made if this is its first login, given today's role
     /// if the issuer says another one.
     pub(super) async fn settled(
@@ -31,11 +31,11 @@ impl App {
             return Err(Refusal::InvalidCredential { check: CredentialCheck::Trust });
         }
         if principal.role != user.role {
-            self.record(self.principal_event(party, principal.id, origin)).await?;
-            let changed = self.store.set_role(party.org_id, principal.id, user.role).await;
+            self.audit.record(self.principal_event(party, principal.id, origin)).await?;
+            let changed = self.base.store.set_role(party.org_id, principal.id, user.role).await;
             changed.map_err(|error| store_failed(&error))?;
             // Tokens of earlier logins have today's role at once.
-            self.tenants.revoked(party.org_id);
+            self.quotas.tenants.revoked(party.org_id);
         }
         Ok((principal.id, principal.name))
     }
@@ -48,20 +48,20 @@ impl App {
         origin: &Origin,
     ) -> Result<Principal, Refusal> {
         let principal = Principal {
-            id: PrincipalId::new(PrincipalKind::User, self.ids()),
+            id: PrincipalId::new(PrincipalKind::User, self.base.ids()),
             org_id: party.org_id,
             name: user.name.clone(),
             role: user.role,
-            created_at: self.clock.now(),
+            created_at: self.base.clock.now(),
             disabled_at: None,
         };
         // Names are unique in an org, and people's are not.
         let told_apart = format!("{} ({})", user.name, principal.id);
         for name in [user.name.clone(), told_apart] {
             let principal = Principal { name, ..principal.clone() };
-            match self.store.create_with_identity(&principal, identity(user)).await {
+            match self.base.store.create_with_identity(&principal, identity(user)).await {
                 Ok(()) => {
-                    self.record(self.principal_event(party, principal.id, origin)).await?;
+                    self.audit.record(self.principal_event(party, principal.id, origin)).await?;
                     return Ok(principal);
                 }
                 Err(StoreError::Conflict(_)) => {
@@ -76,7 +76,7 @@ impl App {
     }
 
     async fn user(&self, org: OrgId, user: &TrustedUser) -> Result<Option<Principal>, Refusal> {
-        let found = self.store.find_by_identity(org, identity(user)).await;
+        let found = self.base.store.find_by_identity(org, identity(user)).await;
         found.map_err(|error| store_failed(&error))
     }
 

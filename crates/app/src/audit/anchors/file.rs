@@ -15,7 +15,7 @@ use portcullis_core::{
 use serde_json::{Value, json};
 
 use super::{Progress, Reached};
-use crate::{App, telemetry::counters};
+use crate::{audit::Audit, telemetry::counters};
 
 const NAME: &str = "file";
 /// Lines that are longer were not written here.
@@ -41,15 +41,15 @@ impl AnchorFile {
         Ok(Self { path: Arc::new(path), progress: Progress(reached.into()) })
     }
 
-    pub(super) async fn publish(&self, app: &App) {
+    pub(super) async fn publish(&self, audit: &Audit) {
         let mut reached = self.progress.0.lock().await;
-        reached.look(app, NAME).await;
+        reached.look(audit, NAME).await;
         let fresh: Vec<_> = reached.waiting.iter().map(|(org, it)| (*org, it.clone())).collect();
         if !fresh.is_empty() {
-            let now = app.now();
+            let now = audit.base.now();
             let mut lines = String::new();
             for (org, it) in &fresh {
-                let log = app.log.origin(*org);
+                let log = audit.log.origin(*org);
                 let (size, note) = (it.size, &it.note);
                 let line = json!({"log": log, "size": size, "note": note, "anchored_at": now});
                 lines.extend([line.to_string().as_str(), "\n"]);

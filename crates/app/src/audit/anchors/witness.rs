@@ -12,7 +12,7 @@ use portcullis_store::{CheckpointKind, StoreError, StoredCheckpoint};
 use portcullis_upstream::{Witness, WitnessError, Witnessing};
 
 use super::Progress;
-use crate::{App, store_failed, telemetry::counters};
+use crate::{audit::Audit, store_failed, telemetry::counters};
 
 /// A witness and the key it signs with.
 #[derive(Debug)]
@@ -39,13 +39,13 @@ impl WitnessedBy {
         Self { key, witness, progress: Progress::default() }
     }
 
-    pub(super) async fn publish(&self, app: &App) {
+    pub(super) async fn publish(&self, audit: &Audit) {
         let mut reached = self.progress.0.lock().await;
-        reached.look(app, self.key.name()).await;
+        reached.look(audit, self.key.name()).await;
         let waiting: Vec<_> = reached.waiting.iter().map(|(org, it)| (*org, it.clone())).collect();
         for (org, checkpoint) in waiting {
             let known = reached.sizes.get(&org).copied().unwrap_or(0);
-            let outcome = match self.ask(app, org, &checkpoint, known).await {
+            let outcome = match self.ask(audit, org, &checkpoint, known).await {
                 Ok(Asked::Signed) => {
                     reached.published(org, checkpoint.size);
                     "published"
@@ -68,7 +68,7 @@ impl WitnessedBy {
 
     async fn ask(
         &self,
-        app: &App,
+        audit: &Audit,
         org: OrgId,
         checkpoint: &StoredCheckpoint,
         known: u64,
@@ -80,23 +80,24 @@ impl WitnessedBy {
                 let (name, size) = (self.key.name(), checkpoint.size);
                 tracing::error!(
                     witness = name,
-                    log = app.log.origin(org),
+                    log = audit.log.origin(org),
                     size,
                     witnessed = old,
                     "the witness saw more of the log than there is: the database was set back"
                 );
                 return Ok(Asked::Refused("set_back"));
             };
-            let proof: Vec<_> = app.store.prove(org, &plan).await?.iter().map(hash_text).collect();
+            let proof: Vec<_> =
+                audit.base.store.prove(org, &plan).await?.iter().map(hash_text).collect();
             match self.witness.add_checkpoint(old, &proof, &checkpoint.note).await {
                 Ok(Witnessing::Signed(lines)) => {
-                    return self.keep(app, org, checkpoint, &lines).await;
+                    return self.keep(audit, org, checkpoint, &lines).await;
                 }
                 Ok(Witnessing::Knows(size)) if size != old => old = size,
                 Ok(Witnessing::Knows(_)) => break,
                 Err(WitnessError::Unreachable) => return Ok(Asked::Away),
                 Err(error) => {
-                    let (name, log) = (self.key.name(), app.log.origin(org));
+                    let (name, log) = (self.key.name(), audit.log.origin(org));
                     tracing::error!(witness = name, log, %error, "the witness does not sign");
                     let inconsistent = error == WitnessError::Inconsistent;
                     return Ok(Asked::Refused(if inconsistent {
@@ -113,14 +114,14 @@ impl WitnessedBy {
     /// Keeps the signature with the checkpoint, beside those of other witnesses.
     async fn keep(
         &self,
-        app: &App,
+        audit: &Audit,
         org: OrgId,
         checkpoint: &StoredCheckpoint,
         lines: &str,
     ) -> Result<Asked, StoreError> {
         let kind = CheckpointKind::Witnessed;
-        let _turn = app.anchors.merging.lock().await;
-        let before = app.store.find_checkpoint(org, kind).await?;
+        let _turn = audit.anchors.merging.lock().await;
+        let before = audit.base.store.find_checkpoint(org, kind).await?;
         let same = before.filter(|it| it.size == checkpoint.size && it.root == checkpoint.root);
         let base = same.map_or_else(|| checkpoint.note.clone(), |it| it.note);
         let (Ok(mut note), Ok(given)) = (Note::parse(&base), signatures(lines)) else {
@@ -137,7 +138,7 @@ impl WitnessedBy {
             return Ok(Asked::Refused("bad_signature"));
         }
         let witnessed = StoredCheckpoint { note: note.to_string(), ..checkpoint.clone() };
-        app.store.keep_checkpoint(org, kind, &witnessed).await?;
+        audit.base.store.keep_checkpoint(org, kind, &witnessed).await?;
         Ok(Asked::Signed)
     }
 }

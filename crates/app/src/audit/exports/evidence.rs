@@ -10,7 +10,7 @@ use portcullis_core::audit::{
 use portcullis_store::{EventFilter, EventOrder, EventRecord, Visibility};
 
 use super::{
-    ExportRequest,
+    request::ExportRequest,
     writing::{ExportError, ExportedLog},
 };
 use crate::audit::events::object;

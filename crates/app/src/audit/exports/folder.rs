@@ -12,7 +12,7 @@ use std::{
 
 use portcullis_core::id::ExportId;
 
-use super::Format;
+use super::request::Format;
 
 /// Where export files lie.
 #[derive(Debug, Clone)]

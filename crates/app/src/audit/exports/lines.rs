@@ -12,7 +12,7 @@ use portcullis_core::audit::{
 use portcullis_store::EventRecord;
 use serde_json::value::RawValue;
 
-use super::Format;
+use super::request::Format;
 
 /// A sealed event as core reads it; `None` for one without a place in the log.
 pub(crate) fn sealed(record: &EventRecord) -> Option<Sealed<'_>> {

@@ -15,8 +15,10 @@ use portcullis_store::{EventOrder, EventRecord, ExportBeat, Store, StoreError, V
 use serde_json::{Value, json};
 
 use super::{
-    ExportRequest, Format, SignedLog, evidence,
+    evidence,
     lines::{Lines, Pen},
+    request::{ExportRequest, Format},
+    signed::SignedLog,
 };
 
 /// Events that are read at a time.

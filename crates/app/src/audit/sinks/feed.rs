@@ -11,8 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Copy, SinkError, SinkSettings, Way};
 use crate::{
-    App,
-    audit::exports::{Pace, sealed},
+    audit::{
+        Audit,
+        exports::{lines::sealed, pace::Pace},
+    },
     telemetry::counters,
 };
 
@@ -33,27 +35,27 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const REMIND: Duration = Duration::from_mins(5);
 
 /// Feeds the sink until `stop`.
-pub(super) async fn run(app: &App, settings: SinkSettings, stop: &CancellationToken) {
-    let mut feed = Feed::new(app, settings);
+pub(super) async fn run(audit: &Audit, settings: SinkSettings, stop: &CancellationToken) {
+    let mut feed = Feed::new(audit, settings);
     while let Some(next) = stop.run_until_cancelled(feed.round()).await {
         if stop.run_until_cancelled(tokio::time::sleep(next)).await.is_none() {
             break;
         }
     }
     // Another node need not wait for the lease to run out.
-    let released = app.store.release_sink(&feed.settings.name, &app.node).await;
+    let released = audit.base.store.release_sink(&feed.settings.name, &audit.base.node).await;
     if let Err(error) = released {
         tracing::warn!(sink = feed.settings.name, %error, "a sink cannot be handed over");
     }
 }
 
 /// Says how far behind the sink is, whatever becomes of its batches, until `stop`.
-pub(super) async fn tell_lag(app: &App, name: &str, stop: &CancellationToken) {
+pub(super) async fn tell_lag(audit: &Audit, name: &str, stop: &CancellationToken) {
     loop {
-        if let Ok(behind) = app.store.behind(name).await {
+        if let Ok(behind) = audit.base.store.behind(name).await {
             let events = behind.iter().map(|log| log.size - log.next).sum::<i64>();
             let oldest = behind.iter().filter_map(|log| log.since).min();
-            let micros = oldest.map_or(0, |since| app.now().as_micros() - since.as_micros());
+            let micros = oldest.map_or(0, |since| audit.base.now().as_micros() - since.as_micros());
             counters::sink_lag(name, events, micros.max(0));
         }
         if stop.run_until_cancelled(tokio::time::sleep(TELL)).await.is_none() {
@@ -69,7 +71,7 @@ enum Health {
 }
 
 struct Feed<'a> {
-    app: &'a App,
+    audit: &'a Audit,
     settings: SinkSettings,
     way: Way,
     health: Health,
@@ -81,11 +83,11 @@ struct Feed<'a> {
 }
 
 impl<'a> Feed<'a> {
-    fn new(app: &'a App, settings: SinkSettings) -> Self {
+    fn new(audit: &'a Audit, settings: SinkSettings) -> Self {
         let way = Way::of(&settings.outlet);
-        let pace = Pace::new(app.writer.progress().jobs);
+        let pace = Pace::new(audit.writer.progress().jobs);
         Self {
-            app,
+            audit,
             settings,
             way,
             health: Health::Well,
@@ -102,7 +104,7 @@ impl<'a> Feed<'a> {
         match self.forward().await {
             Ok(true) => {
                 self.recovered();
-                self.pace.rest(self.app.writer.progress().jobs).await;
+                self.pace.rest(self.audit.writer.progress().jobs).await;
                 Duration::ZERO
             }
             Ok(false) => LOOK,
@@ -116,11 +118,11 @@ impl<'a> Feed<'a> {
         }
         // Looking at every log costs with their number: mostly it is enough to see that nothing
         // was sealed anywhere.
-        let sealed = self.app.store.last_sealed().await?;
+        let sealed = self.audit.base.store.last_sealed().await?;
         if self.idle.is_some_and(|(last, at)| last == sealed && at.elapsed() < LOOK_AT_ALL) {
             return Ok(false);
         }
-        let behind = self.app.store.behind(&self.settings.name).await?;
+        let behind = self.audit.base.store.behind(&self.settings.name).await?;
         for log in &behind {
             self.forward_log(log).await?;
         }
@@ -133,23 +135,27 @@ impl<'a> Feed<'a> {
         if self.leased.is_some_and(|since| since.elapsed() < RENEW) {
             return Ok(true);
         }
-        let (now, app) = (self.app.now(), self.app);
+        let (now, audit) = (self.audit.base.now(), self.audit);
         let until = now.plus_seconds(LEASE);
-        let ours = app.store.lease_sink(&self.settings.name, &app.node, now, until).await?;
+        let ours =
+            audit.base.store.lease_sink(&self.settings.name, &audit.base.node, now, until).await?;
         self.leased = ours.then(Instant::now);
         Ok(ours)
     }
 
     async fn forward_log(&mut self, log: &Behind) -> Result<(), SinkError> {
-        let (app, name) = (self.app, &self.settings.name);
+        let (audit, name) = (self.audit, &self.settings.name);
         let (all, order) = (Visibility::All, EventOrder::Ascending);
         let (everything, after) = (EventFilter::default(), Some(log.next - 1));
-        let page =
-            app.store.list_events(log.org_id, all, &everything, order, after, self.batch).await?;
+        let page = audit
+            .base
+            .store
+            .list_events(log.org_id, all, &everything, order, after, self.batch)
+            .await?;
         let last = page.events.last().and_then(|event| event.seal).map(|seal| seal.sequence);
         let copies = self.copies(log, &page.events)?;
         if !copies.is_empty() {
-            let unusable = self.way.deliver(&app.node, &copies).await?;
+            let unusable = self.way.deliver(&audit.base.node, &copies).await?;
             if unusable > 0 {
                 tracing::error!(sink = name, unusable, "a receiver took events for unusable");
             }
@@ -158,15 +164,15 @@ impl<'a> Feed<'a> {
         // What is pruned already is passed over: nobody has it any more.
         let next = last.or(page.reached).map_or(log.size, |last| last + 1);
         // A crash before this line hands the same events over again.
-        Ok(app.store.advance_sink(name, log.org_id, next).await?)
+        Ok(audit.base.store.advance_sink(name, log.org_id, next).await?)
     }
 
     fn copies(&self, log: &Behind, events: &[EventRecord]) -> Result<Vec<Copy>, SinkError> {
-        let origin = self.app.log.origin(log.org_id);
+        let origin = self.audit.log.origin(log.org_id);
         let shown = if self.settings.detached { Shown::Named } else { Shown::Bare };
         let copies = events.iter().filter_map(|event| {
             let sealed = sealed(event)?;
-            let mismatches = self.app.mismatches(log.org_id, event.id, &sealed, shown);
+            let mismatches = self.audit.mismatches(log.org_id, event.id, &sealed, shown);
             Some(sealed.record(&origin, shown, &mismatches).map(|json| {
                 let told: Told = serde_json::from_str(&event.core).unwrap_or_default();
                 Copy {

@@ -19,7 +19,7 @@ use super::{
     request::refusal,
     sets::{Origins, drafted},
 };
-use crate::policies::Ground;
+use crate::policies::reload::Ground;
 
 /// The org of those who are only imagined.
 const ORG: &str = "org_simulated";

@@ -16,12 +16,12 @@ use tokio::time::Instant;
 
 use self::player::Player;
 use super::{Options, Replay, Sets, off_the_request};
-use crate::{App, Ctx, audit::events::visibility, store_failed};
+use crate::{Ctx, audit::events::visibility, calls::Calls, store_failed};
 
 /// How many events are read at once.
 const PAGE: usize = 2_000;
 
-impl App {
+impl Calls {
     /// Asks the recorded calls that the caller may see again; gives the answer and what of it is
     /// recorded.
     pub(super) async fn replayed(
@@ -34,13 +34,13 @@ impl App {
     ) -> Result<(Value, Value), Refusal> {
         let started = Instant::now();
         let org = ctx.caller().org_id;
-        self.seal(org).await.map_err(|error| store_failed(&error))?;
+        self.audit.seal(org).await.map_err(|error| store_failed(&error))?;
         let told_sets = sets.told();
         let versions = (
             sets.candidate.version().to_owned(),
             sets.baseline().map(|set| set.version().to_owned()),
         );
-        let tools = self.tools.load_full();
+        let tools = self.catalogue.tools.load_full();
         let player = Player::new(sets, tools, org.to_string(), options, replay.sample);
         let run = Run { player, scanned: 0, next: None, complete: true };
         let run = if replay.event_ids.is_empty() {
@@ -111,7 +111,7 @@ impl App {
     ) -> Result<EventPage, Refusal> {
         let limit = u32::try_from(room.min(PAGE)).unwrap_or(u32::MAX);
         let order = EventOrder::Ascending;
-        let page = self.store.list_events(org, seen, filter, order, after, limit).await;
+        let page = self.base.store.list_events(org, seen, filter, order, after, limit).await;
         page.map_err(|error| store_failed(&error))
     }
 
@@ -124,7 +124,7 @@ impl App {
     ) -> Result<Run, Refusal> {
         let mut events: Vec<EventRecord> = Vec::new();
         for id in &replay.event_ids {
-            let found = self.store.find_event(ctx.caller().org_id, visibility(ctx), *id).await;
+            let found = self.base.store.find_event(ctx.caller().org_id, visibility(ctx), *id).await;
             let found = found.map_err(|error| store_failed(&error))?;
             events.push(found.ok_or_else(|| Refusal::not_found("event", &id.to_string()))?);
         }

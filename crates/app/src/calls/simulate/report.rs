@@ -14,7 +14,7 @@ use super::{
     judge::{Because, Judged},
     request::Expectation,
 };
-use crate::policies::SetChange;
+use crate::policies::reload::SetChange;
 
 /// What became of a decision under other policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]

@@ -8,7 +8,7 @@ use portcullis_core::{
 };
 
 use super::request::{Base, Draft};
-use crate::policies::{Ground, reloaded};
+use crate::policies::reload::{Ground, reloaded};
 
 /// What a draft may begin with, read from where it is kept.
 pub(crate) enum Origins {

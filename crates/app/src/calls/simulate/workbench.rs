@@ -16,8 +16,8 @@ use super::{
     rehearsal::{Called, Rehearsal},
 };
 use crate::{
-    Declared,
-    policies::{Ground, load_files},
+    policies::reload::{Ground, load_files},
+    providers::provider::Declared,
 };
 
 /// Tools to check policies against, and what judges calls of them.

@@ -10,13 +10,16 @@ use portcullis_store::{EventFilter, EventOrder, EventRecord, Org, StoreError, Vi
 use serde_json::{Value, json};
 
 use super::{Shell, ShellError};
-use crate::{
-    audit::events::{patience, row_of},
-    audit::exports::{
-        ExportError, ExportRequest, ExportedLog, Progress, SignedLog, Written, export_log,
-        exported, sealed,
+use crate::audit::{
+    events::{patience, row_of},
+    exports::{
+        exported,
+        lines::sealed,
+        request::ExportRequest,
+        signed::SignedLog,
+        writing::{ExportError, ExportedLog, Progress, Written, export_log},
     },
-    audit::log::LogSigner,
+    log::LogSigner,
 };
 
 /// Events that are read at a time.

@@ -12,7 +12,10 @@ use serde_json::json;
 use super::{Shell, ShellError};
 use crate::{
     audit::events::{patience, row_of},
-    tools::pins::{concerned, read, tool},
+    tools::pins::{
+        events::{concerned, tool},
+        read,
+    },
 };
 
 /// Pins that are read at once.

@@ -7,24 +7,25 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{App, providers::Provider};
+use crate::{nodes::Nodes, providers::provider::Provider};
 
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_mins(1);
 
-pub(super) fn start(app: &Arc<App>, stop: &CancellationToken) {
-    for provider in app.providers.values().filter(|it| it.declared.auth.needs_nobody()) {
-        let job = keep(Arc::clone(app), Arc::clone(provider), stop.clone());
-        app.tasks.spawn(job);
+pub(super) fn start(nodes: &Arc<Nodes>, stop: &CancellationToken) {
+    for provider in nodes.catalogue.providers.values().filter(|it| it.declared.auth.needs_nobody())
+    {
+        let job = keep(Arc::clone(nodes), Arc::clone(provider), stop.clone());
+        nodes.base.tasks.spawn(job);
     }
 }
 
-impl App {
+impl Nodes {
     /// Asks every provider for its tools once, all at the same time, for at most `patience`.
     /// Those that do not answer are asked again by the catalogue job.
     pub async fn connect_providers(self: &Arc<Self>, patience: Duration) {
-        let all = self.providers.values().filter(|it| it.declared.auth.needs_nobody());
-        let all = all.map(|provider| self.refresh(provider));
+        let all = self.catalogue.providers.values().filter(|it| it.declared.auth.needs_nobody());
+        let all = all.map(|provider| self.tools.refresh(provider));
         let all = futures_util::future::join_all(all);
         if tokio::time::timeout(patience, all).await.is_err() {
             tracing::warn!("some providers have not answered yet; they are asked again");
@@ -32,13 +33,13 @@ impl App {
     }
 }
 
-async fn keep(app: Arc<App>, provider: Arc<Provider>, stop: CancellationToken) {
+async fn keep(nodes: Arc<Nodes>, provider: Arc<Provider>, stop: CancellationToken) {
     let mut news = provider.server().tools_changed();
     let mut retry = FIRST_RETRY;
     let mut budget = Budget::new();
     loop {
         let known = provider.state().last_error.is_none() && provider.state().tools.is_some();
-        let wait = if known { provider.freshness.stale_in(app.clock.now()) } else { retry };
+        let wait = if known { provider.freshness.stale_in(nodes.base.clock.now()) } else { retry };
         tokio::select! {
             () = stop.cancelled() => break,
             () = tokio::time::sleep(wait) => {}
@@ -55,7 +56,7 @@ async fn keep(app: Arc<App>, provider: Arc<Provider>, stop: CancellationToken) {
         }
         // Before it is asked: what it announces while it answers is not in the answer.
         news.mark_unchanged();
-        retry = match app.refresh(&provider).await {
+        retry = match nodes.tools.refresh(&provider).await {
             Ok(()) => FIRST_RETRY,
             Err(_) => LONGEST_RETRY.min(retry * 2),
         };

@@ -7,7 +7,10 @@ use futures_util::{StreamExt, stream};
 use portcullis_lanes::{FairLimits, FairSlots};
 use portcullis_store::ProviderRecord;
 
-use crate::{App, providers::connect::Reason, store_failed};
+use crate::{
+    providers::{Providers, connect::refresh::Reason},
+    store_failed,
+};
 
 pub(super) const EVERY: Duration = Duration::from_secs(2);
 /// Connections looked at in one round.
@@ -23,21 +26,21 @@ pub(super) const KEYS_EVERY: u32 = 20;
 pub(super) const MISSING_EVERY: u32 = 15;
 
 /// Takes keys into use that a rotation made. Reading them may run a program.
-pub(super) async fn look_at_keys(app: &Arc<App>) {
-    let looking = Arc::clone(app);
-    let now = app.clock.now();
+pub(super) async fn look_at_keys(providers: &Arc<Providers>) {
+    let looking = Arc::clone(providers);
+    let now = providers.base.clock.now();
     if tokio::task::spawn_blocking(move || looking.vaults.reload(now)).await.is_err() {
         tracing::error!("looking at the keys of the vault ended in a panic");
     }
 }
 
-pub(super) async fn look_after(app: &Arc<App>) {
-    renew_due(app).await;
-    forget_expired(app).await;
+pub(super) async fn look_after(providers: &Arc<Providers>) {
+    renew_due(providers).await;
+    forget_expired(providers).await;
 }
 
-async fn renew_due(app: &Arc<App>) {
-    let due = match app.store.due_refreshes(app.clock.now(), BATCH).await {
+async fn renew_due(providers: &Arc<Providers>) {
+    let due = match providers.base.store.due_refreshes(providers.base.clock.now(), BATCH).await {
         Ok(due) => due,
         Err(error) => {
             store_failed(&error);
@@ -47,24 +50,24 @@ async fn renew_due(app: &Arc<App>) {
     let slots = Arc::new(FairSlots::new(AT_ONCE));
     let renew = async |record: ProviderRecord| {
         let _slot = slots.take(record.org_id).await;
-        renew(app, record).await;
+        renew(providers, record).await;
     };
     stream::iter(due).for_each_concurrent(None, renew).await;
 }
 
 /// One connection; what goes wrong is noted in its record, with the time of the next try.
-async fn renew(app: &Arc<App>, record: ProviderRecord) {
+async fn renew(providers: &Arc<Providers>, record: ProviderRecord) {
     let revision = record.revision;
-    if let Ok(Some(connection)) = app.connection_of(record).await {
-        app.renewed(&connection, revision, Reason::Due).await;
+    if let Ok(Some(connection)) = providers.connection_of(record).await {
+        providers.renewed(&connection, revision, Reason::Due).await;
     }
 }
 
-async fn forget_expired(app: &Arc<App>) {
-    match app.store.expired_attempts(app.clock.now(), BATCH).await {
+async fn forget_expired(providers: &Arc<Providers>) {
+    match providers.base.store.expired_attempts(providers.base.clock.now(), BATCH).await {
         Ok(expired) => {
             for attempt in expired {
-                app.give_up(&attempt, "expired").await;
+                providers.give_up(&attempt, "expired").await;
             }
         }
         Err(error) => {

@@ -3,19 +3,19 @@
 
 use std::time::Duration;
 
-use crate::{App, store_failed};
+use crate::{nodes::Nodes, store_failed};
 
 pub(super) const EVERY: Duration = Duration::from_mins(1);
 
-pub(super) async fn forget(app: &App) {
-    let now = app.clock.now();
-    if let Err(error) = app.store.forget_assertions(now).await {
+pub(super) async fn forget(nodes: &Nodes) {
+    let now = nodes.base.clock.now();
+    if let Err(error) = nodes.base.store.forget_assertions(now).await {
         store_failed(&error);
     }
-    if let Err(error) = app.store.forget_sealed_pairs(now).await {
+    if let Err(error) = nodes.base.store.forget_sealed_pairs(now).await {
         store_failed(&error);
     }
-    if let Err(error) = app.store.forget_idempotency_keys(now).await {
+    if let Err(error) = nodes.base.store.forget_idempotency_keys(now).await {
         store_failed(&error);
     }
 }

@@ -5,39 +5,39 @@ use portcullis_store::{NewEvent, OpenIntent, StoreError};
 use serde_json::json;
 
 use crate::{
-    App,
     audit::events::{patience, recovered, row_of},
     calls::recorded::DIED,
+    nodes::Nodes,
 };
 
 /// Intents closed at a time.
 const BATCH: u32 = 500;
 
-impl App {
+impl Nodes {
     /// Closes every intent that no living node holds: before this node serves, and when another one
     /// dies. Gives how many.
     ///
     /// Running it twice or on several nodes does no harm: closing an intent writes its event and removes it in one
     /// transaction.
     pub async fn recover(&self) -> Result<usize, StoreError> {
-        self.store.make_months(self.clock.now()).await?;
+        self.base.store.make_months(self.base.clock.now()).await?;
         let mut closed = 0;
         loop {
-            let open = self.store.abandoned_intents(BATCH).await?;
+            let open = self.base.store.abandoned_intents(BATCH).await?;
             if open.is_empty() {
                 return Ok(closed);
             }
             for intent in &open {
                 let event = recovered(intent).unwrap_or_else(|| self.spoilt(intent));
-                let written = match self.interrupted(&event) {
-                    None => self.writer.finish(event, patience()).await,
-                    Some(end) => self.writer.finish_keyed(event, end, patience()).await,
+                let written = match self.calls.interrupted(&event) {
+                    None => self.audit.writer.finish(event, patience()).await,
+                    Some(end) => self.audit.writer.finish_keyed(event, end, patience()).await,
                 };
                 match written {
                     Ok(()) => closed += 1,
                     // Its event stands already: only the intent is left over.
                     Err(StoreError::Conflict(_)) => {
-                        self.store.drop_intent(intent.org_id, intent.id).await?;
+                        self.base.store.drop_intent(intent.org_id, intent.id).await?;
                     }
                     Err(error) => return Err(error),
                 }
@@ -55,13 +55,13 @@ impl App {
         let target =
             Target { credential: None, id: None, provider_id: None, kind: "mcp", version: None };
         let why = json!({ "reason": "the intent could not be read" });
-        let event = self.system_event(intent.org_id, EventType::McpInvocation, target);
+        let event = self.audit.system_event(intent.org_id, EventType::McpInvocation, target);
         row_of(&Event {
             id: intent.id,
             occurred_at: intent.opened_at,
             actor: Actor { auth: Auth { method: "system", trust: None }, ..Actor::system() },
             outcome: DIED,
-            detached: Detached::default().keep("recovery", Some(why), &*self.random),
+            detached: Detached::default().keep("recovery", Some(why), &*self.base.random),
             ..event
         })
     }

@@ -8,7 +8,11 @@ use std::time::Duration;
 use portcullis_core::id::OrgId;
 use portcullis_store::StoreError;
 
-use crate::{App, audit::log::Pending, store_failed, telemetry::counters};
+use crate::{
+    audit::{Audit, log::Pending},
+    store_failed,
+    telemetry::counters,
+};
 
 pub(super) const EVERY: Duration = Duration::from_millis(250);
 pub(super) const SWEEP: Duration = Duration::from_mins(1);
@@ -16,15 +20,15 @@ pub(super) const SWEEP: Duration = Duration::from_mins(1);
 /// else writes to SQLite.
 const TOGETHER: usize = 32;
 
-pub(super) async fn seal_all(app: &App) {
-    counters::audit(app.writer.progress());
-    let mut pending = app.log.pending.lock().await;
-    if let Err(error) = look(app, &mut pending).await {
+pub(super) async fn seal_all(audit: &Audit) {
+    counters::audit(audit.writer.progress());
+    let mut pending = audit.log.pending.lock().await;
+    if let Err(error) = look(audit, &mut pending).await {
         store_failed(&error);
     }
     let orgs: Vec<OrgId> = std::mem::take(&mut pending.orgs).into_iter().collect();
     for orgs in orgs.chunks(TOGETHER) {
-        for (org, sealed) in app.seal_each(orgs).await {
+        for (org, sealed) in audit.seal_each(orgs).await {
             if let Err(error) = sealed {
                 store_failed(&error);
                 pending.orgs.insert(org);
@@ -34,29 +38,29 @@ pub(super) async fn seal_all(app: &App) {
 }
 
 /// Adds the orgs in whose log something was committed since the last look.
-async fn look(app: &App, pending: &mut Pending) -> Result<(), StoreError> {
+async fn look(audit: &Audit, pending: &mut Pending) -> Result<(), StoreError> {
     let Some(known) = pending.known else {
-        let known = app.store.horizon().await?;
-        everything(app, pending).await?;
+        let known = audit.base.store.horizon().await?;
+        everything(audit, pending).await?;
         pending.known = Some(known);
         return Ok(());
     };
-    let (orgs, known) = app.store.committed_since(known).await?;
+    let (orgs, known) = audit.base.store.committed_since(known).await?;
     pending.orgs.extend(orgs);
     pending.known = Some(known);
     Ok(())
 }
 
-async fn everything(app: &App, pending: &mut Pending) -> Result<(), StoreError> {
-    pending.orgs.extend(app.store.orgs_with_unsealed().await?);
-    pending.orgs.extend(app.store.orgs_with_unsigned().await?);
+async fn everything(audit: &Audit, pending: &mut Pending) -> Result<(), StoreError> {
+    pending.orgs.extend(audit.base.store.orgs_with_unsealed().await?);
+    pending.orgs.extend(audit.base.store.orgs_with_unsigned().await?);
     Ok(())
 }
 
 /// Looks at every org.
-pub(super) async fn sweep(app: &App) {
-    let mut pending = app.log.pending.lock().await;
-    if let Err(error) = everything(app, &mut pending).await {
+pub(super) async fn sweep(audit: &Audit) {
+    let mut pending = audit.log.pending.lock().await;
+    if let Err(error) = everything(audit, &mut pending).await {
         store_failed(&error);
     }
 }

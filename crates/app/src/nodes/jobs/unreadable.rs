@@ -10,7 +10,7 @@ use std::{
 use portcullis_core::clock::Timestamp;
 use portcullis_store::UnreadableRow;
 
-use crate::{App, telemetry::counters};
+use crate::{nodes::Nodes, telemetry::counters};
 
 pub(super) const EVERY: Duration = Duration::from_secs(5);
 /// Seconds after which a row is named again that still cannot be read.
@@ -33,10 +33,10 @@ impl Named {
     }
 }
 
-pub(super) fn tell(app: &App) {
-    for row in app.store.take_unreadable() {
+pub(super) fn tell(nodes: &Nodes) {
+    for row in nodes.base.store.take_unreadable() {
         counters::unreadable(row.table);
-        if app.named.is_due(&row, app.clock.now()) {
+        if nodes.named.is_due(&row, nodes.base.clock.now()) {
             let UnreadableRow { table, row, why } = row;
             tracing::error!(table, row, why, "a stored row cannot be read and is left out");
         }

@@ -13,8 +13,11 @@ use portcullis_store::{ATTEMPT, NewAttempt, ProviderStatus};
 use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
-use super::{Asked, Connected, authorizer::Server, events::About, wrong};
-use crate::{App, providers::OAuthSettings, providers::vault::Kept, store_failed};
+use super::{Asked, Connected, events::About, wrong};
+use crate::{
+    providers::{Providers, auth::OAuthSettings, authorizer::Server, vault::Kept},
+    store_failed,
+};
 
 /// The field of what it takes to go on with an attempt.
 pub(super) const BEGUN: &str = "begun";
@@ -59,7 +62,7 @@ impl Begun {
     }
 }
 
-impl App {
+impl Providers {
     /// Begins a connect: remembers what it takes to go on, and gives where the browser goes.
     /// Earlier attempts of the same caller for the same connection end.
     pub(super) async fn begin(
@@ -84,7 +87,7 @@ impl App {
         if let Some(asked_for) = &scopes {
             permitted(settings, asked_for)?;
         }
-        let id = ProviderId::new(self.ids());
+        let id = ProviderId::new(self.base.ids());
         let known = self.authorizer(&provider, settings).await;
         let server = match known.and_then(Server::named) {
             Ok(server) => server,
@@ -99,7 +102,7 @@ impl App {
             Err(refusal) => return Err(self.connect_failed(&asked, id, refusal).await),
         };
         let begun = Begun {
-            verifier: PkceVerifier::generate(&*self.random).secret().clone(),
+            verifier: PkceVerifier::generate(&*self.base.random).secret().clone(),
             issuer: server.issuer.clone(),
             client_id: client.id,
             resource: server.resource.clone(),
@@ -119,7 +122,8 @@ impl App {
         let settings = asked.provider.declared.auth.oauth().ok_or(Refusal::Internal)?;
         let caller = asked.ctx.caller();
         let slug = asked.provider.declared.slug.as_str();
-        let earlier = self.store.attempts_of(caller.org_id, caller.principal_id, slug, asked.owner);
+        let earlier =
+            self.base.store.attempts_of(caller.org_id, caller.principal_id, slug, asked.owner);
         for attempt in earlier.await.map_err(|error| store_failed(&error))? {
             self.give_up(&attempt, "superseded").await;
         }
@@ -128,12 +132,12 @@ impl App {
         let details = json!({ "scopes": begun.scopes, "issuer": begun.issuer });
         let started =
             self.connection_event(&asked.ctx, EventType::ProviderConnectStarted, &about, &details);
-        self.record(started).await?;
-        let attempt_id = GrantId::new(self.ids()).to_string().replace("grn_", "att_");
+        self.audit.record(started).await?;
+        let attempt_id = GrantId::new(self.base.ids()).to_string().replace("grn_", "att_");
         let org = caller.org_id.to_string();
         let kept = Kept { org: &org, kind: ATTEMPT, row: &attempt_id, field: BEGUN };
-        let state = State::generate(&*self.random);
-        let expires_at = self.clock.now().plus_seconds(self.connecting.attempt_seconds);
+        let state = State::generate(&*self.base.random);
+        let expires_at = self.base.clock.now().plus_seconds(self.connecting.attempt_seconds);
         let attempt = NewAttempt {
             org_id: caller.org_id,
             provider_id: record.id,
@@ -145,7 +149,7 @@ impl App {
             secret: self.sealed(&kept, &begun.encode())?,
             id: attempt_id.clone(),
         };
-        self.store.begin_attempt(&attempt).await.map_err(|error| store_failed(&error))?;
+        self.base.store.begin_attempt(&attempt).await.map_err(|error| store_failed(&error))?;
         let authorization_url = self.authorization(settings, server, begun, &state)?;
         let mut view = self.view(record).ok_or(Refusal::Internal)?;
         if view.connected_at.is_none() {

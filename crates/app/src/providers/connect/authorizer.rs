@@ -11,74 +11,33 @@
 use std::sync::Arc;
 
 use portcullis_core::{
-    clock::Timestamp,
     id::GrantId,
     oauth::{
-        Challenge, MetadataError, Registration, ResourceMetadata, ServerMetadata, TokenMethod,
-        issuer_urls, resource_urls,
+        MetadataError, Registration, ResourceMetadata, ServerMetadata, TokenMethod, issuer_urls,
+        resource_urls,
     },
     refusal::{Refusal, UpstreamReason},
     secret::Secret,
     vault::VaultError,
 };
 use portcullis_store::{CLIENT, OAuthClient};
-use portcullis_upstream::{Client, Endpoint, OAuthError, oauth::OAUTH_TIMEOUT, text};
+use portcullis_upstream::{Client, Endpoint, OAuthError, oauth::OAUTH_TIMEOUT};
 use serde_json::{Value, json};
 
 use crate::{
-    App,
-    providers::vault::{Kept, unopened},
-    providers::{AuthorizationServer, Endpoints, OAuthSettings, Provider},
+    providers::{
+        Providers,
+        auth::{AuthorizationServer, Endpoints, OAuthSettings},
+        authorizer::Server,
+        provider::Provider,
+        vault::{Kept, unopened},
+    },
     store_failed,
 };
 
 /// Seconds for which metadata is believed.
 const FRESH_SECONDS: i64 = 10 * 60;
 const SECRET: &str = "secret";
-const MAX_SHOWN_CHARS: usize = 500;
-
-/// What was found out about who authorizes.
-#[derive(Debug, Default)]
-pub(crate) struct Authorizer(tokio::sync::Mutex<Option<(Arc<Server>, Timestamp)>>);
-
-impl Authorizer {
-    /// The issuer that was found last, as an operator can be shown it.
-    pub(crate) async fn known(&self) -> Option<String> {
-        let known = self.0.lock().await;
-        known.as_ref().map(|(server, _)| text::one_line(&server.issuer, MAX_SHOWN_CHARS))
-    }
-
-    /// The server did not take what was granted. If it asked for more, that is what the next
-    /// connect asks for by itself, beside what was granted; otherwise it is asked anew who
-    /// authorizes, for that may have changed.
-    pub(crate) async fn refused(&self, challenge: Option<&Challenge>, granted: &[String]) {
-        let mut known = self.0.lock().await;
-        let more = challenge.filter(|it| it.insufficient_scope && !it.scopes.is_empty());
-        *known = known.take().zip(more).map(|((server, at), challenge)| {
-            let wanted = challenge.beside(granted);
-            (Arc::new(Server { wanted, ..Server::clone(&server) }), at)
-        });
-    }
-}
-
-/// An authorization server, and the resource it is asked about.
-#[derive(Debug, Clone)]
-pub(crate) struct Server {
-    pub(crate) issuer: String,
-    pub(crate) resource: Option<String>,
-    pub(crate) authorize: Endpoint,
-    pub(crate) token: Endpoint,
-    pub(crate) revoke: Option<Endpoint>,
-    register: Option<Endpoint>,
-    reads_client_documents: bool,
-    pub(crate) tells_issuer: bool,
-    methods: Vec<TokenMethod>,
-    /// The scopes that the resource asks for or lists.
-    pub(crate) wanted: Vec<String>,
-    pub(crate) listed: Vec<String>,
-    /// The servers that the MCP server names, if the configured issuer is none of them.
-    others: Option<Vec<String>>,
-}
 
 impl Server {
     /// Says no to begin anything if the MCP server does not name the configured issuer: what that
@@ -153,14 +112,14 @@ impl Provider {
     }
 }
 
-impl App {
+impl Providers {
     /// Who authorizes access to this provider, as was found out a moment ago or is now.
     pub(crate) async fn authorizer(
         &self,
         provider: &Provider,
         settings: &OAuthSettings,
     ) -> Result<Arc<Server>, Unknown> {
-        let now = self.clock.now();
+        let now = self.base.clock.now();
         let mut known = provider.authorizer.0.lock().await;
         if let Some((server, at)) = &*known
             && now < at.plus_seconds(FRESH_SECONDS)
@@ -303,14 +262,14 @@ impl App {
 
     async fn registered(&self, server: &Server) -> Result<Option<Client>, Refusal> {
         let redirect_uri = self.connecting.redirect_uri()?;
-        let known = self.store.find_oauth_client(&server.issuer, &redirect_uri).await;
+        let known = self.base.store.find_oauth_client(&server.issuer, &redirect_uri).await;
         let Some(known) = known.map_err(|error| store_failed(&error))? else { return Ok(None) };
-        let now = self.clock.now();
+        let now = self.base.clock.now();
         let method = TokenMethod::from_name(&known.method);
         let (Some(method), true) = (method, known.expires_at.is_none_or(|at| at > now)) else {
             return Ok(None);
         };
-        let secret = self.store.find_secret("", CLIENT, &known.id, SECRET).await;
+        let secret = self.base.store.find_secret("", CLIENT, &known.id, SECRET).await;
         let secret = match secret.map_err(|error| store_failed(&error))? {
             Some(sealed) => match self.open(&sealed) {
                 Ok(text) => {
@@ -319,7 +278,7 @@ impl App {
                 }
                 // Lost for good. The gateway registers again, or nobody could connect any more.
                 Err(error @ VaultError::Damaged) => {
-                    self.store.left_out(unopened(&sealed, &error));
+                    self.base.store.left_out(unopened(&sealed, &error));
                     return Ok(None);
                 }
                 Err(_) => return Err(self.opened(&sealed).err().unwrap_or(Refusal::Internal)),
@@ -335,7 +294,7 @@ impl App {
         redirect_uri: String,
         registration: Registration,
     ) -> Result<Client, Refusal> {
-        let id = GrantId::new(self.ids()).to_string();
+        let id = GrantId::new(self.base.ids()).to_string();
         let Registration { client_id, client_secret, expires_at, method } = registration;
         let secret = match &client_secret {
             Some(secret) => {
@@ -350,10 +309,10 @@ impl App {
             id,
             client_id: client_id.clone(),
             method: method.as_str().to_owned(),
-            registered_at: self.clock.now(),
+            registered_at: self.base.clock.now(),
             expires_at,
         };
-        let kept = self.store.keep_oauth_client(&client, secret.as_ref()).await;
+        let kept = self.base.store.keep_oauth_client(&client, secret.as_ref()).await;
         kept.map_err(|error| store_failed(&error))?;
         tracing::info!(issuer = %server.issuer, "the gateway registered with an issuer");
         Ok(Client { id: client_id, secret: client_secret, method })

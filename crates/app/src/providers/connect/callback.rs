@@ -15,15 +15,15 @@ use serde_json::{Value, json};
 
 use super::{
     authorize::{BEGUN, Begun},
-    authorizer::Server,
     events::{About, failed},
 };
 use crate::{
-    App, Origin,
-    access::tokens::Refused,
-    providers::connections::StoredCredential,
-    providers::vault::Kept,
-    providers::{OAuthSettings, Provider},
+    access::limits::Refused,
+    ctx::Origin,
+    providers::{
+        Providers, auth::OAuthSettings, authorizer::Server, credentials::StoredCredential,
+        provider::Provider, vault::Kept,
+    },
     store_failed,
 };
 
@@ -74,24 +74,25 @@ pub enum CalledBack {
 /// Why an attempt came to nothing, in one word.
 type Why = &'static str;
 
-impl App {
+impl Providers {
     /// Takes a browser that comes back. An unknown state is charged to its source.
     pub async fn called_back(
         self: &Arc<Self>,
         callback: Callback,
         origin: &Origin,
     ) -> Result<CalledBack, Refused> {
-        let (app, from) = (Arc::clone(self), origin.clone());
-        let work = async move { app.take_back(callback, &from).await };
-        let taken = self.to_its_end(work).await.unwrap_or_else(Err);
+        let (this, from) = (Arc::clone(self), origin.clone());
+        let work = async move { this.take_back(callback, &from).await };
+        let taken = self.base.uncancelled(work).await.unwrap_or_else(Err);
         match taken {
             Ok(CalledBack::Unknown) => {
-                let refused = self.charge_source(Refusal::bad_request("unknown state"), origin);
+                let refused =
+                    self.quotas.charge_source(Refusal::bad_request("unknown state"), origin);
                 let charged = matches!(refused.refusal, Refusal::InvalidRequest { .. });
                 if charged { Ok(CalledBack::Unknown) } else { Err(refused) }
             }
             Ok(taken) => Ok(taken),
-            Err(refusal) => Err(Refused { refusal, bucket: self.peek_source(origin) }),
+            Err(refusal) => Err(Refused { refusal, bucket: self.quotas.peek_source(origin) }),
         }
     }
 
@@ -102,10 +103,10 @@ impl App {
     ) -> Result<CalledBack, Refusal> {
         let hash = callback.state.as_deref().and_then(State::hash_of);
         let Some(hash) = hash else { return Ok(CalledBack::Unknown) };
-        if !self.sources.may_look_up(origin.source_ip, origin.arrived) {
+        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
             return Ok(CalledBack::Unknown);
         }
-        let attempt = self.store.call_attempt_back(&hash, self.clock.now()).await;
+        let attempt = self.base.store.call_attempt_back(&hash, self.base.clock.now()).await;
         let attempt = attempt.map_err(|error| store_failed(&error))?;
         let Some(attempt) = attempt else { return Ok(CalledBack::Unknown) };
         let Some((provider, begun)) = self.begun(&attempt).await? else {
@@ -143,10 +144,10 @@ impl App {
         attempt: &Attempt,
     ) -> Result<Option<(Arc<Provider>, Begun)>, Refusal> {
         let org = attempt.org_id.to_string();
-        let found = self.store.find_secret(&org, ATTEMPT, &attempt.id, BEGUN).await;
+        let found = self.base.store.find_secret(&org, ATTEMPT, &attempt.id, BEGUN).await;
         let Some(sealed) = found.map_err(|error| store_failed(&error))? else { return Ok(None) };
         let begun = Begun::decode(&self.opened(&sealed)?);
-        let provider = self.providers.get(&attempt.slug);
+        let provider = self.catalogue.providers.get(&attempt.slug);
         let provider = provider.filter(|provider| provider.is_open_to(attempt.org_id));
         Ok(provider.map(Arc::clone).zip(begun))
     }
@@ -228,7 +229,7 @@ impl App {
         granted: TokenGrant,
         origin: &Origin,
     ) -> Result<Result<Option<Confirmation>, Why>, Refusal> {
-        let pending = Pending::of(provider, begun, granted, self.clock.now().as_seconds());
+        let pending = Pending::of(provider, begun, granted, self.base.clock.now().as_seconds());
         let confirmed = provider.declared.auth.oauth().is_some_and(|it| !it.confirmation);
         if confirmed {
             let taken = self.complete(provider, attempt, &pending, origin).await;
@@ -237,11 +238,11 @@ impl App {
             }
             return Ok(taken.map(|()| None).map_err(|_| "server_error"));
         }
-        let code = Confirmation::generate(&*self.random);
+        let code = Confirmation::generate(&*self.base.random);
         let org = attempt.org_id.to_string();
         let kept = Kept { org: &org, kind: ATTEMPT, row: &attempt.id, field: GRANTED };
         let secret = self.sealed(&kept, &pending.encode())?;
-        let granted = self.store.grant_attempt(attempt, &code.hash(), &secret).await;
+        let granted = self.base.store.grant_attempt(attempt, &code.hash(), &secret).await;
         if !granted.map_err(|error| store_failed(&error))? {
             self.revoke_upstream(provider, &pending.credential).await;
             return Ok(Err("expired"));
@@ -260,25 +261,25 @@ impl App {
         let (org, id) = (attempt.org_id, attempt.provider_id);
         let credential = &pending.credential;
         let header = provider.declared.auth.header(&credential.token).ok_or(Refusal::Internal)?;
-        let tried_at = self.clock.now();
+        let tried_at = self.base.clock.now();
         let listed = self.tried(org, provider, &header, &pending.scopes).await?;
         let account = self.account_of(provider, &header).await.or_else(|| pending.account());
         let about = About { org, id, owner: attempt.owner, slug: attempt.slug.clone() };
         let details = json!({ "scopes": pending.scopes, "issuer": credential.issuer });
         let event = self.browser_event(origin, EventType::ProviderConnected, &about, &details);
-        self.record(event).await?;
+        self.audit.record(event).await?;
         let secret = self.sealed_credential(&org.to_string(), &id.to_string(), credential)?;
         let new = NewCredential { secret, grant: self.grant_of(pending), account };
-        let kept = self.store.keep_credential(org, id, &new, self.clock.now()).await;
+        let kept = self.base.store.keep_credential(org, id, &new, self.base.clock.now()).await;
         let kept = kept.map_err(|error| store_failed(&error))?.ok_or(Refusal::Internal)?;
         self.keep_list(org, id, &listed).await?;
-        self.store.end_attempt(attempt).await.map_err(|error| store_failed(&error))?;
+        self.base.store.end_attempt(attempt).await.map_err(|error| store_failed(&error))?;
         self.adopt(kept, tried_at).await.map(|_| ())
     }
 
     /// What is known of a grant, as it is kept beside it.
     pub(super) fn grant_of(&self, pending: &Pending) -> Grant {
-        let now = self.clock.now();
+        let now = self.base.clock.now();
         let expires_at = pending.expires_in.map(|seconds| {
             portcullis_core::clock::Timestamp::from_micros(pending.at.saturating_mul(1_000_000))
                 .plus_seconds(seconds)
@@ -292,7 +293,7 @@ impl App {
             refreshed_at: Some(now),
             refresh_due_at: expires_at
                 .filter(|_| refreshable)
-                .map(|at| super::refresh::due_at(now, at, &*self.random)),
+                .map(|at| super::refresh::due_at(now, at, &*self.base.random)),
             refresh_failures: 0,
         }
     }
@@ -313,7 +314,7 @@ impl App {
         let event = self.browser_event(origin, EventType::ProviderConnectFailed, &about, &details);
         let code = "provider_auth_required";
         let ended = self.forget(attempt).await;
-        self.record(failed(event, OutcomeStatus::Denied, code, 302)).await?;
+        self.audit.record(failed(event, OutcomeStatus::Denied, code, 302)).await?;
         ended
     }
 }

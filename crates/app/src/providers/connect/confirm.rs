@@ -17,12 +17,15 @@ use super::{
     events::{About, failed},
     wrong,
 };
-use crate::{App, providers::ProviderView, providers::connections::Stored, store_failed};
+use crate::{
+    providers::{Providers, credentials::Stored, view::ProviderView},
+    store_failed,
+};
 
 /// Wrong codes that end an attempt.
 const MAX_WRONG_CODES: u32 = 5;
 
-impl App {
+impl Providers {
     /// Completes the attempt whose code this is, of this caller and no other.
     pub(super) async fn confirm(
         self: &Arc<Self>,
@@ -38,7 +41,7 @@ impl App {
             wanted == given.as_slice()
         });
         if !right {
-            let tries = self.store.count_wrong_code(&attempt).await;
+            let tries = self.base.store.count_wrong_code(&attempt).await;
             let tries = tries.map_err(|error| store_failed(&error))?;
             if tries >= MAX_WRONG_CODES {
                 let refusal = wrong("confirm", "was wrong five times: begin again");
@@ -48,18 +51,22 @@ impl App {
             return Err(unknown());
         }
         let org = attempt.org_id.to_string();
-        let sealed = self.store.find_secret(&org, ATTEMPT, &attempt.id, GRANTED).await;
+        let sealed = self.base.store.find_secret(&org, ATTEMPT, &attempt.id, GRANTED).await;
         let sealed = sealed.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
         let pending = Pending::decode(&self.opened(&sealed)?).ok_or(Refusal::Internal)?;
-        let record = self.store.find_provider(attempt.org_id, attempt.provider_id).await;
+        let record = self.base.store.find_provider(attempt.org_id, attempt.provider_id).await;
         let record = record.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
-        let (id, was_connected) = (record.id, App::is_connected(&record));
+        let (id, was_connected) = (record.id, Self::is_connected(&record));
         let grant = self.grant_of(&pending);
         match self.take_into_use(&asked, record, &pending.credential, grant).await {
             Ok(mut view) => {
                 // The attempt is worth nothing any more, also if this is lost: its connection has
                 // what it had.
-                self.store.end_attempt(&attempt).await.map_err(|error| store_failed(&error))?;
+                self.base
+                    .store
+                    .end_attempt(&attempt)
+                    .await
+                    .map_err(|error| store_failed(&error))?;
                 view.account = view.account.or_else(|| pending.account());
                 Ok(view)
             }
@@ -81,17 +88,17 @@ impl App {
         let caller = asked.ctx.caller();
         let slug = asked.provider.declared.slug.as_str();
         let attempts =
-            self.store.attempts_of(caller.org_id, caller.principal_id, slug, asked.owner);
+            self.base.store.attempts_of(caller.org_id, caller.principal_id, slug, asked.owner);
         let attempts = attempts.await.map_err(|error| store_failed(&error))?;
-        let now = self.clock.now();
+        let now = self.base.clock.now();
         Ok(attempts.into_iter().find(|it| it.confirm_hash.is_some() && it.expires_at > now))
     }
 
     /// Ends an attempt that will not be completed: what was granted to it is revoked upstream.
     pub(crate) async fn give_up(self: &Arc<Self>, attempt: &Attempt, why: &'static str) {
         let org = attempt.org_id.to_string();
-        let granted = self.store.find_secret(&org, ATTEMPT, &attempt.id, GRANTED).await;
-        let ended = match self.store.end_attempt(attempt).await {
+        let granted = self.base.store.find_secret(&org, ATTEMPT, &attempt.id, GRANTED).await;
+        let ended = match self.base.store.end_attempt(attempt).await {
             Ok(ended) => ended,
             Err(error) => {
                 store_failed(&error);
@@ -103,14 +110,14 @@ impl App {
         }
         let pending = granted.ok().flatten().and_then(|sealed| self.opened(&sealed).ok());
         let pending = pending.and_then(|bytes| Pending::decode(&bytes));
-        let provider = self.providers.get(&attempt.slug).map(Arc::clone);
+        let provider = self.catalogue.providers.get(&attempt.slug).map(Arc::clone);
         if let (Some(pending), Some(provider)) = (pending, provider)
             && !self.is_in_use(attempt, &pending).await
         {
             self.revoke_upstream(&provider, &pending.credential).await;
         }
         if let Err(error) =
-            self.store.forget_pending_provider(attempt.org_id, attempt.provider_id).await
+            self.base.store.forget_pending_provider(attempt.org_id, attempt.provider_id).await
         {
             store_failed(&error);
         }
@@ -131,7 +138,7 @@ impl App {
     /// Whether the connection has the very consent of this attempt: the node died between taking
     /// it into use and ending the attempt.
     async fn is_in_use(&self, attempt: &Attempt, pending: &Pending) -> bool {
-        let found = self.store.find_provider(attempt.org_id, attempt.provider_id).await;
+        let found = self.base.store.find_provider(attempt.org_id, attempt.provider_id).await;
         let Ok(Some(record)) = found else { return false };
         let stored = self.stored_credential(&record).await.ok().and_then(Stored::whole);
         stored.is_some_and(|stored| stored.consent == pending.credential.consent)
@@ -140,8 +147,8 @@ impl App {
     /// Ends an attempt to which nothing was granted.
     pub(super) async fn forget(self: &Arc<Self>, attempt: &Attempt) -> Result<(), Refusal> {
         let ended = async {
-            self.store.end_attempt(attempt).await?;
-            self.store.forget_pending_provider(attempt.org_id, attempt.provider_id).await
+            self.base.store.end_attempt(attempt).await?;
+            self.base.store.forget_pending_provider(attempt.org_id, attempt.provider_id).await
         };
         ended.await.map(|_| ()).map_err(|error| store_failed(&error))
     }

@@ -15,10 +15,13 @@ use serde_json::json;
 
 use super::events::About;
 use crate::{
-    App, Ctx,
     audit::events::row_of,
-    providers::Provider,
-    providers::connections::{Stored, StoredCredential},
+    ctx::Ctx,
+    providers::{
+        Providers,
+        credentials::{Stored, StoredCredential},
+        provider::Provider,
+    },
     store_failed,
 };
 
@@ -56,15 +59,15 @@ pub struct Disconnected {
     pub upstream_revocation: UpstreamRevocation,
 }
 
-impl App {
+impl Providers {
     /// Ends a connection. Its tools leave the catalogue at once; calls in flight end.
     pub async fn disconnect(
         self: &Arc<Self>,
         ctx: Ctx,
         id: String,
     ) -> Result<Disconnected, Refusal> {
-        let app = Arc::clone(self);
-        self.to_its_end(async move { app.disconnect_now(&ctx, &id).await }).await?
+        let this = Arc::clone(self);
+        self.base.uncancelled(async move { this.disconnect_now(&ctx, &id).await }).await?
     }
 
     async fn disconnect_now(
@@ -84,15 +87,15 @@ impl App {
         let shared = provider.declared.auth.needs_nobody() && record.owner == ProviderOwner::Org;
         // Committed with its event: neither is there without the other.
         let removed = if shared {
-            self.store.hide_provider(org, prv, &told).await
+            self.base.store.hide_provider(org, prv, &told).await
         } else {
-            self.store.remove_provider(org, prv, &told).await
+            self.base.store.remove_provider(org, prv, &told).await
         };
         if !removed.map_err(|error| store_failed(&error))? {
             return Err(unknown());
         }
         self.leave(org, prv);
-        let attempts = self.store.attempts_for(org, prv).await;
+        let attempts = self.base.store.attempts_for(org, prv).await;
         for attempt in attempts.map_err(|error| store_failed(&error))? {
             self.give_up(&attempt, "disconnected").await;
         }
@@ -106,12 +109,12 @@ impl App {
 
     /// Uses a connection that was removed no more.
     pub(super) fn leave(&self, org: OrgId, id: ProviderId) {
-        self.tenants.revoked(org);
+        self.quotas.tenants.revoked(org);
         if let Some(connection) = self.connections.forget(id)
             && let Some(own) = connection.own()
         {
             let server = own.server.clone();
-            self.tasks.spawn(async move { server.shutdown().await });
+            self.base.tasks.spawn(async move { server.shutdown().await });
         }
     }
 

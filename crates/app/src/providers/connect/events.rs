@@ -9,7 +9,7 @@ use portcullis_store::ProviderOwner;
 use serde_json::{Value, json};
 
 use super::Asked;
-use crate::{App, Origin};
+use crate::{ctx::Origin, providers::Providers};
 
 /// Which connection an event is about.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ impl About {
     }
 }
 
-impl App {
+impl Providers {
     /// What a caller did to a connection.
     pub(crate) fn connection_event(
         &self,
@@ -62,7 +62,7 @@ impl App {
         more: &Value,
     ) -> Event {
         Event {
-            id: EventId::new(self.ids()),
+            id: EventId::new(self.base.ids()),
             org_id: about.org,
             kind,
             occurred_at: ctx.origin.arrived,
@@ -72,10 +72,10 @@ impl App {
             target: Some(about.target()),
             governance: None,
             outcome: Outcome::success(Executed::Yes),
-            detached: ctx.detached(self).keep(
+            detached: ctx.detached(&self.screening).keep(
                 "connection",
                 Some(about.details(more)),
-                &*self.random,
+                &*self.base.random,
             ),
         }
     }
@@ -93,23 +93,27 @@ impl App {
             occurred_at: origin.arrived,
             actor: Actor { kind: "anonymous", ..Actor::system() },
             request: Some(origin.recorded()),
-            detached: origin.detached(self).keep("connection", details, &*self.random),
-            ..self.system_event(about.org, kind, about.target())
+            detached: origin.detached(&self.screening).keep(
+                "connection",
+                details,
+                &*self.base.random,
+            ),
+            ..self.audit.system_event(about.org, kind, about.target())
         }
     }
 
     /// What the gateway noticed or did by itself.
     pub(crate) fn gateway_event(&self, kind: EventType, about: &About, more: &Value) -> Event {
-        let mut event = self.system_event(about.org, kind, about.target());
+        let mut event = self.audit.system_event(about.org, kind, about.target());
         event.detached =
-            event.detached.keep("connection", Some(about.details(more)), &*self.random);
+            event.detached.keep("connection", Some(about.details(more)), &*self.base.random);
         event
     }
 
     /// Records an event that nobody waits for; a log that cannot be written is told late.
     pub(crate) async fn record_or_later(&self, event: Event) {
-        if self.record(event.clone()).await.is_err() {
-            self.late_events.keep(crate::audit::events::row_of(&event), None);
+        if self.audit.record(event.clone()).await.is_err() {
+            self.audit.late_events.keep(crate::audit::events::row_of(&event), None);
         }
     }
 }

@@ -18,17 +18,22 @@ use super::{
     wrong,
 };
 use crate::{
-    App,
-    calls::answers::outcome_of,
-    providers::connections::{Listed, StoredCredential},
-    providers::{Auth, Provider, ProviderView, new_provider},
+    audit::outcome::outcome_of,
+    providers::{
+        Providers,
+        auth::Auth,
+        credentials::StoredCredential,
+        provider::Provider,
+        tool_lists::Listed,
+        view::{ProviderView, new_provider},
+    },
     store_failed,
 };
 
 /// The longest key.
 const MAX_KEY_BYTES: usize = 8 << 10;
 
-impl App {
+impl Providers {
     /// Connects a provider that nobody has to consent to, once it answers.
     pub(super) async fn connect_open(
         self: &Arc<Self>,
@@ -38,25 +43,26 @@ impl App {
         if !provider.declared.owners.me && *owner != ProviderOwner::Org {
             return Err(wrong("owner", "can only be `org` for this provider"));
         }
-        let verified = self.refresh(provider).await;
-        let id = ProviderId::new(self.ids());
+        let verified = self.tools.refresh(provider).await;
+        let id = ProviderId::new(self.base.ids());
         if let Err(error) = verified {
             let refusal = error.refusal(|error| provider.failure(error));
             return Err(self.connect_failed(&asked, id, refusal).await);
         }
-        let now = self.clock.now();
+        let now = self.base.clock.now();
         let record = self.first_record(&asked, id).await?;
         let record = if record.removed_at.is_none() {
             record
         } else {
-            let shown = self.store.unhide_provider(record.org_id, record.id, id, now).await;
+            let shown = self.base.store.unhide_provider(record.org_id, record.id, id, now).await;
             shown.map_err(|error| store_failed(&error))?;
             ProviderRecord { id, removed_at: None, created_at: now, ..record }
         };
         let about = About::of(&asked, record.id);
-        self.record(self.connection_event(ctx, EventType::ProviderConnected, &about, &json!({})))
+        self.audit
+            .record(self.connection_event(ctx, EventType::ProviderConnected, &about, &json!({})))
             .await?;
-        self.tenants.revoked(record.org_id);
+        self.quotas.tenants.revoked(record.org_id);
         self.view(record).ok_or(Refusal::Internal)
     }
 
@@ -78,14 +84,14 @@ impl App {
             issuer: None,
             client_id: None,
             resource: None,
-            consent: ProviderId::new(self.ids()).to_string(),
+            consent: ProviderId::new(self.base.ids()).to_string(),
         };
-        let record = self.first_record(&asked, ProviderId::new(self.ids())).await?;
+        let record = self.first_record(&asked, ProviderId::new(self.base.ids())).await?;
         let (id, org) = (record.id, record.org_id);
         match self.take_into_use(&asked, record, &credential, Grant::default()).await {
             Ok(view) => Ok(view),
             Err(refusal) => {
-                let _ = self.store.forget_pending_provider(org, id).await;
+                let _ = self.base.store.forget_pending_provider(org, id).await;
                 Err(self.connect_failed(&asked, id, refusal).await)
             }
         }
@@ -99,7 +105,7 @@ impl App {
     ) -> Result<ProviderRecord, Refusal> {
         let org = asked.ctx.caller().org_id;
         let new = new_provider(id, org, asked.owner, &asked.provider.declared);
-        let record = self.store.upsert_provider(&new, self.clock.now()).await;
+        let record = self.base.store.upsert_provider(&new, self.base.clock.now()).await;
         record.map_err(|error| store_failed(&error))
     }
 
@@ -115,16 +121,17 @@ impl App {
         let Asked { ctx, provider, .. } = asked;
         let (org, id) = (record.org_id, record.id);
         let header = provider.declared.auth.header(&credential.token).ok_or(Refusal::Internal)?;
-        let tried_at = self.clock.now();
+        let tried_at = self.base.clock.now();
         let listed = self.tried(org, provider, &header, &grant.scopes).await?;
         let account = self.account_of(provider, &header).await;
         let about = About::of(asked, id);
         let details = json!({ "scopes": grant.scopes, "issuer": credential.issuer });
-        self.record(self.connection_event(ctx, EventType::ProviderConnected, &about, &details))
+        self.audit
+            .record(self.connection_event(ctx, EventType::ProviderConnected, &about, &details))
             .await?;
         let secret = self.sealed_credential(&org.to_string(), &id.to_string(), credential)?;
         let new = NewCredential { secret, grant, account };
-        let kept = self.store.keep_credential(org, id, &new, self.clock.now()).await;
+        let kept = self.base.store.keep_credential(org, id, &new, self.base.clock.now()).await;
         // Somebody disconnected it meanwhile, or the attempt was forgotten.
         let gone = || Refusal::not_found("provider", &id.to_string());
         let kept = kept.map_err(|error| store_failed(&error))?.ok_or_else(gone)?;
@@ -165,7 +172,7 @@ impl App {
             Ok(answer) => {
                 let tell = |pointer: &str| {
                     let text = portcullis_core::oauth::who(&answer, pointer)?;
-                    Some(self.recordable(&text))
+                    Some(self.screening.recordable(&text))
                 };
                 let (id, name) = (tell(&source.id), tell(&source.name));
                 Some(portcullis_store::Account { id, name })
@@ -190,7 +197,7 @@ impl App {
         let event =
             self.connection_event(&asked.ctx, EventType::ProviderConnectFailed, &about, &details);
         let event = failed(event, outcome.status, refusal.code(), refusal.http_status());
-        match self.record(event).await {
+        match self.audit.record(event).await {
             Ok(()) => refusal,
             Err(unrecorded) => unrecorded,
         }

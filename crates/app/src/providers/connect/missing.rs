@@ -9,12 +9,12 @@ use portcullis_store::{ProviderRecord, StoreError};
 use serde_json::json;
 
 use super::disconnect::about;
-use crate::{App, audit::events::row_of, store_failed};
+use crate::{audit::events::row_of, providers::Providers, store_failed};
 
 /// Connections that are forgotten in one transaction each, in one round.
 const BATCH: u32 = 200;
 
-impl App {
+impl Providers {
     /// Looks once.
     pub(crate) async fn forget_missing(self: &Arc<Self>) {
         if let Err(error) = self.forget_missing_now().await {
@@ -23,9 +23,10 @@ impl App {
     }
 
     async fn forget_missing_now(&self) -> Result<(), StoreError> {
-        let now = self.clock.now();
-        let configured: BTreeSet<&str> = self.providers.keys().map(String::as_str).collect();
-        for slug in self.store.note_missing_providers(&configured, now).await? {
+        let now = self.base.clock.now();
+        let configured: BTreeSet<&str> =
+            self.catalogue.providers.keys().map(String::as_str).collect();
+        for slug in self.base.store.note_missing_providers(&configured, now).await? {
             tracing::warn!(
                 provider = slug,
                 days = self.connecting.keep_missing_days,
@@ -34,7 +35,7 @@ impl App {
             );
         }
         let since = now.plus_seconds(-24 * 60 * 60 * self.connecting.keep_missing_days);
-        for record in self.store.missing_providers(since, BATCH).await? {
+        for record in self.base.store.missing_providers(since, BATCH).await? {
             self.forget_connection(&record).await?;
         }
         Ok(())
@@ -48,7 +49,7 @@ impl App {
         });
         let event = self.gateway_event(EventType::ProviderDisconnected, &about(record), &details);
         let (org, id) = (record.org_id, record.id);
-        if self.store.remove_provider(org, id, &row_of(&event)).await? {
+        if self.base.store.remove_provider(org, id, &row_of(&event)).await? {
             self.leave(org, id);
         }
         Ok(())

@@ -17,11 +17,17 @@ use portcullis_store::{Grant, NewCredential, ProviderRecord, ProviderStatus};
 use portcullis_upstream::{Client, OAuthError};
 use serde_json::json;
 
-use super::{authorizer::Server, disconnect::about};
+use super::disconnect::about;
 use crate::{
-    App, Ctx,
-    providers::connections::{Connection, OwnWay, Stored, StoredCredential},
-    providers::{OAuthSettings, ProviderView},
+    ctx::Ctx,
+    providers::{
+        Providers,
+        auth::OAuthSettings,
+        authorizer::Server,
+        connection::{Connection, OwnWay},
+        credentials::{Stored, StoredCredential},
+        view::ProviderView,
+    },
     store_failed,
 };
 
@@ -71,18 +77,18 @@ pub(crate) enum Reason {
     Forced(Ctx),
 }
 
-impl App {
+impl Providers {
     /// Gets new credentials at a caller's wish and reads the tools anew.
     pub async fn refresh_connection(
         self: &Arc<Self>,
         ctx: Ctx,
         id: String,
     ) -> Result<ProviderView, Refusal> {
-        let app = Arc::clone(self);
+        let this = Arc::clone(self);
         let org = ctx.caller().org_id;
         // Its tools are listed: that may be much work.
-        let work = async move { app.refresh_now(&ctx, &id).await };
-        self.workers.spawn(org, &self.tasks, work).await.map_err(|_| Refusal::Internal)?
+        let work = async move { this.refresh_now(&ctx, &id).await };
+        self.base.workers.spawn(org, &self.base.tasks, work).await.map_err(|_| Refusal::Internal)?
     }
 
     async fn refresh_now(self: &Arc<Self>, ctx: &Ctx, id: &str) -> Result<ProviderView, Refusal> {
@@ -109,7 +115,7 @@ impl App {
             Renewed::Failed(refusal) => return Err(refusal),
         }
         self.list_again(&connection).await?;
-        let record = self.store.find_provider(connection.org, connection.id).await;
+        let record = self.base.store.find_provider(connection.org, connection.id).await;
         let record = record.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
         self.view(record).ok_or_else(unknown)
     }
@@ -121,28 +127,28 @@ impl App {
         seen: i64,
         reason: Reason,
     ) -> Renewed {
-        let (app, connection) = (Arc::clone(self), Arc::clone(connection));
+        let (this, connection) = (Arc::clone(self), Arc::clone(connection));
         let work = async move {
             let Some(own) = connection.own() else { return Renewed::NeedsAuth };
-            let asked = app.clock.now();
+            let asked = this.base.clock.now();
             // One of this node at a time; whoever waited finds newer ones, or shares the failure: a
             // provider that hangs does not make them wait one after the other.
             let mut failed = own.renewing.lock().await;
             if let Some((_, refusal)) = failed.as_ref().filter(|(at, _)| *at > asked) {
                 return Renewed::Failed(refusal.clone());
             }
-            let renewing = app.renew(&connection, own, seen, reason);
+            let renewing = this.renew(&connection, own, seen, reason);
             let outcome = tokio::time::timeout(PATIENCE + PATIENCE, renewing).await;
             let refusal = match outcome {
                 Ok(Ok(renewed @ (Renewed::Yes | Renewed::NeedsAuth))) => return renewed,
                 Ok(Ok(Renewed::Failed(refusal)) | Err(refusal)) => refusal,
                 Err(_) => connection.provider.oauth_failure(&OAuthError::Timeout),
             };
-            *failed = Some((app.clock.now(), refusal.clone()));
+            *failed = Some((this.base.clock.now(), refusal.clone()));
             Renewed::Failed(refusal)
         };
         // What the provider gives must not be lost because somebody hangs up.
-        self.tasks.spawn(work).await.unwrap_or(Renewed::Failed(Refusal::Internal))
+        self.base.tasks.spawn(work).await.unwrap_or(Renewed::Failed(Refusal::Internal))
     }
 
     async fn renew(
@@ -158,17 +164,22 @@ impl App {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
             // Another node may have been at it: what the store knows counts.
-            let found = self.store.find_provider(connection.org, connection.id).await;
+            let found = self.base.store.find_provider(connection.org, connection.id).await;
             let found = found.map_err(|error| store_failed(&error))?;
             let Some(record) = found else { return Ok(Renewed::NeedsAuth) };
             if let Some(outcome) = standing(&record, seen) {
                 self.connection_of(record).await?;
                 return Ok(outcome);
             }
-            let now = self.clock.now();
+            let now = self.base.clock.now();
             let times = (now, now.plus_seconds(LEASE_SECONDS));
-            let leased =
-                self.store.lease_refresh(record.org_id, record.id, seen, &self.node, times);
+            let leased = self.base.store.lease_refresh(
+                record.org_id,
+                record.id,
+                seen,
+                &self.base.node,
+                times,
+            );
             if leased.await.map_err(|error| store_failed(&error))? {
                 return self.ask_for_new(connection, record, reason).await;
             }
@@ -245,7 +256,7 @@ impl App {
         granted: TokenGrant,
         reason: Reason,
     ) -> Result<Renewed, Refusal> {
-        let now = self.clock.now();
+        let now = self.base.clock.now();
         let expires_at = granted.expires_in.map(|seconds| now.plus_seconds(seconds));
         let credential = StoredCredential {
             token: granted.access_token,
@@ -257,14 +268,14 @@ impl App {
             expires_at,
             refreshable: true,
             refreshed_at: Some(now),
-            refresh_due_at: expires_at.map(|at| due_at(now, at, &*self.random)),
+            refresh_due_at: expires_at.map(|at| due_at(now, at, &*self.base.random)),
             refresh_failures: 0,
             audience: record.grant.audience,
         };
         let (org, id) = (record.org_id, record.id);
         let secret = self.sealed_credential(&org.to_string(), &id.to_string(), &credential)?;
         let new = NewCredential { secret, grant, account: None };
-        let kept = self.store.keep_credential(org, id, &new, now).await;
+        let kept = self.base.store.keep_credential(org, id, &new, now).await;
         let kept = kept.map_err(|error| store_failed(&error))?;
         let Some(kept) = kept else {
             // It was disconnected meanwhile: nobody may use these.
@@ -292,8 +303,8 @@ impl App {
     ) -> Result<Renewed, Refusal> {
         let status = ProviderStatus::NeedsAuth;
         let (org, id, revision) = (record.org_id, record.id, record.revision);
-        let now = self.clock.now();
-        let set = self.store.set_status_of(org, id, revision, (status, Some(why)), now).await;
+        let now = self.base.clock.now();
+        let set = self.base.store.set_status_of(org, id, revision, (status, Some(why)), now).await;
         if set.map_err(|error| store_failed(&error))? {
             let event = self.gateway_event(
                 EventType::ProviderNeedsAuth,
@@ -303,7 +314,7 @@ impl App {
             self.record_or_later(event).await;
         }
         if let Some(found) =
-            self.store.find_provider(org, id).await.map_err(|error| store_failed(&error))?
+            self.base.store.find_provider(org, id).await.map_err(|error| store_failed(&error))?
         {
             self.connection_of(found).await?;
         }
@@ -314,16 +325,16 @@ impl App {
     /// Tries later, the later the oftener it failed.
     async fn put_off(&self, record: &ProviderRecord) {
         let failures = record.grant.refresh_failures.saturating_add(1);
-        let next = self.clock.now().plus_seconds(backoff(failures, &*self.random));
+        let next = self.base.clock.now().plus_seconds(backoff(failures, &*self.base.random));
         let (org, id, revision) = (record.org_id, record.id, record.revision);
-        if let Err(error) = self.store.refresh_failed(org, id, revision, Some(next)).await {
+        if let Err(error) = self.base.store.refresh_failed(org, id, revision, Some(next)).await {
             store_failed(&error);
         }
     }
 
     async fn refresh_failed(&self, record: &ProviderRecord, refused: bool) {
         self.put_off(record).await;
-        let now = self.clock.now();
+        let now = self.base.clock.now();
         let (org, id, revision) = (record.org_id, record.id, record.revision);
         let why = if refused {
             "the authorization server refuses to renew the credentials"
@@ -332,11 +343,11 @@ impl App {
         };
         let expired = record.grant.expires_at.is_some_and(|at| at <= now);
         let status = if expired { ProviderStatus::Error } else { record.status };
-        let set = self.store.set_status_of(org, id, revision, (status, Some(why)), now).await;
+        let set = self.base.store.set_status_of(org, id, revision, (status, Some(why)), now).await;
         if let Err(error) = set {
             store_failed(&error);
         }
-        self.tenants.revoked(org);
+        self.quotas.tenants.revoked(org);
     }
 }
 
@@ -351,7 +362,7 @@ fn standing(record: &ProviderRecord, seen: i64) -> Option<Renewed> {
 }
 
 async fn ask(
-    app: &App,
+    providers: &Providers,
     server: &Server,
     settings: &OAuthSettings,
     client: &Client,
@@ -364,7 +375,7 @@ async fn ask(
     }
     let more = settings.token_parameters.iter();
     form.extend(more.map(|(name, value)| (name.as_str(), value.as_str())));
-    app.outbound.request_token(&server.token, client, &form).await
+    providers.outbound.request_token(&server.token, client, &form).await
 }
 
 #[cfg(test)]

@@ -11,13 +11,15 @@ use portcullis_upstream::{CallAnswer, CallError, CallErrorKind, Trace};
 
 use super::refresh::{Reason, Renewed};
 use crate::{
-    App,
     calls::admission::Admission,
-    providers::connections::{Connection, Fitness, Live, OwnWay},
+    providers::{
+        Providers,
+        connection::{Connection, Fitness, Live, OwnWay},
+    },
     store_failed,
 };
 
-impl App {
+impl Providers {
     /// Sees to it that a connection can be called through, before anything is sent: credentials
     /// that have ended are renewed first. Says no when a person must act.
     pub(crate) async fn made_usable(
@@ -34,7 +36,7 @@ impl App {
             return Err(connection.unauthorized(Vec::new()));
         }
         let grant = &live.record.grant;
-        if grant.expires_at.is_none_or(|at| at > self.clock.now()) {
+        if grant.expires_at.is_none_or(|at| at > self.base.clock.now()) {
             return Ok(());
         }
         // Boxed, here and below, so that calls whose credentials are good carry no room for it.
@@ -55,7 +57,7 @@ impl App {
             return Err(connection.unauthorized(Vec::new()));
         }
         // While the provider cannot be asked, calls do not ask it either: the job does, in its time.
-        let later = grant.refresh_due_at.is_some_and(|at| at > self.clock.now());
+        let later = grant.refresh_due_at.is_some_and(|at| at > self.base.clock.now());
         if grant.refresh_failures > 0 && later {
             return Err(Refusal::UpstreamError {
                 provider: connection.provider.declared.slug.clone(),
@@ -139,7 +141,7 @@ impl App {
         } else {
             format!("the provider asks for the scopes {}", challenge.scopes.join(" "))
         };
-        let why = self.recordable(&why);
+        let why = self.screening.recordable(&why);
         let live = own.live();
         let record = &live.record;
         if !challenge.scopes.is_empty() {
@@ -148,7 +150,8 @@ impl App {
         }
         let (org, id, revision) = (record.org_id, record.id, record.revision);
         let status = (record.status, Some(why.as_str()));
-        let set = self.store.set_status_of(org, id, revision, status, self.clock.now()).await;
+        let set =
+            self.base.store.set_status_of(org, id, revision, status, self.base.clock.now()).await;
         if let Err(error) = set {
             store_failed(&error);
         }

@@ -3,7 +3,10 @@
 use portcullis_core::{clock::Timestamp, trace::SpanId};
 use serde_json::{Value, json};
 
-use super::{Attribute, Kind, Span, Trace, recording::Told};
+use super::{
+    Kind, Span, Trace,
+    recording::{Attribute, Told},
+};
 
 /// `SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE`, `…_IS_REMOTE`, and the sampled flag of W3C.
 const HAS_REMOTE: u32 = 0x100;

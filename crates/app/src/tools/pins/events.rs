@@ -20,9 +20,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    App,
     audit::events::{patience, row_of},
-    providers::Provider,
+    providers::provider::Provider,
+    tools::Tools,
 };
 
 /// The most tools of one look that have an event of their own.
@@ -68,7 +68,7 @@ impl LeftOut {
     }
 }
 
-impl App {
+impl Tools {
     pub(super) fn tell_of_changes(
         &self,
         provider: &Provider,
@@ -80,11 +80,11 @@ impl App {
             tracing::warn!(tool = %it.tool, version = it.new, "the tool changed; see `portcullis tool diff`");
         }
         // What is not told now is told with a later look, if it still holds then.
-        if all.is_empty() || !self.pins.may_tell(org, slug, self.clock.now()) {
+        if all.is_empty() || !self.pins.may_tell(org, slug, self.base.clock.now()) {
             return;
         }
         let (teller, slug) = (self.teller(), slug.to_owned());
-        self.tasks.spawn(async move {
+        self.base.tasks.spawn(async move {
             let (named, others) = all.split_at(all.len().min(MOST_EVENTS));
             for it in named {
                 let change = json!({
@@ -123,7 +123,7 @@ impl App {
             let mut told = self.pins.left_out.lock().unwrap_or_else(PoisonError::into_inner);
             let before = told.entry((org, slug.to_owned())).or_default();
             let tells = *before != all
-                && (all.is_empty() || self.pins.may_tell(org, slug, self.clock.now()));
+                && (all.is_empty() || self.pins.may_tell(org, slug, self.base.clock.now()));
             if !tells {
                 return;
             }
@@ -133,8 +133,8 @@ impl App {
             return;
         }
         let named = all.iter().take(MOST_NAMED);
-        let named =
-            named.map(|it| LeftOut { name: self.recordable(&it.name), why: it.why.clone() });
+        let named = named
+            .map(|it| LeftOut { name: self.screening.recordable(&it.name), why: it.why.clone() });
         let named: Vec<_> = named.collect();
         for it in &named {
             tracing::warn!(provider = slug, tool = it.name, why = it.why, "tool left out");
@@ -142,7 +142,7 @@ impl App {
         let change = json!({ "action": "skipped", "tools": named });
         let (teller, target) = (self.teller(), provider_target(slug));
         let count = u64::try_from(all.len()).ok();
-        self.tasks.spawn(async move {
+        self.base.tasks.spawn(async move {
             teller.tell(org, EventType::ToolSkipped, target, count, change).await;
         });
     }
@@ -163,8 +163,8 @@ impl App {
         if before == Some(surplus) {
             return Ok(());
         }
-        let now = self.clock.now();
-        self.store.note_surplus(org, slug, surplus, now).await?;
+        let now = self.base.clock.now();
+        self.base.store.note_surplus(org, slug, surplus, now).await?;
         self.pins.surplus.lock().unwrap_or_else(PoisonError::into_inner).insert(key, surplus);
         let begins = surplus > 0 && before.unwrap_or(0) == 0;
         if !begins || !self.pins.may_tell(org, slug, now) {
@@ -178,7 +178,7 @@ impl App {
         );
         let change = json!({ "action": "surplus", "max_pins": most });
         let (teller, target) = (self.teller(), provider_target(slug));
-        self.tasks.spawn(async move {
+        self.base.tasks.spawn(async move {
             teller.tell(org, EventType::ToolSkipped, target, Some(surplus), change).await;
         });
         Ok(())
@@ -186,10 +186,10 @@ impl App {
 
     fn teller(&self) -> Teller {
         Teller {
-            store: self.store.clone(),
-            writer: self.writer.clone(),
-            clock: Arc::clone(&self.clock),
-            random: Arc::clone(&self.random),
+            store: self.base.store.clone(),
+            writer: self.audit.writer.clone(),
+            clock: Arc::clone(&self.base.clock),
+            random: Arc::clone(&self.base.random),
         }
     }
 }

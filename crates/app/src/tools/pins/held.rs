@@ -13,7 +13,7 @@ use portcullis_core::{
 };
 use portcullis_store::Pin;
 
-use super::{LeftOut, Sorted, follow};
+use super::{Sorted, changes, events::LeftOut};
 
 /// The org that a provider is kept for; `None` is every org.
 pub(super) type Org = Option<OrgId>;
@@ -49,7 +49,7 @@ pub(crate) struct Pins {
     /// When events told of what each provider lists.
     told_at: Mutex<HashMap<(Org, String), VecDeque<Timestamp>>>,
     /// The changes by others that were followed.
-    pub(super) followed: Mutex<follow::Followed>,
+    pub(super) followed: Mutex<changes::Followed>,
     /// Held from reading pins until what they say is known here: an older look never overwrites
     /// a newer one.
     pub(super) turn: tokio::sync::Mutex<()>,

@@ -36,7 +36,7 @@ pub(crate) async fn revoke(
     let token_id: Option<TokenId> = asked
         .map(|text| text.parse().map_err(|_| Refusal::not_found("token", text)))
         .transpose()?;
-    let (token_id, descendants) = gateway.app.revoke_token(ctx, token_id).await?;
+    let (token_id, descendants) = gateway.app.access.revoke_token(ctx, token_id).await?;
     Ok(Answer::Data(json!({
         "revoked": true,
         "token_id": token_id,

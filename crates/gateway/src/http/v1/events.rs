@@ -64,7 +64,7 @@ pub(crate) async fn list(
     if tail && wanted.order == EventOrder::Descending {
         return Err(Refusal::bad_parameter("tail", "`tail` needs `order=asc`.").into());
     }
-    let page = gateway.app.events(&ctx, &wanted).await?;
+    let page = gateway.app.audit.events(&ctx, &wanted).await?;
     let resume = if page.more || tail { page.last.or(wanted.after) } else { None };
     let position = resume.map(|sequence| sequence.to_string()).or(tail.then(|| "-1".to_owned()));
     let items: Vec<_> = page.items.iter().map(EventView::basic).collect();
@@ -118,6 +118,6 @@ pub(crate) async fn get(
     RawQuery(raw): RawQuery,
 ) -> Result<Answer, Answer> {
     Query::parse(raw.as_deref(), &[])?;
-    let event = gateway.app.event(&ctx, &segment(path)).await?;
+    let event = gateway.app.audit.event(&ctx, &segment(path)).await?;
     Ok(Answer::Data(event.full()))
 }

@@ -61,12 +61,14 @@ pub(crate) async fn create(
     Query::parse(raw.as_deref(), &[])?;
     let key = idempotency_key(&headers)?;
     let members = body::optional_object(&headers, body, gateway.body_time).await?;
-    let claim = key
-        .map(|key| Claim::of_export(&ctx, &key, &json::canonical(&Value::Object(members.clone()))));
+    let claim = key.map(|key| {
+        Claim::of_export(ctx.caller(), &key, &json::canonical(&Value::Object(members.clone())))
+    });
     let request = asked(members)?
-        .read(gateway.app.now())
+        .read(gateway.app.base.now())
         .map_err(|wrong| body::wrong_member(&wrong.name, &wrong.problem))?;
-    let BegunExport { export, replayed } = gateway.app.begin_export(&ctx, request, claim).await?;
+    let BegunExport { export, replayed } =
+        gateway.app.audit.begin_export(&ctx, request, claim).await?;
     let answer = if export.get("status").and_then(Value::as_str) == Some("ready") {
         Answer::Data(export)
     } else {
@@ -163,7 +165,7 @@ pub(crate) async fn get(
 ) -> Result<Answer, Answer> {
     ctx.require(Scope::AuditExport)?;
     Query::parse(raw.as_deref(), &[])?;
-    Ok(Answer::Data(gateway.app.export(&ctx, &segment(path)).await?))
+    Ok(Answer::Data(gateway.app.audit.export(&ctx, &segment(path)).await?))
 }
 
 /// The file of an export: whole, a part of it (`Range`), or compressed (`Accept-Encoding: gzip`).
@@ -189,6 +191,6 @@ pub(crate) async fn file(
 ) -> Result<Response, Answer> {
     ctx.require(Scope::AuditExport)?;
     Query::parse(raw.as_deref(), &[])?;
-    let file = gateway.app.export_file(&ctx, &segment(path)).await?;
+    let file = gateway.app.audit.export_file(&ctx, &segment(path)).await?;
     Ok(download::answer(file, &headers)?)
 }

@@ -53,7 +53,7 @@ pub(crate) async fn invoke(
     request: Request,
 ) -> Answer {
     let (head, body) = request.into_parts();
-    ctx.origin.stages.enter(Stage::Body, gateway.app.now());
+    ctx.origin.stages.enter(Stage::Body, gateway.app.base.now());
     let allowance = Allowance { bytes: INVOKE_LIMIT, time: gateway.body_time };
     let read = body::read(&head.headers, body, allowance).await;
     let bytes = read.as_ref().map_or(0, Bytes::len);
@@ -63,7 +63,7 @@ pub(crate) async fn invoke(
         key: idempotency_key(&head.headers),
         body: read.and_then(|bytes| input(&bytes)),
     };
-    match gateway.app.invoke(ctx, bytes, asked).await {
+    match gateway.app.calls.invoke(ctx, bytes, asked).await {
         Ok(Answered::Invoked(invoked)) => Answer::Invoked(invoked),
         Ok(Answered::Replayed(replayed)) => Answer::Replayed(*replayed),
         Err(stopped) => Answer::Stopped(*stopped),

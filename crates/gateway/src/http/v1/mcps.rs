@@ -50,7 +50,7 @@ pub(crate) async fn list(
         after: list.after.clone(),
         limit: list.limit,
     };
-    let (tools, more) = gateway.app.tools(&ctx, &wanted)?;
+    let (tools, more) = gateway.app.tools.list(&ctx, &wanted)?;
     let end = tools.last().filter(|_| more).map(|view| view.tool.id.as_str());
     let items: Vec<Value> = tools.iter().map(|view| record(view, full)).collect();
     Ok(list.answer(json!({ "items": items }), end))
@@ -75,7 +75,7 @@ pub(crate) async fn get(
 ) -> Result<Answer, Answer> {
     ctx.require(portcullis_core::principal::Scope::McpsRead)?;
     Query::parse(raw.as_deref(), &[])?;
-    let view = gateway.app.tool(&ctx, &segment(path))?;
+    let view = gateway.app.tools.tool(&ctx, &segment(path))?;
     Ok(Answer::Data(record(&view, true)))
 }
 

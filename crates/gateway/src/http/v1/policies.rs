@@ -59,7 +59,7 @@ pub(crate) async fn list(
         after: list.after.clone(),
         limit: list.limit,
     };
-    let page = gateway.app.policies(&ctx, &wanted).await?;
+    let page = gateway.app.policies.list(&ctx, &wanted).await?;
     let PolicyPage { set, found, more, .. } = &page;
     let records: Vec<_> = found.iter().filter_map(|index| set.records().get(*index)).collect();
     let end = records.last().filter(|_| *more).map(|record| &*record.id);
@@ -94,7 +94,7 @@ pub(crate) async fn get(
     ctx.require(Scope::PoliciesRead)?;
     let query = Query::parse(raw.as_deref(), &["version"])?;
     let id = segment(path);
-    let found = gateway.app.policy(&ctx, &id).await;
+    let found = gateway.app.policies.policy(&ctx, &id).await;
     let wanted = query.text("version");
     if let Ok((set, index)) = &found {
         let record = set.records().get(*index).ok_or(Refusal::Internal)?;
@@ -105,7 +105,7 @@ pub(crate) async fn get(
     // A policy that is gone can still be read in the version that an event points at.
     match (wanted, found) {
         (Some(version), _) => {
-            Ok(Answer::Data(gateway.app.policy_version(&ctx, &id, version).await?))
+            Ok(Answer::Data(gateway.app.policies.policy_version(&ctx, &id, version).await?))
         }
         (None, found) => Err(found.err().unwrap_or(Refusal::Internal).into()),
     }
@@ -119,9 +119,9 @@ fn somebody(text: &str) -> Result<Somebody, Refusal> {
 /// The record with what became of the policy in the caller's org since this node runs.
 fn with_stats(gateway: &Gateway, ctx: &Ctx, set: &PolicySet, id: &str, mut record: Value) -> Value {
     if let Value::Object(members) = &mut record {
-        members.insert("stats".to_owned(), json!(gateway.app.policy_stats(ctx, set, id)));
+        members.insert("stats".to_owned(), json!(gateway.app.policies.policy_stats(ctx, set, id)));
         if let (Some(until), Some(Value::Object(origin))) =
-            (gateway.app.switched_off_until(id), members.get_mut("origin"))
+            (gateway.app.policies.switched_off_until(id), members.get_mut("origin"))
         {
             let switched = json!({ "status": "disabled", "until": until });
             origin.insert("override".to_owned(), switched);
@@ -141,7 +141,7 @@ fn policy_set(gateway: &Gateway, PolicyPage { set, reload, errors, .. }: &Policy
         "disabled": summary.disabled,
         "invalid": summary.invalid,
         "unindexed": summary.unindexed,
-        "tests": *gateway.app.case_report(),
+        "tests": *gateway.app.policies.case_report(),
         "last_reload": { "status": status, "at": reload.at, "errors": errors },
     })
 }

@@ -67,7 +67,7 @@ pub(crate) async fn list(
         }),
         limit: list.limit,
     };
-    let (found, more) = gateway.app.providers(&ctx, &wanted).await?;
+    let (found, more) = gateway.app.providers.list(&ctx, &wanted).await?;
     let end = found.last().filter(|_| more).map(|view| format!("{} {}", view.slug, view.id));
     let items: Vec<Value> = found.iter().map(record).collect();
     Ok(list.answer(json!({ "items": items }), end.as_deref()))
@@ -103,7 +103,7 @@ pub(crate) async fn get(
 ) -> Result<Answer, Answer> {
     ctx.require(Scope::ProvidersRead)?;
     Query::parse(raw.as_deref(), &[])?;
-    let view = gateway.app.provider(&ctx, &segment(path)).await?;
+    let view = gateway.app.providers.provider(&ctx, &segment(path)).await?;
     Ok(Answer::Data(record(&view)))
 }
 
@@ -139,7 +139,7 @@ pub(crate) async fn connect(
     Query::parse(raw.as_deref(), &[])?;
     let members = body::optional_object(&headers, body, gateway.body_time).await?;
     let request = asked(members)?;
-    match gateway.app.connect(ctx, segment(path), request).await? {
+    match gateway.app.providers.connect(ctx, segment(path), request).await? {
         Connected::Done(view) => Ok(Answer::Data(record(&view))),
         Connected::Begun { view, authorization_url, expires_at } => Ok(Answer::Begun(json!({
             "provider": {
@@ -208,7 +208,7 @@ pub(crate) async fn disconnect(
 ) -> Result<Answer, Answer> {
     ctx.require(Scope::ProvidersWrite)?;
     Query::parse(raw.as_deref(), &[])?;
-    let gone = gateway.app.disconnect(ctx, segment(path)).await?;
+    let gone = gateway.app.providers.disconnect(ctx, segment(path)).await?;
     Ok(Answer::Data(json!({
         "id": gone.id,
         "slug": gone.slug,
@@ -245,7 +245,7 @@ pub(crate) async fn refresh(
     Query::parse(raw.as_deref(), &[])?;
     let members = body::optional_object(&headers, body, gateway.body_time).await?;
     body::only(&members, &[])?;
-    let view = gateway.app.refresh_connection(ctx, segment(path)).await?;
+    let view = gateway.app.providers.refresh_connection(ctx, segment(path)).await?;
     Ok(Answer::Data(record(&view)))
 }
 

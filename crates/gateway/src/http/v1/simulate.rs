@@ -50,5 +50,5 @@ pub(crate) async fn simulate(
     let read = |members| Simulation::read(&Value::Object(members));
     let whose = (&*gateway.app, ctx.caller().org_id);
     let simulation = body::object(whose, &headers, body, allowance, read).await?;
-    Ok(Answer::Data(gateway.app.simulate(&ctx, simulation).await?))
+    Ok(Answer::Data(gateway.app.calls.simulate(&ctx, simulation).await?))
 }

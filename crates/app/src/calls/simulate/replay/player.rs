@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     calls::simulate::{Options, Sets, report::Brief},
-    tools::ToolTable,
+    tools::catalogue::ToolTable,
 };
 
 /// How many events are judged between two looks at the time.

@@ -14,13 +14,14 @@ use portcullis_store::{NewToolList, ProviderRecord, StoreError, UnreadableRow};
 use portcullis_upstream::{CallError, CallErrorKind, Server};
 use serde_json::{Value, json};
 
-use super::{Connection, Live, OwnWay, ToolMap};
-use crate::{
-    App,
-    providers::Provider,
-    providers::connect::{Reason, Renewed},
-    store_failed,
+use super::{
+    Providers,
+    connect::refresh::{Reason, Renewed},
+    connection::{Connection, Live, OwnWay, ToolMap},
+    freshness::Unlisted,
+    provider::Provider,
 };
+use crate::store_failed;
 
 /// Bytes of definitions whose compiled form is kept in memory, whether a connection uses it or not.
 const MAX_BYTES: u64 = 64 << 20;
@@ -53,26 +54,7 @@ pub(crate) struct Listed {
     fresh_for: Option<Duration>,
 }
 
-/// Why there is no list.
-#[derive(Debug, Clone)]
-pub(crate) enum Unlisted {
-    /// The upstream did not give one.
-    Call(CallError),
-    /// What is pinned of it cannot be read.
-    Store(Refusal),
-}
-
-impl Unlisted {
-    /// What to answer; `failed` says it of an upstream.
-    pub(crate) fn refusal(self, failed: impl FnOnce(&CallError) -> Refusal) -> Refusal {
-        match self {
-            Self::Call(error) => failed(&error),
-            Self::Store(refusal) => refusal,
-        }
-    }
-}
-
-impl App {
+impl Providers {
     /// Asks an upstream for its tools, through whatever way; they are as DLP lets them be shown.
     pub(crate) async fn list_through(
         self: &Arc<Self>,
@@ -82,7 +64,7 @@ impl App {
     ) -> Result<Listed, Unlisted> {
         let list = server.list_tools().await.map_err(Unlisted::Call)?;
         let fresh_for = list.fresh_for;
-        let definitions = self.definitions(provider, Some(org), list).await;
+        let definitions = self.tools.definitions(provider, Some(org), list).await;
         let definitions = definitions.map_err(|error| Unlisted::Store(store_failed(&error)))?;
         let text = Value::Array(definitions.iter().map(encode).collect()).to_string();
         let digest = json::sha256(&[text.as_bytes()]);
@@ -101,15 +83,15 @@ impl App {
         if let Some(known) = self.connections.tool_lists.0.get(&key) {
             return known.tools;
         }
-        let tools = self.compiled(provider, Some(org), definitions).await;
+        let tools = self.tools.compiled(provider, Some(org), definitions).await;
         let by_id = |tool: &Arc<Tool>| (tool.id.to_string(), Arc::clone(tool));
         let map: Arc<ToolMap> = Arc::new(tools.iter().map(by_id).collect());
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self.connections.tool_lists.0.insert(key, Compiled { tools: Arc::clone(&map), bytes });
         if provider.learned(&tools, || self.connections.listed_of(provider)) {
             // Validating policies takes milliseconds: not on a thread that serves requests.
-            let app = Arc::clone(self);
-            let bound = tokio::task::spawn_blocking(move || app.catalogue_changed()).await;
+            let this = Arc::clone(self);
+            let bound = tokio::task::spawn_blocking(move || this.tools.catalogue_changed()).await;
             if bound.is_err() {
                 tracing::error!("binding the policies to the catalogue ended in a panic");
             }
@@ -128,8 +110,11 @@ impl App {
         if let Some(known) = self.connections.tool_lists.0.get(&key) {
             return Ok(known.tools);
         }
-        self.learn_pins(provider, record.org_id).await.map_err(|error| store_failed(&error))?;
-        let definitions = match self.store.find_tool_list(record.org_id, digest).await {
+        self.tools
+            .learn_pins(provider, record.org_id)
+            .await
+            .map_err(|error| store_failed(&error))?;
+        let definitions = match self.base.store.find_tool_list(record.org_id, digest).await {
             Ok(found) => found.filter(|text| json::sha256(&[text.as_bytes()]) == *digest),
             Err(StoreError::Corrupt(_)) => None,
             Err(error) => return Err(store_failed(&error)),
@@ -138,7 +123,7 @@ impl App {
         let Some(definitions) = definitions.as_deref().and_then(decode) else {
             let row = format!("org_id {} digest {digest}", record.org_id);
             let why = "the list of tools is not as it was kept; it is asked for again".to_owned();
-            self.store.left_out(UnreadableRow { table: "tool_lists", row, why });
+            self.base.store.left_out(UnreadableRow { table: "tool_lists", row, why });
             return Ok(Arc::default());
         };
         Ok(self.compiled_map(record.org_id, provider, definitions, (digest, bytes)).await)
@@ -156,7 +141,7 @@ impl App {
             definitions: &listed.definitions,
             tools: u32::try_from(listed.tools.len()).unwrap_or(u32::MAX),
         };
-        let kept = self.store.keep_tool_list(org, id, &list).await;
+        let kept = self.base.store.keep_tool_list(org, id, &list).await;
         kept.map(|_| ()).map_err(|error| store_failed(&error))
     }
 
@@ -167,7 +152,7 @@ impl App {
     ) -> Result<(), Refusal> {
         let mut last = connection.freshness().turn.lock().await;
         let listed = self.list_in_turn(connection).await;
-        last.ended(self.clock.now(), &listed);
+        last.ended(self.base.clock.now(), &listed);
         let failed = |error: &CallError| connection.provider.refusal(error, connection);
         listed.map_err(|unlisted| unlisted.refusal(failed))
     }
@@ -178,7 +163,7 @@ impl App {
         connection: &Arc<Connection>,
     ) -> Result<(), Unlisted> {
         let Some(own) = connection.own() else {
-            return self.refresh_in_turn(&connection.provider).await;
+            return self.tools.refresh_in_turn(&connection.provider).await;
         };
         let seen = own.live();
         let error = match self.list_own(connection, own).await {
@@ -201,7 +186,7 @@ impl App {
         connection: &Connection,
         own: &OwnWay,
     ) -> Result<(), Unlisted> {
-        let began = self.clock.now();
+        let began = self.base.clock.now();
         let listed = self.list_through(connection.org, &connection.provider, &own.server).await?;
         let live = own.live();
         let mut record = live.record.clone();

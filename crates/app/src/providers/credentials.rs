@@ -8,7 +8,7 @@ use portcullis_upstream as upstream;
 use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
-use crate::{App, providers::Auth, providers::vault::Kept};
+use super::{Providers, auth::Auth, vault::Kept};
 
 /// A credential as it is kept.
 #[derive(Debug, Clone)]
@@ -87,7 +87,7 @@ impl StoredCredential {
     }
 }
 
-impl App {
+impl Providers {
     /// Seals the credential of a connection.
     pub(crate) fn sealed_credential(
         &self,
@@ -108,10 +108,10 @@ impl App {
         let unreadable = |why: String| {
             let (org, row, slug) = (record.org_id, record.id, &record.slug);
             let row = format!("org_id {org} kind {CONNECTION} row_id {row} provider {slug}");
-            self.store.left_out(UnreadableRow { table: "secrets", row, why });
+            self.base.store.left_out(UnreadableRow { table: "secrets", row, why });
             Ok(Stored::Unreadable)
         };
-        let secret = match self.store.credential_of(record.org_id, record.id).await {
+        let secret = match self.base.store.credential_of(record.org_id, record.id).await {
             Ok(Some(secret)) => secret,
             Ok(None) => return Ok(Stored::Absent),
             Err(error @ StoreError::Corrupt(_)) => return unreadable(error.to_string()),
@@ -154,8 +154,8 @@ impl App {
             return;
         }
         let (org, id, revision) = (record.org_id, record.id, record.revision);
-        let now = self.clock.now();
-        let set = self.store.set_status_of(org, id, revision, (status, why), now).await;
+        let now = self.base.clock.now();
+        let set = self.base.store.set_status_of(org, id, revision, (status, why), now).await;
         if let Err(error) = set {
             crate::store_failed(&error);
         }

@@ -12,9 +12,9 @@ use std::{
 
 use portcullis_store::{KeyEnd, NewEvent, StoreError};
 
-use crate::{App, audit::events::patience};
+use super::{Audit, events::patience};
 
-pub(super) const EVERY: Duration = Duration::from_secs(1);
+pub(crate) const EVERY: Duration = Duration::from_secs(1);
 
 /// The most events that wait; beyond them the oldest goes.
 const MOST: usize = 10_000;
@@ -47,19 +47,19 @@ impl LateEvents {
 }
 
 /// Records what waits, oldest first, until the store says no.
-pub(super) async fn write(app: &App) {
+pub(crate) async fn write(audit: &Audit) {
     let mut recorded = 0_u32;
-    while let Some((event, key)) = app.late_events.next() {
+    while let Some((event, key)) = audit.late_events.next() {
         let written = match key.clone() {
-            None => app.writer.finish(event.clone(), patience()).await,
-            Some(end) => app.writer.finish_keyed(event.clone(), end, patience()).await,
+            None => audit.writer.finish(event.clone(), patience()).await,
+            Some(end) => audit.writer.finish_keyed(event.clone(), end, patience()).await,
         };
         match written {
             // A conflict: it had been written after all, and only the word of it was lost.
             Ok(()) | Err(StoreError::Conflict(_)) => recorded += 1,
             Err(error) => {
                 tracing::debug!(%error, "late events wait on");
-                app.late_events.back((event, key));
+                audit.late_events.back((event, key));
                 break;
             }
         }

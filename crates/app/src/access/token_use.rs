@@ -8,9 +8,10 @@ use std::{
 
 use portcullis_core::{clock::Timestamp, id::TokenId};
 
-use crate::{App, store_failed};
+use super::Access;
+use crate::store_failed;
 
-pub(super) const EVERY: Duration = Duration::from_secs(10);
+pub(crate) const EVERY: Duration = Duration::from_secs(10);
 
 /// Tokens used since the last write, in order: so they are locked by all nodes. Touched once a minute
 /// and token, so it is never contended.
@@ -28,12 +29,12 @@ impl UsedTokens {
     }
 }
 
-pub(super) async fn write(app: &App) {
-    let used = app.used_tokens.take();
+pub(crate) async fn write(access: &Access) {
+    let used = access.used_tokens.take();
     if used.is_empty() {
         return;
     }
-    if let Err(error) = app.store.touch_tokens(&used).await {
+    if let Err(error) = access.base.store.touch_tokens(&used).await {
         store_failed(&error);
     }
 }

@@ -4,8 +4,7 @@
 use portcullis_core::tool::Tool;
 use portcullis_upstream::{CallAnswer, CallError};
 
-use super::Attribute;
-use crate::Ctx;
+use crate::{ctx::Ctx, telemetry::traces::recording::Attribute};
 
 impl Ctx {
     /// Which tool is meant: one that is known, not what the caller wrote.
