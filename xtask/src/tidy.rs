@@ -20,6 +20,7 @@ mod module_docs;
 mod paths;
 mod pins;
 mod repository;
+mod rooms;
 mod routes;
 mod size;
 mod spdx;
@@ -66,7 +67,7 @@ pub(crate) fn violations(root: &Path) -> io::Result<Vec<Violation>> {
     Ok(found)
 }
 
-const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 10] = [
+const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 11] = [
     edges::check,
     walls::check,
     size::check,
@@ -77,4 +78,5 @@ const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 10] = [
     machine_paths::check,
     links::check,
     pins::check,
+    rooms::check,
 ];

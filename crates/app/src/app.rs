@@ -14,7 +14,7 @@ use crate::{
     access::{Access, AccessHandles, limits::Quotas, trust::Trust},
     audit::{Audit, AuditParts},
     base::Base,
-    calls::{CallHandles, CallParts, Calls},
+    calls::{CallHandles, CallParts, Calls, policy_cases::run_cases},
     dlp::Dlp,
     nodes::{NodeHandles, Nodes, cluster::Cluster},
     policies::{Policies, PolicyHandles, PolicySource},
@@ -114,6 +114,7 @@ impl App {
             audit: Arc::clone(&audit),
             quotas: Arc::clone(&quotas),
             catalogue: Arc::clone(&catalogue),
+            run_cases,
         };
         let policies = Arc::new(Policies::open(parts.policies, parts.webhooks, handles)?);
         let tools = Arc::new(Tools::new(ToolHandles {

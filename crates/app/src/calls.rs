@@ -6,6 +6,7 @@ pub(crate) mod answers;
 pub(crate) mod claim;
 pub(crate) mod idempotency;
 pub(crate) mod invoke;
+pub(crate) mod policy_cases;
 pub(crate) mod recorded;
 pub(crate) mod simulate;
 mod spans;

@@ -33,7 +33,7 @@ use self::{
     notices::Notices,
     overrides::{Applied, Overrides},
     rates::Rates,
-    rehearsed::CaseReport,
+    rehearsed::{CaseReport, RunCases},
     reload::{Ground, load_files},
 };
 use crate::{
@@ -57,6 +57,7 @@ pub(crate) struct PolicyHandles {
     pub(crate) audit: Arc<Audit>,
     pub(crate) quotas: Arc<Quotas>,
     pub(crate) catalogue: Arc<ToolCatalogue>,
+    pub(crate) run_cases: RunCases,
 }
 
 /// The set in force.
@@ -67,6 +68,7 @@ pub struct Policies {
     audit: Arc<Audit>,
     quotas: Arc<Quotas>,
     catalogue: Arc<ToolCatalogue>,
+    run_cases: RunCases,
     notices: Notices,
     rates: Rates,
     folder: PolicyFolder,
@@ -111,7 +113,7 @@ impl Policies {
     pub(crate) fn open(
         source: PolicySource,
         webhooks: BTreeMap<String, Webhook>,
-        PolicyHandles { base, screening, audit, quotas, catalogue }: PolicyHandles,
+        PolicyHandles { base, screening, audit, quotas, catalogue, run_cases }: PolicyHandles,
     ) -> Result<Self, Vec<PolicyError>> {
         let (bound, dlp) = (catalogue.for_policies(), screening.dlp());
         let detectors = dlp.engine().names();
@@ -139,6 +141,7 @@ impl Policies {
             audit,
             quotas,
             catalogue,
+            run_cases,
             notices: Notices::new(webhooks),
             rates: Rates::new(),
             folder,

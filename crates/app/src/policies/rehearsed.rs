@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use portcullis_core::policy::{Catalogue, PolicyError, PolicyFile, PolicySet};
+use portcullis_core::{
+    dlp::Engine,
+    policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
+    tool::Tool,
+};
 use serde::Serialize;
 
 use super::{Policies, reload::Ground};
-use crate::calls::simulate::{
-    cases::CaseFile,
-    rehearsal::{Called, Rehearsal},
-};
 
 /// The most failures that are told.
 const MAX_TOLD: usize = 100;
@@ -26,6 +26,39 @@ pub struct CaseReport {
     pub skipped: usize,
     /// What was not as expected, the first hundred.
     pub failures: Vec<PolicyError>,
+}
+
+/// End of one case.
+#[derive(Debug)]
+pub(crate) enum CaseEnd {
+    /// As expected.
+    Passed,
+    /// Not as expected.
+    Failed(Option<PolicyError>),
+    /// Not asked: the provider of the tool has not told its tools.
+    Skipped,
+}
+
+/// Judges the cases of a file against a set.
+pub(crate) type RunCases =
+    fn(&PolicyFile, &Arc<PolicySet>, &Rehearsal<'_>) -> Result<Vec<CaseEnd>, PolicyError>;
+
+/// Tool that a name stands for.
+#[derive(Debug, Clone)]
+pub(crate) enum Called {
+    /// This tool.
+    Tool(Arc<Tool>),
+    /// Its provider has not told its tools, so nobody knows.
+    NotYet,
+    /// Nothing.
+    Nothing,
+}
+
+/// Tools, DLP engine and bindings to judge calls that nobody makes.
+pub(crate) struct Rehearsal<'a> {
+    pub(crate) tools: &'a dyn Fn(&str) -> Called,
+    pub(crate) engine: &'a Engine,
+    pub(crate) ground: Ground<'a>,
 }
 
 impl Policies {
@@ -46,16 +79,8 @@ impl Policies {
         let tools = |id: &str| self.called(id);
         let rehearsal = Rehearsal { tools: &tools, engine: dlp.engine(), ground };
         for file in files {
-            match CaseFile::read(file).and_then(|cases| cases.run(set, &rehearsal)) {
-                Ok(runs) => {
-                    for run in runs {
-                        match run.passed {
-                            Some(true) => report.passed += 1,
-                            Some(false) => report.fail(run.failure()),
-                            None => report.skipped += 1,
-                        }
-                    }
-                }
+            match (self.run_cases)(file, set, &rehearsal) {
+                Ok(cases) => cases.into_iter().for_each(|end| report.count(end)),
                 Err(error) => report.fail(Some(error)),
             }
         }
@@ -93,6 +118,14 @@ impl Policies {
 }
 
 impl CaseReport {
+    fn count(&mut self, end: CaseEnd) {
+        match end {
+            CaseEnd::Passed => self.passed += 1,
+            CaseEnd::Failed(error) => self.fail(error),
+            CaseEnd::Skipped => self.skipped += 1,
+        }
+    }
+
     fn fail(&mut self, error: Option<PolicyError>) {
         self.failed += 1;
         if self.failures.len() < MAX_TOLD {

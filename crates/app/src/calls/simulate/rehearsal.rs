@@ -3,10 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
-    dlp::{Engine, FingerprintKey},
+    dlp::FingerprintKey,
     policy::{PolicySet, Principal},
     refusal::Refusal,
-    tool::Tool,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -19,28 +18,10 @@ use super::{
     request::refusal,
     sets::{Origins, drafted},
 };
-use crate::policies::reload::Ground;
+pub(crate) use crate::policies::rehearsed::{Called, Rehearsal};
 
 /// The org of those who are only imagined.
 const ORG: &str = "org_simulated";
-
-/// What a name of a tool stands for.
-#[derive(Debug, Clone)]
-pub(crate) enum Called {
-    /// This tool.
-    Tool(Arc<Tool>),
-    /// Its provider has not told its tools, so nobody knows.
-    NotYet,
-    /// Nothing.
-    Nothing,
-}
-
-/// What is needed to judge calls that nobody makes.
-pub(crate) struct Rehearsal<'a> {
-    pub(crate) tools: &'a dyn Fn(&str) -> Called,
-    pub(crate) engine: &'a Engine,
-    pub(crate) ground: Ground<'a>,
-}
 
 impl Rehearsal<'_> {
     /// Answers hypothetical calls as the API would, with `live` as the set in force. Recorded
