@@ -101,12 +101,3 @@ pub use self::{
     },
     tools::{ToolQuery, ToolStatus, ToolView, Tools},
 };
-
-use portcullis_core::refusal::{Refusal, Unavailable};
-use portcullis_store::StoreError;
-
-/// A failure of the store, logged here once and told the caller as 503 without its inside.
-pub(crate) fn store_failed(error: &StoreError) -> Refusal {
-    tracing::error!(%error, "the store failed");
-    Refusal::Unavailable { reason: Unavailable::Store }
-}

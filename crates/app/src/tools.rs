@@ -30,7 +30,6 @@ use crate::{
     policies::Policies,
     providers::{freshness::Unlisted, provider::Provider},
     screening::Screening,
-    store_failed,
 };
 
 /// A tool as it is shown (contract §5.1).
@@ -209,7 +208,7 @@ impl Tools {
         let (org, fresh_for) = (provider.declared.org, list.fresh_for);
         let definitions = self.definitions(provider, org, list).await.map_err(|error| {
             provider.stays("what is pinned of its tools cannot be read", self.base.clock.now());
-            Unlisted::Store(store_failed(&error))
+            Unlisted::Store(error.into())
         })?;
         if !provider.has(&definitions) {
             let tools = self.compiled(provider, org, definitions).await;
@@ -271,7 +270,7 @@ impl Tools {
             Ok(seen) if seen.len() == definitions.len() => seen,
             Ok(_) => vec![now; definitions.len()],
             Err(error) => {
-                store_failed(&error);
+                error.log();
                 vec![now; definitions.len()]
             }
         }

@@ -76,6 +76,10 @@ fn known_by(
 /// The path from the root of the crate; `None` for one into another crate.
 fn absolute(module: &Module, segments: &[&str]) -> Option<Module> {
     let (first, rest) = segments.split_first()?;
+    // The keyword alone is a value or a visibility.
+    if rest.iter().all(|segment| *segment == "super") {
+        return None;
+    }
     let own = |segments: &[&str]| segments.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
     match *first {
         "crate" => Some(own(rest)),
@@ -134,7 +138,7 @@ mod tests {
             ("audit.rs", "pub mod events;\n"),
             ("audit/events.rs", "use super::log;\n"),
             ("audit/log.rs", "use crate::{access::{self, tokens::Token}, base::Base};\n"),
-            ("base.rs", ""),
+            ("base.rs", "pub(super) struct Base;\n"),
         ];
 
         assert_eq!(found(&files), [("access/tokens.rs".to_owned(), 3)]);

@@ -9,7 +9,6 @@ use std::{
 use portcullis_core::{clock::Timestamp, id::TokenId};
 
 use super::Access;
-use crate::store_failed;
 
 pub(crate) const EVERY: Duration = Duration::from_secs(10);
 
@@ -35,6 +34,6 @@ pub(crate) async fn write(access: &Access) {
         return;
     }
     if let Err(error) = access.base.store.touch_tokens(&used).await {
-        store_failed(&error);
+        error.log();
     }
 }

@@ -37,7 +37,7 @@ use portcullis_core::{
     token::{Token, TokenHash, TokenKind},
     trust::Login,
 };
-use portcullis_store::{KnownToken, LoginRecord};
+use portcullis_store::{KnownToken, LoginRecord, StoreError};
 
 use tokio::time::Instant;
 
@@ -47,7 +47,7 @@ use super::{
     limits::Refused,
     session::{Look, Session},
 };
-use crate::{ctx::Origin, providers::connection::Reachable, store_failed, telemetry::counters};
+use crate::{ctx::Origin, providers::connection::Reachable, telemetry::counters};
 
 /// How long a verified token is trusted without asking the store: the bound of contract §11.5.
 const TRUSTED_FOR: Duration = Duration::from_secs(5);
@@ -93,6 +93,12 @@ struct Rejected {
 impl Rejected {
     fn of(caller: &Caller, refusal: Refusal) -> Self {
         Self { refusal, whose: Some(Box::new((caller.org_id, Actor::of(caller)))) }
+    }
+}
+
+impl From<StoreError> for Rejected {
+    fn from(error: StoreError) -> Self {
+        Refusal::from(error).into()
     }
 }
 
@@ -203,12 +209,7 @@ impl Access {
         hash: TokenHash,
     ) -> Result<Session, Rejected> {
         let look = self.look();
-        let found = self
-            .base
-            .store
-            .find_token_by_hash(&hash)
-            .await
-            .map_err(|error| store_failed(&error))?;
+        let found = self.base.store.find_token_by_hash(&hash).await?;
         let known = found.ok_or(Refusal::InvalidToken)?;
         if known.token.kind != token.kind() {
             return Err(Refusal::InvalidToken.into());

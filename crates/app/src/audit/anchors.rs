@@ -16,7 +16,7 @@ use portcullis_store::StoredCheckpoint;
 use tokio::sync::Mutex;
 
 use super::Audit;
-use crate::{store_failed, telemetry::counters};
+use crate::telemetry::counters;
 
 /// All places where checkpoints are published.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl Reached {
         let fresh = match audit.base.store.checkpoints_since(self.moment.plus_seconds(SLACK)).await
         {
             Ok(fresh) => fresh,
-            Err(error) => return drop(store_failed(&error)),
+            Err(error) => return error.log(),
         };
         for (org, checkpoint) in fresh {
             self.moment = self.moment.max(checkpoint.signed_at);
@@ -84,7 +84,7 @@ impl Reached {
         match audit.base.store.root_at(org, size).await {
             Ok(stored) => stored == root,
             Err(error) => {
-                store_failed(&error);
+                error.log();
                 self.roots.insert(org, root);
                 true
             }

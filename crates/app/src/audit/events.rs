@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::{Audit, exports::lines::sealed};
-use crate::{ctx::Ctx, store_failed};
+use crate::ctx::Ctx;
 
 /// Something of the installation, which no org owns.
 pub(crate) fn installation(kind: &'static str, id: &str) -> Target {
@@ -240,7 +240,7 @@ impl Audit {
         self.base.tasks.spawn(async move {
             let orgs = match store.list_orgs().await {
                 Ok(orgs) => orgs,
-                Err(error) => return drop(store_failed(&error)),
+                Err(error) => return error.log(),
             };
             for org in orgs {
                 let ids = portcullis_core::id::Ids { clock: &*clock, random: &*random };
@@ -280,14 +280,14 @@ impl Audit {
         if visibility(ctx) == Visibility::All {
             self.note_access(ctx).await?;
         }
-        self.seal(org).await.map_err(|error| store_failed(&error))?;
+        self.seal(org).await?;
         let limit = u32::try_from(query.limit).unwrap_or(u32::MAX);
         let listed = self
             .base
             .store
             .list_events(org, visibility(ctx), &query.filter, query.order, query.after, limit)
             .await;
-        let page = listed.map_err(|error| store_failed(&error))?;
+        let page = listed?;
         let shown = page.events.iter().map(|record| self.event_view(org, record, Shown::Named));
         Ok(Events { items: shown.collect::<Result<_, _>>()?, more: page.more, last: page.reached })
     }
@@ -298,7 +298,7 @@ impl Audit {
         let event_id: EventId = id.parse().map_err(|_| unknown())?;
         let org = ctx.caller().org_id;
         let found = self.base.store.find_event(org, visibility(ctx), event_id).await;
-        let record = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
+        let record = found?.ok_or_else(unknown)?;
         let view = self.event_view(org, &record, Shown::Whole)?;
         if !view.concerns(ctx.caller().principal_id) {
             self.note_access(ctx).await?;

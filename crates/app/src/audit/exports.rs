@@ -39,7 +39,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Audit, events::object};
-use crate::{calls::claim::Claim, ctx::Ctx, store_failed};
+use crate::{calls::claim::Claim, ctx::Ctx};
 
 /// Exports of one org at once.
 const PER_ORG: u32 = 3;
@@ -207,7 +207,7 @@ impl Audit {
             self.seal(org).await?;
             self.signed(org).await
         };
-        let size = signed.await.map_err(|error| store_failed(&error))?.map_or(0, |it| it.size);
+        let size = signed.await?.map_or(0, |it| it.size);
         if since <= size {
             return Ok(());
         }
@@ -259,7 +259,7 @@ impl Audit {
                 self.base.store.create_keyed_export(&new, limits.quota(), &key).await
             }
         };
-        match begun.map_err(|error| store_failed(&error))? {
+        match begun? {
             ExportBegan::Begun => {}
             ExportBegan::KeyTaken => return Ok(None),
             ExportBegan::TooMany => {
@@ -301,7 +301,7 @@ impl Audit {
         let unknown = || Refusal::not_found("export", id);
         let parsed: ExportId = id.parse().map_err(|_| unknown())?;
         let found = self.base.store.find_export(org, parsed).await;
-        let found = found.map_err(|error| store_failed(&error))?;
+        let found = found?;
         found.filter(|export| self.base.now() < export.expires_at).ok_or_else(unknown)
     }
 

@@ -24,7 +24,7 @@ use portcullis_store::{
 use tokio::sync::Mutex;
 
 use super::{Audit, events::visibility, exports::lines::sealed};
-use crate::{ctx::Ctx, store_failed, telemetry::counters};
+use crate::{ctx::Ctx, telemetry::counters};
 
 /// Under which names and with which keys the logs are signed.
 #[derive(Debug)]
@@ -153,14 +153,12 @@ impl Audit {
         let unknown = || Refusal::not_found("event", id);
         let event: EventId = id.parse().map_err(|_| unknown())?;
         let org = ctx.caller().org_id;
-        let failed = |error: StoreError| store_failed(&error);
-        let found =
-            self.base.store.find_event(org, visibility(ctx), event).await.map_err(failed)?;
+        let found = self.base.store.find_event(org, visibility(ctx), event).await?;
         let mut record = found.ok_or_else(unknown)?;
         if record.seal.is_none() {
-            self.seal(org).await.map_err(failed)?;
+            self.seal(org).await?;
             let again = self.base.store.find_event(org, visibility(ctx), event).await;
-            record = again.map_err(failed)?.ok_or_else(unknown)?;
+            record = again?.ok_or_else(unknown)?;
         }
         let seal = record.seal.ok_or_else(|| Refusal::not_found("proof", id))?;
         let held = sealed(&record).map(|sealed| self.mismatches(org, event, &sealed, Shown::Bare));
@@ -169,10 +167,10 @@ impl Audit {
             return Err(Refusal::Internal);
         }
         let index = u64::try_from(seal.sequence).map_err(|_| Refusal::Internal)?;
-        let signed = self.covering(org, index).await.map_err(failed)?;
+        let signed = self.covering(org, index).await?;
         let signed = signed.ok_or_else(|| Refusal::not_found("proof", id))?;
         let plan = Plan::inclusion(index, signed.size).ok_or(Refusal::Internal)?;
-        let path = self.base.store.prove(org, &plan).await.map_err(failed)?;
+        let path = self.base.store.prove(org, &plan).await?;
         if root_of_path(index, signed.size, &seal.leaf_hash, &path) != Some(signed.root) {
             tracing::error!(%event, "the stored log does not prove this event: it was changed");
             return Err(Refusal::Internal);
@@ -226,7 +224,7 @@ impl Audit {
             return Err(Refusal::bad_parameter("since", message));
         };
         let proof = self.base.store.prove(ctx.caller().org_id, &plan).await;
-        let proof = proof.map_err(|error| store_failed(&error))?;
+        let proof = proof?;
         let consistency = proof.iter().map(hash_text).collect();
         Ok(CheckpointSince { checkpoint: latest.note, since, consistency })
     }
@@ -234,11 +232,10 @@ impl Audit {
     async fn latest(&self, ctx: &Ctx) -> Result<StoredCheckpoint, Refusal> {
         ctx.require(Scope::AuditRead)?;
         let org = ctx.caller().org_id;
-        let failed = |error: StoreError| store_failed(&error);
-        self.seal(org).await.map_err(failed)?;
-        let signed = self.signed(org).await.map_err(failed)?;
+        self.seal(org).await?;
+        let signed = self.signed(org).await?;
         let witnessed = self.base.store.find_checkpoint(org, CheckpointKind::Witnessed).await;
-        let witnessed = witnessed.map_err(failed)?;
+        let witnessed = witnessed?;
         match (signed, witnessed) {
             (Some(signed), Some(witnessed)) if witnessed.size == signed.size => Ok(witnessed),
             (Some(signed), _) => Ok(signed),

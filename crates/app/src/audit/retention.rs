@@ -9,7 +9,6 @@ use portcullis_store::{NewEvent, Pruned, StoreError};
 use serde_json::{Value, json};
 
 use super::{Audit, events::row_of};
-use crate::store_failed;
 
 /// The fewest days events are kept: six months.
 pub const LEAST_DAYS: i64 = 183;
@@ -50,13 +49,13 @@ impl Audit {
     /// each log. A crash leaves what was committed so far, with the events that tell of it.
     pub(crate) async fn prune(&self) {
         if let Err(error) = self.base.store.make_months(self.base.clock.now()).await {
-            store_failed(&error);
+            error.log();
         }
         if let Err(error) = self.prune_months().await {
-            store_failed(&error);
+            error.log();
         }
         if let Err(error) = self.prune_orgs().await {
-            store_failed(&error);
+            error.log();
         }
     }
 
@@ -65,10 +64,10 @@ impl Audit {
         let events = self.base.store.rows_before(self.ago(self.retention.events)).await?;
         for org in self.base.store.orgs_to_prune(payloads, events).await? {
             if let Err(error) = self.let_payloads_go(org, payloads).await {
-                store_failed(&error);
+                error.log();
             }
             if let Err(error) = self.prune_events(org, events).await {
-                store_failed(&error);
+                error.log();
             }
         }
         Ok(())

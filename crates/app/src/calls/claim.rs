@@ -12,7 +12,7 @@ use portcullis_core::{
 use portcullis_store::NewKey;
 use serde_json::Value;
 
-use crate::{base::Base, store_failed};
+use crate::base::Base;
 
 /// The endpoints in whose scopes keys mean something.
 const INVOKE: &str = "invoke";
@@ -65,7 +65,7 @@ impl Claim {
     /// The export that the key of this claim stands for, if it does.
     pub(crate) async fn export(&self, base: &Base, org: OrgId) -> Result<Option<String>, Refusal> {
         let found = base.store.find_idempotency_key(org, &self.digest, base.clock.now()).await;
-        let found = found.map_err(|error| store_failed(&error))?;
+        let found = found?;
         match found {
             Some(known) if known.fingerprint != self.fingerprint => {
                 Err(Refusal::IdempotencyKeyReused { first: known.request_id })

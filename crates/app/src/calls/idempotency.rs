@@ -20,7 +20,6 @@ use super::{Answered, Calls, Stopped, answers::GovernanceView, claim::Claim};
 use crate::{
     audit::events::object,
     ctx::Ctx,
-    store_failed,
     telemetry::{counters, stages::Stage},
 };
 
@@ -130,7 +129,7 @@ impl Calls {
     pub(crate) async fn known(&self, org: OrgId, claim: &Claim) -> Result<Known, Refusal> {
         let found =
             self.base.store.find_idempotency_key(org, &claim.digest, self.base.clock.now()).await;
-        let Some(found) = found.map_err(|error| store_failed(&error))? else {
+        let Some(found) = found? else {
             return Ok(Known::Free);
         };
         if found.fingerprint != claim.fingerprint {

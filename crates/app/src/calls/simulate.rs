@@ -45,7 +45,6 @@ use crate::{
     calls::Calls,
     calls::admission::overloaded,
     policies::reload::{Ground, reloaded},
-    store_failed,
 };
 
 /// Simulations at once: each may keep a core busy that calls need. Others wait, as long as their own
@@ -145,17 +144,16 @@ impl Calls {
     /// Somebody as the request says, and where it is silent as the org knows them.
     async fn imagined(&self, ctx: &Ctx, who: &Who) -> Result<Principal, Refusal> {
         let org = ctx.caller().org_id;
-        let failed = |error| store_failed(&error);
         let mut who = who.clone();
         let Some(id) = who.id.as_deref().and_then(|id| id.parse::<PrincipalId>().ok()) else {
             return Ok(Principal::new(identity(who, org.to_string())));
         };
-        if let Some(known) = self.base.store.find_principal(org, id).await.map_err(failed)? {
+        if let Some(known) = self.base.store.find_principal(org, id).await? {
             let role = known.role;
             who.roles = who.roles.or_else(|| Some(vec![role.name().to_owned()]));
             let scopes = || role.scopes().iter().map(|scope| scope.as_str().to_owned()).collect();
             who.scopes = who.scopes.or_else(|| Some(scopes()));
-            if let Some(login) = self.base.store.last_login(org, id).await.map_err(failed)? {
+            if let Some(login) = self.base.store.last_login(org, id).await? {
                 let Login { groups, claims, .. } = login.said;
                 let lists = claims.into_iter().map(|(name, set)| (name, set.into_iter().collect()));
                 who.groups = who.groups.or_else(|| Some(groups.into_iter().collect()));

@@ -11,7 +11,7 @@ use portcullis_store::{NewPolicySet, PolicyVersion};
 use serde_json::{Value, json};
 
 use super::{Policies, reload::SetChange};
-use crate::{ctx::Ctx, store_failed};
+use crate::ctx::Ctx;
 
 impl Policies {
     /// Keeps the set in the store, of its policies those that `change` brought. Runs beside: until
@@ -43,7 +43,7 @@ impl Policies {
         let (members, files) = (own.collect(), others.to_owned());
         let kept = NewPolicySet { version: set.version(), members, files };
         let kept = self.base.store.keep_policy_set(&kept, &fresh, self.base.clock.now()).await;
-        kept.inspect_err(|error| drop(store_failed(error))).is_ok()
+        kept.inspect_err(|error| error.log()).is_ok()
     }
 
     /// Tells the log if the node begins with another set than the one that was last in force, and
@@ -61,7 +61,7 @@ impl Policies {
                     this.policy_set_changed(&set, &last.version, &change);
                 }
                 Ok(_) => {}
-                Err(error) => drop(store_failed(&error)),
+                Err(error) => error.log(),
             }
             if let Some(files) = opened {
                 let mut kept = this.kept.lock().await;
@@ -83,7 +83,7 @@ impl Policies {
         ctx.require(Scope::PoliciesRead)?;
         let unknown = || Refusal::not_found("policy version", version);
         let found = self.base.store.find_policy_version(id, version).await;
-        let record = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
+        let record = found?.ok_or_else(unknown)?;
         let record: Value = serde_json::from_str(&record).map_err(|_| unknown())?;
         let source = record.get("source").and_then(Value::as_str).unwrap_or_default();
         let org = self.org_view(ctx.caller().org_id, &principals_in(source)).await?;
@@ -96,7 +96,7 @@ impl Policies {
         version: &str,
     ) -> Result<Option<Vec<PolicyFile>>, Refusal> {
         let found = self.base.store.find_policy_set(version).await;
-        let Some(set) = found.map_err(|error| store_failed(&error))? else { return Ok(None) };
+        let Some(set) = found? else { return Ok(None) };
         let file = |record: &String| {
             let record: Value = serde_json::from_str(record).ok()?;
             let text = record.get("source")?.as_str()?.to_owned();

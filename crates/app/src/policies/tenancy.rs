@@ -9,7 +9,6 @@ use portcullis_core::{
 };
 
 use super::Policies;
-use crate::store_failed;
 
 impl Policies {
     /// The org as policies can name it, when these principals are named.
@@ -22,7 +21,7 @@ impl Policies {
             Vec::new()
         } else {
             let found = self.base.store.principals_among(org, named).await;
-            found.map_err(|error| store_failed(&error))?
+            found?
         };
         let foreign =
             self.catalogue.providers.values().filter(|provider| !provider.is_open_to(org));

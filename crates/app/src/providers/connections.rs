@@ -25,7 +25,6 @@ use super::{
     provider::Provider,
     tool_lists::ToolLists,
 };
-use crate::store_failed;
 
 /// How long a connection that nobody uses is kept in memory.
 const IDLE: Duration = Duration::from_mins(10);
@@ -74,7 +73,7 @@ impl Providers {
     ) -> Result<Arc<Reachable>, Refusal> {
         self.declared_connections(org).await?;
         let records = self.base.store.reachable_providers(org, principal).await;
-        self.reachable_among(principal, records.map_err(|error| store_failed(&error))?).await
+        self.reachable_among(principal, records?).await
     }
 
     /// What of `records`, the connections of a principal and of its org, it may call through.

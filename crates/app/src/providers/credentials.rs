@@ -115,7 +115,7 @@ impl Providers {
             Ok(Some(secret)) => secret,
             Ok(None) => return Ok(Stored::Absent),
             Err(error @ StoreError::Corrupt(_)) => return unreadable(error.to_string()),
-            Err(error) => return Err(crate::store_failed(&error)),
+            Err(error) => return Err(error.into()),
         };
         match self.open(&secret) {
             Ok(bytes) => match StoredCredential::decode(&bytes) {
@@ -157,7 +157,7 @@ impl Providers {
         let now = self.base.clock.now();
         let set = self.base.store.set_status_of(org, id, revision, (status, why), now).await;
         if let Err(error) = set {
-            crate::store_failed(&error);
+            error.log();
         }
         record.status = status;
         record.last_error = why.map(str::to_owned);

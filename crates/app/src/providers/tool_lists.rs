@@ -21,7 +21,6 @@ use super::{
     freshness::Unlisted,
     provider::Provider,
 };
-use crate::store_failed;
 
 /// Bytes of definitions whose compiled form is kept in memory, whether a connection uses it or not.
 const MAX_BYTES: u64 = 64 << 20;
@@ -65,7 +64,7 @@ impl Providers {
         let list = server.list_tools().await.map_err(Unlisted::Call)?;
         let fresh_for = list.fresh_for;
         let definitions = self.tools.definitions(provider, Some(org), list).await;
-        let definitions = definitions.map_err(|error| Unlisted::Store(store_failed(&error)))?;
+        let definitions = definitions.map_err(|error| Unlisted::Store(error.into()))?;
         let text = Value::Array(definitions.iter().map(encode).collect()).to_string();
         let digest = json::sha256(&[text.as_bytes()]);
         let tools = self.compiled_map(org, provider, definitions, (&digest, text.len())).await;
@@ -110,14 +109,11 @@ impl Providers {
         if let Some(known) = self.connections.tool_lists.0.get(&key) {
             return Ok(known.tools);
         }
-        self.tools
-            .learn_pins(provider, record.org_id)
-            .await
-            .map_err(|error| store_failed(&error))?;
+        self.tools.learn_pins(provider, record.org_id).await?;
         let definitions = match self.base.store.find_tool_list(record.org_id, digest).await {
             Ok(found) => found.filter(|text| json::sha256(&[text.as_bytes()]) == *digest),
             Err(StoreError::Corrupt(_)) => None,
-            Err(error) => return Err(store_failed(&error)),
+            Err(error) => return Err(error.into()),
         };
         let bytes = definitions.as_ref().map_or(0, String::len);
         let Some(definitions) = definitions.as_deref().and_then(decode) else {
@@ -142,7 +138,7 @@ impl Providers {
             tools: u32::try_from(listed.tools.len()).unwrap_or(u32::MAX),
         };
         let kept = self.base.store.keep_tool_list(org, id, &list).await;
-        kept.map(|_| ()).map_err(|error| store_failed(&error))
+        kept.map(|_| ()).map_err(Refusal::from)
     }
 
     /// Asks a connection for its tools anew and remembers them.

@@ -20,7 +20,7 @@ use super::{
     auth::{AuthKind, OAuthSettings},
     provider::{Declared, Provider},
 };
-use crate::{ctx::Ctx, store_failed};
+use crate::ctx::Ctx;
 
 /// Whose a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,7 +172,7 @@ impl Providers {
             let from = after.as_ref().map(|(slug, id)| (slug.as_str(), id.as_str()));
             let page = ProviderPage { owner, after: from, limit: BATCH };
             let records = self.base.store.page_providers(caller.org_id, page).await;
-            let records = records.map_err(|error| store_failed(&error))?;
+            let records = records?;
             let last = records.last().map(|it| (it.slug.as_str().to_owned(), it.id.to_string()));
             let views = records.into_iter().filter_map(|record| self.view(record));
             found.extend(views.filter(|view| query.wants(view)));
@@ -201,7 +201,7 @@ impl Providers {
         let caller = ctx.caller();
         self.declared_connections(caller.org_id).await?;
         let found = self.base.store.find_provider(caller.org_id, parsed).await;
-        let record = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
+        let record = found?.ok_or_else(unknown)?;
         let visible = match record.owner {
             ProviderOwner::Org => true,
             ProviderOwner::Principal(owner) => {
@@ -273,9 +273,8 @@ impl Providers {
         }) {
             let id = ProviderId::new(self.base.ids());
             let declared = new_provider(id, org, ProviderOwner::Org, &provider.declared);
-            let failed = |error| store_failed(&error);
             // So that a node that starts among many orgs does not write for each of them.
-            if self.base.store.has_provider(&declared).await.map_err(failed)? {
+            if self.base.store.has_provider(&declared).await? {
                 continue;
             }
             let record =
@@ -288,7 +287,7 @@ impl Providers {
                         self.base.store.left_out(UnreadableRow { table: "providers", row, why });
                         continue;
                     }
-                    Err(error) => return Err(failed(error)),
+                    Err(error) => return Err(error.into()),
                 };
             if record.id == id {
                 self.audit.record(self.declared_connected(org, id)).await?;

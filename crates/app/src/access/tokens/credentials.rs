@@ -19,7 +19,6 @@ use super::{Purpose, Rejected};
 use crate::{
     access::{Access, limits::Refused, session::Session, tenants::Account, trust::TrustRefusal},
     ctx::Origin,
-    store_failed,
 };
 
 /// Which kind of credential the caller says the subject is.
@@ -240,7 +239,7 @@ impl Access {
         let trusted = self.verify_subject(jwt, org, origin.arrived).await;
         let trusted = trusted.map_err(|refusal| self.distrusted(jwt, org, refusal))?;
         let org_id = trusted.org();
-        let org = self.base.store.find_org(org_id).await.map_err(|error| store_failed(&error))?;
+        let org = self.base.store.find_org(org_id).await?;
         let org = org.filter(|org| org.disabled_at.is_none()).ok_or_else(|| untrusted.clone())?;
         let known = self.known_subject(&trusted).await?;
         if known.as_ref().is_some_and(|principal| principal.disabled_at.is_some()) {
@@ -291,7 +290,7 @@ impl Access {
                 self.base.store.find_by_identity(trusted.org(), identity(user)).await
             }
         };
-        found.map_err(|error| store_failed(&error))
+        found.map_err(Refusal::from)
     }
 }
 

@@ -20,7 +20,7 @@ use super::{
     credentials::{Credentials, Party, Proof},
     events::TokenEvent,
 };
-use crate::{access::Access, ctx::Origin, store_failed};
+use crate::{access::Access, ctx::Origin};
 
 /// What the new token shall be.
 #[derive(Debug, Default)]
@@ -148,7 +148,7 @@ impl Access {
         let access = NewToken { record, hash: &access.hash() };
         let issued =
             self.base.store.issue_tokens(Issue { access, refresh, login, assertions }).await;
-        match issued.map_err(|error| store_failed(&error))? {
+        match issued? {
             Issued::Done => Ok(()),
             Issued::Replayed => Err(Refusal::InvalidCredential { check: CredentialCheck::Replay }),
             Issued::ParentRevoked => Err(Refusal::TokenRevoked),

@@ -19,7 +19,6 @@ use super::{Rejected, events::TokenEvent, exchange::Granted};
 use crate::{
     access::{Access, limits::Refused, tenants::Account},
     ctx::Origin,
-    store_failed,
 };
 
 /// A refresh token that was found good, or was a moment ago.
@@ -76,7 +75,7 @@ impl Access {
         }
         let found = self.base.store.find_refresh(&presented.hash()).await;
         let KnownRefresh { known, grant_ends_at, access_seconds, state } =
-            found.map_err(|error| store_failed(&error))?.ok_or(Refusal::InvalidToken)?;
+            found?.ok_or(Refusal::InvalidToken)?;
         let refresh = known.token.clone();
         if let Some(bearer) = bearer {
             self.is_of_same_grant(bearer, &presented, &refresh).await?;
@@ -126,7 +125,7 @@ impl Access {
         }
         let bearer = Token::parse(bearer.expose()).map_err(|_| Refusal::InvalidToken)?;
         let found = self.base.store.find_token_by_hash(&bearer.hash()).await;
-        let found = found.map_err(|error| store_failed(&error))?;
+        let found = found?;
         let same = found.is_some_and(|known| {
             (known.token.org_id, known.token.grant_id) == (refresh.org_id, refresh.grant_id)
         });
@@ -205,7 +204,7 @@ impl Access {
             sealed: &sealed,
             now,
         };
-        self.base.store.rotate(rotation).await.map_err(|error| store_failed(&error))
+        self.base.store.rotate(rotation).await.map_err(Refusal::from)
     }
 
     fn next_pair(&self, refreshing: &Refreshing, scopes: ScopeSet, now: Timestamp) -> Next {
@@ -240,7 +239,7 @@ impl Access {
         let revoked = self.base.store.revoke_token(refresh.org_id, refresh.id, now).await;
         self.quotas.tenants.revoked(refresh.org_id);
         match (revoked, recorded) {
-            (Err(error), _) => store_failed(&error),
+            (Err(error), _) => error.into(),
             (Ok(_), Err(refusal)) => refusal,
             (Ok(_), Ok(())) => Refusal::TokenReused,
         }

@@ -18,7 +18,6 @@ use portcullis_store::{ProviderOwner, ProviderRecord};
 use super::{LiveToken, TRUSTED_FOR};
 use crate::{
     access::{Access, session::Session},
-    store_failed,
     telemetry::counters,
 };
 
@@ -70,15 +69,14 @@ impl Access {
         self: &Arc<Self>,
         due: &[(TokenHash, Arc<Session>)],
     ) -> Result<(), Refusal> {
-        let failed = |error| store_failed(&error);
         let look = self.look();
         let ids: Vec<TokenId> = due.iter().map(|(_, session)| session.caller.token_id).collect();
-        let known = self.base.store.find_tokens(&ids).await.map_err(failed)?;
+        let known = self.base.store.find_tokens(&ids).await?;
         let living = known.into_iter().filter_map(|known| self.living(known).ok());
         let mut living: HashMap<TokenId, LiveToken> =
             living.map(|token| (token.caller.token_id, token)).collect();
         let all = living.values().flat_map(|token| owners(&token.caller)).collect();
-        let owned = by_owner(self.base.store.providers_of(&all).await.map_err(failed)?);
+        let owned = by_owner(self.base.store.providers_of(&all).await?);
         counters::tokens_renewed(living.len());
         for (hash, session) in due {
             let Some(token) = living.remove(&session.caller.token_id) else {

@@ -11,7 +11,7 @@ use portcullis_core::{
 use portcullis_store::TokenRecord;
 
 use super::events::TokenEvent;
-use crate::{access::Access, ctx::Ctx, store_failed};
+use crate::{access::Access, ctx::Ctx};
 
 impl Access {
     /// Revokes the Bearer's own token, or `token_id`: what descends from it; other tokens of its
@@ -35,7 +35,7 @@ impl Access {
         let target = token_id.unwrap_or(caller.token_id);
         let unknown = || Refusal::not_found("token", &target.to_string());
         let found = self.base.store.find_token(caller.org_id, target).await;
-        let token = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
+        let token = found?.ok_or_else(unknown)?;
         if !self.may_revoke(caller, &token).await? {
             return Err(unknown());
         }
@@ -49,7 +49,7 @@ impl Access {
         self.audit.record(self.token_event(caller.org_id, event, &ctx.origin)).await?;
         let revoked =
             self.base.store.revoke_token(caller.org_id, target, self.base.clock.now()).await;
-        let revoked = revoked.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
+        let revoked = revoked?.ok_or_else(unknown)?;
         self.quotas.tenants.revoked(caller.org_id);
         Ok((target, revoked))
     }
@@ -61,6 +61,6 @@ impl Access {
             return Ok(true);
         }
         let descends = self.base.store.descends(caller.org_id, token.id, caller.token_id).await;
-        descends.map_err(|error| store_failed(&error))
+        descends.map_err(Refusal::from)
     }
 }

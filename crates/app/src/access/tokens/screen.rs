@@ -13,7 +13,6 @@ use super::{Purpose, Rejected};
 use crate::{
     access::{Access, limits::Refused},
     ctx::Origin,
-    store_failed,
 };
 
 /// The caller at an endpoint where the Bearer is the credential.
@@ -84,7 +83,7 @@ impl Access {
         match found {
             Ok(true) => Ok(()),
             Ok(false) => Err(Refusal::InvalidToken),
-            Err(error) => Err(store_failed(&error)),
+            Err(error) => Err(error.into()),
         }
     }
 }

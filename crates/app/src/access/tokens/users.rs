@@ -9,7 +9,7 @@ use portcullis_core::{
 use portcullis_store::{Principal, StoreError};
 
 use super::credentials::{Known, Party, identity};
-use crate::{access::Access, ctx::Origin, store_failed};
+use crate::{access::Access, ctx::Origin};
 
 impl Access {
     /// The principal of a party and its name: made if this is its first login, given today's role
@@ -33,7 +33,7 @@ impl Access {
         if principal.role != user.role {
             self.audit.record(self.principal_event(party, principal.id, origin)).await?;
             let changed = self.base.store.set_role(party.org_id, principal.id, user.role).await;
-            changed.map_err(|error| store_failed(&error))?;
+            changed?;
             // Tokens of earlier logins have today's role at once.
             self.quotas.tenants.revoked(party.org_id);
         }
@@ -69,7 +69,7 @@ impl Access {
                         return Ok(there);
                     }
                 }
-                Err(error) => return Err(store_failed(&error)),
+                Err(error) => return Err(error.into()),
             }
         }
         Err(Refusal::Internal)
@@ -77,7 +77,7 @@ impl Access {
 
     async fn user(&self, org: OrgId, user: &TrustedUser) -> Result<Option<Principal>, Refusal> {
         let found = self.base.store.find_by_identity(org, identity(user)).await;
-        found.map_err(|error| store_failed(&error))
+        found.map_err(Refusal::from)
     }
 
     fn principal_event(&self, party: &Party, principal: PrincipalId, origin: &Origin) -> Event {

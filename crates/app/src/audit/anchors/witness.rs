@@ -12,7 +12,7 @@ use portcullis_store::{CheckpointKind, StoreError, StoredCheckpoint};
 use portcullis_upstream::{Witness, WitnessError, Witnessing};
 
 use super::Progress;
-use crate::{audit::Audit, store_failed, telemetry::counters};
+use crate::{audit::Audit, telemetry::counters};
 
 /// A witness and the key it signs with.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl WitnessedBy {
                     break;
                 }
                 Err(error) => {
-                    store_failed(&error);
+                    error.log();
                     "failed"
                 }
             };

@@ -23,7 +23,6 @@ use crate::{
         events::{patience, row_of},
     },
     ctx::Ctx,
-    store_failed,
     telemetry::counters,
 };
 
@@ -60,7 +59,7 @@ pub(super) async fn run(audit: &Arc<Audit>, ctx: &Ctx, id: ExportId, request: &E
 /// the same of a row that is pending. A node that ends leaves it to the next start.
 async fn insist<F: Future<Output = Result<bool, StoreError>>>(audit: &Audit, say: impl Fn() -> F) {
     while let Err(error) = say().await {
-        store_failed(&error);
+        error.log();
         if audit.exports.stop.run_until_cancelled(tokio::time::sleep(AGAIN)).await.is_none() {
             return;
         }
@@ -171,7 +170,7 @@ impl<'a> Watch<'a> {
             Ok(false) => Err(ExportError::GivenUp),
             // How far it has come is no reason to end it.
             Err(error) => {
-                store_failed(&error);
+                error.log();
                 Ok(())
             }
         }
@@ -213,7 +212,7 @@ pub(crate) async fn sweep(audit: &Audit) {
     let silent = audit.base.store.fail_silent_exports(now.plus_seconds(-SILENCE), SILENT).await;
     let forgotten = audit.base.store.forget_exports(now).await;
     for error in [silent, forgotten].into_iter().filter_map(Result::err) {
-        store_failed(&error);
+        error.log();
     }
     let folder = &audit.exports.folder;
     let files = match folder.exports() {
@@ -224,7 +223,7 @@ pub(crate) async fn sweep(audit: &Audit) {
         match audit.base.store.export_expiry(id).await {
             Ok(known) if is_wanted(known, now) => {}
             Ok(_) => folder.remove(id),
-            Err(error) => drop(store_failed(&error)),
+            Err(error) => error.log(),
         }
     }
 }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use self::player::Player;
 use super::{Options, Replay, Sets, off_the_request};
-use crate::{Ctx, audit::events::visibility, calls::Calls, store_failed};
+use crate::{Ctx, audit::events::visibility, calls::Calls};
 
 /// How many events are read at once.
 const PAGE: usize = 2_000;
@@ -34,7 +34,7 @@ impl Calls {
     ) -> Result<(Value, Value), Refusal> {
         let started = Instant::now();
         let org = ctx.caller().org_id;
-        self.audit.seal(org).await.map_err(|error| store_failed(&error))?;
+        self.audit.seal(org).await?;
         let told_sets = sets.told();
         let versions = (
             sets.candidate.version().to_owned(),
@@ -112,7 +112,7 @@ impl Calls {
         let limit = u32::try_from(room.min(PAGE)).unwrap_or(u32::MAX);
         let order = EventOrder::Ascending;
         let page = self.base.store.list_events(org, seen, filter, order, after, limit).await;
-        page.map_err(|error| store_failed(&error))
+        page.map_err(Refusal::from)
     }
 
     async fn play_named(
@@ -125,7 +125,7 @@ impl Calls {
         let mut events: Vec<EventRecord> = Vec::new();
         for id in &replay.event_ids {
             let found = self.base.store.find_event(ctx.caller().org_id, visibility(ctx), *id).await;
-            let found = found.map_err(|error| store_failed(&error))?;
+            let found = found?;
             events.push(found.ok_or_else(|| Refusal::not_found("event", &id.to_string()))?);
         }
         run.scanned = events.len();

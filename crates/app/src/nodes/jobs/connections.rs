@@ -7,10 +7,7 @@ use futures_util::{StreamExt, stream};
 use portcullis_lanes::{FairLimits, FairSlots};
 use portcullis_store::ProviderRecord;
 
-use crate::{
-    providers::{Providers, connect::refresh::Reason},
-    store_failed,
-};
+use crate::providers::{Providers, connect::refresh::Reason};
 
 pub(super) const EVERY: Duration = Duration::from_secs(2);
 /// Connections looked at in one round.
@@ -43,7 +40,7 @@ async fn renew_due(providers: &Arc<Providers>) {
     let due = match providers.base.store.due_refreshes(providers.base.clock.now(), BATCH).await {
         Ok(due) => due,
         Err(error) => {
-            store_failed(&error);
+            error.log();
             return;
         }
     };
@@ -71,7 +68,7 @@ async fn forget_expired(providers: &Arc<Providers>) {
             }
         }
         Err(error) => {
-            store_failed(&error);
+            error.log();
         }
     }
 }

@@ -3,19 +3,19 @@
 
 use std::time::Duration;
 
-use crate::{nodes::Nodes, store_failed};
+use crate::nodes::Nodes;
 
 pub(super) const EVERY: Duration = Duration::from_mins(1);
 
 pub(super) async fn forget(nodes: &Nodes) {
     let now = nodes.base.clock.now();
     if let Err(error) = nodes.base.store.forget_assertions(now).await {
-        store_failed(&error);
+        error.log();
     }
     if let Err(error) = nodes.base.store.forget_sealed_pairs(now).await {
-        store_failed(&error);
+        error.log();
     }
     if let Err(error) = nodes.base.store.forget_idempotency_keys(now).await {
-        store_failed(&error);
+        error.log();
     }
 }

@@ -10,7 +10,6 @@ use portcullis_store::StoreError;
 
 use crate::{
     audit::{Audit, log::Pending},
-    store_failed,
     telemetry::counters,
 };
 
@@ -24,13 +23,13 @@ pub(super) async fn seal_all(audit: &Audit) {
     counters::audit(audit.writer.progress());
     let mut pending = audit.log.pending.lock().await;
     if let Err(error) = look(audit, &mut pending).await {
-        store_failed(&error);
+        error.log();
     }
     let orgs: Vec<OrgId> = std::mem::take(&mut pending.orgs).into_iter().collect();
     for orgs in orgs.chunks(TOGETHER) {
         for (org, sealed) in audit.seal_each(orgs).await {
             if let Err(error) = sealed {
-                store_failed(&error);
+                error.log();
                 pending.orgs.insert(org);
             }
         }
@@ -61,6 +60,6 @@ async fn everything(audit: &Audit, pending: &mut Pending) -> Result<(), StoreErr
 pub(super) async fn sweep(audit: &Audit) {
     let mut pending = audit.log.pending.lock().await;
     if let Err(error) = everything(audit, &mut pending).await {
-        store_failed(&error);
+        error.log();
     }
 }

@@ -14,10 +14,7 @@ use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
 use super::{Asked, Connected, events::About, wrong};
-use crate::{
-    providers::{Providers, auth::OAuthSettings, authorizer::Server, vault::Kept},
-    store_failed,
-};
+use crate::providers::{Providers, auth::OAuthSettings, authorizer::Server, vault::Kept};
 
 /// The field of what it takes to go on with an attempt.
 pub(super) const BEGUN: &str = "begun";
@@ -124,7 +121,7 @@ impl Providers {
         let slug = asked.provider.declared.slug.as_str();
         let earlier =
             self.base.store.attempts_of(caller.org_id, caller.principal_id, slug, asked.owner);
-        for attempt in earlier.await.map_err(|error| store_failed(&error))? {
+        for attempt in earlier.await? {
             self.give_up(&attempt, "superseded").await;
         }
         let record = self.first_record(asked, id).await?;
@@ -149,7 +146,7 @@ impl Providers {
             secret: self.sealed(&kept, &begun.encode())?,
             id: attempt_id.clone(),
         };
-        self.base.store.begin_attempt(&attempt).await.map_err(|error| store_failed(&error))?;
+        self.base.store.begin_attempt(&attempt).await?;
         let authorization_url = self.authorization(settings, server, begun, &state)?;
         let mut view = self.view(record).ok_or(Refusal::Internal)?;
         if view.connected_at.is_none() {

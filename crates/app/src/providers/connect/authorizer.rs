@@ -24,15 +24,12 @@ use portcullis_store::{CLIENT, OAuthClient};
 use portcullis_upstream::{Client, Endpoint, OAuthError, oauth::OAUTH_TIMEOUT};
 use serde_json::{Value, json};
 
-use crate::{
-    providers::{
-        Providers,
-        auth::{AuthorizationServer, Endpoints, OAuthSettings},
-        authorizer::Server,
-        provider::Provider,
-        vault::{Kept, unopened},
-    },
-    store_failed,
+use crate::providers::{
+    Providers,
+    auth::{AuthorizationServer, Endpoints, OAuthSettings},
+    authorizer::Server,
+    provider::Provider,
+    vault::{Kept, unopened},
 };
 
 /// Seconds for which metadata is believed.
@@ -263,14 +260,14 @@ impl Providers {
     async fn registered(&self, server: &Server) -> Result<Option<Client>, Refusal> {
         let redirect_uri = self.connecting.redirect_uri()?;
         let known = self.base.store.find_oauth_client(&server.issuer, &redirect_uri).await;
-        let Some(known) = known.map_err(|error| store_failed(&error))? else { return Ok(None) };
+        let Some(known) = known? else { return Ok(None) };
         let now = self.base.clock.now();
         let method = TokenMethod::from_name(&known.method);
         let (Some(method), true) = (method, known.expires_at.is_none_or(|at| at > now)) else {
             return Ok(None);
         };
         let secret = self.base.store.find_secret("", CLIENT, &known.id, SECRET).await;
-        let secret = match secret.map_err(|error| store_failed(&error))? {
+        let secret = match secret? {
             Some(sealed) => match self.open(&sealed) {
                 Ok(text) => {
                     let text = String::from_utf8(text.to_vec()).map_err(|_| Refusal::Internal)?;
@@ -313,7 +310,7 @@ impl Providers {
             expires_at,
         };
         let kept = self.base.store.keep_oauth_client(&client, secret.as_ref()).await;
-        kept.map_err(|error| store_failed(&error))?;
+        kept?;
         tracing::info!(issuer = %server.issuer, "the gateway registered with an issuer");
         Ok(Client { id: client_id, secret: client_secret, method })
     }

@@ -24,7 +24,6 @@ use crate::{
         Providers, auth::OAuthSettings, authorizer::Server, credentials::StoredCredential,
         provider::Provider, vault::Kept,
     },
-    store_failed,
 };
 
 /// The field of what was granted to an attempt.
@@ -107,7 +106,7 @@ impl Providers {
             return Ok(CalledBack::Unknown);
         }
         let attempt = self.base.store.call_attempt_back(&hash, self.base.clock.now()).await;
-        let attempt = attempt.map_err(|error| store_failed(&error))?;
+        let attempt = attempt?;
         let Some(attempt) = attempt else { return Ok(CalledBack::Unknown) };
         let Some((provider, begun)) = self.begun(&attempt).await? else {
             return Ok(CalledBack::Unknown);
@@ -145,7 +144,7 @@ impl Providers {
     ) -> Result<Option<(Arc<Provider>, Begun)>, Refusal> {
         let org = attempt.org_id.to_string();
         let found = self.base.store.find_secret(&org, ATTEMPT, &attempt.id, BEGUN).await;
-        let Some(sealed) = found.map_err(|error| store_failed(&error))? else { return Ok(None) };
+        let Some(sealed) = found? else { return Ok(None) };
         let begun = Begun::decode(&self.opened(&sealed)?);
         let provider = self.catalogue.providers.get(&attempt.slug);
         let provider = provider.filter(|provider| provider.is_open_to(attempt.org_id));
@@ -243,7 +242,7 @@ impl Providers {
         let kept = Kept { org: &org, kind: ATTEMPT, row: &attempt.id, field: GRANTED };
         let secret = self.sealed(&kept, &pending.encode())?;
         let granted = self.base.store.grant_attempt(attempt, &code.hash(), &secret).await;
-        if !granted.map_err(|error| store_failed(&error))? {
+        if !granted? {
             self.revoke_upstream(provider, &pending.credential).await;
             return Ok(Err("expired"));
         }
@@ -271,9 +270,9 @@ impl Providers {
         let secret = self.sealed_credential(&org.to_string(), &id.to_string(), credential)?;
         let new = NewCredential { secret, grant: self.grant_of(pending), account };
         let kept = self.base.store.keep_credential(org, id, &new, self.base.clock.now()).await;
-        let kept = kept.map_err(|error| store_failed(&error))?.ok_or(Refusal::Internal)?;
+        let kept = kept?.ok_or(Refusal::Internal)?;
         self.keep_list(org, id, &listed).await?;
-        self.base.store.end_attempt(attempt).await.map_err(|error| store_failed(&error))?;
+        self.base.store.end_attempt(attempt).await?;
         self.adopt(kept, tried_at).await.map(|_| ())
     }
 

@@ -17,10 +17,7 @@ use super::{
     events::{About, failed},
     wrong,
 };
-use crate::{
-    providers::{Providers, credentials::Stored, view::ProviderView},
-    store_failed,
-};
+use crate::providers::{Providers, credentials::Stored, view::ProviderView};
 
 /// Wrong codes that end an attempt.
 const MAX_WRONG_CODES: u32 = 5;
@@ -42,7 +39,7 @@ impl Providers {
         });
         if !right {
             let tries = self.base.store.count_wrong_code(&attempt).await;
-            let tries = tries.map_err(|error| store_failed(&error))?;
+            let tries = tries?;
             if tries >= MAX_WRONG_CODES {
                 let refusal = wrong("confirm", "was wrong five times: begin again");
                 self.give_up(&attempt, "wrong_code").await;
@@ -52,21 +49,17 @@ impl Providers {
         }
         let org = attempt.org_id.to_string();
         let sealed = self.base.store.find_secret(&org, ATTEMPT, &attempt.id, GRANTED).await;
-        let sealed = sealed.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
+        let sealed = sealed?.ok_or_else(unknown)?;
         let pending = Pending::decode(&self.opened(&sealed)?).ok_or(Refusal::Internal)?;
         let record = self.base.store.find_provider(attempt.org_id, attempt.provider_id).await;
-        let record = record.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
+        let record = record?.ok_or_else(unknown)?;
         let (id, was_connected) = (record.id, Self::is_connected(&record));
         let grant = self.grant_of(&pending);
         match self.take_into_use(&asked, record, &pending.credential, grant).await {
             Ok(mut view) => {
                 // The attempt is worth nothing any more, also if this is lost: its connection has
                 // what it had.
-                self.base
-                    .store
-                    .end_attempt(&attempt)
-                    .await
-                    .map_err(|error| store_failed(&error))?;
+                self.base.store.end_attempt(&attempt).await?;
                 view.account = view.account.or_else(|| pending.account());
                 Ok(view)
             }
@@ -89,7 +82,7 @@ impl Providers {
         let slug = asked.provider.declared.slug.as_str();
         let attempts =
             self.base.store.attempts_of(caller.org_id, caller.principal_id, slug, asked.owner);
-        let attempts = attempts.await.map_err(|error| store_failed(&error))?;
+        let attempts = attempts.await?;
         let now = self.base.clock.now();
         Ok(attempts.into_iter().find(|it| it.confirm_hash.is_some() && it.expires_at > now))
     }
@@ -101,7 +94,7 @@ impl Providers {
         let ended = match self.base.store.end_attempt(attempt).await {
             Ok(ended) => ended,
             Err(error) => {
-                store_failed(&error);
+                error.log();
                 return;
             }
         };
@@ -119,7 +112,7 @@ impl Providers {
         if let Err(error) =
             self.base.store.forget_pending_provider(attempt.org_id, attempt.provider_id).await
         {
-            store_failed(&error);
+            error.log();
         }
         if why == "expired" {
             let about = About {
@@ -150,6 +143,6 @@ impl Providers {
             self.base.store.end_attempt(attempt).await?;
             self.base.store.forget_pending_provider(attempt.org_id, attempt.provider_id).await
         };
-        ended.await.map(|_| ()).map_err(|error| store_failed(&error))
+        ended.await.map(|_| ()).map_err(Refusal::from)
     }
 }

@@ -22,7 +22,6 @@ use crate::{
         credentials::{Stored, StoredCredential},
         provider::Provider,
     },
-    store_failed,
 };
 
 /// What became of the credentials at the provider.
@@ -91,12 +90,12 @@ impl Providers {
         } else {
             self.base.store.remove_provider(org, prv, &told).await
         };
-        if !removed.map_err(|error| store_failed(&error))? {
+        if !removed? {
             return Err(unknown());
         }
         self.leave(org, prv);
         let attempts = self.base.store.attempts_for(org, prv).await;
-        for attempt in attempts.map_err(|error| store_failed(&error))? {
+        for attempt in attempts? {
             self.give_up(&attempt, "disconnected").await;
         }
         let upstream_revocation = match stored {

@@ -27,7 +27,6 @@ use crate::{
         tool_lists::Listed,
         view::{ProviderView, new_provider},
     },
-    store_failed,
 };
 
 /// The longest key.
@@ -55,7 +54,7 @@ impl Providers {
             record
         } else {
             let shown = self.base.store.unhide_provider(record.org_id, record.id, id, now).await;
-            shown.map_err(|error| store_failed(&error))?;
+            shown?;
             ProviderRecord { id, removed_at: None, created_at: now, ..record }
         };
         let about = About::of(&asked, record.id);
@@ -106,7 +105,7 @@ impl Providers {
         let org = asked.ctx.caller().org_id;
         let new = new_provider(id, org, asked.owner, &asked.provider.declared);
         let record = self.base.store.upsert_provider(&new, self.base.clock.now()).await;
-        record.map_err(|error| store_failed(&error))
+        record.map_err(Refusal::from)
     }
 
     /// Tries a credential with one call, and keeps it for the connection in the place of the one
@@ -134,7 +133,7 @@ impl Providers {
         let kept = self.base.store.keep_credential(org, id, &new, self.base.clock.now()).await;
         // Somebody disconnected it meanwhile, or the attempt was forgotten.
         let gone = || Refusal::not_found("provider", &id.to_string());
-        let kept = kept.map_err(|error| store_failed(&error))?.ok_or_else(gone)?;
+        let kept = kept?.ok_or_else(gone)?;
         self.keep_list(org, id, &listed).await?;
         let tools = u32::try_from(listed.tools.len()).unwrap_or(u32::MAX);
         let kept = ProviderRecord { tool_list: Some(listed.digest), tools, ..kept };

@@ -9,7 +9,7 @@ use portcullis_store::{ProviderRecord, StoreError};
 use serde_json::json;
 
 use super::disconnect::about;
-use crate::{audit::events::row_of, providers::Providers, store_failed};
+use crate::{audit::events::row_of, providers::Providers};
 
 /// Connections that are forgotten in one transaction each, in one round.
 const BATCH: u32 = 200;
@@ -18,7 +18,7 @@ impl Providers {
     /// Looks once.
     pub(crate) async fn forget_missing(self: &Arc<Self>) {
         if let Err(error) = self.forget_missing_now().await {
-            store_failed(&error);
+            error.log();
         }
     }
 

@@ -28,7 +28,6 @@ use crate::{
         credentials::{Stored, StoredCredential},
         view::ProviderView,
     },
-    store_failed,
 };
 
 /// Seconds for which one node alone may ask for a connection's credentials.
@@ -116,7 +115,7 @@ impl Providers {
         }
         self.list_again(&connection).await?;
         let record = self.base.store.find_provider(connection.org, connection.id).await;
-        let record = record.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
+        let record = record?.ok_or_else(unknown)?;
         self.view(record).ok_or_else(unknown)
     }
 
@@ -165,7 +164,7 @@ impl Providers {
         loop {
             // Another node may have been at it: what the store knows counts.
             let found = self.base.store.find_provider(connection.org, connection.id).await;
-            let found = found.map_err(|error| store_failed(&error))?;
+            let found = found?;
             let Some(record) = found else { return Ok(Renewed::NeedsAuth) };
             if let Some(outcome) = standing(&record, seen) {
                 self.connection_of(record).await?;
@@ -180,7 +179,7 @@ impl Providers {
                 &self.base.node,
                 times,
             );
-            if leased.await.map_err(|error| store_failed(&error))? {
+            if leased.await? {
                 return self.ask_for_new(connection, record, reason).await;
             }
             if tokio::time::Instant::now() >= deadline {
@@ -276,7 +275,7 @@ impl Providers {
         let secret = self.sealed_credential(&org.to_string(), &id.to_string(), &credential)?;
         let new = NewCredential { secret, grant, account: None };
         let kept = self.base.store.keep_credential(org, id, &new, now).await;
-        let kept = kept.map_err(|error| store_failed(&error))?;
+        let kept = kept?;
         let Some(kept) = kept else {
             // It was disconnected meanwhile: nobody may use these.
             self.revoke_upstream(&connection.provider, &credential).await;
@@ -305,7 +304,7 @@ impl Providers {
         let (org, id, revision) = (record.org_id, record.id, record.revision);
         let now = self.base.clock.now();
         let set = self.base.store.set_status_of(org, id, revision, (status, Some(why)), now).await;
-        if set.map_err(|error| store_failed(&error))? {
+        if set? {
             let event = self.gateway_event(
                 EventType::ProviderNeedsAuth,
                 &about(record),
@@ -313,9 +312,7 @@ impl Providers {
             );
             self.record_or_later(event).await;
         }
-        if let Some(found) =
-            self.base.store.find_provider(org, id).await.map_err(|error| store_failed(&error))?
-        {
+        if let Some(found) = self.base.store.find_provider(org, id).await? {
             self.connection_of(found).await?;
         }
         tracing::info!(provider = connection.slug(), connection = %id, why, "needs a person");
@@ -328,7 +325,7 @@ impl Providers {
         let next = self.base.clock.now().plus_seconds(backoff(failures, &*self.base.random));
         let (org, id, revision) = (record.org_id, record.id, record.revision);
         if let Err(error) = self.base.store.refresh_failed(org, id, revision, Some(next)).await {
-            store_failed(&error);
+            error.log();
         }
     }
 
@@ -345,7 +342,7 @@ impl Providers {
         let status = if expired { ProviderStatus::Error } else { record.status };
         let set = self.base.store.set_status_of(org, id, revision, (status, Some(why)), now).await;
         if let Err(error) = set {
-            store_failed(&error);
+            error.log();
         }
         self.quotas.tenants.revoked(org);
     }

@@ -16,7 +16,6 @@ use crate::{
         Providers,
         connection::{Connection, Fitness, Live, OwnWay},
     },
-    store_failed,
 };
 
 impl Providers {
@@ -153,7 +152,7 @@ impl Providers {
         let set =
             self.base.store.set_status_of(org, id, revision, status, self.base.clock.now()).await;
         if let Err(error) = set {
-            store_failed(&error);
+            error.log();
         }
     }
 }
