@@ -38,7 +38,7 @@ impl Screening {
         self.dlp.load_full()
     }
 
-    /// Whether DLP finds nothing in a text of a caller that is no part of a call.
+    /// True if DLP finds nothing in a text of a caller that is no part of a call.
     pub(crate) fn is_clean(&self, text: &str) -> bool {
         self.scan_text(text).is_ok_and(|(_, findings)| findings.is_empty())
     }

@@ -109,7 +109,7 @@ impl Quotas {
         self.charged(refusal, origin)
     }
 
-    /// Whether limits can be counted at this moment.
+    /// True if limits can be counted at this moment.
     #[must_use]
     pub fn counts(&self) -> bool {
         self.limits.ready().is_ok()

@@ -29,7 +29,7 @@ pub struct Session {
     pub(super) expires_at: Timestamp,
     pub(super) look: Look,
     pub(super) last_used_minute: AtomicI64,
-    /// Whether it waits to be renewed.
+    /// True if it waits to be renewed.
     pub(super) renewing: AtomicBool,
 }
 

@@ -63,7 +63,7 @@ impl Sources {
         bucket(window, left)
     }
 
-    /// Whether an unknown token of this source may be looked up: always while its bucket holds,
+    /// True if an unknown token of this source may be looked up: always while its bucket holds,
     /// then only a trickle, so that new valid tokens get in.
     pub(crate) fn may_look_up(&self, address: IpAddr, now: Timestamp) -> bool {
         if self.peek(address, now).remaining > 0 {

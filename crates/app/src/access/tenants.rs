@@ -199,7 +199,7 @@ impl Tenants {
         self.all_revoked_at.fetch_max(moment, Ordering::AcqRel);
     }
 
-    /// Whether what was looked up for `tenant` at `moment` still counts.
+    /// True if what was looked up for `tenant` at `moment` still counts.
     pub(crate) fn is_current(&self, tenant: &Tenant, moment: u64) -> bool {
         tenant.revoked_at.load(Ordering::Acquire) <= moment
             && self.all_revoked_at.load(Ordering::Acquire) <= moment

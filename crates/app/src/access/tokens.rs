@@ -74,7 +74,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Whether a token of this kind is good for it.
+    /// True if a token of this kind is good for it.
     const fn admits(self, kind: TokenKind, exchange_only: bool) -> bool {
         match self {
             Self::Revocation => true,

@@ -125,7 +125,7 @@ impl Trust {
     }
 }
 
-/// Whether newer keys could verify it: its `kid` is not known, or it has none and nothing fits.
+/// True if newer keys could verify it: its `kid` is not known, or it has none and nothing fits.
 fn may_have_rotated(jwt: &Jwt, rejection: &Rejection) -> bool {
     *rejection == Rejection::UnknownKey
         || (*rejection == Rejection::WrongSignature && jwt.key_id().is_none())

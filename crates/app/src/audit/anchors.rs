@@ -136,7 +136,7 @@ impl Anchors {
         Self { every, file, witnesses, merging: Mutex::default() }
     }
 
-    /// Whether there is anywhere to publish to.
+    /// True if there is anywhere to publish to.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.file.is_none() && self.witnesses.is_empty()

@@ -113,7 +113,7 @@ pub struct EventQuery {
 pub struct Events {
     /// In the order asked for.
     pub items: Vec<EventView>,
-    /// Whether there are more.
+    /// True if there are more.
     pub more: bool,
     /// Place of the last one.
     pub last: Option<i64>,
@@ -159,7 +159,7 @@ impl EventView {
         self.with(&DETACHED, integrity)
     }
 
-    /// Whether the principal did it itself or it was done on its behalf.
+    /// True if the principal did it itself or it was done on its behalf.
     fn concerns(&self, principal: PrincipalId) -> bool {
         let principal = principal.to_string();
         let actor = self.record.get("actor");

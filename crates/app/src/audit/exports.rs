@@ -150,7 +150,7 @@ pub(crate) fn exported(
 pub struct BegunExport {
     /// It, as it stands.
     pub export: Value,
-    /// Whether it was asked for before, with the same idempotency key.
+    /// True if it was asked for before, with the same idempotency key.
     pub replayed: bool,
 }
 

@@ -27,7 +27,7 @@ pub struct SinkSettings {
     pub name: String,
     /// Where the copies go.
     pub outlet: Outlet,
-    /// Whether names and addresses go along.
+    /// True if names and addresses go along.
     pub detached: bool,
 }
 
@@ -80,13 +80,13 @@ impl SinkError {
 }
 
 /// The way out, opened when something goes through it.
-enum Way {
+enum OpenOutlet {
     Stdout(Stdout),
     File(LogFile),
     Otlp(OtlpReceiver),
 }
 
-impl Way {
+impl OpenOutlet {
     fn of(outlet: &Outlet) -> Self {
         match outlet {
             Outlet::Stdout => Self::Stdout(Stdout::default()),

@@ -129,7 +129,7 @@ impl Judging {
         Self { calls, shared, each: Own::default(), large: Arc::new(large), outside }
     }
 
-    /// Whether nobody may even wait any more.
+    /// True if nobody may even wait any more.
     pub(crate) fn is_full(&self) -> bool {
         self.shared.are_full()
     }
@@ -174,7 +174,7 @@ impl Admissions {
         Self { judging, writer }
     }
 
-    /// Whether nobody may even wait any more.
+    /// True if nobody may even wait any more.
     pub(crate) fn are_full(&self) -> bool {
         self.judging.is_full()
     }

@@ -110,7 +110,7 @@ impl Draft {
         Self { id, ctx, target: None, governance: None, inputs, detached, protected, input_off }
     }
 
-    /// Whether the request came with an idempotency key.
+    /// True if the request came with an idempotency key.
     pub(crate) fn protected(&mut self, protected: bool) {
         self.protected = protected;
     }

@@ -7,7 +7,7 @@ use portcullis_core::{
     principal::Scope,
     refusal::Refusal,
 };
-use portcullis_store::{NewPolicySet, PolicyVersion};
+use portcullis_store::{NewPolicySet, PolicyVersion, StoreError};
 use serde_json::{Value, json};
 
 use super::{Policies, reload::SetChange};
@@ -37,13 +37,13 @@ impl Policies {
         });
     }
 
-    /// Whether a set is kept now, with those of its policies that are new to the store.
+    /// True if a set is kept now, with those of its policies that are new to the store.
     async fn keep(&self, set: &PolicySet, fresh: Vec<PolicyVersion>, others: &str) -> bool {
         let own = set.records().iter().filter_map(|it| Some((&*it.id, it.version.as_deref()?)));
         let (members, files) = (own.collect(), others.to_owned());
         let kept = NewPolicySet { version: set.version(), members, files };
         let kept = self.base.store.keep_policy_set(&kept, &fresh, self.base.clock.now()).await;
-        kept.inspect_err(|error| error.log()).is_ok()
+        kept.inspect_err(StoreError::log).is_ok()
     }
 
     /// Tells the log if the node begins with another set than the one that was last in force, and

@@ -137,7 +137,7 @@ impl Policies {
 }
 
 impl Policies {
-    /// Whether the policies have to be loaded anew because one was switched off, or because the
+    /// True if the policies have to be loaded anew because one was switched off, or because the
     /// time of one that was is over.
     #[must_use]
     pub fn overrides_changed(&self) -> bool {

@@ -54,7 +54,7 @@ fn mentions(record: &PolicyRecord, text: &str) -> bool {
     places.into_iter().flatten().any(|place| place.to_lowercase().contains(&text))
 }
 
-/// Whether the record is asked for; the index is asked last.
+/// True if the record is asked for; the index is asked last.
 fn wants(set: &PolicySet, query: &PolicyQuery, record: &PolicyRecord, tool: Option<&Tool>) -> bool {
     let status = record.status.as_str();
     let effect = match record.effect {

@@ -25,22 +25,22 @@ pub(crate) struct Connection {
     pub(crate) org: OrgId,
     pub(crate) owner: ProviderOwner,
     pub(crate) provider: Arc<Provider>,
-    pub(super) way: Way,
+    pub(super) way: Route,
 }
 
 /// What goes upstream for a connection.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "each is kept in an Arc of its own, most are large")]
-pub(super) enum Way {
+pub(super) enum Route {
     /// What the configuration says: the provider's own way, shared by all it is open to.
     Declared,
     /// A credential of its own.
-    Own(OwnWay),
+    Own(OwnRoute),
 }
 
-/// A way that shows one credential, and what is known of it.
+/// Route that shows one credential, and what is known of it.
 #[derive(Debug)]
-pub(crate) struct OwnWay {
+pub(crate) struct OwnRoute {
     pub(crate) server: Server,
     pub(super) consent: String,
     pub(super) live: ArcSwap<Live>,
@@ -84,43 +84,43 @@ impl Connection {
 
     pub(crate) fn server(&self) -> &Server {
         match &self.way {
-            Way::Declared => self.provider.server(),
-            Way::Own(own) => &own.server,
+            Route::Declared => self.provider.server(),
+            Route::Own(own) => &own.server,
         }
     }
 
-    pub(crate) fn own(&self) -> Option<&OwnWay> {
+    pub(crate) fn own(&self) -> Option<&OwnRoute> {
         match &self.way {
-            Way::Declared => None,
-            Way::Own(own) => Some(own),
+            Route::Declared => None,
+            Route::Own(own) => Some(own),
         }
     }
 
     /// Age of the list by which tools are called through it.
     pub(crate) fn freshness(&self) -> &Freshness {
         match &self.way {
-            Way::Declared => &self.provider.freshness,
-            Way::Own(own) => &own.freshness,
+            Route::Declared => &self.provider.freshness,
+            Route::Own(own) => &own.freshness,
         }
     }
 
     /// All tools that it lists.
     pub(crate) fn tools(&self) -> Vec<Arc<Tool>> {
         match &self.way {
-            Way::Declared => self.provider.state().tools.clone().unwrap_or_default(),
-            Way::Own(own) => own.live.load().tools.values().cloned().collect(),
+            Route::Declared => self.provider.state().tools.clone().unwrap_or_default(),
+            Route::Own(own) => own.live.load().tools.values().cloned().collect(),
         }
     }
 
     pub(crate) fn status(&self) -> ProviderStatus {
         match &self.way {
-            Way::Declared => self.provider.status(),
-            Way::Own(own) => own.live().status(),
+            Route::Declared => self.provider.status(),
+            Route::Own(own) => own.live().status(),
         }
     }
 }
 
-impl OwnWay {
+impl OwnRoute {
     /// The tool of this id, if it is listed.
     pub(crate) fn tool(&self, id: &str) -> Option<Arc<Tool>> {
         self.live.load().tools.get(id).cloned()
@@ -165,7 +165,7 @@ impl Reachable {
 }
 
 /// A connection with a way of its own, which shows this credential or none.
-pub(super) fn own_way(
+pub(super) fn own_route(
     live: Live,
     provider: &Arc<Provider>,
     credential: Option<Credential>,
@@ -176,7 +176,7 @@ pub(super) fn own_way(
         org: live.record.org_id,
         owner: live.record.owner,
         provider: Arc::clone(provider),
-        way: Way::Own(OwnWay {
+        way: Route::Own(OwnRoute {
             server: provider.server().beside(credential),
             consent,
             live: ArcSwap::from_pointee(live),

@@ -20,7 +20,7 @@ use portcullis_store::{ProviderOwner, ProviderRecord, ProviderStatus};
 
 use super::{
     Providers,
-    connection::{Connection, Fitness, Live, Reachable, Way, own_way},
+    connection::{Connection, Fitness, Live, Reachable, Route, own_route},
     credentials::{Marked as _, Stored},
     provider::Provider,
     tool_lists::ToolLists,
@@ -117,7 +117,7 @@ impl Providers {
         let (id, org, owner) = (record.id, record.org_id, record.owner);
         if provider.declared.auth.needs_nobody() {
             let connection =
-                Connection { id, org, owner, provider: Arc::clone(provider), way: Way::Declared };
+                Connection { id, org, owner, provider: Arc::clone(provider), way: Route::Declared };
             return Ok(Some(Arc::new(connection)));
         }
         if record.status == ProviderStatus::Pending || record.revision == 0 {
@@ -160,7 +160,7 @@ impl Providers {
             own.update(live);
             return Ok(connection);
         }
-        let connection = own_way(live, provider, header, consent);
+        let connection = own_route(live, provider, header, consent);
         self.connections.known.insert(connection.id, Arc::clone(&connection));
         Ok(connection)
     }
@@ -176,7 +176,7 @@ impl Providers {
         self.mark_unreadable(&mut record).await;
         let tools = self.listed_tools(provider, &record).await?;
         let live = Live { tools, credential: Fitness::Unreadable, record };
-        Ok(own_way(live, provider, None, String::new()))
+        Ok(own_route(live, provider, None, String::new()))
     }
 
     /// Puts what was stored a moment ago in force on this node. Its tools were listed at `listed_at`.

@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use super::{
     auth::{AccountSource, Auth, Owners},
     authorizer::Authorizer,
-    connection::{Connection, OwnWay},
+    connection::{Connection, OwnRoute},
     freshness::Freshness,
 };
 use crate::telemetry::{
@@ -247,7 +247,7 @@ impl Provider {
             CallErrorKind::Forbidden => {
                 let challenge = connection.server().challenge();
                 let wants_more = challenge.filter(|challenge| challenge.insufficient_scope);
-                let granted = connection.own().map(OwnWay::live);
+                let granted = connection.own().map(OwnRoute::live);
                 let granted = granted.map(|live| live.record.grant.scopes.clone());
                 let scopes = wants_more.map(|it| it.beside(&granted.unwrap_or_default()));
                 connection.unauthorized(scopes.unwrap_or_default())

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::{
     Providers,
     connect::refresh::{Reason, Renewed},
-    connection::{Connection, Live, OwnWay, ToolMap},
+    connection::{Connection, Live, OwnRoute, ToolMap},
     freshness::Unlisted,
     provider::Provider,
 };
@@ -180,7 +180,7 @@ impl Providers {
     async fn list_own(
         self: &Arc<Self>,
         connection: &Connection,
-        own: &OwnWay,
+        own: &OwnRoute,
     ) -> Result<(), Unlisted> {
         let began = self.base.clock.now();
         let listed = self.list_through(connection.org, &connection.provider, &own.server).await?;

@@ -50,7 +50,7 @@ pub struct ProviderView {
     pub grant: Grant,
     /// Who it is upstream.
     pub account: Option<Account>,
-    /// How many tools it offers.
+    /// Number of tools it offers.
     pub tools: usize,
     /// What went wrong last, in our words.
     pub last_error: Option<String>,
@@ -67,7 +67,7 @@ pub struct ProviderState {
     pub slug: String,
     /// Whether it can be used.
     pub status: ProviderStatus,
-    /// How many tools it offers.
+    /// Number of tools it offers.
     pub tools: usize,
     /// What went wrong last, in our words.
     pub last_error: Option<String>,

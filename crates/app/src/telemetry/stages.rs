@@ -84,10 +84,10 @@ impl Stage {
 
 /// One request on its way. Cheap to clone; when the last clone is gone, the trace is handed over.
 #[derive(Debug, Clone)]
-pub struct Stages(Arc<Way>);
+pub struct Stages(Arc<StageClock>);
 
 #[derive(Debug)]
-struct Way {
+struct StageClock {
     /// Its place in [`Stage::ALL`]; beyond it, the request is in none.
     stage: AtomicUsize,
     /// When that began, in microseconds.
@@ -111,7 +111,7 @@ impl Stages {
     /// A request in its first stage, which is traced if there is a recording.
     pub(crate) fn new(recording: Option<Recording>, now: Timestamp) -> Self {
         let (stage, since) = (AtomicUsize::new(NOWHERE), AtomicI64::new(0));
-        let stages = Self(Arc::new(Way { stage, since, recording }));
+        let stages = Self(Arc::new(StageClock { stage, since, recording }));
         stages.enter(Stage::Authenticate, now);
         stages
     }

@@ -35,7 +35,7 @@ pub struct TraceSettings {
     pub receiver: OtlpReceiver,
     /// Of a million requests that came without a decision of their caller, so many are traced.
     pub per_million: u32,
-    /// Whether what a caller traces is traced here as well.
+    /// True if what a caller traces is traced here as well.
     pub follow_callers: bool,
 }
 

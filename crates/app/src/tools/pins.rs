@@ -5,17 +5,17 @@
 //! definition that was accepted, as `quarantined`, and calls of it are denied by `tool-pinning`
 //! until the operator accepts the new one (`portcullis tool accept`) or the upstream takes it back.
 //! Pins are kept by org and tool in the store; they outlive the tool and the provider. Their number
-//! is limited for each provider ([`room`]): further tools that it lists stay out, so that a server
+//! is limited for each provider ([`capacity`]): further tools that it lists stay out, so that a server
 //! which renames its tools neither fills the store nor makes a pin be forgotten.
 //!
 //! **Invariant:** when the pins cannot be read or written, nothing new comes into the catalogue.
 //! **Invariant:** what was in quarantine is called in the accepted version only. Whoever still has
 //! another one, because its list is older than the operator's word, is denied as before.
 
+mod capacity;
 mod changes;
 pub(crate) mod events;
 pub(crate) mod held;
-mod room;
 
 pub(crate) use self::events::LeftOut;
 
@@ -31,7 +31,7 @@ use portcullis_core::{
 use portcullis_store::{Pin, Pinned, StoreError, Told};
 use serde_json::Map;
 
-use self::{events::Changed, held::Versions, room::Room};
+use self::{capacity::Fitted, events::Changed, held::Versions};
 use super::Tools;
 use crate::providers::provider::{Pinning, Provider};
 
@@ -76,7 +76,8 @@ impl Tools {
             Pinning::Off => Pinned::default(),
             Pinning::On | Pinning::Review => self.base.store.list_pins(org, slug).await?,
         };
-        let Room { listed, surplus, forgotten } = room::make(provider, &pinned.pins, listed, now);
+        let Fitted { listed, surplus, forgotten } =
+            capacity::make(provider, &pinned.pins, listed, now);
         let listed = versions(&provider.declared.slug, listed);
         let texts = self.texts(org, &pinned.pins, &listed, &left_out).await?;
         let mut sorted = sort(provider, pinned, listed, (&left_out, texts));

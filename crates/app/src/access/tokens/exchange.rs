@@ -27,7 +27,7 @@ use crate::{access::Access, ctx::Origin};
 pub struct ExchangeRequest {
     /// What it may do; all the subject may but `admin` and `audit:export` when absent.
     pub scope: Option<ScopeSet>,
-    /// How many seconds it lives.
+    /// Number of seconds it lives.
     pub expires_in: Option<i64>,
     /// What it calls itself.
     pub label: Option<String>,

@@ -57,7 +57,7 @@ struct Held {
     unknown_at: Option<Timestamp>,
 }
 
-/// Whether `at` is less than so many seconds ago. What lies in the future is not, or a clock that
+/// True if `at` is less than so many seconds ago. What lies in the future is not, or a clock that
 /// was set back would keep old keys for as long as it was ahead.
 fn is_within(at: Timestamp, seconds: i64, now: Timestamp) -> bool {
     now < at.plus_seconds(seconds) && at <= now.plus_seconds(LEEWAY_SECONDS)

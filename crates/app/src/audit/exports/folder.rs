@@ -18,7 +18,7 @@ use super::request::Format;
 #[derive(Debug, Clone)]
 pub struct Folder {
     path: PathBuf,
-    /// Whether every node sees the same files in it.
+    /// True if every node sees the same files in it.
     pub(crate) shared: bool,
 }
 

@@ -96,9 +96,9 @@ pub struct ExportRequest {
     pub format: Format,
     pub(crate) filter: EventFilter,
     given: Given,
-    /// Whether what was captured of arguments and results goes along, with all salts.
+    /// True if what was captured of arguments and results goes along, with all salts.
     pub(crate) payloads: bool,
-    /// Whether each event of a filtered export has its own proof.
+    /// True if each event of a filtered export has its own proof.
     pub(crate) proofs: bool,
     /// The size of the tree that the file shows to be the beginning of the log.
     pub(crate) since: Option<u64>,
@@ -172,7 +172,7 @@ impl ExportRequest {
         self
     }
 
-    /// Whether the file proves that nothing in the range was left out.
+    /// True if the file proves that nothing in the range was left out.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.format == Format::Jsonl && self.given.is_empty()

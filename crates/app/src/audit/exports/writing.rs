@@ -73,11 +73,11 @@ pub trait Progress {
 pub struct Written {
     /// Which part of the log it covers; absent when there was nothing.
     pub range: Option<Value>,
-    /// How many events.
+    /// Number of events.
     pub events: u64,
     /// Number of those that are marked: they are not what the log holds.
     pub mismatched: u64,
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: u64,
     /// Their SHA-256, in hex.
     pub sha256: String,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Copy, SinkError, SinkSettings, Way};
+use super::{Copy, OpenOutlet, SinkError, SinkSettings};
 use crate::{
     audit::{
         Audit,
@@ -73,7 +73,7 @@ enum Health {
 struct Feed<'a> {
     audit: &'a Audit,
     settings: SinkSettings,
-    way: Way,
+    way: OpenOutlet,
     health: Health,
     pace: Pace,
     leased: Option<Instant>,
@@ -84,7 +84,7 @@ struct Feed<'a> {
 
 impl<'a> Feed<'a> {
     fn new(audit: &'a Audit, settings: SinkSettings) -> Self {
-        let way = Way::of(&settings.outlet);
+        let way = OpenOutlet::of(&settings.outlet);
         let pace = Pace::new(audit.writer.progress().jobs);
         Self {
             audit,
@@ -130,7 +130,7 @@ impl<'a> Feed<'a> {
         Ok(!behind.is_empty())
     }
 
-    /// Whether this node is the one that feeds the sink.
+    /// True if this node is the one that feeds the sink.
     async fn is_ours(&mut self) -> Result<bool, StoreError> {
         if self.leased.is_some_and(|since| since.elapsed() < RENEW) {
             return Ok(true);

@@ -40,7 +40,7 @@ pub struct TokenRequest {
     pub label: Option<String>,
     /// Where it may be used from.
     pub allowed_from: Option<CidrList>,
-    /// Whether it can only be exchanged for another token.
+    /// True if it can only be exchanged for another token.
     pub exchange_only: bool,
 }
 

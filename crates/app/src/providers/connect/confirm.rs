@@ -128,7 +128,7 @@ impl Providers {
         }
     }
 
-    /// Whether the connection has the very consent of this attempt: the node died between taking
+    /// True if the connection has the very consent of this attempt: the node died between taking
     /// it into use and ending the attempt.
     async fn is_in_use(&self, attempt: &Attempt, pending: &Pending) -> bool {
         let found = self.base.store.find_provider(attempt.org_id, attempt.provider_id).await;

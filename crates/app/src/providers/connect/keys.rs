@@ -202,7 +202,7 @@ impl Providers {
         }
     }
 
-    /// Whether an owner's connection to this provider can be called through.
+    /// True if an owner's connection to this provider can be called through.
     pub(crate) fn is_connected(record: &ProviderRecord) -> bool {
         record.status == ProviderStatus::Connected && record.removed_at.is_none()
     }

@@ -24,7 +24,7 @@ use crate::{
         Providers,
         auth::OAuthSettings,
         authorizer::Server,
-        connection::{Connection, OwnWay},
+        connection::{Connection, OwnRoute},
         credentials::{Stored, StoredCredential},
         view::ProviderView,
     },
@@ -153,7 +153,7 @@ impl Providers {
     async fn renew(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
-        own: &OwnWay,
+        own: &OwnRoute,
         seen: i64,
         reason: Reason,
     ) -> Result<Renewed, Refusal> {

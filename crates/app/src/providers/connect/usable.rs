@@ -14,7 +14,7 @@ use crate::{
     calls::admission::Admission,
     providers::{
         Providers,
-        connection::{Connection, Fitness, Live, OwnWay},
+        connection::{Connection, Fitness, Live, OwnRoute},
     },
 };
 
@@ -79,7 +79,7 @@ impl Providers {
         call: &Cleared<ToolCall>,
         trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
-        let seen = connection.own().map(OwnWay::live);
+        let seen = connection.own().map(OwnRoute::live);
         let first = connection.server().call_tool(connection.org, call, trace).await;
         let Some(seen) = seen else { return first };
         let error = match first {

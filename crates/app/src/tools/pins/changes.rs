@@ -16,7 +16,7 @@ const MARGIN_SECONDS: i64 = 30;
 pub(crate) struct Followed(HashMap<(String, String), Timestamp>);
 
 impl Pins {
-    /// Whether this node has another idea of the tool than the store.
+    /// True if this node has another idea of the tool than the store.
     fn differs(&self, change: &PinChange) -> bool {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = known.get(&(change.org, change.tool.clone()));

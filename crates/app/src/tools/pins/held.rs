@@ -56,7 +56,7 @@ pub(crate) struct Pins {
 }
 
 impl Pins {
-    /// Whether the tool, as it is here, is in quarantine for this org.
+    /// True if the tool, as it is here, is in quarantine for this org.
     pub(crate) fn hold(&self, org: OrgId, tool: &Tool) -> bool {
         let held = self.held.load();
         !held.is_empty()
