@@ -21,8 +21,8 @@ use std::{
 use aws_lc_rs::{error::Unspecified, hmac, rand};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_app::{
-    App, Cluster, Fallback, Folder, LastGood, LogIdentity, Overrides, Parts, PolicyFolder,
-    PolicySource, Shell, Trust, Unread, Vaults, Workbench,
+    App, AuditParts, CallParts, Cluster, Fallback, Folder, LastGood, LogIdentity, Overrides, Parts,
+    PolicyFolder, PolicySource, ProviderParts, Shell, Trust, Unread, Vaults, Workbench,
 };
 use portcullis_core::{
     clock::{Clock, Timestamp},
@@ -364,38 +364,40 @@ impl Node {
             clock,
             random,
             store: store.clone(),
-            writer,
             node: config.server.node.clone(),
-            max_calls: config.server.max_calls.get(),
+            workers: Workers::start(),
+            tasks: tasks.clone(),
             cluster,
             counters,
             policies: policy_source(config, fallback),
             dlp,
             fingerprint_key: derived(&key, FINGERPRINTS),
-            capture: config.audit.capture.0,
-            retention: config.audit.retention.rule(),
-            answer_key: AnswerKey::new(&derived(&key, ANSWERS)),
-            providers,
+            audit: AuditParts {
+                writer,
+                log_host: config.server.public_host.clone(),
+                log_keys,
+                anchors: config.audit.anchors(&outbound).map_err(BootError::Other)?,
+                retention: config.audit.retention.rule(),
+                exports: export_folder(config)?,
+                export_limits: config.audit.exports.limits(),
+                sinks: Sink::declare_all(&config.audit.sink, &outbound)?,
+            },
+            calls: CallParts {
+                answer_key: AnswerKey::new(&derived(&key, ANSWERS)),
+                capture: config.audit.capture.0,
+                max_calls: config.server.max_calls.get(),
+            },
+            declared: providers,
+            providers: ProviderParts { vaults, outbound: outbound.clone(), connecting },
             trust: Trust::new(trusted.rules, trusted.keys, &outbound, &tasks),
             grant_life: config.tokens.grant_life(),
-            vaults,
-            outbound: outbound.clone(),
-            connecting,
             webhooks: webhooks(config, &outbound)?,
-            log_host: config.server.public_host.clone(),
-            exports: export_folder(config)?,
-            export_limits: config.audit.exports.limits(),
-            sinks: Sink::declare_all(&config.audit.sink, &outbound)?,
             traces: config.traces.declare(&outbound)?,
-            log_keys,
-            anchors: config.audit.anchors(&outbound).map_err(BootError::Other)?,
-            workers: Workers::start(),
-            tasks: tasks.clone(),
         })
         .map_err(|errors| ungoverned(&errors))?;
         let living = CancellationToken::new();
-        nodes::take_part(Arc::clone(&app), living.clone());
-        app.check_log_keys().await?;
+        nodes::take_part(Arc::clone(&app.nodes), living.clone());
+        app.audit.check_log_keys().await?;
         let gateway = gateway(config, &key, Arc::clone(&app))?;
         Ok(Self { app, gateway, store, tasks, outbound, living })
     }

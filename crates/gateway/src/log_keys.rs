@@ -88,7 +88,9 @@ async fn follow(file: std::path::PathBuf, source: KeySource, app: Arc<App>) {
         }
         seen = now;
         let changed = match source.read() {
-            Ok(Some(keys)) => app.change_log_keys(keys).await.map_err(|error| error.to_string()),
+            Ok(Some(keys)) => {
+                app.audit.change_log_keys(keys).await.map_err(|error| error.to_string())
+            }
             Ok(None) => continue,
             Err(error) => Err(error),
         };

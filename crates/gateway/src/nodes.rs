@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use portcullis_app::{App, Cluster};
+use portcullis_app::Cluster;
 use portcullis_core::{id::Ids, random};
 use portcullis_store::{CountersTask, Nodes, SharedCounters};
 use tokio_util::sync::CancellationToken;
@@ -56,8 +56,8 @@ fn place() -> String {
 
 /// Runs outside the tracker, until everything in it has ended: others would close what is under way.
 #[expect(clippy::disallowed_methods, reason = "it outlives every tracked task")]
-pub(crate) fn take_part(app: Arc<App>, living: CancellationToken) {
-    tokio::spawn(async move { living.run_until_cancelled(Box::pin(app.take_part())).await });
+pub(crate) fn take_part(nodes: Arc<portcullis_app::Nodes>, living: CancellationToken) {
+    tokio::spawn(async move { living.run_until_cancelled(Box::pin(nodes.take_part())).await });
 }
 
 #[expect(clippy::disallowed_methods, reason = "the connection lives as long as its users")]

@@ -103,7 +103,7 @@ async fn reload_on(
             },
             _ = hangup.recv() => Reloading::Ordered,
             _ = looks.tick() => {
-                if !watched.moved() && !app.overrides_changed() {
+                if !watched.moved() && !app.policies.overrides_changed() {
                     continue;
                 }
                 Reloading::Noticed
@@ -111,7 +111,7 @@ async fn reload_on(
         };
         settle(&mut changes).await;
         // What was wrong is logged and kept to be shown.
-        let _ = app.reload_policies(reloading).await;
+        let _ = app.policies.reload_policies(reloading).await;
     }
 }
 

@@ -105,8 +105,8 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: CancellationToken) {
     let router = router(Arc::clone(&node.gateway));
     let jobs = CancellationToken::new();
-    node.app.start_jobs(&jobs);
-    node.app.started();
+    node.app.nodes.start_jobs(&jobs);
+    node.app.nodes.started();
     let Bound { listening, health } = bound;
     let probes = TaskTracker::new();
     let _probes = health.map(|listener| {
@@ -137,7 +137,7 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
         tracing::warn!("some calls did not end in time; the next start closes them as unknown");
     }
     node.living.cancel();
-    node.app.end_part().await;
+    node.app.nodes.end_part().await;
     node.outbound.drained().await;
     node.store.close().await;
     // Last: connections to upstreams and databases may have been opened there.

@@ -1,5 +1,6 @@
 //! Errors of the store.
 
+use portcullis_core::refusal::{Refusal, Unavailable};
 use rusqlite::ffi;
 use sqlx::error::{DatabaseError, ErrorKind};
 
@@ -30,6 +31,21 @@ pub enum StoreError {
         /// The newest schema version this build knows.
         known: i64,
     },
+}
+
+impl StoreError {
+    /// Tells the log of the node that the store failed, for work whose caller is not told.
+    pub fn log(&self) {
+        tracing::error!(error = %self, "the store failed");
+    }
+}
+
+/// The answer to a caller says only that the store failed; the log of the node says how.
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        error.log();
+        Self::Unavailable { reason: Unavailable::Store }
+    }
 }
 
 impl StoreError {

@@ -90,9 +90,9 @@ pub struct OAuthSettings {
     pub server: AuthorizationServer,
     /// The client that the operator registered there; never without a named server.
     pub client: Option<Client>,
-    /// Whether the gateway may name itself by its metadata document.
+    /// True if the gateway may name itself by its metadata document.
     pub client_document: bool,
-    /// Whether the gateway may register by itself.
+    /// True if the gateway may register by itself.
     pub dynamic_registration: bool,
     /// How clients authenticate at the token endpoint; found out when absent.
     pub method: Option<TokenMethod>,
@@ -108,7 +108,7 @@ pub struct OAuthSettings {
     pub token_parameters: Vec<(String, String)>,
     /// The `resource` that is asked for (RFC 8707); the server's own name for itself when absent.
     pub resource: Option<String>,
-    /// Whether whoever began has to bring the code that the browser was shown.
+    /// True if whoever began has to bring the code that the browser was shown.
     pub confirmation: bool,
     /// The header that carries access tokens.
     pub header: HeaderFormat,
@@ -174,7 +174,7 @@ impl Auth {
         }
     }
 
-    /// Whether it works without anybody connecting.
+    /// True if it works without anybody connecting.
     pub(crate) const fn needs_nobody(&self) -> bool {
         match self {
             Self::None | Self::ConfiguredKey => true,

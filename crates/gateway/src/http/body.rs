@@ -59,7 +59,7 @@ impl RequestBody {
         make: impl FnOnce(Map<String, Value>) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let bytes = self.read().await?;
-        app.worked(org, bytes.len(), move || make(parsed(&bytes)?)).await?
+        app.base.worked(org, bytes.len(), move || make(parsed(&bytes)?)).await?
     }
 
     /// Reads a JSON object; an empty body is an object without members.

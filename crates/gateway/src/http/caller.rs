@@ -78,7 +78,7 @@ impl FromRequestParts<Arc<Gateway>> for Credential {
         let exchange = Exchange::of(parts)?;
         if parts.headers.get_all(header::AUTHORIZATION).iter().count() > 1 {
             let refusal = Refusal::bad_request("There are several `Authorization` headers.");
-            return Err(gateway.app.charge_source(refusal, &exchange.origin).refusal.into());
+            return Err(gateway.app.quotas.charge_source(refusal, &exchange.origin).refusal.into());
         }
         let bearer = bearer(&parts.headers).map(|text| Secret::new(text.to_owned()));
         Ok(Self { bearer, exchange: Arc::clone(exchange) })
@@ -96,19 +96,19 @@ pub(super) async fn lost(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<()
 /// Admits a request that asks for a call, if there is capacity for one.
 fn admit_call(ctx: &Ctx, gateway: &Gateway) -> Result<(), Refusal> {
     let stages = &ctx.origin.stages;
-    stages.enter(Stage::Limits, gateway.app.now());
-    gateway.app.admit_invoker(ctx)?;
-    gateway.app.room_for_a_call()?;
-    stages.leave(gateway.app.now());
+    stages.enter(Stage::Limits, gateway.app.base.now());
+    gateway.app.quotas.admit_invoker(ctx)?;
+    gateway.app.calls.room_for_a_call()?;
+    stages.leave(gateway.app.base.now());
     Ok(())
 }
 
 /// Counts the request against the plan.
 async fn admit(ctx: &Ctx, gateway: &Gateway) -> Result<(), Refusal> {
     let stages = &ctx.origin.stages;
-    stages.enter(Stage::Limits, gateway.app.now());
-    gateway.app.admit_request(ctx).await?;
-    stages.leave(gateway.app.now());
+    stages.enter(Stage::Limits, gateway.app.base.now());
+    gateway.app.quotas.admit_request(ctx).await?;
+    stages.leave(gateway.app.base.now());
     Ok(())
 }
 
@@ -119,7 +119,7 @@ async fn authenticated(
 ) -> Result<Ctx, Outcome> {
     let exchange = Exchange::of(parts)?;
     let bearer = bearer(&parts.headers);
-    let authenticated = gateway.app.authenticate(bearer, purpose, &exchange.origin).await;
+    let authenticated = gateway.app.access.authenticate(bearer, purpose, &exchange.origin).await;
     let session = authenticated.map_err(|refused| Outcome::from(refused.refusal))?;
     exchange.known(session.account());
     if let Some(recording) = exchange.origin.stages.traced() {

@@ -53,7 +53,8 @@ impl Exchange {
         let headers = request.headers();
         let traceparent = traceparent(headers);
         let tracestate = traceparent.and_then(|_| tracestate(headers));
-        let (request_id, arrived) = (RequestId::new(gateway.app.ids()), gateway.app.now());
+        let (request_id, arrived) =
+            (RequestId::new(gateway.app.base.ids()), gateway.app.base.now());
         let connection = request.extensions().get::<Arc<Connection>>().cloned();
         let peer = connection.as_ref().map_or(IpAddr::from([0, 0, 0, 0]), |it| it.peer());
         Self {
@@ -64,7 +65,7 @@ impl Exchange {
                 user_agent: text(headers, header::USER_AGENT.as_str(), 256),
                 traceparent,
                 tracestate,
-                stages: gateway.app.stages(traceparent, request_id, arrived),
+                stages: gateway.app.telemetry.stages(traceparent, request_id, arrived),
             },
             route,
             account: OnceLock::new(),
@@ -95,10 +96,10 @@ impl Exchange {
     fn buckets(&self, gateway: &Gateway, refusal: Option<&Refusal>) -> (Bucket, Vec<Bucket>) {
         let app = &gateway.app;
         let all = match self.account.get() {
-            None => vec![app.peek_source(&self.origin)],
+            None => vec![app.quotas.peek_source(&self.origin)],
             Some(account) => vec![
-                app.peek(account, Resource::Requests),
-                app.peek(account, Resource::Invocations),
+                app.quotas.peek(account, Resource::Requests),
+                app.quotas.peek(account, Resource::Invocations),
             ],
         };
         let shown = match refusal {
@@ -113,7 +114,7 @@ impl Exchange {
                 .find(|bucket| bucket.resource == self.route.limit)
                 .or(all.first())
                 .copied()
-                .unwrap_or_else(|| app.peek_source(&self.origin)),
+                .unwrap_or_else(|| app.quotas.peek_source(&self.origin)),
         };
         (shown, all)
     }
@@ -127,7 +128,7 @@ fn barred(gateway: &Gateway, exchange: &Exchange, request: &Request) -> Option<R
         return Some(Refusal::Unavailable { reason: Unavailable::Overloaded });
     }
     let refusal = host::check(request).err()?;
-    Some(gateway.app.charge_source(refusal, &exchange.origin).refusal)
+    Some(gateway.app.quotas.charge_source(refusal, &exchange.origin).refusal)
 }
 
 fn text(headers: &HeaderMap, name: &str, longest: usize) -> Option<String> {
@@ -202,7 +203,7 @@ async fn finish(
         traces::answered(recording, exchange, counted, outcome.as_deref(), response.status());
     }
     if let (Some(org), Some(large)) = (exchange.org(), outcome.filter(|outcome| outcome.large)) {
-        gateway.app.discard(org, large);
+        gateway.app.base.discard(org, large);
     }
 }
 
@@ -217,14 +218,14 @@ async fn write(
     let asked = answer::Asked {
         request_id: exchange.origin.request_id,
         is_invocation: exchange.route.is_invocation(),
-        now: gateway.app.now(),
+        now: gateway.app.base.now(),
     };
     let body = match exchange.org().filter(|_| outcome.large) {
         None => answer::body(outcome, asked),
         Some(org) => {
             let outcome = Arc::clone(outcome);
             let written =
-                gateway.app.worked(org, usize::MAX, move || answer::body(&outcome, asked));
+                gateway.app.base.worked(org, usize::MAX, move || answer::body(&outcome, asked));
             // What cannot be written is an empty body.
             written.await.unwrap_or_default()
         }
@@ -242,7 +243,7 @@ fn set_headers(
     refusal: Option<&Refusal>,
     headers: &mut HeaderMap,
 ) {
-    let now = gateway.app.limits_now();
+    let now = gateway.app.quotas.limits_now();
     let (shown, all) = exchange.buckets(gateway, refusal);
     headers.insert(LIMIT, shown.limit.into());
     headers.insert(REMAINING, shown.remaining.into());

@@ -38,7 +38,7 @@ pub(super) async fn readyz(State(gateway): State<Arc<Gateway>>) -> Outcome {
     if gateway.draining.load(Ordering::Acquire) {
         return Refusal::Unavailable { reason: Unavailable::Shutdown }.into();
     }
-    match gateway.app.ready().await {
+    match gateway.app.nodes.ready().await {
         Ok(()) => Outcome::data(&Health { status: "ready" }),
         Err(refusal) => refusal.into(),
     }

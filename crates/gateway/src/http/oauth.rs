@@ -46,7 +46,7 @@ pub(crate) async fn callback(
     RawQuery(raw): RawQuery,
 ) -> Response {
     let callback = raw.as_deref().and_then(read).unwrap_or_default();
-    match gateway.app.called_back(callback, &exchange.origin).await {
+    match gateway.app.providers.called_back(callback, &exchange.origin).await {
         Ok(called) => answered(called),
         Err(refused) => Outcome::from(refused.refusal).into_response(),
     }
@@ -153,7 +153,7 @@ fn escape(text: &str, into: &mut String) {
     responses((status = 200, description = "OAuth client metadata (RFC 7591)", body = Object))
 )]
 pub(crate) async fn client_metadata(State(gateway): State<Arc<Gateway>>) -> Response {
-    match gateway.app.client_document() {
+    match gateway.app.providers.client_document() {
         Ok(document) => {
             let mut response = Response::new(Body::from(document.to_string()));
             let json = HeaderValue::from_static("application/json");

@@ -132,15 +132,15 @@ impl<'a> Listing<'a> {
         let org = ctx.caller().org_id;
         let mut listing =
             Self { gateway, org, name, filters, query, limit: DEFAULT_LIMIT, after: None };
-        let (limit, after) =
-            listing.bound(|list| gateway.cursors.page(list, &listing.query, gateway.app.now()))?;
+        let (limit, after) = listing
+            .bound(|list| gateway.cursors.page(list, &listing.query, gateway.app.base.now()))?;
         (listing.limit, listing.after) = (limit, after);
         Ok(listing)
     }
 
     /// The page with `data`; it goes on after the record `end`, if there is one.
     pub(crate) fn answer(self, data: &impl Serialize, end: Option<&str>) -> Outcome {
-        let now = self.gateway.app.now();
+        let now = self.gateway.app.base.now();
         let next_cursor =
             end.and_then(|end| self.bound(|list| self.gateway.cursors.seal(list, end, now)));
         Outcome::page(data, self.limit, next_cursor)

@@ -1,7 +1,7 @@
 //! Filters of events, as in the API, as options.
 
 use clap::Args;
-use portcullis_app::filters::Given;
+use portcullis_app::audit::filters::Given;
 
 /// Only these events; options that are given all have to fit.
 #[derive(Args)]

@@ -3,7 +3,7 @@
 use std::{io::Write, time::Duration};
 
 use clap::Args;
-use portcullis_app::filters::event_filter;
+use portcullis_app::audit::filters::event_filter;
 use serde_json::Value;
 
 use super::filters::Filters;

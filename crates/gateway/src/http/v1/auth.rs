@@ -41,7 +41,7 @@ pub(crate) async fn revoke(
     let token_id: Option<TokenId> = asked
         .map(|text| text.parse().map_err(|_| Refusal::not_found("token", text)))
         .transpose()?;
-    let (token_id, descendants) = gateway.app.revoke_token(ctx, token_id).await?;
+    let (token_id, descendants) = gateway.app.access.revoke_token(ctx, token_id).await?;
     Ok(Outcome::data(&RevokedToken { revoked: true, token_id, descendants_revoked: descendants }))
 }
 

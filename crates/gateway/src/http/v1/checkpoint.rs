@@ -41,9 +41,9 @@ pub(crate) async fn get(
 ) -> Result<Response, Outcome> {
     let query = Query::parse(raw.as_deref(), &["since"])?;
     let Some(since) = query.parsed::<u64>("since", "the size of a tree")? else {
-        return Ok(gateway.app.checkpoint(&ctx).await?.into_response());
+        return Ok(gateway.app.audit.checkpoint(&ctx).await?.into_response());
     };
-    let found = gateway.app.checkpoint_since(&ctx, since).await?;
+    let found = gateway.app.audit.checkpoint_since(&ctx, since).await?;
     let CheckpointSince { checkpoint, since, consistency } = found;
     Ok(Outcome::data(&Consistency { checkpoint, since, consistency }).into_response())
 }
@@ -77,5 +77,5 @@ pub(crate) async fn proof(
     RawQuery(raw): RawQuery,
 ) -> Result<String, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
-    Ok(gateway.app.event_proof(&ctx, &segment(path)).await?)
+    Ok(gateway.app.audit.event_proof(&ctx, &segment(path)).await?)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
-use portcullis_app::{EventQuery, EventView, filters};
+use portcullis_app::{EventQuery, EventView, audit::filters};
 use portcullis_core::{
     audit::{Actor, EventType, Governance, Outcome as RecordedOutcome, Request, Target},
     clock::Timestamp,
@@ -72,7 +72,7 @@ pub(crate) async fn list(
     if tail && wanted.order == EventOrder::Descending {
         return Err(Refusal::bad_parameter("tail", "`tail` needs `order=asc`.").into());
     }
-    let page = gateway.app.events(&ctx, &wanted).await?;
+    let page = gateway.app.audit.events(&ctx, &wanted).await?;
     let resume = if page.more || tail { page.last.or(wanted.after) } else { None };
     let position = resume.map(|sequence| sequence.to_string()).or(tail.then(|| "-1".to_owned()));
     let items: Vec<_> = page.items.iter().map(EventView::basic).collect();
@@ -125,7 +125,7 @@ pub(crate) async fn get(
     RawQuery(raw): RawQuery,
 ) -> Result<Outcome, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
-    let event = gateway.app.event(&ctx, &segment(path)).await?;
+    let event = gateway.app.audit.event(&ctx, &segment(path)).await?;
     Ok(Outcome::data(&event.full()))
 }
 

@@ -7,7 +7,7 @@ use axum::{
     http::HeaderMap,
     response::Response,
 };
-use portcullis_app::{BegunExport, Claim, ExportAsk, ExportView, filters::Given};
+use portcullis_app::{BegunExport, Claim, ExportAsk, ExportView, audit::filters::Given};
 use portcullis_core::{clock::Timestamp, json, refusal::Refusal};
 use portcullis_store::ExportStatus;
 use serde_json::{Map, Value};
@@ -52,12 +52,14 @@ pub(crate) async fn create(
     Query::parse(raw.as_deref(), &[])?;
     let key = idempotency_key(&request.headers)?;
     let members = request.optional_object().await?;
-    let claim = key
-        .map(|key| Claim::of_export(&ctx, &key, &json::canonical(&Value::Object(members.clone()))));
+    let claim = key.map(|key| {
+        Claim::of_export(ctx.caller(), &key, &json::canonical(&Value::Object(members.clone())))
+    });
     let request = asked(members)?
-        .read(gateway.app.now())
+        .read(gateway.app.base.now())
         .map_err(|wrong| body::wrong_member(&wrong.name, &wrong.problem))?;
-    let BegunExport { export, replayed } = gateway.app.begin_export(&ctx, request, claim).await?;
+    let BegunExport { export, replayed } =
+        gateway.app.audit.begin_export(&ctx, request, claim).await?;
     let answer = if export.status == ExportStatus::Ready {
         Outcome::data(&export)
     } else {
@@ -147,7 +149,7 @@ pub(crate) async fn get(
     RawQuery(raw): RawQuery,
 ) -> Result<Outcome, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
-    Ok(Outcome::data(&gateway.app.export(&ctx, &segment(path)).await?))
+    Ok(Outcome::data(&gateway.app.audit.export(&ctx, &segment(path)).await?))
 }
 
 /// The file of an export: whole, a part of it (`Range`), or compressed (`Accept-Encoding: gzip`).
@@ -170,7 +172,7 @@ pub(crate) async fn file(
     headers: HeaderMap,
 ) -> Result<Response, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
-    let file = gateway.app.export_file(&ctx, &segment(path)).await?;
+    let file = gateway.app.audit.export_file(&ctx, &segment(path)).await?;
     Ok(download::answer(file, &headers)?)
 }
 

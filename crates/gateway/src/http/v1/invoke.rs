@@ -46,7 +46,7 @@ pub(crate) async fn invoke(
     RawQuery(raw): RawQuery,
     request: RequestBody,
 ) -> Outcome {
-    ctx.origin.stages.enter(Stage::Body, gateway.app.now());
+    ctx.origin.stages.enter(Stage::Body, gateway.app.base.now());
     let key = idempotency_key(&request.headers);
     let read = request.read().await;
     let bytes = read.as_ref().map_or(0, Bytes::len);
@@ -56,7 +56,7 @@ pub(crate) async fn invoke(
         key,
         body: read.and_then(|bytes| input(&bytes)),
     };
-    match gateway.app.invoke(ctx, bytes, asked).await {
+    match gateway.app.calls.invoke(ctx, bytes, asked).await {
         Ok(answered) => Outcome::answered(answered),
         Err(stopped) => Outcome::from(*stopped),
     }

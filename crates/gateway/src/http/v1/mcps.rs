@@ -52,7 +52,7 @@ pub(crate) async fn list(
         after: list.after.clone(),
         limit: list.limit,
     };
-    let (tools, more) = gateway.app.tools(&ctx, &wanted)?;
+    let (tools, more) = gateway.app.tools.list(&ctx, &wanted)?;
     let end = tools.last().filter(|_| more).map(|view| view.tool.id.as_str());
     let shown = if full { Tool::full } else { Tool::basic };
     Ok(list.answer(&Items { items: tools.iter().map(shown).collect() }, end))
@@ -74,7 +74,7 @@ pub(crate) async fn get(
     RawQuery(raw): RawQuery,
 ) -> Result<Outcome, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
-    let view = gateway.app.tool(&ctx, &id?)?;
+    let view = gateway.app.tools.tool(&ctx, &id?)?;
     Ok(Outcome::data(&Tool::full(&view)))
 }
 

@@ -60,12 +60,12 @@ pub(crate) async fn list(
         after: list.after.clone(),
         limit: list.limit,
     };
-    let page = gateway.app.policies(&ctx, &wanted).await?;
+    let page = gateway.app.policies.list(&ctx, &wanted).await?;
     let PolicyPage { set, found, more, .. } = &page;
     let records: Vec<_> = found.iter().filter_map(|index| set.records().get(*index)).collect();
     let end = records.last().filter(|_| *more).map(|record| &*record.id);
     let items = records.iter().map(|record| ListedPolicy {
-        stats: gateway.app.policy_stats(&ctx, set, &record.id),
+        stats: gateway.app.policies.policy_stats(&ctx, set, &record.id),
         record: as_switched(&gateway, record),
     });
     let data = Policies { items: items.collect(), policy_set: policy_set(&gateway, &page) };
@@ -92,20 +92,20 @@ pub(crate) async fn get(
 ) -> Result<Outcome, Outcome> {
     let query = Query::parse(raw.as_deref(), &["version"])?;
     let id = segment(path);
-    let found = gateway.app.policy(&ctx, &id).await;
+    let found = gateway.app.policies.policy(&ctx, &id).await;
     let wanted = query.text("version");
     if let Ok((set, index)) = &found {
         let record = set.records().get(*index).ok_or(Refusal::Internal)?;
         if wanted.is_none_or(|version| record.version.as_deref() == Some(version)) {
             let record = as_switched(&gateway, record);
-            let stats = Some(gateway.app.policy_stats(&ctx, set, &id));
+            let stats = Some(gateway.app.policies.policy_stats(&ctx, set, &id));
             return Ok(Outcome::data(&Policy { record: record.full(), stats }));
         }
     }
     // A policy that is gone can still be read in the version that an event points at.
     match (wanted, found) {
         (Some(version), _) => {
-            Ok(Outcome::data(&gateway.app.policy_version(&ctx, &id, version).await?))
+            Ok(Outcome::data(&gateway.app.policies.policy_version(&ctx, &id, version).await?))
         }
         (None, found) => Err(found.err().unwrap_or(Refusal::Internal).into()),
     }
@@ -118,7 +118,7 @@ fn somebody(text: &str) -> Result<Somebody, Refusal> {
 
 /// The record as it counts now: a policy can be switched off for a while.
 fn as_switched<'a>(gateway: &Gateway, record: &'a PolicyRecord) -> Cow<'a, PolicyRecord> {
-    let end = gateway.app.switched_off_until(&record.id);
+    let end = gateway.app.policies.switched_off_until(&record.id);
     end.map_or(Cow::Borrowed(record), |end| Cow::Owned(record.switched_off(end)))
 }
 
@@ -201,7 +201,7 @@ fn policy_set<'a>(gateway: &Gateway, page: &'a PolicyPage) -> PolicySetView<'a> 
         disabled: summary.disabled,
         invalid: summary.invalid,
         unindexed: summary.unindexed,
-        tests: CaseReport::clone(&gateway.app.case_report()),
+        tests: CaseReport::clone(&gateway.app.policies.case_report()),
         last_reload: LastReload {
             status: if failed { ReloadStatus::Failed } else { ReloadStatus::Ok },
             at: reload.at,

@@ -67,7 +67,7 @@ pub(crate) async fn list(
         }),
         limit: list.limit,
     };
-    let (found, more) = gateway.app.providers(&ctx, &wanted).await?;
+    let (found, more) = gateway.app.providers.list(&ctx, &wanted).await?;
     let end = found.last().filter(|_| more).map(|view| format!("{} {}", view.slug, view.id));
     let items = found.iter().map(Provider::of).collect();
     Ok(list.answer(&Items { items }, end.as_deref()))
@@ -100,7 +100,7 @@ pub(crate) async fn get(
     RawQuery(raw): RawQuery,
 ) -> Result<Outcome, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
-    let view = gateway.app.provider(&ctx, &segment(path)).await?;
+    let view = gateway.app.providers.provider(&ctx, &segment(path)).await?;
     Ok(Outcome::data(&Provider::of(&view)))
 }
 
@@ -133,7 +133,7 @@ pub(crate) async fn connect(
     Query::parse(raw.as_deref(), &[])?;
     let members = request.optional_object().await?;
     let request = asked(members)?;
-    match gateway.app.connect(ctx, segment(path), request).await? {
+    match gateway.app.providers.connect(ctx, segment(path), request).await? {
         Connected::Done(view) => Ok(Outcome::data(&Provider::of(&view))),
         Connected::Begun { view, authorization_url, expires_at } => {
             Ok(Outcome::begun(&Connecting {
@@ -202,7 +202,7 @@ pub(crate) async fn disconnect(
     RawQuery(raw): RawQuery,
 ) -> Result<Outcome, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
-    let gone = gateway.app.disconnect(ctx, segment(path)).await?;
+    let gone = gateway.app.providers.disconnect(ctx, segment(path)).await?;
     Ok(Outcome::data(&DisconnectedProvider {
         id: gone.id,
         slug: &gone.slug,
@@ -236,7 +236,7 @@ pub(crate) async fn refresh(
     Query::parse(raw.as_deref(), &[])?;
     let members = request.optional_object().await?;
     body::only(&members, &[])?;
-    let view = gateway.app.refresh_connection(ctx, segment(path)).await?;
+    let view = gateway.app.providers.refresh_connection(ctx, segment(path)).await?;
     Ok(Outcome::data(&Provider::of(&view)))
 }
 

@@ -48,18 +48,19 @@ pub(crate) async fn exchange(
     request: RequestBody,
 ) -> Result<Outcome, Outcome> {
     let (app, origin) = (&gateway.app, &exchange.origin);
-    let screened = app.screen_exchange(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
+    let screened =
+        app.access.screen_exchange(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
     let asked = match gateway.strangers.optional_object(request, (screened, origin)).await {
         Ok(Charged { members, .. }) => Asked::read(members),
         Err(refusal) => Err(refusal),
     };
-    let asked = asked.map_err(|refusal| app.charge_source(refusal, origin).refusal)?;
+    let asked = asked.map_err(|refusal| app.quotas.charge_source(refusal, origin).refusal)?;
     let presented = Presented { bearer, ..asked.presented };
-    let credentials = app.credentials(presented, origin).await.map_err(|no| no.refusal)?;
+    let credentials = app.access.credentials(presented, origin).await.map_err(|no| no.refusal)?;
     exchange.known(credentials.account().clone());
-    app.admit_exchange(&credentials, origin).await?;
+    app.access.admit_exchange(&credentials, origin).await?;
     let request = ExchangeRequest { scope: scope(asked.scope.as_deref())?, ..asked.request };
-    Ok(answer(&app.exchange(credentials, request, origin).await?))
+    Ok(answer(&app.access.exchange(credentials, request, origin).await?))
 }
 
 /// The body, read.

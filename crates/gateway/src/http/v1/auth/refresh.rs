@@ -36,17 +36,19 @@ pub(crate) async fn refresh(
     request: RequestBody,
 ) -> Result<Outcome, Outcome> {
     let (app, origin) = (&gateway.app, &exchange.origin);
-    let screened = app.screen_refresh(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
+    let screened =
+        app.access.screen_refresh(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
     let asked = match gateway.strangers.optional_object(request, (screened, origin)).await {
         Ok(Charged { members, .. }) => read(members),
         Err(refusal) => Err(refusal),
     };
-    let (token, asked) = asked.map_err(|refusal| app.charge_source(refusal, origin).refusal)?;
-    let refreshing = app.refreshing(bearer, token, origin).await.map_err(|no| no.refusal)?;
+    let (token, asked) =
+        asked.map_err(|refusal| app.quotas.charge_source(refusal, origin).refusal)?;
+    let refreshing = app.access.refreshing(bearer, token, origin).await.map_err(|no| no.refusal)?;
     exchange.known(refreshing.account().clone());
-    app.admit_refresh(&refreshing, origin).await?;
+    app.access.admit_refresh(&refreshing, origin).await?;
     let scope = scope(asked.as_deref())?;
-    Ok(answer(&app.refresh_token(refreshing, scope, origin).await?))
+    Ok(answer(&app.access.refresh_token(refreshing, scope, origin).await?))
 }
 
 /// The refresh token and the scope, if they are given.
