@@ -74,8 +74,8 @@ impl Exchange {
     }
 
     /// The exchange of a request inside the frame.
-    pub(crate) fn of(parts: &Parts) -> Result<&Arc<Self>, Outcome> {
-        parts.extensions.get::<Arc<Self>>().ok_or_else(|| Refusal::Internal.into())
+    pub(crate) fn of(parts: &Parts) -> Result<&Arc<Self>, Refusal> {
+        parts.extensions.get::<Arc<Self>>().ok_or(Refusal::Internal)
     }
 
     /// The org whose plan pays, if it is known.

@@ -154,6 +154,9 @@ fn refuse(operation: &mut Value, refusals: &[(&str, &str)]) {
             responses.insert((*status).to_owned(), refusal);
         }
     }
+    let mut all: Vec<_> = std::mem::take(responses).into_iter().collect();
+    all.sort_by(|(one, _), (other, _)| one.cmp(other));
+    responses.extend(all);
 }
 
 /// A body that may be left out is no `null`. Gives the place of its schema.

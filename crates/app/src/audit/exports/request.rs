@@ -15,10 +15,11 @@ const USUAL_DAYS: i64 = 30;
 const DAY: i64 = 86_400;
 
 /// How an export is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ExportFormat)]
 pub enum Format {
+    #[default]
     /// A manifest, events and a checkpoint, each a line of JSON: the form that can be verified.
     Jsonl,
     /// A table for spreadsheets.

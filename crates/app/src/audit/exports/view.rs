@@ -33,7 +33,8 @@ pub struct ExportView {
 }
 
 /// The request, as it was remembered.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
 #[schema(as = ExportRequested)]
 struct Asked {
     /// The form of the file.

@@ -101,10 +101,9 @@ fn not_found(request: &Request) -> Outcome {
 /// Under `/v1` nobody learns which paths exist without a token.
 async fn no_such_path(gateway: Arc<Gateway>, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
-    if parts.uri.path() == "/v1" || parts.uri.path().starts_with("/v1/") {
-        if let Err(refused) = caller::lost(&mut parts, &gateway).await {
-            return refused.into_response();
-        }
+    let under_v1 = parts.uri.path() == "/v1" || parts.uri.path().starts_with("/v1/");
+    if under_v1 && let Err(refused) = caller::lost(&mut parts, &gateway).await {
+        return refused.into_response();
     }
     not_found(&Request::from_parts(parts, body)).into_response()
 }

@@ -50,6 +50,7 @@ pub(crate) async fn get(
 
 /// A checkpoint and the proof that it continues an older one.
 #[derive(Serialize, ToSchema)]
+#[expect(clippy::struct_field_names, reason = "as the log's specification names it")]
 pub(crate) struct Consistency {
     /// A C2SP signed note.
     checkpoint: String,

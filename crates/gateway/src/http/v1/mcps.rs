@@ -85,6 +85,7 @@ fn access_named(name: &str) -> Option<Access> {
 
 /// A tool as the caller sees it.
 #[derive(Serialize, ToSchema)]
+#[expect(clippy::option_option, reason = "absent in basic views, `null` where there is none")]
 pub(crate) struct Tool<'a> {
     #[schema(value_type = String, example = "github:create_issue")]
     id: &'a ToolId,

@@ -107,6 +107,7 @@ pub(crate) struct RefreshBody {
 
 /// A token, shown this once.
 #[derive(Serialize, ToSchema)]
+#[expect(clippy::struct_field_names, reason = "OAuth names the members")]
 pub(crate) struct Token<'a> {
     /// `mcp_live_…` or `svc_live_…`.
     access_token: &'a str,
