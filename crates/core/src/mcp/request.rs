@@ -45,7 +45,7 @@ pub struct RequestId(Value);
 #[derive(Debug)]
 pub enum Message {
     /// A request, which is answered.
-    Request(Request),
+    Request(Box<Request>),
     /// A notification, which is not.
     Notification,
 }
@@ -156,7 +156,7 @@ impl Message {
             return Ok(Self::Notification);
         };
         let read = request(members, headers, &id);
-        read.map(Self::Request).map_err(|error| error.about(&id))
+        read.map(|read| Self::Request(Box::new(read))).map_err(|error| error.about(&id))
     }
 }
 
@@ -304,7 +304,7 @@ mod tests {
 
     fn read(value: Value, headers: &MirroredHeaders<'_>) -> Request {
         match Message::read(value, headers).unwrap() {
-            Message::Request(request) => request,
+            Message::Request(request) => *request,
             Message::Notification => panic!("it is a request"),
         }
     }
