@@ -30,7 +30,7 @@ pub(crate) use self::{
     credentials::{Stored, StoredCredential},
     tool_lists::{Listed, ToolLists, Unlisted},
 };
-use crate::{App, freshness::Freshness, providers::Provider, store_failed};
+use crate::{App, freshness::Freshness, providers::Provider, store_failed, tools::ListHandle};
 
 /// The tools that a connection lists, by id.
 pub(crate) type ToolMap = BTreeMap<String, Arc<Tool>>;
@@ -130,6 +130,14 @@ impl Connection {
         match &self.way {
             Way::Declared => self.provider.state().tools.clone().unwrap_or_default(),
             Way::Own(own) => own.live.load().tools.values().cloned().collect(),
+        }
+    }
+
+    /// The list of its tools, which is known by its address as long as it is held.
+    pub(crate) fn list_handle(&self) -> ListHandle {
+        match &self.way {
+            Way::Declared => ListHandle::new(self.provider.state()),
+            Way::Own(own) => ListHandle::new(Arc::clone(&own.live.load().tools)),
         }
     }
 

@@ -99,7 +99,7 @@ pub use self::{
         Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,
         Screened, Session, SubjectType,
     },
-    tools::{ToolQuery, ToolStatus, ToolView},
+    tools::{NamedTool, OfferedTool, OfferedTools, ToolQuery, ToolStatus, ToolView},
     traces::{Attribute, Recording, TraceSettings},
     trust::{KeySource, Trust, TrustRefusal},
     vault::{KeySource as VaultSource, Vaults},

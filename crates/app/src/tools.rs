@@ -4,6 +4,10 @@
 //! exist for this caller, in all three.
 
 mod listed;
+mod offered;
+
+pub(crate) use self::offered::{ListHandle, Offers};
+pub use self::offered::{NamedTool, OfferedTool, OfferedTools};
 
 use std::{collections::BTreeMap, sync::Arc};
 
