@@ -13,6 +13,7 @@ mod health;
 mod host;
 mod idempotency;
 mod leftover;
+mod mcp;
 mod metrics;
 mod oauth;
 mod page;
@@ -31,6 +32,7 @@ use std::{
 use portcullis_app::App;
 
 pub(crate) use self::{
+    mcp::{Guard, Listed, Listeners, Settings as McpSettings, is_face as is_mcp},
     page::Cursors,
     proxies::Proxies,
     routes::{health_router, openapi, router},
@@ -48,4 +50,6 @@ pub(crate) struct Gateway {
     pub(crate) body_time: Duration,
     /// The budget for bodies of unknown callers.
     pub(crate) strangers: Strangers,
+    /// Settings of the MCP face.
+    pub(crate) mcp: McpSettings,
 }

@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 use super::{
     Gateway,
     exchange::{Exchange, insert},
+    mcp::reply::{self, Reply},
 };
 
 /// Says that an answer was given before.
@@ -43,6 +44,8 @@ pub(crate) enum Answer {
     Stopped(Stopped),
     /// `error` and `meta`.
     Refused(Refusal),
+    /// A message of JSON-RPC.
+    Rpc(Reply),
 }
 
 impl From<Refusal> for Answer {
@@ -105,7 +108,8 @@ impl Answer {
             | Self::Begun(_)
             | Self::Page { .. }
             | Self::Invoked(_)
-            | Self::Replayed(_) => None,
+            | Self::Replayed(_)
+            | Self::Rpc(_) => None,
         }
     }
 
@@ -115,7 +119,11 @@ impl Answer {
             Self::Invoked(invoked) => Some(&invoked.governance),
             Self::Stopped(stopped) => stopped.governance.as_ref(),
             Self::Replayed(replayed) => replayed.governance.as_ref(),
-            Self::Data(_) | Self::Begun(_) | Self::Page { .. } | Self::Refused(_) => None,
+            Self::Data(_)
+            | Self::Begun(_)
+            | Self::Page { .. }
+            | Self::Refused(_)
+            | Self::Rpc(_) => None,
         }
     }
 
@@ -131,7 +139,8 @@ impl Answer {
             | Self::Begun(_)
             | Self::Page { .. }
             | Self::Invoked(_)
-            | Self::Refused(_) => None,
+            | Self::Refused(_)
+            | Self::Rpc(_) => None,
         }
     }
 
@@ -146,7 +155,11 @@ impl Answer {
                 let body = (refusal.code().to_owned(), refusal.to_string(), refusal.details());
                 error(body, executed)
             }),
-            Self::Data(_) | Self::Begun(_) | Self::Page { .. } | Self::Invoked(_) => None,
+            Self::Data(_)
+            | Self::Begun(_)
+            | Self::Page { .. }
+            | Self::Invoked(_)
+            | Self::Rpc(_) => None,
         }
     }
 
@@ -159,12 +172,16 @@ impl Answer {
             | Self::Begun(_)
             | Self::Page { .. }
             | Self::Stopped(_)
-            | Self::Refused(_) => false,
+            | Self::Refused(_)
+            | Self::Rpc(_) => false,
         }
     }
 
-    /// The envelope.
+    /// The body: an envelope, or a message of JSON-RPC.
     pub(crate) fn body(&self, gateway: &Gateway, exchange: &Exchange) -> Vec<u8> {
+        if exchange.is_rpc() {
+            return reply::body(self, exchange);
+        }
         let executed = self.executed(exchange.is_invocation());
         let error = self.error(executed);
         let (data, result, governance, outcome, pagination) = match self {
@@ -183,7 +200,7 @@ impl Answer {
                 let (result, governance) = (replayed.result.as_ref(), replayed.governance.as_ref());
                 (None, result, governance, Some(replayed.outcome), None)
             }
-            Self::Refused(_) => (None, None, None, None, None),
+            Self::Refused(_) | Self::Rpc(_) => (None, None, None, None, None),
         };
         let meta = Meta {
             request_id: exchange.origin.request_id,

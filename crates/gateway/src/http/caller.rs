@@ -132,7 +132,7 @@ async fn authenticated(
 
 /// The Bearer, if there is exactly one `Authorization` header and it holds one (RFC 6750 §2.1).
 /// Anything else reads as a token that cannot be valid.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let first = values.next()?;
     if values.next().is_some() {

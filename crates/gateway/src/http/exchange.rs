@@ -20,7 +20,13 @@ use portcullis_core::{
     trace::{TraceParent, whole_entries},
 };
 
-use super::{Gateway, answer::Answer, health, host, leftover, traces};
+use super::{
+    Gateway,
+    answer::Answer,
+    health, host, leftover,
+    mcp::{self, reply::Asked},
+    traces,
+};
 use crate::connection::{Connection, Shed, Use};
 
 // Named once, so that no answer spells them out again.
@@ -36,7 +42,10 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) origin: Origin,
-    resource: Resource,
+    /// Of the invocation endpoint of REST.
+    invokes: bool,
+    /// Of an address at which JSON-RPC is spoken: the message, once it is read.
+    rpc: Option<OnceLock<Asked>>,
     account: OnceLock<Account>,
     connection: Option<Arc<Connection>>,
 }
@@ -46,7 +55,9 @@ impl Exchange {
         let headers = request.headers();
         let traceparent = traceparent(headers);
         let tracestate = traceparent.and_then(|_| tracestate(headers));
-        let invocation = request.uri().path().ends_with("/invoke");
+        let path = request.uri().path();
+        let rpc = mcp::is_face(path).then(OnceLock::new);
+        let invokes = rpc.is_none() && path.ends_with("/invoke");
         let (request_id, arrived) = (RequestId::new(gateway.app.ids()), gateway.app.now());
         let connection = request.extensions().get::<Arc<Connection>>().cloned();
         let peer = connection.as_ref().map_or(IpAddr::from([0, 0, 0, 0]), |it| it.peer());
@@ -60,7 +71,8 @@ impl Exchange {
                 tracestate,
                 stages: gateway.app.stages(traceparent, request_id, arrived),
             },
-            resource: if invocation { Resource::Invocations } else { Resource::Requests },
+            invokes,
+            rpc,
             account: OnceLock::new(),
             connection,
         }
@@ -68,7 +80,34 @@ impl Exchange {
 
     /// Whether it asks for a call of a tool.
     pub(crate) fn is_invocation(&self) -> bool {
-        self.resource == Resource::Invocations
+        self.invokes || self.rpc().is_some_and(Asked::is_call)
+    }
+
+    /// Whether it is answered in JSON-RPC.
+    pub(crate) fn is_rpc(&self) -> bool {
+        self.rpc.is_some()
+    }
+
+    /// The message of JSON-RPC, once it is read.
+    pub(crate) fn rpc(&self) -> Option<&Asked> {
+        self.rpc.as_ref()?.get()
+    }
+
+    /// From here on it is known what the message is.
+    pub(crate) fn asked(&self, asked: Asked) {
+        if let Some(rpc) = &self.rpc {
+            let _ = rpc.set(asked);
+        }
+    }
+
+    /// From here on it is known that the message calls this tool.
+    pub(crate) fn calls(&self, tool: &str) {
+        self.rpc().into_iter().for_each(|asked| asked.calls(tool));
+    }
+
+    /// The resource whose limit is shown.
+    fn resource(&self) -> Resource {
+        if self.is_invocation() { Resource::Invocations } else { Resource::Requests }
     }
 
     /// The org whose plan pays, if it is known.
@@ -103,7 +142,7 @@ impl Exchange {
             },
             Some(_) | None => all
                 .iter()
-                .find(|bucket| bucket.resource == self.resource)
+                .find(|bucket| bucket.resource == self.resource())
                 .or(all.first())
                 .copied()
                 .unwrap_or_else(|| app.peek_source(&self.origin)),
@@ -173,6 +212,9 @@ pub(crate) async fn frame(
     if let Some(answer) = &answer {
         let body = body(&gateway, &exchange, answer).await;
         answer.write(body, &mut response);
+        if exchange.is_rpc() {
+            mcp::reply::set_status(answer, &exchange, &mut response);
+        }
     }
     route.count(&gateway, &exchange.origin, response.status(), refusal);
     if let Some(recording) = exchange.origin.stages.traced() {

@@ -11,6 +11,7 @@ use axum::{
     http::{Method, header},
     middleware,
     response::{IntoResponse, Response},
+    routing::post,
 };
 use portcullis_core::refusal::Refusal;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -23,7 +24,7 @@ use utoipa::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Gateway, answer::Answer, caller, described, exchange, health, oauth, v1};
+use super::{Gateway, answer::Answer, caller, described, exchange, health, mcp, oauth, v1};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -93,7 +94,13 @@ pub(crate) fn openapi() -> &'static str {
 /// Everything Portcullis answers, framed.
 pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
     let (router, document) = table().split_for_parts();
-    let methods = Methods(Arc::new(methods(&document)));
+    let mut methods = methods(&document);
+    // No REST, and so not in the document.
+    for path in ["/mcp", "/mcp/{slug}"] {
+        methods.insert(path.to_owned(), vec![Method::POST.to_string()]);
+    }
+    let methods = Methods(Arc::new(methods));
+    let router = router.route("/mcp", post(mcp::all)).route("/mcp/{slug}", post(mcp::one));
     let router =
         router.fallback(no_such_path).method_not_allowed_fallback(move |state, request| {
             let methods = methods.clone();

@@ -144,7 +144,8 @@ impl Speech {
     ) -> impl Future<Output = Result<Response, JoinError>> + Send + use<> {
         let in_flight = InFlight::begin(connection);
         let streamed = request.version() >= Version::HTTP_2;
-        let is_call = request.uri().path().ends_with("/invoke");
+        let path = request.uri().path();
+        let is_call = path.ends_with("/invoke") || crate::http::is_mcp(path);
         let mut request = connection.receive(request);
         let (router, shared, connection) =
             (self.router.clone(), self.shared.clone(), Arc::clone(connection));
