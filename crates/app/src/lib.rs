@@ -99,5 +99,7 @@ pub use self::{
         stages::{Stage, Stages},
         traces::{Attribute, Recording, TraceSettings},
     },
-    tools::{ToolQuery, ToolStatus, ToolView, Tools, tool_named},
+    tools::{
+        NamedTool, OfferedTool, OfferedTools, ToolQuery, ToolStatus, ToolView, Tools, tool_named,
+    },
 };

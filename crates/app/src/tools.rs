@@ -5,7 +5,10 @@
 
 pub(crate) mod catalogue;
 mod listed;
+mod offered;
 pub(crate) mod pins;
+
+pub use self::offered::{NamedTool, OfferedTool, OfferedTools};
 
 use std::sync::Arc;
 
@@ -22,6 +25,7 @@ use utoipa::ToSchema;
 
 use self::{
     catalogue::{ToolCatalogue, Visible},
+    offered::Offers,
     pins::held::Pins,
 };
 use crate::{
@@ -125,12 +129,21 @@ pub struct Tools {
     policies: Arc<Policies>,
     catalogue: Arc<ToolCatalogue>,
     pub(crate) pins: Pins,
+    offers: Offers,
 }
 
 impl Tools {
     pub(crate) fn new(handles: ToolHandles) -> Self {
         let ToolHandles { base, screening, audit, policies, catalogue } = handles;
-        Self { base, screening, audit, policies, catalogue, pins: Pins::default() }
+        Self {
+            base,
+            screening,
+            audit,
+            policies,
+            catalogue,
+            pins: Pins::default(),
+            offers: Offers::new(),
+        }
     }
 
     /// What is in quarantine is denied by `tool-pinning`, whatever the policies say.

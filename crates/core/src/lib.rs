@@ -14,6 +14,7 @@ pub mod json;
 pub mod lifetime;
 pub mod limits;
 pub mod lineage;
+pub mod mcp;
 pub mod oauth;
 pub mod policy;
 pub mod principal;

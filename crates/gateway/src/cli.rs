@@ -2,6 +2,7 @@
 
 mod audit;
 mod check;
+mod client_config;
 mod dlp;
 mod generate;
 mod keys;
@@ -61,6 +62,8 @@ enum Command {
     /// List what was accepted of tools, show what changed, and accept it
     #[command(subcommand)]
     Tool(tools::Tools),
+    /// Print what MCP clients want in their settings to use this gateway
+    ClientConfig(client_config::ClientConfig),
     /// Explain what the trust rules make of somebody's JWT
     #[command(subcommand)]
     Trust(trust::TrustCommand),
@@ -126,6 +129,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Principal(principals) => principals.run().await,
         Command::Token(tokens) => tokens.run().await,
         Command::Tool(tools) => tools.run().await,
+        Command::ClientConfig(command) => command.run(),
         Command::Trust(trust) => trust.run().await,
         Command::Policy(policy) => policy.run().await,
         Command::Key(keys) => keys.run().await,

@@ -11,6 +11,7 @@ mod database;
 mod dlp;
 mod keys;
 mod limits;
+mod mcp;
 mod otlp;
 mod providers;
 mod server;
@@ -38,6 +39,7 @@ pub(crate) use self::{
     dlp::Dlp,
     keys::Keys,
     limits::Limits,
+    mcp::Mcp,
     providers::{Provider, Tools},
     server::{Log, LogFormat, Server, Tls, address},
     times::seconds,
@@ -62,6 +64,7 @@ pub(crate) struct Config {
     pub(crate) policies: Policies,
     pub(crate) dlp: Dlp,
     pub(crate) log: Log,
+    pub(crate) mcp: Mcp,
     pub(crate) providers: Vec<Provider>,
     pub(crate) tokens: Tokens,
     pub(crate) tools: Tools,
@@ -97,6 +100,7 @@ impl Default for Config {
             policies: Policies::default(),
             dlp: Dlp::default(),
             log: Log::default(),
+            mcp: Mcp::default(),
             providers: Vec::new(),
             tokens: Tokens::default(),
             tools: Tools::default(),
@@ -180,6 +184,7 @@ impl Config {
     /// Checks that involve several keys.
     fn check(&self) -> Result<(), ConfigError> {
         self.server.check().map_err(ConfigError::Wrong)?;
+        self.mcp.check().map_err(ConfigError::Wrong)?;
         self.tokens.check().map_err(ConfigError::Wrong)?;
         self.audit.check().map_err(ConfigError::Wrong)?;
         let mut slugs: Vec<&str> = self.providers.iter().map(|p| p.slug.as_str()).collect();
@@ -329,6 +334,7 @@ mod tests {
             "[dlp.external]",
             "[tokens]",
             "[log]",
+            "[mcp]",
             "[tools]",
             "[traces]",
             "[webhooks.x]",

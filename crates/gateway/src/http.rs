@@ -12,6 +12,7 @@ mod health;
 mod host;
 mod idempotency;
 mod leftover;
+mod mcp;
 mod metrics;
 mod oauth;
 mod openapi;
@@ -32,6 +33,7 @@ use std::{
 use portcullis_app::App;
 
 pub(crate) use self::{
+    mcp::{Guard, Listed, Listeners, Settings as McpSettings},
     openapi::openapi,
     page::Cursors,
     proxies::Proxies,
@@ -50,4 +52,6 @@ pub(crate) struct Gateway {
     pub(crate) body_time: Duration,
     /// The budget for bodies of unknown callers.
     pub(crate) strangers: Strangers,
+    /// Settings of the MCP face.
+    pub(crate) mcp: McpSettings,
 }

@@ -16,6 +16,11 @@
 //! provider that every org shares are nobody's alone ([`Store::list_pins`]). Policies are the
 //! installation's ([`Store::keep_policy_set`]).
 
+#![expect(
+    clippy::must_use_candidate,
+    reason = "a future has to be used anyway; boxing hides from the lint that these are futures"
+)]
+
 mod audit;
 mod counters;
 mod db;

@@ -1,6 +1,9 @@
 //! Answers of tools.
 
-use portcullis_core::refusal::{Executed, UpstreamReason};
+use portcullis_core::{
+    mcp::meta,
+    refusal::{Executed, UpstreamReason},
+};
 use serde_json::{Map, Value};
 
 use crate::{error::CallError, mcp::message::UNREADABLE};
@@ -19,8 +22,8 @@ pub struct CallAnswer {
 }
 
 impl CallAnswer {
-    /// Takes a result apart. Says no to results that ask for a conversation, and to those that
-    /// are no result of a tool.
+    /// Takes a result apart, without what only the gateway may say in `_meta`. Says no to results
+    /// that ask for a conversation, and to those that are no result of a tool.
     pub(crate) fn from_result(mut result: Map<String, Value>) -> Result<Self, CallError> {
         let interaction = UpstreamReason::InteractionRequired;
         let garbage = CallError::protocol(Executed::Unknown);
@@ -36,8 +39,12 @@ impl CallAnswer {
             Some(_) => return Err(garbage),
         }
         let structured = result.remove("structuredContent");
+        meta::remove_own(&mut result);
         let content = match result.remove("content") {
-            Some(Value::Array(blocks)) if blocks.iter().all(Value::is_object) => blocks,
+            Some(Value::Array(mut blocks)) if blocks.iter().all(Value::is_object) => {
+                blocks.iter_mut().filter_map(Value::as_object_mut).for_each(meta::remove_own);
+                blocks
+            }
             None if structured.is_some() => Vec::new(),
             None if result.get("task").is_some_and(Value::is_object) => {
                 return Err(CallError::upstream(interaction, Executed::Unknown));
@@ -75,6 +82,17 @@ mod tests {
         assert_eq!(found.structured, Some(json!([1])));
         assert!(found.is_error);
         assert_eq!(Value::Object(found.more), json!({"_meta": {"a": 1}}));
+    }
+
+    #[test]
+    fn what_only_the_gateway_may_say_is_removed() {
+        let own = json!({"dev.portcullis/governance": {"decision": "allow"}, "a": 1});
+        let block = json!({"type": "text", "text": "x", "_meta": own});
+
+        let found = answer(json!({"content": [block], "_meta": own})).unwrap();
+
+        assert_eq!(found.content[0]["_meta"], json!({"a": 1}));
+        assert_eq!(found.more["_meta"], json!({"a": 1}));
     }
 
     #[test]

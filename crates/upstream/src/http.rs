@@ -13,6 +13,7 @@ use std::{
 
 use http::{HeaderName, HeaderValue, StatusCode};
 use portcullis_core::{
+    mcp::{Era, Method, code::UNSUPPORTED_VERSION, header},
     oauth::Challenge,
     refusal::{Executed, UpstreamReason::SessionLost},
 };
@@ -26,20 +27,16 @@ pub(crate) use self::wire::{Stop, Wire};
 use self::{receive::Trouble, session::Session};
 use crate::{
     error::CallError,
-    mcp::{
-        era::Era,
-        message::{Method, Outgoing, cancelled},
-    },
+    mcp::message::{Outgoing, cancelled},
     params,
     settings::{Credential, Protocol},
     tools::ParamHeaders,
 };
 
-const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
+const MCP_METHOD: HeaderName = HeaderName::from_static(header::METHOD);
+const MCP_NAME: HeaderName = HeaderName::from_static(header::NAME);
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
-const UNSUPPORTED_VERSION: i64 = -32022;
 /// How long a notification or a goodbye may take.
 const COURTESY: Duration = Duration::from_secs(2);
 

@@ -13,7 +13,16 @@ use std::{
 };
 
 use futures_util::StreamExt;
-use portcullis_core::json::{self, Bounds};
+use portcullis_core::{
+    json::{self, Bounds},
+    mcp::{
+        LEGACY, MODERN,
+        code::{
+            INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION,
+        },
+        meta,
+    },
+};
 use serde_json::{Map, Value, json};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
@@ -24,20 +33,10 @@ use tokio_util::{
     sync::CancellationToken,
 };
 
-use crate::mcp::{
-    era::{LEGACY, MODERN},
-    message::METHOD_NOT_FOUND,
-};
-
 const MAX_LINE_BYTES: usize = 4 << 20;
 const MAX_RUNNING: usize = 256;
 /// The time for answers that are under way when the input ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-
-const PARSE_ERROR: i64 = -32700;
-const INVALID_REQUEST: i64 = -32600;
-const INVALID_PARAMS: i64 = -32602;
-const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// Serves the sample tools until `input` ends. Fails only when `output` cannot be written.
 pub async fn serve_stdio<R, W>(input: R, output: W) -> io::Result<()>
@@ -190,10 +189,8 @@ impl<W: AsyncWrite + Unpin> Sample<W> {
     }
 }
 
-const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-
 fn version(params: &Map<String, Value>) -> Option<&str> {
-    params.get("_meta")?.get(VERSION_KEY)?.as_str()
+    params.get(meta::META)?.get(meta::PROTOCOL_VERSION)?.as_str()
 }
 
 fn is_modern(params: &Map<String, Value>) -> bool {
@@ -228,7 +225,7 @@ const INSTRUCTIONS: &str = "Invented data of a small shop, to try Portcullis wit
 fn success(id: &Value, mut result: Value, modern: bool) -> Value {
     if modern && let Some(members) = result.as_object_mut() {
         members.insert("resultType".to_owned(), json!("complete"));
-        let meta = json!({"io.modelcontextprotocol/serverInfo": server_info()});
+        let meta = json!({(meta::SERVER_INFO): server_info()});
         members.insert("_meta".to_owned(), meta);
     }
     json!({"jsonrpc": "2.0", "id": id, "result": result})

@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use portcullis_core::{
     call::{Cleared, ToolCall},
     id::OrgId,
+    mcp::Method,
     oauth::Challenge,
     tool::{ProviderSlug, ToolName},
     trace::TraceParent,
@@ -18,7 +19,7 @@ use crate::{
     breaker::Breaker,
     error::CallError,
     http::{Http, Stop, Wire},
-    mcp::message::{Method, Outgoing},
+    mcp::message::Outgoing,
     outbound::Outbound,
     settings::{Credential, ServerSettings, SettingsError, Transport},
     stdio::{Launch, Stdio},

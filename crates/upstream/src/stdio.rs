@@ -15,7 +15,7 @@ mod pipe;
 
 use std::{sync::Arc, time::Duration};
 
-use portcullis_core::{refusal::Executed, tool::ProviderSlug};
+use portcullis_core::{mcp::Method, refusal::Executed, tool::ProviderSlug};
 use serde_json::{Map, Value};
 use tokio::{
     sync::{Mutex, watch},
@@ -27,7 +27,7 @@ use self::{backoff::Backoff, pipe::Pipe};
 use crate::{
     error::CallError,
     ids::Ids,
-    mcp::message::{Method, Outgoing},
+    mcp::message::Outgoing,
     settings::{Program, Protocol},
 };
 

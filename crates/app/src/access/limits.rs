@@ -138,6 +138,12 @@ impl Quotas {
         admitted.inspect_err(|refusal| self.note_throttled(ctx, refusal))
     }
 
+    /// Counts the request of whoever was let in as an invoker and asks for something else.
+    pub async fn charge_request(&self, ctx: &Ctx) -> Result<(), Refusal> {
+        let charged = self.charge_invoker(ctx, Cost::Request).await;
+        charged.inspect_err(|refusal| self.note_throttled(ctx, refusal))
+    }
+
     /// Counts what an invoker's request costs, as far as [`Self::admit_invoker`] did not. Says no
     /// with the resource that is used up.
     pub(crate) async fn charge_invoker(&self, ctx: &Ctx, cost: Cost) -> Result<(), Refusal> {

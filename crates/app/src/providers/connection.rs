@@ -18,6 +18,21 @@ use super::{freshness::Freshness, provider::Provider};
 /// The tools that a connection lists, by id.
 pub(crate) type ToolMap = BTreeMap<String, Arc<Tool>>;
 
+/// Holds a list of tools, so that its address stays its own.
+#[derive(Debug, Clone)]
+pub(crate) struct ListHandle(Arc<dyn std::any::Any + Send + Sync>);
+
+impl ListHandle {
+    fn new<T: Send + Sync + 'static>(list: Arc<T>) -> Self {
+        Self(list)
+    }
+
+    /// The address of the list.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).cast::<()>().addr()
+    }
+}
+
 /// A connection that can be called through.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -109,6 +124,14 @@ impl Connection {
         match &self.way {
             Route::Declared => self.provider.state().tools.clone().unwrap_or_default(),
             Route::Own(own) => own.live.load().tools.values().cloned().collect(),
+        }
+    }
+
+    /// The list of its tools, which is known by its address as long as it is held.
+    pub(crate) fn list_handle(&self) -> ListHandle {
+        match &self.way {
+            Route::Declared => ListHandle::new(self.provider.state()),
+            Route::Own(own) => ListHandle::new(Arc::clone(&own.live.load().tools)),
         }
     }
 

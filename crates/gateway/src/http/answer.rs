@@ -179,6 +179,8 @@ pub(crate) fn body(outcome: &Outcome, asked: Asked) -> Vec<u8> {
             let pagination = Pagination { limit: *limit, next_cursor: next_cursor.clone() };
             written(&Paged { data, meta: PageMeta { request_id, timestamp, pagination } })
         }
+        // JSON-RPC is not spoken on routes of REST.
+        Content::Message(_) => Vec::new(),
         Content::Result(result) => written(&InvokeAnswer { result, governance, meta: call }),
         Content::Failed(failure) => {
             let error = error_body(failure, outcome.told_executed(is_invocation));

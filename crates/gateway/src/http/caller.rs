@@ -30,14 +30,16 @@ impl FromRequestParts<Arc<Gateway>> for Caller {
         let access = Exchange::of(parts)?.route.access;
         let purpose = match access {
             Access::AnyToken => Purpose::Revocation,
-            Access::Token | Access::Scoped(_) | Access::Call(_) => Purpose::Access,
+            Access::Token | Access::Scoped(_) | Access::Call(_) | Access::Message => {
+                Purpose::Access
+            }
             // There is no caller on these; a handler that wants one does not fit its route.
             Access::Open | Access::Probe | Access::Credential => {
                 return Err(Refusal::Internal.into());
             }
         };
         let ctx = authenticated(parts, purpose, gateway).await?;
-        if let Access::Call(_) = access {
+        if let Access::Call(_) | Access::Message = access {
             admit_call(&ctx, gateway)?;
             return Ok(Self(ctx));
         }
@@ -133,7 +135,7 @@ async fn authenticated(
 
 /// The Bearer, if there is exactly one `Authorization` header and it holds one (RFC 6750 §2.1).
 /// Anything else reads as a token that cannot be valid.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let first = values.next()?;
     if values.next().is_some() {

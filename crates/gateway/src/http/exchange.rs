@@ -16,6 +16,7 @@ use axum::{
 use futures_util::FutureExt;
 use portcullis_app::{Account, Origin};
 use portcullis_core::{
+    clock::Timestamp,
     id::{OrgId, RequestId},
     limits::{Bucket, Resource},
     refusal::{Refusal, Unavailable},
@@ -23,7 +24,9 @@ use portcullis_core::{
 };
 
 use super::{
-    Gateway, answer, host, leftover, metrics,
+    Gateway, answer, host, leftover,
+    mcp::reply::{self, Asked},
+    metrics,
     outcome::Outcome,
     routes::{Access, RouteSpec},
     traces,
@@ -44,6 +47,8 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(crate) struct Exchange {
     pub(crate) origin: Origin,
     pub(crate) route: RouteSpec,
+    /// On a route of JSON-RPC: the message, once it is read.
+    message: Option<OnceLock<Asked>>,
     account: OnceLock<Account>,
     connection: Option<Arc<Connection>>,
 }
@@ -68,6 +73,7 @@ impl Exchange {
                 stages: gateway.app.telemetry.stages(traceparent, request_id, arrived),
             },
             route,
+            message: (route.access == Access::Message).then(OnceLock::new),
             account: OnceLock::new(),
             connection,
         }
@@ -76,6 +82,23 @@ impl Exchange {
     /// The exchange of a request inside the frame.
     pub(crate) fn of(parts: &Parts) -> Result<&Arc<Self>, Refusal> {
         parts.extensions.get::<Arc<Self>>().ok_or(Refusal::Internal)
+    }
+
+    /// Returns true if the request asks for a call of a tool.
+    fn is_invocation(&self) -> bool {
+        self.route.is_invocation() || self.message().is_some_and(Asked::is_call)
+    }
+
+    /// The message of JSON-RPC, once it is read.
+    pub(crate) fn message(&self) -> Option<&Asked> {
+        self.message.as_ref()?.get()
+    }
+
+    /// From here on it is known what the message asks for.
+    pub(crate) fn asked(&self, asked: Asked) {
+        if let Some(message) = &self.message {
+            let _ = message.set(asked);
+        }
     }
 
     /// The org whose plan pays, if it is known.
@@ -102,6 +125,7 @@ impl Exchange {
                 app.quotas.peek(account, Resource::Invocations),
             ],
         };
+        let of_route = if self.is_invocation() { Resource::Invocations } else { self.route.limit };
         let shown = match refusal {
             Some(Refusal::RateLimited { resource, limit, reset_at, .. }) => Bucket {
                 resource: *resource,
@@ -111,7 +135,7 @@ impl Exchange {
             },
             Some(_) | None => all
                 .iter()
-                .find(|bucket| bucket.resource == self.route.limit)
+                .find(|bucket| bucket.resource == of_route)
                 .or(all.first())
                 .copied()
                 .unwrap_or_else(|| app.quotas.peek_source(&self.origin)),
@@ -215,26 +239,36 @@ async fn write(
     outcome: &Arc<Outcome>,
     response: &mut Response,
 ) {
-    let asked = answer::Asked {
-        request_id: exchange.origin.request_id,
-        is_invocation: exchange.route.is_invocation(),
-        now: gateway.app.base.now(),
-    };
+    let now = gateway.app.base.now();
     let body = match exchange.org().filter(|_| outcome.large) {
-        None => answer::body(outcome, asked),
+        None => body(exchange, outcome, now),
         Some(org) => {
-            let outcome = Arc::clone(outcome);
+            let (exchange, outcome) = (Arc::clone(exchange), Arc::clone(outcome));
             let written =
-                gateway.app.base.worked(org, usize::MAX, move || answer::body(&outcome, asked));
+                gateway.app.base.worked(org, usize::MAX, move || body(&exchange, &outcome, now));
             // What cannot be written is an empty body.
             written.await.unwrap_or_default()
         }
     };
-    *response.status_mut() = outcome.http_status();
-    *response.body_mut() = Body::from(body);
+    *response.status_mut() = match exchange.message {
+        None => outcome.http_status(),
+        Some(_) => reply::status(outcome, exchange.message()),
+    };
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if !body.is_empty() {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
     headers.remove(header::CONTENT_LENGTH);
+    *response.body_mut() = Body::from(body);
+}
+
+/// The body in the protocol of the route.
+fn body(exchange: &Exchange, outcome: &Outcome, now: Timestamp) -> Vec<u8> {
+    let (request_id, is_invocation) = (exchange.origin.request_id, exchange.is_invocation());
+    match exchange.message {
+        None => answer::body(outcome, answer::Asked { request_id, is_invocation, now }),
+        Some(_) => reply::body(outcome, exchange.message(), request_id),
+    }
 }
 
 fn set_headers(

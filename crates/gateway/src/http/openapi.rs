@@ -125,7 +125,7 @@ fn security(access: Access) -> Value {
     match access {
         Access::Open | Access::Probe => json!([{}]),
         Access::Credential => json!([{}, {"token": []}]),
-        Access::AnyToken | Access::Token => json!([{"token": []}]),
+        Access::AnyToken | Access::Token | Access::Message => json!([{"token": []}]),
         Access::Scoped(scope) | Access::Call(scope) => json!([{"token": [scope.as_str()]}]),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Handlers and extractors end in an [`Outcome`]. The frame in `exchange` measures and traces it,
 //! sets the headers that follow from it, and has it written by the writer of the route: `answer`
-//! writes the envelope of REST. A second protocol adds a writer, not a second outcome.
+//! writes the envelope of REST, `mcp::reply` the messages of JSON-RPC.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use portcullis_core::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::exchange::insert;
+use super::{exchange::insert, mcp::reply::Reply};
 
 /// Marks an answer that was given before.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -58,6 +58,8 @@ pub(crate) enum Content {
     Result(Value),
     /// A refusal or failure.
     Failed(Failure),
+    /// A message of JSON-RPC that is no answer to a call.
+    Message(Reply),
 }
 
 /// A page of resources.
@@ -169,6 +171,11 @@ impl Outcome {
         }
     }
 
+    /// A message of JSON-RPC.
+    pub(crate) const fn message(reply: Reply) -> Self {
+        Self::of(Content::Message(reply))
+    }
+
     /// The same, of a request that was answered so before.
     pub(crate) fn again(self) -> Self {
         Self { replayed: true, ..self }
@@ -182,6 +189,7 @@ impl Outcome {
             | Content::Data(_)
             | Content::Begun(_)
             | Content::Page(_)
+            | Content::Message(_)
             | Content::Result(_) => None,
         }
     }
@@ -200,7 +208,9 @@ impl Outcome {
     /// Its status in HTTP, where the protocol does not say another.
     pub(crate) fn http_status(&self) -> StatusCode {
         match &self.content {
-            Content::Data(_) | Content::Page(_) | Content::Result(_) => StatusCode::OK,
+            Content::Data(_) | Content::Page(_) | Content::Result(_) | Content::Message(_) => {
+                StatusCode::OK
+            }
             Content::Begun(_) => StatusCode::ACCEPTED,
             Content::Failed(failure) => failure.http_status(),
         }

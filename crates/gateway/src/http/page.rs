@@ -27,10 +27,10 @@ impl std::fmt::Debug for Cursors {
 
 /// The list that a cursor belongs to: it opens nowhere else.
 #[derive(Debug, Clone, Copy)]
-struct List<'a> {
-    org: OrgId,
-    name: &'static str,
-    filters: &'a [(&'static str, Option<&'a str>)],
+pub(crate) struct List<'a> {
+    pub(crate) org: OrgId,
+    pub(crate) name: &'static str,
+    pub(crate) filters: &'a [(&'static str, Option<&'a str>)],
 }
 
 impl List<'_> {
@@ -57,7 +57,7 @@ impl Cursors {
     }
 
     /// A cursor that resumes `list` after `position`.
-    fn seal(&self, list: &List<'_>, position: &str, now: Timestamp) -> Option<String> {
+    pub(crate) fn seal(&self, list: &List<'_>, position: &str, now: Timestamp) -> Option<String> {
         let mut sealed = format!("{}|{position}", now.as_seconds()).into_bytes();
         let aad = Aad::from(list.binding());
         let nonce = self.0.seal_in_place_append_tag(aad, &mut sealed).ok()?;
@@ -67,7 +67,12 @@ impl Cursors {
     }
 
     /// The position inside a cursor. Says no to a foreign, changed or old one.
-    fn open(&self, list: &List<'_>, cursor: &str, now: Timestamp) -> Result<String, Refusal> {
+    pub(crate) fn open(
+        &self,
+        list: &List<'_>,
+        cursor: &str,
+        now: Timestamp,
+    ) -> Result<String, Refusal> {
         self.opened(list, cursor, now).ok_or_else(|| {
             let message = "The cursor is not valid for this list and these filters, or older than \
                            24 hours; begin again without it.";

@@ -17,7 +17,7 @@ use self::{
     Thread::{Connection, Shared},
 };
 pub(crate) use self::{
-    router::{health_router, router},
+    router::{MessageRoute, health_router, router},
     spec::{Access, RouteSpec, Thread},
 };
 use super::{

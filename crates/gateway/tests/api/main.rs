@@ -26,6 +26,7 @@ mod health;
 mod host;
 mod http;
 mod limits;
+mod mcp;
 mod metrics;
 mod moving;
 mod openapi_conformance;

@@ -3,13 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue};
+use portcullis_core::mcp::{Era, Method};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{LISTEN, MCP_METHOD, receive::Body, wire::Wire};
 use crate::mcp::{
-    era::Era,
-    message::{self, Incoming, Method},
+    message::{self, Incoming},
     sse::Parser,
 };
 

@@ -6,7 +6,10 @@ use http::{
     StatusCode,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
-use portcullis_core::refusal::{Executed, UpstreamReason};
+use portcullis_core::{
+    mcp::Era,
+    refusal::{Executed, UpstreamReason},
+};
 use portcullis_lanes::offload;
 
 use super::{
@@ -18,7 +21,6 @@ use crate::{
     direct::Answer,
     error::CallError,
     mcp::{
-        era::Era,
         message::{self, Incoming, Outcome, RpcError},
         scan::IdScanner,
         sse::Parser,

@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use portcullis_core::refusal::{Executed, UpstreamReason};
+use portcullis_core::{
+    mcp::{Era, LEGACY, MODERN, Method, header},
+    refusal::{Executed, UpstreamReason},
+};
 use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
 
@@ -12,14 +15,14 @@ use crate::{
     direct::Answer,
     error::{CallError, CallErrorKind},
     mcp::{
-        era::{self, Era, LEGACY, MODERN, Verdict},
-        message::{INITIALIZED, Method, Outgoing},
+        era::{self, Verdict},
+        message::{INITIALIZED, Outgoing},
     },
     settings::Protocol,
 };
 
-const MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const MCP_SESSION_ID: HeaderName = HeaderName::from_static(header::SESSION_ID);
+const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
 const MAX_SESSION_ID_BYTES: usize = 1024;
 
 /// Agreement with a server.

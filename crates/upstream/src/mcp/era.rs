@@ -1,20 +1,9 @@
-//! The two eras of MCP, and how to tell which one a server lives in.
+//! Judgement of a server's answers: the era that it speaks.
 
+use portcullis_core::mcp::{LEGACY, MODERN, code::UNSUPPORTED_VERSION};
 use serde_json::{Map, Value};
 
 use super::message::{Outcome, RpcError};
-
-/// The version of the stateless era that we speak.
-pub(crate) const MODERN: &str = "2026-07-28";
-/// The versions with a handshake that we speak, newest first.
-pub(crate) const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
-
-/// The era a server speaks; the older one with the version that was agreed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Era {
-    Modern,
-    Legacy(&'static str),
-}
 
 /// What an answer to `server/discover` tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +31,6 @@ pub(crate) fn discovered(outcome: &Outcome) -> Verdict {
         Err(RpcError { .. }) => Verdict::Legacy,
     }
 }
-
-const UNSUPPORTED_VERSION: i64 = -32022;
 
 fn judge(versions: &[&str], announces: bool) -> Verdict {
     if versions.contains(&MODERN) {

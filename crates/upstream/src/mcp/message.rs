@@ -2,39 +2,19 @@
 
 use portcullis_core::{
     json::{self, Bounds},
+    mcp::{
+        Era, LEGACY, MODERN, Method,
+        code::{INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, URL_ELICITATION},
+        meta,
+    },
     refusal::Executed,
     tool::ToolName,
     trace::TraceParent,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 
-use super::era::{Era, LEGACY, MODERN};
 use crate::error::CallError;
-
-/// What we ask of servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Method {
-    Discover,
-    Initialize,
-    ListTools,
-    CallTool,
-    Listen,
-    Ping,
-}
-
-impl Method {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Discover => "server/discover",
-            Self::Initialize => "initialize",
-            Self::ListTools => "tools/list",
-            Self::CallTool => "tools/call",
-            Self::Listen => "subscriptions/listen",
-            Self::Ping => "ping",
-        }
-    }
-}
 
 /// A request, whichever era it will be sent in.
 #[derive(Debug, Clone, Copy)]
@@ -113,27 +93,34 @@ struct Params<'a> {
     meta: Option<Meta<'a>>,
 }
 
-#[derive(Serialize)]
 struct Meta<'a> {
-    #[serde(
-        rename = "io.modelcontextprotocol/protocolVersion",
-        skip_serializing_if = "Option::is_none"
-    )]
     version: Option<&'static str>,
-    #[serde(
-        rename = "io.modelcontextprotocol/clientInfo",
-        skip_serializing_if = "Option::is_none"
-    )]
     client: Option<Client>,
-    #[serde(
-        rename = "io.modelcontextprotocol/clientCapabilities",
-        skip_serializing_if = "Option::is_none"
-    )]
     capabilities: Option<Empty>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     traceparent: Option<TraceParent>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     tracestate: Option<&'a str>,
+}
+
+impl Serialize for Meta<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut members = serializer.serialize_map(None)?;
+        if let Some(version) = self.version {
+            members.serialize_entry(meta::PROTOCOL_VERSION, version)?;
+        }
+        if let Some(client) = &self.client {
+            members.serialize_entry(meta::CLIENT_INFO, client)?;
+        }
+        if let Some(capabilities) = &self.capabilities {
+            members.serialize_entry(meta::CLIENT_CAPABILITIES, capabilities)?;
+        }
+        if let Some(traceparent) = self.traceparent {
+            members.serialize_entry(meta::TRACEPARENT, &traceparent)?;
+        }
+        if let Some(tracestate) = self.tracestate {
+            members.serialize_entry("tracestate", tracestate)?;
+        }
+        members.end()
+    }
 }
 
 #[derive(Serialize)]
@@ -195,11 +182,6 @@ fn encode(message: &impl Serialize) -> Result<Vec<u8>, CallError> {
     serde_json::to_writer(&mut text, message).map_err(|_| CallError::protocol(Executed::No))?;
     Ok(text)
 }
-
-pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-const INVALID_PARAMS: i64 = -32602;
-const MISSING_CAPABILITY: i64 = -32021;
-const URL_ELICITATION: i64 = -32042;
 
 /// What a server sent.
 #[derive(Debug)]

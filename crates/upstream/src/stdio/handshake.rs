@@ -1,14 +1,17 @@
 //! Finding out what a child speaks.
 
-use portcullis_core::refusal::Executed;
+use portcullis_core::{
+    mcp::{Era, LEGACY, Method},
+    refusal::Executed,
+};
 use tokio::time::{Instant, timeout};
 
 use super::{Launch, pipe::Pipe};
 use crate::{
     error::CallError,
     mcp::{
-        era::{self, Era, LEGACY, Verdict},
-        message::{INITIALIZED, Method, Outcome, Outgoing},
+        era::{self, Verdict},
+        message::{INITIALIZED, Outcome, Outgoing},
     },
 };
 

@@ -8,7 +8,11 @@ use std::{
     time::Duration,
 };
 
-use portcullis_core::{refusal::Executed, tool::ProviderSlug};
+use portcullis_core::{
+    mcp::{Era, Method},
+    refusal::Executed,
+    tool::ProviderSlug,
+};
 use portcullis_lanes::offload;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
@@ -30,8 +34,7 @@ use crate::{
     error::CallError,
     ids::Ids,
     mcp::{
-        era::Era,
-        message::{self, Incoming, Method, Outcome, Outgoing},
+        message::{self, Incoming, Outcome, Outgoing},
         scan::IdScanner,
     },
 };

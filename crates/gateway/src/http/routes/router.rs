@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{Access, RouteSpec, Row, Thread, table};
-use crate::http::{Gateway, caller, exchange, outcome::Outcome};
+use crate::http::{Gateway, caller, exchange, mcp, outcome::Outcome};
 
 /// Everything Portcullis answers.
 pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
@@ -23,7 +23,7 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
         let answer = |request| no_such_path(Arc::clone(&gateway), request);
         exchange::framed(&gateway, RouteSpec::UNKNOWN, request, answer).await
     };
-    routed(table(), &gateway).fallback(unknown).with_state(gateway)
+    routed(table(), &mcp::routes(), &gateway).fallback(unknown).with_state(gateway)
 }
 
 /// The routes of a listener for health probes: `/healthz` and `/readyz`, and nothing else.
@@ -33,13 +33,26 @@ pub(crate) fn health_router(gateway: Arc<Gateway>) -> Router {
         let answer = async |request: Request| not_found(&request).into_response();
         exchange::framed(&gateway, RouteSpec::UNKNOWN, request, answer).await
     };
-    routed(probes.collect(), &gateway).fallback(unknown).with_state(gateway)
+    routed(probes.collect(), &[], &gateway).fallback(unknown).with_state(gateway)
 }
 
-/// The router of `rows`, which also answers wrong methods of their paths.
-fn routed(rows: Vec<Row>, gateway: &Arc<Gateway>) -> Router<Arc<Gateway>> {
-    let paths = Arc::new(paths(&rows));
+/// A route of JSON-RPC, which OpenAPI does not describe; every message is a POST.
+pub(crate) type MessageRoute = (&'static str, MethodRouter<Arc<Gateway>>);
+
+/// The router of `rows` and `messages`, which also answers wrong methods of their paths.
+fn routed(
+    rows: Vec<Row>,
+    messages: &[MessageRoute],
+    gateway: &Arc<Gateway>,
+) -> Router<Arc<Gateway>> {
+    let mut paths = paths(&rows);
     let mut router = Router::new();
+    for (path, methods) in messages {
+        let known = Known { spec: RouteSpec::MCP, allow: vec![Method::POST.to_string()] };
+        paths.insert((*path).to_owned(), known);
+        router = router.route(path, framed(methods.clone(), RouteSpec::MCP, gateway));
+    }
+    let paths = Arc::new(paths);
     for Row { spec, routes: (_, documented, methods) } in rows {
         let methods = framed(methods, spec, gateway);
         for path in documented.paths.keys() {

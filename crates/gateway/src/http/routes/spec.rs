@@ -2,6 +2,8 @@
 
 use portcullis_core::{limits::Resource, principal::Scope};
 
+use crate::http::body::INVOKE_LIMIT;
+
 /// Needs of a route, stated once in the table. The frame, the extractors and the readers of bodies
 /// obey it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub(crate) enum Access {
     /// A live access token with this scope, whose absence is recorded as a denied call. The use
     /// case asks for it, because only it can record the call.
     Call(Scope),
+    /// A live access token, with a message of JSON-RPC that may ask for a call: known once it is read.
+    Message,
 }
 
 impl Access {
@@ -44,7 +48,12 @@ impl Access {
     pub(crate) const fn scope(self) -> Option<Scope> {
         match self {
             Self::Scoped(scope) | Self::Call(scope) => Some(scope),
-            Self::Open | Self::Probe | Self::Credential | Self::AnyToken | Self::Token => None,
+            Self::Open
+            | Self::Probe
+            | Self::Credential
+            | Self::AnyToken
+            | Self::Token
+            | Self::Message => None,
         }
     }
 }
@@ -62,6 +71,14 @@ impl RouteSpec {
     /// Requests whose path is not in the table.
     pub(crate) const UNKNOWN: Self =
         Self { access: Access::Token, limit: Resource::Requests, thread: Thread::Shared, body: 0 };
+
+    /// Messages of MCP clients.
+    pub(crate) const MCP: Self = Self {
+        access: Access::Message,
+        limit: Resource::Requests,
+        thread: Thread::Connection,
+        body: INVOKE_LIMIT,
+    };
 
     /// Returns true if a request of it is a call of a tool.
     pub(crate) const fn is_invocation(&self) -> bool {

@@ -1,0 +1,261 @@
+//! Tools as MCP clients are offered them: texts, names and index are prepared once for a list of
+//! tools, and filtered for each caller.
+
+use std::{
+    collections::{HashMap, HashSet},
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+use super::Tools;
+use crate::{
+    ctx::Ctx,
+    providers::connection::{Connection, ListHandle},
+};
+use moka::sync::Cache;
+use portcullis_core::{
+    mcp::{
+        listed::ListedTool,
+        names,
+        params::{self, ParamHeader},
+        search::{self, Index},
+    },
+    policy::Access,
+    principal::Scope,
+    refusal::Refusal,
+    tool::{Tool, ToolId},
+};
+
+/// Bytes of prepared texts and indexes that are kept in memory.
+const MAX_BYTES: u64 = 128 << 20;
+
+/// A tool under the name by which clients know it.
+#[derive(Debug)]
+pub struct OfferedTool {
+    /// The tool.
+    pub tool: Arc<Tool>,
+    /// Its name in a list of several providers.
+    pub name: String,
+    /// Its text in lists.
+    pub listed: ListedTool,
+    /// The arguments that clients mirror into headers.
+    pub params: Vec<ParamHeader>,
+}
+
+/// The tools of one list, by id.
+#[derive(Debug, Default)]
+pub(crate) struct Offer {
+    tools: Vec<OfferedTool>,
+    by_name: HashMap<String, usize>,
+    by_id: HashMap<ToolId, usize>,
+    index: Index,
+}
+
+impl Offer {
+    fn prepare(mut tools: Vec<Arc<Tool>>) -> Self {
+        tools.sort_by(|one, other| one.id.cmp(&other.id));
+        let names = names::offered(&tools.iter().map(|tool| &tool.id).collect::<Vec<_>>());
+        let tools: Vec<OfferedTool> = tools
+            .into_iter()
+            .zip(names)
+            .filter_map(|(tool, name)| {
+                let listed = ListedTool::new(&tool);
+                // A client leaves out a tool whose annotations are forbidden.
+                let params = params::find(&tool.definition.input_schema).unwrap_or_default();
+                Some(OfferedTool { name: name?, listed, params, tool })
+            })
+            .collect();
+        let index = Index::build(tools.iter().map(|it| &*it.tool));
+        let by_name = tools.iter().map(|it| it.name.clone()).zip(0..).collect();
+        let by_id = tools.iter().map(|it| it.tool.id.clone()).zip(0..).collect();
+        Self { tools, by_name, by_id, index }
+    }
+
+    fn weight(&self) -> u32 {
+        let texts: usize = self.tools.iter().map(|it| it.listed.bytes() + 256).sum();
+        u32::try_from(texts + self.index.weight()).unwrap_or(u32::MAX)
+    }
+
+    fn is_of(&self, tools: &[Arc<Tool>]) -> bool {
+        self.tools.len() == tools.len()
+            && tools.iter().all(|tool| {
+                let place = self.by_id.get(&tool.id);
+                let known = place.and_then(|place| self.tools.get(*place));
+                known.is_some_and(|known| Arc::ptr_eq(&known.tool, tool))
+            })
+    }
+}
+
+/// What was prepared, by the address of the list. An entry holds its list, so that no other list can
+/// have its address.
+#[derive(Debug)]
+pub(crate) struct Offers {
+    by_list: Cache<usize, (ListHandle, Arc<Offer>)>,
+    /// The last of each provider: a list that was replaced by an equal one is not prepared again.
+    last: Cache<String, Arc<Offer>>,
+}
+
+impl Offers {
+    pub(crate) fn new() -> Self {
+        let by_list = Cache::builder().max_capacity(MAX_BYTES);
+        let by_list = by_list.weigher(|_, (_, offer): &(ListHandle, Arc<Offer>)| offer.weight());
+        Self { by_list: by_list.build(), last: Cache::new(1_000) }
+    }
+}
+
+/// A tool that is offered, looked up by its name.
+#[derive(Debug)]
+pub struct NamedTool {
+    offer: Arc<Offer>,
+    place: usize,
+}
+
+impl NamedTool {
+    /// The tool.
+    #[must_use]
+    pub fn get(&self) -> Option<&OfferedTool> {
+        self.offer.tools.get(self.place)
+    }
+}
+
+/// The tools that a caller may use.
+#[derive(Debug)]
+pub struct OfferedTools {
+    lists: Vec<Arc<Offer>>,
+    /// List and place of each, in the order of providers and names.
+    usable: Vec<(usize, usize)>,
+}
+
+impl OfferedTools {
+    /// Number of tools.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.usable.len()
+    }
+
+    /// All of them, in the order of providers and names.
+    pub fn iter(&self) -> impl Iterator<Item = &OfferedTool> {
+        self.usable.iter().filter_map(|(list, place)| self.get(*list, *place))
+    }
+
+    /// The slugs of their providers.
+    #[must_use]
+    pub fn providers(&self) -> Vec<&str> {
+        let mut slugs: Vec<&str> = self.iter().map(|it| it.tool.id.provider()).collect();
+        slugs.dedup();
+        slugs
+    }
+
+    /// The tool of this id or name.
+    #[must_use]
+    pub fn find(&self, id: &str) -> Option<&OfferedTool> {
+        self.iter().find(|it| it.tool.id.as_str() == id || it.name == id)
+    }
+
+    /// Those that answer a question, the best first.
+    #[must_use]
+    pub fn search(&self, question: &str, limit: usize) -> Vec<&OfferedTool> {
+        let usable: HashSet<&(usize, usize)> = self.usable.iter().collect();
+        let indexes: Vec<&Index> = self.lists.iter().map(|offer| &offer.index).collect();
+        let hits = search::rank(&indexes, question).into_iter();
+        let hits = hits.filter(|hit| usable.contains(&(hit.list, hit.tool)));
+        hits.take(limit).filter_map(|hit| self.get(hit.list, hit.tool)).collect()
+    }
+
+    /// A fingerprint of ids and versions, which is another when the caller may use other tools.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for offered in self.iter() {
+            (offered.tool.id.as_str(), &offered.tool.version).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    fn get(&self, list: usize, place: usize) -> Option<&OfferedTool> {
+        self.lists.get(list)?.tools.get(place)
+    }
+}
+
+impl Tools {
+    /// The tools that the caller may use, of one provider or of all: those that policy does not deny
+    /// whatever the input, without those in quarantine.
+    pub async fn offered_tools(
+        &self,
+        ctx: &Ctx,
+        provider: Option<&str>,
+    ) -> Result<OfferedTools, Refusal> {
+        ctx.require(Scope::McpsRead)?;
+        let connections = ctx.session.connections.iter();
+        let mut lists = Vec::new();
+        for connection in connections.filter(|it| provider.is_none_or(|slug| it.slug() == slug)) {
+            lists.push(self.offer_of(connection).await?);
+        }
+        let policies = self.policies.current();
+        let accesses = policies.accesses(&ctx.session.principal);
+        let org = ctx.caller().org_id;
+        let usable = |tool: &Tool| accesses.of(tool) != Access::Deny && !self.pins.hold(org, tool);
+        let places = (0..).zip(&lists).flat_map(|(list, offer)| {
+            let tools = (0..).zip(&offer.tools);
+            tools.filter(|(_, it)| usable(&it.tool)).map(move |(place, _)| (list, place))
+        });
+        let usable = places.collect();
+        Ok(OfferedTools { lists, usable })
+    }
+
+    /// The tool behind a name in the list of one provider or of all, whether or not the caller may
+    /// use it.
+    pub async fn named_tool(
+        &self,
+        ctx: &Ctx,
+        provider: Option<&str>,
+        name: &str,
+    ) -> Result<Option<NamedTool>, Refusal> {
+        let reachable = &ctx.session.connections;
+        if let Some(slug) = provider {
+            let Some(connection) = reachable.get(slug) else { return Ok(None) };
+            let offer = self.offer_of(connection).await?;
+            let id = format!("{slug}:{name}").parse::<ToolId>().ok();
+            let place = id.and_then(|id| offer.by_id.get(&id).copied());
+            return Ok(place.map(|place| NamedTool { offer, place }));
+        }
+        let own = names::slug_of(name).and_then(|(slug, _)| reachable.get(slug));
+        // A very long slug is cut.
+        for connection in own.into_iter().chain(reachable.iter().filter(|it| it.slug().len() > 55))
+        {
+            let offer = self.offer_of(connection).await?;
+            if let Some(place) = offer.by_name.get(name).copied() {
+                return Ok(Some(NamedTool { offer, place }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the caller has a connection to this provider.
+    #[must_use]
+    pub fn reaches(&self, ctx: &Ctx, slug: &str) -> bool {
+        ctx.session.connections.get(slug).is_some()
+    }
+
+    /// What is prepared of a connection's tools; prepared now if it is not.
+    async fn offer_of(&self, connection: &Connection) -> Result<Arc<Offer>, Refusal> {
+        let list = connection.list_handle();
+        let address = list.address();
+        if let Some((_, offer)) = self.offers.by_list.get(&address) {
+            return Ok(offer);
+        }
+        let tools = connection.tools();
+        let slug = connection.slug().to_owned();
+        let known = self.offers.last.get(&slug).filter(|offer| offer.is_of(&tools));
+        let offer = if let Some(offer) = known {
+            offer
+        } else {
+            // A thousand schemas take a while: not on a thread that serves requests.
+            let prepared = self.base.worked(connection.org, usize::MAX, || Offer::prepare(tools));
+            Arc::new(prepared.await?)
+        };
+        self.offers.last.insert(slug, Arc::clone(&offer));
+        self.offers.by_list.insert(address, (list, Arc::clone(&offer)));
+        Ok(offer)
+    }
+}

@@ -1,0 +1,48 @@
+//! Methods of requests.
+
+/// A request's method that this gateway asks for or answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Versions, capabilities and identity of a server; since 2026-07-28.
+    Discover,
+    /// The handshake of the older era.
+    Initialize,
+    /// The tools of a server.
+    ListTools,
+    /// A call of a tool.
+    CallTool,
+    /// A stream of announcements; since 2026-07-28.
+    Listen,
+    /// A sign of life.
+    Ping,
+}
+
+impl Method {
+    const ALL: [Self; 6] = [
+        Self::Discover,
+        Self::Initialize,
+        Self::ListTools,
+        Self::CallTool,
+        Self::Listen,
+        Self::Ping,
+    ];
+
+    /// The name in a message.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Discover => "server/discover",
+            Self::Initialize => "initialize",
+            Self::ListTools => "tools/list",
+            Self::CallTool => "tools/call",
+            Self::Listen => "subscriptions/listen",
+            Self::Ping => "ping",
+        }
+    }
+
+    /// The method of this name, if it is one of these.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.as_str() == name)
+    }
+}

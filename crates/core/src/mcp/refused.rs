@@ -1,0 +1,110 @@
+//! Sentences for models: why a call was refused or failed, and the next thing to do.
+
+use crate::refusal::{Executed, Refusal, Violation};
+
+/// Violations of a schema that are told in the sentence; all of them stand in the details.
+const TOLD: usize = 5;
+
+/// Returns true for the code of a refusal that a model can act on. It is answered as the result of
+/// the tool, with `isError`; anything else is an error of the protocol or of HTTP.
+#[must_use]
+pub fn is_for_models(code: &str) -> bool {
+    matches!(
+        code,
+        "policy_denied"
+            | "invalid_input"
+            | "provider_auth_required"
+            | "upstream_error"
+            | "upstream_timeout"
+    )
+}
+
+/// The message of a refusal and the next thing to do.
+#[must_use]
+pub fn sentence(refusal: &Refusal, executed: Executed) -> String {
+    if let Refusal::InvalidInput { violations, .. } = refusal {
+        return invalid(refusal, violations);
+    }
+    repeated(refusal.code(), &refusal.to_string(), executed)
+}
+
+/// The message of an answer given before and the next thing to do.
+#[must_use]
+pub fn repeated(code: &str, message: &str, executed: Executed) -> String {
+    let advice = advice(code, executed);
+    if advice.is_empty() { message.to_owned() } else { format!("{message} {advice}") }
+}
+
+fn advice(code: &str, executed: Executed) -> &'static str {
+    match (code, executed) {
+        // Its message says the remedy.
+        ("provider_auth_required", _) => "",
+        ("policy_denied", Executed::Yes) => {
+            "The tool was called; only its result is withheld. Do not repeat the call."
+        }
+        ("policy_denied", Executed::No | Executed::Unknown) => {
+            "The tool was not called. The same call will be denied again: change what the reason \
+             names, or tell the user."
+        }
+        (_, Executed::Unknown) => "Whether the tool ran is unknown: look before you call it again.",
+        (_, Executed::No) => "The tool was not called; the same call may be tried again later.",
+        (_, Executed::Yes) => "The tool was called.",
+    }
+}
+
+fn invalid(refusal: &Refusal, violations: &[Violation]) -> String {
+    let others: Vec<String> = violations
+        .iter()
+        .skip(1)
+        .take(TOLD - 1)
+        .map(|it| format!("{} {}", it.path, it.message).trim().to_owned())
+        .collect();
+    let more =
+        if others.is_empty() { String::new() } else { format!(" Also: {}.", others.join("; ")) };
+    format!("{refusal}{more} The tool was not called: correct the arguments and call it again.")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Map;
+
+    use super::*;
+
+    #[test]
+    fn a_denied_model_learns_the_policy_the_reason_and_what_to_do() {
+        let denied = Refusal::PolicyDenied {
+            policy: "no-prod".to_owned(),
+            reason: "production is read-only".to_owned(),
+            dlp: None,
+            more: Map::new(),
+        };
+
+        let before = sentence(&denied, Executed::No);
+        let after = sentence(&denied, Executed::Yes);
+
+        assert!(
+            before.starts_with("Denied by policy 'no-prod': production is read-only. The tool")
+        );
+        assert!(before.contains("was not called") && after.contains("only its result is withheld"));
+        assert!(is_for_models(denied.code()) && !is_for_models(Refusal::Internal.code()));
+    }
+
+    #[test]
+    fn wrong_arguments_are_all_named() {
+        let violation = |path: &str| Violation {
+            path: path.to_owned(),
+            keyword: None,
+            message: "is required".to_owned(),
+        };
+        let tool = "a:b".parse().unwrap();
+        let violations = vec![violation("/x"), violation("/y")];
+
+        let told = sentence(&Refusal::InvalidInput { tool, violations }, Executed::No);
+
+        assert_eq!(
+            told,
+            "Input does not match the schema of a:b: /x is required. Also: /y is required. The tool \
+             was not called: correct the arguments and call it again."
+        );
+    }
+}

@@ -1,0 +1,417 @@
+//! A client's message: one JSON-RPC request or notification, held against the headers that mirror it.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    Era, MODERN, Method, OFFERED, code,
+    header::{self, decode},
+    meta,
+};
+
+/// Longest id of a request in bytes: it is echoed.
+const LONGEST_ID: usize = 256;
+/// Longest excerpt of what a client wrote that is repeated to it.
+const LONGEST_ECHO: usize = 64;
+
+/// A header that may mirror a member of the body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mirror<'a> {
+    /// Not sent.
+    #[default]
+    Absent,
+    /// Sent once, as text.
+    Once(&'a str),
+    /// Sent several times, or as no text: it says nothing that could be compared.
+    Unclear,
+}
+
+/// The headers that mirror every request.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MirroredHeaders<'a> {
+    /// `MCP-Protocol-Version`.
+    pub version: Mirror<'a>,
+    /// `Mcp-Method`.
+    pub method: Mirror<'a>,
+    /// `Mcp-Name`.
+    pub name: Mirror<'a>,
+}
+
+/// The id of a request: a text or an integer.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(transparent)]
+pub struct RequestId(Value);
+
+/// What a client sent.
+#[derive(Debug)]
+pub enum Message {
+    /// A request, which is answered.
+    Request(Box<Request>),
+    /// A notification, which is not.
+    Notification,
+}
+
+/// A request whose headers, if they say anything, say the same.
+#[derive(Debug)]
+pub struct Request {
+    /// Given back with the answer.
+    pub id: RequestId,
+    /// The method, if it is one of ours.
+    pub method: Option<Method>,
+    /// The parameters without `_meta`.
+    pub params: Map<String, Value>,
+    /// `_meta` of the parameters.
+    pub meta: Map<String, Value>,
+    /// The era of the version that the request names.
+    pub era: Era,
+}
+
+/// An error in the words of JSON-RPC, with the HTTP status that belongs to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProtocolError {
+    /// The id of the request, as far as it could be read.
+    pub id: Option<RequestId>,
+    /// The error code.
+    pub code: i64,
+    /// The status of the HTTP answer.
+    pub http_status: u16,
+    /// One sentence.
+    pub message: String,
+    /// Further members, if there are any.
+    pub data: Option<Value>,
+}
+
+impl ProtocolError {
+    /// An error that is answered with 400.
+    #[must_use]
+    pub fn bad(code: i64, message: impl Into<String>) -> Self {
+        Self { id: None, code, http_status: 400, message: message.into(), data: None }
+    }
+
+    /// Not a message of JSON-RPC at all.
+    #[must_use]
+    pub fn unreadable(problem: &impl ToString) -> Self {
+        Self::bad(code::PARSE_ERROR, format!("The body is refused: {}.", problem.to_string()))
+    }
+
+    /// A method that is not offered. Only since 2026-07-28 the HTTP status says so, too.
+    #[must_use]
+    pub fn method_not_found(era: Era) -> Self {
+        let http_status = if era == Era::Modern { 404 } else { 200 };
+        let message = "The method is not offered here.".to_owned();
+        Self { id: None, code: code::METHOD_NOT_FOUND, http_status, message, data: None }
+    }
+
+    /// Parameters that do not fit their method.
+    #[must_use]
+    pub fn bad_params(message: impl Into<String>) -> Self {
+        Self::bad(code::INVALID_PARAMS, message)
+    }
+
+    /// The same error about the request of this id.
+    #[must_use]
+    pub fn about(self, id: &RequestId) -> Self {
+        Self { id: Some(id.clone()), ..self }
+    }
+}
+
+/// Says no to a header that does not say what the body says.
+pub fn compare(
+    name: &str,
+    told: Mirror<'_>,
+    expected: Option<&str>,
+    required: bool,
+) -> Result<(), ProtocolError> {
+    let problem = match (told, expected) {
+        (Mirror::Absent, Some(_)) if required => "is missing",
+        (Mirror::Absent, _) => return Ok(()),
+        (Mirror::Unclear, _) => "is not one plain text",
+        (Mirror::Once(told), Some(expected)) if told == expected => return Ok(()),
+        (Mirror::Once(_), _) => "differs from the body",
+    };
+    Err(mismatch(name, problem))
+}
+
+/// A header that is wrong, and how.
+#[must_use]
+pub fn mismatch(name: &str, problem: &str) -> ProtocolError {
+    ProtocolError::bad(
+        code::HEADER_MISMATCH,
+        format!("Header mismatch: `{name}` {problem}. Send the value that stands in the body."),
+    )
+}
+
+impl Message {
+    /// Reads a message. Says no to what is no single request or notification, to a version that is
+    /// not spoken, and to headers that differ from the body.
+    pub fn read(value: Value, headers: &MirroredHeaders<'_>) -> Result<Self, ProtocolError> {
+        let Value::Object(mut members) = value else {
+            let message = "Send one JSON-RPC message per request; batches are not taken.";
+            return Err(ProtocolError::bad(code::INVALID_REQUEST, message));
+        };
+        let id = members.remove("id").map(request_id).transpose()?;
+        let Some(id) = id else {
+            let (method, mut params) = method_and_params(members)?;
+            compare(header::METHOD, headers.method, Some(&method), false)?;
+            era(&taken_meta(&mut params)?, headers)?;
+            return Ok(Self::Notification);
+        };
+        let read = request(members, headers, &id);
+        read.map(|read| Self::Request(Box::new(read))).map_err(|error| error.about(&id))
+    }
+}
+
+fn request(
+    members: Map<String, Value>,
+    headers: &MirroredHeaders<'_>,
+    id: &RequestId,
+) -> Result<Request, ProtocolError> {
+    let (method, mut params) = method_and_params(members)?;
+    let meta = taken_meta(&mut params)?;
+    let era = era(&meta, headers)?;
+    let modern = era == Era::Modern;
+    if modern && !meta.get(meta::CLIENT_CAPABILITIES).is_some_and(Value::is_object) {
+        return Err(required(meta::CLIENT_CAPABILITIES));
+    }
+    compare(header::METHOD, headers.method, Some(&method), modern)?;
+    let found = Method::find(&method);
+    let called = params.get("name").and_then(Value::as_str);
+    let called = called.filter(|_| found == Some(Method::CallTool));
+    match (headers.name, called) {
+        // Other methods have names of their own, which are not read here.
+        (_, None) => {}
+        (Mirror::Once(told), Some(_)) => {
+            let told = decode(told).ok_or_else(|| mismatch(header::NAME, "is not readable"))?;
+            compare(header::NAME, Mirror::Once(&told), called, modern)?;
+        }
+        (told, Some(_)) => compare(header::NAME, told, called, modern)?,
+    }
+    Ok(Request { id: id.clone(), method: found, params, meta, era })
+}
+
+fn request_id(id: Value) -> Result<RequestId, ProtocolError> {
+    let fits = match &id {
+        Value::String(text) => text.len() <= LONGEST_ID,
+        Value::Number(number) => number.is_i64() || number.is_u64(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
+    };
+    let message = "`id` has to be an integer or a text of at most 256 bytes.";
+    if fits { Ok(RequestId(id)) } else { Err(invalid(message)) }
+}
+
+fn invalid(message: &str) -> ProtocolError {
+    ProtocolError::bad(code::INVALID_REQUEST, message)
+}
+
+fn method_and_params(
+    mut members: Map<String, Value>,
+) -> Result<(String, Map<String, Value>), ProtocolError> {
+    if members.remove("jsonrpc").as_ref().and_then(Value::as_str) != Some("2.0") {
+        return Err(invalid("`jsonrpc` has to be \"2.0\"."));
+    }
+    let Some(Value::String(method)) = members.remove("method") else {
+        return Err(invalid("`method` has to be a text; answers are not expected here."));
+    };
+    let params = match members.remove("params") {
+        None => Map::new(),
+        Some(Value::Object(params)) => params,
+        Some(
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
+        ) => {
+            return Err(ProtocolError::bad_params("`params` has to be an object."));
+        }
+    };
+    if !members.is_empty() {
+        return Err(invalid("A message holds `jsonrpc`, `id`, `method` and `params` only."));
+    }
+    Ok((method, params))
+}
+
+fn taken_meta(params: &mut Map<String, Value>) -> Result<Map<String, Value>, ProtocolError> {
+    match params.remove(meta::META) {
+        None => Ok(Map::new()),
+        Some(Value::Object(meta)) => Ok(meta),
+        Some(
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
+        ) => Err(ProtocolError::bad_params("`_meta` has to be an object.")),
+    }
+}
+
+/// The era of the version that is named, in the body or in the header. A request that names none is
+/// of the older era, in whose handshake a version is agreed on that its clients need not repeat.
+fn era(meta: &Map<String, Value>, headers: &MirroredHeaders<'_>) -> Result<Era, ProtocolError> {
+    let in_body = match meta.get(meta::PROTOCOL_VERSION) {
+        None => None,
+        Some(Value::String(version)) => Some(version.as_str()),
+        Some(
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_),
+        ) => {
+            return Err(required(meta::PROTOCOL_VERSION));
+        }
+    };
+    let in_header = match headers.version {
+        Mirror::Absent => None,
+        Mirror::Once(version) => Some(version),
+        Mirror::Unclear => return Err(mismatch(header::PROTOCOL_VERSION, "is not one plain text")),
+    };
+    let named = match (in_body, in_header) {
+        (None, None) => return Ok(Era::Legacy(Era::agreed(""))),
+        (Some(one), Some(other)) if one != other => {
+            return Err(mismatch(header::PROTOCOL_VERSION, "differs from the body"));
+        }
+        (Some(version), _) | (None, Some(version)) => version,
+    };
+    let era = Era::offered(named).ok_or_else(|| unsupported(named))?;
+    match (era, in_body, in_header) {
+        (Era::Modern, None, _) => Err(required(meta::PROTOCOL_VERSION)),
+        (Era::Modern, _, None) => Err(mismatch(header::PROTOCOL_VERSION, "is missing")),
+        (Era::Modern | Era::Legacy(_), _, _) => Ok(era),
+    }
+}
+
+fn required(name: &str) -> ProtocolError {
+    ProtocolError::bad_params(format!("Requests of {MODERN} need `_meta[\"{name}\"]`."))
+}
+
+fn unsupported(version: &str) -> ProtocolError {
+    let requested: String = version.chars().take(LONGEST_ECHO).collect();
+    let message = "Unsupported protocol version".to_owned();
+    let data = Some(json!({"supported": OFFERED, "requested": requested}));
+    ProtocolError { id: None, code: code::UNSUPPORTED_VERSION, http_status: 400, message, data }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn modern(method: &str, mut params: Value) -> Value {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    }
+
+    fn told<'a>(version: &'a str, method: &'a str, name: &'a str) -> MirroredHeaders<'a> {
+        let once =
+            |text: &'a str| if text.is_empty() { Mirror::Absent } else { Mirror::Once(text) };
+        MirroredHeaders { version: once(version), method: once(method), name: once(name) }
+    }
+
+    fn refused(value: Value, headers: &MirroredHeaders<'_>) -> (i64, u16) {
+        let error = Message::read(value, headers).unwrap_err();
+        (error.code, error.http_status)
+    }
+
+    fn read(value: Value, headers: &MirroredHeaders<'_>) -> Request {
+        match Message::read(value, headers).unwrap() {
+            Message::Request(request) => *request,
+            Message::Notification => panic!("it is a request"),
+        }
+    }
+
+    #[test]
+    fn a_modern_request_says_all_that_is_needed() {
+        let call = modern("tools/call", json!({"name": "add", "arguments": {}}));
+
+        let request = read(call, &told("2026-07-28", "tools/call", "add"));
+
+        assert_eq!((request.method, request.era), (Some(Method::CallTool), Era::Modern));
+        assert_eq!(request.params, *json!({"name": "add", "arguments": {}}).as_object().unwrap());
+        assert_eq!(serde_json::to_string(&request.id).unwrap(), "1");
+    }
+
+    #[test]
+    fn headers_that_differ_from_the_body_or_are_missing_are_refused() {
+        let call = || modern("tools/call", json!({"name": "add"}));
+
+        for headers in [
+            told("", "tools/call", "add"),
+            told("2025-11-25", "tools/call", "add"),
+            told("2026-07-28", "", "add"),
+            told("2026-07-28", "tools/list", "add"),
+            told("2026-07-28", "Tools/Call", "add"),
+            told("2026-07-28", "tools/call", ""),
+            told("2026-07-28", "tools/call", "Add"),
+            told("2026-07-28", "tools/call", "=?base64?!?="),
+            MirroredHeaders { method: Mirror::Unclear, ..told("2026-07-28", "", "add") },
+            MirroredHeaders { version: Mirror::Unclear, ..told("", "tools/call", "add") },
+        ] {
+            assert_eq!(refused(call(), &headers), (code::HEADER_MISMATCH, 400), "{headers:?}");
+        }
+        let encoded = told("2026-07-28", "tools/call", "=?base64?YWRk?=");
+        assert!(Message::read(call(), &encoded).is_ok());
+        // An older request need not have them, but nobody on the way may be told another thing.
+        let legacy = || json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "add"}});
+        assert_eq!(refused(legacy(), &told("2025-11-25", "", "other")).0, code::HEADER_MISMATCH);
+        assert!(Message::read(legacy(), &told("2025-11-25", "", "")).is_ok());
+    }
+
+    #[test]
+    fn the_era_is_that_of_the_version_which_is_named() {
+        let bare = |method: &str| json!({"jsonrpc": "2.0", "id": 1, "method": method});
+
+        assert_eq!(read(bare("ping"), &told("", "", "")).era, Era::Legacy("2025-11-25"));
+        assert_eq!(read(bare("ping"), &told("2025-06-18", "", "")).era, Era::Legacy("2025-06-18"));
+        for method in ["ping", "tools/list", "initialize", "no/such"] {
+            let headers = told("2026-07-28", method, "");
+            assert_eq!(refused(bare(method), &headers), (code::INVALID_PARAMS, 400), "{method}");
+        }
+        let mut without = modern("tools/list", json!({}));
+        without["params"]["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": MODERN});
+        let headers = told(MODERN, "tools/list", "");
+        assert_eq!(refused(without, &headers), (code::INVALID_PARAMS, 400));
+    }
+
+    #[test]
+    fn a_version_that_is_not_spoken_is_answered_with_those_that_are() {
+        let mut list = modern("tools/list", json!({}));
+        list["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("1900-01-01");
+
+        let error = Message::read(list, &told("1900-01-01", "tools/list", "")).unwrap_err();
+
+        assert_eq!((error.code, error.http_status), (code::UNSUPPORTED_VERSION, 400));
+        assert_eq!(error.data.unwrap(), json!({"supported": OFFERED, "requested": "1900-01-01"}));
+    }
+
+    #[test]
+    fn what_is_no_single_message_is_refused() {
+        let none = told("", "", "");
+        for (value, code) in [
+            (json!([]), code::INVALID_REQUEST),
+            (json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}]), code::INVALID_REQUEST),
+            (json!("ping"), code::INVALID_REQUEST),
+            (json!({"id": 1, "method": "ping"}), code::INVALID_REQUEST),
+            (json!({"jsonrpc": "1.0", "id": 1, "method": "ping"}), code::INVALID_REQUEST),
+            (json!({"jsonrpc": "2.0", "id": null, "method": "ping"}), code::INVALID_REQUEST),
+            (json!({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}), code::INVALID_REQUEST),
+            (json!({"jsonrpc": "2.0", "id": {}, "method": "ping"}), code::INVALID_REQUEST),
+            (
+                json!({"jsonrpc": "2.0", "id": "x".repeat(257), "method": "ping"}),
+                code::INVALID_REQUEST,
+            ),
+            (json!({"jsonrpc": "2.0", "id": 1, "result": {}}), code::INVALID_REQUEST),
+            (json!({"jsonrpc": "2.0", "id": 1, "method": 7}), code::INVALID_REQUEST),
+            (json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "x": 1}), code::INVALID_REQUEST),
+            (
+                json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}),
+                code::INVALID_PARAMS,
+            ),
+            (
+                json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": 1}}),
+                code::INVALID_PARAMS,
+            ),
+        ] {
+            assert_eq!(refused(value.clone(), &none), (code, 400), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_notification_has_no_id() {
+        let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+
+        assert!(matches!(
+            Message::read(note, &told("2025-11-25", "", "")),
+            Ok(Message::Notification)
+        ));
+    }
+}

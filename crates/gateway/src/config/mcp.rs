@@ -1,0 +1,78 @@
+//! `[mcp]`: the server that MCP clients speak to.
+
+use portcullis_core::oauth::Origin;
+use serde::Deserialize;
+
+use super::{Server, address};
+use crate::http::{Guard, Listed, Listeners, McpSettings};
+
+/// Longest instructions in bytes.
+const LONGEST: usize = 1024;
+
+/// `[mcp]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Mcp {
+    /// The way in which `/mcp` lists tools.
+    pub(crate) tools: ToolsMode,
+    /// What clients tell their models about this gateway; at most 1 KiB.
+    pub(crate) instructions: Option<String>,
+    /// Names by which clients reach the gateway, besides `server.public_host` and that of
+    /// `server.public_url`.
+    pub(crate) hosts: Vec<String>,
+    /// Origins of pages that may ask, besides the gateway's own.
+    pub(crate) origins: Vec<String>,
+}
+
+/// The way in which `/mcp` lists tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ToolsMode {
+    /// All of them up to 40; beyond, tools to find them with.
+    #[default]
+    Auto,
+    /// All of them.
+    List,
+    /// Tools to find them with.
+    Search,
+}
+
+impl Mcp {
+    /// Refuses what clients could not be told, and origins that no browser sends.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.instructions.as_ref().is_some_and(|text| text.len() > LONGEST) {
+            return Err(format!("`mcp.instructions` is longer than {LONGEST} bytes"));
+        }
+        if let Some(host) = self.hosts.iter().find(|it| it.is_empty() || it.contains(['/', ':'])) {
+            return Err(format!(
+                "`mcp.hosts` holds `{host}`, but has to hold host names, with neither scheme nor port"
+            ));
+        }
+        match self.origins.iter().find(|origin| Origin::parse(origin).is_none()) {
+            Some(origin) => Err(format!(
+                "`mcp.origins` holds `{origin}`, but has to hold origins such as \
+                 https://app.acme.example"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// The settings of the face of a gateway that serves as `server` says.
+    pub(crate) fn settings(&self, server: &Server) -> McpSettings {
+        let public = server.public_url.as_deref();
+        let host = public.and_then(|url| url.split_once("://")).map(|(_, authority)| {
+            authority.rsplit_once(':').map_or(authority, |(name, _)| name).to_owned()
+        });
+        let hosts = self.hosts.iter().cloned().chain([server.public_host.clone()]).chain(host);
+        let origins = self.origins.iter().cloned().chain(public.map(str::to_owned));
+        let listen = address(&server.listen, "server.listen").ok();
+        let tools = match self.tools {
+            ToolsMode::Auto => Listed::Auto,
+            ToolsMode::List => Listed::List,
+            ToolsMode::Search => Listed::Search,
+        };
+        let instructions = self.instructions.clone();
+        let guard = Guard::new(listen, hosts, origins);
+        McpSettings { tools, instructions, guard, listeners: Listeners::default() }
+    }
+}

@@ -1,0 +1,312 @@
+//! `POST /mcp` and `POST /mcp/{slug}`: the server that MCP clients speak to.
+//!
+//! Nothing is kept between requests: each says who asks, and in which version. A call of a tool is the
+//! same use case as over REST; only its answer is written in other words, by [`reply`].
+
+mod call;
+mod guard;
+mod list;
+mod listen;
+pub(crate) mod reply;
+mod search;
+
+use std::sync::Arc;
+
+use axum::{
+    Extension,
+    extract::{Path, RawQuery, State, rejection::PathRejection},
+    http::HeaderMap,
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use bytes::Bytes;
+use portcullis_app::{Ctx, Stage};
+use portcullis_core::{
+    json::{self, Bounds},
+    mcp::{
+        Era, Message, Method, Mirror, MirroredHeaders, OFFERED, ProtocolError, Request as Asking,
+        header, meta,
+    },
+    principal::Scope,
+    refusal::Refusal,
+    secret::Secret,
+};
+use serde_json::{Map, Value, json};
+
+pub(crate) use self::{
+    guard::{Guard, Guarded},
+    listen::Listeners,
+};
+use self::{
+    list::Listing,
+    reply::{Asked, Reply},
+};
+use super::{
+    Gateway,
+    body::RequestBody,
+    caller::{self, Caller},
+    exchange::Exchange,
+    outcome::Outcome,
+    query::Query,
+    routes::MessageRoute,
+};
+
+/// For how long a client may keep what `server/discover` says.
+const DISCOVERY_TTL_MS: u64 = 3_600_000;
+
+/// Two levels of a message lie around the arguments of a call, one around its input over REST.
+const MESSAGE: Bounds = Bounds { depth: Bounds::REQUEST.depth + 1, ..Bounds::REQUEST };
+
+/// How the tools of all providers are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Listed {
+    /// By tools to find them with if there are many, else all.
+    #[default]
+    Auto,
+    /// All of them.
+    List,
+    /// By tools to find them with.
+    Search,
+}
+
+/// Settings of the MCP face.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) tools: Listed,
+    pub(crate) instructions: Option<String>,
+    pub(crate) guard: Guard,
+    pub(crate) listeners: Listeners,
+}
+
+/// The tools that an address offers.
+#[derive(Debug, Clone)]
+enum Face {
+    All(Listed),
+    One(String),
+}
+
+impl Face {
+    fn provider(&self) -> Option<&str> {
+        match self {
+            Self::All(_) => None,
+            Self::One(slug) => Some(slug),
+        }
+    }
+}
+
+/// The addresses at which MCP clients are answered.
+pub(crate) fn routes() -> [MessageRoute; 2] {
+    [("/mcp", post(all)), ("/mcp/{slug}", post(one))]
+}
+
+/// Answers a message about the tools of all providers.
+async fn all(
+    Guarded: Guarded,
+    Caller(ctx): Caller,
+    Extension(exchange): Extension<Arc<Exchange>>,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+    request: RequestBody,
+) -> Response {
+    let listed = match listed(raw.as_deref(), gateway.mcp.tools) {
+        Ok(listed) => listed,
+        Err(refusal) => return refused(&gateway, &ctx, refusal.into()).await.into_response(),
+    };
+    answered(&gateway, ctx, Face::All(listed), (&exchange, request)).await
+}
+
+/// Answers a message about the tools of one provider.
+async fn one(
+    Guarded: Guarded,
+    Caller(ctx): Caller,
+    Extension(exchange): Extension<Arc<Exchange>>,
+    State(gateway): State<Arc<Gateway>>,
+    path: Result<Path<String>, PathRejection>,
+    RawQuery(raw): RawQuery,
+    request: RequestBody,
+) -> Response {
+    if let Err(refusal) = Query::parse(raw.as_deref(), &[]) {
+        return refused(&gateway, &ctx, refusal.into()).await.into_response();
+    }
+    let slug = path.map(|Path(slug)| slug).unwrap_or_default();
+    answered(&gateway, ctx, Face::One(slug), (&exchange, request)).await
+}
+
+fn listed(raw: Option<&str>, configured: Listed) -> Result<Listed, Refusal> {
+    let query = Query::parse(raw, &["tools"])?;
+    Ok(match query.choice("tools", &["auto", "list", "search"])? {
+        Some("auto") => Listed::Auto,
+        Some("list") => Listed::List,
+        Some("search") => Listed::Search,
+        Some(_) | None => configured,
+    })
+}
+
+/// What is refused costs a request as well.
+async fn refused(gateway: &Gateway, ctx: &Ctx, answer: Outcome) -> Outcome {
+    match gateway.app.quotas.charge_request(ctx).await {
+        Ok(()) => answer,
+        Err(refusal) => refusal.into(),
+    }
+}
+
+async fn answered(
+    gateway: &Arc<Gateway>,
+    ctx: Ctx,
+    face: Face,
+    arrived: (&Exchange, RequestBody),
+) -> Response {
+    let answered = answer(gateway, ctx, face, arrived).await;
+    answered.unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn answer(
+    gateway: &Arc<Gateway>,
+    ctx: Ctx,
+    face: Face,
+    (exchange, request): (&Exchange, RequestBody),
+) -> Result<Response, Outcome> {
+    ctx.origin.stages.enter(Stage::Body, gateway.app.base.now());
+    let headers = request.headers.clone();
+    let read = request.read().await;
+    let (message, bytes) = match read {
+        Ok(read) => (message(gateway, &ctx, &headers, &read).await, read.len()),
+        Err(refusal) => (Err(refusal.into()), 0),
+    };
+    let asking = match message {
+        Err(answer) => return Err(refused(gateway, &ctx, answer).await),
+        Ok(Message::Notification) => {
+            return Err(refused(gateway, &ctx, Outcome::message(Reply::Accepted)).await);
+        }
+        Ok(Message::Request(asking)) => *asking,
+    };
+    exchange.asked(Asked::new(&asking));
+    if asking.method == Some(Method::CallTool) {
+        let arrived = call::Arrived { headers, bytes };
+        return Err(call::call(gateway, ctx, &face, asking, (exchange, arrived)).await);
+    }
+    gateway.app.quotas.charge_request(&ctx).await?;
+    ctx.origin.stages.leave(gateway.app.base.now());
+    if let Some(slug) = face.provider().filter(|slug| !gateway.app.tools.reaches(&ctx, slug)) {
+        return Err(Refusal::not_found("provider", slug).into());
+    }
+    if asking.method == Some(Method::Listen) && asking.era == Era::Modern {
+        ctx.require(Scope::McpsRead)?;
+        let bearer = caller::bearer(&headers).unwrap_or_default().to_owned();
+        return Ok(listen::open(gateway, ctx, face, (&asking, Secret::new(bearer)))?);
+    }
+    Err(told(gateway, &ctx, &face, &asking).await.unwrap_or_else(|answer| answer))
+}
+
+/// The message in a body. A large one does not keep the thread that serves.
+async fn message(
+    gateway: &Gateway,
+    ctx: &Ctx,
+    headers: &HeaderMap,
+    bytes: &Bytes,
+) -> Result<Message, Outcome> {
+    let text = bytes.clone();
+    let org = ctx.caller().org_id;
+    let parsed =
+        gateway.app.base.worked(org, bytes.len(), move || json::parse(&text, MESSAGE)).await?;
+    let value = parsed.map_err(|error| ProtocolError::unreadable(&error))?;
+    let mirrored = MirroredHeaders {
+        version: mirror(headers, header::PROTOCOL_VERSION),
+        method: mirror(headers, header::METHOD),
+        name: mirror(headers, header::NAME),
+    };
+    Ok(Message::read(value, &mirrored)?)
+}
+
+/// The one value of a header.
+fn mirror<'a>(headers: &'a HeaderMap, name: &str) -> Mirror<'a> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Mirror::Absent,
+        (Some(value), None) => value.to_str().map_or(Mirror::Unclear, Mirror::Once),
+        (Some(_), Some(_)) => Mirror::Unclear,
+    }
+}
+
+/// The answer to everything but a call.
+async fn told(
+    gateway: &Arc<Gateway>,
+    ctx: &Ctx,
+    face: &Face,
+    asking: &Asking,
+) -> Result<Outcome, Outcome> {
+    let modern = asking.era == Era::Modern;
+    let result = match asking.method {
+        Some(Method::ListTools) => {
+            let listing = Listing { gateway, ctx, face, asking };
+            return Ok(Outcome::message(Reply::Result(listing.text().await?)));
+        }
+        Some(Method::Ping) if !modern => json!({}),
+        Some(Method::Discover) if modern => discovered(gateway),
+        Some(Method::Initialize) if !modern => initialized(gateway, asking)?,
+        Some(
+            Method::Discover
+            | Method::Initialize
+            | Method::Ping
+            | Method::CallTool
+            | Method::Listen,
+        )
+        | None => {
+            return Err(ProtocolError::method_not_found(asking.era).into());
+        }
+    };
+    Ok(Outcome::message(Reply::Result(reply::text_of(result, asking.era))))
+}
+
+/// Name and version of this server.
+fn server_info() -> Value {
+    json!({"name": "portcullis", "title": "Portcullis", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// Changes are announced where there is a stream to announce them on.
+fn capabilities(era: Era) -> Value {
+    json!({"tools": {"listChanged": era == Era::Modern}})
+}
+
+fn discovered(gateway: &Gateway) -> Value {
+    with_instructions(
+        gateway,
+        json!({
+            "supportedVersions": OFFERED,
+            "capabilities": capabilities(Era::Modern),
+            "ttlMs": DISCOVERY_TTL_MS,
+            "cacheScope": "private",
+        }),
+    )
+}
+
+/// No session is opened, so that any node may answer the next request.
+fn initialized(gateway: &Gateway, asking: &Asking) -> Result<Value, ProtocolError> {
+    let Some(Value::String(wanted)) = asking.params.get("protocolVersion") else {
+        return Err(ProtocolError::bad_params("`protocolVersion` has to be a text."));
+    };
+    Ok(with_instructions(
+        gateway,
+        json!({
+            "protocolVersion": Era::agreed(wanted),
+            "capabilities": capabilities(asking.era),
+            "serverInfo": server_info(),
+        }),
+    ))
+}
+
+fn with_instructions(gateway: &Gateway, mut result: Value) -> Value {
+    if let (Some(text), Value::Object(members)) = (&gateway.mcp.instructions, &mut result) {
+        members.insert("instructions".to_owned(), json!(text));
+    }
+    result
+}
+
+/// The members that an answer of this era has besides its own.
+fn common(era: Era) -> Map<String, Value> {
+    if era != Era::Modern {
+        return Map::new();
+    }
+    let info = json!({(meta::SERVER_INFO): server_info()});
+    Map::from_iter([("resultType".to_owned(), json!("complete")), (meta::META.to_owned(), info)])
+}

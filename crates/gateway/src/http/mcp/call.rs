@@ -1,0 +1,174 @@
+//! `tools/call`: a message becomes the governed call that REST makes as well.
+
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use portcullis_app::{Ctx, Invocation, OfferedTool, View, tool_named};
+use portcullis_core::{
+    idempotency::IdempotencyKey,
+    mcp::{Era, Mirror, ProtocolError, Request as Asking, meta, mismatch, names},
+    refusal::Refusal,
+    trace::TraceParent,
+};
+use serde_json::{Map, Value};
+
+use super::{Face, mirror, search};
+use crate::http::{Gateway, exchange::Exchange, idempotency::idempotency_key, outcome::Outcome};
+
+/// The HTTP request that a message came with.
+pub(super) struct Arrived {
+    pub(super) headers: HeaderMap,
+    pub(super) bytes: usize,
+}
+
+/// A call as it was asked for.
+struct Wanted {
+    /// The id of the tool, or what was sent instead of one.
+    tool: String,
+    input: Value,
+}
+
+/// Calls a tool, or one of those that find others.
+pub(super) async fn call(
+    gateway: &Arc<Gateway>,
+    ctx: Ctx,
+    face: &Face,
+    asking: Asking,
+    (exchange, arrived): (&Exchange, Arrived),
+) -> Outcome {
+    let Asking { mut params, meta, era, .. } = asking;
+    let wanted = match wanted(gateway, &ctx, face, &mut params, (era, &arrived.headers)).await {
+        Ok(wanted) => wanted,
+        Err(answer) => return super::refused(gateway, &ctx, answer).await,
+    };
+    exchange.message().into_iter().for_each(|asked| asked.calls(&wanted.tool));
+    let ctx = traced(ctx, &meta);
+    let Arrived { headers, bytes } = arrived;
+    let size = u64::try_from(bytes).unwrap_or(u64::MAX);
+    let invocation = move || Invocation {
+        tool: tool_named(&wanted.tool),
+        view: Ok(View::Mcp),
+        key: key(&headers, &meta),
+        body: Ok((wanted.input, size)),
+    };
+    match gateway.app.calls.invoke(ctx, bytes, invocation).await {
+        Ok(answered) => Outcome::answered(answered),
+        Err(stopped) => Outcome::from(*stopped),
+    }
+}
+
+/// The tool that is called and its input. What is answered here already is no call.
+async fn wanted(
+    gateway: &Gateway,
+    ctx: &Ctx,
+    face: &Face,
+    params: &mut Map<String, Value>,
+    (era, headers): (Era, &HeaderMap),
+) -> Result<Wanted, Outcome> {
+    let Some(Value::String(name)) = params.remove("name") else {
+        return Err(ProtocolError::bad_params("`name` has to be a text.").into());
+    };
+    let arguments = match params.remove("arguments") {
+        None => Map::new(),
+        Some(Value::Object(arguments)) => arguments,
+        Some(
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
+        ) => return Err(ProtocolError::bad_params("`arguments` has to be an object.").into()),
+    };
+    // No state was ever given out.
+    if params.contains_key("requestState") {
+        return Err(ProtocolError::bad_params("`requestState` is none of this gateway.").into());
+    }
+    if let Face::All(_) = face {
+        match name.as_str() {
+            search::FIND => return Err(answer(search::find(gateway, ctx, &arguments, era).await)),
+            search::DESCRIBE => {
+                return Err(answer(search::describe(gateway, ctx, &arguments, era).await));
+            }
+            search::CALL => {
+                let called = search::called(arguments);
+                let problem = "call_tool takes `id`, a text, and `input`, an object.";
+                let (id, input) = called.ok_or_else(|| search::wrong(problem, era))?;
+                let tool =
+                    if id.contains(':') { id } else { named(gateway, ctx, face, id).await? };
+                return Ok(Wanted { tool, input });
+            }
+            _ => {}
+        }
+    }
+    let found = gateway.app.tools.named_tool(ctx, face.provider(), &name).await?;
+    let input = Value::Object(arguments);
+    let tool = match found.as_ref().and_then(|it| it.get()) {
+        Some(found) => {
+            mirrored(found, &input, (era, headers))?;
+            found.tool.id.to_string()
+        }
+        None => guessed(face, name),
+    };
+    Ok(Wanted { tool, input })
+}
+
+fn answer(answered: Result<Outcome, Outcome>) -> Outcome {
+    answered.unwrap_or_else(|answer| answer)
+}
+
+/// The id behind a name that a model wrote where an id belongs.
+async fn named(gateway: &Gateway, ctx: &Ctx, face: &Face, name: String) -> Result<String, Outcome> {
+    let found = gateway.app.tools.named_tool(ctx, None, &name).await?;
+    let id = found.as_ref().and_then(|it| it.get()).map(|it| it.tool.id.to_string());
+    Ok(id.unwrap_or_else(|| guessed(face, name)))
+}
+
+/// The id that a name without a tool would have: the call is refused and recorded under it.
+fn guessed(face: &Face, name: String) -> String {
+    match face {
+        Face::One(slug) => format!("{slug}:{name}"),
+        Face::All(_) => match names::slug_of(&name) {
+            Some((slug, tool)) => format!("{slug}:{tool}"),
+            None => name,
+        },
+    }
+}
+
+/// Says no to headers that differ from the arguments which they mirror.
+fn mirrored(
+    tool: &OfferedTool,
+    input: &Value,
+    (era, headers): (Era, &HeaderMap),
+) -> Result<(), ProtocolError> {
+    for param in &tool.params {
+        let told = match mirror(headers, param.header()) {
+            Mirror::Absent if era != Era::Modern => continue,
+            Mirror::Absent => None,
+            Mirror::Once(told) => Some(told),
+            Mirror::Unclear => return Err(mismatch(param.header(), "is not one plain text")),
+        };
+        if !param.agrees(input, told) {
+            return Err(mismatch(param.header(), "differs from the body"));
+        }
+    }
+    Ok(())
+}
+
+/// The idempotency key, told in the header or in `_meta`.
+fn key(headers: &HeaderMap, meta: &Map<String, Value>) -> Result<Option<IdempotencyKey>, Refusal> {
+    let in_header = idempotency_key(headers)?;
+    let Some(value) = meta.get(meta::IDEMPOTENCY_KEY) else { return Ok(in_header) };
+    let in_meta = value.as_str().and_then(IdempotencyKey::parse).ok_or_else(|| {
+        let form = "has 1 to 255 visible ASCII characters, bare or in quotes";
+        Refusal::bad_request(format!("`_meta[\"{}\"]` {form}.", meta::IDEMPOTENCY_KEY))
+    })?;
+    if in_header.is_some_and(|key| key != in_meta) {
+        return Err(Refusal::bad_request("Header and `_meta` hold different idempotency keys."));
+    }
+    Ok(Some(in_meta))
+}
+
+/// The trace that the message continues, unless a header says one.
+fn traced(mut ctx: Ctx, meta: &Map<String, Value>) -> Ctx {
+    if ctx.origin.traceparent.is_none() {
+        let told = meta.get(meta::TRACEPARENT).and_then(Value::as_str);
+        ctx.origin.traceparent = told.and_then(|text| TraceParent::parse(text.as_bytes()));
+    }
+    ctx
+}

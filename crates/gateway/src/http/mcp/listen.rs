@@ -1,0 +1,176 @@
+//! `subscriptions/listen`: a stream that tells when the tools that the caller may use change.
+//!
+//! The stream looks again every two seconds with the token that opened it, so what it tells is what
+//! `tools/list` would show then, whatever changed: a server's list, policies, a quarantine, the
+//! caller's connections. It ends with the token, and with the node.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use axum::{
+    body::Body,
+    http::{HeaderName, HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use futures_util::stream;
+use portcullis_app::{Ctx, Purpose, Stages};
+use portcullis_core::{
+    id::PrincipalId,
+    mcp::{Request as Asking, RequestId, meta},
+    refusal::{Refusal, Unavailable},
+    secret::Secret,
+};
+use serde_json::{Map, Value, json};
+
+use super::{Face, common};
+use crate::http::Gateway;
+
+/// Time between two looks at the tools.
+const LOOK: Duration = Duration::from_secs(2);
+/// A comment is sent after so many looks without news, so that the connection is not taken for dead.
+const LOOKS_PER_COMMENT: u32 = 5;
+/// Bounds of streams.
+const PER_PRINCIPAL: usize = 16;
+const IN_ALL: usize = 4_096;
+
+/// Open streams by principal.
+#[derive(Debug, Default)]
+pub(crate) struct Listeners(Mutex<HashMap<PrincipalId, usize>>);
+
+/// An open stream, counted until it is dropped.
+struct Open {
+    gateway: Arc<Gateway>,
+    principal: PrincipalId,
+}
+
+impl Open {
+    fn count(gateway: &Arc<Gateway>, principal: PrincipalId) -> Option<Self> {
+        let mut open = gateway.mcp.listeners.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.values().sum::<usize>() >= IN_ALL {
+            return None;
+        }
+        let own = open.entry(principal).or_default();
+        if *own >= PER_PRINCIPAL {
+            return None;
+        }
+        *own += 1;
+        Some(Self { gateway: Arc::clone(gateway), principal })
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let mut open = self.gateway.mcp.listeners.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = open.get_mut(&self.principal) {
+            *own -= 1;
+            if *own == 0 {
+                open.remove(&self.principal);
+            }
+        }
+    }
+}
+
+/// One stream between two of its events.
+struct Listener {
+    open: Open,
+    ctx: Ctx,
+    bearer: Secret,
+    face: Face,
+    id: RequestId,
+    /// The caller wants to hear of tools.
+    of_tools: bool,
+    /// What the caller saw last; `None` before the stream is acknowledged.
+    seen: Option<u64>,
+    ended: bool,
+}
+
+/// Opens a stream.
+pub(super) fn open(
+    gateway: &Arc<Gateway>,
+    mut ctx: Ctx,
+    face: Face,
+    (asking, bearer): (&Asking, Secret),
+) -> Result<Response, Refusal> {
+    let wanted = asking.params.get("notifications");
+    let of_tools = wanted.and_then(|wanted| wanted.get("toolsListChanged"));
+    let of_tools = of_tools.and_then(Value::as_bool).unwrap_or(false);
+    let open = Open::count(gateway, ctx.caller().principal_id)
+        .ok_or(Refusal::Unavailable { reason: Unavailable::Overloaded })?;
+    let id = asking.id.clone();
+    // The trace of the request ends with its head.
+    ctx.origin.stages = Stages::untraced();
+    let listener = Listener { open, ctx, bearer, face, id, of_tools, seen: None, ended: false };
+    let events = stream::unfold(listener, |mut listener| async {
+        let event = listener.next().await?;
+        Some((Ok::<_, Infallible>(event), listener))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+    ];
+    Ok((headers, Body::from_stream(events)).into_response())
+}
+
+impl Listener {
+    /// The next event, or a comment; `None` at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        if self.ended {
+            return None;
+        }
+        let Some(seen) = self.seen else {
+            self.seen = Some(self.look().await?);
+            let honoured =
+                if self.of_tools { json!({"toolsListChanged": true}) } else { json!({}) };
+            let more = Map::from_iter([("notifications".to_owned(), honoured)]);
+            return Some(self.note("notifications/subscriptions/acknowledged", more));
+        };
+        for _ in 0..LOOKS_PER_COMMENT {
+            tokio::time::sleep(LOOK).await;
+            if self.open.gateway.draining.load(Ordering::Acquire) {
+                self.ended = true;
+                return Some(self.farewell());
+            }
+            let now = self.look().await?;
+            if now != seen {
+                self.seen = Some(now);
+                if self.of_tools {
+                    return Some(self.note("notifications/tools/list_changed", Map::new()));
+                }
+            }
+        }
+        Some(Bytes::from_static(b":\n\n"))
+    }
+
+    /// A fingerprint of the tools that the caller may use; `None` when its token has ended.
+    async fn look(&mut self) -> Option<u64> {
+        let app = &self.open.gateway.app;
+        let bearer = Some(self.bearer.expose());
+        let session = app.access.authenticate(bearer, Purpose::Access, &self.ctx.origin).await;
+        self.ctx.session = session.ok()?;
+        let offered = app.tools.offered_tools(&self.ctx, self.face.provider()).await;
+        offered.ok().map(|offered| offered.fingerprint())
+    }
+
+    fn note(&self, method: &str, mut params: Map<String, Value>) -> Bytes {
+        params.insert(meta::META.to_owned(), json!({(meta::SUBSCRIPTION_ID): self.id}));
+        event(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
+    }
+
+    /// The answer to the request: the node ends, and the client may ask another one.
+    fn farewell(&self) -> Bytes {
+        let mut result = common(portcullis_core::mcp::Era::Modern);
+        if let Some(Value::Object(known)) = result.get_mut(meta::META) {
+            known.insert(meta::SUBSCRIPTION_ID.to_owned(), json!(self.id));
+        }
+        event(&json!({"jsonrpc": "2.0", "id": self.id, "result": result}))
+    }
+}
+
+fn event(message: &Value) -> Bytes {
+    Bytes::from(format!("event: message\ndata: {message}\n\n"))
+}

@@ -1,0 +1,361 @@
+//! Answers in the words of JSON-RPC and MCP: the other writer of what REST writes as an envelope.
+
+use std::sync::{LazyLock, OnceLock};
+
+use axum::http::StatusCode;
+use portcullis_app::GovernanceView;
+use portcullis_core::{
+    id::RequestId as HttpRequestId,
+    mcp::{Era, ProtocolError, Request as Asking, RequestId, code, meta, refused},
+    refusal::Refusal,
+};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Map, Value};
+
+use super::{common, server_info};
+use crate::http::outcome::{Content, Failure, Outcome};
+
+/// The answer to a message, where it is none of a call.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// The result as text.
+    Result(String),
+    /// An error of the protocol.
+    Error(ProtocolError),
+    /// A notification was taken.
+    Accepted,
+}
+
+impl From<ProtocolError> for Outcome {
+    fn from(error: ProtocolError) -> Self {
+        Self::message(Reply::Error(error))
+    }
+}
+
+/// The result as an answer, with the members that each of this era has.
+pub(super) fn result(result: Value, era: Era) -> Outcome {
+    Outcome::message(Reply::Result(text_of(result, era)))
+}
+
+/// The text of a result, with the members that each of this era has.
+pub(super) fn text_of(mut result: Value, era: Era) -> String {
+    if let Value::Object(members) = &mut result {
+        for (name, value) in common(era) {
+            match (members.get_mut(&name), value) {
+                (Some(Value::Object(known)), Value::Object(more)) => known.extend(more),
+                (_, value) => {
+                    members.insert(name, value);
+                }
+            }
+        }
+    }
+    result.to_string()
+}
+
+/// What the writer of an answer has to know of the message.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    id: RequestId,
+    era: Era,
+    /// The tool that is called, if one is.
+    tool: OnceLock<String>,
+}
+
+impl Asked {
+    pub(super) fn new(asking: &Asking) -> Self {
+        Self { id: asking.id.clone(), era: asking.era, tool: OnceLock::new() }
+    }
+
+    /// It is a call of this tool.
+    pub(crate) fn calls(&self, tool: &str) {
+        let _ = self.tool.set(tool.to_owned());
+    }
+
+    /// Returns true for a call of a tool.
+    pub(crate) fn is_call(&self) -> bool {
+        self.tool.get().is_some()
+    }
+}
+
+/// Written into each answer of the stateless era.
+static SERVER_INFO: LazyLock<Value> = LazyLock::new(server_info);
+
+/// How an answer is written.
+enum Written<'a> {
+    /// What was prepared as text.
+    Text(&'a str),
+    /// The result of a tool, as far as it may leave.
+    Called(Called<'a>),
+    /// Nothing.
+    Nothing,
+    Error(RpcError<'a>),
+}
+
+/// A result of `tools/call`.
+struct Called<'a> {
+    era: Era,
+    members: Option<&'a Map<String, Value>>,
+    /// The sentence for a model, instead of members.
+    sentence: Option<String>,
+    own: OwnMeta<'a>,
+}
+
+/// Our members of `_meta`.
+#[derive(Default)]
+struct OwnMeta<'a> {
+    governance: Option<&'a GovernanceView>,
+    request_id: Option<HttpRequestId>,
+    tool: Option<&'a str>,
+    error: Option<ErrorBody>,
+}
+
+/// A refusal with the members that it has over REST.
+#[derive(Serialize)]
+struct ErrorBody {
+    code: String,
+    message: String,
+    details: Map<String, Value>,
+}
+
+#[derive(Serialize)]
+struct RpcError<'a> {
+    code: i64,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<ErrorData<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ErrorData<'a> {
+    Protocol(&'a Value),
+    Refused {
+        #[serde(rename = "dev.portcullis/error")]
+        error: ErrorBody,
+        #[serde(rename = "dev.portcullis/governance", skip_serializing_if = "Option::is_none")]
+        governance: Option<&'a GovernanceView>,
+        #[serde(rename = "dev.portcullis/request_id")]
+        request_id: HttpRequestId,
+    },
+}
+
+#[derive(Serialize)]
+struct Envelope<'a, R: Serialize> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a RequestId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<R>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<RpcError<'a>>,
+}
+
+/// The body of an answer.
+pub(crate) fn body(outcome: &Outcome, asked: Option<&Asked>, request_id: HttpRequestId) -> Vec<u8> {
+    let of_error = match &outcome.content {
+        Content::Message(Reply::Error(error)) => error.id.as_ref(),
+        Content::Message(Reply::Result(_) | Reply::Accepted)
+        | Content::Data(_)
+        | Content::Begun(_)
+        | Content::Page(_)
+        | Content::Result(_)
+        | Content::Failed(_) => None,
+    };
+    let id = of_error.or(asked.map(|asked| &asked.id));
+    let envelope = |error| Envelope::<()> { jsonrpc: "2.0", id, result: None, error: Some(error) };
+    let written = match written(outcome, asked, request_id) {
+        Written::Nothing => return Vec::new(),
+        Written::Text(text) => return around(id, text),
+        Written::Called(called) => {
+            // Room for a small answer, so that writing it moves nothing.
+            let mut body = Vec::with_capacity(2048);
+            let envelope = Envelope { jsonrpc: "2.0", id, result: Some(called), error: None };
+            serde_json::to_writer(&mut body, &envelope).map(|()| body)
+        }
+        Written::Error(error) => serde_json::to_vec(&envelope(error)),
+    };
+    // Strings, numbers and maps with string keys always serialise.
+    written.unwrap_or_default()
+}
+
+/// A message around a result that is text already.
+fn around(id: Option<&RequestId>, result: &str) -> Vec<u8> {
+    let id = id.and_then(|id| serde_json::to_string(id).ok()).unwrap_or_default();
+    let mut body = Vec::with_capacity(result.len() + id.len() + 64);
+    for part in ["{\"jsonrpc\":\"2.0\",\"id\":", &id, ",\"result\":", result, "}"] {
+        body.extend_from_slice(part.as_bytes());
+    }
+    body
+}
+
+fn written<'a>(
+    outcome: &'a Outcome,
+    asked: Option<&'a Asked>,
+    request_id: HttpRequestId,
+) -> Written<'a> {
+    match (&outcome.content, asked) {
+        (Content::Message(Reply::Accepted), _) => Written::Nothing,
+        (Content::Message(Reply::Result(text)), _) => Written::Text(text),
+        (Content::Message(Reply::Error(error)), _) => Written::Error(RpcError {
+            code: error.code,
+            message: error.message.clone(),
+            data: error.data.as_ref().map(ErrorData::Protocol),
+        }),
+        (Content::Result(result), Some(asked)) => {
+            let governance = outcome.governance.as_ref();
+            let own = OwnMeta { governance, ..OwnMeta::of(asked, request_id) };
+            let members = result.as_object();
+            Written::Called(Called { era: asked.era, members, sentence: None, own })
+        }
+        (Content::Failed(failure), _) => failed(outcome, failure, (asked, request_id)),
+        // Results of REST are given to nobody here.
+        (Content::Data(_) | Content::Begun(_) | Content::Page(_) | Content::Result(_), _) => {
+            let bug = Failure::Refused(Refusal::Internal);
+            failed(outcome, &bug, (None, request_id))
+        }
+    }
+}
+
+/// A refusal or failure: of a call as a result that a model can read, else as an error.
+fn failed<'a>(
+    outcome: &'a Outcome,
+    failure: &Failure,
+    (asked, request_id): (Option<&'a Asked>, HttpRequestId),
+) -> Written<'a> {
+    let governance = outcome.governance.as_ref();
+    let executed = outcome.told_executed(asked.is_some_and(Asked::is_call));
+    let mut details = failure.details();
+    if let Some(executed) = executed {
+        details.insert("executed".to_owned(), Value::from(executed.as_str()));
+    }
+    let (code, message) = (failure.code().to_owned(), failure.message());
+    let error = ErrorBody { code, message: message.clone(), details };
+    if let (Some(asked), Some(executed)) = (asked, executed)
+        && is_result(failure.code(), asked)
+    {
+        let sentence = Some(match failure {
+            Failure::Refused(refusal) => refused::sentence(refusal, executed),
+            Failure::Replayed { error, .. } => refused::repeated(&error.code, &message, executed),
+        });
+        let own = OwnMeta { governance, error: Some(error), ..OwnMeta::of(asked, request_id) };
+        return Written::Called(Called { era: asked.era, members: None, sentence, own });
+    }
+    let code = match failure {
+        Failure::Refused(refusal) => code_of(refusal, asked),
+        Failure::Replayed { http_status, .. } => i64::from(*http_status),
+    };
+    let data = Some(ErrorData::Refused { error, governance, request_id });
+    Written::Error(RpcError { code, message, data })
+}
+
+fn is_result(code: &str, asked: &Asked) -> bool {
+    asked.is_call() && refused::is_for_models(code)
+}
+
+/// The code of an error. Where neither JSON-RPC nor MCP has one, the HTTP status, which lies outside
+/// of what both reserve.
+fn code_of(refusal: &Refusal, asked: Option<&Asked>) -> i64 {
+    match refusal.http_status() {
+        404 if asked.is_some_and(Asked::is_call) => code::INVALID_PARAMS,
+        400 => code::INVALID_PARAMS,
+        405 | 413 | 415 => code::INVALID_REQUEST,
+        500 => code::INTERNAL_ERROR,
+        status => i64::from(status),
+    }
+}
+
+/// The status of an answer, which is that of REST unless JSON-RPC tells it.
+pub(crate) fn status(outcome: &Outcome, asked: Option<&Asked>) -> StatusCode {
+    let is_call = asked.is_some_and(Asked::is_call);
+    let told = |code: &str| asked.is_some_and(|asked| is_result(code, asked));
+    match &outcome.content {
+        Content::Message(Reply::Error(error)) => {
+            StatusCode::from_u16(error.http_status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+        }
+        Content::Message(Reply::Accepted) => StatusCode::ACCEPTED,
+        Content::Message(Reply::Result(_)) | Content::Result(_) => StatusCode::OK,
+        Content::Failed(failure) => {
+            let not_found = matches!(failure, Failure::Refused(Refusal::NotFound { .. }));
+            if (is_call && not_found) || told(failure.code()) {
+                StatusCode::OK
+            } else {
+                failure.http_status()
+            }
+        }
+        Content::Data(_) | Content::Begun(_) | Content::Page(_) => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
+    }
+}
+
+impl<'a> OwnMeta<'a> {
+    fn of(asked: &'a Asked, request_id: HttpRequestId) -> Self {
+        let tool = asked.tool.get().map(String::as_str);
+        Self { request_id: Some(request_id), tool, ..Self::default() }
+    }
+}
+
+impl Serialize for Called<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_map(None)?;
+        if self.era == Era::Modern {
+            out.serialize_entry("resultType", "complete")?;
+        }
+        if let Some(sentence) = &self.sentence {
+            out.serialize_entry("content", &[Text { kind: "text", text: sentence }])?;
+            out.serialize_entry("isError", &true)?;
+        }
+        for (name, value) in self.members.into_iter().flatten() {
+            // Clients of the older era know it as an object only.
+            let is_known =
+                self.era == Era::Modern || name != "structuredContent" || value.is_object();
+            if is_known && name != meta::META && name != "resultType" {
+                out.serialize_entry(name, value)?;
+            }
+        }
+        let upstream = self.members.and_then(|members| members.get(meta::META));
+        let upstream = upstream.and_then(Value::as_object);
+        out.serialize_entry(meta::META, &Meta { upstream, era: self.era, own: &self.own })?;
+        out.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+}
+
+struct Meta<'a> {
+    upstream: Option<&'a Map<String, Value>>,
+    era: Era,
+    own: &'a OwnMeta<'a>,
+}
+
+impl Serialize for Meta<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_map(None)?;
+        for (name, value) in self.upstream.into_iter().flatten() {
+            if name != meta::SERVER_INFO && !name.starts_with(meta::OWN_PREFIX) {
+                out.serialize_entry(name, value)?;
+            }
+        }
+        if self.era == Era::Modern {
+            out.serialize_entry(meta::SERVER_INFO, &*SERVER_INFO)?;
+        }
+        if let Some(error) = &self.own.error {
+            out.serialize_entry(meta::ERROR, error)?;
+        }
+        if let Some(governance) = self.own.governance {
+            out.serialize_entry(meta::GOVERNANCE, governance)?;
+        }
+        if let Some(request_id) = &self.own.request_id {
+            out.serialize_entry(meta::REQUEST_ID, request_id)?;
+        }
+        if let Some(tool) = self.own.tool {
+            out.serialize_entry(meta::TOOL, tool)?;
+        }
+        out.end()
+    }
+}

