@@ -75,7 +75,7 @@ def joined(prefix, run, suffix=(), size=None):
     return tree.root()
 
 
-# --- Canonical JSON (RFC 8785), commitments ------------------------------------------------------
+# --- Canonical JSON (RFC 8785; numbers keep their text), commitments -------------------------------
 
 class Number(str):
     """A number as it was written."""

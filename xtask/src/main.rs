@@ -2,7 +2,9 @@
 
 use std::{env, io::Write as _, path::Path, process::ExitCode};
 
+mod advisories;
 mod counts;
+mod dist;
 mod release;
 mod tidy;
 
@@ -10,6 +12,8 @@ const HELP: &str = "\
 Usage: cargo xtask tidy
        cargo xtask counts [--accept]
        cargo xtask release
+       cargo xtask dist [--binary FILE]
+       cargo xtask advisories FOLDER
 
 tidy   checks the rules of this repository that the compiler cannot check;
        prints one line per violation and ends with status 1 if there is any
@@ -19,6 +23,11 @@ counts counts the instructions that each stage of a governed call takes (with
 release builds the gateway, lets its benchmark call it, and builds it once more for what
        the calls have shown to run often; prints where it is. Takes three times as
        long as `cargo build --release`, and needs llvm-profdata of the compiler's LLVM
+dist   makes what is published of a release, for this machine, in target/dist: an archive, a Debian
+       package, an SBOM, their checksums, and the files of the container image; --binary takes
+       a gateway that is already built. Needs GNU tar and dpkg-deb
+advisories writes xtask/advisories.toml, which `tidy` checks Cargo.lock against, anew from a
+       checkout of the RustSec database (github.com/rustsec/advisory-db) in FOLDER
 ";
 
 fn main() -> ExitCode {
@@ -28,6 +37,9 @@ fn main() -> ExitCode {
         ["counts"] => run_counts(false),
         ["counts", "--accept"] => run_counts(true),
         ["release"] => run_release(),
+        ["dist"] => run_dist(None),
+        ["dist", "--binary", binary] => run_dist(Some(Path::new(binary))),
+        ["advisories", database] => run_advisories(Path::new(database)),
         ["help" | "--help" | "-h"] => {
             say(HELP);
             ExitCode::SUCCESS
@@ -64,6 +76,34 @@ fn run_release() -> ExitCode {
         }
         Err(error) => {
             say(&format!("the gateway cannot be built: {error}\n"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run_dist(binary: Option<&Path>) -> ExitCode {
+    match dist::run(root(), binary) {
+        Ok(made) => {
+            for path in made {
+                say(&format!("{}\n", path.display()));
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            say(&format!("the release cannot be made: {error}\n"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run_advisories(database: &Path) -> ExitCode {
+    match advisories::refresh(root(), database) {
+        Ok(count) => {
+            say(&format!("{}: {count} advisories\n", advisories::TABLE));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            say(&format!("the advisories cannot be read: {error}\n"));
             ExitCode::from(2)
         }
     }

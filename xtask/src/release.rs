@@ -57,6 +57,11 @@ pub(crate) fn run(root: &Path) -> io::Result<PathBuf> {
     Ok(out)
 }
 
+/// The target that the compiler builds for when nothing else is said.
+pub(crate) fn host() -> io::Result<String> {
+    Ok(Compiler::ask()?.host)
+}
+
 fn flag(name: &str, path: &Path) -> OsString {
     let mut flag = OsString::from(name);
     flag.push(path);

@@ -1,20 +1,17 @@
 //! The rules of this repository that the compiler cannot check, one small file a rule.
 //!
-//! A check is a pure function from the [`Repository`] (or from what cargo says of it) to
-//! violations. **Invariant:** a check never changes a file and never needs the network.
+//! A check is a pure function from the [`Repository`] to violations. **Invariant:** a check never changes a file and never needs the network.
 
 use std::{fmt, io, path::Path};
 
-use self::{cargo::Metadata, repository::Repository};
+use self::repository::Repository;
 
-mod bans;
-mod cargo;
+mod advisories;
 mod circles;
 mod code;
 mod edges;
 mod error_docs;
 mod imports;
-mod licences;
 mod links;
 mod machine_paths;
 mod migrations;
@@ -24,7 +21,6 @@ mod pins;
 mod repository;
 mod routes;
 mod size;
-mod spdx;
 mod walls;
 
 /// One broken rule, at one place, with what to do about it.
@@ -53,22 +49,18 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Every broken rule under `root`, sorted by place; fails when files or `cargo metadata` cannot be
-/// read.
+/// Every broken rule under `root`, sorted by place; fails when files cannot be read.
 pub(crate) fn violations(root: &Path) -> io::Result<Vec<Violation>> {
     let repository = Repository::read(root)?;
-    let metadata = Metadata::read(root)?;
     let mut found = Vec::new();
     for check in FILE_CHECKS {
         found.extend(check(&repository));
     }
-    found.extend(licences::check(&repository, &metadata));
-    found.extend(bans::check(&repository, &metadata));
     found.sort();
     Ok(found)
 }
 
-const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 11] = [
+const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 12] = [
     edges::check,
     walls::check,
     circles::check,
@@ -80,4 +72,5 @@ const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 11] = [
     machine_paths::check,
     links::check,
     pins::check,
+    advisories::check,
 ];

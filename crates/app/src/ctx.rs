@@ -12,7 +12,7 @@ use portcullis_core::{
     trace::TraceParent,
 };
 
-use crate::{App, stages::Stages, tokens::Session};
+use crate::{access::session::Session, screening::Screening, telemetry::stages::Stages};
 
 /// One HTTP request before anybody is known: where it came from and when.
 #[derive(Debug, Clone)]
@@ -44,9 +44,9 @@ impl Origin {
     }
 
     /// Where it came from, as events commit to it.
-    pub(crate) fn detached(&self, app: &App) -> audit::Detached {
-        let random = &*app.random;
-        let user_agent = self.user_agent.as_deref().map(|text| app.recordable(text));
+    pub(crate) fn detached(&self, screening: &Screening) -> audit::Detached {
+        let random = &*screening.base.random;
+        let user_agent = self.user_agent.as_deref().map(|text| screening.recordable(text));
         let detached = audit::Detached::default();
         detached.keep("source_ip", Some(self.source_ip.to_string()), random).keep(
             "user_agent",
@@ -72,7 +72,9 @@ impl Ctx {
         &self.session.caller
     }
 
-    /// Says no unless the token carries `scope`.
+    /// Refuses unless the token carries `scope`. The protocol that offers an operation asks for its
+    /// scope, once; use cases ask only for what depends on their arguments, such as `admin`, and
+    /// for what has to be recorded, as in a call.
     pub fn require(&self, scope: Scope) -> Result<(), Refusal> {
         if self.caller().scopes.contains(scope) {
             Ok(())
@@ -95,10 +97,10 @@ impl Ctx {
     }
 
     /// The personal part every event of this request commits to.
-    pub(crate) fn detached(&self, app: &App) -> audit::Detached {
-        let random = &*app.random;
+    pub(crate) fn detached(&self, screening: &Screening) -> audit::Detached {
+        let random = &*screening.base.random;
         self.origin
-            .detached(app)
+            .detached(screening)
             .keep("actor_name", Some(self.caller().principal_name.as_str()), random)
             .keep("label", self.caller().label.as_deref(), random)
     }

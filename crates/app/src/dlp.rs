@@ -1,20 +1,17 @@
 //! Data-loss prevention in force: the engine, and a detector outside where one is configured.
 //! Swapped whole when its settings change; a call keeps the one it began with.
 
-use std::sync::{Arc, PoisonError};
-
 use portcullis_core::{
     call::{Answer, Denial, Scanned, ToolCall},
-    dlp::{
-        Action, Direction, Engine, Findings, FingerprintKey, Mask, Reported, Subject, Text,
-        Unscannable,
-    },
-    policy::PolicyError,
+    dlp::{Direction, Engine, Reported, Subject, Text, Unscannable},
 };
 use portcullis_upstream::{DetectorError, ExternalDetector};
 use serde_json::Value;
 
-use crate::{App, counting, invoke::Judged, judging::Admission};
+use crate::{
+    calls::admission::{Admission, Judged},
+    telemetry::counters,
+};
 
 /// What looks through calls and answers.
 #[derive(Debug)]
@@ -58,7 +55,7 @@ impl Dlp {
         &self.engine
     }
 
-    /// Looks through a call, whose admission is given back while a detector outside is asked.
+    /// Scans a call, whose admission is given back while the external detector is asked.
     pub(crate) async fn scan_call(
         &self,
         call: ToolCall,
@@ -70,23 +67,36 @@ impl Dlp {
             let reported = admission.outside(question.ask()).await.map_err(Judged::Stopped)?;
             scanned = question.answered(scanned, reported, subject)?;
         }
-        counting::found(Direction::Input, scanned.findings());
+        counters::found(Direction::Input, scanned.findings());
         Ok(scanned)
     }
 
-    /// Looks through an answer.
+    /// Scans an answer.
     pub(crate) async fn scan_answer(
         &self,
         answer: Answer,
         subject: &Subject,
     ) -> Result<Scanned<Answer>, Denial> {
-        let mut scanned = answer.scan(&self.engine, subject)?;
-        if let Some(question) = self.question(&scanned, Direction::Output)? {
-            let reported = question.ask().await;
-            scanned = question.answered(scanned, reported, subject)?;
-        }
-        counting::found(Direction::Output, scanned.findings());
+        let scanned = answer.scan(&self.engine, subject)?;
+        let scanned = self.completed(scanned, Direction::Output, subject).await?;
+        counters::found(Direction::Output, scanned.findings());
         Ok(scanned)
+    }
+
+    /// Adds the report of the external detector, where one is to be asked.
+    pub(crate) async fn completed<T>(
+        &self,
+        scanned: Scanned<T>,
+        direction: Direction,
+        subject: &Subject,
+    ) -> Result<Scanned<T>, Denial>
+    where
+        T: AsRef<Value>,
+    {
+        match self.question(&scanned, direction)? {
+            Some(question) => question.answered(scanned, question.ask().await, subject),
+            None => Ok(scanned),
+        }
     }
 
     /// Question to the detector outside, if there is one for this direction and anything to ask.
@@ -96,7 +106,7 @@ impl Dlp {
         direction: Direction,
     ) -> Result<Option<Question<'_>>, Denial>
     where
-        Scanned<T>: AsRef<Value>,
+        T: AsRef<Value>,
     {
         let wanted = |external: &&External| match direction {
             Direction::Input => external.input,
@@ -131,7 +141,7 @@ impl Question<'_> {
         subject: &Subject,
     ) -> Result<Scanned<T>, Denial>
     where
-        Scanned<T>: AsRef<Value>,
+        T: AsRef<Value>,
     {
         let (scanned, error) = match asked {
             Ok(reported) => match scanned.and(self.engine, &reported, subject) {
@@ -142,7 +152,7 @@ impl Question<'_> {
             },
             Err(error) => (scanned, error.to_string()),
         };
-        counting::external_detector_failed();
+        counters::external_detector_failed();
         tracing::warn!(%error, "the external detector was of no use");
         match self.external.when_unavailable {
             WhenUnavailable::Refuse => {
@@ -150,47 +160,5 @@ impl Question<'_> {
             }
             WhenUnavailable::Pass => Ok(scanned),
         }
-    }
-}
-
-impl App {
-    /// What looks through calls now.
-    #[must_use]
-    pub fn dlp(&self) -> Arc<Dlp> {
-        self.dlp.load_full()
-    }
-
-    /// Whether DLP finds nothing in a text of a caller that is no part of a call.
-    pub(crate) fn is_clean(&self, text: &str) -> bool {
-        self.scan_text(text).is_ok_and(|(_, findings)| findings.is_empty())
-    }
-
-    /// A text of a caller as it may be recorded beside a call: what would not leave in an answer
-    /// is masked.
-    pub(crate) fn recordable(&self, text: &str) -> String {
-        let dlp = self.dlp();
-        let Ok((value, findings)) = self.scan_text(text) else { return String::new() };
-        let masked = dlp.engine.redact(value, &findings, None, |finding| {
-            let action = dlp.engine.default_action(finding, Direction::Output);
-            (action != Action::Flag).then_some(Mask::Placeholder)
-        });
-        masked.as_str().map_or_else(String::new, str::to_owned)
-    }
-
-    fn scan_text(&self, text: &str) -> Result<(Value, Findings), Unscannable> {
-        let value = Value::from(text);
-        // Nobody sees these fingerprints.
-        let findings = self.dlp().engine.scan(&value, &FingerprintKey::new([0; 32]))?;
-        Ok((value, findings))
-    }
-
-    /// Puts other settings of DLP in force. Says no when the policies name a detector that there
-    /// would no longer be; then everything stays as it is.
-    pub fn replace_dlp(&self, dlp: Dlp) -> Result<(), Vec<PolicyError>> {
-        let _one_at_a_time = self.policies.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.policies_fit(&dlp)?;
-        self.dlp.store(Arc::new(dlp));
-        tracing::info!("other DLP settings are in force");
-        Ok(())
     }
 }

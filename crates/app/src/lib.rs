@@ -1,115 +1,103 @@
-//! What happens, in which order: the use cases of Portcullis.
+//! The use cases of Portcullis: what happens, in which order. No HTTP types and no SQL here.
 //!
-//! No HTTP types and no SQL here. A reader opens two files to know the whole law:
-//! [`invoke`] tells the story of a governed call, [`recorded`] is the bracket that makes sure that
-//! nothing happens unrecorded.
+//! [`App`] puts the rooms together; each owns its state, and knows those that stand below it here.
+//! A reader opens two files to know how a call is governed: `calls/invoke.rs` tells the story,
+//! `calls/recorded.rs` is the bracket that makes sure that nothing happens unrecorded.
 
-mod accessed;
-mod anchors;
-mod answers;
 mod app;
-mod aside;
-mod audit;
-mod cluster;
-mod coalesced;
-mod commands;
-mod connect;
-mod connections;
-pub mod counting;
+mod calls;
+mod nodes;
+
+mod access;
+mod providers;
+mod tools;
+
+mod policies;
+
+pub mod audit;
+pub mod telemetry;
+
+mod base;
 mod ctx;
 mod dlp;
-mod exports;
-pub mod filters;
-mod freshness;
-mod idempotency;
-mod invoke;
-pub mod jobs;
-mod judging;
-mod limits;
-mod log;
-mod mismatches;
-mod notices;
-mod pins;
-mod policies;
-mod providers;
-mod rates;
-mod readiness;
-mod recorded;
-mod retention;
-mod runs;
-mod simulate;
-mod sinks;
-mod sources;
-mod stages;
-mod tenants;
-pub mod times;
-mod tokens;
-mod tools;
-mod traces;
-mod trust;
-mod uninterrupted;
-mod unreadable;
-mod vault;
+mod low_priority;
+mod screening;
 
 pub use portcullis_lanes::Workers;
 
 pub use self::{
-    anchors::{AnchorFile, Anchors, WitnessedBy},
-    app::{App, Parts, fingerprint_key},
-    audit::{EventQuery, EventView},
-    cluster::{Cluster, JoinError},
-    commands::{
-        ERASABLE, ErasureRequest, HoldRequest, IndexFault, Indexed, Inspected, LogIdentity,
-        NewToken, Shell, ShellError, Tail, TokenRequest, TokenState, VerifiedLog, Waiting,
-        hold_record, told,
+    access::{
+        Access,
+        limits::{Quotas, Refused},
+        session::Session,
+        sources::subnet,
+        tenants::{Account, Tenant},
+        tokens::{
+            Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Screened,
+            SubjectType,
+        },
+        trust::{KeySource, Trust, TrustRefusal},
     },
-    connect::{
-        Callback, CalledBack, ConnectRequest, Connected, Connecting, Disconnected, Owner,
-        RotateError, UpstreamRevocation, rotate_secrets,
+    app::{App, Parts},
+    audit::{
+        Audit, AuditParts,
+        anchors::{AnchorFile, Anchors, WitnessedBy},
+        events::{EventQuery, EventView},
+        exports::{
+            BegunExport, ExportAsk, ExportError, ExportFile, ExportLimits, ExportRequest,
+            ExportView, ExportedLog, Folder, Format, Progress, SignedLog, Written, export_log,
+        },
+        log::{CheckpointSince, LogKeyError, origin},
+        retention::{LEAST_DAYS, Retention},
+        sinks::{FileOutlet, Outlet, SinkSettings},
+    },
+    calls::{
+        Answered, CallParts, Calls, Invocation, Invoked, Stopped, View,
+        answers::GovernanceView,
+        claim::Claim,
+        idempotency::{Replayed, ReplayedError},
+        simulate::{
+            Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay,
+            Simulation, Subject, Unread, Who, Workbench,
+        },
     },
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
-    exports::{
-        BegunExport, ExportAsk, ExportError, ExportFile, ExportLimits, ExportRequest, ExportedLog,
-        Folder, Format, Progress, SignedLog, Written, export_log,
+    nodes::{
+        Nodes,
+        cluster::{Cluster, JoinError},
+        commands::{
+            ERASABLE, ErasureRequest, HoldRequest, IndexFault, Indexed, Inspected, LogIdentity,
+            NewToken, Shell, ShellError, Tail, TokenRequest, TokenState, VerifiedLog, Waiting,
+            hold_record, told,
+        },
     },
-    idempotency::{Claim, Replayed, ReplayedError},
-    invoke::{Answered, GovernanceView, Invocation, Invoked, Stopped, View},
-    log::{CheckpointSince, LogKeyError, origin},
-    pins::Pinning,
     policies::{
-        CaseReport, Fallback, FolderFiles, LastGood, Overrides, PolicyFolder, PolicyPage,
-        PolicyQuery, PolicySource, PolicyStats, Reload, Reloading, SetChange,
+        Policies, PolicySource, Reload,
+        folder::{FolderFiles, PolicyFolder},
+        last_good::{Fallback, LastGood},
+        overrides::Overrides,
+        query::{PolicyPage, PolicyQuery},
+        rehearsed::CaseReport,
+        reload::{Reloading, SetChange},
+        tallies::PolicyStats,
     },
     providers::{
-        AccountSource, Auth, AuthKind, AuthorizationServer, Declared, Endpoints, HeaderFormat,
-        IssuerState, OAuthSettings, OwnerView, Owners, ProviderQuery, ProviderState, ProviderView,
-        Whose,
+        AccountSource, Auth, AuthKind, AuthorizationServer, Endpoints, HeaderFormat, OAuthSettings,
+        Owners, ProviderParts, Providers,
+        connect::{
+            Callback, CalledBack, ConnectRequest, Connected, Connecting, Disconnected, Owner,
+            RotateError, UpstreamRevocation, rotate_secrets,
+        },
+        provider::{Declared, Pinning},
+        vault::{KeySource as VaultSource, Vaults},
+        view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
     },
-    retention::{LEAST_DAYS, Retention},
-    simulate::{
-        Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay, Simulation,
-        Subject, Unread, Who, Workbench,
+    screening::{Screening, fingerprint_key},
+    telemetry::{
+        Telemetry,
+        stages::{Stage, Stages},
+        traces::{Attribute, Recording, TraceSettings},
     },
-    sinks::{FileOutlet, Outlet, SinkSettings},
-    sources::subnet,
-    stages::{Stage, Stages},
-    tenants::Tenant,
-    tokens::{
-        Account, Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Refused,
-        Screened, Session, SubjectType,
-    },
-    tools::{ToolQuery, ToolStatus, ToolView},
-    traces::{Attribute, Recording, TraceSettings},
-    trust::{KeySource, Trust, TrustRefusal},
-    vault::{KeySource as VaultSource, Vaults},
+    tools::{ToolQuery, ToolStatus, ToolView, Tools, tool_named},
 };
-
-use portcullis_core::refusal::{Refusal, Unavailable};
-use portcullis_store::StoreError;
-
-/// A failure of the store, logged here once and told the caller as 503 without its inside.
-pub(crate) fn store_failed(error: &StoreError) -> Refusal {
-    tracing::error!(%error, "the store failed");
-    Refusal::Unavailable { reason: Unavailable::Store }
-}

@@ -1,17 +1,23 @@
 //! The policy set in force: loaded from a folder, swapped whole, read over the API.
 
-mod folder;
+mod events;
+pub(crate) mod folder;
 mod kept;
-mod last_good;
-mod overrides;
+pub(crate) mod last_good;
+pub(crate) mod notices;
+pub(crate) mod overrides;
 mod private_file;
-mod query;
-mod rehearsed;
-mod reload;
-mod tallies;
+pub(crate) mod query;
+pub(crate) mod rates;
+pub(crate) mod rehearsed;
+pub(crate) mod reload;
+pub(crate) mod tallies;
 mod tenancy;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use arc_swap::ArcSwap;
 use portcullis_core::{
@@ -19,19 +25,20 @@ use portcullis_core::{
     policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
 };
 
-use self::overrides::Applied;
-pub use self::{
-    folder::{FolderFiles, PolicyFolder},
+use portcullis_upstream::Webhook;
+
+use self::{
+    folder::PolicyFolder,
     last_good::{Fallback, LastGood},
-    overrides::Overrides,
-    query::{PolicyPage, PolicyQuery},
-    rehearsed::CaseReport,
-    reload::{Reloading, SetChange},
-    tallies::PolicyStats,
+    notices::Notices,
+    overrides::{Applied, Overrides},
+    rates::Rates,
+    rehearsed::{CaseReport, RunCases},
+    reload::{Ground, load_files},
 };
-pub(crate) use self::{
-    reload::{Ground, load_files, reloaded},
-    tallies::Tallies,
+use crate::{
+    access::limits::Quotas, audit::Audit, base::Base, screening::Screening,
+    tools::catalogue::ToolCatalogue,
 };
 
 /// How the last attempt to load went.
@@ -43,9 +50,27 @@ pub struct Reload {
     pub errors: Vec<PolicyError>,
 }
 
+/// Rooms and handles that policies work with.
+pub(crate) struct PolicyHandles {
+    pub(crate) base: Arc<Base>,
+    pub(crate) screening: Arc<Screening>,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) quotas: Arc<Quotas>,
+    pub(crate) catalogue: Arc<ToolCatalogue>,
+    pub(crate) run_cases: RunCases,
+}
+
 /// The set in force.
 #[derive(Debug)]
-pub(crate) struct Policies {
+pub struct Policies {
+    base: Arc<Base>,
+    screening: Arc<Screening>,
+    audit: Arc<Audit>,
+    quotas: Arc<Quotas>,
+    catalogue: Arc<ToolCatalogue>,
+    run_cases: RunCases,
+    notices: Notices,
+    rates: Rates,
     folder: PolicyFolder,
     last_good: LastGood,
     overrides: Overrides,
@@ -67,7 +92,7 @@ pub(crate) struct Policies {
     opened: Mutex<Option<Vec<PolicyFile>>>,
     /// The version of the set that the store holds whole; empty if that is not known.
     kept: tokio::sync::Mutex<String>,
-    pub(crate) changing: Mutex<()>,
+    changing: Mutex<()>,
 }
 
 /// Where policies come from.
@@ -85,7 +110,14 @@ pub struct PolicySource {
 
 impl Policies {
     /// Loads the folder. Says no when it does not load, unless the last good set may be used.
-    pub(crate) fn open(source: PolicySource, ground: Ground<'_>) -> Result<Self, Vec<PolicyError>> {
+    pub(crate) fn open(
+        source: PolicySource,
+        webhooks: BTreeMap<String, Webhook>,
+        PolicyHandles { base, screening, audit, quotas, catalogue, run_cases }: PolicyHandles,
+    ) -> Result<Self, Vec<PolicyError>> {
+        let (bound, dlp) = (catalogue.for_policies(), screening.dlp());
+        let detectors = dlp.engine().names();
+        let ground = Ground { catalogue: &bound, detectors: &detectors, now: base.now() };
         let PolicySource { folder, last_good, overrides, fallback } = source;
         let (set, files, errors) = match (reload::load(&folder, None, ground), fallback) {
             (Ok((set, files)), _) => (set, Some(files), Vec::new()),
@@ -102,7 +134,16 @@ impl Policies {
         let set = Arc::new(set);
         let others = kept::others(files.as_ref().map_or(&[], |files| &files.policies));
         let cases = files.as_ref().map(|files| files.cases.clone()).unwrap_or_default();
+        let now = ground.now;
         let policies = Self {
+            base,
+            screening,
+            audit,
+            quotas,
+            catalogue,
+            run_cases,
+            notices: Notices::new(webhooks),
+            rates: Rates::new(),
             folder,
             overrides,
             applied: ArcSwap::default(),
@@ -110,7 +151,7 @@ impl Policies {
             written: ArcSwap::new(Arc::clone(&set)),
             others: ArcSwap::from_pointee(others),
             current: ArcSwap::new(set),
-            last_reload: ArcSwap::from_pointee(Reload { at: ground.now, errors }),
+            last_reload: ArcSwap::from_pointee(Reload { at: now, errors }),
             cases: ArcSwap::from_pointee(cases),
             rehearsed: ArcSwap::default(),
             opened: Mutex::new(files.map(|files| files.policies)),
@@ -118,7 +159,7 @@ impl Policies {
             changing: Mutex::new(()),
             kept: tokio::sync::Mutex::default(),
         };
-        policies.put_in_force(policies.switched(ground.now)?);
+        policies.put_in_force(policies.switched(now)?);
         Ok(policies)
     }
 

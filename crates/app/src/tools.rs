@@ -1,50 +1,37 @@
 //! The catalogue: which tools there are, and which of them a caller can see.
 //!
-//! One predicate, [`App::visible`], serves list, get and invoke: what is not visible does not
+//! One predicate, [`Tools::visible`], serves list, get and invoke: what is not visible does not
 //! exist for this caller, in all three.
 
+pub(crate) mod catalogue;
 mod listed;
+pub(crate) mod pins;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use portcullis_core::{
-    audit::Target,
     clock::Timestamp,
     id::{OrgId, ProviderId},
-    policy::{Access, Catalogue},
-    principal::Scope,
+    policy::Access,
     refusal::Refusal,
     tool::{Tool, ToolDefinition, ToolId},
 };
 use portcullis_store::ProviderStatus;
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use crate::{
-    App, Ctx,
-    connections::{Connection, Unlisted},
-    providers::Provider,
-    store_failed,
+use self::{
+    catalogue::{ToolCatalogue, Visible},
+    pins::held::Pins,
 };
-
-/// Every known tool with its provider, by id.
-pub(crate) type ToolTable = BTreeMap<String, (Arc<Tool>, Arc<Provider>)>;
-
-/// A tool the caller may see, and the connection it would be called through.
-pub(crate) struct Visible {
-    pub(crate) tool: Arc<Tool>,
-    pub(crate) connection: Arc<Connection>,
-}
-
-impl Visible {
-    pub(crate) fn target(&self) -> Target {
-        Target {
-            credential: Some(self.connection.credential()),
-            id: Some(self.tool.id.to_string()),
-            provider_id: Some(self.connection.id),
-            kind: "mcp",
-            version: Some(self.tool.version.clone()),
-        }
-    }
-}
+use crate::{
+    audit::Audit,
+    base::Base,
+    ctx::Ctx,
+    policies::Policies,
+    providers::{freshness::Unlisted, provider::Provider},
+    screening::Screening,
+};
 
 /// A tool as it is shown (contract §5.1).
 #[derive(Debug, Clone)]
@@ -60,7 +47,8 @@ pub struct ToolView {
 }
 
 /// Whether a tool can be called (contract §5.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
     /// It can.
     Available,
@@ -106,6 +94,11 @@ impl ToolQuery {
     }
 }
 
+/// The id in `text`. What is malformed names no tool, so it is not found.
+pub fn tool_named(text: &str) -> Result<ToolId, Refusal> {
+    text.parse().map_err(|_| Refusal::not_found("mcp", text))
+}
+
 fn mentions(tool: &Tool, text: &str) -> bool {
     let text = text.to_lowercase();
     let definition = &tool.definition;
@@ -114,14 +107,30 @@ fn mentions(tool: &Tool, text: &str) -> bool {
     places.into_iter().flatten().any(|place| place.to_lowercase().contains(&text))
 }
 
-impl App {
-    /// The tool, if it is in the catalogue of the caller's org through a usable connection.
-    pub(crate) fn visible(&self, ctx: &Ctx, id: &str) -> Result<Visible, Refusal> {
-        let unknown = || Refusal::not_found("mcp", id);
-        let (slug, _) = id.split_once(':').ok_or_else(unknown)?;
-        let connection = ctx.session.connections.get(slug).ok_or_else(unknown)?;
-        let tool = self.tool_through(connection, id).ok_or_else(unknown)?;
-        Ok(Visible { tool, connection: Arc::clone(connection) })
+/// Rooms that tools work with.
+pub(crate) struct ToolHandles {
+    pub(crate) base: Arc<Base>,
+    pub(crate) screening: Arc<Screening>,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) policies: Arc<Policies>,
+    pub(crate) catalogue: Arc<ToolCatalogue>,
+}
+
+/// The catalogue of tools and the pins of their definitions.
+#[derive(Debug)]
+pub struct Tools {
+    base: Arc<Base>,
+    screening: Arc<Screening>,
+    audit: Arc<Audit>,
+    policies: Arc<Policies>,
+    catalogue: Arc<ToolCatalogue>,
+    pub(crate) pins: Pins,
+}
+
+impl Tools {
+    pub(crate) fn new(handles: ToolHandles) -> Self {
+        let ToolHandles { base, screening, audit, policies, catalogue } = handles;
+        Self { base, screening, audit, policies, catalogue, pins: Pins::default() }
     }
 
     /// What is in quarantine is denied by `tool-pinning`, whatever the policies say.
@@ -143,8 +152,7 @@ impl App {
     }
 
     /// The tools the caller may see, by id; and whether there are more.
-    pub fn tools(&self, ctx: &Ctx, query: &ToolQuery) -> Result<(Vec<ToolView>, bool), Refusal> {
-        ctx.require(Scope::McpsRead)?;
+    pub fn list(&self, ctx: &Ctx, query: &ToolQuery) -> Result<(Vec<ToolView>, bool), Refusal> {
         let policies = self.policies.current();
         let accesses = policies.accesses(&ctx.session.principal);
         let mut found = Vec::new();
@@ -174,9 +182,8 @@ impl App {
     }
 
     /// One tool, if the caller may see it.
-    pub fn tool(&self, ctx: &Ctx, id: &str) -> Result<ToolView, Refusal> {
-        ctx.require(Scope::McpsRead)?;
-        let visible = self.visible(ctx, id)?;
+    pub fn tool(&self, ctx: &Ctx, id: &ToolId) -> Result<ToolView, Refusal> {
+        let visible = self.catalogue.visible(ctx, id)?;
         let access = self.policies.current().access(&ctx.session.principal, &visible.tool);
         Ok(self.shown(ctx, &visible, access))
     }
@@ -188,7 +195,7 @@ impl App {
     ) -> Result<(), Unlisted> {
         let mut last = provider.freshness.turn.lock().await;
         let refreshed = self.refresh_in_turn(provider).await;
-        last.ended(self.clock.now(), &refreshed);
+        last.ended(self.base.clock.now(), &refreshed);
         refreshed
     }
 
@@ -197,21 +204,21 @@ impl App {
         self: &Arc<Self>,
         provider: &Arc<Provider>,
     ) -> Result<(), Unlisted> {
-        let (slug, began) = (&provider.declared.slug, self.clock.now());
+        let (slug, began) = (&provider.declared.slug, self.base.clock.now());
         let list = provider.server().list_tools().await.map_err(|error| {
             tracing::warn!(provider = %slug, %error, "provider cannot be used");
-            provider.failed(&error, self.clock.now());
+            provider.failed(&error, self.base.clock.now());
             Unlisted::Call(error)
         })?;
         let (org, fresh_for) = (provider.declared.org, list.fresh_for);
         let definitions = self.definitions(provider, org, list).await.map_err(|error| {
-            provider.stays("what is pinned of its tools cannot be read", self.clock.now());
-            Unlisted::Store(store_failed(&error))
+            provider.stays("what is pinned of its tools cannot be read", self.base.clock.now());
+            Unlisted::Store(error.into())
         })?;
         if !provider.has(&definitions) {
             let tools = self.compiled(provider, org, definitions).await;
             tracing::info!(provider = %slug, tools = tools.len(), "provider connected");
-            provider.connected(tools, self.clock.now());
+            provider.connected(tools, self.base.clock.now());
             self.bind_again().await;
         }
         provider.freshness.took(began, fresh_for);
@@ -221,10 +228,10 @@ impl App {
     /// Binds the policies to the catalogue as it is now.
     async fn bind_again(self: &Arc<Self>) {
         // Validating policies takes milliseconds: not on a thread that serves requests.
-        let app = Arc::clone(self);
+        let this = Arc::clone(self);
         let bound = tokio::task::spawn_blocking(move || {
-            app.catalogue_changed();
-            app.rehearse_again();
+            this.catalogue_changed();
+            this.policies.rehearse_again();
         });
         if bound.await.is_err() {
             tracing::error!("binding the policies to the catalogue ended in a panic");
@@ -257,18 +264,18 @@ impl App {
         org: Option<OrgId>,
         definitions: &[ToolDefinition],
     ) -> Vec<Timestamp> {
-        let now = self.clock.now();
+        let now = self.base.clock.now();
         let slug = &provider.declared.slug;
         let versions: Vec<(ToolId, String)> = definitions
             .iter()
             .map(|definition| (ToolId::new(slug, &definition.name), definition.version()))
             .collect();
         let most = u32::try_from(provider.declared.max_pins).unwrap_or(u32::MAX);
-        match self.store.tool_seen(org, &versions, most, now).await {
+        match self.base.store.tool_seen(org, &versions, most, now).await {
             Ok(seen) if seen.len() == definitions.len() => seen,
             Ok(_) => vec![now; definitions.len()],
             Err(error) => {
-                store_failed(&error);
+                error.log();
                 vec![now; definitions.len()]
             }
         }
@@ -276,26 +283,6 @@ impl App {
 
     /// Rebuilds the table and binds the policies to it.
     pub(crate) fn catalogue_changed(&self) {
-        let _one_at_a_time =
-            self.catalogue_lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut table = ToolTable::new();
-        for provider in self.providers.values() {
-            for tool in provider.state().tools.iter().flatten() {
-                let entry = (Arc::clone(tool), Arc::clone(provider));
-                table.insert(tool.id.to_string(), entry);
-            }
-        }
-        self.policies.rebind(&self.catalogue(), self.clock.now());
-        self.tools.store(Arc::new(table));
-    }
-
-    /// What policies are checked against.
-    pub(crate) fn catalogue(&self) -> Catalogue {
-        let catalogue = Catalogue::new(
-            self.providers
-                .values()
-                .map(|provider| (provider.declared.slug.clone(), provider.state().tools.clone())),
-        );
-        catalogue.with_webhooks(self.notices.webhooks())
+        self.catalogue.rebuild(|catalogue| self.policies.rebind(catalogue, self.base.clock.now()));
     }
 }

@@ -1,4 +1,4 @@
-//! What DLP finds in labelled cases, by kind and by detector.
+//! Accuracy of DLP in labelled cases, by kind and by detector.
 //!
 //! A case is found when a finding of the same sort, secret or not, covers part of what is
 //! expected. A number without a word beside it could be anything, which is why it never fires;
@@ -40,7 +40,7 @@ struct Expected {
     bend: usize,
 }
 
-/// What became of the cases of one kind.
+/// Results of the cases of one kind.
 #[derive(Debug, Default)]
 struct Row {
     strong: usize,
@@ -54,7 +54,7 @@ struct Row {
     flagged: usize,
 }
 
-/// What has to hold.
+/// Goal.
 const LEAST_RECALL: f64 = 0.95;
 const MOST_FLAGGED: f64 = 0.02;
 
@@ -143,7 +143,7 @@ impl Case {
         })
     }
 
-    /// Whether it is a number, or a short code, and nothing else.
+    /// Returns true if it is only a number or a short code.
     fn is_bare(&self) -> bool {
         let is_code = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'-' | b'.');
         !self.is_secret() && self.text.len() < 24 && self.text.bytes().all(is_code)

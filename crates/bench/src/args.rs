@@ -1,4 +1,4 @@
-//! What one can ask for on the command line.
+//! Arguments of the command line.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -53,7 +53,7 @@ pub(crate) enum Command {
     /// The MCP server that the gateway guards; runs until its standard input ends.
     #[command(hide = true)]
     ServeUpstream {
-        /// Where it listens
+        /// Address to listen on
         #[arg(long, default_value = "127.0.0.1:0")]
         listen: SocketAddr,
     },
@@ -72,7 +72,7 @@ pub(crate) enum Command {
     /// A proxy that passes everything on to one address; runs until its standard input ends.
     #[command(hide = true)]
     ServeProxy {
-        /// Where to
+        /// Address of the upstream
         upstream: SocketAddr,
     },
 }
@@ -108,7 +108,7 @@ pub(crate) struct SystemsArgs {
     pub(crate) json: bool,
 }
 
-/// What MCP server is called.
+/// MCP server to call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Server {
     /// One that does the least that a server can
@@ -117,7 +117,7 @@ pub(crate) enum Server {
     Sdk,
 }
 
-/// What grows.
+/// Dimension of growth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Thing {
     Policies,
@@ -154,7 +154,7 @@ impl Thing {
 
 #[derive(Debug, Args)]
 pub(crate) struct GrowthArgs {
-    /// What grows, one after the other
+    /// Dimensions of growth, one after the other
     #[arg(value_enum, default_values = ["policies", "tools", "orgs", "connections", "events"])]
     pub(crate) things: Vec<Thing>,
     /// Nothing grows beyond this
@@ -198,7 +198,7 @@ pub(crate) struct OverloadArgs {
     /// Connections with which it is found out what is possible
     #[arg(long, default_value_t = 256)]
     pub(crate) connections: usize,
-    /// How many times as many calls arrive then
+    /// Multiple of the possible rate
     #[arg(long, default_value_t = 2.0)]
     pub(crate) factor: f64,
     /// Bytes of JSON that the tool is given and gives back
@@ -279,7 +279,7 @@ pub(crate) struct HostileArgs {
     /// Listings of the server that renames its tools
     #[arg(long, default_value_t = 40)]
     pub(crate) listings: usize,
-    /// What the other provider does, in turns
+    /// Attacks of the other provider, in turns
     #[arg(long, value_delimiter = ',', default_value = "hangs,drips,floods",
           value_parser = ["hangs", "drips", "floods", "answers"])]
     pub(crate) kinds: Vec<String>,
@@ -315,7 +315,7 @@ pub(crate) struct CompareArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AuthenticateArgs {
-    /// How often a known token is asked about
+    /// Number of look-ups of a known token
     #[arg(long, default_value_t = 2_000_000)]
     pub(crate) repeats: u32,
     /// Print the figures as JSON
@@ -334,7 +334,7 @@ pub(crate) struct RecordingArgs {
     /// Do not wait for the disk, as with `audit.sync = "process-crash"`
     #[arg(long)]
     pub(crate) process_crash: bool,
-    /// Where the database is made; by default where temporary files are
+    /// Folder of the database; by default that of temporary files
     #[arg(long)]
     pub(crate) folder: Option<PathBuf>,
 }
@@ -386,7 +386,7 @@ pub(crate) struct CleanArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct KillLoopArgs {
-    /// How often the gateway is killed
+    /// Number of kills
     #[arg(long, default_value_t = 24)]
     pub(crate) kills: u32,
     /// Seconds in which that happens

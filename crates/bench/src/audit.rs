@@ -1,4 +1,4 @@
-//! What the gateway's audit log says about the calls that were made.
+//! Events of the calls in the gateway's audit log.
 
 use std::net::SocketAddr;
 
@@ -22,7 +22,7 @@ pub(crate) struct Counted {
     pub(crate) events: u64,
     /// Those that ended in success.
     pub(crate) success: u64,
-    /// Those whose end nobody knows.
+    /// Calls with an unknown end.
     pub(crate) unknown: u64,
     /// Those that have no end yet.
     pub(crate) open: u64,

@@ -1,4 +1,4 @@
-//! What it costs to find out who is asking: when the node knows the token, and when it has to ask
+//! Cost of resolving a token: when the node has cached it, and when it has to ask
 //! the store (SQLite).
 //!
 //! CPU time of the whole process, threads of the database included; nothing else runs in it.
@@ -15,8 +15,9 @@ use std::{
 };
 
 use portcullis_app::{
-    Anchors, App, Connecting, Dlp, ExportLimits, Fallback, Folder, LastGood, Origin, Overrides,
-    Parts, PolicyFolder, PolicySource, Purpose, Refused, Stages, Trust, Vaults, Workers,
+    Anchors, App, AuditParts, CallParts, Connecting, Dlp, ExportLimits, Fallback, Folder, LastGood,
+    Origin, Overrides, Parts, PolicyFolder, PolicySource, ProviderParts, Purpose, Refused, Stages,
+    Trust, Vaults, Workers,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -43,7 +44,7 @@ use crate::{
     say,
 };
 
-/// What a request of a known token may cost.
+/// Goal for a cached token.
 const GOAL: Duration = Duration::from_micros(3);
 const TOKENS: u32 = 4_000;
 
@@ -107,15 +108,10 @@ impl Bench {
         let app = App::new(Parts {
             cluster: None,
             counters: None,
-            capture: portcullis_core::audit::Capture::default(),
-            retention: portcullis_app::Retention::default(),
-            answer_key: portcullis_core::idempotency::AnswerKey::new(&[1; 32]),
             clock: Arc::clone(&clock),
             random: Arc::clone(&random),
             store: store.clone(),
-            writer,
             node: "bench".to_owned(),
-            max_calls: 1,
             policies: PolicySource {
                 folder: PolicyFolder::new(policies),
                 last_good: LastGood::new(folder.join("last-good")),
@@ -124,25 +120,36 @@ impl Bench {
             },
             dlp: Dlp::new(Engine::new(&Settings::default())?, None),
             fingerprint_key: [0; 32],
-            providers: Vec::new(),
             webhooks: BTreeMap::new(),
             trust: Trust::new(TrustRules::default(), BTreeMap::new(), &outbound, &tasks),
             grant_life: GrantLife::default(),
-            vaults: Vaults::open(Box::new(|| {
-                let keys = parse_keys(&format!("{}=", "A".repeat(43)));
-                keys.and_then(|keys| Vault::new(&keys)).map_err(|error| error.to_string())
-            }))?,
-            outbound: outbound.clone(),
-            connecting: Connecting::new(Vec::new(), 600, "Portcullis".to_owned()),
-            log_host: "localhost".to_owned(),
-            exports: Folder::open(folder.join("exports"), false)?,
-            export_limits: ExportLimits::default(),
-            sinks: Vec::new(),
             traces: None,
-            log_keys: Keyring::generate(&SystemRandom, clock.now()),
-            anchors: Anchors::default(),
             workers: Workers::none(),
-            tasks,
+            tasks: tasks.clone(),
+            declared: Vec::new(),
+            audit: AuditParts {
+                writer,
+                log_host: "localhost".to_owned(),
+                log_keys: Keyring::generate(&SystemRandom, clock.now()),
+                anchors: Anchors::default(),
+                retention: portcullis_app::Retention::default(),
+                exports: Folder::open(folder.join("exports"), false)?,
+                export_limits: ExportLimits::default(),
+                sinks: Vec::new(),
+            },
+            calls: CallParts {
+                answer_key: portcullis_core::idempotency::AnswerKey::new(&[1; 32]),
+                capture: portcullis_core::audit::Capture::default(),
+                max_calls: 1,
+            },
+            providers: ProviderParts {
+                vaults: Vaults::open(Box::new(|| {
+                    let keys = parse_keys(&format!("{}=", "A".repeat(43)));
+                    keys.and_then(|keys| Vault::new(&keys)).map_err(|error| error.to_string())
+                }))?,
+                outbound: outbound.clone(),
+                connecting: Connecting::new(Vec::new(), 600, "Portcullis".to_owned()),
+            },
         });
         let app = app.map_err(|errors| format!("{errors:?}"))?;
         let origin = origin(Ids { clock: &*clock, random: &*random });
@@ -161,7 +168,7 @@ impl Bench {
     }
 
     async fn ask(&self, token: &str) -> bool {
-        let asked = self.app.authenticate(Some(token), Purpose::Access, &self.origin).await;
+        let asked = self.app.access.authenticate(Some(token), Purpose::Access, &self.origin).await;
         black_box(asked).map_err(|Refused { refusal, .. }| refusal).is_ok()
     }
 

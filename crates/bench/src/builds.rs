@@ -16,7 +16,7 @@ use crate::{
     upstream::Upstream,
 };
 
-/// How long a turn takes.
+/// Duration of a turn.
 const TURN: Duration = Duration::from_millis(600);
 /// Turns of each build that are not counted.
 const WARM_UP: u128 = 2;

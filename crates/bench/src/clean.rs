@@ -1,8 +1,8 @@
-//! What DLP finds where nothing is to be found: source code, answers, ids, hashes, images.
+//! False alarms of DLP: source code, answers, ids, hashes, images.
 //!
 //! Every text is cut into answers as tools give them. An answer counts as flagged when it has a
 //! finding that is redacted or blocked by default: a secret, a financial or a national number.
-//! What is only reported, such as the address of an author, is counted apart.
+//! Values that are only reported, such as the address of an author, are counted apart.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -14,7 +14,7 @@ use crate::{Failure, Verdict, args::CleanArgs, say};
 mod generated;
 mod servers;
 
-/// What was found in one corpus.
+/// Findings of one corpus.
 #[derive(Debug, Default)]
 struct Row {
     bytes: usize,

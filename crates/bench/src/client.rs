@@ -28,7 +28,7 @@ pub(crate) type Template = Request<Full<Bytes>>;
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
-    /// How long to wait before asking again, if it says so.
+    /// Pause before the next try, if it names one.
     pub(crate) retry_after: Option<Duration>,
     pub(crate) body: Bytes,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects; fails when nobody listens.
+    /// Connects; fails without a listener.
     pub(crate) async fn open(address: SocketAddr) -> Result<Self, Failure> {
         Self::over(TcpStream::connect(address).await?).await
     }

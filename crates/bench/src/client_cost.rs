@@ -1,4 +1,4 @@
-//! What a `tools/call` costs the client that speaks to upstreams: CPU of this whole process, in
+//! Cost of a `tools/call` in the MCP client: CPU of this whole process, in
 //! which nothing else runs, for calls one after the other and 32 at a time, in both eras; beside it
 //! the same message sent by a bare HTTP client, which is the floor.
 
@@ -7,7 +7,7 @@ use std::{process, sync::Arc};
 use aws_lc_rs::rand;
 use portcullis_core::{
     audit::Capture,
-    call::{Asker, Cleared, Limiter, ToolCall},
+    call::{Asker, Cleared, Limiter, PinState, ToolCall},
     clock::Timestamp,
     dlp::{Engine, FingerprintKey, Settings, Subject},
     id::{Ids, OrgId, PrincipalId, PrincipalKind, TokenId},
@@ -31,7 +31,7 @@ use crate::{
     upstream::{PATH, Upstream},
 };
 
-/// What a call may cost.
+/// Goal for a call.
 const GOAL_US: f64 = 25.0;
 const AT_A_TIME: usize = 32;
 
@@ -153,7 +153,8 @@ fn cleared(arguments: Value) -> Result<Cleared<ToolCall>, Failure> {
     let principal = Principal::of(&caller(&random));
     let asker = Asker { principal: &principal, time, source_ip: None, capture: Capture::Commit };
     let subject = Subject::of(FingerprintKey::new([7; 32]));
-    let call = ToolCall::new(tool, arguments, 0).map_err(|refusal| refusal.to_string())?;
+    let call = ToolCall::new(&engine, tool, PinState::Accepted, arguments, 0)
+        .map_err(|denial| denial.reason)?;
     let scanned = call.scan(&engine, &subject).map_err(|denial| denial.reason)?;
     let permitted = scanned.decide(&set, &engine, asker).map_err(|denial| denial.reason)?;
     Ok(permitted.fulfil(&engine, &Unlimited).map_err(|denial| denial.reason)?)

@@ -1,4 +1,4 @@
-//! How long the disk takes to make a write durable, which bounds what a governed call can do.
+//! Duration of a durable write, which bounds governed calls.
 
 use std::{fs::File, io::Write as _, path::Path};
 

@@ -1,4 +1,4 @@
-//! How fast DLP scans: clean, dirty and hostile bodies, against a plain memory scan.
+//! Speed of DLP: clean, dirty and hostile bodies, against a plain memory scan.
 //!
 //! Every figure is the least processor time of several rounds on one thread, so that a busy
 //! machine changes little. The JSON is parsed before.
@@ -26,7 +26,7 @@ struct Row {
     refused: bool,
 }
 
-/// What has to hold.
+/// Goal.
 const LEAST_CLEAN: f64 = 300.0;
 const LEAST_HOSTILE: f64 = 20.0;
 const MOST_DIRTY: f64 = 5.0;

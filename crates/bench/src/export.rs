@@ -1,4 +1,4 @@
-//! What an export of the audit log costs: how fast it is, how much memory it takes, and how much
+//! Cost of an export of the audit log: speed, memory, and how much
 //! it slows down the calls that are made meanwhile.
 
 use std::{
@@ -25,9 +25,9 @@ use crate::{
 
 /// Connections that fill the log.
 const FILLING: usize = 64;
-/// How long the log is filled before it is looked how much is missing.
+/// Time of filling between two looks at the size of the log.
 const STRETCH: Duration = Duration::from_secs(2);
-/// How often memory is looked at and the export is asked how far it is.
+/// Interval between looks at memory and progress.
 const LOOK: Duration = Duration::from_millis(100);
 /// More than that above idle breaks the run, in KiB.
 const MOST_KIB: u64 = 150 * 1_024;
@@ -90,7 +90,7 @@ fn calls(when: &str, load: &Measured) -> String {
     )
 }
 
-/// What one export took.
+/// Figures of one export.
 struct Exported {
     events: u64,
     bytes: u64,

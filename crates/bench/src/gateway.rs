@@ -35,18 +35,18 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 const TOOL_PATH: &str = "/v1/mcps/bench:echo";
 const LISTENING: &str = "listening on http://";
 
-/// What sets an installation apart from the usual one.
+/// Differences of an installation from the usual one.
 #[derive(Debug, Default)]
 pub(crate) struct Setup<'a> {
     /// The URL of an empty PostgreSQL database to use instead of SQLite.
     pub(crate) database: Option<&'a str>,
     /// The URL of the Redis server in which limits are counted.
     pub(crate) redis: Option<&'a str>,
-    /// Whether to wait for the disk only when the operating system wants to.
+    /// True if commits do not wait for the disk.
     pub(crate) process_crash: bool,
-    /// How many policies there are where it is fewer than [`POLICIES`].
+    /// Number of policies, where it is fewer than [`POLICIES`].
     pub(crate) few_policies: Option<usize>,
-    /// How many tools the server lists besides the one that is called.
+    /// Tools that the server lists besides the called one.
     pub(crate) more_tools: usize,
     /// Number of connections that the node holds, those of one address bounded as by default; otherwise
     /// loopback counts as a trusted proxy, for all connections of a measurement come from there.
@@ -148,7 +148,7 @@ impl Installation {
             .await
     }
 
-    /// Exports the whole log and has it verified; gives what the verifier told of a fault.
+    /// Exports the whole log and has it verified; returns the fault that the verifier found.
     pub(crate) async fn verify(&self) -> Result<Option<String>, Failure> {
         let file = self.folder.path().join("log.jsonl");
         let path = file.to_str().ok_or("a folder whose name is no text")?;

@@ -1,5 +1,5 @@
-//! What a call costs, and how long a start takes, as everything around it grows: policies, tools,
-//! orgs, recorded events, open connections. One thing grows at a time.
+//! Cost of a call, and duration of a start, while one thing at a time grows: policies, tools,
+//! orgs, recorded events, open connections.
 
 use std::{
     fmt::Write as _, net::SocketAddr, num::NonZeroU32, path::Path, sync::Arc, time::Duration,
@@ -69,7 +69,7 @@ struct Grown {
     thing: Thing,
     size: usize,
     installation: Installation,
-    /// Whose calls are made, in turns.
+    /// Tokens of the callers, used in turns.
     tokens: Vec<String>,
 }
 

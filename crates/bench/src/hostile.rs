@@ -44,9 +44,9 @@ use crate::{
     upstream::{self, MODERN, Upstream},
 };
 
-/// How much longer the slowest of a hundred calls may take.
+/// Goal: factor by which the slowest of a hundred calls may be slower.
 const GOAL: f64 = 1.5;
-/// How long their callers pause when they are not told how long.
+/// Pause of callers without a `Retry-After`.
 const BETWEEN_CALLS: Duration = Duration::from_millis(20);
 /// The last two answer: what calls of any other provider cost, and one that fails when it is told to.
 const KINDS: [&str; 5] = ["hangs", "drips", "floods", "answers", "wavers"];
@@ -126,7 +126,7 @@ async fn install(
     Ok(installation)
 }
 
-/// How often calls were answered how.
+/// Counts of answers.
 #[derive(Debug, Clone, Default)]
 struct Answered(Arc<Mutex<BTreeMap<String, u64>>>);
 
@@ -164,7 +164,7 @@ async fn again_and_again(address: SocketAddr, call: Template, answered: Answered
     while let Ok(mut connection) = Connection::open(address).await {
         while let Ok(answer) = connection.send(call.clone()).await {
             answered.note(&answer);
-            // As long as it is told to, as clients do: what is left in peace answers at once, and
+            // As long as it is told to, as clients do: an open circuit answers at once, and
             // asking without pause would measure the asking.
             tokio::time::sleep(answer.retry_after.unwrap_or(BETWEEN_CALLS)).await;
         }

@@ -21,10 +21,10 @@ use crate::{
     upstream::{MARK, TWICE, Upstream},
 };
 
-/// Where the gateway listens at present; `None` while it is down, closed when all is over.
+/// Address of the gateway; `None` while it is down, closed at the end.
 type Whereabouts = watch::Receiver<Option<SocketAddr>>;
 
-/// What the callers saw.
+/// Observations of the callers.
 #[derive(Debug, Default)]
 struct Seen {
     /// The events named by answers with status 200.
@@ -84,14 +84,14 @@ pub(crate) async fn run(args: &KillLoopArgs) -> Result<Verdict, Failure> {
     Ok(if holds { Verdict::Holds } else { Verdict::Broken })
 }
 
-/// What is left when all is over.
+/// State at the end.
 struct Found {
     /// Events that were named and are not there.
     missing: Vec<String>,
     counted: Counted,
     /// Keys that reached the tool more than once, each with how often.
     twice: HashMap<String, u64>,
-    /// What the verifier of the whole log found wrong.
+    /// Fault that the verifier of the whole log found.
     fault: Option<String>,
 }
 
@@ -164,7 +164,7 @@ async fn kill_repeatedly(
     Ok(slowest)
 }
 
-/// Who calls.
+/// A caller.
 struct Caller {
     number: usize,
     installation: Arc<Installation>,
@@ -233,7 +233,7 @@ async fn call_with_keys(mut whereabouts: Whereabouts, caller: Caller) -> Result<
     Ok(seen)
 }
 
-/// Where the gateway listens once it does; `None` when all is over.
+/// Waits for the gateway's address; `None` at the end.
 async fn next_place(whereabouts: &mut Whereabouts) -> Option<SocketAddr> {
     loop {
         let place = whereabouts.wait_for(Option::is_some).await.map(|place| *place);

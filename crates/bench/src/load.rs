@@ -10,7 +10,7 @@ use crate::{
     client::{Connection, Template},
 };
 
-/// What a stretch of load brought.
+/// Results of a stretch of load.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Measured {
     /// Calls answered with 200.
@@ -19,9 +19,9 @@ pub(crate) struct Measured {
     pub(crate) refused: u64,
     /// Calls whose answer never came.
     pub(crate) lost: u64,
-    /// How long it took.
+    /// Duration.
     pub(crate) elapsed: Duration,
-    /// How long each answered call took, in microseconds.
+    /// Duration of each answered call, in microseconds.
     pub(crate) latencies_us: Vec<u32>,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn exact(count: u64) -> f64 {
 }
 
 /// Sends `call` over `connections` connections for `duration`, and waits for the last answers.
-/// Fails when nobody listens at the beginning.
+/// Fails without a listener at the beginning.
 pub(crate) async fn run(
     address: SocketAddr,
     call: &Template,

@@ -56,10 +56,10 @@ mod upstream;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Why a run could not be carried out; it says so in words.
+/// Failure to carry out a run, in words.
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// Whether the run shows what it should show.
+/// Verdict of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Holds,

@@ -21,9 +21,9 @@ use crate::{
     upstream::Upstream,
 };
 
-/// How much of what is possible has to be answered.
+/// Goal: share of the possible rate that has to be answered.
 const GOODPUT: f64 = 0.8;
-/// How long those who are turned away may wait for it: half of them, and 99 of 100.
+/// Goals for the p50 and p99 of rejections.
 const SHED_MS: f64 = 50.0;
 /// Calls are sent in portions, so often.
 const TICK: Duration = Duration::from_millis(5);
@@ -61,7 +61,7 @@ pub(crate) async fn run(args: &OverloadArgs) -> Result<Verdict, Failure> {
         "possible: {:.0} calls/s with {} connections (p99 {:.1} ms)\n\
          asked for: {asked:.0} calls/s\n\
          answered: {:.0} calls/s, {:.0} % of what is possible (goal {:.0} %); p50 {:.1} ms, p99 {:.1} ms\n\
-         turned away: {} calls; p50 {:.1} ms, p99 {:.1} ms (goal {SHED_MS} ms)\n\
+         rejected: {} calls; p50 {:.1} ms, p99 {:.1} ms (goal {SHED_MS} ms)\n\
          anything else: {other}\n\
          processors used meanwhile: {used}\n",
         possible.rate(),
@@ -93,12 +93,12 @@ struct Crowd {
     idle: Mutex<Vec<Connection>>,
 }
 
-/// What became of their calls.
+/// Results of the calls.
 #[derive(Default)]
 struct Arrived {
     answered: Measured,
     shed: Measured,
-    /// Neither answered nor turned away.
+    /// Neither answered nor rejected.
     other: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the tool is given and gives back: clean JSON, as trackers and databases answer it.
+//! Arguments and results of the tool: clean JSON, as trackers and databases answer it.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What the kernel says a process has used.
+//! Resources of a process, as the kernel counts them.
 
 use std::{fs, time::Duration};
 
@@ -42,7 +42,7 @@ fn kib_of(status: &str, name: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// What a process holds of what can leak.
+/// Resources of a process that can leak.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Held {
     pub(crate) resident_kib: u64,
@@ -52,7 +52,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// What the process `pid` holds now.
+    /// Resources that the process `pid` holds now.
     pub(crate) fn by(pid: u32) -> Result<Self, Failure> {
         Ok(Self {
             resident_kib: resident_kib(pid)?,

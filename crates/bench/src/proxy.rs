@@ -21,14 +21,14 @@ use tokio::{
 
 use crate::{Failure, client::Connection, upstream};
 
-/// What is read of one body at most.
+/// Bytes read of one body at most.
 const MOST_BYTES: usize = 8 << 20;
 
 /// The proxy as a child process; it ends with this value.
 #[derive(Debug)]
 pub(crate) struct Proxy {
     child: Child,
-    /// Where it listens.
+    /// Its address.
     pub(crate) address: SocketAddr,
 }
 

@@ -1,4 +1,4 @@
-//! What it costs to record a call: CPU of the whole process for one intent and one outcome through
+//! Cost of recording a call: CPU of the whole process for one intent and one outcome through
 //! the real writer, which commits what waits together, while the log is sealed as a node does it.
 //!
 //! Rows are as large as those of a real call. Making them is counted too; it is a small part.
@@ -32,7 +32,7 @@ use crate::{
     say,
 };
 
-/// How often a node seals.
+/// Interval of sealing.
 const SEALED_EVERY: Duration = Duration::from_millis(250);
 
 /// Prints what recording a call costs, for each number of callers.
@@ -63,7 +63,7 @@ pub(crate) async fn run(args: &RecordingArgs) -> Result<Verdict, Failure> {
     Ok(Verdict::Holds)
 }
 
-/// What a stretch of load cost; all but the latencies are sums.
+/// Cost of a stretch of load; all but the latencies are sums.
 struct Figures {
     measured: Measured,
     cpu: Duration,
@@ -264,7 +264,7 @@ fn event(bench: &Bench) -> Event {
     }
 }
 
-/// What this process has written, as the kernel counts it.
+/// Bytes written by this process, as the kernel counts them.
 struct Io {
     writes: u64,
     written: u64,

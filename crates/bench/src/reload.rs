@@ -1,4 +1,4 @@
-//! What calls notice of policy reloads: one line changes among many policies, again and again, while
+//! Effect of policy reloads on calls: one line changes among many policies, again and again, while
 //! the real gateway answers calls.
 
 use std::{fmt::Write as _, fs, path::Path, time::Duration};
@@ -20,7 +20,7 @@ use crate::{
 const A_FILE: usize = 500;
 /// The longest a change may take to come into force.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it is looked whether it has.
+/// Interval between looks.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Measures calls without and with reloads in turns, and prints both; `Broken` when a call was not
@@ -97,7 +97,7 @@ impl Stretch {
     }
 }
 
-/// Who changes one line and waits until that is in force.
+/// Changes one line and waits until that is in force.
 struct Reloader<'a> {
     file: std::path::PathBuf,
     token: &'a str,

@@ -1,4 +1,4 @@
-//! How long it takes to ask recorded calls again: real events, the real endpoint.
+//! Duration of deciding recorded calls again: real events, the real endpoint.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::{
 
 /// Connections that fill the log.
 const CONNECTIONS: usize = 64;
-/// How long the log is filled before it is looked how much is missing.
+/// Time of filling between two looks at the size of the log.
 const STRETCH: Duration = Duration::from_secs(2);
 
 /// A set that is asked, and what is said of it.
@@ -81,7 +81,7 @@ async fn fill(running: &Running, token: &str, args: &ReplayArgs) -> Result<(), F
     Ok(())
 }
 
-/// What one replay took.
+/// Figures of one replay.
 struct Asked {
     scanned: u64,
     newly_denied: u64,

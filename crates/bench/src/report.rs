@@ -47,7 +47,7 @@ pub(crate) struct Row {
     pub(crate) governed: Option<Usage>,
 }
 
-/// What is known of the gateway after all loads.
+/// Figures of the gateway after all loads.
 #[derive(Debug)]
 pub(crate) struct Gateway {
     pub(crate) idle_kib: u64,
@@ -56,7 +56,7 @@ pub(crate) struct Gateway {
     pub(crate) answered: u64,
     /// Invocation events in its audit log.
     pub(crate) events: u64,
-    /// How long its disk took to sync a write.
+    /// Durations of syncing a write to its disk.
     pub(crate) disk: Measured,
 }
 

@@ -26,13 +26,13 @@ use crate::{
     upstream::Upstream,
 };
 
-/// How often something fails.
+/// Interval between faults.
 const BETWEEN_FAULTS: Duration = Duration::from_secs(7);
-/// How long it fails.
+/// Duration of a fault.
 const FAULT: Duration = Duration::from_secs(2);
-/// How long it is found out what is possible.
+/// Duration of the trial that finds the possible rate.
 const TRIAL: Duration = Duration::from_secs(10);
-/// How long everything rests before it is looked what is left.
+/// Rest before the final look.
 const REST: Duration = Duration::from_secs(20);
 /// Callers who hang up, and connections that come and go, at a time.
 const MANY: usize = 200;
@@ -79,7 +79,7 @@ pub(crate) async fn run(args: &SoakArgs) -> Result<Verdict, Failure> {
     Ok(if left.holds() { Verdict::Holds } else { Verdict::Broken })
 }
 
-/// What is left when all is over.
+/// State at the end.
 struct Left {
     seen: Seen,
     /// Calls answered with 200, those of the trial included.
@@ -88,7 +88,7 @@ struct Left {
     after: Held,
     growth: f64,
     counted: Counted,
-    /// What the verifier of the whole log found wrong.
+    /// Fault that the verifier of the whole log found.
     fault: Option<String>,
 }
 
@@ -143,7 +143,7 @@ fn growth(samples: &[Held]) -> f64 {
     exact(most(last)) / exact(most(second).max(1))
 }
 
-/// What callers saw.
+/// Observations of callers.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     answered: u64,

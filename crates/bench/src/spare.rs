@@ -1,8 +1,8 @@
 //! A client that leaves the processors to others: it writes what was rendered before, and looks at
 //! nothing of an answer but its status and its length.
 //!
-//! Where more is sent than can be answered, whoever sends shares the processors with those who
-//! answer, and each cycle of it is one that they lack.
+//! Under overload, senders share the processors with the process that has to
+//! answer, and take cycles from it.
 
 use std::{io, net::SocketAddr};
 

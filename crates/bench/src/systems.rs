@@ -30,7 +30,7 @@ struct System<'a> {
     name: &'static str,
     address: SocketAddr,
     pid: u32,
-    /// What authorises the call, where anything has to.
+    /// Token of the call, if it needs one.
     token: Option<&'a str>,
 }
 

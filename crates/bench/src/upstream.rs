@@ -33,7 +33,7 @@ use crate::{Failure, payload, say};
 pub(crate) const PATH: &str = "/mcp";
 /// The path that answers how often each mark was seen, where that is more than once.
 pub(crate) const TWICE: &str = "/twice";
-/// What the mark of a call begins with; it stands in the title of the first row.
+/// Prefix of the mark of a call, which stands in the title of the first row.
 pub(crate) const MARK: &str = "call:";
 /// The stateless version of MCP that the server speaks.
 pub(crate) const MODERN: &str = "2026-07-28";
@@ -45,7 +45,7 @@ const CONNECTIONS: u32 = 4096;
 #[derive(Debug)]
 pub(crate) struct Upstream {
     child: Child,
-    /// Where it listens.
+    /// Its address.
     pub(crate) address: SocketAddr,
 }
 
@@ -145,7 +145,7 @@ struct CallParams<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// How often each mark was seen.
+/// Number of times that each mark was seen.
 #[derive(Debug, Default)]
 struct Marks(Mutex<HashMap<String, u64>>);
 
@@ -200,7 +200,7 @@ pub(crate) async fn serve_program() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is answered to a message; nothing to a notification.
+/// Answer to a message; none to a notification.
 fn reply(marks: &Marks, message: &Message<'_>, more: usize) -> Option<String> {
     let id = message.id?;
     let result = match message.method {

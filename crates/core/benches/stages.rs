@@ -11,7 +11,7 @@ use portcullis_core::{
         Actor, Capture, Detached, DlpResult, Event, EventType, Governance, Outcome,
         RecordedDecision, Request, Target, leaf_bytes, leaf_hash,
     },
-    call::{Answer, Asker, ToolCall},
+    call::{Answer, Asker, PinState, ToolCall},
     clock::Timestamp,
     dlp::{Engine, FingerprintKey, Settings, Subject},
     id::PrincipalKind,
@@ -133,7 +133,8 @@ impl Bench {
     }
 
     fn call(&self) -> Option<ToolCall> {
-        ToolCall::new(Arc::clone(&self.tool), self.input.clone(), 1_024).ok()
+        let (tool, input) = (Arc::clone(&self.tool), self.input.clone());
+        ToolCall::new(&self.engine, tool, PinState::Accepted, input, 1_024).ok()
     }
 }
 

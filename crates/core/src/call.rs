@@ -1,12 +1,24 @@
 //! The governed call as a chain of types: `ToolCall → Scanned → Permitted → Cleared`.
 //!
 //! Each step consumes the one before, only this module builds the next, and the upstream crate
-//! accepts nothing but `Cleared<ToolCall>`. Forgetting DLP or policy does not compile:
+//! accepts nothing but `Cleared<ToolCall>`. Invocation and simulation take the same steps and are
+//! given the same [`Ruling`] or [`Denial`]. They differ in three arguments: the findings (scanned or
+//! supposed), the [`Decider`] (with or without an explanation) and the rates (counted or only shown).
+//!
+//! Forgetting DLP or policy does not compile:
 //!
 //! ```compile_fail
 //! use portcullis_core::call::{Cleared, ToolCall};
 //! fn send(_: Cleared<ToolCall>) {}
 //! fn shortcut(call: ToolCall) { send(call) }
+//! ```
+//!
+//! nor does sending a call that was only simulated:
+//!
+//! ```compile_fail
+//! use portcullis_core::call::{Cleared, Simulated, ToolCall};
+//! fn send(_: Cleared<ToolCall>) {}
+//! fn simulated(call: Cleared<ToolCall, Simulated>) { send(call) }
 //! ```
 //!
 //! while a call that went through its steps is sent:
@@ -18,62 +30,131 @@
 //! ```
 
 mod answer;
+mod denial;
 mod input;
 mod inputs;
 mod limits;
 mod ruling;
 
 pub use self::{
-    answer::Answer,
-    input::ToolCall,
+    answer::{Answer, Premise},
+    denial::{Denial, Grounds},
+    input::{PinState, ToolCall},
     limits::Limiter,
-    ruling::{Asker, Denial, Ruling},
+    ruling::{Asker, Ruling},
 };
+
+use std::marker::PhantomData;
 
 use serde_json::Value;
 
 use crate::{
-    dlp::{Engine, Findings, Reported, Subject},
-    policy::Obligation,
+    dlp::{Direction, Engine, Findings, Reported, Subject},
+    policy::{Decision, DlpFacts, Obligation, PolicySet, Question},
 };
 
-/// Looked through by DLP. Nothing is decided yet.
+/// A call that somebody makes, or its answer.
+#[derive(Debug, Clone, Copy)]
+pub enum Actual {}
+
+/// A call that somebody only asks about, or its answer. It is judged by the same rules, but takes
+/// from no rate and is never [sent](Cleared).
+#[derive(Debug, Clone, Copy)]
+pub enum Simulated {}
+
+/// Scanned by DLP. Nothing is decided yet.
 #[derive(Debug)]
-pub struct Scanned<T> {
+pub struct Scanned<T, Mode = Actual> {
     inner: T,
     findings: Findings,
+    mode: PhantomData<Mode>,
 }
 
 /// Permitted by policy, with obligations that are still to be fulfilled.
 #[derive(Debug)]
-pub struct Permitted<T> {
+pub struct Permitted<T, Mode = Actual> {
     inner: T,
     findings: Findings,
     obligations: Vec<Obligation>,
     ruling: Ruling,
+    mode: PhantomData<Mode>,
 }
 
 /// Permitted, and every obligation fulfilled: may leave.
 #[derive(Debug)]
-pub struct Cleared<T> {
+pub struct Cleared<T, Mode = Actual> {
     inner: T,
     findings: Findings,
     obligations: Vec<Obligation>,
     ruling: Ruling,
+    mode: PhantomData<Mode>,
+}
+
+/// Decides a question by a policy set. Invocation takes the decision alone; simulation also keeps
+/// its explanation.
+pub trait Decider {
+    /// The policies that decide.
+    fn set(&self) -> &PolicySet;
+
+    /// Their decision.
+    fn decide(&self, question: &Question<'_>) -> Decision;
+}
+
+impl Decider for PolicySet {
+    fn set(&self) -> &PolicySet {
+        self
+    }
+
+    fn decide(&self, question: &Question<'_>) -> Decision {
+        Self::decide(self, question)
+    }
+}
+
+impl<T, Mode> Scanned<T, Mode> {
+    /// Findings of DLP.
+    pub const fn findings(&self) -> &Findings {
+        &self.findings
+    }
+
+    /// Findings of DLP, without the value they are in.
+    #[must_use]
+    pub fn into_findings(self) -> Findings {
+        self.findings
+    }
 }
 
 impl<T> Scanned<T> {
-    /// What was found.
-    pub const fn findings(&self) -> &Findings {
-        &self.findings
+    /// Scans what travels in this direction. Says no to what cannot be scanned within its budget.
+    fn scan(
+        inner: T,
+        direction: Direction,
+        engine: &Engine,
+        subject: &Subject,
+    ) -> Result<Self, Denial>
+    where
+        T: AsRef<Value>,
+    {
+        match engine.scan_for(inner.as_ref(), subject) {
+            Ok(findings) => Ok(Self { inner, findings, mode: PhantomData }),
+            Err(unscannable) => Err(Denial::unscannable(direction, &unscannable)),
+        }
+    }
+}
+
+impl<T> AsRef<Value> for Scanned<T>
+where
+    T: AsRef<Value>,
+{
+    fn as_ref(&self) -> &Value {
+        self.inner.as_ref()
     }
 }
 
 impl<T> Scanned<T>
 where
-    Self: AsRef<Value>,
+    T: AsRef<Value>,
 {
-    /// Adds what a detector outside reports. Gives itself back when the report makes no sense.
+    /// Adds the report of an external detector. Gives itself back when the report makes no sense.
     pub fn and(
         mut self,
         engine: &Engine,
@@ -90,14 +171,20 @@ where
     }
 }
 
-impl<T> Cleared<T> {
-    /// How it was ruled.
+impl<T, Mode> Cleared<T, Mode> {
+    /// Ruling that clears it.
     pub const fn ruling(&self) -> &Ruling {
         &self.ruling
     }
 }
 
-/// Policies count in 64 bits with a sign.
-fn count_of(findings: &Findings) -> i64 {
-    i64::try_from(findings.count()).unwrap_or(i64::MAX)
+/// Findings as policies see them; `detectors` are their names.
+fn facts<'a>(findings: &Findings, detectors: &'a [&'a str]) -> DlpFacts<'a> {
+    DlpFacts {
+        detectors,
+        // Policies count in 64 bits with a sign.
+        count: i64::try_from(findings.count()).unwrap_or(i64::MAX),
+        max_severity: findings.max_severity(),
+        media: findings.media().into(),
+    }
 }

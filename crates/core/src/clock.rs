@@ -4,6 +4,12 @@ use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Serialize, Serializer};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        KnownFormat, Object, ObjectBuilder, RefOr, Schema, SchemaFormat, Type, schema::SchemaType,
+    },
+};
 
 /// Tells the time. Only `boot.rs` makes the real one; tests hand in one they can set.
 pub trait Clock: Send + Sync + fmt::Debug {
@@ -71,6 +77,20 @@ impl fmt::Debug for Timestamp {
         fmt::Display::fmt(self, f)
     }
 }
+
+impl PartialSchema for Timestamp {
+    fn schema() -> RefOr<Schema> {
+        let text: Object = ObjectBuilder::new()
+            .schema_type(SchemaType::new(Type::String))
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .description(Some("RFC 3339 in UTC with milliseconds."))
+            .examples(["2026-11-20T11:02:15.123Z"])
+            .into();
+        text.into()
+    }
+}
+
+impl ToSchema for Timestamp {}
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

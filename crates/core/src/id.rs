@@ -4,6 +4,10 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use ulid::Ulid;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{Object, ObjectBuilder, RefOr, Schema, Type, schema::SchemaType},
+};
 
 use crate::{clock::Clock, random, random::Random};
 
@@ -38,6 +42,17 @@ fn parse_ulid(text: &str, prefix: &'static str) -> Result<Ulid, IdError> {
     // Crockford decoding forgives lower case and look-alikes; ids are matched exactly.
     let mut canonical = [0; ulid::ULID_LEN];
     if ulid.array_to_str(&mut canonical) == body { Ok(ulid) } else { Err(error) }
+}
+
+/// The schema of ids that begin with one of `prefixes`, which `|` separates.
+fn id_schema(prefixes: &str) -> RefOr<Schema> {
+    let first = prefixes.split('|').next().unwrap_or_default();
+    let text: Object = ObjectBuilder::new()
+        .schema_type(SchemaType::new(Type::String))
+        .pattern(Some(format!("^({prefixes})_[0-7][0-9A-HJKMNP-TV-Z]{{25}}$")))
+        .examples([format!("{first}_01M754BKTKX1YB8Q05NMW9TP4G")])
+        .into();
+    text.into()
 }
 
 macro_rules! id {
@@ -83,6 +98,14 @@ macro_rules! id {
                 serializer.collect_str(self)
             }
         }
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                id_schema($prefix)
+            }
+        }
+
+        impl ToSchema for $name {}
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
@@ -138,7 +161,7 @@ impl RequestId {
 }
 
 /// Kind of a principal: a person or a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PrincipalKind {
     /// A person: `usr_…`, tokens `mcp_live_…`.
@@ -171,6 +194,14 @@ pub struct PrincipalId {
     kind: PrincipalKind,
     ulid: Ulid,
 }
+
+impl PartialSchema for PrincipalId {
+    fn schema() -> RefOr<Schema> {
+        id_schema("usr|sa")
+    }
+}
+
+impl ToSchema for PrincipalId {}
 
 impl PrincipalId {
     /// A new id for a principal of this kind.

@@ -1,8 +1,8 @@
 //! One JSON truth: a strict parser, and the canonical form that is hashed.
 //!
 //! The parser refuses what two readers could read differently: duplicate members, too much depth,
-//! too many nodes, overlong numbers, numbers beyond the range of a double. Numbers keep their text, so
-//! nothing is rounded on the way.
+//! too many nodes, overlong numbers, numbers beyond the range of a double. Numbers keep their
+//! digits, so nothing is rounded on the way.
 
 pub(crate) mod number;
 mod strict;
@@ -78,10 +78,13 @@ pub struct JsonError {
     message: String,
 }
 
-/// The canonical form of RFC 8785: members sorted by UTF-16 code units, no white space.
+/// The canonical form of RFC 8785 except for numbers: members sorted by UTF-16 code units, strings
+/// escaped as the RFC does, no white space.
 ///
-/// Numbers are written as they were read; what we hash as evidence has only integers below 2⁵³,
-/// for which that is the RFC's form.
+/// Numbers are written as they were read, with exponents in one form (`1E3` is `1e+3`), where the RFC
+/// rounds them to doubles: `1.0` and `9007199254740993` stay what they are, so that a commitment
+/// is to what was sent. For integers up to 2⁵³ that are written as such both forms are the same; audit
+/// records have no other numbers.
 #[must_use]
 pub fn canonical(value: &Value) -> String {
     written(value, Numbers::AsRead)
@@ -265,6 +268,49 @@ mod tests {
             text,
             "{\"a\":\"x\\\"\\n\\u0001\",\"b\":[true,null],\"\u{1f600}\":1,\"\u{fb33}\":2}"
         );
+    }
+
+    /// The names of the sorting example in RFC 8785 §3.2.3, in the order that it gives.
+    #[test]
+    fn names_are_sorted_as_in_the_rfc() {
+        let names = ["\r", "1", "\u{80}", "ö", "€", "\u{1f600}", "\u{fb33}"];
+        let members = names.iter().rev().map(|name| ((*name).to_owned(), json!(1)));
+
+        let text = canonical(&Value::Object(members.collect()));
+
+        let wanted = names.map(|name| format!("{}:1", canonical(&json!(name)))).join(",");
+        assert_eq!(text, format!("{{{wanted}}}"));
+    }
+
+    /// The string of the example in RFC 8785 §3.2.2: control characters in short or lower-case form,
+    /// no escape for `/` or for what is not ASCII.
+    #[test]
+    fn strings_are_escaped_as_in_the_rfc() {
+        let text = canonical(&json!("€$\u{f}\nA'B\"\\\\\"/"));
+
+        assert_eq!(text, r#""€$\u000f\nA'B\"\\\\\"/""#);
+    }
+
+    /// Integers up to 2⁵³ have the RFC's form. The RFC would write the others as `1`, `1000`, `1000`,
+    /// `0.001`, `0` and `9007199254740992`.
+    #[test]
+    fn numbers_keep_their_digits() {
+        let form = |text: &str| canonical(&parse(text.as_bytes(), Bounds::REQUEST).unwrap());
+
+        for text in ["0", "-1", "9007199254740992", "-9007199254740992"] {
+            assert_eq!(form(text), text);
+            assert_eq!(text.parse::<f64>().unwrap().to_string(), text);
+        }
+        for (text, wanted) in [
+            ("1.0", "1.0"),
+            ("1e3", "1e+3"),
+            ("1E3", "1e+3"),
+            ("1e-3", "1e-3"),
+            ("-0", "-0"),
+            ("9007199254740993", "9007199254740993"),
+        ] {
+            assert_eq!(form(text), wanted);
+        }
     }
 
     #[test]

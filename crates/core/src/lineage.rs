@@ -8,6 +8,10 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{Object, ObjectBuilder, Ref, RefOr, Schema, Type, schema::SchemaType},
+};
 
 use crate::{
     id::{OrgId, PrincipalId},
@@ -131,6 +135,23 @@ impl Lineage {
 /// Everybody who acts, the newest outermost: `{"act": {"sub": "sa_…"}, "sub": "sa_…"}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Act(Vec<PrincipalId>);
+
+impl PartialSchema for Act {
+    fn schema() -> RefOr<Schema> {
+        let nested: Object = ObjectBuilder::new()
+            .schema_type(SchemaType::new(Type::Object))
+            .description(Some(
+                "Everybody who acts, nested as in RFC 8693 §4.1, the newest outermost.",
+            ))
+            .property("act", Ref::from_schema_name(Self::name()))
+            .property("sub", Ref::from_schema_name(PrincipalId::name()))
+            .required("sub")
+            .into();
+        nested.into()
+    }
+}
+
+impl ToSchema for Act {}
 
 impl Serialize for Act {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

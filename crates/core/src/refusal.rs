@@ -316,11 +316,42 @@ impl Refusal {
     }
 }
 
+/// Every `error.code`, sorted.
+pub const CODES: [&str; 25] = [
+    "idempotency_in_progress",
+    "idempotency_key_reused",
+    "insufficient_scope",
+    "internal_error",
+    "invalid_credential",
+    "invalid_input",
+    "invalid_request",
+    "invalid_scope",
+    "invalid_token",
+    "method_not_allowed",
+    "missing_token",
+    "not_found",
+    "not_refreshable",
+    "payload_too_large",
+    "policy_denied",
+    "provider_auth_required",
+    "range_not_satisfiable",
+    "rate_limited",
+    "token_expired",
+    "token_reused",
+    "token_revoked",
+    "unavailable",
+    "unsupported_media_type",
+    "upstream_error",
+    "upstream_timeout",
+];
+
 /// Why a delegation is refused.
 const NOT_DELEGATED: &str = "no trust rule lets the Bearer act for this subject";
 
-/// The built-in policy behind every missing scope.
-pub const TOKEN_SCOPES: &str = "token-scopes";
+/// The reason of a denial by `token-scopes`.
+pub(crate) fn lacks(required: Scope) -> String {
+    format!("the token lacks the scope {required}")
+}
 
 #[cfg(test)]
 mod tests {
@@ -345,6 +376,16 @@ mod tests {
             Value::Object(refusal.details()),
             json!({"policy": "no-prod-writes", "reason": "production is read-only for agents"})
         );
+    }
+
+    #[test]
+    fn every_code_that_is_documented_is_in_the_list() {
+        let documented = include_str!("../../../docs/errors.md");
+        let titles = documented.lines().filter_map(|line| line.strip_prefix("### `"));
+        let mut codes: Vec<&str> = titles.filter_map(|title| title.split('`').next()).collect();
+        codes.sort_unstable();
+
+        assert_eq!(codes, CODES);
     }
 
     #[test]

@@ -21,8 +21,8 @@ use std::{
 use aws_lc_rs::{error::Unspecified, hmac, rand};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_app::{
-    App, Cluster, Fallback, Folder, LastGood, LogIdentity, Overrides, Parts, PolicyFolder,
-    PolicySource, Shell, Trust, Unread, Vaults, Workbench,
+    App, AuditParts, CallParts, Cluster, Fallback, Folder, LastGood, LogIdentity, Overrides, Parts,
+    PolicyFolder, PolicySource, ProviderParts, Shell, Trust, Unread, Vaults, Workbench,
 };
 use portcullis_core::{
     clock::{Clock, Timestamp},
@@ -103,7 +103,7 @@ impl Drawn {
     }
 }
 
-/// Why a node cannot start.
+/// Error that keeps a node from starting.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BootError {
     #[error(transparent)]
@@ -155,7 +155,7 @@ pub(crate) enum BootError {
     Other(String),
 }
 
-/// What a node is put together for.
+/// Purpose of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// To serve: it takes its name among the others.
@@ -175,7 +175,7 @@ pub(crate) struct Node {
     pub(crate) living: CancellationToken,
 }
 
-/// What the operator's commands need: the store and its writer, no providers, no port.
+/// Parts for the operator's commands: the store and its writer, no providers, no port.
 pub(crate) struct Office {
     pub(crate) shell: Shell,
     tasks: TaskTracker,
@@ -305,7 +305,7 @@ async fn check_keys(store: &Store, vaults: &Vaults) -> Result<(), BootError> {
 /// Secrets of a key that are looked at before the start is refused for want of it.
 const LOOKED_AT: u32 = 100;
 
-/// What the first key that seals credentials is derived for.
+/// Context of the derivation of the first key that seals credentials.
 const VAULT: &str = "vault";
 
 fn read_key(path: &Path) -> Result<[u8; 32], BootError> {
@@ -321,7 +321,7 @@ pub(crate) fn fingerprint_key(config: &Config, org: OrgId) -> Result<Fingerprint
     Ok(portcullis_app::fingerprint_key(&hmac::Key::new(hmac::HMAC_SHA256, &key), org))
 }
 
-/// What the key of fingerprints is derived for.
+/// Context of the derivation of the key of fingerprints.
 const FINGERPRINTS: &str = "dlp-fingerprint";
 
 /// A key for one purpose, derived from the key file.
@@ -364,38 +364,40 @@ impl Node {
             clock,
             random,
             store: store.clone(),
-            writer,
             node: config.server.node.clone(),
-            max_calls: config.server.max_calls.get(),
+            workers: Workers::start(),
+            tasks: tasks.clone(),
             cluster,
             counters,
             policies: policy_source(config, fallback),
             dlp,
             fingerprint_key: derived(&key, FINGERPRINTS),
-            capture: config.audit.capture.0,
-            retention: config.audit.retention.rule(),
-            answer_key: AnswerKey::new(&derived(&key, ANSWERS)),
-            providers,
+            audit: AuditParts {
+                writer,
+                log_host: config.server.public_host.clone(),
+                log_keys,
+                anchors: config.audit.anchors(&outbound).map_err(BootError::Other)?,
+                retention: config.audit.retention.rule(),
+                exports: export_folder(config)?,
+                export_limits: config.audit.exports.limits(),
+                sinks: Sink::declare_all(&config.audit.sink, &outbound)?,
+            },
+            calls: CallParts {
+                answer_key: AnswerKey::new(&derived(&key, ANSWERS)),
+                capture: config.audit.capture.0,
+                max_calls: config.server.max_calls.get(),
+            },
+            declared: providers,
+            providers: ProviderParts { vaults, outbound: outbound.clone(), connecting },
             trust: Trust::new(trusted.rules, trusted.keys, &outbound, &tasks),
             grant_life: config.tokens.grant_life(),
-            vaults,
-            outbound: outbound.clone(),
-            connecting,
             webhooks: webhooks(config, &outbound)?,
-            log_host: config.server.public_host.clone(),
-            exports: export_folder(config)?,
-            export_limits: config.audit.exports.limits(),
-            sinks: Sink::declare_all(&config.audit.sink, &outbound)?,
             traces: config.traces.declare(&outbound)?,
-            log_keys,
-            anchors: config.audit.anchors(&outbound).map_err(BootError::Other)?,
-            workers: Workers::start(),
-            tasks: tasks.clone(),
         })
         .map_err(|errors| ungoverned(&errors))?;
         let living = CancellationToken::new();
-        nodes::take_part(Arc::clone(&app), living.clone());
-        app.check_log_keys().await?;
+        nodes::take_part(Arc::clone(&app.nodes), living.clone());
+        app.audit.check_log_keys().await?;
         let gateway = gateway(config, &key, Arc::clone(&app))?;
         Ok(Self { app, gateway, store, tasks, outbound, living })
     }
@@ -422,7 +424,7 @@ fn declared(
     config.providers.iter().map(|it| it.declare(outbound, &config.connect)).collect()
 }
 
-/// Where the notices of policies go, by name.
+/// Receivers of the notices of policies, by name.
 fn webhooks(
     config: &Config,
     outbound: &Outbound,
@@ -433,7 +435,7 @@ fn webhooks(
         .collect()
 }
 
-/// What handlers share.
+/// State that handlers share.
 fn gateway(config: &Config, key: &[u8; 32], app: Arc<App>) -> Result<Arc<Gateway>, BootError> {
     let cursors = Cursors::new(&derived(key, "cursor"))
         .map_err(|_| BootError::Other("the cursor key cannot be used".to_owned()))?;

@@ -3,6 +3,7 @@
 mod audit;
 mod check;
 mod dlp;
+mod generate;
 mod keys;
 mod migrate;
 mod orgs;
@@ -19,7 +20,7 @@ mod trust;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use portcullis_core::principal::{ScopeError, ScopeSet};
 
 use self::output::Output;
@@ -79,6 +80,9 @@ enum Command {
     Openapi,
     /// Speak MCP over stdio as the sample server that `quickstart` uses
     SampleMcp,
+    /// Write shell completions and man pages
+    #[command(hide = true)]
+    Generate(generate::Generate),
 }
 
 /// Options of every command that works on an installation.
@@ -126,6 +130,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Policy(policy) => policy.run().await,
         Command::Key(keys) => keys.run().await,
         Command::Openapi => Output::new(false).line(crate::http::openapi()),
+        Command::Generate(generate) => generate.run(Cli::command()),
         Command::SampleMcp => {
             portcullis_upstream::sample::serve_stdio(tokio::io::stdin(), tokio::io::stdout())
                 .await?;

@@ -51,7 +51,7 @@ pub(crate) use self::{
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Where everything lives that has no path of its own.
+    /// Folder of everything that has no path of its own.
     pub(crate) data_dir: PathBuf,
     pub(crate) server: Server,
     pub(crate) database: Database,
@@ -67,7 +67,7 @@ pub(crate) struct Config {
     pub(crate) tools: Tools,
     pub(crate) traces: Traces,
     pub(crate) trust: Vec<TrustEntry>,
-    /// Where it was read from.
+    /// File that it was read from.
     #[serde(skip)]
     pub(crate) file: Option<PathBuf>,
     /// True if a file or an environment variable sets anything.
@@ -177,7 +177,7 @@ impl Config {
         self.trust.iter_mut().for_each(|entry| entry.take_paths_from(folder));
     }
 
-    /// What no single key can tell.
+    /// Checks that involve several keys.
     fn check(&self) -> Result<(), ConfigError> {
         self.server.check().map_err(ConfigError::Wrong)?;
         self.tokens.check().map_err(ConfigError::Wrong)?;
@@ -200,7 +200,7 @@ impl Config {
         self.keys.file.clone().unwrap_or_else(|| self.data_dir.join("key"))
     }
 
-    /// Where export files lie.
+    /// Folder of export files.
     pub(crate) fn export_folder(&self) -> PathBuf {
         self.audit.exports.path.clone().unwrap_or_else(|| self.data_dir.join("exports"))
     }
@@ -209,12 +209,12 @@ impl Config {
         self.policies.path.clone().unwrap_or_else(|| self.data_dir.join("policies"))
     }
 
-    /// Where the files of the set that was last in force are kept.
+    /// Folder of the files of the set that was last in force.
     pub(crate) fn last_good_file(&self) -> PathBuf {
         self.data_dir.join("policies.last-good.json")
     }
 
-    /// Where it is written which policies are switched off for a while.
+    /// File of the policies that are switched off for a while.
     pub(crate) fn overrides_file(&self) -> PathBuf {
         self.data_dir.join("policies.overrides.json")
     }
@@ -358,13 +358,15 @@ mod tests {
     }
 
     #[test]
-    fn the_trust_rules_of_the_readme_are_valid_and_need_no_warning() {
+    fn the_trust_rules_of_the_page_on_identity_are_valid_and_need_no_warning() {
         let key =
             r#"{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("cluster-keys.json");
         fs::write(file, format!("{{\"keys\":[{key}]}}")).unwrap();
-        let blocks = include_str!("../../../README.md").split("```toml\n").skip(1);
+        let page = include_str!("../../../docs/identity.md");
+        let blocks: Vec<&str> = page.split("```toml\n").skip(1).collect();
+        assert_eq!(blocks.len(), 3);
 
         for block in blocks {
             let mut config = parse(block.split("```").next().unwrap(), &[]).unwrap();

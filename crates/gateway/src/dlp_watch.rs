@@ -51,7 +51,7 @@ fn watch_files(file: &Path, config: &Config, node: &Node) -> Result<(), Failure>
     on_change(changes, signal(SignalKind::hangup())?, move || {
         if let Err(error) = reload_dlp(&app, &outbound, &file, &files) {
             tracing::error!(%error, "the DLP settings cannot be loaded; the last good ones stay");
-            portcullis_app::counting::dlp_reload_failed();
+            portcullis_app::telemetry::counters::dlp_reload_failed();
         }
     });
     Ok(())
@@ -88,7 +88,7 @@ fn reload_dlp(app: &App, outbound: &Outbound, file: &Path, files: &Followed) -> 
     let config = Config::load(Some(file)).map_err(|error| told(&error))?;
     files.follow(file, &config).map_err(|error| error.to_string())?;
     let dlp = config.dlp.load(outbound)?;
-    app.replace_dlp(dlp).map_err(|errors| {
+    app.policies.replace_dlp(dlp).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         format!("the policies do not go with them: {}", errors.join("; "))
     })

@@ -1,12 +1,11 @@
-//! How Portcullis is spoken to over HTTP.
+//! The HTTP interface.
 //!
 //! A handler translates: parse, call one use case, answer. It never decides. The frame in
 //! `exchange` is the outermost layer, so every answer has its envelope and its headers.
 
-pub(crate) mod answer;
+mod answer;
 mod body;
 mod caller;
-mod described;
 mod download;
 mod exchange;
 mod health;
@@ -15,6 +14,8 @@ mod idempotency;
 mod leftover;
 mod metrics;
 mod oauth;
+mod openapi;
+mod outcome;
 mod page;
 mod proxies;
 mod query;
@@ -31,20 +32,21 @@ use std::{
 use portcullis_app::App;
 
 pub(crate) use self::{
+    openapi::openapi,
     page::Cursors,
     proxies::Proxies,
-    routes::{health_router, openapi, router},
+    routes::{health_router, router},
     strangers::Strangers,
 };
 
-/// What handlers share.
+/// State that handlers share.
 #[derive(Debug)]
 pub(crate) struct Gateway {
     pub(crate) app: Arc<App>,
     pub(crate) cursors: Cursors,
     pub(crate) proxies: Proxies,
     pub(crate) draining: AtomicBool,
-    /// How long a client may take to send its body.
+    /// Time that a client has to send its body.
     pub(crate) body_time: Duration,
     /// The budget for bodies of unknown callers.
     pub(crate) strangers: Strangers,

@@ -19,7 +19,7 @@ use crate::{
     config::{Config, KeySource},
 };
 
-/// How often it is looked whether the file has changed.
+/// Interval between two looks at the file.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The keys of this configuration. Makes the file if nothing was ever signed; says no if
@@ -88,7 +88,9 @@ async fn follow(file: std::path::PathBuf, source: KeySource, app: Arc<App>) {
         }
         seen = now;
         let changed = match source.read() {
-            Ok(Some(keys)) => app.change_log_keys(keys).await.map_err(|error| error.to_string()),
+            Ok(Some(keys)) => {
+                app.audit.change_log_keys(keys).await.map_err(|error| error.to_string())
+            }
             Ok(None) => continue,
             Err(error) => Err(error),
         };

@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use portcullis_app::{App, Cluster};
+use portcullis_app::Cluster;
 use portcullis_core::{id::Ids, random};
 use portcullis_store::{CountersTask, Nodes, SharedCounters};
 use tokio_util::sync::CancellationToken;
@@ -13,7 +13,7 @@ use crate::{
     config::Config,
 };
 
-/// Where limits are counted, if nodes count together. A server that does not answer holds up no
+/// Server that counts limits, if nodes count together. A server that does not answer holds up no
 /// start: until it does every request is refused.
 pub(crate) async fn counters(config: &Config) -> Result<Option<SharedCounters>, BootError> {
     let Some(url) = config.limits.counters()? else { return Ok(None) };
@@ -41,7 +41,7 @@ pub(crate) async fn join(
     Ok(Some(Cluster::join(nodes, ids, here, counts_alone).await?))
 }
 
-/// What tells this data folder on this machine, since it was booted, from every other one: while
+/// Identity of this data folder on this machine, since it was booted: while
 /// this process holds the lock no other one serves from it.
 fn place() -> String {
     use std::os::unix::fs::MetadataExt;
@@ -56,8 +56,8 @@ fn place() -> String {
 
 /// Runs outside the tracker, until everything in it has ended: others would close what is under way.
 #[expect(clippy::disallowed_methods, reason = "it outlives every tracked task")]
-pub(crate) fn take_part(app: Arc<App>, living: CancellationToken) {
-    tokio::spawn(async move { living.run_until_cancelled(Box::pin(app.take_part())).await });
+pub(crate) fn take_part(nodes: Arc<portcullis_app::Nodes>, living: CancellationToken) {
+    tokio::spawn(async move { living.run_until_cancelled(Box::pin(nodes.take_part())).await });
 }
 
 #[expect(clippy::disallowed_methods, reason = "the connection lives as long as its users")]

@@ -22,7 +22,7 @@ use crate::boot::Node;
 const SETTLE: Duration = Duration::from_millis(250);
 /// But not for ever: whoever writes all the time is not done.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often it is looked whether the folder is still the one that is watched. A watch goes with
+/// Interval between two checks that the watched folder is still there. A watch goes with
 /// the folder it was made for; a mount or a link may put another in its place.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -66,7 +66,7 @@ impl Watched {
         Some((found.dev(), found.ino(), found.created().ok()))
     }
 
-    /// Whether another folder, or none, stands where the watched one stood.
+    /// Returns true if another folder, or none, stands where the watched one stood.
     fn moved(&mut self) -> bool {
         let present = self.present();
         if present == self.seen {
@@ -103,7 +103,7 @@ async fn reload_on(
             },
             _ = hangup.recv() => Reloading::Ordered,
             _ = looks.tick() => {
-                if !watched.moved() && !app.overrides_changed() {
+                if !watched.moved() && !app.policies.overrides_changed() {
                     continue;
                 }
                 Reloading::Noticed
@@ -111,7 +111,7 @@ async fn reload_on(
         };
         settle(&mut changes).await;
         // What was wrong is logged and kept to be shown.
-        let _ = app.reload_policies(reloading).await;
+        let _ = app.policies.reload_policies(reloading).await;
     }
 }
 

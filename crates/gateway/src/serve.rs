@@ -73,7 +73,7 @@ impl Bound {
         Ok(Self { listening: Listening { listener, tls }, health })
     }
 
-    /// Where it listens, as a URL.
+    /// The listening address as a URL.
     pub(crate) fn url(&self) -> String {
         let scheme = if self.listening.tls.is_some() { "https" } else { "http" };
         let address = self.listening.listener.local_addr();
@@ -105,8 +105,8 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: CancellationToken) {
     let router = router(Arc::clone(&node.gateway));
     let jobs = CancellationToken::new();
-    node.app.start_jobs(&jobs);
-    node.app.started();
+    node.app.nodes.start_jobs(&jobs);
+    node.app.nodes.started();
     let Bound { listening, health } = bound;
     let probes = TaskTracker::new();
     let _probes = health.map(|listener| {
@@ -125,7 +125,7 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
     accept(&listening, &limits, &speech, (&lanes, &connections), &stop).await;
     drop(listening);
     node.gateway.draining.store(true, Ordering::Release);
-    tracing::info!("shutting down: no new calls, those in flight end");
+    tracing::info!("shutting down; draining calls in flight");
     let drain = Duration::from_secs(config.server.drain_seconds);
     connections.close();
     if tokio::time::timeout(drain, connections.wait()).await.is_err() {
@@ -137,7 +137,7 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
         tracing::warn!("some calls did not end in time; the next start closes them as unknown");
     }
     node.living.cancel();
-    node.app.end_part().await;
+    node.app.nodes.end_part().await;
     node.outbound.drained().await;
     node.store.close().await;
     // Last: connections to upstreams and databases may have been opened there.

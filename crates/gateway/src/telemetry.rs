@@ -48,7 +48,7 @@ pub(crate) fn metrics() -> Result<PrometheusHandle, String> {
     );
     describe_gauge!("portcullis_build_info", "1; the version stands in the label");
     gauge!("portcullis_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
-    portcullis_app::counting::describe();
+    portcullis_app::telemetry::counters::describe();
     Ok(handle)
 }
 
@@ -62,7 +62,8 @@ pub(crate) async fn serve_metrics(
     let bound = listener.local_addr().map_err(failed)?;
     tracing::info!("metrics on http://{bound}/metrics");
     let render = move || {
-        let text = handle.render() + &portcullis_app::times::shown() + &process::shown();
+        let text =
+            handle.render() + &portcullis_app::telemetry::histograms::shown() + &process::shown();
         async move { ([("content-type", "text/plain; version=0.0.4; charset=utf-8")], text) }
     };
     let router = axum::Router::new().route("/metrics", axum::routing::get(render));

@@ -13,7 +13,7 @@ use tokio_rustls::{
 
 use crate::config::Tls;
 
-/// How long a client may take to shake hands.
+/// Time that a client has for the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// Shakes hands with clients.

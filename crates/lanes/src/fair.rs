@@ -1,8 +1,8 @@
 //! A number of slots, shared fairly by parties that want more of them than there are.
 //!
-//! While there is room nobody waits. Beyond it every party has a queue of its own, and the queues are
-//! served in turn: whoever comes waits for at most one of each other party, however many those have
-//! waiting. Where slots may be held for long, some are kept free for parties that hold few.
+//! While slots are free nobody waits. Otherwise every party has a queue of its own, and queues are served
+//! in turn: a request waits for at most one of each other party, however many those have waiting. Where
+//! slots may be held for long, some are kept free for parties that hold few.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -32,9 +32,9 @@ pub struct FairLimits {
     pub patience: Duration,
 }
 
-/// Slots shared fairly by parties, which are told apart by `K`.
+/// Slots shared fairly by parties. `K` identifies a party.
 ///
-/// **Invariant:** what is remembered grows with slots and waiting places, never with parties.
+/// **Invariant:** the state grows with slots and queue length, never with the number of parties.
 #[derive(Debug)]
 pub struct FairSlots<K: Copy + Eq + Hash> {
     limits: FairLimits,
@@ -219,8 +219,7 @@ impl<K: Copy + Eq + Hash> State<K> {
         }
     }
 
-    /// Makes room for one of `party` where the queue of another party is longer: that one's last
-    /// loses its place.
+    /// Removes the last request of a longer queue of another party to queue one of `party`.
     fn displace(&mut self, party: K) -> bool {
         let length = |share: &Share| share.queue.len();
         let own = self.shares.get(&party).map_or(0, length);
@@ -228,7 +227,7 @@ impl<K: Copy + Eq + Hash> State<K> {
         let Some(longest) = longest.filter(|longest| length(longest) > own + 1) else {
             return false;
         };
-        // Whoever waits is told by the end of the channel.
+        // The end of the channel tells the waiter.
         let displaced = longest.queue.pop_back().is_some();
         self.waiting -= usize::from(displaced);
         displaced

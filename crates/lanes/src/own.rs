@@ -1,4 +1,4 @@
-//! What each runtime has of its own.
+//! Values that each runtime has of its own.
 
 use arc_swap::ArcSwap;
 use tokio::runtime::Id;
@@ -15,15 +15,15 @@ impl<T> Default for Own<T> {
 }
 
 impl<T: Clone> Own<T> {
-    /// What `runtime` has, if it has asked before.
+    /// The value of `runtime`, if it has one.
     #[must_use]
     pub fn of(&self, runtime: Id) -> Option<T> {
         let all = self.0.load();
         all.iter().find(|(id, _)| *id == runtime).map(|(_, own)| own.clone())
     }
 
-    /// What `runtime` has, which is `new` if it had nothing. Of several who ask for the first time
-    /// all are given that of the one who came first.
+    /// The value of `runtime`, which is `new` if it had none. Of several that ask for the first time at
+    /// once, all get the first one's.
     pub fn of_or(&self, runtime: Id, new: T) -> T {
         self.0.rcu(|all| {
             let mut all = Vec::clone(all);
@@ -35,7 +35,7 @@ impl<T: Clone> Own<T> {
         self.of(runtime).unwrap_or(new)
     }
 
-    /// How many have something.
+    /// Number of runtimes with a value.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.load().len()

@@ -1,8 +1,8 @@
 //! The threads that serve connections, one for each processor.
 //!
-//! A connection stays with its thread: what its calls left in that processor's caches is there when
-//! they go on, and none has to be handed from one thread to another. Whatever may keep a thread
-//! busy for long is done on the shared runtime, where the threads help each other out.
+//! A connection stays with its thread, whose caches its calls find filled, and no call moves between
+//! threads. Work that may keep a thread busy for long runs on the shared runtime, where threads take
+//! work from each other.
 
 use std::{
     io,
@@ -18,7 +18,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How long what runs on threads of its own for a lane may take to end.
+/// Time for blocking work of a lane to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// All threads that serve connections.
@@ -31,21 +31,21 @@ pub struct Lanes {
 #[derive(Debug)]
 struct Lane {
     runtime: Handle,
-    /// Each of its connections holds one.
-    seat: Arc<()>,
+    /// Cloned by each of its connections.
+    connections: Arc<()>,
     thread: JoinHandle<()>,
 }
 
-/// Where a connection is served, counted until it is dropped.
+/// The lane of a connection, counted until it is dropped.
 #[derive(Debug)]
-pub struct Seat {
+pub struct LaneSlot {
     /// The runtime of its thread.
     pub runtime: Handle,
     _counted: Arc<()>,
 }
 
 impl Lanes {
-    /// One for each processor; fewer when there is no room for so many threads.
+    /// One for each processor; fewer when the system refuses further threads.
     #[must_use]
     pub fn start() -> Self {
         let processors = available_parallelism().map_or(1, NonZeroUsize::get);
@@ -63,13 +63,16 @@ impl Lanes {
         Self { lanes: Vec::new(), stop: CancellationToken::new() }
     }
 
-    /// A seat where the fewest connections are.
+    /// A slot in the lane with the fewest connections.
     #[must_use]
-    pub fn seat(&self) -> Seat {
-        let emptiest = self.lanes.iter().min_by_key(|lane| Arc::strong_count(&lane.seat));
+    pub fn assign(&self) -> LaneSlot {
+        let emptiest = self.lanes.iter().min_by_key(|lane| Arc::strong_count(&lane.connections));
         emptiest.map_or_else(
-            || Seat { runtime: Handle::current(), _counted: Arc::default() },
-            |lane| Seat { runtime: lane.runtime.clone(), _counted: Arc::clone(&lane.seat) },
+            || LaneSlot { runtime: Handle::current(), _counted: Arc::default() },
+            |lane| LaneSlot {
+                runtime: lane.runtime.clone(),
+                _counted: Arc::clone(&lane.connections),
+            },
         )
     }
 
@@ -91,7 +94,7 @@ impl Lane {
             runtime.block_on(stop.cancelled());
             runtime.shutdown_timeout(PATIENCE);
         })?;
-        Ok(Self { runtime: handle, seat: Arc::default(), thread })
+        Ok(Self { runtime: handle, connections: Arc::default(), thread })
     }
 }
 
@@ -103,29 +106,29 @@ mod tests {
     async fn connections_are_spread_and_stay_where_they_are() {
         let lanes = Lanes::start();
         let name = || thread::current().name().map(str::to_owned).unwrap();
-        let at = async |seat: &Seat| seat.runtime.spawn(async move { name() }).await.unwrap();
+        let at = async |slot: &LaneSlot| slot.runtime.spawn(async move { name() }).await.unwrap();
 
-        let mut seats = Vec::new();
+        let mut slots = Vec::new();
         let mut names = Vec::new();
         for _ in &lanes.lanes {
-            let seat = lanes.seat();
-            names.push(at(&seat).await);
-            seats.push(seat);
+            let slot = lanes.assign();
+            names.push(at(&slot).await);
+            slots.push(slot);
         }
 
         let all: Vec<String> = (0..lanes.lanes.len()).map(|n| format!("lane-{n}")).collect();
         assert_eq!(names, all);
-        let left = seats.pop().unwrap();
+        let left = slots.pop().unwrap();
         assert_eq!(at(&left).await, all[all.len() - 1]);
         drop(left);
-        assert_eq!(at(&lanes.seat()).await, all[all.len() - 1], "the seat that was left");
+        assert_eq!(at(&lanes.assign()).await, all[all.len() - 1], "the slot that was left");
         lanes.end().await;
     }
 
     #[tokio::test]
     async fn what_still_runs_is_ended_with_them() {
         let lanes = Lanes::start();
-        let stays = lanes.seat().runtime.spawn(std::future::pending::<()>());
+        let stays = lanes.assign().runtime.spawn(std::future::pending::<()>());
 
         lanes.end().await;
 
@@ -134,8 +137,8 @@ mod tests {
 
     #[tokio::test]
     async fn without_any_a_connection_is_served_where_it_is_accepted() {
-        let seat = Lanes::none().seat();
+        let slot = Lanes::none().assign();
 
-        assert_eq!(seat.runtime.id(), Handle::current().id());
+        assert_eq!(slot.runtime.id(), Handle::current().id());
     }
 }

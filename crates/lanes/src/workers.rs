@@ -1,8 +1,8 @@
 //! Threads for work that would keep a serving thread busy for long, with a fair share for each party.
 //!
-//! A task begins on the thread that serves it. Before something large it awaits [`offload`], and all
-//! that it does from then on is done by a worker, where the parties take turns: whoever has much to do
-//! waits for itself. Each turn is one poll, so whoever waits for something else keeps no worker.
+//! A task begins on the thread that serves it. Before something large it awaits [`offload`], and a
+//! worker polls it from then on. Parties take turns, so a party with much work delays itself only.
+//! Each turn is one poll: a task that waits for something else holds no worker.
 
 use std::{
     cell::Cell,
@@ -28,7 +28,7 @@ use tokio_util::{
 
 use crate::fair::{FairLimits, FairSlot, FairSlots};
 
-/// From how many bytes on something is large: to parse, check and judge so many takes about half a
+/// Bytes from which on a body is large: parsing, checking and judging it takes about half a
 /// millisecond.
 pub const LARGE: usize = 32 << 10;
 
@@ -42,7 +42,7 @@ thread_local! {
 /// The poller of what runs on this thread now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Polled {
-    /// Nobody who could offload it.
+    /// A thread that cannot offload it.
     Elsewhere,
     /// A serving thread, which can.
     Serving,
@@ -52,8 +52,7 @@ enum Polled {
     Worker,
 }
 
-/// Threads that do what others have no time for; they end with the last clone. Parties are told apart
-/// by `K`.
+/// Threads for offloaded work; they end with the last clone. `K` identifies a party.
 #[derive(Clone)]
 pub struct Workers<K: Copy + Eq + Hash>(Option<Arc<Pool<K>>>);
 
@@ -64,7 +63,7 @@ struct Pool<K: Copy + Eq + Hash> {
     _stop: DropGuard,
 }
 
-/// Goes on with the current task on a worker. Does nothing where there are no workers, or on one.
+/// Continues the current task on a worker. Does nothing where there are no workers, or on one.
 pub async fn offload() {
     poll_fn(|cx| match POLLED.get() {
         Polled::Elsewhere | Polled::Worker => Poll::Ready(()),
@@ -171,7 +170,7 @@ impl<K: Copy + Eq + Hash + Send + Sync + Unpin + 'static> Workers<K> {
         Polling::of(polled, || *work = Some(taken))
     }
 
-    /// Begins a task that is done in turns of `party`'s.
+    /// Begins a task that is polled in turns of `party`.
     pub fn spawn<F>(&self, party: K, tasks: &TaskTracker, work: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
@@ -200,7 +199,7 @@ impl<K: Copy + Eq + Hash + Send + Sync + Unpin + 'static> Workers<K> {
         }
     }
 
-    /// Does something large that nobody waits for.
+    /// Does something large without a waiter.
     pub fn hand(&self, party: K, work: impl FnOnce() + Send + 'static) {
         match &self.0 {
             Some(pool) => drop(pool.spawn(party, work)),

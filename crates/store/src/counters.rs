@@ -1,9 +1,9 @@
 //! Limits that several nodes count together, in Redis or Valkey.
 //!
-//! What is asked is decided by a script on the server and on its clock, in one round trip, so any
+//! A script on the server decides by the server's clock, in one round trip, so any
 //! number of nodes let pass exactly what a plan or a rate allows. All keys of an org carry its id
-//! as hash tag. **Invariant:** whoever does not get an answer within [`PATIENCE`] is told that the
-//! counters are unreachable; nothing is let through uncounted.
+//! as hash tag. **Invariant:** without an answer within [`PATIENCE`] the
+//! counters count as unreachable; nothing passes uncounted.
 
 mod keeper;
 mod scripts;
@@ -24,13 +24,13 @@ use tokio::{sync::watch, time::timeout};
 
 use self::keeper::Trouble;
 
-/// How long an answer may take. With what is done besides, a request is refused within 250 ms.
+/// Time limit of an answer: with everything else, a request is refused within 250 ms.
 pub const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The most rates that one call can take from.
 const MOST_RATES: usize = 64;
 
-/// Where the counters are: `redis://user:password@host:port/database`, or `rediss://` with TLS.
+/// Address of the counters: `redis://user:password@host:port/database`, or `rediss://` with TLS.
 #[derive(Clone)]
 pub struct CountersUrl(redis::ConnectionInfo);
 
@@ -62,7 +62,7 @@ impl fmt::Debug for CountersUrl {
     }
 }
 
-/// Why nothing was counted, or nobody knows whether it was.
+/// Failure to count, or unknown result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CountersError {
     /// There is no connection.
@@ -82,7 +82,7 @@ impl CountersError {
     }
 }
 
-/// What a request takes from an org's plan.
+/// Cost of a request in an org's plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cost {
     /// One of its requests.
@@ -91,25 +91,25 @@ pub enum Cost {
     Call,
 }
 
-/// What is to be taken, and what is known so far.
+/// Amounts to take, and the counts known so far.
 #[derive(Debug, Clone, Copy)]
 pub struct Charge {
     /// The tenant.
     pub org: OrgId,
     /// By how many seconds its windows are shifted.
     pub offset: i64,
-    /// What is taken.
+    /// Amounts to take.
     pub cost: Cost,
-    /// How many requests a window allows.
+    /// Requests allowed in a window.
     pub requests: u32,
-    /// How many invocations.
+    /// Invocations allowed in a window.
     pub invocations: u32,
-    /// What this node was told last. A server that lost what it knew, by a restart or a failover,
-    /// goes on from here.
+    /// Counts of the last answer. A server that lost its counts, by a restart or a failover,
+    /// continues from here.
     pub seen: Counted,
 }
 
-/// What is used up in a window.
+/// Counts of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
     /// The window.
@@ -120,12 +120,12 @@ pub struct Counted {
     pub invocations: u32,
 }
 
-/// How it went.
+/// Result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Charged {
     /// Of what there was none left; it was not taken.
     pub exhausted: Option<Resource>,
-    /// What is used now.
+    /// Counts now.
     pub counted: Counted,
     /// The time on the server.
     pub now: Timestamp,
@@ -180,7 +180,7 @@ impl SharedCounters {
         Ok((Self { live, trouble, scripts }, task))
     }
 
-    /// Whether there is a connection.
+    /// Returns true if there is a connection.
     #[must_use]
     pub fn is_reachable(&self) -> bool {
         self.live.borrow().is_some()

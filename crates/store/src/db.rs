@@ -16,6 +16,7 @@ pub(crate) use self::{
     scope::{Scope, begin},
 };
 
+use async_recursion::async_recursion as boxed;
 use std::{fs::OpenOptions, io, path::Path, sync::Arc};
 
 use portcullis_core::{clock::Timestamp, id::EventId};
@@ -40,11 +41,11 @@ use crate::{
 /// a page to itself and leave the rest of it empty.
 const PAGE_BYTES: u32 = 8192;
 
-/// What Portcullis remembers. Clones share the connections.
+/// The database of an installation. Clones share the connections.
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(crate) db: Db,
-    /// Rows that could not be read and were not told of yet.
+    /// Rows that could not be read and were not reported yet.
     pub(crate) unreadable: Arc<Unreadable>,
     /// Promise of the configuration about commits.
     sync: Sync,
@@ -65,6 +66,7 @@ pub(crate) enum Db {
 impl Store {
     /// Opens the database, creates it if it is an SQLite file that does not exist, and brings its
     /// schema up to date. Says no to a schema that is newer than this build.
+    #[boxed]
     pub async fn open(settings: &DatabaseSettings) -> Result<Self, StoreError> {
         let db = match &settings.url.0 {
             Target::Sqlite(path) => {
@@ -93,7 +95,8 @@ impl Store {
         Ok(Self { db, unreadable: Arc::default(), sync: settings.sync })
     }
 
-    /// Whether the database answers.
+    /// Checks that the database answers.
+    #[boxed]
     pub async fn ping(&self) -> Result<(), StoreError> {
         read!(self, installation, |conn| {
             sqlx::query("SELECT 1").execute(&mut *conn).await?;
@@ -104,6 +107,7 @@ impl Store {
     /// Fails unless the database can be written: takes the locks that writing the log takes, writes a
     /// row and waits for its commit. Fails also if PostgreSQL has been told meanwhile not to wait for
     /// its disk, and that was promised; whoever starts a node asks [`Self::durability`].
+    #[boxed]
     pub async fn probe(&self, now: Timestamp) -> Result<(), StoreError> {
         change!(self, installation, |tx| {
             tx.lock_log_for_writing().await?;
@@ -123,7 +127,8 @@ impl Store {
         Ok(())
     }
 
-    /// What the database says about its durability, read back from it.
+    /// Durability of the database, read back from it.
+    #[boxed]
     pub async fn durability(&self) -> Result<Durability, StoreError> {
         match &self.db {
             Db::Sqlite { log, .. } => log.act(LogConnection::durability).await,
@@ -132,6 +137,7 @@ impl Store {
     }
 
     /// Waits for what is running and closes every connection; SQLite folds its log into the file.
+    #[boxed]
     pub async fn close(&self) {
         match &self.db {
             Db::Sqlite { log, writer, readers } => {
@@ -173,7 +179,7 @@ async fn open_sqlite(
     Ok(Db::Sqlite { log, writer, readers })
 }
 
-/// Whether the writing connection can begin a transaction. After a commit that failed SQLite has
+/// Returns true if the writing connection can begin a transaction. After a commit that failed SQLite has
 /// rolled back by itself, which the driver does not notice: it would take the connection for busy
 /// for ever. Such a connection is replaced.
 async fn is_clean(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
@@ -184,7 +190,7 @@ async fn is_clean(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error
     Ok(!connection.is_in_transaction())
 }
 
-/// What the two databases do differently.
+/// Differences between the two databases.
 pub(crate) trait Dialect {
     /// Keeps [`Self::wait_for_writers`] waiting until the transaction ends.
     async fn announce_writer(&mut self) -> Result<(), sqlx::Error>;
@@ -192,11 +198,11 @@ pub(crate) trait Dialect {
     /// Returns when every event whose position is already given out is visible or gone.
     async fn wait_for_writers(&mut self) -> Result<(), sqlx::Error>;
 
-    /// Holds off everybody else who makes or revokes tokens of the org until the transaction ends,
+    /// Locks the tokens of the org against other transactions until this one ends,
     /// so that a revocation sees all that was made from what it takes.
     async fn lock_tokens(&mut self, org_id: &str) -> Result<(), sqlx::Error>;
 
-    /// Holds off everybody else who begins an export of the org until the transaction ends, so that
+    /// Locks the exports of the org against other transactions until this one ends, so that
     /// no two count the same.
     async fn lock_exports(&mut self, org_id: &str) -> Result<(), sqlx::Error>;
 

@@ -1,9 +1,10 @@
-//! How the store says that it could not do what was asked.
+//! Errors of the store.
 
+use portcullis_core::refusal::{Refusal, Unavailable};
 use rusqlite::ffi;
 use sqlx::error::{DatabaseError, ErrorKind};
 
-/// Why the store did not do what was asked. No message carries a stored value or a password.
+/// Failure of a store operation. No message carries a stored value or a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The database cannot be reached, is busy or refused to write. Nothing was changed.
@@ -16,7 +17,7 @@ pub enum StoreError {
     /// one that the database cannot hold. Nothing was changed.
     #[error("the database refused a row of `{0}`")]
     Conflict(String),
-    /// What is stored cannot be read back as what it should be.
+    /// A stored value cannot be read back as its type.
     #[error("the database holds an unreadable value in `{0}`")]
     Corrupt(&'static str),
     /// The database was written by a later version of Portcullis.
@@ -30,6 +31,21 @@ pub enum StoreError {
         /// The newest schema version this build knows.
         known: i64,
     },
+}
+
+impl StoreError {
+    /// Tells the log of the node that the store failed, for work whose caller is not told.
+    pub fn log(&self) {
+        tracing::error!(error = %self, "the store failed");
+    }
+}
+
+/// The answer to a caller says only that the store failed; the log of the node says how.
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        error.log();
+        Self::Unavailable { reason: Unavailable::Store }
+    }
 }
 
 impl StoreError {
@@ -85,7 +101,7 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-/// What SQLite says when the row is at fault, not the database.
+/// SQLite error codes for a faulty row rather than a faulty database.
 const FAULTS_OF_ROWS: [i32; 7] = [
     ffi::SQLITE_CONSTRAINT_CHECK,
     ffi::SQLITE_CONSTRAINT_FOREIGNKEY,

@@ -1,11 +1,14 @@
 //! Exports of the audit log: what was asked for and what became of it. The files lie elsewhere.
 
+use async_recursion::async_recursion as boxed;
 use std::str::FromStr;
 
 use portcullis_core::{
     clock::Timestamp,
     id::{ExportId, OrgId, PrincipalId},
 };
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{
     Store,
@@ -15,7 +18,8 @@ use crate::{
 };
 
 /// How far an export is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ExportStatus {
     /// It is being written.
     Pending,
@@ -49,7 +53,7 @@ impl FromStr for ExportStatus {
     }
 }
 
-/// Whether an export began. If not, nothing was written.
+/// Result of beginning an export. If it did not begin, nothing was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportBegan {
     /// It did.
@@ -91,11 +95,11 @@ pub struct NewExport {
     pub id: ExportId,
     /// The tenant.
     pub org_id: OrgId,
-    /// Who asked for it.
+    /// Requester.
     pub principal_id: PrincipalId,
     /// The node that writes it.
     pub node: String,
-    /// What was asked for, as JSON.
+    /// Request, as JSON.
     pub request: String,
     /// When.
     pub created_at: Timestamp,
@@ -110,21 +114,21 @@ pub struct ExportRecord {
     pub id: ExportId,
     /// The tenant.
     pub org_id: OrgId,
-    /// Who asked for it.
+    /// Requester.
     pub principal_id: PrincipalId,
     /// The node that writes or wrote it.
     pub node: String,
-    /// How far it is.
+    /// State.
     pub status: ExportStatus,
-    /// What was asked for, as JSON.
+    /// Request, as JSON.
     pub request: String,
-    /// What came of it, as JSON; once it is ready.
+    /// Result, as JSON; once it is ready.
     pub result: Option<String>,
-    /// Why there is none; once it has failed.
+    /// Reason; once it has failed.
     pub error: Option<String>,
     /// Places of the log that were looked at.
     pub scanned: i64,
-    /// Of how many; 0 as long as nobody knows.
+    /// Total; 0 while unknown.
     pub total: i64,
     /// When it was asked for.
     pub created_at: Timestamp,
@@ -169,7 +173,7 @@ impl ExportRow {
 row!(KeptRow { running: i64, files: i64, bytes: i64, next: Option<i64> });
 
 impl KeptRow {
-    /// Why there may be no further one.
+    /// Reason against a further export.
     fn refusal(&self, quota: ExportQuota) -> Option<ExportBegan> {
         if self.running >= i64::from(quota.running) {
             return Some(ExportBegan::TooMany);
@@ -181,6 +185,7 @@ impl KeptRow {
 
 impl Store {
     /// Begins an export, unless the org has as many as it may have.
+    #[boxed]
     pub async fn create_export(
         &self,
         export: &NewExport,
@@ -191,6 +196,7 @@ impl Store {
 
     /// Begins an export under an idempotency key, which stands for it from then on. Of any number
     /// with the same key one begins.
+    #[boxed]
     pub async fn create_keyed_export(
         &self,
         export: &NewExport,
@@ -247,6 +253,7 @@ impl Store {
     }
 
     /// The org's export with this id.
+    #[boxed]
     pub async fn find_export(
         &self,
         org: OrgId,
@@ -263,6 +270,7 @@ impl Store {
     }
 
     /// The bytes of the org's other exports, which are under way or can be fetched.
+    #[boxed]
     pub async fn export_bytes_beside(
         &self,
         org: OrgId,
@@ -282,6 +290,7 @@ impl Store {
 
     /// Says that an export is being worked on and how far it has come. `false` when it is not
     /// pending any more: whoever writes it shall stop.
+    #[boxed]
     pub async fn beat_export(
         &self,
         org: OrgId,
@@ -308,6 +317,7 @@ impl Store {
     }
 
     /// The file of a pending export can be fetched. `false` when it is not pending.
+    #[boxed]
     pub async fn finish_export(
         &self,
         org: OrgId,
@@ -332,6 +342,7 @@ impl Store {
     }
 
     /// A pending export comes to nothing, for this reason. `false` when it is not pending.
+    #[boxed]
     pub async fn fail_export(
         &self,
         org: OrgId,
@@ -354,6 +365,7 @@ impl Store {
     }
 
     /// Every export that `node` was writing comes to nothing. Gives how many there were.
+    #[boxed]
     pub async fn fail_exports_of(&self, node: &str, error: &str) -> Result<u64, StoreError> {
         Ok(change!(self, installation, |tx| {
             sqlx::query(
@@ -370,6 +382,7 @@ impl Store {
 
     /// Every export that a node was writing which is gone comes to nothing. Gives how many there
     /// were; on SQLite none, which has one node.
+    #[boxed]
     pub async fn fail_abandoned_exports(&self, error: &str) -> Result<u64, StoreError> {
         match &self.db {
             Db::Sqlite { .. } => Ok(0),
@@ -383,6 +396,7 @@ impl Store {
     }
 
     /// Every export of which nothing was heard since `since` comes to nothing.
+    #[boxed]
     pub async fn fail_silent_exports(
         &self,
         since: Timestamp,
@@ -403,6 +417,7 @@ impl Store {
 
     /// Until when the file of any org's export has to be kept, and how far it is; `None` when
     /// nobody knows it.
+    #[boxed]
     pub async fn export_expiry(
         &self,
         id: ExportId,
@@ -418,6 +433,7 @@ impl Store {
     }
 
     /// Forgets the exports that expired before `before`. Gives how many there were.
+    #[boxed]
     pub async fn forget_exports(&self, before: Timestamp) -> Result<u64, StoreError> {
         Ok(change!(self, installation, |tx| {
             sqlx::query("DELETE FROM exports WHERE expires_at < $1 AND status <> 'pending'")

@@ -3,6 +3,7 @@
 //! A key of an export is made with the export, and names it. A key's row is made with the intent of its call and ended with the call's event, each in the
 //! same transaction ([`crate::AuditWriter`]); here it is read and forgotten.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, RequestId},
@@ -27,7 +28,7 @@ pub struct NewKey {
     pub expires_at: Timestamp,
 }
 
-/// How a key ends, with the event of its call.
+/// End of a key, with the event of its call.
 #[derive(Debug, Clone)]
 pub enum KeyEnd {
     /// The call was dispatched: this is its answer, sealed.
@@ -41,7 +42,7 @@ pub enum KeyEnd {
 pub struct KnownKey {
     /// The digest of the request.
     pub fingerprint: String,
-    /// What the request made: an event or an export.
+    /// Product of the request: an event or an export.
     pub subject: String,
     /// The request.
     pub request_id: RequestId,
@@ -55,7 +56,8 @@ row!(KeyRow { fingerprint: String, subject: String, request_id: String, sealed: 
 const BATCH: i64 = 500;
 
 impl Store {
-    /// What the key of this digest stands for; `None` if it is free.
+    /// Request of the key with this digest; `None` if it is free.
+    #[boxed]
     pub async fn find_idempotency_key(
         &self,
         org: OrgId,
@@ -85,6 +87,7 @@ impl Store {
     }
 
     /// Forgets the keys of all orgs that have expired, with their answers. Gives how many.
+    #[boxed]
     pub async fn forget_idempotency_keys(&self, now: Timestamp) -> Result<u64, StoreError> {
         let mut forgotten = 0;
         loop {

@@ -1,4 +1,4 @@
-//! Who the subjects of trusted issuers are in an org.
+//! Principals of the subjects of trusted issuers.
 
 use portcullis_core::id::OrgId;
 
@@ -22,7 +22,7 @@ pub struct Identity<'a> {
 }
 
 impl Store {
-    /// Who the issuer's subject is in the org, if it was there before.
+    /// Principal of the issuer's subject in the org, if it exists.
     pub async fn find_by_identity(
         &self,
         org: OrgId,

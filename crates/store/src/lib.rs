@@ -1,4 +1,4 @@
-//! What Portcullis remembers: orgs, principals, tokens, providers, tools and the audit log.
+//! The database: orgs, principals, tokens, providers, tools and the audit log.
 //!
 //! The only crate that knows SQL and Redis. One text of each statement runs on SQLite and on PostgreSQL;
 //! what must differ is in `db` behind named functions. **Invariant:** every function that reads or

@@ -1,5 +1,6 @@
-//! What issuers said at logins, kept beside the grants that came of them.
+//! Claims of logins, kept beside their grants.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId},
@@ -12,10 +13,10 @@ use crate::{
     error::StoreError,
 };
 
-/// What an issuer said of somebody, and when.
+/// Claims of a login, and its moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginRecord {
-    /// What it said.
+    /// The claims.
     pub said: Login,
     /// The moment of the login.
     pub said_at: Timestamp,
@@ -32,7 +33,7 @@ impl LoginRecord {
         Ok(Some(Self { said, said_at: Timestamp::from_micros(said_at) }))
     }
 
-    /// What it said, as it is kept.
+    /// The claims, as stored.
     pub(crate) fn text(&self) -> String {
         serde_json::json!(self.said).to_string()
     }
@@ -41,7 +42,8 @@ impl LoginRecord {
 row!(LoginRow { said: String, said_at: i64 });
 
 impl Store {
-    /// What was said at the last login of the org's principal.
+    /// Claims of the last login of the org's principal.
+    #[boxed]
     pub async fn last_login(
         &self,
         org: OrgId,

@@ -8,6 +8,7 @@
 mod logs;
 mod rows;
 
+use async_recursion::async_recursion as boxed;
 use std::path::Path;
 
 use portcullis_core::{audit::Hash, id::OrgId};
@@ -22,7 +23,7 @@ use crate::{
     error::StoreError,
 };
 
-/// Why nothing was moved.
+/// Reason why nothing was moved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MovingError {
     /// There is no such file, or it cannot be read, or is not an SQLite database.
@@ -45,7 +46,7 @@ pub enum MovingError {
         /// The newest schema this build knows.
         known: i64,
     },
-    /// What shall take everything is not PostgreSQL.
+    /// The destination is not PostgreSQL.
     #[error("only a PostgreSQL database can take over an installation")]
     Target,
     /// The database that shall take everything holds something.
@@ -56,9 +57,9 @@ pub enum MovingError {
     Rows {
         /// The table.
         table: &'static str,
-        /// How many the file has.
+        /// Rows in the file.
         wanted: u64,
-        /// How many arrived.
+        /// Rows that arrived.
         found: u64,
     },
     /// A log has not the size and root it had before.
@@ -75,7 +76,7 @@ impl From<sqlx::Error> for MovingError {
     }
 }
 
-/// What was moved.
+/// Result of a move.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
     /// Every table, in the order in which they were moved.
@@ -89,7 +90,7 @@ pub struct Moved {
 pub struct MovedTable {
     /// Its name.
     pub name: &'static str,
-    /// How many rows it has, before and after.
+    /// Number of rows, before and after.
     pub rows: u64,
 }
 
@@ -98,7 +99,7 @@ pub struct MovedTable {
 pub struct MovedLog {
     /// The tenant.
     pub org_id: OrgId,
-    /// How many events are sealed.
+    /// Number of sealed events.
     pub size: u64,
     /// The root of its tree.
     pub root: Hash,
@@ -108,6 +109,7 @@ impl Store {
     /// Takes over everything from the SQLite file. Says no unless this is an empty PostgreSQL
     /// database, the file has the schema of this build, and nobody else has it open. Calls that
     /// are under way in the file are held by no node: the first that starts closes them.
+    #[boxed]
     pub async fn take_over(&self, file: &Path) -> Result<Moved, MovingError> {
         let Db::Postgres(pool) = &self.db else { return Err(MovingError::Target) };
         let mut source = hold(file).await?;

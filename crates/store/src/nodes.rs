@@ -8,6 +8,7 @@ mod news;
 
 pub use self::news::{Listener, News};
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use sqlx::{
@@ -25,7 +26,7 @@ use crate::{
 /// For how long a node holds its name without saying so again.
 pub const LEASE_SECONDS: i64 = 10;
 
-/// How long one question about nodes may take.
+/// Time limit of a query about nodes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A node as it registers.
@@ -33,12 +34,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct NodeRecord {
     /// Its name.
     pub name: String,
-    /// What tells this process from every other one; stands in its intents.
+    /// Identity of this process; stands in its intents.
     pub lease: String,
-    /// Where it runs. The same place is never served from twice at once, so a process that finds
+    /// The place it runs in. No place is served from twice at once, so a process that finds
     /// its name held there holds it instead.
     pub place: String,
-    /// Whether it counts limits by itself.
+    /// True if it counts limits by itself.
     pub counts_alone: bool,
     /// The policy set it decides by.
     pub policy_set: Option<String>,
@@ -49,7 +50,7 @@ pub struct NodeRecord {
 pub struct LiveNode {
     /// Its name.
     pub name: String,
-    /// Whether it counts limits by itself.
+    /// True if it counts limits by itself.
     pub counts_alone: bool,
     /// The policy set it decides by.
     pub policy_set: Option<String>,
@@ -81,6 +82,7 @@ impl Nodes {
 
     /// Makes this process the one of its name for [`LEASE_SECONDS`] from now on. `false` while
     /// another one is.
+    #[boxed]
     pub async fn hold(&self, node: &NodeRecord) -> Result<bool, StoreError> {
         let held = sqlx::query(HOLD)
             .bind(&node.name)
@@ -94,6 +96,7 @@ impl Nodes {
     }
 
     /// The other nodes that are alive.
+    #[boxed]
     pub async fn others(&self, node: &NodeRecord) -> Result<Vec<LiveNode>, StoreError> {
         let others = sqlx::query_as(OTHERS).bind(&node.lease);
         let rows: Vec<LiveRow> = self.asked(async |conn| others.fetch_all(conn).await).await?;
@@ -106,6 +109,7 @@ impl Nodes {
     }
 
     /// Lets go of the name: another process may hold it at once.
+    #[boxed]
     pub async fn release(&self, node: &NodeRecord) -> Result<(), StoreError> {
         let release =
             concat!("UPDATE nodes SET ends_at = ", database_clock!(), " WHERE lease = $1");
@@ -115,6 +119,7 @@ impl Nodes {
     }
 
     /// Listens for changes that others make. What was pushed before is not heard.
+    #[boxed]
     pub async fn listen(&self) -> Result<Listener, StoreError> {
         Listener::open(&self.options).await
     }
@@ -135,6 +140,7 @@ impl Nodes {
 
 impl Store {
     /// Forgets nodes that are gone and left nothing open. Gives how many are gone.
+    #[boxed]
     pub async fn forget_nodes(&self) -> Result<u64, StoreError> {
         match &self.db {
             Db::Sqlite { .. } => Ok(0),
@@ -148,7 +154,8 @@ impl Store {
         }
     }
 
-    /// Whether a node is gone that has not been forgotten.
+    /// Returns true if a node is gone that has not been forgotten.
+    #[boxed]
     pub async fn has_dead_nodes(&self) -> Result<bool, StoreError> {
         match &self.db {
             Db::Sqlite { .. } => Ok(false),

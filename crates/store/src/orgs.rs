@@ -1,5 +1,6 @@
 //! The tenants and their plans.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId, principal::Plan};
 
 use crate::{
@@ -16,7 +17,7 @@ pub struct Org {
     pub id: OrgId,
     /// Its name for the operator; unique.
     pub name: String,
-    /// What it may spend.
+    /// Plan.
     pub plan: Plan,
     /// When it was created.
     pub created_at: Timestamp,
@@ -71,6 +72,7 @@ fn limits(plan: Plan) -> (Option<i64>, Option<i64>) {
 
 impl Store {
     /// Adds an org, and the empty head of its audit log. Says no to an id or a name that exists.
+    #[boxed]
     pub async fn create_org(&self, org: &Org) -> Result<(), StoreError> {
         let (requests, invocations) = limits(org.plan);
         change!(self, org.id, |tx| {
@@ -99,6 +101,7 @@ impl Store {
     }
 
     /// The org with this id.
+    #[boxed]
     pub async fn find_org(&self, id: OrgId) -> Result<Option<Org>, StoreError> {
         let row: Option<OrgRow> = read!(self, id, |conn| {
             sqlx::query_as("SELECT * FROM orgs WHERE id = $1")
@@ -110,6 +113,7 @@ impl Store {
     }
 
     /// The org with this name.
+    #[boxed]
     pub async fn find_org_by_name(&self, name: &str) -> Result<Option<Org>, StoreError> {
         let row: Option<OrgRow> = read!(self, installation, |conn| {
             sqlx::query_as("SELECT * FROM orgs WHERE name = $1")
@@ -121,6 +125,7 @@ impl Store {
     }
 
     /// Every org, by id; for the operator, who stands above the tenants.
+    #[boxed]
     pub async fn list_orgs(&self) -> Result<Vec<Org>, StoreError> {
         let rows: Vec<Found<OrgRow>> = read!(self, installation, |conn| {
             sqlx::query_as("SELECT * FROM orgs ORDER BY id").fetch_all(&mut *conn).await?
@@ -129,6 +134,7 @@ impl Store {
     }
 
     /// Gives the org another plan. `false` if there is no such org.
+    #[boxed]
     pub async fn set_plan(&self, id: OrgId, plan: Plan) -> Result<bool, StoreError> {
         let (requests, invocations) = limits(plan);
         let changed = change!(self, id, |tx| {
@@ -148,6 +154,7 @@ impl Store {
 
     /// From now on none of the org's tokens is accepted. Keeps the moment of an earlier call.
     /// `false` if there is no such org.
+    #[boxed]
     pub async fn disable_org(&self, id: OrgId, now: Timestamp) -> Result<bool, StoreError> {
         let changed = change!(self, id, |tx| {
             sqlx::query("UPDATE orgs SET disabled_at = COALESCE(disabled_at, $2) WHERE id = $1")
@@ -161,6 +168,7 @@ impl Store {
     }
 
     /// The org's tokens are accepted again. `false` if there is no such org.
+    #[boxed]
     pub async fn enable_org(&self, id: OrgId) -> Result<bool, StoreError> {
         let changed = change!(self, id, |tx| {
             sqlx::query("UPDATE orgs SET disabled_at = NULL WHERE id = $1")

@@ -10,6 +10,7 @@ mod surplus;
 
 pub use self::surplus::Surplus;
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId, tool::ToolId};
 
 use self::rows::{ChangeRow, PinRow, scope_text};
@@ -46,16 +47,16 @@ pub struct Told {
     pub text: String,
 }
 
-/// What is known of one tool.
+/// A tool's pins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
     /// The org that the provider is kept for; `None` is a provider that every org shares.
     pub org: Option<OrgId>,
     /// The tool.
     pub tool: ToolId,
-    /// What was accepted; `None` while nothing was.
+    /// The accepted definition; `None` before the first.
     pub accepted: Option<PinVersion>,
-    /// What waits to be accepted.
+    /// The definition that waits for acceptance.
     pub found: Option<PinVersion>,
     /// The version of `found` that events tell of already.
     pub told: Option<String>,
@@ -66,7 +67,7 @@ pub struct Pin {
 pub struct Pinned {
     /// Those that can be read, by tool id.
     pub pins: Vec<Pin>,
-    /// The number of those besides of which nobody can tell the tool.
+    /// Number of further rows whose tool cannot be read.
     pub nameless: usize,
 }
 
@@ -108,6 +109,7 @@ const PAGE: usize = 500;
 
 impl Store {
     /// The pins of a provider's tools, by tool id, without the definitions.
+    #[boxed]
     pub async fn list_pins(
         &self,
         org: Option<OrgId>,
@@ -140,6 +142,7 @@ impl Store {
     }
 
     /// Some pins of the installation, by tool id and org, beyond this one: for the operator.
+    #[boxed]
     pub async fn page_pins(
         &self,
         after: Option<(&ToolId, Option<OrgId>)>,
@@ -160,6 +163,7 @@ impl Store {
 
     /// The pins of all tools of this id: one for each org that has a provider of its own, and one
     /// for a shared provider.
+    #[boxed]
     pub async fn pins_of(&self, tool: &ToolId) -> Result<Vec<Pin>, StoreError> {
         let rows: Vec<Found<PinRow>> = read!(self, installation, |conn| {
             sqlx::query_as(OF_TOOL).bind(tool.as_str()).fetch_all(&mut *conn).await?
@@ -168,6 +172,7 @@ impl Store {
     }
 
     /// The definitions that stand about a tool. One that cannot be read is none.
+    #[boxed]
     pub async fn definitions_of(
         &self,
         org: Option<OrgId>,
@@ -196,6 +201,7 @@ impl Store {
     }
 
     /// Forgets tools of which nothing was ever accepted. Others stay as they are.
+    #[boxed]
     pub async fn forget_waiting(
         &self,
         org: Option<OrgId>,
@@ -214,6 +220,7 @@ impl Store {
     }
 
     /// The pins that changed at or after this moment, for nodes that have to follow.
+    #[boxed]
     pub async fn pins_changed_since(&self, since: Timestamp) -> Result<Vec<PinChange>, StoreError> {
         let rows: Vec<Found<ChangeRow>> = read!(self, installation, |conn| {
             sqlx::query_as(
@@ -228,6 +235,7 @@ impl Store {
     }
 
     /// Accepts these definitions of tools of which none was ever accepted. Others stay as they are.
+    #[boxed]
     pub async fn pin_tools(
         &self,
         org: Option<OrgId>,
@@ -238,6 +246,7 @@ impl Store {
     }
 
     /// Remembers definitions that wait to be accepted, each in the place of the one that waited.
+    #[boxed]
     pub async fn hold_tools(
         &self,
         org: Option<OrgId>,
@@ -271,6 +280,7 @@ impl Store {
     }
 
     /// Forgets what waited: these upstreams give the accepted definitions again.
+    #[boxed]
     pub async fn release_tools(
         &self,
         org: Option<OrgId>,
@@ -295,6 +305,7 @@ impl Store {
     }
 
     /// Remembers that events tell of these versions that wait.
+    #[boxed]
     pub async fn told_of_tools(
         &self,
         org: Option<OrgId>,
@@ -317,6 +328,7 @@ impl Store {
     }
 
     /// Accepts the definition that waits, if it is this version. `false` if it is not.
+    #[boxed]
     pub async fn accept_tool(
         &self,
         org: Option<OrgId>,

@@ -1,6 +1,7 @@
 //! The policies that were ever in force, by version. They belong to the installation, not to an
 //! org: an event of any org may point at them.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::clock::Timestamp;
 
 use crate::{
@@ -30,7 +31,7 @@ pub struct NewPolicySet<'a> {
     pub version: &'a str,
     /// Name and version of each policy.
     pub members: Vec<(&'a str, &'a str)>,
-    /// What else the set was made of, as JSON.
+    /// The other parts of the set, as JSON.
     pub files: String,
 }
 
@@ -39,7 +40,7 @@ pub struct NewPolicySet<'a> {
 pub struct KeptPolicySet {
     /// The records of its policies, as JSON.
     pub records: Vec<String>,
-    /// What else it was made of, as JSON.
+    /// Its other parts, as JSON.
     pub files: String,
 }
 
@@ -112,6 +113,7 @@ impl Store {
     }
 
     /// The set that last came into force, and name and version of each of its policies.
+    #[boxed]
     pub async fn last_policy_set(&self) -> Result<Option<LastPolicySet>, StoreError> {
         let row: Option<LastRow> = read!(self, installation, |conn| {
             sqlx::query_as(
@@ -125,6 +127,7 @@ impl Store {
     }
 
     /// The record of a policy in this version.
+    #[boxed]
     pub async fn find_policy_version(
         &self,
         id: &str,
@@ -140,6 +143,7 @@ impl Store {
     }
 
     /// The set of this version with all its policies.
+    #[boxed]
     pub async fn find_policy_set(
         &self,
         version: &str,

@@ -1,5 +1,6 @@
 //! Users and service accounts.
 
+use async_recursion::async_recursion as boxed;
 use std::collections::BTreeSet;
 
 use portcullis_core::{
@@ -35,7 +36,7 @@ pub struct Principal {
     pub org_id: OrgId,
     /// Its name for people; unique in the org.
     pub name: String,
-    /// What it may do.
+    /// Role.
     pub role: Role,
     /// When it was created.
     pub created_at: Timestamp,
@@ -75,7 +76,7 @@ pub(crate) fn role_of(name: &str, scopes: &str) -> Result<Role, StoreError> {
     Role::from_parts(name, listed).ok_or(StoreError::Corrupt("principals.role"))
 }
 
-/// What of a role is not in its name.
+/// Scopes of a role that its name does not imply.
 pub(crate) fn listed(role: Role) -> ScopeSet {
     match role {
         Role::Member | Role::Auditor | Role::Admin => ScopeSet::EMPTY,
@@ -104,6 +105,7 @@ pub(crate) use insert;
 
 impl Store {
     /// Adds a principal. Says no to an id or a name that exists, and to an org that does not.
+    #[boxed]
     pub async fn create_principal(&self, principal: &Principal) -> Result<(), StoreError> {
         change!(self, principal.org_id, |tx| {
             insert!(tx, principal);
@@ -112,6 +114,7 @@ impl Store {
     }
 
     /// The org's principal with this id.
+    #[boxed]
     pub async fn find_principal(
         &self,
         org: OrgId,
@@ -128,6 +131,7 @@ impl Store {
     }
 
     /// The org's principal with this name.
+    #[boxed]
     pub async fn find_principal_by_name(
         &self,
         org: OrgId,
@@ -144,6 +148,7 @@ impl Store {
     }
 
     /// Every principal of the org, by id.
+    #[boxed]
     pub async fn list_principals(&self, org: OrgId) -> Result<Vec<Principal>, StoreError> {
         let rows: Vec<Found<PrincipalRow>> = read!(self, org, |conn| {
             sqlx::query_as("SELECT * FROM principals WHERE org_id = $1 ORDER BY id")
@@ -155,6 +160,7 @@ impl Store {
     }
 
     /// Those of these principals that are of the org.
+    #[boxed]
     pub async fn principals_among(
         &self,
         org: OrgId,
@@ -172,6 +178,7 @@ impl Store {
     }
 
     /// Gives the principal another role. `false` if the org has no such principal.
+    #[boxed]
     pub async fn set_role(
         &self,
         org: OrgId,
@@ -195,6 +202,7 @@ impl Store {
 
     /// The principal's tokens are accepted again, those that have not ended meanwhile. `false` if
     /// the org has no such principal.
+    #[boxed]
     pub async fn enable_principal(&self, org: OrgId, id: PrincipalId) -> Result<bool, StoreError> {
         let changed = change!(self, org, |tx| {
             sqlx::query("UPDATE principals SET disabled_at = NULL WHERE org_id = $1 AND id = $2")
@@ -209,6 +217,7 @@ impl Store {
 
     /// From now on none of the principal's tokens is accepted. Keeps the moment of an earlier
     /// call. `false` if the org has no such principal.
+    #[boxed]
     pub async fn disable_principal(
         &self,
         org: OrgId,

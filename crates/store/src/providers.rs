@@ -11,11 +11,14 @@ pub use self::{
     connections::{CONNECTION, CREDENTIAL, NewCredential, OwnerFilter, ProviderPage},
 };
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId, ProviderId},
     tool::ProviderSlug,
 };
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{
     Store,
@@ -24,7 +27,7 @@ use crate::{
     unreadable::{Found, Readable},
 };
 
-/// Whose connection it is.
+/// Owner of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProviderOwner {
     /// The whole org's.
@@ -50,7 +53,8 @@ impl ProviderOwner {
 }
 
 /// How a connection is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ProviderStatus {
     /// Declared or begun, never yet connected.
     Pending,
@@ -90,13 +94,13 @@ pub struct NewProvider {
     pub id: ProviderId,
     /// The tenant.
     pub org_id: OrgId,
-    /// Whose it is.
+    /// Owner.
     pub owner: ProviderOwner,
     /// Its short name; one connection per org, owner and slug.
     pub slug: ProviderSlug,
     /// Its name for people.
     pub name: String,
-    /// How it authenticates: `none`, `api_key`, `oauth2`.
+    /// Authentication: `none`, `api_key`, `oauth2`.
     pub auth_type: String,
 }
 
@@ -107,19 +111,19 @@ pub struct ProviderRecord {
     pub id: ProviderId,
     /// The tenant.
     pub org_id: OrgId,
-    /// Whose it is.
+    /// Owner.
     pub owner: ProviderOwner,
     /// Its short name.
     pub slug: ProviderSlug,
     /// Its name for people.
     pub name: String,
-    /// How it authenticates.
+    /// Authentication.
     pub auth_type: String,
-    /// How it is.
+    /// Status.
     pub status: ProviderStatus,
-    /// What went wrong last.
+    /// Last error.
     pub last_error: Option<String>,
-    /// How many tools it offers.
+    /// Number of its tools.
     pub tools: u32,
     /// When it was first declared.
     pub created_at: Timestamp,
@@ -127,9 +131,9 @@ pub struct ProviderRecord {
     pub connected_at: Option<Timestamp>,
     /// When it last changed.
     pub updated_at: Timestamp,
-    /// What its credentials are for, and how they fare.
+    /// Purpose and state of its credentials.
     pub grant: Grant,
-    /// Who it is upstream.
+    /// Account upstream.
     pub account: Option<Account>,
     /// The digest of the tools it lists.
     pub tool_list: Option<String>,
@@ -139,26 +143,26 @@ pub struct ProviderRecord {
     pub removed_at: Option<Timestamp>,
 }
 
-/// What is known of a connection's credentials, apart from themselves.
+/// Metadata of a connection's credentials.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grant {
-    /// Whose they are, and for what: they are used for nothing else.
+    /// Server and issuer that they are bound to: they are used for nothing else.
     pub audience: Option<String>,
-    /// What they permit.
+    /// Granted scopes.
     pub scopes: Vec<String>,
     /// When they end.
     pub expires_at: Option<Timestamp>,
-    /// Whether there is something to get new ones with.
+    /// True if they can be renewed.
     pub refreshable: bool,
     /// When they were got last.
     pub refreshed_at: Option<Timestamp>,
     /// When to get new ones.
     pub refresh_due_at: Option<Timestamp>,
-    /// How often in a row that failed.
+    /// Number of failed renewals in a row.
     pub refresh_failures: u32,
 }
 
-/// Who a connection is upstream.
+/// Account of a connection upstream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Account {
     /// Its id there.
@@ -167,14 +171,14 @@ pub struct Account {
     pub name: Option<String>,
 }
 
-/// What became of a connection.
+/// Change of a connection's status.
 #[derive(Debug, Clone)]
 pub struct ProviderUpdate {
-    /// How it is now.
+    /// Status now.
     pub status: ProviderStatus,
-    /// What went wrong, if anything.
+    /// Error, if any.
     pub last_error: Option<String>,
-    /// How many tools it offers now; `None` leaves the number.
+    /// Number of its tools now; `None` leaves it.
     pub tools: Option<u32>,
 }
 
@@ -245,6 +249,7 @@ impl Readable for ProviderRow {
 
 impl Store {
     /// Adds the connection as `pending`, or renames the one that the org, owner and slug have.
+    #[boxed]
     pub async fn upsert_provider(
         &self,
         provider: &NewProvider,
@@ -265,8 +270,9 @@ impl Store {
         row.read()
     }
 
-    /// Whether [`Self::upsert_provider`] would change nothing: the org, owner and slug have a
+    /// Returns true if [`Self::upsert_provider`] would change nothing: the org, owner and slug have a
     /// connection of this name, removed or not.
+    #[boxed]
     pub async fn has_provider(&self, provider: &NewProvider) -> Result<bool, StoreError> {
         let known: Option<i64> = read!(self, provider.org_id, |conn| {
             sqlx::query_scalar(
@@ -286,6 +292,7 @@ impl Store {
 
     /// Every connection of the org that was not removed, by slug, then id. What the caller may see
     /// of them is not decided here.
+    #[boxed]
     pub async fn list_providers(&self, org: OrgId) -> Result<Vec<ProviderRecord>, StoreError> {
         let rows: Vec<Found<ProviderRow>> = read!(self, org, |conn| {
             sqlx::query_as("SELECT * FROM providers WHERE org_id = $1 AND removed_at IS NULL ORDER BY slug, id")
@@ -297,6 +304,7 @@ impl Store {
     }
 
     /// The org's connection with this id.
+    #[boxed]
     pub async fn find_provider(
         &self,
         org: OrgId,
@@ -313,6 +321,7 @@ impl Store {
     }
 
     /// Remembers what became of a connection. `false` if the org has no such connection.
+    #[boxed]
     pub async fn set_provider_status(
         &self,
         org: OrgId,

@@ -1,5 +1,6 @@
 //! Sealed values. What is in them and how they are sealed is not known here.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::id::OrgId;
 
 use crate::{
@@ -14,11 +15,11 @@ use crate::{
 pub struct SealedSecret {
     /// The org; empty for what belongs to the installation.
     pub org_id: String,
-    /// What kind of thing it belongs to.
+    /// Kind of its owner.
     pub kind: String,
     /// Which of them.
     pub row_id: String,
-    /// What it is of that thing.
+    /// Field of its owner.
     pub field: String,
     /// The key it is sealed under.
     pub key_id: String,
@@ -86,13 +87,14 @@ INSERT INTO secrets (org_id, kind, row_id, field, key_id, sealed) VALUES ($1, $2
 ON CONFLICT (org_id, kind, row_id, field)
 DO UPDATE SET key_id = excluded.key_id, sealed = excluded.sealed";
 
-/// Whose it is; `None` is the installation.
+/// Org; `None` is the installation.
 fn owner(org: &str) -> Result<Option<OrgId>, StoreError> {
     (!org.is_empty()).then(|| parse(org, "secrets.org_id")).transpose()
 }
 
 impl Store {
     /// Keeps a sealed value in the place of the one that is there.
+    #[boxed]
     pub async fn put_secret(&self, secret: &SealedSecret) -> Result<(), StoreError> {
         change!(self, owner(&secret.org_id)?, |tx| {
             put_secret!(tx, secret);
@@ -101,6 +103,7 @@ impl Store {
     }
 
     /// The sealed value of a thing in the org; an empty org is the installation.
+    #[boxed]
     pub async fn find_secret(
         &self,
         org: &str,
@@ -123,8 +126,9 @@ impl Store {
         Ok(found.map(Into::into))
     }
 
-    /// How many values are sealed under which key, of all tenants: for the operator, and to
+    /// Number of values sealed under each key, of all tenants: for the operator, and to
     /// refuse a start without a key that is needed.
+    #[boxed]
     pub async fn count_secrets(&self) -> Result<Vec<(String, u64)>, StoreError> {
         let found: Vec<(String, i64)> = read!(self, installation, |conn| {
             sqlx::query_as("SELECT key_id, COUNT(*) FROM secrets GROUP BY key_id ORDER BY key_id")
@@ -135,6 +139,7 @@ impl Store {
     }
 
     /// Some values that say of themselves that they are sealed under this key, of all tenants.
+    #[boxed]
     pub async fn secrets_under(
         &self,
         key_id: &str,
@@ -152,6 +157,7 @@ impl Store {
 
     /// Some values that are sealed under another key than this one, of all tenants, in the order of
     /// their places and beyond this one. No key has an empty id: that gives all values.
+    #[boxed]
     pub async fn secrets_not_under(
         &self,
         key_id: &str,
@@ -178,6 +184,7 @@ impl Store {
     }
 
     /// Puts `new` in the place of `old`, unless somebody wrote another value there meanwhile.
+    #[boxed]
     pub async fn swap_secret(
         &self,
         old: &SealedSecret,

@@ -1,4 +1,4 @@
-//! Where the database is and how safe a commit shall be.
+//! Address of the database, and safety of a commit.
 
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
@@ -15,7 +15,7 @@ pub enum Sync {
     ProcessCrash,
 }
 
-/// Where the database is.
+/// Address of the database.
 #[derive(Clone)]
 pub struct DatabaseUrl(pub(crate) Target);
 
@@ -86,16 +86,16 @@ impl fmt::Debug for DatabaseUrl {
     }
 }
 
-/// How to open the database.
+/// Settings for opening the database.
 #[derive(Debug, Clone)]
 pub struct DatabaseSettings {
-    /// Where it is.
+    /// Address.
     pub url: DatabaseUrl,
-    /// What a commit survives.
+    /// Failures that a commit survives.
     pub sync: Sync,
-    /// How many connections read at the same time; on PostgreSQL, how many there are.
+    /// Connections for reading at the same time; on PostgreSQL, all connections.
     pub connections: u32,
-    /// How long to wait for a connection or for another writer before saying that the database
+    /// Wait for a connection or for another writer after which the database
     /// is unavailable.
     pub wait: Duration,
 }

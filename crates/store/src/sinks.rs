@@ -1,5 +1,6 @@
-//! How far each sink has come in each org's log, and which node feeds it.
+//! Progress of each sink in each org's log, and the node that feeds it.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
@@ -16,7 +17,7 @@ pub struct Behind {
     pub org_id: OrgId,
     /// The sequence with which the sink goes on.
     pub next: i64,
-    /// How many events are sealed.
+    /// Number of sealed events.
     pub size: i64,
     /// When the event was recorded that is next.
     pub since: Option<Timestamp>,
@@ -40,6 +41,7 @@ impl Readable for BehindRow {
 
 impl Store {
     /// The logs of which `sink` has not everything.
+    #[boxed]
     pub async fn behind(&self, sink: &str) -> Result<Vec<Behind>, StoreError> {
         let rows: Vec<Found<BehindRow>> = read!(self, installation, |conn| sqlx::query_as(BEHIND)
             .bind(sink)
@@ -50,6 +52,7 @@ impl Store {
 
     /// The position of an event that was sealed lately: as long as it stays the same, hardly
     /// anything was sealed in any log.
+    #[boxed]
     pub async fn last_sealed(&self) -> Result<i64, StoreError> {
         Ok(read!(self, installation, |conn| {
             sqlx::query_scalar("SELECT COALESCE(MAX(position), 0) FROM audit_seals")
@@ -59,6 +62,7 @@ impl Store {
     }
 
     /// The sink has everything of the org before `next`. It never goes back.
+    #[boxed]
     pub async fn advance_sink(&self, sink: &str, org: OrgId, next: i64) -> Result<(), StoreError> {
         change!(self, org, |tx| {
             sqlx::query(
@@ -76,6 +80,7 @@ impl Store {
     }
 
     /// Makes `node` the one that feeds the sink until `ends_at`. `false` while another one does.
+    #[boxed]
     pub async fn lease_sink(
         &self,
         sink: &str,
@@ -101,6 +106,7 @@ impl Store {
     }
 
     /// Another node may feed the sink from now on.
+    #[boxed]
     pub async fn release_sink(&self, sink: &str, node: &str) -> Result<(), StoreError> {
         change!(self, installation, |tx| {
             sqlx::query("DELETE FROM sink_leases WHERE sink = $1 AND node = $2")

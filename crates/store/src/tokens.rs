@@ -1,5 +1,6 @@
 //! Tokens: what is stored is the SHA-256, never the token.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{GrantId, OrgId, PrincipalId, TokenId},
@@ -73,13 +74,13 @@ WHERE ",
 pub struct TokenRecord {
     /// Its id, which may be shown.
     pub id: TokenId,
-    /// What it is for.
+    /// Kind.
     pub kind: TokenKind,
     /// The tenant.
     pub org_id: OrgId,
-    /// Whose token it is.
+    /// Principal.
     pub principal_id: PrincipalId,
-    /// Who acts through it for the principal, if it was delegated.
+    /// Actor for the principal, if it was delegated.
     pub via: Option<PrincipalId>,
     /// The tokens that are revoked together.
     pub grant_id: GrantId,
@@ -87,11 +88,11 @@ pub struct TokenRecord {
     pub parent_id: Option<TokenId>,
     /// The token the actor of a delegation presented.
     pub via_token_id: Option<TokenId>,
-    /// What it may do.
+    /// Scopes.
     pub scopes: ScopeSet,
     /// Its own name for itself; never trusted.
     pub label: Option<String>,
-    /// How it came to be.
+    /// Origin.
     pub method: AuthMethod,
     /// When it was issued.
     pub issued_at: Timestamp,
@@ -101,9 +102,9 @@ pub struct TokenRecord {
     pub revoked_at: Option<Timestamp>,
     /// The minute it was last seen.
     pub last_used_at: Option<Timestamp>,
-    /// Where it may be used from; `None` means anywhere.
+    /// Networks it may be used from; `None` means anywhere.
     pub allowed_cidrs: Option<CidrList>,
-    /// Whether it can only be exchanged for another token.
+    /// True if it can only be exchanged for another token.
     pub exchange_only: bool,
     /// The credentials it descends from; `None` when that cannot be known, and then it is good for
     /// nothing.
@@ -115,9 +116,9 @@ pub struct TokenRecord {
 pub struct KnownToken {
     /// The token.
     pub token: TokenRecord,
-    /// Whose it is.
+    /// Owner.
     pub principal: Principal,
-    /// What was said of it at the login that the token comes from, if it comes from one.
+    /// Claims of the login that the token comes from, if any.
     pub login: Option<LoginRecord>,
     /// Everybody who acts through it, in no order.
     pub actors: Vec<ActorState>,
@@ -128,7 +129,7 @@ pub struct KnownToken {
 /// State of an actor of a delegation that decides about the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActorState {
-    /// What the actor may do.
+    /// Scopes of the actor.
     pub role: Role,
     /// Since when it may nothing, if so.
     pub disabled_at: Option<Timestamp>,
@@ -278,6 +279,7 @@ where
 
 impl Store {
     /// The token with this hash, with its principal and org, in whatever state they are.
+    #[boxed]
     pub async fn find_token_by_hash(
         &self,
         hash: &TokenHash,
@@ -294,6 +296,7 @@ impl Store {
 
     /// The tokens with these ids, as [`Self::find_token_by_hash`] finds each; those that are gone
     /// are left out.
+    #[boxed]
     pub async fn find_tokens(&self, ids: &[TokenId]) -> Result<Vec<KnownToken>, StoreError> {
         let find = match &self.db {
             Db::Sqlite { .. } => {
@@ -311,6 +314,7 @@ impl Store {
     }
 
     /// The org's token with this id.
+    #[boxed]
     pub async fn find_token(
         &self,
         org: OrgId,
@@ -327,6 +331,7 @@ impl Store {
     }
 
     /// A page of the org's tokens, by id.
+    #[boxed]
     pub async fn list_tokens(
         &self,
         org: OrgId,
@@ -351,6 +356,7 @@ impl Store {
     }
 
     /// Remembers when tokens were last seen; an older moment never replaces a newer one.
+    #[boxed]
     pub async fn touch_tokens(&self, seen: &[(TokenId, Timestamp)]) -> Result<(), StoreError> {
         let touch = match &self.db {
             Db::Sqlite { .. } => TOUCH_SQLITE,

@@ -1,5 +1,6 @@
 //! Since when each version of a tool is known.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, ProviderId},
@@ -28,6 +29,7 @@ impl Store {
     /// `now` for those that are new, the same moment as ever for the others. `org` is the one
     /// that the provider is kept for; `None` is a provider that every org shares. All are tools of
     /// one provider, of which `most` versions are remembered beside these: older ones are forgotten.
+    #[boxed]
     pub async fn tool_seen(
         &self,
         org: Option<OrgId>,
@@ -117,6 +119,7 @@ impl Store {
     }
 
     /// The list of tools of the org with this digest.
+    #[boxed]
     pub async fn find_tool_list(
         &self,
         org: OrgId,

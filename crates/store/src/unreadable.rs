@@ -26,7 +26,7 @@ pub struct UnreadableRow {
     pub why: String,
 }
 
-/// Those that nobody told of yet; beyond so many, further ones are not kept.
+/// Rows kept until they are reported; further ones are not kept.
 #[derive(Debug, Default)]
 pub(crate) struct Unreadable(Mutex<BTreeSet<UnreadableRow>>);
 
@@ -35,7 +35,7 @@ const MOST: usize = 1000;
 /// The columns that tell a row from others, in whatever table.
 const KEYS: [&str; 5] = ["org_id", "id", "tool_id", "slug", "row_id"];
 
-/// The longest key that is told.
+/// Longest key that is reported.
 const KEY_BYTES: usize = 64;
 
 /// A row of a list, which is read as a whole or left out as a whole.
@@ -86,7 +86,7 @@ impl Store {
         each.filter_map(|read| read.map_err(|row| self.left_out(row)).ok()).collect()
     }
 
-    /// Remembers a row that is left out, until it is told.
+    /// Keeps a row that is left out until it is reported.
     pub fn left_out(&self, row: UnreadableRow) {
         let mut known = self.unreadable.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() < MOST {

@@ -46,7 +46,7 @@ impl Authorizer {
         self.running.command(&json!({"do": "document", "url": url, "text": text}));
     }
 
-    /// How many clients have registered.
+    /// Number of registered clients.
     pub fn registered(&self) -> usize {
         let answer = self.running.command(&json!({"do": "clients"}));
         answer.get("clients").and_then(Value::as_array).map_or(0, Vec::len)
@@ -68,7 +68,7 @@ impl Guarded {
         Self { port: running.line().parse().expect("a port"), _running: running }
     }
 
-    /// Where it is.
+    /// Its address.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }

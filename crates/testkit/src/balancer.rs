@@ -62,7 +62,7 @@ impl LoadBalancer {
         balancer
     }
 
-    /// Where it listens.
+    /// Its address.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)

@@ -58,7 +58,7 @@ impl Gateway {
         self.query(statement);
     }
 
-    /// What it answers to a question about one value.
+    /// Result of a query for one value.
     #[must_use]
     pub fn ask(&self, question: &str) -> String {
         let answer = self.query(question);

@@ -89,7 +89,7 @@ impl SmallDisk {
         None
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.0.path()
     }

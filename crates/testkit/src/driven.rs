@@ -63,7 +63,7 @@ impl Driven {
         self.next(&talk.1, "its start")
     }
 
-    /// What it says of itself once it is there.
+    /// Its description of itself at its start.
     pub(crate) fn said(&self) -> Value {
         self.object(&self.line())
     }
@@ -89,7 +89,7 @@ impl Driven {
     }
 }
 
-/// Where `./test` has installed what the scripts need.
+/// Folder of the servers that `./test` installs.
 pub(crate) fn servers() -> PathBuf {
     let folder = env::var_os("PORTCULLIS_TEST_SERVERS");
     PathBuf::from(folder.expect(

@@ -24,8 +24,8 @@ const POLL: Duration = Duration::from_millis(5);
 /// Policies that permit every tool to everybody.
 const PERMIT_ALL: &str = "@id(\"permit-all\") permit (principal, action, resource);\n";
 
-/// What a gateway shall be like. Without anything it has no providers and permits everything, and
-/// remembers where `PORTCULLIS_TEST_STORE` says: on SQLite, or on a PostgreSQL database of its own.
+/// Builds a gateway. By default it has no providers and permits everything, and
+/// stores where `PORTCULLIS_TEST_STORE` says: on SQLite, or on a PostgreSQL database of its own.
 #[derive(Debug)]
 pub struct Builder {
     binary: PathBuf,
@@ -170,7 +170,7 @@ struct Running {
     child: Child,
     url: String,
     log: mpsc::Receiver<String>,
-    /// What it logged before it listened.
+    /// Its log from before it listened.
     starting: String,
     logged: Arc<Mutex<String>>,
 }
@@ -195,7 +195,7 @@ impl Gateway {
         self.folder().join("portcullis.toml")
     }
 
-    /// Where it remembers: the URL of its database, unless its configuration names another.
+    /// URL of its database, unless its configuration names another.
     #[must_use]
     pub fn database_url(&self) -> String {
         let file = || format!("sqlite:{}", self.folder().join("portcullis.db").display());
@@ -225,7 +225,7 @@ impl Gateway {
         fs::write(self.config_file(), config).expect("a configuration file");
     }
 
-    /// Where it listens.
+    /// Its address.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.running.as_ref().expect("a running gateway").url
@@ -358,7 +358,7 @@ impl Gateway {
         tokio::task::block_in_place(|| running.wait_for(text)).0
     }
 
-    /// What it logged before it listened.
+    /// Its log from before it listened.
     #[must_use]
     pub fn starting_log(&self) -> &str {
         &self.running.as_ref().expect("a running gateway").starting

@@ -24,7 +24,7 @@ use tokio_util::{
 /// The longest a test waits for a call to arrive.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a call of a tool meets.
+/// Behaviour of a tool when called.
 #[derive(Debug, Clone)]
 pub enum Script {
     /// The arguments come back as structured content and as the text of a block.
@@ -146,7 +146,7 @@ impl Hostile {
         Self { address, shared, stop: Some(stop.drop_guard()) }
     }
 
-    /// Where its endpoint is.
+    /// URL of its endpoint.
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }
@@ -156,7 +156,7 @@ impl Hostile {
         self.shared.calls.lock().expect("the calls").clone()
     }
 
-    /// How many calls of this tool it has seen.
+    /// Number of calls of this tool so far.
     pub fn count(&self, tool: &str) -> usize {
         self.calls().iter().filter(|call| call.tool == tool).count()
     }
@@ -173,7 +173,7 @@ impl Hostile {
         self.shared.released.send_replace(true);
     }
 
-    /// Closes its port: nobody can connect any more.
+    /// Closes its port.
     pub fn stop(&mut self) {
         self.stop = None;
     }

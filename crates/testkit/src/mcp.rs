@@ -77,7 +77,7 @@ impl McpServer {
         Self { address, state, serving }
     }
 
-    /// Where it is.
+    /// Its URL.
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }

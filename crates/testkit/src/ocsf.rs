@@ -1,12 +1,15 @@
-//! What OCSF 1.9 demands of an event of the class API Activity (6003) with the profiles
+//! Requirements of OCSF 1.9 for an event of the class API Activity (6003) with the profiles
 //! `security_control`, `record_integrity`, `ai_operation` and `trace`: which attributes there are,
 //! which of them are required, of which type, and which numbers an enum has.
+//!
+//! Compared attribute by attribute (requirement, type, enum, constraint) with the schema's repository
+//! at 1.9.0-dev of July 2026, the first version that has `record_integrity`.
 //!
 //! Only the parts that Portcullis writes are described; anything else is a fault.
 
 use serde_json::{Map, Value};
 
-/// What a value has to be.
+/// Required type of a value.
 enum Kind {
     Text,
     Number,
@@ -199,13 +202,16 @@ const EVENT: Kind = Object(
     &[],
 );
 
-/// What is wrong with an event of the class; nothing if it is as it has to be.
+/// Faults of an event of the class; none if it conforms.
 pub fn ocsf_faults(event: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     check("", event, &EVENT, &mut faults);
     let number = |name: &str| event.get(name).and_then(Value::as_i64).unwrap_or_default();
     if number("type_uid") != number("class_uid") * 100 + number("activity_id") {
         faults.push("type_uid is not class_uid * 100 + activity_id".to_owned());
+    }
+    if event.get("count").is_some() && number("count") < 2 {
+        faults.push("count is of aggregates only, which are two or more".to_owned());
     }
     let profiles = event.pointer("/metadata/profiles").and_then(Value::as_array);
     let profiles: Vec<&str> = profiles.into_iter().flatten().filter_map(Value::as_str).collect();

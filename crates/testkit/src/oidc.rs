@@ -14,7 +14,7 @@ pub struct Oidc {
     running: Driven,
 }
 
-/// What becomes of the keys before a rotation.
+/// Fate of old keys in a rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OldKeys {
     /// They stay published beside the new ones.
@@ -23,7 +23,7 @@ pub enum OldKeys {
     Withdrawn,
 }
 
-/// How often a provider's documents were fetched.
+/// Number of fetches of a provider's documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fetches {
     /// The discovery document.
@@ -93,7 +93,7 @@ impl Oidc {
         &self.issuer
     }
 
-    /// Where its keys are.
+    /// URL of its keys.
     #[must_use]
     pub fn jwks_url(&self) -> String {
         format!("{}/jwks", self.issuer)
@@ -120,7 +120,7 @@ impl Oidc {
         text(&self.running.command(&wanted.command("user_token", subject)), "token")
     }
 
-    /// What it tells a client about a logout of `subject`: signed with the same keys, and no
+    /// Logout token of `subject` for a client: signed with the same keys, and no
     /// proof of who anybody is.
     pub fn logout_token(&self, subject: &str, audience: &str) -> String {
         let wanted = Wanted::new(audience);
@@ -132,7 +132,7 @@ impl Oidc {
         self.running.command(&json!({"do": "rotate", "keep": old == OldKeys::Kept}));
     }
 
-    /// Stops listening: nobody can connect until [`Oidc::resume`].
+    /// Stops listening until [`Oidc::resume`].
     pub fn stop(&self) {
         self.running.command(&json!({"do": "stop"}));
     }
@@ -152,7 +152,7 @@ impl Oidc {
         self.running.command(&json!({"do": "jwks"})).get("jwks").expect("keys").clone()
     }
 
-    /// How often its documents were fetched so far.
+    /// Number of fetches of its documents so far.
     pub fn fetches(&self) -> Fetches {
         let answer = self.running.command(&json!({"do": "fetches"}));
         let count = |name: &str| answer.get(name).and_then(Value::as_u64).expect("a count");

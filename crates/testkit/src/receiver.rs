@@ -24,7 +24,7 @@ use tokio_util::{
 /// The longest a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a batch meets.
+/// Behaviour towards a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
     /// It is taken.
@@ -104,7 +104,7 @@ impl Receiver {
         self.shared.authorization.lock().expect("the headers").clone()
     }
 
-    /// How many batches were sent to it.
+    /// Number of batches sent to it.
     pub fn asked(&self) -> usize {
         *self.shared.asked.borrow()
     }

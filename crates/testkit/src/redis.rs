@@ -64,7 +64,7 @@ impl RedisServer {
         }
     }
 
-    /// Where it listens.
+    /// Its address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -82,7 +82,7 @@ impl RedisServer {
         format!("redis://:{PASSWORD}@{address}/0")
     }
 
-    /// What must never be shown.
+    /// Its password, which must never be shown.
     #[must_use]
     pub fn password(&self) -> &'static str {
         PASSWORD

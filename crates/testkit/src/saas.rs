@@ -23,23 +23,23 @@ use reqwest::Url;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-/// What the service is called by whom it knows.
+/// Id of the client that the service knows.
 pub const CLIENT_ID: &str = "portcullis-client";
 /// Its secret.
 pub const CLIENT_SECRET: &str = "saas-client-secret-0123456789";
 
-/// How the service behaves.
+/// Behaviour of the service.
 #[derive(Debug, Clone)]
 pub struct Habits {
     /// Seconds an access token lives; for ever when absent.
     pub expires_in: Option<u64>,
-    /// Whether refresh tokens are given.
+    /// True if refresh tokens are given.
     pub refreshes: bool,
-    /// What the token endpoint answers instead of working.
+    /// Status that the token endpoint answers instead of working.
     pub token_status: Option<u16>,
-    /// How long the token endpoint thinks.
+    /// Delay of the token endpoint.
     pub thinks: Duration,
-    /// Whether every refresh token is worth nothing from now on.
+    /// True if every refresh token is invalid from now on.
     pub ended: bool,
     /// `iss` in the callback.
     pub iss: Option<String>,
@@ -49,7 +49,7 @@ pub struct Habits {
     pub documents: BTreeMap<String, (u16, String)>,
     /// Documents without an end by path: the pause before each next piece of them.
     pub unending: BTreeMap<String, Duration>,
-    /// What its MCP server says to whoever has no token.
+    /// Challenge of its MCP server to requests without a token.
     pub challenge: Option<String>,
 }
 
@@ -132,12 +132,12 @@ impl Saas {
         self.inside.lock().expect("the service")
     }
 
-    /// Where it is, without a path.
+    /// Its origin.
     pub fn origin(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Where its MCP server is.
+    /// URL of its MCP server.
     pub fn mcp(&self) -> String {
         format!("{}/mcp", self.origin())
     }
@@ -370,7 +370,7 @@ fn revoke(inside: &Mutex<Inside>, text: &str) -> Response {
     StatusCode::OK.into_response()
 }
 
-/// Whose token a request comes with, and what it permits.
+/// Account and scopes of a request's token.
 fn whose(inside: &Inside, headers: &HeaderMap) -> Option<(String, String)> {
     let shown = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let token = shown.strip_prefix("token ").or_else(|| shown.strip_prefix("Bearer "))?;

@@ -15,14 +15,14 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-/// What a wire does with what it is given.
+/// Behaviour of a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     /// It carries.
     Whole,
     /// Every connection over it ends, and no other one is made.
     Cut,
-    /// Nothing arrives, and nobody is told.
+    /// Nothing arrives, and neither end notices.
     Frozen,
 }
 
@@ -47,7 +47,7 @@ impl Wire {
         Self { address, condition, _stop: stop.drop_guard() }
     }
 
-    /// Where it begins.
+    /// Address of its near end.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

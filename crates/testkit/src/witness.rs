@@ -76,7 +76,7 @@ impl LogWitness {
         self.inside.logs.lock().expect("the logs").push(log);
     }
 
-    /// How much it has seen of a log.
+    /// Largest size of a log that it has seen.
     pub fn seen(&self, origin: &str) -> Option<u64> {
         self.inside.seen.lock().expect("what was seen").get(origin).map(|(size, _)| *size)
     }
@@ -87,7 +87,7 @@ impl LogWitness {
         seen.get_mut(origin).expect("a log").1[0] ^= 1;
     }
 
-    /// Whether it takes requests and never answers them.
+    /// Makes it accept requests and never answer them.
     pub fn be_silent(&self, silent: bool) {
         self.inside.silent.store(silent, Ordering::SeqCst);
     }

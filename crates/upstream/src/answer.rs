@@ -1,4 +1,4 @@
-//! What a tool answered.
+//! Answers of tools.
 
 use portcullis_core::refusal::{Executed, UpstreamReason};
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ pub struct CallAnswer {
     pub content: Vec<Value>,
     /// `structuredContent`: an object, or since 2026-07-28 any value.
     pub structured: Option<Value>,
-    /// Whether the tool says that it failed.
+    /// True if the tool says that it failed.
     pub is_error: bool,
     /// The result's other members, such as `_meta`.
     pub more: Map<String, Value>,

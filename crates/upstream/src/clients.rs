@@ -17,15 +17,15 @@ use crate::{
     settings::SettingsError,
 };
 
-/// How much of one answer may be under way over HTTP/2, and how much of all: answers that are left
-/// waiting for their turn must not keep others of the same connection from coming.
+/// HTTP/2 flow-control windows of one answer and of all: answers that are left
+/// waiting for their turn must not block others of the same connection.
 pub(crate) const STREAM_WINDOW: u32 = 256 << 10;
 pub(crate) const CONNECTION_WINDOW: u32 = 16 << 20;
 
 /// An idle connection is dropped before common servers close it (5 s), so that a call rarely meets
 /// a connection that is being closed; such a call could not be sent again.
 pub(crate) const KEEP_IDLE: Duration = Duration::from_secs(4);
-/// How many idle connections to one server are kept.
+/// Idle connections kept to one server.
 pub(crate) const MAX_IDLE: usize = 256;
 pub(crate) const USER_AGENT: &str = concat!("portcullis/", env!("CARGO_PKG_VERSION"));
 

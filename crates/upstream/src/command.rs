@@ -1,4 +1,4 @@
-//! What a command of the operator's configuration prints: a secret that is kept elsewhere.
+//! Secrets printed by a command of the configuration.
 
 use std::{
     io::{self, Read as _},

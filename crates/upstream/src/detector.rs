@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Credential, Endpoint, Outbound, SettingsError, clients::Clients};
 
-/// How an external detector is reached, and how much it is trusted to take.
+/// Settings of an external detector.
 #[derive(Debug, Clone)]
 pub struct DetectorSettings {
-    /// Where.
+    /// Address.
     pub endpoint: Endpoint,
-    /// What proves who we are.
+    /// Credential of the gateway.
     pub credential: Option<Credential>,
     /// The time for one question, everything included.
     pub timeout: Duration,
@@ -38,7 +38,7 @@ pub struct ExternalDetector {
     max_bytes: usize,
 }
 
-/// Why an external detector said nothing of use. Holds nothing of what it was shown.
+/// Failure of an external detector. Holds nothing of the scanned text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DetectorError {
     /// There is more text than it may be shown.

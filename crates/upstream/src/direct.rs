@@ -30,11 +30,11 @@ use crate::{
     reach::{Guard, Reach},
 };
 
-/// How long a connection may be silent before the other end is asked whether it is there, and how
-/// often it is asked.
+/// Silence after which a connection is probed, and
+/// the interval of probes.
 const SILENCE: Duration = Duration::from_secs(15);
 const PROBES: u32 = 3;
-/// How long the other end's system may leave unacknowledged what was sent.
+/// Time limit for the peer's acknowledgement of sent data.
 #[cfg(target_os = "linux")]
 const UNHEARD: Duration = Duration::from_secs(30);
 
@@ -137,7 +137,7 @@ impl Answer {
         self.0.headers()
     }
 
-    /// How long its body is, where it says so.
+    /// Declared length of its body, if any.
     pub(crate) fn content_length(&self) -> Option<u64> {
         self.0.body().size_hint().exact()
     }

@@ -1,10 +1,10 @@
-//! How a call to an upstream can fail.
+//! Failures of calls to upstreams.
 
 use std::{fmt, time::Duration};
 
 use portcullis_core::refusal::{Executed, UpstreamReason};
 
-/// Why there is no answer.
+/// Kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallErrorKind {
     /// The upstream or the way to it broke.
@@ -47,9 +47,9 @@ impl CallErrorKind {
 /// **Invariant:** nothing in it, nor in its `Display`, was written by the upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub struct CallError {
-    /// What happened.
+    /// Kind.
     pub kind: CallErrorKind,
-    /// Whether the tool ran.
+    /// True if the tool ran.
     pub executed: Executed,
 }
 

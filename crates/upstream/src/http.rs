@@ -104,7 +104,7 @@ impl Http {
         self.wire.challenge()
     }
 
-    /// Whether large answers wait for each other, because one was too large.
+    /// Returns true if large answers wait for each other, because one was too large.
     pub(crate) fn takes_turns(&self) -> bool {
         self.wire.turns.are_taken()
     }
@@ -213,7 +213,7 @@ impl Http {
         }
     }
 
-    /// What a failure means for the call, and for what we believe about the server.
+    /// Draws the conclusions of a failure for the call and for the session.
     fn give_up(&self, session: &Arc<Session>, trouble: Trouble) -> CallError {
         match trouble {
             Trouble::Call(error) => error,
@@ -242,7 +242,7 @@ fn trace(request: &Outgoing<'_>, headers: &mut http::HeaderMap) {
     }
 }
 
-/// Whether a request may have been carried out that was answered with this status and no more.
+/// Execution of a request that was answered with this status only.
 fn executed_after(status: StatusCode) -> Executed {
     const REFUSED: [StatusCode; 7] = [
         StatusCode::NOT_FOUND,

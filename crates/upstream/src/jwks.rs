@@ -27,16 +27,16 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_BYTES: usize = 256 << 10;
 const WELL_KNOWN: &str = "/.well-known/openid-configuration";
 
-/// Where an issuer publishes its keys.
+/// Address of an issuer's keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyLocation {
-    /// Where its discovery document says.
+    /// Named by its discovery document.
     Discovery(Discovery),
     /// At this address.
     Jwks(Endpoint),
 }
 
-/// An issuer whose discovery document tells where its keys are.
+/// An issuer whose discovery document names its keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Discovery {
     issuer: String,
@@ -58,7 +58,7 @@ impl Discovery {
     }
 }
 
-/// Why there are no keys. Says nothing that the issuer sent.
+/// Failure to fetch keys. Holds nothing that the issuer sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     /// No answer.
@@ -73,7 +73,7 @@ pub enum FetchError {
     /// Too much.
     #[error("the issuer's answer is larger than {} KiB", MAX_BYTES >> 10)]
     TooLarge,
-    /// Compressed, though nobody asked.
+    /// Compressed without being asked for.
     #[error("the issuer's answer is encoded, which was not asked for")]
     Encoded,
     /// Not a discovery document.
@@ -136,7 +136,7 @@ async fn read(mut response: Response) -> Result<Vec<u8>, FetchError> {
 }
 
 impl Discovery {
-    /// Where the document says that the keys are. Only the host that the operator named may be
+    /// Address of the keys in the document. Only the host that the operator named may be
     /// private; any other has to be a public one over HTTPS.
     fn keys(&self, document: &[u8]) -> Result<Endpoint, FetchError> {
         let bounds = Bounds { string_bytes: 64 << 10, ..Bounds::REQUEST };

@@ -1,4 +1,4 @@
-//! What is reached: MCP servers over stdio and streamable HTTP.
+//! Outgoing connections: MCP servers over stdio and streamable HTTP, and other services.
 //!
 //! The only crate that dials out or starts processes. It speaks both eras of MCP, the stateless
 //! one (2026-07-28) and the one with an `initialize` handshake (2025-11-25 and before), and finds

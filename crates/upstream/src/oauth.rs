@@ -29,14 +29,14 @@ const MAX_BYTES: usize = 256 << 10;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-/// What any MCP server of either era understands enough of to refuse it without a token. Some let
+/// Messages that an MCP server of either era refuses without a token. Some servers let
 /// everybody begin and ask for a token after that.
 const PROBES: [&str; 2] = [
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"portcullis","version":"1"}}}"#,
     r#"{"jsonrpc":"2.0","id":0,"method":"tools/list","params":{}}"#,
 ];
 
-/// Why there is no answer to go on with. Says nothing that a server sent.
+/// Failure of a request. Holds nothing that a server sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OAuthError {
     /// No connection.
@@ -62,14 +62,14 @@ pub enum OAuthError {
     Address(#[from] SettingsError),
 }
 
-/// Who the gateway is at a token endpoint.
+/// Client of the gateway at a token endpoint.
 #[derive(Debug, Clone)]
 pub struct Client {
     /// Its name there.
     pub id: String,
     /// Its secret, if it has one.
     pub secret: Option<Secret>,
-    /// How it shows it.
+    /// Authentication method.
     pub method: TokenMethod,
 }
 
@@ -126,7 +126,7 @@ impl Outbound {
         .await
     }
 
-    /// What an MCP server asks for when it is spoken to without a token; `None` if it asks for
+    /// Challenge of an MCP server to a request without a token; `None` if it asks for
     /// nothing.
     pub async fn challenge_of(&self, server: &Endpoint) -> Result<Option<Challenge>, OAuthError> {
         let client = self.client(server.reach(), CONNECT_TIMEOUT)?;

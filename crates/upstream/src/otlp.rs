@@ -16,7 +16,7 @@ const MAX_ANSWER: usize = 64 << 10;
 /// The longest that a receiver may ask to be left alone.
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
-/// Where log records or spans go.
+/// Receiver of log records or spans.
 #[derive(Debug, Clone)]
 pub struct OtlpReceiver {
     client: Client,
@@ -25,10 +25,10 @@ pub struct OtlpReceiver {
     timeout: Duration,
 }
 
-/// Why a batch has not arrived, as far as is known.
+/// Failure to deliver a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiverError {
-    /// Nobody could be reached, or there was no answer in time.
+    /// No connection, or no answer in time.
     #[error("the receiver cannot be reached, or does not answer in time")]
     Unreachable,
     /// The answer was not a success.
@@ -36,13 +36,13 @@ pub enum ReceiverError {
     Refused {
         /// The status.
         status: u16,
-        /// How long it wants to be left alone.
+        /// Requested pause.
         pause: Option<Duration>,
     },
 }
 
 impl ReceiverError {
-    /// How long the other side wants to be left alone.
+    /// Pause that the receiver requests.
     #[must_use]
     pub const fn pause(self) -> Option<Duration> {
         match self {
@@ -51,7 +51,7 @@ impl ReceiverError {
         }
     }
 
-    /// Whether the same batch may be taken later (OTLP, "Retryable Response Codes").
+    /// Returns true if the same batch may be taken later (OTLP, "Retryable Response Codes").
     #[must_use]
     pub const fn may_pass(self) -> bool {
         match self {

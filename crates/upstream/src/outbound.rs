@@ -1,4 +1,4 @@
-//! What all upstreams share: connection pools, background tasks, randomness.
+//! Shared state of all upstreams: connection pools, background tasks, randomness.
 
 use std::{
     collections::HashMap,

@@ -7,7 +7,7 @@ use std::{
 
 use reqwest::{Client, redirect};
 
-/// How long an answer may take.
+/// Time limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// There was no answer.

@@ -17,7 +17,7 @@ use reqwest::Url;
 
 use crate::settings::SettingsError;
 
-/// How far a connection may reach.
+/// Reach of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reach {
     /// Public unicast addresses only.
@@ -28,7 +28,7 @@ pub enum Reach {
     Private,
 }
 
-/// What an address is good for.
+/// Class of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     Public,
@@ -64,7 +64,7 @@ impl Endpoint {
         Self { url, reach }.checked()
     }
 
-    /// How far it may reach.
+    /// Reach.
     #[must_use]
     pub fn reach(&self) -> Reach {
         self.reach
@@ -114,7 +114,7 @@ fn parse(text: &str) -> Result<Url, SettingsError> {
 }
 
 impl Reach {
-    /// Whether this address may be dialled.
+    /// Returns true if this address may be dialled.
     #[must_use]
     pub fn allows(self, address: IpAddr) -> bool {
         match (self, class(address)) {

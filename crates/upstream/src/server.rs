@@ -99,7 +99,7 @@ impl Server {
         }
     }
 
-    /// What the server asked for when it refused the credential last.
+    /// Challenge of the last refusal of the credential.
     #[must_use]
     pub fn challenge(&self) -> Option<Arc<Challenge>> {
         match &self.0.link {
@@ -114,7 +114,7 @@ impl Server {
         &self.0.slug
     }
 
-    /// What its messages go through: `tcp`, or the `pipe` of a program.
+    /// Transport: `tcp`, or the `pipe` of a program.
     #[must_use]
     pub fn network(&self) -> &'static str {
         match &self.0.link {
@@ -123,7 +123,7 @@ impl Server {
         }
     }
 
-    /// How long a call may take.
+    /// Time limit of a call.
     #[must_use]
     pub fn call_timeout(&self) -> Duration {
         self.0.call_timeout
@@ -263,7 +263,7 @@ impl Link {
         }
     }
 
-    /// Whether large answers wait for each other.
+    /// Returns true if large answers wait for each other.
     fn takes_turns(&self) -> bool {
         match self {
             Self::Http { http, .. } => http.takes_turns(),

@@ -1,4 +1,4 @@
-//! What the operator says about one upstream.
+//! Settings of one upstream.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +18,7 @@ use crate::reach::Endpoint;
 pub struct ServerSettings {
     /// The provider it serves.
     pub slug: ProviderSlug,
-    /// How it is reached.
+    /// Transport.
     pub transport: Transport,
     /// Which era of MCP it speaks.
     pub protocol: Protocol,
@@ -50,16 +50,16 @@ pub enum Protocol {
     Legacy,
 }
 
-/// How a server is reached.
+/// Transport of a server.
 #[derive(Debug, Clone)]
 pub enum Transport {
     /// A child process that speaks over its standard input and output.
     Stdio(Program),
     /// Streamable HTTP.
     Http {
-        /// Where.
+        /// Address.
         endpoint: Endpoint,
-        /// What proves who we are.
+        /// Credential of the gateway.
         credential: Option<Credential>,
     },
 }
@@ -74,7 +74,7 @@ pub struct Program {
     pub args: Vec<String>,
     /// More environment variables.
     pub env: BTreeMap<String, Secret>,
-    /// Where it runs; the gateway's own folder when absent.
+    /// Working directory; the gateway's own when absent.
     pub cwd: Option<PathBuf>,
 }
 
@@ -116,7 +116,7 @@ pub enum SettingsError {
     Range {
         /// The setting.
         name: &'static str,
-        /// What it must be.
+        /// Valid range.
         range: &'static str,
     },
     /// The HTTP client could not be built.

@@ -31,7 +31,7 @@ use crate::{
     settings::{Program, Protocol},
 };
 
-/// What a child process is started with.
+/// Settings of a child process.
 #[derive(Debug)]
 pub(crate) struct Launch {
     pub(crate) slug: ProviderSlug,

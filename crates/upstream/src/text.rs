@@ -46,7 +46,7 @@ fn seen(text: &str) -> impl Iterator<Item = char> {
     })
 }
 
-/// Whether a reader would not see this character although a model reads it.
+/// Returns true if a reader would not see this character although a model reads it.
 #[must_use]
 pub fn is_hidden(letter: char) -> bool {
     if letter.is_ascii() {
@@ -72,7 +72,7 @@ pub(crate) fn visible_schema(mut schema: Value) -> Option<Value> {
     clean(&mut schema, Names::Keywords).then_some(schema)
 }
 
-/// What the member names of an object in a schema are.
+/// Meaning of the member names of an object in a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Names {
     Keywords,

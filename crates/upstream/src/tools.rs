@@ -20,14 +20,14 @@ use crate::{
     text,
 };
 
-/// What a server offers.
+/// Tools of a server.
 #[derive(Debug, Clone, Default)]
 pub struct ToolList {
     /// The usable tools, in the server's order.
     pub tools: Vec<ToolDefinition>,
     /// The tools that cannot be used; at most 100 of them are named.
     pub skipped: Vec<Skipped>,
-    /// Whether the server has more than the 20 pages, 1000 tools or 2 MiB that are read.
+    /// True if the server has more than the 20 pages, 1000 tools or 2 MiB that are read.
     pub truncated: bool,
     /// For how long the server says this stays true.
     pub fresh_for: Option<Duration>,
@@ -38,11 +38,11 @@ pub struct ToolList {
 pub struct Skipped {
     /// Its name on one line, without hidden characters, at most 128 characters.
     pub name: String,
-    /// What is wrong with it.
+    /// Reason.
     pub why: SkipReason,
 }
 
-/// Why a tool cannot be used.
+/// Reason to skip a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkipReason {
     /// Its name is outside the grammar of tool names.
@@ -87,7 +87,7 @@ const MAX_CURSOR_BYTES: usize = 4096;
 /// The arguments to mirror into headers, by tool.
 pub(crate) type ParamHeaders = HashMap<ToolName, Arc<[ParamHeader]>>;
 
-/// Whether the transport has headers, so that `x-mcp-header` counts.
+/// Presence of headers in the transport, in which `x-mcp-header` counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Headers {
     Mirrored,

@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::{outbound::Outbound, reach::Endpoint, settings::SettingsError};
 
-/// How long a message may take.
+/// Time limit of a message.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Where messages go. The address may hold a secret, so it is never shown.
+/// Address of messages. It may hold a secret, so it is never shown.
 #[derive(Clone)]
 pub struct Webhook {
     client: Client,

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::{outbound::Outbound, reach::Endpoint, settings::SettingsError};
 
-/// How long a witness may take.
+/// Time limit of a witness.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The largest answer; real ones have a few hundred bytes.
 const MAX_BYTES: usize = 64 << 10;
@@ -24,7 +24,7 @@ pub struct Witness {
     url: Url,
 }
 
-/// What a witness made of a checkpoint.
+/// Answer of a witness.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Witnessing {
     /// Its signature lines, not verified yet.
@@ -33,10 +33,10 @@ pub enum Witnessing {
     Knows(u64),
 }
 
-/// Why a witness did not sign. Says nothing that it sent.
+/// Reason why a witness did not sign. Holds nothing that it sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WitnessError {
-    /// Nobody answered in time, or nobody could be reached.
+    /// No answer in time, or no connection.
     #[error("the witness cannot be reached")]
     Unreachable,
     /// Another status.

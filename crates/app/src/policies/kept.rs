@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use portcullis_core::{
     policy::{FACTS_FILE, PolicyFile, PolicySet, principals_in},
-    principal::Scope,
     refusal::Refusal,
 };
-use portcullis_store::{NewPolicySet, PolicyVersion};
+use portcullis_store::{NewPolicySet, PolicyVersion, StoreError};
 use serde_json::{Value, json};
 
-use super::SetChange;
-use crate::{App, Ctx, store_failed};
+use super::{Policies, reload::SetChange};
+use crate::ctx::Ctx;
 
-impl App {
+impl Policies {
     /// Keeps the set in the store, of its policies those that `change` brought. Runs beside: until
     /// it is done, the set is in the folder.
     pub(crate) fn keep_set(
@@ -25,47 +24,47 @@ impl App {
         let fresh = change.added.iter().chain(&change.changed);
         let fresh: Vec<PolicyVersion> =
             fresh.filter_map(|id| set.find(id)).filter_map(version_of).collect();
-        let (app, set, before) = (Arc::clone(self), Arc::clone(set), before.to_owned());
-        let files = self.policies.others.load_full();
-        self.tasks.spawn(async move {
-            let mut kept = app.policies.kept.lock().await;
+        let (this, set, before) = (Arc::clone(self), Arc::clone(set), before.to_owned());
+        let files = self.others.load_full();
+        self.base.tasks.spawn(async move {
+            let mut kept = this.kept.lock().await;
             // One that could not be kept before is missing besides what changed since.
             let fresh = if *kept == before { fresh } else { all(&set) };
-            if app.keep(&set, fresh, &files).await {
+            if this.keep(&set, fresh, &files).await {
                 set.version().clone_into(&mut kept);
             }
         });
     }
 
-    /// Whether a set is kept now, with those of its policies that are new to the store.
+    /// True if a set is kept now, with those of its policies that are new to the store.
     async fn keep(&self, set: &PolicySet, fresh: Vec<PolicyVersion>, others: &str) -> bool {
         let own = set.records().iter().filter_map(|it| Some((&*it.id, it.version.as_deref()?)));
         let (members, files) = (own.collect(), others.to_owned());
         let kept = NewPolicySet { version: set.version(), members, files };
-        let kept = self.store.keep_policy_set(&kept, &fresh, self.clock.now()).await;
-        kept.inspect_err(|error| drop(store_failed(error))).is_ok()
+        let kept = self.base.store.keep_policy_set(&kept, &fresh, self.base.clock.now()).await;
+        kept.inspect_err(StoreError::log).is_ok()
     }
 
     /// Tells the log if the node begins with another set than the one that was last in force, and
     /// keeps what it begins with.
     pub(crate) fn begin_with_policies(self: &Arc<Self>) {
-        let (app, set) = (Arc::clone(self), self.policies.current());
-        let opened = self.policies.take_opened();
+        let (this, set) = (Arc::clone(self), self.current());
+        let opened = self.take_opened();
         if let Some(files) = &opened {
             self.keep_last_good(files);
         }
-        self.tasks.spawn(async move {
-            match app.store.last_policy_set().await {
+        self.base.tasks.spawn(async move {
+            match this.base.store.last_policy_set().await {
                 Ok(Some(last)) if last.version != set.version() => {
                     let change = SetChange::since(&last.members, &set);
-                    app.policy_set_changed(&set, &last.version, &change);
+                    this.policy_set_changed(&set, &last.version, &change);
                 }
                 Ok(_) => {}
-                Err(error) => drop(store_failed(&error)),
+                Err(error) => error.log(),
             }
             if let Some(files) = opened {
-                let mut kept = app.policies.kept.lock().await;
-                if app.keep(&set, all(&set), &others(&files)).await {
+                let mut kept = this.kept.lock().await;
+                if this.keep(&set, all(&set), &others(&files)).await {
                     set.version().clone_into(&mut kept);
                 }
             }
@@ -80,10 +79,9 @@ impl App {
         id: &str,
         version: &str,
     ) -> Result<Value, Refusal> {
-        ctx.require(Scope::PoliciesRead)?;
         let unknown = || Refusal::not_found("policy version", version);
-        let found = self.store.find_policy_version(id, version).await;
-        let record = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
+        let found = self.base.store.find_policy_version(id, version).await;
+        let record = found?.ok_or_else(unknown)?;
         let record: Value = serde_json::from_str(&record).map_err(|_| unknown())?;
         let source = record.get("source").and_then(Value::as_str).unwrap_or_default();
         let org = self.org_view(ctx.caller().org_id, &principals_in(source)).await?;
@@ -95,8 +93,8 @@ impl App {
         &self,
         version: &str,
     ) -> Result<Option<Vec<PolicyFile>>, Refusal> {
-        let found = self.store.find_policy_set(version).await;
-        let Some(set) = found.map_err(|error| store_failed(&error))? else { return Ok(None) };
+        let found = self.base.store.find_policy_set(version).await;
+        let Some(set) = found? else { return Ok(None) };
         let file = |record: &String| {
             let record: Value = serde_json::from_str(record).ok()?;
             let text = record.get("source")?.as_str()?.to_owned();

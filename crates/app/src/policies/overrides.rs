@@ -9,10 +9,7 @@ use portcullis_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::Policies;
-use crate::App;
-
-use super::private_file;
+use super::{Policies, private_file};
 
 /// The file of policies that are switched off.
 #[derive(Debug, Clone)]
@@ -139,20 +136,19 @@ impl Policies {
     }
 }
 
-impl App {
-    /// Whether the policies have to be loaded anew because one was switched off, or because the
+impl Policies {
+    /// True if the policies have to be loaded anew because one was switched off, or because the
     /// time of one that was is over.
     #[must_use]
     pub fn overrides_changed(&self) -> bool {
-        let (applied, now) = (self.policies.applied.load(), self.clock.now());
-        self.policies.overrides.stamp() != applied.stamp
-            || applied.off.values().any(|until| *until <= now)
+        let (applied, now) = (self.applied.load(), self.base.clock.now());
+        self.overrides.stamp() != applied.stamp || applied.off.values().any(|until| *until <= now)
     }
 
     /// Until when the policy is switched off, if it is.
     #[must_use]
     pub fn switched_off_until(&self, id: &str) -> Option<Timestamp> {
-        self.policies.applied.load().off.get(id).copied()
+        self.applied.load().off.get(id).copied()
     }
 }
 

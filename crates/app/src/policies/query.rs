@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use portcullis_core::{
     policy::{Effect, PolicyError, PolicyRecord, PolicySet, Somebody},
-    principal::Scope,
     refusal::Refusal,
-    tool::Tool,
+    tool::{Tool, ToolId},
 };
 
-use super::{PolicyStats, Reload};
-use crate::{App, Ctx};
+use super::{Policies, Reload, tallies::PolicyStats};
+use crate::ctx::Ctx;
 
 /// Which policies to list.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +19,7 @@ pub struct PolicyQuery {
     /// Only with this effect.
     pub effect: Option<String>,
     /// Only those that can apply to this tool.
-    pub tool: Option<String>,
+    pub tool: Option<ToolId>,
     /// Only those that can apply to this principal.
     pub principal: Option<Somebody>,
     /// Only with this tag.
@@ -54,7 +53,7 @@ fn mentions(record: &PolicyRecord, text: &str) -> bool {
     places.into_iter().flatten().any(|place| place.to_lowercase().contains(&text))
 }
 
-/// Whether the record is asked for; the index is asked last.
+/// True if the record is asked for; the index is asked last.
 fn wants(set: &PolicySet, query: &PolicyQuery, record: &PolicyRecord, tool: Option<&Tool>) -> bool {
     let status = record.status.as_str();
     let effect = match record.effect {
@@ -70,21 +69,20 @@ fn wants(set: &PolicySet, query: &PolicyQuery, record: &PolicyRecord, tool: Opti
         && query.principal.as_ref().is_none_or(|who| set.concerns(&record.id, who))
 }
 
-impl App {
+impl Policies {
     /// The set in force and how the last reload went.
     #[must_use]
     pub fn policy_set(&self) -> (Arc<PolicySet>, Arc<Reload>) {
-        (self.policies.current(), self.policies.last_reload())
+        (self.current(), self.last_reload())
     }
 
     /// The records the query wants among those that can concern the caller's org.
-    pub async fn policies(&self, ctx: &Ctx, query: &PolicyQuery) -> Result<PolicyPage, Refusal> {
-        ctx.require(Scope::PoliciesRead)?;
-        let set = self.policies.current();
-        let tool = query.tool.as_ref().map(|tool| self.visible(ctx, tool)).transpose()?;
+    pub async fn list(&self, ctx: &Ctx, query: &PolicyQuery) -> Result<PolicyPage, Refusal> {
+        let set = self.current();
+        let tool = query.tool.as_ref().map(|tool| self.catalogue.visible(ctx, tool)).transpose()?;
         let tool = tool.as_ref().map(|visible| &*visible.tool);
         let org = self.org_view_of(ctx.caller().org_id, &set).await?;
-        let reload = self.policies.last_reload();
+        let reload = self.last_reload();
         let is_ours = |error: &&PolicyError| {
             let id = error.policy.as_deref();
             id.is_none_or(|id| set.find(id).is_none() || set.can_concern(id, &org))
@@ -106,9 +104,8 @@ impl App {
 
     /// One record with its source, if the policy can concern the caller's org.
     pub async fn policy(&self, ctx: &Ctx, id: &str) -> Result<(Arc<PolicySet>, usize), Refusal> {
-        ctx.require(Scope::PoliciesRead)?;
         let unknown = || Refusal::not_found("policy", id);
-        let set = self.policies.current();
+        let set = self.current();
         let index = set.records().binary_search_by(|record| (*record.id).cmp(id));
         let index = index.map_err(|_| unknown())?;
         let org = self.org_view_of(ctx.caller().org_id, &set).await?;
@@ -119,9 +116,9 @@ impl App {
     /// counters since this node started.
     #[must_use]
     pub fn policy_stats(&self, ctx: &Ctx, set: &PolicySet, id: &str) -> PolicyStats {
-        let (org, tools) = (ctx.caller().org_id, self.tools.load());
+        let (org, tools) = (ctx.caller().org_id, self.catalogue.tools.load());
         let is_open = |tool: &Tool| {
-            let provider = self.providers.get(tool.id.provider());
+            let provider = self.catalogue.providers.get(tool.id.provider());
             provider.is_some_and(|provider| provider.is_open_to(org))
         };
         let tools = tools.values().map(|(tool, _)| tool);

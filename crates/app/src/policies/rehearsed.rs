@@ -3,20 +3,22 @@
 
 use std::sync::Arc;
 
-use portcullis_core::policy::{Catalogue, PolicyError, PolicyFile, PolicySet};
-use serde::Serialize;
-
-use super::Ground;
-use crate::{
-    App, CaseFile,
-    simulate::{Called, Rehearsal},
+use portcullis_core::{
+    dlp::Engine,
+    policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
+    tool::Tool,
 };
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Policies, reload::Ground};
 
 /// The most failures that are told.
 const MAX_TOLD: usize = 100;
 
 /// What became of the cases beside the policies.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+#[schema(as = PolicyTests)]
 pub struct CaseReport {
     /// As expected.
     pub passed: usize,
@@ -28,7 +30,40 @@ pub struct CaseReport {
     pub failures: Vec<PolicyError>,
 }
 
-impl App {
+/// End of one case.
+#[derive(Debug)]
+pub(crate) enum CaseEnd {
+    /// As expected.
+    Passed,
+    /// Not as expected.
+    Failed(Option<PolicyError>),
+    /// Not asked: the provider of the tool has not told its tools.
+    Skipped,
+}
+
+/// Judges the cases of a file against a set.
+pub(crate) type RunCases =
+    fn(&PolicyFile, &Arc<PolicySet>, &Rehearsal<'_>) -> Result<Vec<CaseEnd>, PolicyError>;
+
+/// Tool that a name stands for.
+#[derive(Debug, Clone)]
+pub(crate) enum Called {
+    /// This tool.
+    Tool(Arc<Tool>),
+    /// Its provider has not told its tools, so nobody knows.
+    NotYet,
+    /// Nothing.
+    Nothing,
+}
+
+/// Tools, DLP engine and bindings to judge calls that nobody makes.
+pub(crate) struct Rehearsal<'a> {
+    pub(crate) tools: &'a dyn Fn(&str) -> Called,
+    pub(crate) engine: &'a Engine,
+    pub(crate) ground: Ground<'a>,
+}
+
+impl Policies {
     /// Runs the cases against a set. Takes as long as judging their calls does.
     pub(crate) fn rehearse(
         &self,
@@ -40,22 +75,14 @@ impl App {
         if files.is_empty() {
             return report;
         }
-        let dlp = self.dlp();
+        let dlp = self.screening.dlp();
         let detectors = dlp.engine().names();
-        let ground = Ground { catalogue, detectors: &detectors, now: self.clock.now() };
+        let ground = Ground { catalogue, detectors: &detectors, now: self.base.clock.now() };
         let tools = |id: &str| self.called(id);
         let rehearsal = Rehearsal { tools: &tools, engine: dlp.engine(), ground };
         for file in files {
-            match CaseFile::read(file).and_then(|cases| cases.run(set, &rehearsal)) {
-                Ok(runs) => {
-                    for run in runs {
-                        match run.passed {
-                            Some(true) => report.passed += 1,
-                            Some(false) => report.fail(run.failure()),
-                            None => report.skipped += 1,
-                        }
-                    }
-                }
+            match (self.run_cases)(file, set, &rehearsal) {
+                Ok(cases) => cases.into_iter().for_each(|end| report.count(end)),
                 Err(error) => report.fail(Some(error)),
             }
         }
@@ -65,9 +92,9 @@ impl App {
     /// Runs the cases of the set in force again, for tools that are others now. What fails is told:
     /// the set stays, for calls need one.
     pub(crate) fn rehearse_again(&self) {
-        let policies = &self.policies;
+        let policies = self;
         let (set, files) = (policies.written.load_full(), policies.cases.load_full());
-        let report = self.rehearse(&set, &files, &self.catalogue());
+        let report = self.rehearse(&set, &files, &self.catalogue.for_policies());
         for error in &report.failures {
             tracing::error!(%error, "the policies in force do not do what a case expects");
         }
@@ -77,14 +104,14 @@ impl App {
     /// What became of the cases when they were last run.
     #[must_use]
     pub fn case_report(&self) -> Arc<CaseReport> {
-        self.policies.rehearsed.load_full()
+        self.rehearsed.load_full()
     }
 
     fn called(&self, id: &str) -> Called {
-        if let Some((tool, _)) = self.tools.load().get(id) {
+        if let Some((tool, _)) = self.catalogue.tools.load().get(id) {
             return Called::Tool(Arc::clone(tool));
         }
-        let provider = id.split_once(':').and_then(|(slug, _)| self.providers.get(slug));
+        let provider = id.split_once(':').and_then(|(slug, _)| self.catalogue.providers.get(slug));
         match provider {
             Some(provider) if provider.state().tools.is_none() => Called::NotYet,
             Some(_) | None => Called::Nothing,
@@ -93,6 +120,14 @@ impl App {
 }
 
 impl CaseReport {
+    fn count(&mut self, end: CaseEnd) {
+        match end {
+            CaseEnd::Passed => self.passed += 1,
+            CaseEnd::Failed(error) => self.fail(error),
+            CaseEnd::Skipped => self.skipped += 1,
+        }
+    }
+
     fn fail(&mut self, error: Option<PolicyError>) {
         self.failed += 1;
         if self.failures.len() < MAX_TOLD {

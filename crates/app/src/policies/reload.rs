@@ -10,8 +10,12 @@ use portcullis_core::{
     policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
 };
 
-use super::{FolderFiles, PolicyFolder, Reload, kept::others};
-use crate::{App, Dlp, aside::aside, counting};
+use super::{
+    Policies, Reload,
+    folder::{FolderFiles, PolicyFolder},
+    kept::others,
+};
+use crate::{dlp::Dlp, low_priority::at_low_priority, telemetry::counters};
 
 /// Who asks for a reload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,12 +151,22 @@ fn guard(current: &PolicySet, next: &PolicySet, folder: &PolicyFolder) -> Result
     })
 }
 
-impl App {
+impl Policies {
+    /// Puts other settings of DLP in force. Says no when the policies name a detector that there
+    /// would no longer be; then everything stays as it is.
+    pub fn replace_dlp(&self, dlp: Dlp) -> Result<(), Vec<PolicyError>> {
+        let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.policies_fit(&dlp)?;
+        self.screening.replace(dlp);
+        tracing::info!("other DLP settings are in force");
+        Ok(())
+    }
+
     /// Says no if the policies in the folder do not go with other DLP settings.
     pub(crate) fn policies_fit(&self, dlp: &Dlp) -> Result<(), Vec<PolicyError>> {
-        let (catalogue, detectors) = (self.catalogue(), dlp.engine().names());
-        let ground = Ground { catalogue: &catalogue, detectors: &detectors, now: self.now() };
-        load(&self.policies.folder, Some(&self.policies.written.load_full()), ground).map(|_| ())
+        let (catalogue, detectors) = (self.catalogue.for_policies(), dlp.engine().names());
+        let ground = Ground { catalogue: &catalogue, detectors: &detectors, now: self.base.now() };
+        load(&self.folder, Some(&self.written.load_full()), ground).map(|_| ())
     }
 
     /// Loads the folder anew, off the threads that serve requests. On any error the set in force
@@ -161,20 +175,20 @@ impl App {
         self: &Arc<Self>,
         reloading: Reloading,
     ) -> Result<(), Vec<PolicyError>> {
-        let app = Arc::clone(self);
-        aside(move || app.reload_now(reloading)).await.unwrap_or_else(|| {
+        let this = Arc::clone(self);
+        at_low_priority(move || this.reload_now(reloading)).await.unwrap_or_else(|| {
             tracing::error!("loading the policies ended in a panic; the last good set stays");
             Ok(())
         })
     }
 
     fn reload_now(self: &Arc<Self>, reloading: Reloading) -> Result<(), Vec<PolicyError>> {
-        let now = self.clock.now();
-        let policies = &self.policies;
+        let now = self.base.clock.now();
+        let policies = self;
         // Held while loading: a catalogue that changes meanwhile is bound after this, not lost.
         let _one_at_a_time = policies.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let dlp = self.dlp();
-        let (catalogue, detectors) = (self.catalogue(), dlp.engine().names());
+        let dlp = self.screening.dlp();
+        let (catalogue, detectors) = (self.catalogue.for_policies(), dlp.engine().names());
         let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };
         let written = policies.written.load_full();
         let loaded = load(&policies.folder, Some(&written), ground);
@@ -215,10 +229,10 @@ impl App {
 
     /// Puts the set in force, if it is another one or bound to other tools.
     fn take_set(self: &Arc<Self>, set: &Arc<PolicySet>) {
-        let policies = &self.policies;
+        let policies = self;
         let current = policies.current();
         policies.put_in_force(Arc::clone(set));
-        self.tenants.forget_tallies(set);
+        self.quotas.tenants.forget_tallies(set);
         if set.version() == current.version() {
             return;
         }
@@ -230,7 +244,7 @@ impl App {
 
     /// Keeps the files for a start with a broken folder. That they cannot be kept stops nothing.
     pub(crate) fn keep_last_good(&self, files: &[PolicyFile]) {
-        if let Err(error) = self.policies.last_good.keep(files) {
+        if let Err(error) = self.last_good.keep(files) {
             tracing::error!(%error, "the last good policies cannot be kept for a later start");
         }
     }
@@ -239,9 +253,9 @@ impl App {
         for error in &errors {
             tracing::error!(%error, "the policy folder cannot be loaded; the last good set stays");
         }
-        counting::reload_failed();
+        counters::reload_failed();
         let reload = Reload { at: now, errors: errors.clone() };
-        let known = self.policies.last_reload.swap(Arc::new(reload));
+        let known = self.last_reload.swap(Arc::new(reload));
         // A folder that stays broken is told once, however often its files are touched.
         if known.errors != errors {
             self.policy_reload_failed(&errors);

@@ -13,6 +13,7 @@ use std::{
 use arc_swap::ArcSwap;
 use portcullis_core::{call::Ruling, clock::Timestamp, policy::PolicySet};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// The counters of one policy.
 #[derive(Debug, Default)]
@@ -25,7 +26,7 @@ struct Tally {
 }
 
 /// The counters of one policy at a moment, as records show them.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, ToSchema)]
 pub struct PolicyStats {
     /// The tools it can apply to.
     pub applies_to_tools: usize,
@@ -86,11 +87,11 @@ impl Tallies {
             }
         }
         add(&ruling.policy, |tally| &tally.decided);
-        for id in &ruling.shadow {
+        for id in ruling.flipped_by() {
             add(id, |tally| &tally.would_flip);
         }
-        for id in &ruling.errors {
-            add(id, |tally| &tally.errors);
+        for error in &ruling.errors {
+            add(&error.policy, |tally| &tally.errors);
         }
     }
 
@@ -126,6 +127,7 @@ impl Tallies {
 
 /// Every policy that a decision names.
 fn named(ruling: &Ruling) -> impl Iterator<Item = &str> {
-    let others = ruling.determining.iter().chain(&ruling.shadow).chain(&ruling.errors);
-    std::iter::once(&*ruling.policy).chain(others.map(|id| &**id))
+    let errors = ruling.errors.iter().map(|error| &*error.policy);
+    let others = ruling.determining.iter().map(String::as_str);
+    std::iter::once(&*ruling.policy).chain(others).chain(ruling.flipped_by()).chain(errors)
 }

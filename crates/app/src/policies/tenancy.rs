@@ -8,9 +8,9 @@ use portcullis_core::{
     refusal::Refusal,
 };
 
-use crate::{App, store_failed};
+use super::Policies;
 
-impl App {
+impl Policies {
     /// The org as policies can name it, when these principals are named.
     pub(crate) async fn org_view(
         &self,
@@ -20,10 +20,11 @@ impl App {
         let members = if named.is_empty() {
             Vec::new()
         } else {
-            let found = self.store.principals_among(org, named).await;
-            found.map_err(|error| store_failed(&error))?
+            let found = self.base.store.principals_among(org, named).await;
+            found?
         };
-        let foreign = self.providers.values().filter(|provider| !provider.is_open_to(org));
+        let foreign =
+            self.catalogue.providers.values().filter(|provider| !provider.is_open_to(org));
         let foreign = foreign.map(|provider| provider.declared.slug.to_string());
         Ok(OrgView::new(org, members, foreign))
     }

@@ -6,9 +6,10 @@ use portcullis_core::{
 };
 use portcullis_upstream::{Client, Credential, Endpoint, SettingsError};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// How the gateway authenticates to a provider, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthKind {
     /// Not at all.
@@ -89,9 +90,9 @@ pub struct OAuthSettings {
     pub server: AuthorizationServer,
     /// The client that the operator registered there; never without a named server.
     pub client: Option<Client>,
-    /// Whether the gateway may name itself by its metadata document.
+    /// True if the gateway may name itself by its metadata document.
     pub client_document: bool,
-    /// Whether the gateway may register by itself.
+    /// True if the gateway may register by itself.
     pub dynamic_registration: bool,
     /// How clients authenticate at the token endpoint; found out when absent.
     pub method: Option<TokenMethod>,
@@ -107,7 +108,7 @@ pub struct OAuthSettings {
     pub token_parameters: Vec<(String, String)>,
     /// The `resource` that is asked for (RFC 8707); the server's own name for itself when absent.
     pub resource: Option<String>,
-    /// Whether whoever began has to bring the code that the browser was shown.
+    /// True if whoever began has to bring the code that the browser was shown.
     pub confirmation: bool,
     /// The header that carries access tokens.
     pub header: HeaderFormat,
@@ -173,7 +174,7 @@ impl Auth {
         }
     }
 
-    /// Whether it works without anybody connecting.
+    /// True if it works without anybody connecting.
     pub(crate) const fn needs_nobody(&self) -> bool {
         match self {
             Self::None | Self::ConfiguredKey => true,

@@ -15,8 +15,12 @@ use portcullis_store::{
     ProviderStatus, StoreError, UnreadableRow,
 };
 
-use super::{AuthKind, Declared, OAuthSettings, Provider};
-use crate::{App, Ctx, store_failed};
+use super::{
+    Providers,
+    auth::{AuthKind, OAuthSettings},
+    provider::{Declared, Provider},
+};
+use crate::ctx::Ctx;
 
 /// Whose a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +50,7 @@ pub struct ProviderView {
     pub grant: Grant,
     /// Who it is upstream.
     pub account: Option<Account>,
-    /// How many tools it offers.
+    /// Number of tools it offers.
     pub tools: usize,
     /// What went wrong last, in our words.
     pub last_error: Option<String>,
@@ -63,7 +67,7 @@ pub struct ProviderState {
     pub slug: String,
     /// Whether it can be used.
     pub status: ProviderStatus,
-    /// How many tools it offers.
+    /// Number of tools it offers.
     pub tools: usize,
     /// What went wrong last, in our words.
     pub last_error: Option<String>,
@@ -142,14 +146,13 @@ impl ProviderQuery {
 /// Rows read at once while a page is filled.
 const BATCH: u32 = 500;
 
-impl App {
+impl Providers {
     /// The connections that the caller may see, by slug, then id; and whether there are more.
-    pub async fn providers(
+    pub async fn list(
         &self,
         ctx: &Ctx,
         query: &ProviderQuery,
     ) -> Result<(Vec<ProviderView>, bool), Refusal> {
-        ctx.require(Scope::ProvidersRead)?;
         let caller = ctx.caller();
         let admin = caller.scopes.contains(Scope::Admin);
         let owner = match query.whose {
@@ -167,8 +170,8 @@ impl App {
         loop {
             let from = after.as_ref().map(|(slug, id)| (slug.as_str(), id.as_str()));
             let page = ProviderPage { owner, after: from, limit: BATCH };
-            let records = self.store.page_providers(caller.org_id, page).await;
-            let records = records.map_err(|error| store_failed(&error))?;
+            let records = self.base.store.page_providers(caller.org_id, page).await;
+            let records = records?;
             let last = records.last().map(|it| (it.slug.as_str().to_owned(), it.id.to_string()));
             let views = records.into_iter().filter_map(|record| self.view(record));
             found.extend(views.filter(|view| query.wants(view)));
@@ -184,7 +187,6 @@ impl App {
 
     /// One connection, if the caller may see it.
     pub async fn provider(&self, ctx: &Ctx, id: &str) -> Result<ProviderView, Refusal> {
-        ctx.require(Scope::ProvidersRead)?;
         let unknown = || Refusal::not_found("provider", id);
         let record = self.seen(ctx, id).await?;
         self.view(record).ok_or_else(unknown)
@@ -196,8 +198,8 @@ impl App {
         let parsed: ProviderId = id.parse().map_err(|_| unknown())?;
         let caller = ctx.caller();
         self.declared_connections(caller.org_id).await?;
-        let found = self.store.find_provider(caller.org_id, parsed).await;
-        let record = found.map_err(|error| store_failed(&error))?.ok_or_else(unknown)?;
+        let found = self.base.store.find_provider(caller.org_id, parsed).await;
+        let record = found?.ok_or_else(unknown)?;
         let visible = match record.owner {
             ProviderOwner::Org => true,
             ProviderOwner::Principal(owner) => {
@@ -210,13 +212,13 @@ impl App {
 
     /// The provider behind a record, if it is still configured for the org.
     pub(crate) fn provider_of(&self, record: &ProviderRecord) -> Option<&Arc<Provider>> {
-        let provider = self.providers.get(record.slug.as_str());
+        let provider = self.catalogue.providers.get(record.slug.as_str());
         provider.filter(|provider| provider.is_open_to(record.org_id))
     }
 
     pub(crate) fn open_to(&self, ctx: &Ctx) -> impl Iterator<Item = &Arc<Provider>> {
         let org = ctx.caller().org_id;
-        self.providers.values().filter(move |provider| provider.is_open_to(org))
+        self.catalogue.providers.values().filter(move |provider| provider.is_open_to(org))
     }
 
     /// A connection as it is shown; `None` if its provider is not configured any more.
@@ -253,40 +255,40 @@ impl App {
     }
 
     fn provider_of_slug(&self, slug: &ProviderSlug) -> Option<&Arc<Provider>> {
-        self.providers.get(slug.as_str())
+        self.catalogue.providers.get(slug.as_str())
     }
 
     /// Makes the org's connections that need nobody to connect them; on first sight, and never
     /// again. One that was disconnected stays so.
     pub(crate) async fn declared_connections(&self, org: OrgId) -> Result<(), Refusal> {
-        let tenant = self.tenants.tenant(org);
+        let tenant = self.quotas.tenants.tenant(org);
         if tenant.declared.get().is_some() {
             return Ok(());
         }
-        let open = self.providers.values().filter(|provider| provider.is_open_to(org));
+        let open = self.catalogue.providers.values().filter(|provider| provider.is_open_to(org));
         for provider in open.filter(|provider| {
             provider.declared.auth.needs_nobody() && provider.declared.owners.org
         }) {
-            let id = ProviderId::new(self.ids());
+            let id = ProviderId::new(self.base.ids());
             let declared = new_provider(id, org, ProviderOwner::Org, &provider.declared);
-            let failed = |error| store_failed(&error);
             // So that a node that starts among many orgs does not write for each of them.
-            if self.store.has_provider(&declared).await.map_err(failed)? {
+            if self.base.store.has_provider(&declared).await? {
                 continue;
             }
-            let record = match self.store.upsert_provider(&declared, self.clock.now()).await {
-                Ok(record) => record,
-                // One row that cannot be read is told by name; the org has its other connections.
-                Err(error @ StoreError::Corrupt(_)) => {
-                    let row = format!("org_id {org} slug {}", declared.slug);
-                    let why = error.to_string();
-                    self.store.left_out(UnreadableRow { table: "providers", row, why });
-                    continue;
-                }
-                Err(error) => return Err(failed(error)),
-            };
+            let record =
+                match self.base.store.upsert_provider(&declared, self.base.clock.now()).await {
+                    Ok(record) => record,
+                    // One row that cannot be read is told by name; the org has its other connections.
+                    Err(error @ StoreError::Corrupt(_)) => {
+                        let row = format!("org_id {org} slug {}", declared.slug);
+                        let why = error.to_string();
+                        self.base.store.left_out(UnreadableRow { table: "providers", row, why });
+                        continue;
+                    }
+                    Err(error) => return Err(error.into()),
+                };
             if record.id == id {
-                self.record(self.declared_connected(org, id)).await?;
+                self.audit.record(self.declared_connected(org, id)).await?;
             }
         }
         let _ = tenant.declared.set(());
@@ -301,13 +303,13 @@ impl App {
             kind: "provider",
             version: None,
         };
-        self.system_event(org, EventType::ProviderConnected, target)
+        self.audit.system_event(org, EventType::ProviderConnected, target)
     }
 
     /// How every declared provider is.
     pub async fn provider_states(&self) -> Vec<ProviderState> {
-        let mut states = Vec::with_capacity(self.providers.len());
-        for (slug, provider) in &self.providers {
+        let mut states = Vec::with_capacity(self.catalogue.providers.len());
+        for (slug, provider) in &self.catalogue.providers {
             let state = provider.state();
             let configured = provider.declared.auth.oauth().and_then(OAuthSettings::issuer);
             let issuer = match configured {

@@ -11,9 +11,10 @@ use portcullis_core::{
 use portcullis_store::StoreError;
 use portcullis_upstream::ToolList;
 
-use crate::{App, Dlp, pins::LeftOut, providers::Provider};
+use super::{Tools, pins::events::LeftOut};
+use crate::{dlp::Dlp, providers::provider::Provider};
 
-impl App {
+impl Tools {
     /// The definitions of a list that may be shown to `org`, or to every org: one of a tool that
     /// changed is the accepted one. What is left out is told in the log.
     pub(crate) async fn definitions(
@@ -26,7 +27,7 @@ impl App {
         if list.truncated {
             left_out.push(LeftOut::new("", &"the list is longer than what is read of one"));
         }
-        let (slug, dlp) = (provider.declared.slug.clone(), self.dlp());
+        let (slug, dlp) = (provider.declared.slug.clone(), self.screening.dlp());
         // A thousand schemas take a while: not on a thread that serves requests.
         let looked = tokio::task::spawn_blocking(move || usable(&slug, &dlp, list.tools)).await;
         let (definitions, unusable) = looked.unwrap_or_else(|_| {

@@ -242,11 +242,11 @@ impl World {
         let bearer = via.map(|via| Secret::new(self.tokens[via].text.clone()));
         let presented = Presented { bearer, subject: Some(subject), ..Presented::default() };
         let from = self.origin();
-        let granted = match self.app.credentials(presented, &from).await {
+        let granted = match self.app.access.credentials(presented, &from).await {
             Err(refused) => Err(refused.refusal),
             Ok(credentials) => {
                 let request = ExchangeRequest { scope: Some(asked), ..ExchangeRequest::default() };
-                self.app.exchange(credentials, request, &from).await
+                self.app.access.exchange(credentials, request, &from).await
             }
         };
         let made = Made {
@@ -378,7 +378,7 @@ impl World {
         for number in 0..self.tokens.len() {
             let from = self.origin();
             let text = self.tokens[number].text.clone();
-            let session = self.app.authenticate(Some(&text), Purpose::Access, &from).await;
+            let session = self.app.access.authenticate(Some(&text), Purpose::Access, &from).await;
             let found = session.map(|session| session.caller.scopes).map_err(|it| it.refusal);
             match self.together(&self.tokens[number]) {
                 Some(wanted) => assert_eq!(found, Ok(wanted), "token {number}: {}", self.story),

@@ -10,8 +10,8 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    Anchors, App, Connecting, Dlp, ExportLimits, Fallback, Folder, LastGood, Origin, Overrides,
-    Parts, PolicyFolder, PolicySource, Stages, Trust, Vaults,
+    Anchors, App, AuditParts, CallParts, Connecting, Dlp, ExportLimits, Fallback, Folder, LastGood,
+    Origin, Overrides, Parts, PolicyFolder, PolicySource, ProviderParts, Stages, Trust, Vaults,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -64,15 +64,10 @@ pub(crate) fn app(folder: &Path, store: &Store, rules: TrustRules) -> Arc<App> {
     let (outbound, tasks) = (Outbound::new(Arc::clone(&random)), TaskTracker::new());
     tasks.spawn(writing.run());
     let app = App::new(Parts {
-        capture: portcullis_core::audit::Capture::default(),
-        retention: portcullis_app::Retention::default(),
-        answer_key: portcullis_core::idempotency::AnswerKey::new(&[1; 32]),
         clock: Arc::clone(&clock),
         random: Arc::clone(&random),
         store: store.clone(),
-        writer,
         node: "test".to_owned(),
-        max_calls: 1,
         cluster: None,
         counters: None,
         policies: PolicySource {
@@ -83,25 +78,36 @@ pub(crate) fn app(folder: &Path, store: &Store, rules: TrustRules) -> Arc<App> {
         },
         dlp: Dlp::new(Engine::new(&Settings::default()).unwrap(), None),
         fingerprint_key: [0; 32],
-        providers: Vec::new(),
         webhooks: BTreeMap::new(),
         trust: Trust::new(rules, BTreeMap::new(), &outbound, &tasks),
         grant_life: GrantLife::default(),
-        vaults: Vaults::open(Box::new(|| {
-            Vault::new(&[zeroize::Zeroizing::new([2; 32])]).map_err(|error| error.to_string())
-        }))
-        .unwrap(),
-        outbound: outbound.clone(),
-        connecting: Connecting::new(Vec::new(), 600, "Portcullis".to_owned()),
-        log_host: "localhost".to_owned(),
-        exports: Folder::open(folder.join("exports"), false).unwrap(),
-        export_limits: ExportLimits::default(),
         workers: portcullis_lanes::Workers::none(),
-        sinks: Vec::new(),
         traces: None,
-        log_keys: Keyring::generate(&SystemRandom, NOW),
-        anchors: Anchors::default(),
-        tasks,
+        tasks: tasks.clone(),
+        declared: Vec::new(),
+        audit: AuditParts {
+            writer,
+            log_host: "localhost".to_owned(),
+            log_keys: Keyring::generate(&SystemRandom, NOW),
+            anchors: Anchors::default(),
+            retention: portcullis_app::Retention::default(),
+            exports: Folder::open(folder.join("exports"), false).unwrap(),
+            export_limits: ExportLimits::default(),
+            sinks: Vec::new(),
+        },
+        calls: CallParts {
+            answer_key: portcullis_core::idempotency::AnswerKey::new(&[1; 32]),
+            capture: portcullis_core::audit::Capture::default(),
+            max_calls: 1,
+        },
+        providers: ProviderParts {
+            vaults: Vaults::open(Box::new(|| {
+                Vault::new(&[zeroize::Zeroizing::new([2; 32])]).map_err(|error| error.to_string())
+            }))
+            .unwrap(),
+            outbound: outbound.clone(),
+            connecting: Connecting::new(Vec::new(), 600, "Portcullis".to_owned()),
+        },
     });
     app.unwrap()
 }

@@ -13,9 +13,10 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    Anchors, Answered, App, Auth, Connecting, Ctx, Declared, Dlp, ExportLimits, Fallback, Folder,
-    Invocation, LastGood, Origin, Overrides, Owners, Parts, Pinning, PolicyFolder, PolicySource,
-    Purpose, Stages, Trust, Vaults, View,
+    Anchors, Answered, App, AuditParts, Auth, CallParts, Connecting, Ctx, Declared, Dlp,
+    ExportLimits, Fallback, Folder, Invocation, LastGood, Origin, Overrides, Owners, Parts,
+    Pinning, PolicyFolder, PolicySource, ProviderParts, Purpose, Stages, Trust, Vaults, View,
+    tool_named,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -88,15 +89,27 @@ pub(crate) async fn node(folder: &Path, provider: Option<&str>) -> Node {
     let (outbound, tasks) = (Outbound::new(Arc::clone(&random)), TaskTracker::new());
     tasks.spawn(writing.run());
     let app = App::new(Parts {
-        capture: portcullis_core::audit::Capture::default(),
-        retention: portcullis_app::Retention::default(),
-        answer_key: portcullis_core::idempotency::AnswerKey::new(&[1; 32]),
         clock: Arc::clone(&clock),
         random: Arc::clone(&random),
         store: store.clone(),
-        writer,
         node: "test".to_owned(),
-        max_calls: 64,
+        workers: portcullis_lanes::Workers::none(),
+        tasks: tasks.clone(),
+        audit: AuditParts {
+            writer,
+            log_host: "localhost".to_owned(),
+            log_keys: Keyring::generate(&SystemRandom, NOW),
+            anchors: Anchors::default(),
+            retention: portcullis_app::Retention::default(),
+            exports: Folder::open(folder.join("exports"), false).unwrap(),
+            export_limits: ExportLimits::default(),
+            sinks: Vec::new(),
+        },
+        calls: CallParts {
+            answer_key: portcullis_core::idempotency::AnswerKey::new(&[1; 32]),
+            capture: portcullis_core::audit::Capture::default(),
+            max_calls: 64,
+        },
         cluster: None,
         counters: None,
         policies: PolicySource {
@@ -107,25 +120,19 @@ pub(crate) async fn node(folder: &Path, provider: Option<&str>) -> Node {
         },
         dlp: Dlp::new(Engine::new(&Settings::default()).unwrap(), None),
         fingerprint_key: [0; 32],
-        providers: provider.map(|url| declared(url, &outbound)).into_iter().collect(),
+        declared: provider.map(|url| declared(url, &outbound)).into_iter().collect(),
         webhooks: BTreeMap::new(),
         trust: Trust::new(TrustRules::default(), BTreeMap::new(), &outbound, &tasks),
         grant_life: GrantLife::default(),
-        vaults: Vaults::open(Box::new(|| {
-            Vault::new(&[zeroize::Zeroizing::new([2; 32])]).map_err(|error| error.to_string())
-        }))
-        .unwrap(),
-        outbound: outbound.clone(),
-        connecting: Connecting::new(Vec::new(), 600, "Portcullis".to_owned()),
-        log_host: "localhost".to_owned(),
-        exports: Folder::open(folder.join("exports"), false).unwrap(),
-        export_limits: ExportLimits::default(),
-        sinks: Vec::new(),
+        providers: ProviderParts {
+            vaults: Vaults::open(Box::new(|| {
+                Vault::new(&[zeroize::Zeroizing::new([2; 32])]).map_err(|error| error.to_string())
+            }))
+            .unwrap(),
+            outbound: outbound.clone(),
+            connecting: Connecting::new(Vec::new(), 600, "Portcullis".to_owned()),
+        },
         traces: None,
-        log_keys: Keyring::generate(&SystemRandom, NOW),
-        anchors: Anchors::default(),
-        workers: portcullis_lanes::Workers::none(),
-        tasks,
     });
     let origin = Origin {
         request_id: RequestId::new(Ids { clock: &*clock, random: &*random }),
@@ -206,19 +213,19 @@ impl Node {
         let (now, random) = (self.clock.now(), &SystemRandom);
         let request_id = RequestId::new(Ids { clock: &*self.clock, random });
         let origin = Origin { request_id, arrived: now, ..self.origin.clone() };
-        let asked = self.app.authenticate(Some(token), Purpose::Access, &origin).await;
+        let asked = self.app.access.authenticate(Some(token), Purpose::Access, &origin).await;
         let session = asked.map_err(|refused| refused.refusal).unwrap();
         let invocation = Invocation {
-            tool: tool.to_owned(),
+            tool: tool_named(tool),
             view: Ok(View::Structured),
             key: Ok(None),
             body: Ok((json!({}), 2)),
         };
-        self.app.invoke(Ctx { origin, session }, 2, move || invocation).await
+        self.app.calls.invoke(Ctx { origin, session }, 2, move || invocation).await
     }
 
     pub(crate) async fn ask(&self, token: &str) -> Result<(), Refusal> {
-        let asked = self.app.authenticate(Some(token), Purpose::Access, &self.origin).await;
+        let asked = self.app.access.authenticate(Some(token), Purpose::Access, &self.origin).await;
         asked.map(|_| ()).map_err(|refused| refused.refusal)
     }
 }

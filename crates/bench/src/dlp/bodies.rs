@@ -61,7 +61,7 @@ fn clean_row(number: usize) -> Value {
     })
 }
 
-/// What costs the most: one unit over and over, a megabyte of each.
+/// The most expensive bodies: one unit repeated, a megabyte of each.
 pub(super) fn hostile() -> Vec<(String, Value)> {
     const SIZE: usize = 1 << 20;
     let units: [(&str, &str); 18] = [

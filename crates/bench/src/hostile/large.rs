@@ -1,4 +1,4 @@
-//! Large bodies of one org: what small calls of another org, and whoever asks after health, notice.
+//! Large bodies of one org: their effect on small calls of another org and on health probes.
 
 use std::time::Duration;
 

@@ -106,7 +106,7 @@ pub(super) async fn answer(body: Bytes) -> Response {
     ([(CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-/// Tools that nobody has seen before.
+/// Tools with new names.
 fn tools() -> Vec<Value> {
     static LISTED: AtomicU64 = AtomicU64::new(0);
     let listing = LISTED.fetch_add(1, Ordering::Relaxed);

@@ -19,6 +19,8 @@ const CATEGORY: u32 = 6;
 const CLASS: u32 = 6003;
 /// Placeholder for an address that is not known; the field may not be empty.
 const UNKNOWN_SOURCE: &str = "not recorded";
+/// Types of which one event stands for several. OCSF's `count` is for these alone, and only above one.
+const AGGREGATES: [&str; 3] = ["auth.rejected", "request.throttled", "audit.accessed"];
 
 /// The event of the log named `log`, as one JSON object. With `mismatches` it has no attestation,
 /// and names them.
@@ -35,7 +37,8 @@ pub fn ocsf_line(
     line.insert("actor".to_owned(), actor(&stored, &names));
     line.insert("src_endpoint".to_owned(), source(&stored, &names));
     control(&stored, &mut line);
-    insert(&mut line, "count", stored.count);
+    let aggregates = AGGREGATES.contains(&&*stored.kind);
+    insert(&mut line, "count", stored.count.filter(|count| aggregates && *count > 1));
     insert(&mut line, "resources", resource(&stored).map(|resource| json!([resource])));
     if stored.outcome.http_status > 0 {
         let response = json!({ "code": stored.outcome.http_status });
@@ -55,6 +58,8 @@ pub fn ocsf_line(
         profiles.push("ai_operation");
     }
     let mut more = unmapped(&stored);
+    // Of others the number is one of what they did, such as of events that were erased.
+    insert(&mut more, "count", stored.count.filter(|_| !aggregates));
     if mismatches.is_empty() {
         line.insert("attestation_list".to_owned(), attestations(sealed, log));
     } else {

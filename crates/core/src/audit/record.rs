@@ -2,6 +2,7 @@
 //! record writes its canonical form (RFC 8785) without sorting; a test holds this true.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::{
     audit::Detached,
@@ -17,7 +18,7 @@ use crate::{
 pub const SCHEMA: u32 = 1;
 
 /// Type of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 pub enum EventType {
     /// A tool was called, or a call was refused.
     #[serde(rename = "mcp.invocation")]
@@ -139,7 +140,8 @@ impl EventType {
 }
 
 /// Authentication of the actor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ActorAuth)]
 pub struct Auth {
     /// `operator`, `oidc`, `token` or `system`.
     pub method: &'static str,
@@ -148,7 +150,7 @@ pub struct Auth {
 }
 
 /// The actor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Actor {
     /// Everybody who acted for it, nested as in RFC 8693 §4.1; absent when nobody did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -199,13 +201,15 @@ impl Actor {
 }
 
 /// The HTTP request it came with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = RecordedRequest)]
 pub struct Request {
     /// Ours, also in `X-Request-Id`.
     pub id: RequestId,
     /// True if an idempotency key protected it.
     pub idempotent: bool,
     /// The W3C trace id the caller sent, or that of the trace that was begun for it.
+    #[schema(value_type = Option<String>, example = "4bf92f3577b34da6a3ce929d0e0e4736")]
     pub trace_id: Option<TraceId>,
 }
 
@@ -218,7 +222,7 @@ impl Request {
 }
 
 /// Owner of the credential that went upstream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Credential {
     /// The caller's own connection.
@@ -228,7 +232,8 @@ pub enum Credential {
 }
 
 /// Object of an event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = EventTarget)]
 pub struct Target {
     /// Owner of the credential that went upstream.
     pub credential: Option<Credential>,
@@ -245,7 +250,7 @@ pub struct Target {
 }
 
 /// Worst outcome of the scans of input and output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DlpResult {
     /// Not run.
@@ -275,7 +280,7 @@ impl DlpResult {
 }
 
 /// One DLP finding as it may be told: where and what kind, never the value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DlpFinding {
     /// `flag`, `redact` or `block`.
     pub action: &'static str,
@@ -293,8 +298,9 @@ pub struct DlpFinding {
 }
 
 /// Decision of the policies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = Decision)]
 pub enum RecordedDecision {
     /// The call was permitted.
     Allow,
@@ -314,7 +320,8 @@ impl RecordedDecision {
 }
 
 /// Governance of a call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = RecordedGovernance)]
 pub struct Governance {
     /// Absent when none was reached.
     pub decision: Option<RecordedDecision>,
@@ -337,7 +344,7 @@ pub struct Governance {
 }
 
 /// Status of an outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeStatus {
     /// Done.
@@ -382,7 +389,8 @@ impl OutcomeStatus {
 }
 
 /// The end of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = RecordedOutcome)]
 pub struct Outcome {
     /// `error.code` of the answer, if it was an error.
     pub error_code: Option<&'static str>,

@@ -1,19 +1,52 @@
 //! The answer on its way out: mapping, DLP, response policies, redaction.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, marker::PhantomData};
 
 use serde_json::{Map, Value, json};
 
 use super::{
-    Cleared, Permitted, Scanned, ToolCall, count_of,
+    Cleared, Decider, Permitted, Scanned, Simulated, ToolCall,
+    denial::{Denial, Grounds},
+    facts,
     inputs::{inputs, pointers},
-    ruling::{Asker, Denial, Ruling, action, all_masked, block_reason, masked},
+    ruling::{Asker, Ruling, action, all_masked, block_reason, masked},
 };
 use crate::{
     audit::Capture,
-    dlp::{Action, Direction, Engine, Subject},
-    policy::{DlpFacts, Phase, PolicySet, Question, Verdict},
+    dlp::{Action, Direction, Engine, Findings, Subject},
+    policy::{Obligation, Phase, Question},
+    tool::Tool,
 };
+
+/// Facts of a call on which the judgement of its answer depends.
+#[derive(Debug, Clone, Copy)]
+pub struct Premise<'a> {
+    /// The tool that was called.
+    pub tool: &'a Tool,
+    /// The arguments it was called with.
+    pub input: &'a Value,
+    /// Findings of DLP in the arguments.
+    pub findings: &'a Findings,
+    /// Obligations that the call was permitted with.
+    pub obligations: &'a [Obligation],
+    /// Size of the request body.
+    pub bytes: u64,
+    /// Payload capture that the policies on the call ask for.
+    pub capture: Option<Capture>,
+}
+
+impl<'a, Mode> From<&'a Cleared<ToolCall, Mode>> for Premise<'a> {
+    fn from(call: &'a Cleared<ToolCall, Mode>) -> Self {
+        Self {
+            tool: call.tool(),
+            input: call.input(),
+            findings: &call.findings,
+            obligations: &call.obligations,
+            bytes: call.bytes(),
+            capture: call.ruling.capture,
+        }
+    }
+}
 
 /// A tool's answer in the shape the caller will see.
 #[derive(Debug)]
@@ -24,7 +57,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Maps an MCP `CallToolResult` (contract §5.3): structured content of a success stands for
+    /// Maps an MCP `CallToolResult`: structured content of a success stands for
     /// itself, everything else keeps the MCP form.
     #[must_use]
     pub fn structured(content: Value, structured: Option<Value>, is_error: bool) -> Self {
@@ -74,22 +107,25 @@ impl Answer {
         Cow::Owned(all)
     }
 
-    /// Looks through the answer. Says no to what cannot be looked through within its budget.
+    /// Scans the answer. Says no to what cannot be scanned within its budget.
     pub fn scan(self, engine: &Engine, subject: &Subject) -> Result<Scanned<Self>, Denial> {
-        match engine.scan_for(&self.result, subject) {
-            Ok(findings) => Ok(Scanned { inner: self, findings }),
-            Err(unscannable) => Err(Denial::unscannable(Direction::Output, &unscannable)),
-        }
+        Scanned::scan(self, Direction::Output, engine, subject)
+    }
+
+    /// Takes the findings as given, for an answer that is only asked about.
+    #[must_use]
+    pub const fn supposing(self, findings: Findings) -> Scanned<Self, Simulated> {
+        Scanned { inner: self, findings, mode: PhantomData }
     }
 }
 
-impl AsRef<Value> for Scanned<Answer> {
+impl AsRef<Value> for Answer {
     fn as_ref(&self) -> &Value {
-        &self.inner.result
+        &self.result
     }
 }
 
-impl Scanned<Answer> {
+impl<Mode> Scanned<Answer, Mode> {
     /// Where something was found, from the structured part that policies see.
     fn pointers(&self) -> Vec<&str> {
         let all = pointers(&self.findings).into_iter();
@@ -99,100 +135,101 @@ impl Scanned<Answer> {
         all.filter_map(|pointer| pointer.strip_prefix("/structuredContent")).collect()
     }
 
-    /// Asks the response policies, on the same snapshot that permitted the call.
-    pub fn decide(
+    fn judged(
         self,
-        call: &Cleared<ToolCall>,
-        set: &PolicySet,
+        call: Premise<'_>,
+        decider: &dyn Decider,
         engine: &Engine,
         asker: Asker<'_>,
-    ) -> Result<Permitted<Answer>, Denial> {
+    ) -> Result<Permitted<Answer, Mode>, Denial> {
         let detectors = self.findings.detectors();
         let input_detectors = call.findings.detectors();
         let question = Question {
             principal: asker.principal,
-            tool: call.tool(),
-            input: call.input(),
+            tool: call.tool,
+            input: call.input,
             facts: None,
             phase: Phase::Response,
-            dlp: DlpFacts {
-                detectors: &input_detectors,
-                count: count_of(&call.findings),
-                max_severity: call.findings.max_severity(),
-                media: call.findings.media().into(),
-            },
+            dlp: facts(call.findings, &input_detectors),
             output: self.inner.object(),
-            dlp_output: Some(DlpFacts {
-                detectors: &detectors,
-                count: count_of(&self.findings),
-                max_severity: self.findings.max_severity(),
-                media: self.findings.media().into(),
-            }),
+            dlp_output: Some(facts(&self.findings, &detectors)),
             time: asker.time,
             source_ip: asker.source_ip,
-            bytes: call.bytes(),
+            bytes: call.bytes,
             mfa: asker.principal.identity().mfa,
         };
-        let decision = set.decide(&question);
-        let inputs = inputs(set, engine, &question, &self.pointers());
-        match &decision.verdict {
-            Verdict::Deny { policy, reason, reads_dlp, .. } => {
-                let blocked = *reads_dlp && !self.findings.is_empty();
-                let mut ruling = Ruling::new(policy, &decision, inputs);
-                ruling.note(&self.findings, Direction::Output, |_| Action::Block);
-                let denial = Denial::new(ruling, reason.clone());
-                Err(if blocked { denial.because_of_dlp(Direction::Output) } else { denial })
-            }
-            Verdict::Allow { policy, obligations } => {
-                let mut owed = obligations.clone();
-                owed.extend(call.obligations.iter().cloned());
-                let mut ruling = Ruling::new(policy, &decision, inputs);
-                // Of what was said of the call and of the answer the less counts.
-                let said = [ruling.capture, call.ruling.capture];
-                ruling.capture = said.into_iter().flatten().min();
-                if ruling.capture.unwrap_or(asker.capture) == Capture::Redacted {
-                    let whole = self.inner.result.clone();
-                    let kept = all_masked(engine, whole, &self.findings);
-                    ruling.captured = Some(Box::new(kept));
-                }
-                Ok(Permitted {
-                    ruling,
-                    obligations: owed,
-                    inner: self.inner,
-                    findings: self.findings,
-                })
-            }
+        let decision = decider.decide(&question);
+        let inputs = inputs(decider.set(), engine, &question, &self.pointers());
+        let blocked = decision.verdict.reads_dlp() && !self.findings.is_empty();
+        let mut ruling = Ruling::of(decision, inputs).map_err(|denial| {
+            let block = |_: &_| Action::Block;
+            let noted = |ruling: Ruling| ruling.noting(&self.findings, Direction::Output, block);
+            let denial = denial.map_ruling(noted);
+            if blocked { denial.because_of_dlp(Direction::Output) } else { denial }
+        })?;
+        let Self { inner, findings, mode } = self;
+        let mut obligations = ruling.obligations.clone();
+        obligations.extend(call.obligations.iter().cloned());
+        // Of what was said of the call and of the answer the less counts.
+        ruling.capture = [ruling.capture, call.capture].into_iter().flatten().min();
+        if ruling.capture.unwrap_or(asker.capture) == Capture::Redacted {
+            let kept = all_masked(engine, inner.result.clone(), &findings);
+            ruling.captured = Some(Box::new(kept));
         }
+        Ok(Permitted { inner, findings, obligations, ruling, mode })
     }
 }
 
-impl Permitted<Answer> {
-    /// Fulfils what policy and the DLP defaults ask for: withholds the answer, or masks it.
-    /// Masked structured content fits the schema that the tool declares for it, where it can.
-    pub fn fulfil(
+impl Scanned<Answer> {
+    /// Asks the response policies, on the same snapshot that permitted the call.
+    pub fn decide(
         self,
-        engine: &Engine,
         call: &Cleared<ToolCall>,
-    ) -> Result<Cleared<Answer>, Denial> {
-        let Self { inner: mut answer, findings, obligations, mut ruling } = self;
+        decider: &dyn Decider,
+        engine: &Engine,
+        asker: Asker<'_>,
+    ) -> Result<Permitted<Answer>, Denial> {
+        self.judged(call.into(), decider, engine, asker)
+    }
+}
+
+impl Scanned<Answer, Simulated> {
+    /// Asks the response policies about the answer to a call that need not have been permitted.
+    pub fn decide(
+        self,
+        call: Premise<'_>,
+        decider: &dyn Decider,
+        engine: &Engine,
+        asker: Asker<'_>,
+    ) -> Result<Permitted<Answer, Simulated>, Denial> {
+        self.judged(call, decider, engine, asker)
+    }
+}
+
+impl<Mode> Permitted<Answer, Mode> {
+    /// Fulfils what policy and the DLP defaults ask for: withholds the answer of this tool, or masks
+    /// it. Masked structured content fits the schema that the tool declares for it, where it can.
+    pub fn fulfil(self, engine: &Engine, tool: &Tool) -> Result<Cleared<Answer, Mode>, Denial> {
+        let Self { inner: mut answer, findings, obligations, mut ruling, mode } = self;
         let chosen = |finding: &_| action(engine, finding, Direction::Output, &obligations);
         ruling.note(&findings, Direction::Output, chosen);
         if findings.iter().any(|finding| chosen(finding) == Action::Block) {
             let reason = block_reason(&findings, Direction::Output, chosen);
             ruling.decided_by_default();
-            return Err(Denial::new(ruling, reason).because_of_dlp(Direction::Output));
+            let denial = Denial::ruled(Grounds::Dlp, ruling, reason);
+            return Err(denial.because_of_dlp(Direction::Output));
         }
         if findings.iter().any(|finding| chosen(finding) == Action::Redact) {
             let mask = |finding: &_| masked(engine, finding, Direction::Output, &obligations);
-            let declared = call.tool().definition.output_schema.as_ref();
+            let declared = tool.definition.output_schema.as_ref();
             let schema = declared.map(|schema| answer.schema_of_all(schema));
             answer.result = engine.redact(answer.result, &findings, schema.as_deref(), mask);
         }
-        Ok(Cleared { inner: answer, findings, obligations, ruling })
+        Ok(Cleared { inner: answer, findings, obligations, ruling, mode })
     }
 }
 
-impl Cleared<Answer> {
+impl<Mode> Cleared<Answer, Mode> {
     /// The result that may leave.
     #[must_use]
     pub const fn result(&self) -> &Value {
@@ -204,7 +241,9 @@ impl Cleared<Answer> {
     pub const fn is_error(&self) -> bool {
         self.inner.is_error
     }
+}
 
+impl Cleared<Answer> {
     /// The result and its ruling, taken apart to be answered.
     #[must_use]
     pub fn into_parts(self) -> (Value, bool, Ruling) {

@@ -1,24 +1,35 @@
 //! The call on its way in: schema, DLP, policy, redaction.
 
-use std::sync::Arc;
+use std::{marker::PhantomData, sync::Arc};
 
 use serde_json::Value;
 
 use super::{
-    Cleared, Limiter, Permitted, Scanned, count_of,
+    Actual, Cleared, Decider, Limiter, Permitted, Scanned, Simulated,
+    denial::{Denial, Grounds},
+    facts,
     inputs::{inputs, pointers},
     limits::Taken,
-    ruling::{Asker, Denial, Ruling, action, block_reason, masked},
+    ruling::{Asker, Ruling, action, block_reason, masked},
 };
 use crate::{
-    dlp::{Action, Direction, Engine, Finding, FingerprintKey, Mask, Subject},
-    policy::{DlpFacts, Obligation, Phase, PolicySet, Question, Rate, Verdict},
-    refusal::{Refusal, Violation},
+    dlp::{Action, Direction, Engine, Finding, Findings, FingerprintKey, Mask, Subject},
+    policy::{Obligation, Phase, Question, Rate},
+    refusal::Violation,
     tool::Tool,
 };
 
+/// State of a tool's definition among the accepted ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PinState {
+    /// It was accepted.
+    Accepted,
+    /// It changed and waits for review.
+    Quarantined,
+}
+
 /// A call of a tool with input that fits the tool's schema.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ToolCall {
     tool: Arc<Tool>,
     input: Value,
@@ -26,22 +37,35 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// Says no to input that breaks the tool's schema. `bytes` is the size of the request body.
-    pub fn new(tool: Arc<Tool>, input: Value, bytes: u64) -> Result<Self, Refusal> {
-        let violations = tool.violations(&input);
-        if violations.is_empty() {
-            Ok(Self { tool, input, bytes })
-        } else {
-            Err(Refusal::InvalidInput { tool: tool.id.clone(), violations })
+    /// Says no to a tool in quarantine, and to input that breaks the tool's schema. `bytes` is the
+    /// size of the request body.
+    pub fn new(
+        engine: &Engine,
+        tool: Arc<Tool>,
+        pin: PinState,
+        input: Value,
+        bytes: u64,
+    ) -> Result<Self, Denial> {
+        if pin == PinState::Quarantined {
+            return Err(Denial::quarantined());
         }
+        let mut violations = tool.violations(&input);
+        if violations.is_empty() {
+            return Ok(Self { tool, input, bytes });
+        }
+        mask_violations(engine, &mut violations);
+        Err(Denial::unfit(tool.id.clone(), violations))
     }
 
-    /// Looks through the input. Says no to what cannot be looked through within its budget.
+    /// Scans the input. Says no to what cannot be scanned within its budget.
     pub fn scan(self, engine: &Engine, subject: &Subject) -> Result<Scanned<Self>, Denial> {
-        match engine.scan_for(&self.input, subject) {
-            Ok(findings) => Ok(Scanned { inner: self, findings }),
-            Err(unscannable) => Err(Denial::unscannable(Direction::Input, &unscannable)),
-        }
+        Scanned::scan(self, Direction::Input, engine, subject)
+    }
+
+    /// Takes the findings as given, for a call that is only asked about.
+    #[must_use]
+    pub const fn supposing(self, findings: Findings) -> Scanned<Self, Simulated> {
+        Scanned { inner: self, findings, mode: PhantomData }
     }
 
     /// The tool that is called.
@@ -51,67 +75,55 @@ impl ToolCall {
     }
 }
 
-impl AsRef<Value> for Scanned<ToolCall> {
+impl AsRef<Value> for ToolCall {
     fn as_ref(&self) -> &Value {
-        &self.inner.input
+        &self.input
     }
 }
 
-impl Scanned<ToolCall> {
-    /// Asks policy, with what DLP found.
+impl<Mode> Scanned<ToolCall, Mode> {
+    /// Asks policy, with the findings of DLP.
     pub fn decide(
         self,
-        set: &PolicySet,
+        decider: &dyn Decider,
         engine: &Engine,
         asker: Asker<'_>,
-    ) -> Result<Permitted<ToolCall>, Denial> {
-        let detectors = self.findings.detectors();
+    ) -> Result<Permitted<ToolCall, Mode>, Denial> {
+        let Self { inner, findings, mode } = self;
+        let detectors = findings.detectors();
         let question = Question {
             principal: asker.principal,
-            tool: &self.inner.tool,
-            input: &self.inner.input,
+            tool: &inner.tool,
+            input: &inner.input,
             facts: None,
             phase: Phase::Request,
-            dlp: DlpFacts {
-                detectors: &detectors,
-                count: count_of(&self.findings),
-                max_severity: self.findings.max_severity(),
-                media: self.findings.media().into(),
-            },
+            dlp: facts(&findings, &detectors),
             output: None,
             dlp_output: None,
             time: asker.time,
             source_ip: asker.source_ip,
-            bytes: self.inner.bytes,
+            bytes: inner.bytes,
             mfa: asker.principal.identity().mfa,
         };
-        let decision = set.decide(&question);
-        let inputs = inputs(set, engine, &question, &pointers(&self.findings));
-        let ruled = |policy| {
-            let ruling = Ruling::new(policy, &decision, inputs);
-            ruling.capturing(asker.capture, engine, &self.inner.input, &self.findings)
-        };
-        let default = |finding: &_| engine.default_action(finding, Direction::Input);
-        match &decision.verdict {
-            Verdict::Deny { policy, reason, reads_dlp, .. } => {
-                let mut ruling = ruled(policy);
-                let blocked = *reads_dlp && !self.findings.is_empty();
-                let shown = |finding: &_| if blocked { Action::Block } else { default(finding) };
-                ruling.note(&self.findings, Direction::Input, shown);
-                let denial = Denial::new(ruling, reason.clone());
-                Err(if blocked { denial.because_of_dlp(Direction::Input) } else { denial })
-            }
-            Verdict::Allow { policy, obligations } => Ok(Permitted {
-                ruling: ruled(policy),
-                obligations: obligations.clone(),
-                inner: self.inner,
-                findings: self.findings,
-            }),
-        }
+        let decision = decider.decide(&question);
+        let inputs = inputs(decider.set(), engine, &question, &pointers(&findings));
+        let blocked = decision.verdict.reads_dlp() && !findings.is_empty();
+        let captured =
+            |ruling: Ruling| ruling.capturing(asker.capture, engine, &inner.input, &findings);
+        let ruling = Ruling::of(decision, inputs).map_err(|denial| {
+            let default = |finding: &_| engine.default_action(finding, Direction::Input);
+            let shown = |finding: &_| if blocked { Action::Block } else { default(finding) };
+            let noted = |ruling| captured(ruling).noting(&findings, Direction::Input, shown);
+            let denial = denial.map_ruling(noted);
+            if blocked { denial.because_of_dlp(Direction::Input) } else { denial }
+        })?;
+        let ruling = captured(ruling);
+        let obligations = ruling.obligations.clone();
+        Ok(Permitted { inner, findings, obligations, ruling, mode })
     }
 }
 
-impl Permitted<ToolCall> {
+impl<Mode> Permitted<ToolCall, Mode> {
     /// The rates that one is to be taken from, each with the key under which it is counted.
     pub fn rates(&self) -> impl Iterator<Item = (&str, Rate)> {
         self.obligations.iter().filter_map(|obligation| match obligation {
@@ -120,30 +132,18 @@ impl Permitted<ToolCall> {
         })
     }
 
-    /// Fulfils what policy and the DLP defaults ask for: takes from rates, then blocks, or masks
-    /// the input and checks that it still fits the tool's schema. What was taken for a call that
-    /// is refused is given back.
-    pub fn fulfil(
-        self,
-        engine: &Engine,
-        limiter: &dyn Limiter,
-    ) -> Result<Cleared<ToolCall>, Denial> {
-        let taken = Taken::all(&self.obligations, limiter, &self.ruling)?;
-        let cleared = self.masked(engine)?;
-        taken.keep();
-        Ok(cleared)
-    }
-
-    fn masked(self, engine: &Engine) -> Result<Cleared<ToolCall>, Denial> {
-        let Self { inner: ToolCall { tool, input, bytes }, findings, obligations, mut ruling } =
-            self;
+    /// Blocks, or masks the input and checks that it still fits the tool's schema.
+    fn masked(self, engine: &Engine) -> Result<Cleared<ToolCall, Mode>, Denial> {
+        let Self { inner, findings, obligations, mut ruling, mode } = self;
+        let ToolCall { tool, input, bytes } = inner;
         let chosen = |finding: &_| action(engine, finding, Direction::Input, &obligations);
         let schema = Some(&tool.definition.input_schema);
         ruling.note(&findings, Direction::Input, chosen);
         if findings.iter().any(|finding| chosen(finding) == Action::Block) {
             let reason = block_reason(&findings, Direction::Input, chosen);
             ruling.decided_by_default();
-            return Err(Denial::new(ruling, reason).because_of_dlp(Direction::Input));
+            let denial = Denial::ruled(Grounds::Dlp, ruling, reason);
+            return Err(denial.because_of_dlp(Direction::Input));
         }
         let is_masked = findings.iter().any(|finding| chosen(finding) == Action::Redact);
         let input = if is_masked {
@@ -155,7 +155,7 @@ impl Permitted<ToolCall> {
         let call = ToolCall { tool, input, bytes };
         let violations = if is_masked { call.tool.violations(&call.input) } else { Vec::new() };
         if violations.is_empty() {
-            Ok(Cleared { inner: call, findings, obligations, ruling })
+            Ok(Cleared { inner: call, findings, obligations, ruling, mode })
         } else {
             let owed = obligations.iter().find(|obligation| {
                 let masks = |f: &Finding| obligation.redacts(Direction::Input, f);
@@ -166,29 +166,39 @@ impl Permitted<ToolCall> {
     }
 }
 
-/// A text longer than this is not shown in a violation.
-const LONGEST_SHOWN: usize = 2_000;
-
-impl Engine {
-    /// Masks what it finds in violations: they name members, and so hold what somebody put into a
-    /// name. Input that breaks the schema is not looked through otherwise.
-    pub fn clear_violations(&self, violations: &mut [Violation]) {
-        for Violation { path, message, .. } in violations {
-            *path = shown(std::mem::take(path), self).unwrap_or_default();
-            let spare = || "the value does not fit the schema".to_owned();
-            *message = shown(std::mem::take(message), self).unwrap_or_else(spare);
-        }
+impl Permitted<ToolCall, Actual> {
+    /// Fulfils the obligations of policy and the DLP defaults: takes from rates, then blocks, or
+    /// masks the input. What was taken for a call that is refused is given back.
+    pub fn fulfil(
+        self,
+        engine: &Engine,
+        limiter: &dyn Limiter,
+    ) -> Result<Cleared<ToolCall>, Denial> {
+        let taken = Taken::all(&self.obligations, limiter, &self.ruling)?;
+        let cleared = self.masked(engine)?;
+        taken.keep();
+        Ok(cleared)
     }
 }
 
-impl Refusal {
-    /// The refusal with its violations [cleared](Engine::clear_violations).
-    #[must_use]
-    pub fn without_findings(mut self, engine: &Engine) -> Self {
-        if let Self::InvalidInput { violations, .. } = &mut self {
-            engine.clear_violations(violations);
-        }
-        self
+impl Permitted<ToolCall, Simulated> {
+    /// Fulfils the obligations as for an actual call, except that rates are shown and not taken
+    /// from.
+    pub fn fulfil(self, engine: &Engine) -> Result<Cleared<ToolCall, Simulated>, Denial> {
+        self.masked(engine)
+    }
+}
+
+/// A text longer than this is not shown in a violation.
+const LONGEST_SHOWN: usize = 2_000;
+
+/// Masks what DLP finds in violations: they name members, and so hold what somebody put into a
+/// name. Input that breaks the schema is not scanned otherwise.
+fn mask_violations(engine: &Engine, violations: &mut [Violation]) {
+    for Violation { path, message, .. } in violations {
+        *path = shown(std::mem::take(path), engine).unwrap_or_default();
+        let spare = || "the value does not fit the schema".to_owned();
+        *message = shown(std::mem::take(message), engine).unwrap_or_else(spare);
     }
 }
 
@@ -224,10 +234,10 @@ fn no_longer_fits(
         "once redacted, the input no longer fits the tool's schema at {}",
         places.join(", ")
     );
-    Denial::new(ruling, reason).because_of_dlp(Direction::Input)
+    Denial::ruled(Grounds::Masking, ruling, reason).because_of_dlp(Direction::Input)
 }
 
-impl Cleared<ToolCall> {
+impl<Mode> Cleared<ToolCall, Mode> {
     /// The tool to call.
     #[must_use]
     pub const fn tool(&self) -> &Arc<Tool> {

@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::ruling::{Denial, Ruling};
+use super::{
+    denial::{Denial, Grounds},
+    ruling::Ruling,
+};
 use crate::policy::{Full, Obligation, Rate};
 
 /// Counts what has been taken from rates. A rate that nobody counts would be no limit, so there is
@@ -37,8 +40,8 @@ impl<'a> Taken<'a> {
                 Err(full) => {
                     let mut ruling = ruling.clone();
                     ruling.decided_by_obligation(obligation);
-                    let denial = Denial::new(ruling, reason.clone());
-                    return Err(denial.telling(used_up(obligation, full)));
+                    let grounds = Grounds::Limit(used_up(obligation, full));
+                    return Err(Denial::ruled(grounds, ruling, reason.clone()));
                 }
             }
         }
@@ -76,7 +79,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        call::{Asker, ToolCall},
+        call::{Asker, PinState, ToolCall},
         clock::Timestamp,
         dlp::{Engine, FingerprintKey, Settings, Subject},
         id::OrgId,
@@ -150,7 +153,8 @@ mod tests {
         let capture = crate::audit::Capture::Commit;
         let asker =
             Asker { principal: &principal, time: Timestamp::default(), source_ip: None, capture };
-        let call = ToolCall::new(tool, json!({ "to": to }), 0).unwrap();
+        let input = json!({ "to": to });
+        let call = ToolCall::new(&engine, tool, PinState::Accepted, input, 0).unwrap();
         let subject = Subject::of(FingerprintKey::new([7; 32]));
         let scanned = call.scan(&engine, &subject).unwrap();
         let permitted = scanned.decide(&set.unwrap(), &engine, asker).unwrap();
@@ -173,7 +177,7 @@ mod tests {
         // Masked, the address is nothing that the tool takes.
         let denial = run("ana@acme.com", &counted).unwrap_err();
 
-        assert_eq!(denial.ruling.policy, "mask");
+        assert_eq!(denial.policy(), Some("mask"));
         assert_eq!(*counted.seen.borrow(), ["take", "give back"]);
     }
 
@@ -183,10 +187,7 @@ mod tests {
 
         let denial = run("nobody", &counted).unwrap_err();
 
-        assert_eq!(
-            (denial.ruling.policy.as_str(), denial.reason.as_str()),
-            ("once", "Once is enough")
-        );
+        assert_eq!((denial.policy(), &*denial.reason), (Some("once"), "Once is enough"));
         let refusal = denial.refusal();
         assert_eq!(refusal.details()["retry_after"], 7);
         assert_eq!(refusal.details()["obligation"]["properties"]["retry_after"], 7);

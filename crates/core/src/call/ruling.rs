@@ -1,24 +1,24 @@
-//! What was ruled on a call or an answer, and by which policy.
+//! Ruling on a call or an answer: the policy that decided, and the findings with what is done about
+//! them.
 
 use std::net::IpAddr;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::denial::{Denial, Grounds};
 use crate::{
-    audit::{Capture, DlpFinding, DlpResult},
+    audit::{Capture, DlpFinding, DlpResult, Governance, RecordedDecision},
     clock::Timestamp,
-    dlp::{Action, Direction, Engine, Finding, Findings, Mask, Unscannable},
-    policy::{Decision, Named, Notice, Obligation, Principal, Shadow},
-    refusal::Refusal,
+    dlp::{Action, Direction, Engine, Finding, Findings, Mask},
+    policy::{
+        DLP_DEFAULT, Decision, Errored, Named, Notice, Obligation, Principal, Shadow, Verdict,
+    },
 };
-
-/// Name of the built-in policy behind the configured DLP defaults.
-const DLP_DEFAULT: &str = "dlp-default";
 
 /// The most findings of one side that are told and recorded; the worst action counts them all.
 const MAX_RECORDED: usize = 20;
 
-/// Who asks, when and from where: what policies may look at besides the call.
+/// Caller, time and origin of a call, as policies see them.
 #[derive(Debug, Clone, Copy)]
 pub struct Asker<'a> {
     /// The caller as policies see it.
@@ -27,7 +27,7 @@ pub struct Asker<'a> {
     pub time: Timestamp,
     /// Where it came from.
     pub source_ip: Option<IpAddr>,
-    /// How much of the payload the event keeps where no policy says so.
+    /// Payload capture where no policy says otherwise.
     pub capture: Capture,
 }
 
@@ -40,50 +40,54 @@ pub struct Ruling {
     pub policy_version: Option<String>,
     /// Every policy that took part.
     pub determining: Vec<String>,
-    /// Shadow policies that would have changed the decision.
-    pub shadow: Vec<String>,
+    /// Obligations that the decision of policy comes with.
+    pub obligations: Vec<Obligation>,
+    /// Shadow policies, each with what it would have done.
+    pub shadow: Vec<Shadow>,
     /// Policies that could not be evaluated.
-    pub errors: Vec<String>,
-    /// What DLP found and what was done about it.
+    pub errors: Vec<Errored>,
+    /// Findings of DLP, each with what was done about it.
     pub findings: Vec<DlpFinding>,
     /// The worst of it.
     pub dlp_result: DlpResult,
-    /// What the decision looked at, as events keep it.
+    /// Inputs of the decision, as events keep them.
     pub inputs: Box<Map<String, Value>>,
-    /// Whom to tell.
+    /// Notices that policies ask for.
     pub notices: Vec<Notice>,
-    /// How much of the payload the event keeps, if a policy says so.
+    /// Payload capture that a policy asks for.
     pub capture: Option<Capture>,
     /// The payload as it is to be kept, if it is.
     pub captured: Option<Box<Value>>,
 }
 
-/// A call or an answer that must not pass, and why.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Denial {
-    /// The ruling that names the policy.
-    pub ruling: Ruling,
-    /// The policy's reason.
-    pub reason: String,
-    dlp: Option<Direction>,
-    more: Box<Map<String, Value>>,
-}
-
 impl Ruling {
-    /// Begins a ruling with what policy decided.
-    pub(super) fn new(decided: &Named, decision: &Decision, inputs: Map<String, Value>) -> Self {
-        Self {
+    /// Begins a ruling with the decision of policy, or a denial by it. `inputs` are what the
+    /// decision looked at.
+    pub fn of(decision: Decision, inputs: Map<String, Value>) -> Result<Self, Denial> {
+        let Decision { verdict, determining, notices, capture, shadow, errors } = decision;
+        let (decided, obligations, denied) = match verdict {
+            Verdict::Allow { policy, obligations } => (policy, obligations, None),
+            Verdict::Deny { policy, reason, cause, .. } => {
+                (policy, Vec::new(), Some((Grounds::Policy(cause), reason)))
+            }
+        };
+        let ruling = Self {
             policy: decided.id.to_string(),
             policy_version: decided.version.as_deref().map(str::to_owned),
-            determining: decision.determining.iter().map(ToString::to_string).collect(),
-            shadow: decision.shadow.iter().filter(|s| s.flips).map(shadow_name).collect(),
-            errors: decision.errors.iter().map(|error| error.policy.to_string()).collect(),
+            determining: determining.iter().map(ToString::to_string).collect(),
+            obligations,
+            shadow,
+            errors,
             findings: Vec::new(),
             dlp_result: DlpResult::Passed,
             inputs: Box::new(inputs),
-            notices: decision.notices.clone(),
-            capture: decision.capture,
+            notices,
+            capture,
             captured: None,
+        };
+        match denied {
+            None => Ok(ruling),
+            Some((grounds, reason)) => Err(Denial::ruled(grounds, ruling, reason)),
         }
     }
 
@@ -110,6 +114,7 @@ impl Ruling {
             policy: DLP_DEFAULT.to_owned(),
             policy_version: None,
             determining: vec![DLP_DEFAULT.to_owned()],
+            obligations: Vec::new(),
             shadow: Vec::new(),
             errors: Vec::new(),
             findings: Vec::new(),
@@ -121,7 +126,18 @@ impl Ruling {
         }
     }
 
-    /// Writes down what DLP found, each finding with what is done about it.
+    /// The ruling with the findings [noted](Self::note).
+    pub(super) fn noting(
+        mut self,
+        findings: &Findings,
+        direction: Direction,
+        action: impl Fn(&Finding) -> Action,
+    ) -> Self {
+        self.note(findings, direction, action);
+        self
+    }
+
+    /// Writes down the findings, each with what is done about it.
     pub(super) fn note(
         &mut self,
         findings: &Findings,
@@ -154,6 +170,39 @@ impl Ruling {
         }
     }
 
+    /// Shadow policies that would have changed the decision.
+    pub fn flipped_by(&self) -> impl Iterator<Item = &str> {
+        self.shadow.iter().filter(|shadow| shadow.flips).map(|shadow| &*shadow.policy)
+    }
+
+    /// As it is recorded of a call that passed under the policy set of this digest.
+    #[must_use]
+    pub fn governance(&self, policy_set: &str) -> Governance {
+        Governance {
+            decision: Some(RecordedDecision::Allow),
+            determining_policies: self.determining.clone(),
+            dlp_findings: self.findings.clone(),
+            dlp_result: self.dlp_result,
+            policy: Some(self.policy.clone()),
+            policy_set: Some(policy_set.to_owned()),
+            policy_version: self.policy_version.clone(),
+            reason: None,
+            shadow: self.flipped_by().map(str::to_owned).collect(),
+        }
+    }
+
+    /// Adds the ruling on an answer to what is recorded of its call: the policy of the call stays
+    /// the one that decided, the DLP result is the worse of both.
+    pub fn add_to(&self, governance: &mut Governance) {
+        governance.dlp_findings.extend(self.findings.iter().cloned());
+        governance.dlp_result = governance.dlp_result.max(self.dlp_result);
+        for policy in self.flipped_by() {
+            if !governance.shadow.iter().any(|known| known == policy) {
+                governance.shadow.push(policy.to_owned());
+            }
+        }
+    }
+
     /// The built-in DLP policy took the decision over.
     pub(super) fn decided_by_default(&mut self) {
         self.decided_by(DLP_DEFAULT, None);
@@ -172,63 +221,7 @@ impl Ruling {
     }
 }
 
-fn shadow_name(shadow: &Shadow) -> String {
-    shadow.policy.to_string()
-}
-
-impl Denial {
-    pub(super) fn new(ruling: Ruling, reason: String) -> Self {
-        Self { ruling, reason, dlp: None, more: Box::default() }
-    }
-
-    /// Tells the caller more than the policy and the reason.
-    pub(super) fn telling(mut self, more: Map<String, Value>) -> Self {
-        *self.more = more;
-        self
-    }
-
-    /// Nobody could look through what was to pass in this direction.
-    #[must_use]
-    pub fn unscannable(direction: Direction, why: &Unscannable) -> Self {
-        let what = match direction {
-            Direction::Input => "input",
-            Direction::Output => "result",
-        };
-        let reason = format!("the {what} could not be scanned: {why}");
-        Self::new(Ruling::unscannable(), reason).because_of_dlp(direction)
-    }
-
-    /// Makes it a denial because of what DLP found.
-    pub(super) fn because_of_dlp(mut self, direction: Direction) -> Self {
-        self.ruling.dlp_result = DlpResult::Blocked;
-        self.dlp = Some(direction);
-        self
-    }
-
-    /// The answer the caller gets.
-    #[must_use]
-    pub fn refusal(&self) -> Refusal {
-        let dlp = self.dlp.map(|direction| {
-            let shown = self.ruling.findings.iter().filter(|f| f.stage == stage(direction));
-            let findings: Vec<Value> = shown
-                .map(|f| {
-                    json!({
-                        "detector": f.detector, "path": f.path, "count": f.count, "action": f.action,
-                    })
-                })
-                .collect();
-            json!({ "stage": stage(direction), "findings": findings })
-        });
-        Refusal::PolicyDenied {
-            policy: self.ruling.policy.clone(),
-            reason: self.reason.clone(),
-            dlp,
-            more: (*self.more).clone(),
-        }
-    }
-}
-
-/// What is to be done about a finding: the strictest of the configured default and of every
+/// Action on a finding: the strictest of the configured default and of every
 /// obligation that names its detector.
 pub(super) fn action(
     engine: &Engine,
@@ -244,7 +237,7 @@ pub(super) fn action(
     }
 }
 
-/// How a finding is masked, if it is: as the first obligation that names its detector says, or
+/// Mask of a finding, if it is masked: as the first obligation that names its detector says, or
 /// as the settings do.
 pub(super) fn masked(
     engine: &Engine,
@@ -281,7 +274,7 @@ pub(super) fn block_reason(
     format!("{what} contained {}", kinds.join(", "))
 }
 
-const fn stage(direction: Direction) -> &'static str {
+pub(super) const fn stage(direction: Direction) -> &'static str {
     match direction {
         Direction::Input => "input",
         Direction::Output => "output",

@@ -4,6 +4,7 @@ use std::{fmt, io};
 
 use miette::Diagnostic;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// A file of the policies folder.
 #[derive(Debug, Clone)]
@@ -15,7 +16,7 @@ pub struct PolicyFile {
 }
 
 /// Error in a policy file, with its place.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, thiserror::Error, ToSchema)]
 pub struct PolicyError {
     /// The file, within the policies folder.
     pub path: String,

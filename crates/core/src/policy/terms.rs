@@ -1,9 +1,10 @@
 //! The words of policies: effect, phase, status and severity.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// Effect of a policy when it is true.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Allows, unless something forbids.
@@ -13,7 +14,7 @@ pub enum Effect {
 }
 
 /// Before the call or after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// The call has not been made.
@@ -23,8 +24,9 @@ pub enum Phase {
 }
 
 /// Status of a policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = PolicyStatus)]
 pub enum Status {
     /// It decides.
     Active,
@@ -47,7 +49,7 @@ impl Status {
 }
 
 /// Severity of a policy in reports; never changes a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// For information.

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{NOT_DELEGATED, Refusal, TOKEN_SCOPES, UpstreamReason, Violation};
-use crate::{clock::Timestamp, id::ProviderId, tool::ProviderSlug};
+use super::{NOT_DELEGATED, Refusal, UpstreamReason, Violation, lacks};
+use crate::{clock::Timestamp, id::ProviderId, policy::TOKEN_SCOPES, tool::ProviderSlug};
 
 impl Refusal {
     /// The members of `error.details`.
@@ -31,7 +31,7 @@ impl Refusal {
             }
             Self::InsufficientScope { required } => json!({
                 "policy": TOKEN_SCOPES,
-                "reason": format!("the token lacks the scope {required}"),
+                "reason": lacks(*required),
                 "required_scope": required.as_str(),
             }),
             Self::DelegationNotTrusted => not_delegated(),

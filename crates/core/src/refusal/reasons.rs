@@ -1,9 +1,10 @@
 //! The closed words inside refusals: what was executed, what is missing, what an upstream did.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// Whether the upstream effect happened: tells a caller whether a retry is safe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Executed {
     /// Nothing reached the upstream.
@@ -52,7 +53,7 @@ impl Remedy {
 }
 
 /// One place where a request breaks a rule. Never echoes a value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Violation {
     /// JSON Pointer to the place.
     pub path: String,

@@ -7,6 +7,7 @@ mod issuer;
 mod keys;
 mod rules;
 mod signatures;
+mod wycheproof;
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Who works on a data folder: one process at a time.
+//! Claim of a data folder: one process works on it at a time.
 
 use std::{
     fs::{self, OpenOptions},

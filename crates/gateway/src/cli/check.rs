@@ -30,16 +30,17 @@ impl Check {
         let config = self.installation.config()?;
         let node = Node::assemble(&config, Fallback::Refuse, Standing::Looking).await?;
         let patience = Duration::from_secs(config.server.provider_patience_seconds);
-        node.app.connect_providers(patience).await;
-        node.app.find_authorizers(patience).await;
+        node.app.nodes.connect_providers(patience).await;
+        node.app.providers.find_authorizers(patience).await;
         // Policies are judged against the tools that are known now.
-        let errors = node.app.reload_policies(Reloading::Ordered).await.err().unwrap_or_default();
+        let errors =
+            node.app.policies.reload_policies(Reloading::Ordered).await.err().unwrap_or_default();
         let durability = node.store.durability().await?;
-        let providers = node.app.provider_states().await;
-        let trusted = trust::check(node.app.trust(), &node.store).await?;
+        let providers = node.app.providers.provider_states().await;
+        let trusted = trust::check(node.app.access.trust(), &node.store).await?;
         let exposed = secrets::exposed(&config);
-        let unreadable = node.app.unreadable().await?;
-        let (set, _) = node.app.policy_set();
+        let unreadable = node.app.providers.unreadable().await?;
+        let (set, _) = node.app.policies.policy_set();
         let shown = json!({
             "database": database_json(&durability),
             "exposed_keys": exposed,
@@ -74,7 +75,7 @@ impl Check {
         if !exposed.is_empty() {
             return Err("others can read keys of this installation".into());
         }
-        if !node.app.counts() {
+        if !node.app.quotas.counts() {
             return Err("the counters of the limits cannot be reached".into());
         }
         match (errors.is_empty(), unusable, untrusted) {
@@ -89,9 +90,9 @@ impl Check {
     }
 }
 
-/// Where limits are counted, if nodes count together.
+/// Server that counts limits, if nodes count together.
 fn counters_text(config: &Config, node: &Node) -> Result<Option<String>, Failure> {
-    let reached = if node.app.counts() { "reached" } else { "NOT reached" };
+    let reached = if node.app.quotas.counts() { "reached" } else { "NOT reached" };
     let counters = config.limits.counters()?;
     Ok(counters.map(|there| format!("limits      counted at {there}: {reached}")))
 }

@@ -36,7 +36,7 @@ pub(super) struct Scan {
     file: PathBuf,
     #[command(flatten)]
     installation: Installation,
-    /// Which default actions to show, and which way the value would travel
+    /// Direction of the value, and so the default actions to show
     #[arg(long, value_enum, default_value_t = Way::Output)]
     direction: Way,
     /// The tool whose exceptions hold, such as `github:list_repos`

@@ -52,7 +52,7 @@ pub(super) enum Orgs {
 
 #[derive(Args)]
 pub(super) struct PlanArgs {
-    /// What the org may spend: free is 60 requests and 10 invocations a minute, pro 600 and 100
+    /// Plan of the org: free is 60 requests and 10 invocations a minute, pro 600 and 100
     #[arg(long, value_enum, default_value_t = PlanName::Free)]
     plan: PlanName,
     /// Requests a minute, for the plan enterprise

@@ -1,4 +1,4 @@
-//! What commands print: tables and sentences for people, JSON with `--json`.
+//! Output of commands: tables and sentences for people, JSON with `--json`.
 
 use std::{
     error::Error,
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Failure;
 
-/// Where and how a command prints.
+/// Destination and form of a command's output.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Output {
     json: bool,

@@ -68,7 +68,7 @@ impl Policy {
     }
 }
 
-/// What every one of these commands works with.
+/// Common inputs of these commands.
 #[derive(Args)]
 pub(super) struct Desk {
     #[command(flatten)]

@@ -22,10 +22,10 @@ pub(super) enum Principals {
         /// A person, or a program
         #[arg(long = "type", value_enum, default_value_t = Kind::User)]
         kind: Kind,
-        /// What a user is
+        /// Role of a user
         #[arg(long, value_enum, default_value_t = RoleName::Member)]
         role: RoleName,
-        /// What a service account may do, such as "mcps:read mcps:invoke"
+        /// Scopes of a service account, such as "mcps:read mcps:invoke"
         #[arg(long, value_name = "SCOPES", value_parser = super::scopes)]
         scopes: Option<ScopeSet>,
         #[command(flatten)]
@@ -39,10 +39,10 @@ pub(super) enum Principals {
         /// Id or name of the org, where several have a principal of that name
         #[arg(long)]
         org: Option<String>,
-        /// What a user is from now on
+        /// New role of a user
         #[arg(long, value_enum)]
         role: Option<RoleName>,
-        /// What a service account may do from now on
+        /// New scopes of a service account
         #[arg(long, value_name = "SCOPES", value_parser = super::scopes)]
         scopes: Option<ScopeSet>,
         #[command(flatten)]

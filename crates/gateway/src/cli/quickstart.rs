@@ -30,7 +30,7 @@ pub(super) struct Quickstart {
     /// The port; 0 takes any free one
     #[arg(long, default_value_t = 8080)]
     port: u16,
-    /// Where key, database, policies and configuration are kept; used again on the next run
+    /// Folder of key, database, policies and configuration; used again on the next run
     #[arg(long, default_value = "portcullis-data", value_name = "FOLDER")]
     data_dir: PathBuf,
 }

@@ -66,19 +66,19 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
     if !durability.whole_pages {
         tracing::warn!("{}", boot::TORN_PAGES);
     }
-    let closed = node.app.recover().await?;
+    let closed = node.app.nodes.recover().await?;
     if closed > 0 {
         tracing::warn!(closed, "calls that a crash cut off are recorded as unknown");
     }
-    let failed = node.app.recover_exports().await?;
+    let failed = node.app.audit.recover_exports().await?;
     if failed > 0 {
         tracing::warn!(failed, "exports that a restart cut off have failed");
     }
     let bound = Bound::bind(&config.server)?;
-    node.app.found_at(config.server.public_url.as_deref().unwrap_or(&bound.url()));
+    node.app.providers.found_at(config.server.public_url.as_deref().unwrap_or(&bound.url()));
     let patience = Duration::from_secs(config.server.provider_patience_seconds);
-    node.app.connect_providers(patience).await;
-    let (policies, loaded) = node.app.policy_set();
+    node.app.nodes.connect_providers(patience).await;
+    let (policies, loaded) = node.app.policies.policy_set();
     for error in &loaded.errors {
         tracing::error!(%error, "the policy folder cannot be loaded; the last good set is in force");
     }

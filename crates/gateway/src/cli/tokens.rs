@@ -47,11 +47,11 @@ pub(super) struct Create {
     /// Id or name of the org, where several have a principal of that name
     #[arg(long)]
     org: Option<String>,
-    /// What it may do, such as "mcps:read mcps:invoke"; all but `admin` and `audit:export`
+    /// Scopes, such as "mcps:read mcps:invoke"; all but `admin` and `audit:export`
     /// of what the principal may when absent
     #[arg(long, value_name = "SCOPES", value_parser = super::scopes)]
     scopes: Option<ScopeSet>,
-    /// How long it lives, such as 15m, 12h or 90d (the default); 365d at most
+    /// Lifetime, such as 15m, 12h or 90d (the default); 365d at most
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     expires_in: Option<i64>,
     /// Free text that is recorded in every event

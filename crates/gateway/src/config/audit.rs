@@ -23,23 +23,23 @@ use super::{AuditRetention, CaptureMode, Exports, Sink};
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Audit {
-    /// What a recorded event survives.
+    /// Durability of a recorded event.
     pub(crate) sync: AuditSync,
-    /// How much of payloads events keep where no policy says so.
+    /// Payload that events keep where no policy says so.
     pub(crate) capture: CaptureMode,
-    /// How long events are kept.
+    /// Retention of events.
     pub(crate) retention: AuditRetention,
     /// The keys that sign the logs; `audit-key` in the data folder when absent.
     pub(crate) signing_key: Option<KeySource>,
-    /// Where checkpoints are published.
+    /// Anchors of checkpoints.
     pub(crate) anchor: Anchor,
-    /// Where export files lie.
+    /// Folder of export files.
     pub(crate) exports: Exports,
-    /// Where copies of events go.
+    /// Sinks for copies of events.
     pub(crate) sink: Vec<Sink>,
 }
 
-/// What a recorded event survives.
+/// Durability of a recorded event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum AuditSync {
@@ -50,7 +50,7 @@ pub(crate) enum AuditSync {
     ProcessCrash,
 }
 
-/// Where the signing keys are.
+/// File of the signing keys.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum KeySource {
@@ -111,7 +111,7 @@ impl std::fmt::Display for KeySource {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Anchor {
-    /// How often new checkpoints are published.
+    /// Interval between published checkpoints.
     pub(crate) every_seconds: u64,
     /// A file that is only appended to.
     pub(crate) file: Option<PathBuf>,
@@ -147,7 +147,7 @@ impl Audit {
         self.anchor.witnesses.iter().try_for_each(|witness| witness.key().map(drop))
     }
 
-    /// Where the signing keys are.
+    /// File of the signing keys.
     pub(crate) fn key_source(&self, data_dir: &Path) -> KeySource {
         let beside = || KeySource::File { file: data_dir.join("audit-key") };
         self.signing_key.clone().unwrap_or_else(beside)

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, de::Error};
 
 use super::times::Seconds;
 
-/// How much of payloads events keep where no policy says so: `"off"`, `"commit"`, `"redacted"` or
+/// Payload that events keep where no policy says so: `"off"`, `"commit"`, `"redacted"` or
 /// `"full"`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CaptureMode(pub(crate) Capture);

@@ -23,7 +23,7 @@ const USUAL_FILES: u32 = 10;
 pub(crate) struct Exports {
     /// The folder; `exports` in the data folder when absent.
     pub(crate) path: Option<PathBuf>,
-    /// Whether all nodes see the same files in it.
+    /// All nodes see the same files in it.
     pub(crate) shared: bool,
     /// Files of an org at once.
     max_per_org: u32,
@@ -71,23 +71,23 @@ pub(crate) struct Sink {
     /// `stdout`, `file` or `otlp`.
     #[serde(rename = "type")]
     kind: Kind,
-    /// Whether names and addresses go along.
+    /// Includes names and addresses.
     #[serde(default)]
     detached: bool,
     /// The file, for `file`.
     path: Option<PathBuf>,
-    /// How large it may grow.
+    /// Largest size of a file.
     max_bytes: Option<u64>,
-    /// How many that are full are kept.
+    /// Number of full files that are kept.
     max_files: Option<u32>,
-    /// How long they are kept at most.
+    /// Longest time that they are kept.
     max_age: Option<Seconds>,
     /// The full address, for `otlp`: that of `/v1/logs`.
     url: Option<String>,
     /// This host may have a private or loopback address, and may be spoken to without TLS.
     #[serde(default)]
     allow_private: bool,
-    /// What proves who we are.
+    /// Credentials of the gateway.
     token: Option<SecretSource>,
     /// The header that carries it; `Authorization: Bearer` when absent.
     token_header: Option<String>,

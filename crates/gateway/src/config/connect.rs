@@ -12,11 +12,11 @@ use super::ConfigError;
 pub(crate) struct Connect {
     /// Origins that browsers may return to, besides `http://127.0.0.1`.
     return_to: Vec<String>,
-    /// Whether whoever began has to bring the code that the browser was shown.
+    /// Requires the code that the browser was shown from whoever began.
     confirmation: Confirmation,
     /// Seconds an attempt is good for.
     attempt_seconds: i64,
-    /// What the gateway is called where people consent.
+    /// Name of the gateway on consent pages.
     client_name: String,
     /// Days after which connections are forgotten whose provider is not configured any more.
     keep_missing_days: i64,
@@ -43,7 +43,7 @@ impl Default for Connect {
 }
 
 impl Connect {
-    /// Whether a connect needs its second half.
+    /// Returns true if a connect has to be confirmed.
     pub(crate) fn is_confirmed(&self) -> bool {
         self.confirmation == Confirmation::Required
     }

@@ -16,7 +16,7 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// How to open it.
+    /// URL of the database.
     pub(crate) fn settings(
         &self,
         data_dir: &Path,

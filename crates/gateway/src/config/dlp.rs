@@ -36,12 +36,12 @@ pub(crate) struct Dlp {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct External {
-    /// Where it is asked.
+    /// URL of the detector.
     url: String,
     /// This host may have a private or loopback address, and may be spoken to without TLS.
     #[serde(default)]
     allow_private: bool,
-    /// What goes into `Authorization: Bearer`.
+    /// Secret for `Authorization: Bearer`.
     token: Option<SecretSource>,
     /// Milliseconds for one question.
     #[serde(default = "usual_timeout")]
@@ -49,13 +49,13 @@ struct External {
     /// Bytes of text it is shown at once.
     #[serde(default = "usual_bytes")]
     max_bytes: usize,
-    /// What to do with a call when it does not answer.
+    /// Decision on a call when it does not answer.
     #[serde(default)]
     when_unavailable: Unavailable,
-    /// Whether arguments are shown to it.
+    /// Sends arguments to it.
     #[serde(default = "yes")]
     input: bool,
-    /// Whether answers are.
+    /// Sends answers to it.
     #[serde(default = "yes")]
     output: bool,
     /// The kinds it may report, each with its category.

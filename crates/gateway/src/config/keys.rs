@@ -13,11 +13,11 @@ use zeroize::Zeroizing;
 pub(crate) struct Keys {
     /// A file with 32 random bytes in base64; `key` in the data folder when absent.
     pub(crate) file: Option<PathBuf>,
-    /// Where the keys are that seal credentials; `vault.keys` beside the key file when absent.
+    /// File of the keys that seal credentials; `vault.keys` beside the key file when absent.
     pub(crate) vault: Option<VaultKeys>,
 }
 
-/// Where the keys are: one a line, 32 bytes in base64, the one that seals first.
+/// Source of the keys: one a line, 32 bytes in base64, the one that seals first.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum VaultKeys {
@@ -52,7 +52,7 @@ impl VaultKeys {
     }
 }
 
-/// What it takes to read the keys, now and again.
+/// Source of the keys, which can be read again.
 #[derive(Debug, Clone)]
 pub(crate) struct VaultPlace {
     source: Option<VaultKeys>,
@@ -61,7 +61,7 @@ pub(crate) struct VaultPlace {
 }
 
 impl Keys {
-    /// Where the keys are, given where the key file is.
+    /// Source of the keys, relative to the key file.
     pub(crate) fn vault_place(&self, key_file: &std::path::Path) -> VaultPlace {
         VaultPlace { source: self.vault.clone(), usual: key_file.with_file_name("vault.keys") }
     }

@@ -8,7 +8,7 @@ use super::providers::SecretSource;
 
 const USUAL_TIMEOUT: u64 = 10;
 
-/// What is said about it.
+/// Settings of it.
 pub(super) struct Receiver<'a> {
     pub(super) url: &'a str,
     pub(super) allow_private: bool,

@@ -22,7 +22,7 @@ pub(crate) struct Provider {
     name: Option<String>,
     /// The only org that may use it (`org_…`); every org when absent.
     org: Option<String>,
-    /// Where its streamable HTTP endpoint is.
+    /// URL of its streamable HTTP endpoint.
     url: Option<String>,
     /// The program that speaks MCP over stdio, and its arguments. No shell.
     command: Option<Vec<String>>,
@@ -31,25 +31,25 @@ pub(crate) struct Provider {
     env: BTreeMap<String, SecretSource>,
     /// The folder the program runs in.
     cwd: Option<PathBuf>,
-    /// How the gateway authenticates.
+    /// Authentication of the gateway.
     #[serde(default)]
     auth: AuthName,
     /// The key, for `auth = "api_key"`; whoever connects brings one when absent.
     api_key: Option<SecretSource>,
     /// The header that carries the key; `Authorization: Bearer` when absent.
     api_key_header: Option<String>,
-    /// How the key stands there, with `{}` for itself.
+    /// Format of the header, with `{}` for the key.
     api_key_format: Option<String>,
-    /// Who may have connections: `me`, `org` or both.
+    /// Owners of connections: `me`, `org` or both.
     owners: Option<Vec<OwnerName>>,
-    /// What belongs to `auth = "oauth2"`.
+    /// Settings of `auth = "oauth2"`.
     oauth: Option<OAuth>,
-    /// Where the provider tells whose a credential is.
+    /// Source of the account that a credential belongs to.
     account: Option<Account>,
     /// This host may have a private or loopback address, and may be spoken to without TLS.
     #[serde(default)]
     allow_private: bool,
-    /// Which era of MCP it speaks; found out when absent.
+    /// Era of MCP that it speaks; found out when absent.
     #[serde(default)]
     protocol: Protocol,
     /// Seconds a call may take, 1 to 300.
@@ -60,7 +60,7 @@ pub(crate) struct Provider {
     max_response_bytes: Option<usize>,
     /// Calls in flight at once.
     max_in_flight: Option<usize>,
-    /// What becomes of tools that change; as `[tools]` says when absent.
+    /// Treatment of tools that change; as `[tools]` says when absent.
     pin: Option<Pin>,
     /// Tools that are remembered of it; as `[tools]` says when absent.
     max_pins: Option<usize>,
@@ -70,7 +70,7 @@ pub(crate) struct Provider {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Tools {
-    /// What becomes of tools that change, where a provider does not say.
+    /// Treatment of tools that change, where a provider does not say.
     pub(super) pin: Pin,
     /// Tools that are remembered of a provider, where it does not say.
     pub(super) max_pins: usize,
@@ -113,7 +113,7 @@ enum Protocol {
     Legacy,
 }
 
-/// Where a secret comes from. Plain text in the file is possible for what is none.
+/// Source of a secret. Plain text in the file is possible for what is none.
 #[derive(Clone, Deserialize)]
 #[serde(untagged)]
 pub(super) enum SecretSource {
@@ -203,7 +203,7 @@ impl Provider {
         Ok(Declared { slug, name, org, auth, owners, account, endpoint, server, pinning, max_pins })
     }
 
-    /// How far addresses of this provider may reach.
+    /// Networks that addresses of this provider may reach.
     fn reach(&self) -> fn(&str) -> Result<upstream::Endpoint, upstream::SettingsError> {
         if self.allow_private { upstream::Endpoint::named } else { upstream::Endpoint::public }
     }

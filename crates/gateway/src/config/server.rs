@@ -20,7 +20,7 @@ pub(crate) struct Server {
     pub(crate) health_listen: Option<String>,
     /// The name audit logs are written under: the public host of this installation.
     pub(crate) public_host: String,
-    /// Where browsers find the gateway: `https://host`. Where it listens when absent.
+    /// Address of the gateway for browsers: `https://host`. Its listening address when absent.
     pub(crate) public_url: Option<String>,
     /// Certificate and key; without them only loopback is listened on.
     pub(crate) tls: Option<Tls>,
@@ -163,7 +163,7 @@ pub(crate) struct Log {
     pub(crate) format: LogFormat,
 }
 
-/// How log lines look.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LogFormat {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::times::Seconds;
 
-/// How long a login lasts. Access tokens have their lifetimes from their trust rules.
+/// Lifetime of a login. Access tokens have their lifetimes from their trust rules.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Tokens {

@@ -14,7 +14,7 @@ pub(crate) struct Traces {
     url: Option<String>,
     /// This host may have a private or loopback address, and may be spoken to without TLS.
     allow_private: bool,
-    /// What proves who we are.
+    /// Credentials of the gateway.
     token: Option<SecretSource>,
     /// The header that carries it; `Authorization: Bearer` when absent.
     token_header: Option<String>,
@@ -22,7 +22,7 @@ pub(crate) struct Traces {
     timeout_seconds: Option<u64>,
     /// The share of requests without a `traceparent` that are traced.
     ratio: f64,
-    /// Whether the sampled flag of a caller decides.
+    /// Lets the sampled flag of a caller decide.
     follow_callers: bool,
 }
 
@@ -41,7 +41,7 @@ impl Default for Traces {
 }
 
 impl Traces {
-    /// What is traced, if anything. Says no with what to change.
+    /// Settings of traces, if there are any. Errors say what to change.
     pub(crate) fn declare(
         &self,
         outbound: &Outbound,

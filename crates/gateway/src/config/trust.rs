@@ -42,9 +42,9 @@ pub(crate) struct TrustEntry {
     org: String,
     /// `iss`, exactly.
     issuer: String,
-    /// What `aud` has to hold.
+    /// Value that `aud` has to hold.
     audience: String,
-    /// What the claims have to be.
+    /// Values that the claims have to have.
     #[serde(rename = "match", default)]
     expects: Table,
     /// Whom it makes: this principal,
@@ -60,9 +60,9 @@ pub(crate) struct TrustEntry {
     /// Values of `acr` that mean that a second factor was proved.
     #[serde(default)]
     mfa_acr: Vec<String>,
-    /// What its tokens may do at most; whatever the principal may when absent.
+    /// Scopes of its tokens at most; those of the principal when absent.
     scopes: Option<Vec<String>>,
-    /// How long its tokens live at most.
+    /// Longest lifetime of its tokens.
     max_ttl: Option<Seconds>,
     /// A JWT can be exchanged only once.
     #[serde(default)]
@@ -76,11 +76,11 @@ pub(crate) struct TrustEntry {
     jwks: Option<Jwks>,
     /// The issuer's host may have a private or loopback address, and may be spoken to without TLS.
     allow_private: Option<bool>,
-    /// How long known keys are good while the issuer is down.
+    /// Time that known keys are good while the issuer is down.
     stale_keys_for: Option<Seconds>,
 }
 
-/// Where an issuer's keys come from. The rules of one issuer share it: those that say nothing
+/// Source of an issuer's keys. The rules of one issuer share it: those that say nothing
 /// follow the one that does.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Keys {

@@ -1,304 +1,206 @@
-//! The envelope: how results, pages and refusals are written (contract §3.2).
+//! REST: the envelopes in which results, pages and errors are written, which are also their
+//! schemas.
 
-use std::sync::Arc;
+#![expect(unused_qualifications, reason = "utoipa writes paths of type parameters out in full")]
 
-use axum::{
-    body::Body,
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
-};
-use portcullis_app::{GovernanceView, Invoked, Replayed, ReplayedError, Stopped};
+use portcullis_app::GovernanceView;
 use portcullis_core::{
     audit::OutcomeStatus,
     clock::Timestamp,
-    id::RequestId,
-    refusal::{Executed, Refusal},
+    id::{ProviderId, RequestId},
+    refusal::{CODES, Executed, Violation},
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-use super::{
-    Gateway,
-    exchange::{Exchange, insert},
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{ObjectBuilder, RefOr, Schema, Type, schema::SchemaType},
 };
 
-/// Says that an answer was given before.
-pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+use super::outcome::{Content, Failure, Outcome, Page};
 
-/// What a handler answers; the frame writes it.
-#[derive(Debug)]
-pub(crate) enum Answer {
-    /// `data` and `meta`.
-    Data(Value),
-    /// `data` and `meta` of something that is not done yet: 202.
-    Begun(Value),
-    /// `data.items` and `meta.pagination`.
-    Page { data: Value, limit: usize, next_cursor: Option<String> },
-    /// `result`, `governance` and `meta`.
-    Invoked(Invoked),
-    /// What was answered before to the same request with the same idempotency key, with a new
-    /// `meta`.
-    Replayed(Replayed),
-    /// `error`, `governance` if a decision was reached, and `meta`.
-    Stopped(Stopped),
-    /// `error` and `meta`.
-    Refused(Refusal),
-}
-
-impl From<Refusal> for Answer {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
-}
-
-impl IntoResponse for Answer {
-    fn into_response(self) -> Response {
-        let mut response = Response::new(Body::empty());
-        response.extensions_mut().insert(Arc::new(self));
-        response
-    }
-}
-
-#[derive(Serialize)]
-struct Envelope<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<ErrorBody>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    governance: Option<&'a GovernanceView>,
+/// One resource.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct One<T> {
+    data: T,
     meta: Meta,
 }
 
-#[derive(Serialize)]
-struct ErrorBody {
-    code: String,
-    message: String,
-    details: Map<String, Value>,
+/// A page of resources.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Paged<T> {
+    data: T,
+    meta: PageMeta,
 }
 
-#[derive(Serialize)]
-struct Meta {
+/// The resources of a page.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Items<T> {
+    /// In the order of the list.
+    pub(crate) items: Vec<T>,
+}
+
+/// The answer of an invocation.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct InvokeAnswer<'a> {
+    /// The answer of the tool, as far as it may leave.
+    #[schema(value_type = Object)]
+    result: &'a Value,
+    #[schema(value_type = GovernanceView)]
+    governance: Option<&'a GovernanceView>,
+    meta: CallMeta,
+}
+
+/// An error.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ErrorAnswer<'a> {
+    error: ErrorBody,
+    /// Present exactly when a decision was reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    governance: Option<&'a GovernanceView>,
+    meta: CallMeta,
+}
+
+/// Identity of an answer.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Meta {
     request_id: RequestId,
     timestamp: Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<OutcomeStatus>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pagination: Option<Pagination>,
 }
 
-#[derive(Serialize)]
-struct Pagination {
+/// Identity and place of a page.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct PageMeta {
+    request_id: RequestId,
+    timestamp: Timestamp,
+    pagination: Pagination,
+}
+
+/// Identity of an answer, and the outcome of its call.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CallMeta {
+    request_id: RequestId,
+    timestamp: Timestamp,
+    /// The recorded outcome; absent on errors of which no call was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<OutcomeStatus>,
+}
+
+/// Continuation of a list.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Pagination {
+    /// The page size in force.
     limit: usize,
+    /// Pass it as `cursor` for the next page; `null` at the end.
     next_cursor: Option<String>,
 }
 
-impl Answer {
-    /// The refusal, if it is one.
-    pub(crate) fn refusal(&self) -> Option<&Refusal> {
-        match self {
-            Self::Stopped(stopped) => Some(&stopped.refusal),
-            Self::Refused(refusal) => Some(refusal),
-            Self::Data(_)
-            | Self::Begun(_)
-            | Self::Page { .. }
-            | Self::Invoked(_)
-            | Self::Replayed(_) => None,
-        }
-    }
+/// A refusal or failure.
+#[derive(Serialize, ToSchema)]
+struct ErrorBody {
+    #[schema(value_type = ErrorCode)]
+    code: String,
+    /// One English sentence for people; never parse it.
+    message: String,
+    /// Always an object.
+    #[schema(value_type = ErrorDetails)]
+    details: Map<String, Value>,
+}
 
-    /// How a call was governed, if a decision was reached.
-    pub(crate) fn governance(&self) -> Option<&GovernanceView> {
-        match self {
-            Self::Invoked(invoked) => Some(&invoked.governance),
-            Self::Stopped(stopped) => stopped.governance.as_ref(),
-            Self::Replayed(replayed) => replayed.governance.as_ref(),
-            Self::Data(_) | Self::Begun(_) | Self::Page { .. } | Self::Refused(_) => None,
-        }
-    }
+/// Every `error.code`.
+struct ErrorCode;
 
-    /// Whether the upstream did it, for invocations. What is refused before the call was looked at
-    /// was not done; what ended in a bug may have been.
-    fn executed(&self, invocation: bool) -> Option<Executed> {
-        match self {
-            Self::Stopped(stopped) => Some(stopped.executed),
-            Self::Refused(Refusal::Internal) if invocation => Some(Executed::Unknown),
-            Self::Refused(_) if invocation => Some(Executed::No),
-            Self::Replayed(replayed) => Some(replayed.executed),
-            Self::Data(_)
-            | Self::Begun(_)
-            | Self::Page { .. }
-            | Self::Invoked(_)
-            | Self::Refused(_) => None,
-        }
+impl PartialSchema for ErrorCode {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(SchemaType::new(Type::String))
+            .description(Some("Stable; codes can be added."))
+            .enum_values(Some(CODES))
+            .into()
     }
+}
 
-    fn error(&self, executed: Option<Executed>) -> Option<ErrorBody> {
-        match self {
-            Self::Replayed(replayed) => {
-                let ReplayedError { code, message, details } = replayed.error.as_ref()?;
-                let body = (code.clone(), message.clone(), details.clone());
-                Some(error(body, executed))
-            }
-            Self::Stopped(_) | Self::Refused(_) => self.refusal().map(|refusal| {
-                let body = (refusal.code().to_owned(), refusal.to_string(), refusal.details());
-                error(body, executed)
-            }),
-            Self::Data(_) | Self::Begun(_) | Self::Page { .. } | Self::Invoked(_) => None,
-        }
-    }
+impl ToSchema for ErrorCode {}
 
-    /// Returns true if to write it takes long.
-    pub(crate) fn is_large(&self) -> bool {
-        match self {
-            Self::Invoked(invoked) => invoked.large,
-            Self::Replayed(replayed) => replayed.large,
-            Self::Data(_)
-            | Self::Begun(_)
-            | Self::Page { .. }
-            | Self::Stopped(_)
-            | Self::Refused(_) => false,
-        }
-    }
+/// Details of an error; which there are depends on its code, and members can be added.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what each refusal puts together")]
+struct ErrorDetails {
+    /// On errors of invocations: the effect at the provider, which tells if a retry is safe.
+    executed: Option<Executed>,
+    /// On denials: the policy.
+    policy: Option<String>,
+    /// In words or, where the gateway or a provider failed, in one word.
+    reason: Option<String>,
+    /// On denials: what DLP found.
+    #[schema(value_type = Option<Object>)]
+    dlp: Option<Value>,
+    /// The missing scope.
+    required_scope: Option<String>,
+    /// The query parameter or header at fault.
+    parameter: Option<String>,
+    /// The places in the body at fault.
+    violations: Option<Vec<Violation>>,
+    /// The limit that was exceeded, or the kind of what was not found.
+    resource: Option<String>,
+    /// The id of what was not found.
+    id: Option<String>,
+    limit: Option<u64>,
+    /// Seconds to wait.
+    retry_after: Option<u64>,
+    reset_at: Option<Timestamp>,
+    /// The provider that failed.
+    provider: Option<String>,
+    provider_id: Option<ProviderId>,
+    /// The request that an idempotency key stands for.
+    first_request_id: Option<RequestId>,
+}
 
-    /// The envelope.
-    pub(crate) fn body(&self, gateway: &Gateway, exchange: &Exchange) -> Vec<u8> {
-        let executed = self.executed(exchange.is_invocation());
-        let error = self.error(executed);
-        let (data, result, governance, outcome, pagination) = match self {
-            Self::Data(data) | Self::Begun(data) => (Some(data), None, None, None, None),
-            Self::Page { data, limit, next_cursor } => {
-                let pagination = Pagination { limit: *limit, next_cursor: next_cursor.clone() };
-                (Some(data), None, None, None, Some(pagination))
-            }
-            Self::Invoked(Invoked { result, governance, outcome, large: _ }) => {
-                (None, Some(result), Some(governance), Some(*outcome), None)
-            }
-            Self::Stopped(stopped) => {
-                (None, None, stopped.governance.as_ref(), stopped.outcome, None)
-            }
-            Self::Replayed(replayed) => {
-                let (result, governance) = (replayed.result.as_ref(), replayed.governance.as_ref());
-                (None, result, governance, Some(replayed.outcome), None)
-            }
-            Self::Refused(_) => (None, None, None, None, None),
-        };
-        let meta = Meta {
-            request_id: exchange.origin.request_id,
-            timestamp: gateway.app.now(),
-            outcome,
-            pagination,
-        };
-        // Room for a small answer, so that writing it moves nothing.
-        let mut body = Vec::with_capacity(2048);
-        let envelope = Envelope { data, result, error, governance, meta };
-        // Strings, numbers and maps with string keys always serialise, and memory takes all.
-        if serde_json::to_writer(&mut body, &envelope).is_err() {
-            body.clear();
-        }
-        body
-    }
+/// The request that an answer belongs to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    pub(crate) request_id: RequestId,
+    /// The request asks for a call of a tool.
+    pub(crate) is_invocation: bool,
+    /// Time of the answer.
+    pub(crate) now: Timestamp,
+}
 
-    /// Writes status, body and the headers that depend on them.
-    pub(crate) fn write(&self, body: Vec<u8>, response: &mut Response) {
-        *response.body_mut() = Body::from(body);
-        if let Self::Begun(_) = self {
-            *response.status_mut() = StatusCode::ACCEPTED;
+/// Writes the envelope of an outcome.
+pub(crate) fn body(outcome: &Outcome, asked: Asked) -> Vec<u8> {
+    let Asked { request_id, is_invocation, now: timestamp } = asked;
+    let governance = outcome.governance.as_ref();
+    let call = CallMeta { request_id, timestamp, outcome: outcome.recorded };
+    match &outcome.content {
+        Content::Data(data) | Content::Begun(data) => {
+            written(&One { data, meta: Meta { request_id, timestamp } })
         }
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.remove(header::CONTENT_LENGTH);
-        let mut status = None;
-        if let Self::Replayed(replayed) = self {
-            insert(headers, REPLAYED, "true");
-            status = Some(replayed.http_status);
+        Content::Page(Page { data, limit, next_cursor }) => {
+            let pagination = Pagination { limit: *limit, next_cursor: next_cursor.clone() };
+            written(&Paged { data, meta: PageMeta { request_id, timestamp, pagination } })
         }
-        if let Some(refusal) = self.refusal() {
-            refusal_headers(refusal, headers);
-            status = Some(refusal.http_status());
-        }
-        if let Some(status) = status {
-            *response.status_mut() =
-                StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Content::Result(result) => written(&InvokeAnswer { result, governance, meta: call }),
+        Content::Failed(failure) => {
+            let error = error_body(failure, outcome.told_executed(is_invocation));
+            written(&ErrorAnswer { error, governance, meta: call })
         }
     }
 }
 
-fn error(
-    (code, message, mut details): (String, String, Map<String, Value>),
-    executed: Option<Executed>,
-) -> ErrorBody {
+fn written(envelope: &impl Serialize) -> Vec<u8> {
+    // Large enough for a small answer, so that writing it moves nothing.
+    let mut body = Vec::with_capacity(2048);
+    // Strings, numbers and maps with string keys always serialise, and memory takes all.
+    if serde_json::to_writer(&mut body, envelope).is_err() {
+        body.clear();
+    }
+    body
+}
+
+fn error_body(failure: &Failure, executed: Option<Executed>) -> ErrorBody {
+    let mut details = failure.details();
     if let Some(executed) = executed {
         details.insert("executed".to_owned(), Value::from(executed.as_str()));
     }
-    ErrorBody { code, message, details }
-}
-
-/// Seconds to wait before a gateway that cannot record is asked again.
-const RETRY_UNAVAILABLE: &str = "5";
-/// Seconds to wait before it is asked again how a request under way ended.
-const RETRY_UNDER_WAY: &str = "1";
-
-fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
-    match refusal {
-        Refusal::MissingToken => {
-            insert(headers, header::WWW_AUTHENTICATE, "Bearer realm=\"portcullis\"");
-        }
-        Refusal::InvalidToken
-        | Refusal::WrongTokenKind { .. }
-        | Refusal::TokenExpired { .. }
-        | Refusal::TokenRevoked
-        | Refusal::TokenReused
-        | Refusal::InvalidCredential { .. } => insert(
-            headers,
-            header::WWW_AUTHENTICATE,
-            "Bearer realm=\"portcullis\", error=\"invalid_token\"",
-        ),
-        Refusal::InsufficientScope { required } => insert(
-            headers,
-            header::WWW_AUTHENTICATE,
-            &format!(
-                "Bearer realm=\"portcullis\", error=\"insufficient_scope\", scope=\"{required}\""
-            ),
-        ),
-        Refusal::DelegationNotTrusted => insert(
-            headers,
-            header::WWW_AUTHENTICATE,
-            "Bearer realm=\"portcullis\", error=\"insufficient_scope\"",
-        ),
-        Refusal::RateLimited { retry_after, .. }
-        | Refusal::TooManyExports { retry_after, .. }
-        | Refusal::ExportsFull { retry_after, .. } => {
-            insert(headers, header::RETRY_AFTER, &retry_after.to_string());
-        }
-        Refusal::UpstreamResting { retry_after, .. } => {
-            insert(headers, header::RETRY_AFTER, &retry_after.to_string());
-        }
-        Refusal::RangeNotSatisfiable { bytes } => {
-            insert(headers, header::CONTENT_RANGE, &format!("bytes */{bytes}"));
-        }
-        Refusal::Unavailable { .. } => insert(headers, header::RETRY_AFTER, RETRY_UNAVAILABLE),
-        Refusal::IdempotencyInProgress { .. } => {
-            insert(headers, header::RETRY_AFTER, RETRY_UNDER_WAY);
-        }
-        Refusal::MethodNotAllowed { allow } => insert(headers, header::ALLOW, &allow.join(", ")),
-        Refusal::InvalidRequest { .. }
-        | Refusal::InvalidInput { .. }
-        | Refusal::InvalidScope { .. }
-        | Refusal::IdempotencyKeyReused { .. }
-        | Refusal::PolicyDenied { .. }
-        | Refusal::NotFound { .. }
-        | Refusal::ProviderAuthRequired { .. }
-        | Refusal::NotRefreshable { .. }
-        | Refusal::NoSuchProvider { .. }
-        | Refusal::RejectedByProvider { .. }
-        | Refusal::PayloadTooLarge { .. }
-        | Refusal::UnsupportedMediaType
-        | Refusal::Internal
-        | Refusal::UpstreamError { .. }
-        | Refusal::UpstreamTimeout { .. }
-        | Refusal::Interrupted { .. } => {}
-    }
+    ErrorBody { code: failure.code().to_owned(), message: failure.message(), details }
 }

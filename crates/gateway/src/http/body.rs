@@ -1,9 +1,10 @@
 //! Reading a JSON body: declared, bounded in size and time, parsed strictly.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
+    extract::{FromRequest, Request},
     http::{HeaderMap, header},
 };
 use bytes::Bytes;
@@ -16,38 +17,71 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value};
 
+use super::{Gateway, exchange::Exchange, outcome::Outcome};
+
 /// The largest body of an invocation in bytes.
 pub(crate) const INVOKE_LIMIT: usize = 1 << 20;
 /// The largest body elsewhere in bytes.
 pub(crate) const SMALL_LIMIT: usize = 64 << 10;
 
-/// How large a body may be and how long it may take to arrive.
+/// Bounds on a body: its size and the time that it may take to arrive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance {
     pub(crate) bytes: usize,
     pub(crate) time: Duration,
 }
 
-/// Reads a JSON object of an org within `allowance` and makes something of it. A large one does not
-/// keep the thread that serves.
-pub(crate) async fn object<T: Send + 'static>(
-    (app, org): (&App, OrgId),
-    headers: &HeaderMap,
-    body: Body,
-    allowance: Allowance,
-    make: impl FnOnce(Map<String, Value>) -> Result<T, Refusal> + Send + 'static,
-) -> Result<T, Refusal> {
-    let bytes = read(headers, body, allowance).await?;
-    app.worked(org, bytes.len(), move || make(parsed(&bytes)?)).await?
+/// The body of a request before it is read, with what its route allows.
+#[derive(Debug)]
+pub(crate) struct RequestBody {
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Body,
+    pub(crate) allowance: Allowance,
 }
 
-/// Reads a JSON object of at most 64 KiB; an empty body is an object without members.
-pub(crate) async fn optional_object(
-    headers: &HeaderMap,
-    body: Body,
-    time: Duration,
-) -> Result<Map<String, Value>, Refusal> {
-    members(&read(headers, body, Allowance { bytes: SMALL_LIMIT, time }).await?)
+impl FromRequest<Arc<Gateway>> for RequestBody {
+    type Rejection = Outcome;
+
+    async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<Self, Outcome> {
+        let (parts, body) = request.into_parts();
+        let bytes = Exchange::of(&parts)?.route.body;
+        let allowance = Allowance { bytes, time: gateway.body_time };
+        Ok(Self { headers: parts.headers, body, allowance })
+    }
+}
+
+impl RequestBody {
+    /// Reads a JSON object of an org and makes something of it. A large one does not keep the
+    /// thread that serves.
+    pub(crate) async fn object<T: Send + 'static>(
+        self,
+        (app, org): (&App, OrgId),
+        make: impl FnOnce(Map<String, Value>) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let bytes = self.read().await?;
+        app.base.worked(org, bytes.len(), move || make(parsed(&bytes)?)).await?
+    }
+
+    /// Reads a JSON object; an empty body is an object without members.
+    pub(crate) async fn optional_object(self) -> Result<Map<String, Value>, Refusal> {
+        members(&self.read().await?)
+    }
+
+    /// Reads what is declared to be JSON.
+    pub(crate) async fn read(self) -> Result<Bytes, Refusal> {
+        let Self { headers, body, allowance } = self;
+        let limit = allowance.bytes;
+        let reading = async {
+            match Limited::new(body, limit).collect().await {
+                Ok(collected) => Ok(collected.to_bytes()),
+                Err(error) if error.is::<LengthLimitError>() => {
+                    Err(Refusal::PayloadTooLarge { limit_bytes: limit })
+                }
+                Err(_) => Err(cut_short()),
+            }
+        };
+        bounded(&headers, allowance, reading).await
+    }
 }
 
 /// The JSON object that was read; nothing is an object without members.
@@ -121,25 +155,6 @@ pub(crate) fn shown_name(name: &str) -> Option<&str> {
     const LONGEST: usize = 32;
     let is_part = |byte: u8| byte.is_ascii_graphic() && !byte.is_ascii_digit() && byte != b'@';
     (name.len() <= LONGEST && name.bytes().all(is_part)).then_some(name)
-}
-
-/// Reads what is declared to be JSON within `allowance`.
-pub(crate) async fn read(
-    headers: &HeaderMap,
-    body: Body,
-    allowance: Allowance,
-) -> Result<Bytes, Refusal> {
-    let limit = allowance.bytes;
-    let reading = async {
-        match Limited::new(body, limit).collect().await {
-            Ok(collected) => Ok(collected.to_bytes()),
-            Err(error) if error.is::<LengthLimitError>() => {
-                Err(Refusal::PayloadTooLarge { limit_bytes: limit })
-            }
-            Err(_) => Err(cut_short()),
-        }
-    };
-    bounded(headers, allowance, reading).await
 }
 
 /// Does the reading of what is declared to be JSON and not too large, as long as it may take.

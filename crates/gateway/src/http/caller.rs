@@ -1,4 +1,4 @@
-//! Who asks: the extractor that every handler under `/v1` begins with.
+//! The caller of a request: the extractors that handlers begin with.
 
 use std::sync::Arc;
 
@@ -9,67 +9,55 @@ use axum::{
 use portcullis_app::{Attribute, Ctx, Purpose, Stage};
 use portcullis_core::{refusal::Refusal, secret::Secret};
 
-use super::{Gateway, answer::Answer, exchange::Exchange};
+use super::{Gateway, exchange::Exchange, outcome::Outcome, routes::Access};
 
-/// A caller with a live token whose org may still make requests in this minute.
+/// A caller who holds what the route asks for, and whose org may still make requests in this
+/// minute.
 ///
-/// Says 401 to everybody else, before anything is told about the path, and 429 beyond the plan.
+/// Refuses others with 401 before anything is told about the path, with 429 beyond the plan, and
+/// with 403 without the scope of the route. A call is refused with 503 while nobody may even wait
+/// for capacity; where nodes count together, its request is counted with the invocation.
 #[derive(Debug)]
-pub(crate) struct Known(pub(crate) Ctx);
+pub(crate) struct Caller(pub(crate) Ctx);
 
-impl FromRequestParts<Arc<Gateway>> for Known {
-    type Rejection = Answer;
+impl FromRequestParts<Arc<Gateway>> for Caller {
+    type Rejection = Outcome;
 
-    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Answer> {
-        let ctx = authenticated(parts, Purpose::Access, gateway).await?;
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Outcome> {
+        let access = Exchange::of(parts)?.route.access;
+        let purpose = match access {
+            Access::AnyToken => Purpose::Revocation,
+            Access::Token | Access::Scoped(_) | Access::Call(_) => Purpose::Access,
+            // There is no caller on these; a handler that wants one does not fit its route.
+            Access::Open | Access::Probe | Access::Credential => {
+                return Err(Refusal::Internal.into());
+            }
+        };
+        let ctx = authenticated(parts, purpose, gateway).await?;
+        if let Access::Call(_) = access {
+            admit_call(&ctx, gateway)?;
+            return Ok(Self(ctx));
+        }
         admit(&ctx, gateway).await?;
+        if let Access::Scoped(scope) = access {
+            ctx.require(scope)?;
+        }
         Ok(Self(ctx))
     }
 }
 
-/// A caller with a live token who wants to invoke: as [`Known`], but where nodes count together the
-/// request is counted with the invocation. Says 503 while nobody may even wait for room.
-#[derive(Debug)]
-pub(crate) struct Invoker(pub(crate) Ctx);
-
-impl FromRequestParts<Arc<Gateway>> for Invoker {
-    type Rejection = Answer;
-
-    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Answer> {
-        let ctx = authenticated(parts, Purpose::Access, gateway).await?;
-        let stages = &ctx.origin.stages;
-        stages.enter(Stage::Limits, gateway.app.now());
-        gateway.app.admit_invoker(&ctx)?;
-        gateway.app.room_for_a_call()?;
-        stages.leave(gateway.app.now());
-        Ok(Self(ctx))
-    }
-}
-
-/// Whoever holds one of our live tokens, of any kind: enough to end it.
-#[derive(Debug)]
-pub(crate) struct Holder(pub(crate) Ctx);
-
-impl FromRequestParts<Arc<Gateway>> for Holder {
-    type Rejection = Answer;
-
-    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Answer> {
-        let ctx = authenticated(parts, Purpose::Revocation, gateway).await?;
-        admit(&ctx, gateway).await?;
-        Ok(Self(ctx))
-    }
-}
-
-/// Whoever it is: a browser that brings no Bearer.
+/// Anybody: a browser that brings no Bearer.
 #[derive(Debug)]
 pub(crate) struct Stranger(pub(crate) Arc<Exchange>);
 
 impl FromRequestParts<Arc<Gateway>> for Stranger {
-    type Rejection = Answer;
+    type Rejection = Outcome;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Arc<Gateway>) -> Result<Self, Answer> {
-        let exchange = parts.extensions.get::<Arc<Exchange>>().ok_or(Refusal::Internal)?;
-        Ok(Self(Arc::clone(exchange)))
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<Gateway>) -> Result<Self, Outcome> {
+        Ok(Self(Arc::clone(Exchange::of(parts)?)))
     }
 }
 
@@ -81,13 +69,16 @@ pub(crate) struct Credential {
 }
 
 impl FromRequestParts<Arc<Gateway>> for Credential {
-    type Rejection = Answer;
+    type Rejection = Outcome;
 
-    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Answer> {
-        let exchange = parts.extensions.get::<Arc<Exchange>>().ok_or(Refusal::Internal)?;
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Outcome> {
+        let exchange = Exchange::of(parts)?;
         if parts.headers.get_all(header::AUTHORIZATION).iter().count() > 1 {
             let refusal = Refusal::bad_request("There are several `Authorization` headers.");
-            return Err(gateway.app.charge_source(refusal, &exchange.origin).refusal.into());
+            return Err(gateway.app.quotas.charge_source(refusal, &exchange.origin).refusal.into());
         }
         let bearer = bearer(&parts.headers).map(|text| Secret::new(text.to_owned()));
         Ok(Self { bearer, exchange: Arc::clone(exchange) })
@@ -96,18 +87,28 @@ impl FromRequestParts<Arc<Gateway>> for Credential {
 
 /// A caller with a live token on a path that is no endpoint: it costs a request like any other,
 /// but is told so even when the plan is used up.
-pub(super) async fn lost(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<(), Answer> {
+pub(super) async fn lost(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<(), Outcome> {
     let ctx = authenticated(parts, Purpose::Access, gateway).await?;
     let _ = admit(&ctx, gateway).await;
+    Ok(())
+}
+
+/// Admits a request that asks for a call, if there is capacity for one.
+fn admit_call(ctx: &Ctx, gateway: &Gateway) -> Result<(), Refusal> {
+    let stages = &ctx.origin.stages;
+    stages.enter(Stage::Limits, gateway.app.base.now());
+    gateway.app.quotas.admit_invoker(ctx)?;
+    gateway.app.calls.room_for_a_call()?;
+    stages.leave(gateway.app.base.now());
     Ok(())
 }
 
 /// Counts the request against the plan.
 async fn admit(ctx: &Ctx, gateway: &Gateway) -> Result<(), Refusal> {
     let stages = &ctx.origin.stages;
-    stages.enter(Stage::Limits, gateway.app.now());
-    gateway.app.admit_request(ctx).await?;
-    stages.leave(gateway.app.now());
+    stages.enter(Stage::Limits, gateway.app.base.now());
+    gateway.app.quotas.admit_request(ctx).await?;
+    stages.leave(gateway.app.base.now());
     Ok(())
 }
 
@@ -115,11 +116,11 @@ async fn authenticated(
     parts: &mut Parts,
     purpose: Purpose,
     gateway: &Arc<Gateway>,
-) -> Result<Ctx, Answer> {
-    let exchange = parts.extensions.get::<Arc<Exchange>>().ok_or(Refusal::Internal)?;
+) -> Result<Ctx, Outcome> {
+    let exchange = Exchange::of(parts)?;
     let bearer = bearer(&parts.headers);
-    let authenticated = gateway.app.authenticate(bearer, purpose, &exchange.origin).await;
-    let session = authenticated.map_err(|refused| Answer::Refused(refused.refusal))?;
+    let authenticated = gateway.app.access.authenticate(bearer, purpose, &exchange.origin).await;
+    let session = authenticated.map_err(|refused| Outcome::from(refused.refusal))?;
     exchange.known(session.account());
     if let Some(recording) = exchange.origin.stages.traced() {
         recording.known([

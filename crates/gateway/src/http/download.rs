@@ -72,7 +72,7 @@ enum Wanted {
     Nothing,
 }
 
-/// What `Range` asks for. Several parts, other units and what cannot be read are answered with
+/// The part that `Range` asks for. Several parts, other units and what cannot be read are answered with
 /// the whole file, as is a part of a file that has changed (`If-Range`).
 fn range(headers: &HeaderMap, bytes: u64, tag: &str) -> Wanted {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
@@ -101,7 +101,7 @@ fn range(headers: &HeaderMap, bytes: u64, tag: &str) -> Wanted {
     Wanted::Part(Part { first, last: last.min(bytes - 1) })
 }
 
-/// Whether `Accept-Encoding` lets gzip through.
+/// Returns true if `Accept-Encoding` permits gzip.
 fn takes_gzip(headers: &HeaderMap) -> bool {
     let values = headers.get_all(header::ACCEPT_ENCODING).iter();
     let codings = values.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(','));

@@ -3,15 +3,17 @@
 use std::{
     fmt::Write,
     net::IpAddr,
+    panic::AssertUnwindSafe,
     sync::{Arc, OnceLock},
 };
 
 use axum::{
-    extract::{Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Version, header},
-    middleware::Next,
+    body::Body,
+    extract::Request,
+    http::{HeaderMap, HeaderName, HeaderValue, Version, header, request::Parts},
     response::{IntoResponse, Response},
 };
+use futures_util::FutureExt;
 use portcullis_app::{Account, Origin};
 use portcullis_core::{
     id::{OrgId, RequestId},
@@ -20,7 +22,12 @@ use portcullis_core::{
     trace::{TraceParent, whole_entries},
 };
 
-use super::{Gateway, answer::Answer, health, host, leftover, traces};
+use super::{
+    Gateway, answer, host, leftover, metrics,
+    outcome::Outcome,
+    routes::{Access, RouteSpec},
+    traces,
+};
 use crate::connection::{Connection, Shed, Use};
 
 // Named once, so that no answer spells them out again.
@@ -32,22 +39,22 @@ const RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy")
 const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What is known of a request while it is handled; shared by the frame and the handler.
+/// State of a request while it is handled; shared by the frame and the handler.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) origin: Origin,
-    resource: Resource,
+    pub(crate) route: RouteSpec,
     account: OnceLock<Account>,
     connection: Option<Arc<Connection>>,
 }
 
 impl Exchange {
-    fn begin(gateway: &Gateway, request: &Request) -> Self {
+    fn begin(gateway: &Gateway, route: RouteSpec, request: &Request) -> Self {
         let headers = request.headers();
         let traceparent = traceparent(headers);
         let tracestate = traceparent.and_then(|_| tracestate(headers));
-        let invocation = request.uri().path().ends_with("/invoke");
-        let (request_id, arrived) = (RequestId::new(gateway.app.ids()), gateway.app.now());
+        let (request_id, arrived) =
+            (RequestId::new(gateway.app.base.ids()), gateway.app.base.now());
         let connection = request.extensions().get::<Arc<Connection>>().cloned();
         let peer = connection.as_ref().map_or(IpAddr::from([0, 0, 0, 0]), |it| it.peer());
         Self {
@@ -58,17 +65,17 @@ impl Exchange {
                 user_agent: text(headers, header::USER_AGENT.as_str(), 256),
                 traceparent,
                 tracestate,
-                stages: gateway.app.stages(traceparent, request_id, arrived),
+                stages: gateway.app.telemetry.stages(traceparent, request_id, arrived),
             },
-            resource: if invocation { Resource::Invocations } else { Resource::Requests },
+            route,
             account: OnceLock::new(),
             connection,
         }
     }
 
-    /// Whether it asks for a call of a tool.
-    pub(crate) fn is_invocation(&self) -> bool {
-        self.resource == Resource::Invocations
+    /// The exchange of a request inside the frame.
+    pub(crate) fn of(parts: &Parts) -> Result<&Arc<Self>, Refusal> {
+        parts.extensions.get::<Arc<Self>>().ok_or(Refusal::Internal)
     }
 
     /// The org whose plan pays, if it is known.
@@ -84,14 +91,15 @@ impl Exchange {
         }
     }
 
-    /// The bucket to show as `X-RateLimit-*` (contract A17), and all that apply.
+    /// The limit to show as `X-RateLimit-*`, which is the exceeded one or that of the route, and all
+    /// that apply.
     fn buckets(&self, gateway: &Gateway, refusal: Option<&Refusal>) -> (Bucket, Vec<Bucket>) {
         let app = &gateway.app;
         let all = match self.account.get() {
-            None => vec![app.peek_source(&self.origin)],
+            None => vec![app.quotas.peek_source(&self.origin)],
             Some(account) => vec![
-                app.peek(account, Resource::Requests),
-                app.peek(account, Resource::Invocations),
+                app.quotas.peek(account, Resource::Requests),
+                app.quotas.peek(account, Resource::Invocations),
             ],
         };
         let shown = match refusal {
@@ -103,10 +111,10 @@ impl Exchange {
             },
             Some(_) | None => all
                 .iter()
-                .find(|bucket| bucket.resource == self.resource)
+                .find(|bucket| bucket.resource == self.route.limit)
                 .or(all.first())
                 .copied()
-                .unwrap_or_else(|| app.peek_source(&self.origin)),
+                .unwrap_or_else(|| app.quotas.peek_source(&self.origin)),
         };
         (shown, all)
     }
@@ -116,11 +124,11 @@ impl Exchange {
 fn barred(gateway: &Gateway, exchange: &Exchange, request: &Request) -> Option<Refusal> {
     let reserve = exchange.connection.as_ref().is_some_and(|it| it.used_for() == Use::Probes);
     let shed = request.extensions().get::<Shed>().is_some();
-    if shed || (reserve && !health::is_probe(request)) {
+    if shed || (reserve && exchange.route.access != Access::Probe) {
         return Some(Refusal::Unavailable { reason: Unavailable::Overloaded });
     }
     let refusal = host::check(request).err()?;
-    Some(gateway.app.charge_source(refusal, &exchange.origin).refusal)
+    Some(gateway.app.quotas.charge_source(refusal, &exchange.origin).refusal)
 }
 
 fn text(headers: &HeaderMap, name: &str, longest: usize) -> Option<String> {
@@ -143,22 +151,27 @@ fn tracestate(headers: &HeaderMap) -> Option<String> {
     Some(whole_entries(&all).to_owned()).filter(|state| !state.is_empty())
 }
 
-/// The outermost layer: every answer leaves through here, with envelope and headers.
-pub(crate) async fn frame(
-    State(gateway): State<Arc<Gateway>>,
+/// Frames the answer to a request of `route`: every answer leaves through here, with envelope and
+/// headers, also that of a handler that panics.
+pub(crate) async fn framed<F: Future<Output = Response>>(
+    gateway: &Arc<Gateway>,
+    route: RouteSpec,
     mut request: Request,
-    next: Next,
+    answer: impl FnOnce(Request) -> F,
 ) -> Response {
-    let exchange = Arc::new(Exchange::begin(&gateway, &request));
-    let route = super::metrics::Route::of(&request);
+    let exchange = Arc::new(Exchange::begin(gateway, route, &request));
+    let counted = metrics::Route::of(&request);
     request.extensions_mut().insert(Arc::clone(&exchange));
     let expects = request.headers().contains_key(header::EXPECT);
     let streamed = request.version() >= Version::HTTP_2;
-    let mut response = match barred(&gateway, &exchange, &request) {
-        None => next.run(request).await,
+    let mut response = match barred(gateway, &exchange, &request) {
+        None => {
+            let answered = AssertUnwindSafe(answer(request)).catch_unwind().await;
+            answered.unwrap_or_else(|_| Outcome::from(Refusal::Internal).into_response())
+        }
         Some(refusal) => {
             drop(request);
-            Answer::Refused(refusal).into_response()
+            Outcome::from(refusal).into_response()
         }
     };
     if let Some(connection) = &exchange.connection {
@@ -167,33 +180,61 @@ pub(crate) async fn frame(
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
     }
-    let answer = response.extensions_mut().remove::<Arc<Answer>>();
-    let refusal = answer.as_deref().and_then(Answer::refusal);
-    set_headers(&gateway, &exchange, refusal, response.headers_mut());
-    if let Some(answer) = &answer {
-        let body = body(&gateway, &exchange, answer).await;
-        answer.write(body, &mut response);
-    }
-    route.count(&gateway, &exchange.origin, response.status(), refusal);
-    if let Some(recording) = exchange.origin.stages.traced() {
-        traces::answered(recording, &exchange, &route, answer.as_deref(), response.status());
-    }
-    if let (Some(org), Some(answer)) = (exchange.org(), answer.filter(|answer| answer.is_large())) {
-        gateway.app.discard(org, answer);
-    }
+    finish(gateway, &exchange, &counted, &mut response).await;
     response
 }
 
-/// The body of an answer. A large one is not written by the thread that serves.
-async fn body(gateway: &Arc<Gateway>, exchange: &Arc<Exchange>, answer: &Arc<Answer>) -> Vec<u8> {
-    let Some(org) = exchange.org().filter(|_| answer.is_large()) else {
-        return answer.body(gateway, exchange);
+/// Sets the headers of an answer, writes its outcome, and measures it.
+async fn finish(
+    gateway: &Arc<Gateway>,
+    exchange: &Arc<Exchange>,
+    counted: &metrics::Route,
+    response: &mut Response,
+) {
+    let outcome = response.extensions_mut().remove::<Arc<Outcome>>();
+    let refusal = outcome.as_deref().and_then(Outcome::refusal);
+    set_headers(gateway, exchange, refusal, response.headers_mut());
+    if let Some(outcome) = &outcome {
+        outcome.set_headers(response.headers_mut());
+        write(gateway, exchange, outcome, response).await;
+    }
+    counted.count(gateway, &exchange.origin, response.status(), refusal);
+    if let Some(recording) = exchange.origin.stages.traced() {
+        traces::answered(recording, exchange, counted, outcome.as_deref(), response.status());
+    }
+    if let (Some(org), Some(large)) = (exchange.org(), outcome.filter(|outcome| outcome.large)) {
+        gateway.app.base.discard(org, large);
+    }
+}
+
+/// Writes status and body in the protocol of the route. A large body is not written by the thread
+/// that serves.
+async fn write(
+    gateway: &Arc<Gateway>,
+    exchange: &Arc<Exchange>,
+    outcome: &Arc<Outcome>,
+    response: &mut Response,
+) {
+    let asked = answer::Asked {
+        request_id: exchange.origin.request_id,
+        is_invocation: exchange.route.is_invocation(),
+        now: gateway.app.base.now(),
     };
-    let (app, gateway) = (Arc::clone(&gateway.app), Arc::clone(gateway));
-    let (exchange, answer) = (Arc::clone(exchange), Arc::clone(answer));
-    let written = app.worked(org, usize::MAX, move || answer.body(&gateway, &exchange)).await;
-    // What cannot be written is an empty body, as below.
-    written.unwrap_or_default()
+    let body = match exchange.org().filter(|_| outcome.large) {
+        None => answer::body(outcome, asked),
+        Some(org) => {
+            let outcome = Arc::clone(outcome);
+            let written =
+                gateway.app.base.worked(org, usize::MAX, move || answer::body(&outcome, asked));
+            // What cannot be written is an empty body.
+            written.await.unwrap_or_default()
+        }
+    };
+    *response.status_mut() = outcome.http_status();
+    *response.body_mut() = Body::from(body);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.remove(header::CONTENT_LENGTH);
 }
 
 fn set_headers(
@@ -202,7 +243,7 @@ fn set_headers(
     refusal: Option<&Refusal>,
     headers: &mut HeaderMap,
 ) {
-    let now = gateway.app.limits_now();
+    let now = gateway.app.quotas.limits_now();
     let (shown, all) = exchange.buckets(gateway, refusal);
     headers.insert(LIMIT, shown.limit.into());
     headers.insert(REMAINING, shown.remaining.into());

@@ -1,55 +1,60 @@
-//! Whether the node lives and whether it can do its work. No token needed, nothing told.
+//! Health of the node: alive, and able to do its work. No token needed, no details given.
 
 use std::sync::{Arc, atomic::Ordering};
 
 use axum::{
-    extract::{Request, State},
-    http::{Method, StatusCode, header},
+    extract::State,
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
 use portcullis_core::refusal::{Refusal, Unavailable};
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::{Gateway, answer::Answer};
-
-/// Tells if a request is one of the probes of load balancers and orchestrators.
-pub(super) fn is_probe(request: &Request) -> bool {
-    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    reads && matches!(request.uri().path(), "/healthz" | "/readyz")
-}
+use super::{
+    Gateway,
+    answer::{ErrorAnswer, One},
+    outcome::Outcome,
+};
 
 /// Says that the process lives.
 #[utoipa::path(
-    get, path = "/healthz", tag = "health",
-    responses((status = 200, description = "the process lives")), security(())
+    get, path = "/healthz", tag = "health", operation_id = "get_health",
+    responses((status = 200, description = "the process lives", body = One<Health>))
 )]
-pub(super) async fn healthz() -> Answer {
-    Answer::Data(json!({ "status": "ok" }))
+pub(super) async fn healthz() -> Outcome {
+    Outcome::data(&Health { status: "ok" })
 }
 
 /// Says whether calls can be governed: the audit log writable, the store readable, not draining.
 #[utoipa::path(
-    get, path = "/readyz", tag = "health",
+    get, path = "/readyz", tag = "health", operation_id = "get_readiness",
     responses(
-        (status = 200, description = "calls are accepted"),
-        (status = 503, description = "calls would be refused; `details.reason` says why; within two seconds, also if the database is locked"),
-    ),
-    security(())
+        (status = 200, description = "calls are accepted", body = One<Health>),
+        (status = 503, description = "calls would be refused; `details.reason` says why; within two seconds, also if the database is locked", body = ErrorAnswer),
+    )
 )]
-pub(super) async fn readyz(State(gateway): State<Arc<Gateway>>) -> Answer {
+pub(super) async fn readyz(State(gateway): State<Arc<Gateway>>) -> Outcome {
     if gateway.draining.load(Ordering::Acquire) {
         return Refusal::Unavailable { reason: Unavailable::Shutdown }.into();
     }
-    match gateway.app.ready().await {
-        Ok(()) => Answer::Data(json!({ "status": "ready" })),
+    match gateway.app.nodes.ready().await {
+        Ok(()) => Outcome::data(&Health { status: "ready" }),
         Err(refusal) => refusal.into(),
     }
 }
 
+/// State of the node.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Health {
+    /// `ok` or `ready`.
+    status: &'static str,
+}
+
 /// The OpenAPI 3.1 document of this API.
 #[utoipa::path(
-    get, path = "/openapi.json", tag = "health",
-    responses((status = 200, description = "the OpenAPI 3.1 document")), security(())
+    get, path = "/openapi.json", tag = "health", operation_id = "get_openapi",
+    responses((status = 200, description = "the OpenAPI 3.1 document", body = Object))
 )]
 pub(super) async fn document() -> Response {
     let json = [(header::CONTENT_TYPE, "application/json")];

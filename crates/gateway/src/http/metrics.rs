@@ -9,7 +9,7 @@ use axum::{
 use metrics::counter;
 use portcullis_app::{
     Origin,
-    times::{Family, Times},
+    telemetry::histograms::{Family, Times},
 };
 use portcullis_core::refusal::Refusal;
 
@@ -20,7 +20,7 @@ static FAMILY: Family =
 
 static TIMES: LazyLock<Arc<Times>> = LazyLock::new(|| Times::of(&FAMILY, ""));
 
-/// Which route a request took.
+/// The route of a request.
 pub(crate) struct Route {
     method: &'static str,
     path: Option<MatchedPath>,
@@ -69,6 +69,6 @@ impl Route {
             ("status", status.as_str().to_owned()),
         ];
         counter!("portcullis_http_requests_total", &labels).increment(1);
-        TIMES.count(origin.arrived, gateway.app.now());
+        TIMES.count(origin.arrived, gateway.app.base.now());
     }
 }

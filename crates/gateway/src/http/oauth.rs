@@ -1,4 +1,4 @@
-//! Where browsers come back to, and what the gateway says about itself to authorization servers.
+//! The redirect address of browsers, and the gateway's description for authorization servers.
 //! Outside `/v1`: these addresses are registered at third parties and never move.
 
 use std::{fmt::Write as _, sync::Arc};
@@ -13,7 +13,7 @@ use percent_encoding::percent_decode_str;
 use portcullis_app::{Callback, CalledBack};
 use portcullis_core::secret::Secret;
 
-use super::{Gateway, answer::Answer, caller::Stranger};
+use super::{Gateway, caller::Stranger, outcome::Outcome};
 
 const CSP: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -26,7 +26,7 @@ const MAX_QUERY: usize = 16 << 10;
 ///
 /// Its `state` is the credential: 256 bits, good for once and for ten minutes.
 #[utoipa::path(
-    get, path = "/oauth/callback", tag = "providers", security(()),
+    get, path = "/oauth/callback", tag = "providers", operation_id = "oauth_callback",
     params(
         ("state" = String, Query, description = "as it was sent along"),
         ("code" = Option<String>, Query, description = "what tokens are had for"),
@@ -37,7 +37,7 @@ const MAX_QUERY: usize = 16 << 10;
         (status = 200, description = "a page with the code to confirm with", content_type = "text/html"),
         (status = 302, description = "on to `return_to`, with `confirm` or `error`"),
         (status = 400, description = "a page: the state is unknown, used or too old", content_type = "text/html"),
-        (status = 429, description = "too many unknown states from this address", body = super::v1::shapes::ErrorAnswer),
+        (status = 429, description = "too many unknown states from this address", body = super::answer::ErrorAnswer),
     )
 )]
 pub(crate) async fn callback(
@@ -46,9 +46,9 @@ pub(crate) async fn callback(
     RawQuery(raw): RawQuery,
 ) -> Response {
     let callback = raw.as_deref().and_then(read).unwrap_or_default();
-    match gateway.app.called_back(callback, &exchange.origin).await {
+    match gateway.app.providers.called_back(callback, &exchange.origin).await {
         Ok(called) => answered(called),
-        Err(refused) => Answer::Refused(refused.refusal).into_response(),
+        Err(refused) => Outcome::from(refused.refusal).into_response(),
     }
 }
 
@@ -149,18 +149,18 @@ fn escape(text: &str, into: &mut String) {
 
 /// The Client ID Metadata Document: what the gateway is, for servers that it is not registered at.
 #[utoipa::path(
-    get, path = "/oauth/client-metadata.json", tag = "providers", security(()),
+    get, path = "/oauth/client-metadata.json", tag = "providers", operation_id = "get_client_metadata",
     responses((status = 200, description = "OAuth client metadata (RFC 7591)", body = Object))
 )]
 pub(crate) async fn client_metadata(State(gateway): State<Arc<Gateway>>) -> Response {
-    match gateway.app.client_document() {
+    match gateway.app.providers.client_document() {
         Ok(document) => {
             let mut response = Response::new(Body::from(document.to_string()));
             let json = HeaderValue::from_static("application/json");
             response.headers_mut().insert(header::CONTENT_TYPE, json);
             response
         }
-        Err(refusal) => Answer::Refused(refusal).into_response(),
+        Err(refusal) => Outcome::from(refusal).into_response(),
     }
 }
 

@@ -7,9 +7,9 @@ use aws_lc_rs::{
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use portcullis_app::Ctx;
 use portcullis_core::{clock::Timestamp, id::OrgId, refusal::Refusal};
-use serde_json::Value;
+use serde::Serialize;
 
-use super::{Gateway, answer::Answer, query::Query};
+use super::{Gateway, outcome::Outcome, query::Query};
 
 const DEFAULT_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 200;
@@ -25,7 +25,7 @@ impl std::fmt::Debug for Cursors {
     }
 }
 
-/// What a cursor belongs to: it opens nowhere else.
+/// The list that a cursor belongs to: it opens nowhere else.
 #[derive(Debug, Clone, Copy)]
 struct List<'a> {
     org: OrgId,
@@ -112,7 +112,7 @@ pub(crate) struct Listing<'a> {
     filters: &'static [&'static str],
     /// The parameters of the request.
     pub(crate) query: Query,
-    /// How many records a page has at most.
+    /// Largest number of records in a page.
     pub(crate) limit: usize,
     /// The record after which the page begins.
     pub(crate) after: Option<String>,
@@ -132,18 +132,18 @@ impl<'a> Listing<'a> {
         let org = ctx.caller().org_id;
         let mut listing =
             Self { gateway, org, name, filters, query, limit: DEFAULT_LIMIT, after: None };
-        let (limit, after) =
-            listing.bound(|list| gateway.cursors.page(list, &listing.query, gateway.app.now()))?;
+        let (limit, after) = listing
+            .bound(|list| gateway.cursors.page(list, &listing.query, gateway.app.base.now()))?;
         (listing.limit, listing.after) = (limit, after);
         Ok(listing)
     }
 
     /// The page with `data`; it goes on after the record `end`, if there is one.
-    pub(crate) fn answer(self, data: Value, end: Option<&str>) -> Answer {
-        let now = self.gateway.app.now();
+    pub(crate) fn answer(self, data: &impl Serialize, end: Option<&str>) -> Outcome {
+        let now = self.gateway.app.base.now();
         let next_cursor =
             end.and_then(|end| self.bound(|list| self.gateway.cursors.seal(list, end, now)));
-        Answer::Page { data, limit: self.limit, next_cursor }
+        Outcome::page(data, self.limit, next_cursor)
     }
 
     fn bound<T>(&self, then: impl FnOnce(&List<'_>) -> T) -> T {

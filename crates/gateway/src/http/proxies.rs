@@ -1,4 +1,4 @@
-//! Whose address a request has when it comes through declared proxies.
+//! Source address of a request that comes through declared proxies.
 
 use std::net::IpAddr;
 

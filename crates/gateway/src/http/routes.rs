@@ -1,224 +1,115 @@
-//! The route table, the fallbacks, and the OpenAPI document that is made from both.
+//! The route table: every operation beside what it needs.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, LazyLock},
+mod router;
+mod spec;
+
+use std::sync::Arc;
+
+use axum::http::Method;
+use portcullis_core::{
+    limits::Resource::{Invocations, Requests},
+    principal::Scope,
+};
+use utoipa_axum::{router::UtoipaMethodRouter, routes};
+
+use self::{
+    Access::{AnyToken, Call, Credential, Open, Probe, Scoped, Token},
+    Thread::{Connection, Shared},
+};
+pub(crate) use self::{
+    router::{health_router, router},
+    spec::{Access, RouteSpec, Thread},
+};
+use super::{
+    Gateway,
+    body::{INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL},
+    health, oauth, v1,
 };
 
-use axum::{
-    Router,
-    extract::{Request, State},
-    http::{Method, header},
-    middleware,
-    response::{IntoResponse, Response},
-};
-use portcullis_core::refusal::Refusal;
-use tower_http::catch_panic::CatchPanicLayer;
-use utoipa::{
-    Modify, OpenApi,
-    openapi::{
-        OpenApi as Document,
-        security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
-    },
-};
-use utoipa_axum::{router::OpenApiRouter, routes};
-
-use super::{Gateway, answer::Answer, caller, described, exchange, health, oauth, v1};
-
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "Portcullis",
-        description = "A governed MCP gateway: MCP tools over REST, under policy, DLP, limits and \
-                       a durable audit log.",
-        license(name = "Apache-2.0", identifier = "Apache-2.0"),
-    ),
-    modifiers(&BearerToken),
-    security(("token" = [])),
-)]
-struct Api;
-
-struct BearerToken;
-
-impl Modify for BearerToken {
-    fn modify(&self, document: &mut Document) {
-        let scheme = HttpBuilder::new()
-            .scheme(HttpAuthScheme::Bearer)
-            .bearer_format("mcp_live_… or svc_live_…")
-            .build();
-        let components = document.components.get_or_insert_with(Default::default);
-        components.add_security_scheme("token", SecurityScheme::Http(scheme));
-    }
+/// Operations of one path and what each of them needs.
+pub(super) struct Row {
+    pub(super) spec: RouteSpec,
+    pub(super) routes: UtoipaMethodRouter<Arc<Gateway>>,
 }
 
-fn table() -> OpenApiRouter<Arc<Gateway>> {
-    OpenApiRouter::with_openapi(Api::openapi())
-        .routes(routes!(v1::auth::exchange::exchange, v1::auth::revoke))
-        .routes(routes!(v1::auth::refresh::refresh))
-        .routes(routes!(v1::mcps::list))
-        .routes(routes!(v1::mcps::get))
-        .routes(routes!(v1::invoke::invoke))
-        .routes(routes!(v1::providers::list))
-        .routes(routes!(v1::providers::get, v1::providers::disconnect))
-        .routes(routes!(v1::providers::connect))
-        .routes(routes!(v1::providers::refresh))
-        .routes(routes!(oauth::callback))
-        .routes(routes!(oauth::client_metadata))
-        .routes(routes!(v1::policies::list))
-        .routes(routes!(v1::policies::get))
-        .routes(routes!(v1::simulate::simulate))
-        .routes(routes!(v1::events::list))
-        .routes(routes!(v1::events::get))
-        .routes(routes!(v1::exports::create))
-        .routes(routes!(v1::exports::get))
-        .routes(routes!(v1::exports::file))
-        .routes(routes!(v1::checkpoint::proof))
-        .routes(routes!(v1::checkpoint::get))
-        .routes(routes!(health::healthz))
-        .routes(routes!(health::readyz))
-        .routes(routes!(health::document))
+/// The bodies of operations that read none.
+const NONE: usize = 0;
+
+/// Every operation: who may ask for it, the limit that is shown with its answers, the thread that
+/// handles it, the largest body in bytes, and the handler.
+#[rustfmt::skip]
+pub(super) fn table() -> Vec<Row> {
+    let row = |access, limit, thread, body, routes| Row { spec: RouteSpec { access, limit, thread, body }, routes };
+    vec![
+        row(Credential,                     Requests,    Shared,     SMALL, routes!(v1::auth::exchange::exchange)),
+        row(AnyToken,                       Requests,    Shared,     NONE,  routes!(v1::auth::revoke)),
+        row(Credential,                     Requests,    Shared,     SMALL, routes!(v1::auth::refresh::refresh)),
+        row(Scoped(Scope::McpsRead),        Requests,    Shared,     NONE,  routes!(v1::mcps::list)),
+        row(Scoped(Scope::McpsRead),        Requests,    Shared,     NONE,  routes!(v1::mcps::get)),
+        row(Call(Scope::McpsInvoke),        Invocations, Connection, LARGE, routes!(v1::invoke::invoke)),
+        row(Scoped(Scope::ProvidersRead),   Requests,    Shared,     NONE,  routes!(v1::providers::list)),
+        row(Scoped(Scope::ProvidersRead),   Requests,    Shared,     NONE,  routes!(v1::providers::get)),
+        row(Scoped(Scope::ProvidersWrite),  Requests,    Shared,     NONE,  routes!(v1::providers::disconnect)),
+        row(Scoped(Scope::ProvidersWrite),  Requests,    Shared,     SMALL, routes!(v1::providers::connect)),
+        row(Scoped(Scope::ProvidersWrite),  Requests,    Shared,     SMALL, routes!(v1::providers::refresh)),
+        row(Scoped(Scope::PoliciesRead),    Requests,    Shared,     NONE,  routes!(v1::policies::list)),
+        row(Scoped(Scope::PoliciesRead),    Requests,    Shared,     NONE,  routes!(v1::policies::get)),
+        row(Scoped(Scope::PoliciesRead),    Requests,    Shared,     LARGE, routes!(v1::simulate::simulate)),
+        row(Token,                          Requests,    Shared,     NONE,  routes!(v1::events::list)),
+        row(Token,                          Requests,    Shared,     NONE,  routes!(v1::events::get)),
+        row(Token,                          Requests,    Shared,     NONE,  routes!(v1::checkpoint::proof)),
+        row(Scoped(Scope::AuditRead),       Requests,    Shared,     NONE,  routes!(v1::checkpoint::get)),
+        row(Scoped(Scope::AuditExport),     Requests,    Shared,     SMALL, routes!(v1::exports::create)),
+        row(Scoped(Scope::AuditExport),     Requests,    Shared,     NONE,  routes!(v1::exports::get)),
+        row(Scoped(Scope::AuditExport),     Requests,    Shared,     NONE,  routes!(v1::exports::file)),
+        row(Open,                           Requests,    Shared,     NONE,  routes!(oauth::callback)),
+        row(Open,                           Requests,    Shared,     NONE,  routes!(oauth::client_metadata)),
+        row(Probe,                          Requests,    Shared,     NONE,  routes!(health::healthz)),
+        row(Probe,                          Requests,    Shared,     NONE,  routes!(health::readyz)),
+        row(Open,                           Requests,    Shared,     NONE,  routes!(health::document)),
+    ]
 }
 
-/// The OpenAPI 3.1 document as JSON; written once, for anybody may ask for it.
-pub(crate) fn openapi() -> &'static str {
-    static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
-        let (_, document) = table().split_for_parts();
-        let mut document = serde_json::to_value(document).unwrap_or_default();
-        described::complete(&mut document);
-        serde_json::to_string_pretty(&document).unwrap_or_default()
-    });
-    &DOCUMENT
-}
-
-/// Everything Portcullis answers, framed.
-pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
-    let (router, document) = table().split_for_parts();
-    let methods = Methods(Arc::new(methods(&document)));
-    let router =
-        router.fallback(no_such_path).method_not_allowed_fallback(move |state, request| {
-            let methods = methods.clone();
-            wrong_method(methods, state, request)
-        });
-    framed(router, gateway)
-}
-
-/// The routes of a listener for health probes: `/healthz` and `/readyz`, and nothing else.
-pub(crate) fn health_router(gateway: Arc<Gateway>) -> Router {
-    let (router, _) = OpenApiRouter::with_openapi(Api::openapi())
-        .routes(routes!(health::healthz))
-        .routes(routes!(health::readyz))
-        .split_for_parts();
-    let unknown = async |request: Request| {
-        Answer::Refused(Refusal::not_found("path", request.uri().path())).into_response()
-    };
-    framed(router.fallback(unknown), gateway)
-}
-
-/// Puts the frame around every answer of `router`, also around that of a handler that panics.
-fn framed(router: Router<Arc<Gateway>>, gateway: Arc<Gateway>) -> Router {
-    router
-        .layer(CatchPanicLayer::custom(|_| Answer::Refused(Refusal::Internal).into_response()))
-        .layer(middleware::from_fn_with_state(Arc::clone(&gateway), exchange::frame))
-        .with_state(gateway)
-}
-
-/// Under `/v1` nobody learns which paths exist without a token.
-async fn admitted(gateway: &Arc<Gateway>, request: Request) -> Result<Request, Answer> {
-    let (mut parts, body) = request.into_parts();
-    if parts.uri.path() == "/v1" || parts.uri.path().starts_with("/v1/") {
-        caller::lost(&mut parts, gateway).await?;
-    }
-    Ok(Request::from_parts(parts, body))
-}
-
-async fn no_such_path(State(gateway): State<Arc<Gateway>>, request: Request) -> Response {
-    let refused = match admitted(&gateway, request).await {
-        Ok(request) => Refusal::not_found("path", request.uri().path()).into(),
-        Err(answer) => answer,
-    };
-    refused.into_response()
-}
-
-/// The methods of each path template, for `Allow`.
-#[derive(Debug, Clone)]
-struct Methods(Arc<BTreeMap<String, Vec<String>>>);
-
-fn methods(document: &Document) -> BTreeMap<String, Vec<String>> {
-    let paths = document.paths.paths.iter();
-    paths
-        .map(|(path, item)| {
+impl Row {
+    /// The path templates and methods of the operations.
+    pub(super) fn operations(&self) -> impl Iterator<Item = (&str, Method)> {
+        let (_, paths, _) = &self.routes;
+        paths.paths.iter().flat_map(|(path, item)| {
             let known = [
                 (Method::GET, item.get.is_some()),
-                (Method::HEAD, item.get.is_some()),
                 (Method::POST, item.post.is_some()),
                 (Method::DELETE, item.delete.is_some()),
             ];
-            let allowed = known.into_iter().filter(|(_, exists)| *exists);
-            (path.clone(), allowed.map(|(method, _)| method.to_string()).collect())
+            let methods = known.into_iter().filter(|(_, exists)| *exists);
+            methods.map(move |(method, _)| (path.as_str(), method))
         })
-        .collect()
-}
-
-async fn wrong_method(
-    Methods(methods): Methods,
-    State(gateway): State<Arc<Gateway>>,
-    request: Request,
-) -> Response {
-    let refused = match admitted(&gateway, request).await {
-        Ok(request) => {
-            let matched = request.extensions().get::<axum::extract::MatchedPath>();
-            let allow = matched.and_then(|path| methods.get(path.as_str()).cloned());
-            Refusal::MethodNotAllowed { allow: allow.unwrap_or_default() }.into()
-        }
-        Err(answer) => answer,
-    };
-    let mut response = refused.into_response();
-    response.headers_mut().remove(header::ALLOW);
-    response
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use axum::{body::Body, http::StatusCode, routing::get};
-    use http_body_util::BodyExt;
-    use portcullis_core::secret::Secret;
-    use serde_json::Value;
-    use tower::ServiceExt;
-
     use super::*;
-    use crate::{boot, config::Config};
 
-    async fn gateway(folder: &std::path::Path) -> Arc<Gateway> {
-        let config = Config { data_dir: folder.to_owned(), ..Config::default() };
-        std::fs::create_dir(folder.join("policies")).unwrap();
-        boot::new_key(&folder.join("key")).unwrap();
-        let looking = boot::Standing::Looking;
-        let node = boot::Node::assemble(&config, portcullis_app::Fallback::Refuse, looking).await;
-        node.unwrap().gateway
+    #[test]
+    fn an_operation_stands_in_the_table_once() {
+        let rows = table();
+        let mut all: Vec<_> = rows.iter().flat_map(Row::operations).collect();
+        let count = all.len();
+
+        all.sort_by_key(|(path, method)| (path.to_string(), method.to_string()));
+        all.dedup();
+
+        assert_eq!(all.len(), count);
+        assert_eq!(rows.len(), count);
     }
 
-    async fn boom() -> StatusCode {
-        panic!("{}", Secret::new("hunter2".to_owned()).expose())
-    }
+    #[test]
+    fn only_calls_run_on_the_thread_of_their_connection_and_show_the_limit_of_invocations() {
+        for row in table() {
+            let RouteSpec { access, limit, thread, .. } = row.spec;
+            let call = matches!(access, Call(_));
 
-    #[tokio::test]
-    async fn a_handler_that_panics_is_answered_like_any_failure_and_tells_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let router = Router::new().route("/boom", get(boom));
-        let router = framed(router, gateway(folder.path()).await);
-
-        let request =
-            Request::get("/boom").header("host", "localhost").body(Body::empty()).unwrap();
-        let response = router.oneshot(request).await.unwrap();
-
-        assert_eq!(response.status(), 500);
-        for name in ["x-ratelimit-limit", "x-ratelimit-reset", "x-request-id", "cache-control"] {
-            assert!(response.headers().contains_key(name), "{name}");
+            assert_eq!((limit == Invocations, thread == Connection), (call, call), "{access:?}");
         }
-        let body = response.into_body().collect().await.unwrap().to_bytes();
-        assert!(!String::from_utf8_lossy(&body).contains("hunter2"));
-        let body: Value = serde_json::from_slice(&body).unwrap();
-        assert_eq!(body["error"]["code"], "internal_error");
-        assert!(body["meta"]["request_id"].as_str().unwrap().starts_with("req_"));
     }
 }

@@ -1,8 +1,8 @@
 //! Bodies of callers of whom nothing is known yet: one budget of bytes for all of them.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use axum::{body::Body, http::HeaderMap};
+use axum::body::Body;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
@@ -10,7 +10,7 @@ use portcullis_app::{Origin, Screened};
 use portcullis_core::refusal::{Refusal, Unavailable};
 use serde_json::{Map, Value};
 
-use super::body::{self, Allowance, SMALL_LIMIT};
+use super::body::{self, RequestBody, SMALL_LIMIT};
 use crate::quota::{Permit, Quota};
 
 /// Bytes of all such bodies at once.
@@ -38,22 +38,20 @@ pub(super) struct Charged {
 }
 
 impl Strangers {
-    /// Reads a JSON object of at most 64 KiB, as [`body::optional_object`] does. Says 503 when the
+    /// Reads a JSON object as [`RequestBody::optional_object`] does. Refuses it with 503 when the
     /// budget or the source's share of it is used up by bodies of unknown callers.
     pub(super) async fn optional_object(
         &self,
-        headers: &HeaderMap,
-        body: Body,
-        time: Duration,
+        request: RequestBody,
         (screened, origin): (Screened, &Origin),
     ) -> Result<Charged, Refusal> {
-        if screened == Screened::Known || body.is_end_stream() {
-            let members = body::optional_object(headers, body, time).await?;
+        if screened == Screened::Known || request.body.is_end_stream() {
+            let members = request.optional_object().await?;
             return Ok(Charged { members, _permit: None });
         }
-        let allowance = Allowance { bytes: SMALL_LIMIT, time };
+        let RequestBody { headers, body, allowance } = request;
         let mut permit = self.0.take(Some(origin.source_ip), STEP).map_err(|_| overloaded())?;
-        let bytes = body::bounded(headers, allowance, collect(body, &mut permit)).await?;
+        let bytes = body::bounded(&headers, allowance, collect(body, &mut permit)).await?;
         let members = body::members(&bytes)?;
         Ok(Charged { members, _permit: Some(permit) })
     }

@@ -1,4 +1,4 @@
-//! What the trace of a request tells of HTTP and of the answer, in the terms of OpenTelemetry's
+//! Attributes of the trace of a request: HTTP and the answer, in the terms of OpenTelemetry's
 //! conventions for HTTP servers. Its path, its query and its headers are not told: a caller wrote
 //! them.
 
@@ -6,17 +6,17 @@ use axum::http::StatusCode;
 use portcullis_app::{Attribute, GovernanceView, Recording};
 use portcullis_core::audit::RecordedDecision;
 
-use super::{answer::Answer, exchange::Exchange, metrics::Route};
+use super::{exchange::Exchange, metrics::Route, outcome::Outcome};
 
-/// How a request was answered.
+/// Records the answer of a request.
 pub(super) fn answered(
     recording: &Recording,
     exchange: &Exchange,
     route: &Route,
-    answer: Option<&Answer>,
+    outcome: Option<&Outcome>,
     status: StatusCode,
 ) {
-    let refusal = answer.and_then(Answer::refusal);
+    let refusal = outcome.and_then(Outcome::refusal);
     let mut attributes = vec![
         Attribute::text("http.request.method", route.method()),
         Attribute::number("http.response.status_code", status.as_u16()),
@@ -25,7 +25,7 @@ pub(super) fn answered(
     attributes.extend(route.path().map(|path| Attribute::text("http.route", path)));
     attributes
         .extend(refusal.map(|refusal| Attribute::text("portcullis.error.code", refusal.code())));
-    if let Some(governance) = answer.and_then(Answer::governance) {
+    if let Some(governance) = outcome.and_then(|outcome| outcome.governance.as_ref()) {
         attributes.extend(governed(governance));
     }
     let name = match route.path() {

@@ -135,10 +135,10 @@ pub(super) async fn accept(
         // To be known to the runtime that serves it instead of this one.
         let Ok(stream) = stream.into_std() else { continue };
         let (speech, tls, stop) = (speech.clone(), listening.tls.clone(), stop.clone());
-        let seat = lanes.seat();
-        let runtime = seat.runtime.clone();
+        let lane = lanes.assign();
+        let runtime = lane.runtime.clone();
         let served = async move {
-            let _seat = seat;
+            let _lane = lane;
             let Ok(stream) = TcpStream::from_std(stream) else { return };
             let serving = serve(speech, stream, tls, (peer, slot.used_for), &stop);
             match slot.used_for {

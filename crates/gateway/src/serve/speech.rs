@@ -1,6 +1,7 @@
 //! The protocol of a connection: requests and answers until it ends.
 
 use std::{
+    convert::Infallible,
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll},
@@ -28,9 +29,8 @@ use metrics::Gauge;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     runtime::Handle,
-    task::JoinError,
 };
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::{
@@ -44,7 +44,6 @@ use crate::{
 pub(super) struct Speech {
     http: Arc<auto::Builder<Shared>>,
     router: Router,
-    shared: Shared,
     idle: IdleTime,
     waiting: Arc<Quota>,
     open: Gauge,
@@ -54,7 +53,7 @@ pub(super) struct Speech {
 const PARTING: IdleTime =
     IdleTime { unknown: Duration::from_secs(1), known: Duration::from_secs(1) };
 
-/// Why a connection is held no longer.
+/// Reason to close a connection.
 enum Over {
     /// The gateway ends.
     Stopped,
@@ -86,9 +85,8 @@ impl Speech {
     }
 
     fn speaking(idle: IdleTime, router: Router, open: Gauge) -> Self {
-        let shared = Shared(Handle::current());
-        let http = Arc::new(protocol(idle.known, shared.clone()));
-        Self { http, router, shared, idle, waiting: waiting(), open }
+        let http = Arc::new(protocol(idle.known, Shared(Handle::current())));
+        Self { http, router, idle, waiting: waiting(), open }
     }
 
     /// Answers what comes over `stream` until it ends, falls silent, or `stop` says so; requests
@@ -141,13 +139,11 @@ impl Speech {
         &self,
         request: Request<Incoming>,
         connection: &Arc<Connection>,
-    ) -> impl Future<Output = Result<Response, JoinError>> + Send + use<> {
+    ) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
         let in_flight = InFlight::begin(connection);
         let streamed = request.version() >= Version::HTTP_2;
-        let is_call = request.uri().path().ends_with("/invoke");
         let mut request = connection.receive(request);
-        let (router, shared, connection) =
-            (self.router.clone(), self.shared.clone(), Arc::clone(connection));
+        let (router, connection) = (self.router.clone(), Arc::clone(connection));
         let waiting = streamed.then(|| Arc::clone(&self.waiting));
         async move {
             let _slot = match waiting {
@@ -160,29 +156,17 @@ impl Speech {
                     slot
                 }
             };
-            let answer = router.oneshot(request);
-            let answer = if is_call { Ok(answer.await) } else { shared.run(answer).await };
+            let Ok(answer) = router.oneshot(request).await;
             drop(in_flight);
-            let Ok(answer) = answer?;
             Ok(answer.map(|body| watched(body, connection)))
         }
     }
 }
 
 /// The runtime that all connections share. Each request of HTTP/2 is answered there, so that one
-/// connection keeps all processors busy, and so is whatever is no call of a tool and may be long.
+/// connection keeps all processors busy.
 #[derive(Clone)]
 struct Shared(Handle);
-
-impl Shared {
-    /// Does the work there, as long as somebody waits for it.
-    async fn run<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, JoinError> {
-        AbortOnDropHandle::new(self.0.spawn(work)).await
-    }
-}
 
 impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Shared {
     fn execute(&self, work: F) {

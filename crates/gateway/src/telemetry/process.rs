@@ -1,8 +1,8 @@
-//! What the process itself costs, under the names that Prometheus clients have in common.
+//! Cost of the process itself, under the names that Prometheus clients have in common.
 
 use std::{fmt::Write, fs};
 
-/// What Linux counts processor time in, on every architecture (`USER_HZ`).
+/// Unit of processor time in Linux, on every architecture (`USER_HZ`).
 const TICKS_A_SECOND: u64 = 100;
 /// The places of both in `/proc/self/stat`, counted after the name of the program.
 const UTIME: usize = 11;

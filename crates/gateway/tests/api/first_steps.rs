@@ -71,6 +71,20 @@ fn the_keys_and_policies_that_a_configuration_names_are_made_where_they_belong()
     assert!(checked.status.success(), "{}", told(&checked));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_policies_of_the_readme_decide_calls_of_the_quickstart() {
+    let readme = include_str!("../../../../README.md");
+    let policies = readme.split("```cedar\n").nth(1).and_then(|it| it.split("```").next());
+    let gateway = gateway().sample().policies(policies.expect("policies")).start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+
+    let short = gateway.invoke(&who, "sample:list_items", json!({ "limit": 50 })).await;
+    let long = gateway.invoke(&who, "sample:list_items", json!({ "limit": 51 })).await;
+
+    assert_eq!(short.at("/governance/policy"), "agents-may-read");
+    assert_eq!(long.at("/governance/policy"), "short-lists-for-agents");
+}
+
 /// Commands of the README for running it on one's own servers, without those that install it.
 fn steps_of_the_readme(root: &Path) -> Vec<String> {
     let readme = include_str!("../../../../README.md");

@@ -21,10 +21,11 @@ const EXAMPLES: &str = "12";
 const SEED: &str = "23";
 
 /// The document cannot say all that makes a request a wrong one: that a cursor or a state was given by the
-/// gateway, that a log has that size, or that two members exclude each other.
+/// gateway, that a log has that size, what input a tool takes, whose connection a caller
+/// may make, or that two members exclude each other.
 const SETTINGS: &str = r#"
 [[operations]]
-include-path-regex = "^/oauth/callback$|^/v1/(mcps|providers|policies|policies/simulate|audit/events|audit/checkpoint|audit/export|auth/token)$"
+include-path-regex = "^/oauth/callback$|^/v1/mcps/.id./invoke$|^/v1/providers/.slug./connect$|^/v1/(mcps|providers|policies|policies/simulate|audit/events|audit/checkpoint|audit/export|auth/token)$"
 [operations.checks.positive_data_acceptance]
 expected-statuses = ["2xx", 400, 401, 403, 404, 409, 429]
 "#;

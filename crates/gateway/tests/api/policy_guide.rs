@@ -151,7 +151,7 @@ fn json(block: &Block) -> Value {
 }
 
 /// Whether `all` has every member and item that `part` shows.
-fn contains(all: &Value, part: &Value, place: &str) {
+pub(crate) fn contains(all: &Value, part: &Value, place: &str) {
     match (all, part) {
         (Value::Object(all), Value::Object(part)) => {
             for (name, part) in part {

@@ -1,6 +1,6 @@
 //! On which store the tests run: on SQLite and, with `PORTCULLIS_TEST_STORE=postgres`, on
-//! PostgreSQL, each gateway on a database of its own. What brings a store of its own runs on that
-//! one both times, and is listed here.
+//! PostgreSQL, each gateway on a database of its own. Tests that bring a store of their own use that
+//! one in any pass, and are listed here. The modules of `once.txt` are left out of the second pass.
 
 use std::{
     collections::BTreeSet,
@@ -51,4 +51,34 @@ fn only_the_tests_listed_choose_their_store() {
 
     let listed = OWN_STORE.map(|(file, _)| file.to_owned());
     assert_eq!(found, BTreeSet::from(listed));
+}
+
+/// The modules of this binary: `v1::invoke::fair::` for `v1/invoke/fair.rs`.
+fn modules(folder: &Path) -> Vec<String> {
+    let named = |file: PathBuf| {
+        let path = file.strip_prefix(folder).unwrap().with_extension("");
+        path.to_string_lossy().replace('/', "::") + "::"
+    };
+    sources(folder).into_iter().map(named).collect()
+}
+
+#[test]
+fn the_second_pass_leaves_out_exactly_the_modules_of_the_list() {
+    let modules = modules(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/api"));
+    let lines = include_str!("once.txt").lines();
+    let left_out: Vec<&str> = lines
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| line.split_once("::  ").unwrap_or_else(|| panic!("a reason in `{line}`")).0)
+        .collect();
+
+    for name in &left_out {
+        let name = format!("{name}::");
+        assert!(modules.contains(&name), "there is no module `{name}`");
+        // `cargo test --skip` leaves out whatever holds the name, wherever it stands.
+        let held = modules.iter().filter(|module| module.contains(&name));
+        let listed =
+            |module: &&String| left_out.iter().any(|it| module.starts_with(&format!("{it}::")));
+        let beside: Vec<_> = held.filter(|module| !listed(module)).collect();
+        assert!(beside.is_empty(), "`{name}` would leave out {beside:?}");
+    }
 }

@@ -1,5 +1,6 @@
 //! The latest signed trees of each org.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{audit::Hash, clock::Timestamp, id::OrgId};
 
 use super::tree::size_of;
@@ -31,7 +32,7 @@ impl CheckpointKind {
 /// A signed tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCheckpoint {
-    /// How many leaves it has.
+    /// Number of leaves.
     pub size: u64,
     /// Its root.
     pub root: Hash,
@@ -99,6 +100,7 @@ WHERE audit_checkpoints.size <= excluded.size";
 
 impl Store {
     /// The org's latest checkpoint of a kind.
+    #[boxed]
     pub async fn find_checkpoint(
         &self,
         org: OrgId,
@@ -115,6 +117,7 @@ impl Store {
     }
 
     /// Keeps a checkpoint, unless a larger one of the kind is kept.
+    #[boxed]
     pub async fn keep_checkpoint(
         &self,
         org: OrgId,
@@ -128,6 +131,7 @@ impl Store {
 
     /// A checkpoint that some org's log signed, if any has: who starts without its key has lost
     /// it.
+    #[boxed]
     pub async fn any_checkpoint(&self) -> Result<Option<(OrgId, String)>, StoreError> {
         let row: Option<(String, String)> = read!(self, installation, |conn| {
             sqlx::query_as(
@@ -145,6 +149,7 @@ impl Store {
 
     /// The signed checkpoints of some orgs, those that were signed last: to see whose keys these
     /// are.
+    #[boxed]
     pub async fn recent_checkpoints(
         &self,
         limit: u32,
@@ -163,6 +168,7 @@ impl Store {
 
     /// The latest signed checkpoints of all orgs that were signed at this moment or later, by the
     /// time they were signed.
+    #[boxed]
     pub async fn checkpoints_since(
         &self,
         moment: Timestamp,
@@ -180,6 +186,7 @@ impl Store {
     }
 
     /// The orgs of which not everything that is sealed is signed.
+    #[boxed]
     pub async fn orgs_with_unsigned(&self) -> Result<Vec<OrgId>, StoreError> {
         let rows: Vec<Found<HeadRow>> = read!(self, installation, |conn| {
             sqlx::query_as(

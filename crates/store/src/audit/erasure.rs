@@ -35,14 +35,14 @@ pub struct Selection {
     pub to: Option<Timestamp>,
 }
 
-/// What one step of an erasure did.
+/// Result of one step of an erasure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Erased {
     /// Events of which something was erased.
     pub erased: u64,
     /// Events that matched and are under a hold.
     pub held: u64,
-    /// Where to go on; `None` at the end.
+    /// Position of the next step; `None` at the end.
     pub next: Option<i64>,
 }
 
@@ -53,7 +53,7 @@ row!(ErasableRow {
     held: i32,
 });
 
-/// What is to go of an event.
+/// Members to erase of an event.
 #[derive(Clone, Copy)]
 struct What<'a> {
     members: &'a [String],
@@ -61,7 +61,7 @@ struct What<'a> {
     commitments: bool,
 }
 
-/// What an event has left.
+/// Remaining members of an event.
 struct Left {
     position: i64,
     detached: String,
@@ -154,7 +154,7 @@ impl Store {
     }
 }
 
-/// What to do with the rows: what is left of those of which something goes.
+/// Changes of the rows: the remaining members of those that lose some.
 fn weigh(rows: &[ErasableRow], what: What<'_>) -> Result<(Erased, Vec<Left>), StoreError> {
     let full = rows.len() >= usize::try_from(BATCH).unwrap_or(usize::MAX);
     let next = rows.last().map(|row| row.position).filter(|_| full);
@@ -174,7 +174,7 @@ fn weigh(rows: &[ErasableRow], what: What<'_>) -> Result<(Erased, Vec<Left>), St
 
 type Members = BTreeMap<String, Box<RawValue>>;
 
-/// What is left of an event; `None` if nothing of it goes.
+/// Remaining members of an event; `None` if it loses none.
 fn left(row: &ErasableRow, what: What<'_>) -> Result<Option<Left>, StoreError> {
     let mut detached = read(row.detached.as_deref(), "audit_events.detached")?;
     let mut salts = read(row.salts.as_deref(), "audit_events.salts")?;

@@ -4,6 +4,7 @@
 pub(crate) mod indexed;
 mod list;
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{EventId, OrgId, PrincipalId, RequestId, TokenId},
@@ -15,7 +16,7 @@ use crate::{
     error::StoreError,
 };
 
-/// Whose events may be seen.
+/// Events that may be seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Visibility {
     /// The whole org's.
@@ -40,7 +41,7 @@ pub enum EventOrder {
     Descending,
 }
 
-/// Who did it.
+/// The actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventActor {
     /// A user or a service account.
@@ -49,7 +50,7 @@ pub enum EventActor {
     Token(TokenId),
 }
 
-/// What it was done to.
+/// The target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventTarget {
     /// Exactly this.
@@ -109,7 +110,7 @@ pub struct Seal {
     pub sequence: i64,
     /// When it was committed, never before the one in front of it.
     pub recorded_at: Timestamp,
-    /// What the tree holds of it.
+    /// Its leaf in the tree.
     pub leaf_hash: [u8; 32],
 }
 
@@ -121,7 +122,7 @@ pub struct EventPage {
     /// The last sequence that was looked at: from here the next page goes on. `None` if there was
     /// nothing to look at.
     pub reached: Option<i64>,
-    /// Whether there is more behind it now.
+    /// True if further events follow now.
     pub more: bool,
 }
 
@@ -187,7 +188,7 @@ macro_rules! made_from {
 }
 use made_from;
 
-/// What was pruned is gone, also while the rows of a month still wait to be dropped.
+/// Pruned events are hidden, also while the rows of a month still wait to be dropped.
 macro_rules! find_sql {
     ($dialect:ident) => {
         concat!(
@@ -210,6 +211,7 @@ WHERE e.org_id = $1 AND e.id = $2 AND ($3 IS NULL OR e.actor_id = $3 OR e.via = 
 
 impl Store {
     /// The org's event with this id, sealed or not.
+    #[boxed]
     pub async fn find_event(
         &self,
         org: OrgId,
@@ -234,7 +236,7 @@ impl Store {
     }
 }
 
-/// Whose events only, if not everybody's.
+/// Principal whose events are listed, if not everybody's.
 fn own(visibility: Visibility) -> Option<String> {
     match visibility {
         Visibility::All => None,

@@ -1,5 +1,6 @@
 //! Legal holds: what may be neither erased nor pruned.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{HoldId, OrgId, PrincipalId},
@@ -19,7 +20,7 @@ pub struct Hold {
     pub id: HoldId,
     /// The tenant.
     pub org_id: OrgId,
-    /// Why.
+    /// Reason.
     pub reason: String,
     /// Only what this principal did or what was done on its behalf.
     pub actor_id: Option<PrincipalId>,
@@ -72,7 +73,8 @@ macro_rules! held {
 pub(crate) use held;
 
 impl Store {
-    /// Lays a hold; the event that tells of it is committed with it.
+    /// Lays a hold; its event is committed with it.
+    #[boxed]
     pub async fn lay_hold(&self, hold: &Hold, event: &NewEvent) -> Result<(), StoreError> {
         change!(self, hold.org_id, |tx| {
             sqlx::query(
@@ -94,8 +96,9 @@ impl Store {
         Ok(())
     }
 
-    /// Lifts a hold that is in force; the event that tells of it is committed with it. `false`,
+    /// Lifts a hold that is in force; its event is committed with it. `false`,
     /// and nothing is written, if there is none.
+    #[boxed]
     pub async fn lift_hold(
         &self,
         org: OrgId,
@@ -123,6 +126,7 @@ impl Store {
     }
 
     /// The org's holds, oldest first, also those that were lifted.
+    #[boxed]
     pub async fn list_holds(&self, org: OrgId) -> Result<Vec<Hold>, StoreError> {
         let rows: Vec<HoldRow> = read!(self, org, |conn| {
             sqlx::query_as(

@@ -1,5 +1,6 @@
-//! What a crash left open.
+//! Intents that a crash left open.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{EventId, OrgId},
@@ -23,7 +24,7 @@ pub struct OpenIntent {
     pub node: String,
     /// When.
     pub opened_at: Timestamp,
-    /// What is needed to write its event, as JSON.
+    /// Content of its event, as JSON.
     pub record: String,
 }
 
@@ -50,6 +51,7 @@ impl Store {
     ///
     /// Each is closed by finishing an event of its id. Several nodes may do so at once: of their
     /// events one is recorded. One that cannot be told from others stays where it is.
+    #[boxed]
     pub async fn abandoned_intents(&self, limit: u32) -> Result<Vec<OpenIntent>, StoreError> {
         let mut skipped = 0;
         loop {
@@ -85,6 +87,7 @@ impl Store {
     }
 
     /// Removes an intent whose event stands already.
+    #[boxed]
     pub async fn drop_intent(&self, org: OrgId, id: EventId) -> Result<(), StoreError> {
         change!(self, org, |tx| {
             sqlx::query("DELETE FROM audit_intents WHERE org_id = $1 AND id = $2")

@@ -5,6 +5,7 @@
 //! the month, with the event that tells of it; from then on nobody is shown the rows. Then the
 //! partitions go. What a crash between the two leaves is a month that the next round drops.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
 use sqlx::{AssertSqlSafe, PgPool};
 
@@ -29,6 +30,7 @@ struct End {
 
 impl Store {
     /// Makes room for the events of the month of `now` and of the three after it.
+    #[boxed]
     pub async fn make_months(&self, now: Timestamp) -> Result<(), StoreError> {
         let Db::Postgres(pool) = &self.db else { return Ok(()) };
         let mut tx = begin(pool, Scope::Installation).await?;
@@ -38,6 +40,7 @@ impl Store {
 
     /// Before which moment events are to be removed one by one, if those recorded before `before`
     /// may go: on PostgreSQL they wait until their month can be dropped, and two days longer.
+    #[boxed]
     pub async fn rows_before(&self, before: Timestamp) -> Result<Timestamp, StoreError> {
         let Db::Postgres(pool) = &self.db else { return Ok(before) };
         let mut tx = begin(pool, Scope::Installation).await?;
@@ -128,7 +131,7 @@ async fn over(pool: &PgPool, before: Timestamp) -> Result<Vec<Month>, StoreError
     Ok(sqlx::query_as(OVER).bind(before.as_micros()).fetch_all(&mut *tx).await?)
 }
 
-/// Where each org's part of the month ends; `None` if something of it has to stay.
+/// End of each org's part of the month; `None` if something of it has to stay.
 async fn ends(
     pool: &PgPool,
     month: &Month,

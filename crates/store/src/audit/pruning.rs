@@ -1,6 +1,7 @@
 //! Pruning: events beyond their retention are removed from the beginning of the log. The tree keeps
 //! their hashes, so the proofs of all younger ones stay valid.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
@@ -14,19 +15,19 @@ use crate::{
 /// Events removed in one transaction at most.
 const BATCH: i64 = 2_000;
 
-/// What one step of pruning did.
+/// Result of one step of pruning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pruned {
     /// The first sequence that was removed.
     pub first: i64,
     /// The first sequence that is left.
     pub size: i64,
-    /// Whether a hold keeps what comes next.
+    /// True if a hold keeps what comes next.
     pub held: bool,
 }
 
 impl Pruned {
-    /// How many events were removed.
+    /// Number of removed events.
     #[must_use]
     pub const fn events(&self) -> i64 {
         self.size - self.first
@@ -38,6 +39,7 @@ row!(OldRow { sequence: i64, position: i64, held: i32 });
 impl Store {
     /// The orgs in whose logs payloads were recorded before `payloads`, or whose first event was
     /// before `events`: only they have anything to let go. One look at all, for most have not.
+    #[boxed]
     pub async fn orgs_to_prune(
         &self,
         payloads: Timestamp,
@@ -114,8 +116,9 @@ impl Store {
         Ok(pruned)
     }
 
-    /// How many events were removed from the beginning of the org's log: the first sequence that
+    /// Number of events removed from the beginning of the org's log: the first sequence that
     /// may be there.
+    #[boxed]
     pub async fn pruned_size(&self, org: OrgId) -> Result<i64, StoreError> {
         let size: Option<i64> = read!(self, org, |conn| {
             sqlx::query_scalar("SELECT size FROM audit_pruned WHERE org_id = $1")

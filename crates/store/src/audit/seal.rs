@@ -7,6 +7,7 @@
 pub(crate) mod growth;
 mod postgres;
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     audit::{Hash, tiles::GrowingTree},
     clock::Timestamp,
@@ -26,7 +27,7 @@ use crate::{
 /// have their places: while those are written, nothing else writes to SQLite.
 const BATCH: usize = 1000;
 
-/// How it went with each of several logs.
+/// Results of sealing several logs.
 type Told = Vec<(OrgId, Result<u64, StoreError>)>;
 
 /// A committed event that has no place yet.
@@ -49,7 +50,7 @@ pub struct SignedNote {
     pub signed_at: Timestamp,
 }
 
-/// What sealing needs to be told. Any of it may be asked more than once.
+/// Callbacks of sealing. Each may be called more than once.
 pub trait Sealer: Send + Sync {
     /// The leaf hash of an event from its sequence (counted from 0 without gaps) and time of
     /// recording (never running backwards).
@@ -80,7 +81,7 @@ where
     fn forked(&self, _: OrgId, _: u64) {}
 }
 
-/// What there is to do for a log.
+/// Work on a log.
 enum Step {
     /// Nothing more.
     Done,
@@ -228,7 +229,7 @@ impl Store {
         Ok(Step::Grow(Box::new(growth)))
     }
 
-    /// How the first of these logs stand, at least one. What is committed behind the horizon waits.
+    /// Heads of the first of these logs, at least one. Events committed behind the horizon wait.
     async fn standings(
         &self,
         orgs: &[OrgId],
@@ -254,6 +255,7 @@ impl Store {
     }
 
     /// The orgs that have something to seal. Looks at every org: see [`Self::committed_since`].
+    #[boxed]
     pub async fn orgs_with_unsealed(&self) -> Result<Vec<OrgId>, StoreError> {
         let rows: Vec<Found<HeadRow>> = read!(self, installation, |conn| {
             sqlx::query_as(
@@ -268,6 +270,7 @@ impl Store {
 
     /// The orgs of the events committed behind `position`, and the position up to which that is
     /// known. Costs with the events, not with the orgs.
+    #[boxed]
     pub async fn committed_since(&self, position: i64) -> Result<(Vec<OrgId>, i64), StoreError> {
         if let Db::Sqlite { log, .. } = &self.db {
             return log.act(move |log| log.committed_since(position)).await;
@@ -293,7 +296,8 @@ impl Store {
         Ok((self.readable(rows), horizon))
     }
 
-    /// How many events of the org are sealed: the sequence the next one gets.
+    /// Number of sealed events of the org: the sequence of the next one.
+    #[boxed]
     pub async fn sealed_size(&self, org: OrgId) -> Result<i64, StoreError> {
         let size = read!(self, org, |conn| {
             sqlx::query_scalar("SELECT size FROM audit_heads WHERE org_id = $1")
@@ -305,6 +309,7 @@ impl Store {
     }
 
     /// A position up to which every event is visible.
+    #[boxed]
     pub async fn horizon(&self) -> Result<i64, StoreError> {
         if let Db::Sqlite { log, .. } = &self.db {
             return log.act(LogConnection::horizon).await;
@@ -318,7 +323,7 @@ impl Store {
         Ok(last)
     }
 
-    /// Whether the tree is the continuation of what was signed last; if not, the sealer is told.
+    /// Returns true if the tree continues the one signed last; if not, the sealer is told.
     async fn continues(
         &self,
         org: OrgId,

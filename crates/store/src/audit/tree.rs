@@ -3,6 +3,7 @@
 //! **Invariant:** nothing here is removed with old events, and nothing is changed: a tile only
 //! grows.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     audit::{
         Hash, Plan,
@@ -17,7 +18,7 @@ use crate::{
     error::StoreError,
 };
 
-/// How many leaves are added at once to the tree of a log that is older than trees.
+/// Leaves added at once to the tree of a log that is older than trees.
 const PLANTED: i64 = 65_536;
 
 /// Stores tiles within a transaction.
@@ -65,12 +66,14 @@ SELECT hashes FROM audit_tiles WHERE org_id = $1 AND level = $2 AND tile = $3";
 
 impl Store {
     /// The hashes of a proof. Reads at most two tiles for each factor of 256 of the log's size.
+    #[boxed]
     pub async fn prove(&self, org: OrgId, plan: &Plan) -> Result<Vec<Hash>, StoreError> {
         let tiles = self.tiles(org, TileId::of_plans(&[plan])).await?;
         plan.hashes(&tiles).map_err(|_| StoreError::Corrupt("audit_tiles"))
     }
 
     /// The root of the first `size` leaves, as the stored tree has it.
+    #[boxed]
     pub async fn root_at(&self, org: OrgId, size: u64) -> Result<Hash, StoreError> {
         let plan = Plan::root(size);
         let tiles = self.tiles(org, TileId::of_plans(&[&plan])).await?;
@@ -135,7 +138,7 @@ impl Store {
     }
 }
 
-/// How the database holds sizes and indices. No tree of ours is too large for it.
+/// Database type of sizes and indices. No tree of ours is too large for it.
 pub(crate) fn number(size: u64) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }

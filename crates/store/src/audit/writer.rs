@@ -1,8 +1,8 @@
 //! Group commit: one task writes what all are waiting for in one transaction.
 
 pub(crate) mod batch;
+mod completions;
 mod jobs;
-mod mail;
 mod pace;
 mod task;
 mod under_way;
@@ -25,8 +25,8 @@ use tokio::{
 };
 
 use self::{
+    completions::Completions,
     jobs::{Claim, Job, Withdrawal, Work},
-    mail::Mail,
     pace::Workers,
     under_way::UnderWay,
 };
@@ -46,13 +46,13 @@ pub struct NewIntent {
     pub org_id: OrgId,
     /// When it is opened.
     pub opened_at: Timestamp,
-    /// What is needed to write its event if nobody else does, as JSON.
+    /// Content of its event if the call is cut off, as JSON.
     pub record: String,
     /// The idempotency key it is protected by, if it is: then it begins only if the key is free.
     pub key: Option<NewKey>,
 }
 
-/// Whether a call may begin.
+/// Permission for a call to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Began {
     /// Its intent is durable, and so is its key.
@@ -73,7 +73,7 @@ pub struct NewEvent {
     pub kind: String,
     /// When it happened.
     pub occurred_at: Timestamp,
-    /// Who did it.
+    /// The actor.
     pub actor_id: Option<PrincipalId>,
     /// On whose behalf.
     pub via: Option<PrincipalId>,
@@ -85,9 +85,9 @@ pub struct NewEvent {
     pub decision: Option<String>,
     /// The policy that decided.
     pub policy: Option<String>,
-    /// What DLP made of it.
+    /// Result of DLP.
     pub dlp_result: Option<String>,
-    /// How it ended.
+    /// Outcome.
     pub outcome: Option<String>,
     /// In which request.
     pub request_id: Option<RequestId>,
@@ -97,18 +97,18 @@ pub struct NewEvent {
     pub detached: Option<String>,
     /// The salts of the erasable part, as JSON.
     pub salts: Option<String>,
-    /// Whether a payload is in the erasable part, which is let go sooner than the rest.
+    /// True if the erasable part has a payload, which is deleted sooner than the rest.
     pub has_payload: bool,
 }
 
-/// How the writer works.
+/// Settings of the writer.
 #[derive(Debug, Clone)]
 pub struct AuditSettings {
     /// The name of this node, written into its intents.
     pub node: String,
-    /// How many jobs may wait before callers wait to hand theirs in.
+    /// Queued jobs from which on callers wait to queue theirs.
     pub queue: usize,
-    /// How many jobs one transaction takes at most.
+    /// Largest number of jobs in one transaction.
     pub batch: usize,
 }
 
@@ -120,7 +120,7 @@ impl AuditSettings {
     }
 }
 
-/// How much the writer has done.
+/// Counters of the writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditProgress {
     /// Transactions committed.
@@ -145,7 +145,7 @@ pub struct AuditWriter {
     commits: Arc<AtomicU64>,
     written: Arc<AtomicU64>,
     workers: Workers,
-    mail: Mail<Work>,
+    completions: Completions<Work>,
     under_way: UnderWay,
 }
 
@@ -155,18 +155,27 @@ impl AuditWriter {
     pub fn new(store: Store, clock: Arc<dyn Clock>, settings: AuditSettings) -> (Self, AuditTask) {
         let (sender, jobs) = mpsc::channel(settings.queue.max(1));
         let (commits, written) = (Arc::default(), Arc::default());
-        let (workers, mail) = (Workers::default(), Mail::default());
+        let (workers, completions) = (Workers::default(), Completions::default());
         let under_way = UnderWay::new();
         let writer = Self {
             jobs: sender,
             commits: Arc::clone(&commits),
             written: Arc::clone(&written),
             workers: workers.clone(),
-            mail: mail.clone(),
+            completions: completions.clone(),
             under_way: under_way.clone(),
         };
-        let task =
-            AuditTask { store, clock, settings, jobs, commits, written, workers, mail, under_way };
+        let task = AuditTask {
+            store,
+            clock,
+            settings,
+            jobs,
+            commits,
+            written,
+            workers,
+            completions,
+            under_way,
+        };
         (writer, task)
     }
 
@@ -203,7 +212,7 @@ impl AuditWriter {
         self.commit(Work::Append(event), deadline).await.map(drop)
     }
 
-    /// How much was written so far, and how much waits.
+    /// Numbers of written and waiting records.
     #[must_use]
     pub fn progress(&self) -> AuditProgress {
         AuditProgress {
@@ -220,9 +229,9 @@ impl AuditWriter {
     }
 
     async fn commit(&self, work: Work, deadline: Instant) -> Result<Began, StoreError> {
-        let (addressee, answered) = self.mail.address();
+        let (waiter, answered) = self.completions.register();
         let claim = Claim::default();
-        let job = Job { work, claim: claim.clone(), addressee };
+        let job = Job { work, claim: claim.clone(), waiter };
         match timeout_at(deadline, self.jobs.send(job)).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return Err(unavailable("the audit writer has stopped")),

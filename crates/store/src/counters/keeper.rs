@@ -16,16 +16,16 @@ use tokio::{
 
 use super::{CountersError, Live, PATIENCE};
 
-/// How long connecting may take.
+/// Time limit for connecting.
 const CONNECTING: Duration = Duration::from_secs(1);
 /// The pause after a failure, and what it grows to: the server is back for a second at most
 /// before it is used again.
 const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How often a connection is tried that nobody uses.
+/// Interval between probes of an idle connection.
 const PING: Duration = Duration::from_secs(1);
 
-/// The newest connection that somebody had trouble with.
+/// The newest connection that failed.
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
     number: AtomicU64,

@@ -1,5 +1,5 @@
-//! What the server is asked, as Lua. Redis 6 and Valkey keep what a script did, not the script, so
-//! it may look at the clock.
+//! The Lua scripts for the server. Redis 6 and Valkey replicate effects, not scripts, so
+//! a script may read the clock.
 
 /// Takes from a plan. Keys: the org's hash. Arguments: offset of its windows; requests allowed;
 /// invocations allowed, or -1 if none is taken; the window that the node knows, and what was used

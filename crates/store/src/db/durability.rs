@@ -1,4 +1,4 @@
-//! Durability of commits, as the database itself tells it.
+//! Durability of commits, as the database reports it.
 
 /// Durability of the database, read back from it over a connection like those that write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +57,25 @@ pub enum Weakness {
          local file system"
     )]
     Journal(String),
+    /// SQLite was compiled without something that a commit needs to survive.
+    #[error(
+        "the SQLite in this program was compiled with `{0}`, so commits may not reach the disk: \
+         build Portcullis without that option in LIBSQLITE3_FLAGS"
+    )]
+    Build(String),
 }
+
+/// Options of SQLite's build that take away what a commit relies on.
+const WEAKENING: [&str; 4] = [
+    // Files are never synced.
+    "NO_SYNC",
+    // The folder is not synced: a power loss may take the whole write-ahead log with it.
+    "DISABLE_DIRSYNC",
+    // Nothing is written to files.
+    "OMIT_DISKIO",
+    // Connections move between threads, and only mutexes make that safe.
+    "THREADSAFE=0",
+];
 
 /// The weakness of PostgreSQL with these settings, if there is one.
 pub(super) fn of_postgres(synchronous: &str, names_replica: bool, fsync: bool) -> Option<Weakness> {
@@ -71,6 +89,12 @@ pub(super) fn of_postgres(synchronous: &str, names_replica: bool, fsync: bool) -
     }
 }
 
+/// The weakness of a build of SQLite with these `PRAGMA compile_options`, if there is one.
+pub(super) fn of_build(options: &[String]) -> Option<Weakness> {
+    let weakens = |option: &&String| WEAKENING.contains(&option.as_str());
+    options.iter().find(weakens).cloned().map(Weakness::Build)
+}
+
 /// The weakness of an SQLite connection that writes, if there is one.
 pub(super) fn of_sqlite(journal: &str, level: i64, synchronous: &str) -> Option<Weakness> {
     if journal != "wal" {
@@ -82,6 +106,21 @@ pub(super) fn of_sqlite(journal: &str, level: i64, synchronous: &str) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_build_that_does_not_sync_is_a_weakness() {
+        let options = |more: &[&str]| -> Vec<String> {
+            let all = [&["COMPILER=gcc-12.2.0", "THREADSAFE=1"], more].concat();
+            all.into_iter().map(str::to_owned).collect()
+        };
+        assert_eq!(of_build(&options(&["DEFAULT_SYNCHRONOUS=2", "OMIT_DEPRECATED"])), None);
+        for option in WEAKENING {
+            let found = of_build(&options(&[option]));
+
+            assert_eq!(found, Some(Weakness::Build(option.to_owned())));
+            assert!(found.unwrap().to_string().contains(option));
+        }
+    }
 
     #[test]
     fn a_commit_has_to_wait_for_every_disk_that_is_named() {

@@ -1,4 +1,4 @@
-//! What is particular to PostgreSQL.
+//! PostgreSQL's peculiarities.
 
 mod batch;
 mod nodelay;

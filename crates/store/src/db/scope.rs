@@ -10,7 +10,7 @@ use portcullis_core::id::OrgId;
 use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
 use tokio::time::timeout;
 
-/// Whose rows a transaction may see and write.
+/// Rows that a transaction may see and write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// Those of this org.
@@ -27,7 +27,7 @@ impl From<OrgId> for Scope {
 }
 
 impl From<Option<OrgId>> for Scope {
-    /// What belongs to no org belongs to the installation.
+    /// Rows without an org belong to the installation.
     fn from(org: Option<OrgId>) -> Self {
         org.map_or(Self::Installation, Self::Org)
     }
@@ -64,7 +64,7 @@ pub(crate) async fn begin(
     timeout(patience, opening).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
 }
 
-/// Whether the connection is gone: cut, or ended by a server that restarts.
+/// Returns true if the connection is gone: cut, or ended by a server that restarts.
 fn has_ended(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
     matches!(error, sqlx::Error::Io(_)) || code.is_some_and(|code| code.starts_with("57P"))

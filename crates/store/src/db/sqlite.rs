@@ -1,4 +1,4 @@
-//! What is particular to SQLite.
+//! SQLite's peculiarities.
 
 mod log;
 

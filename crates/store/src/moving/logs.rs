@@ -1,4 +1,4 @@
-//! Whether the logs are the same on both sides.
+//! Compares the logs of both sides.
 
 use portcullis_core::audit::{Plan, tiles::TileId};
 use sqlx::{PgConnection, SqliteConnection};

@@ -50,7 +50,7 @@ const BATCH: i64 = 250;
 
 struct Column {
     name: String,
-    /// What it is in the source.
+    /// Its type in the source.
     from: String,
     kind: Kind,
 }
@@ -72,7 +72,7 @@ impl Kind {
     }
 }
 
-/// Keeps everybody else from writing into any of the tables, and says no unless they are empty.
+/// Locks all tables against other writers; fails unless they are empty.
 pub(super) async fn refuse_unless_empty(target: &mut PgConnection) -> Result<(), MovingError> {
     let lock = format!("LOCK TABLE {} IN EXCLUSIVE MODE", TABLES.join(", "));
     sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut *target).await?;

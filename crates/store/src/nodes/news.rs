@@ -1,5 +1,6 @@
-//! What nodes are told of changes, by PostgreSQL's NOTIFY: ids, never what changed.
+//! Change notices for nodes by PostgreSQL's NOTIFY: ids, never contents.
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use portcullis_core::id::OrgId;
@@ -10,11 +11,11 @@ use crate::{db::opened_at_once, error::StoreError};
 
 /// The channel that the triggers of the schema push to.
 const CHANNEL: &str = "portcullis";
-/// How long the wire may be silent before it is tried, and how long that may take.
+/// Silence after which the connection is probed, and time limit of the probe.
 const SILENCE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What somebody changed.
+/// A change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum News {
     /// Tokens were revoked, or principals, plan or connections of this org changed: whatever is
@@ -66,6 +67,7 @@ impl Listener {
 
     /// The next news. An error is the end of this wire: what is pushed until there is another one
     /// is not heard.
+    #[boxed]
     pub async fn next(&mut self) -> Result<News, StoreError> {
         self.0.eager_reconnect(false);
         loop {

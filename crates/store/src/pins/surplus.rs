@@ -1,5 +1,6 @@
 //! Providers that list more tools than their limit.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use super::rows::{scope, scope_text};
@@ -41,6 +42,7 @@ impl Readable for SurplusRow {
 
 impl Store {
     /// Notes how many tools a provider lists that are not remembered.
+    #[boxed]
     pub async fn note_surplus(
         &self,
         org: Option<OrgId>,
@@ -64,6 +66,7 @@ impl Store {
     }
 
     /// The providers that list more tools than are remembered of them: for the operator.
+    #[boxed]
     pub async fn surplus(&self) -> Result<Vec<Surplus>, StoreError> {
         let rows: Vec<Found<SurplusRow>> = read!(self, installation, |conn| {
             sqlx::query_as("SELECT * FROM tool_surplus ORDER BY provider, org_id")

@@ -1,5 +1,6 @@
 //! Connects that have begun and are not confirmed yet.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId, ProviderId},
@@ -14,7 +15,7 @@ use crate::{
     unreadable::{Found, Readable},
 };
 
-/// What the secrets of attempts are filed under.
+/// Kind under which secrets of attempts are stored.
 pub const ATTEMPT: &str = "attempt";
 
 /// A connect that is about to begin.
@@ -26,17 +27,17 @@ pub struct NewAttempt {
     pub org_id: OrgId,
     /// The connection that it will make or renew.
     pub provider_id: ProviderId,
-    /// What it connects to.
+    /// The provider to connect.
     pub slug: String,
-    /// Whose connection it will be.
+    /// Owner of the future connection.
     pub owner: ProviderOwner,
-    /// Who began it, and alone may end it.
+    /// The principal that began it, and alone may complete it.
     pub principal_id: PrincipalId,
     /// SHA-256 of the `state` that the browser carries.
     pub state_hash: [u8; 32],
     /// When it is worth nothing any more.
     pub expires_at: Timestamp,
-    /// What it takes to go on, sealed.
+    /// Sealed state for completing it.
     pub secret: SealedSecret,
 }
 
@@ -49,17 +50,17 @@ pub struct Attempt {
     pub org_id: OrgId,
     /// The connection that it will make or renew.
     pub provider_id: ProviderId,
-    /// What it connects to.
+    /// The provider to connect.
     pub slug: String,
-    /// Whose connection it will be.
+    /// Owner of the future connection.
     pub owner: ProviderOwner,
-    /// Who began it, and alone may end it.
+    /// The principal that began it, and alone may complete it.
     pub principal_id: PrincipalId,
     /// When it is worth nothing any more.
     pub expires_at: Timestamp,
     /// SHA-256 of the code that confirms it, once there is one.
     pub confirm_hash: Option<Vec<u8>>,
-    /// How many wrong codes came.
+    /// Number of wrong codes.
     pub tries: u32,
 }
 
@@ -97,6 +98,7 @@ impl Readable for AttemptRow {
 
 impl Store {
     /// Remembers an attempt.
+    #[boxed]
     pub async fn begin_attempt(&self, attempt: &NewAttempt) -> Result<(), StoreError> {
         change!(self, attempt.org_id, |tx| {
             sqlx::query(BEGIN)
@@ -116,7 +118,8 @@ impl Store {
     }
 
     /// The attempt whose `state` a browser brings, once: of any number of browsers one is let in.
-    /// Whose it is, the state alone tells.
+    /// The state alone identifies the owner.
+    #[boxed]
     pub async fn call_attempt_back(
         &self,
         state_hash: &[u8; 32],
@@ -133,6 +136,7 @@ impl Store {
     }
 
     /// Keeps what the provider granted until the attempt is confirmed. `false` if it has ended.
+    #[boxed]
     pub async fn grant_attempt(
         &self,
         attempt: &Attempt,
@@ -159,6 +163,7 @@ impl Store {
     }
 
     /// The attempts of a principal for a provider and an owner, the newest first.
+    #[boxed]
     pub async fn attempts_of(
         &self,
         org: OrgId,
@@ -182,6 +187,7 @@ impl Store {
     }
 
     /// The attempts that would renew or make a connection.
+    #[boxed]
     pub async fn attempts_for(
         &self,
         org: OrgId,
@@ -198,6 +204,7 @@ impl Store {
     }
 
     /// Counts a wrong code; gives how many there were with this one, 0 if the attempt has ended.
+    #[boxed]
     pub async fn count_wrong_code(&self, attempt: &Attempt) -> Result<u32, StoreError> {
         let tries: Option<i64> = change!(self, attempt.org_id, |tx| {
             sqlx::query_scalar(
@@ -212,7 +219,8 @@ impl Store {
         Ok(u32::try_from(tries.unwrap_or(0)).unwrap_or(u32::MAX))
     }
 
-    /// Ends an attempt and forgets its secrets. Of any number of callers one is told `true`.
+    /// Ends an attempt and forgets its secrets. Returns true to one of any number of callers.
+    #[boxed]
     pub async fn end_attempt(&self, attempt: &Attempt) -> Result<bool, StoreError> {
         let org = attempt.org_id.to_string();
         let ended = change!(self, attempt.org_id, |tx| {
@@ -228,6 +236,7 @@ impl Store {
     }
 
     /// Some attempts of all tenants whose time is over.
+    #[boxed]
     pub async fn expired_attempts(
         &self,
         now: Timestamp,
@@ -247,6 +256,7 @@ impl Store {
     }
 
     /// Removes a connection that was begun, was never connected and has no attempt any more.
+    #[boxed]
     pub async fn forget_pending_provider(
         &self,
         org: OrgId,

@@ -1,5 +1,6 @@
-//! What the gateway is called at authorization servers that it registered with by itself.
+//! Clients that the gateway registered by itself at authorization servers.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::clock::Timestamp;
 
 use crate::{
@@ -9,7 +10,7 @@ use crate::{
     secrets::{SealedSecret, put_secret},
 };
 
-/// What the secrets of clients are filed under, without an org.
+/// Kind under which secrets of clients are stored, without an org.
 pub const CLIENT: &str = "client";
 
 /// A registration of the gateway.
@@ -17,13 +18,13 @@ pub const CLIENT: &str = "client";
 pub struct OAuthClient {
     /// At whom, exactly.
     pub issuer: String,
-    /// Where browsers are sent back to.
+    /// Redirect URI of browsers.
     pub redirect_uri: String,
     /// The id under which its secret is kept, if it has one.
     pub id: String,
-    /// What the gateway is called there.
+    /// Client id of the gateway there.
     pub client_id: String,
-    /// How it authenticates at the token endpoint.
+    /// Authentication method at the token endpoint.
     pub method: String,
     /// When it was registered.
     pub registered_at: Timestamp,
@@ -42,7 +43,8 @@ row!(ClientRow {
 });
 
 impl Store {
-    /// What the gateway is called at an issuer, for this redirect URI. Of the installation.
+    /// The installation's client at an issuer, for this redirect URI.
+    #[boxed]
     pub async fn find_oauth_client(
         &self,
         issuer: &str,
@@ -67,6 +69,7 @@ impl Store {
     }
 
     /// Remembers a registration in the place of the one before.
+    #[boxed]
     pub async fn keep_oauth_client(
         &self,
         client: &OAuthClient,

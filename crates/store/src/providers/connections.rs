@@ -1,5 +1,6 @@
 //! Connections with credentials of their own: finding, keeping and removing them.
 
+use async_recursion::async_recursion as boxed;
 use std::collections::BTreeSet;
 
 use portcullis_core::{
@@ -18,7 +19,7 @@ use crate::{
     unreadable::{Found, Readable as _},
 };
 
-/// What the secrets of connections are filed under.
+/// Kind under which secrets of connections are stored.
 pub const CONNECTION: &str = "connection";
 /// The field of a connection's credentials.
 pub const CREDENTIAL: &str = "credential";
@@ -28,13 +29,13 @@ pub const CREDENTIAL: &str = "credential";
 pub struct NewCredential {
     /// The credentials, sealed for their connection.
     pub secret: SealedSecret,
-    /// What is known of them.
+    /// Metadata of the credentials.
     pub grant: Grant,
-    /// Who the connection is upstream.
+    /// Account of the connection upstream.
     pub account: Option<Account>,
 }
 
-/// Whose connections to list.
+/// Owners whose connections to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnerFilter {
     /// Everybody's.
@@ -48,7 +49,7 @@ pub enum OwnerFilter {
 /// A page of connections.
 #[derive(Debug, Clone, Copy)]
 pub struct ProviderPage<'a> {
-    /// Whose.
+    /// The owners.
     pub owner: OwnerFilter,
     /// Only beyond this slug and id.
     pub after: Option<(&'a str, &'a str)>,
@@ -86,6 +87,7 @@ impl Store {
 
     /// The connections that a principal can call through: the org's and its own, whatever their
     /// state. Asked when a session is looked up, never on the path of a call.
+    #[boxed]
     pub async fn reachable_providers(
         &self,
         org: OrgId,
@@ -97,6 +99,7 @@ impl Store {
     }
 
     /// The connections of many owners at once, each by slug.
+    #[boxed]
     pub async fn providers_of(
         &self,
         owners: &BTreeSet<(OrgId, ProviderOwner)>,
@@ -114,6 +117,7 @@ impl Store {
     }
 
     /// The connection of an owner to a provider, removed or not.
+    #[boxed]
     pub async fn find_provider_of(
         &self,
         org: OrgId,
@@ -132,6 +136,7 @@ impl Store {
     }
 
     /// The sealed credentials of a connection of the org.
+    #[boxed]
     pub async fn credential_of(
         &self,
         org: OrgId,
@@ -142,6 +147,7 @@ impl Store {
 
     /// Gives a connection credentials that work, in one transaction with what is known of them:
     /// it is connected from now on. `None` if there is no such connection any more.
+    #[boxed]
     pub async fn keep_credential(
         &self,
         org: OrgId,
@@ -175,6 +181,7 @@ impl Store {
 
     /// Says how a connection is, unless it got other credentials than those of `revision`
     /// meanwhile. `false` if nothing was changed.
+    #[boxed]
     pub async fn set_status_of(
         &self,
         org: OrgId,
@@ -198,8 +205,9 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// Deletes a connection with its credentials; the event that tells of it is committed with it.
+    /// Deletes a connection with its credentials; its event is committed with it.
     /// `false`, and nothing is written, if there is none.
+    #[boxed]
     pub async fn remove_provider(
         &self,
         org: OrgId,
@@ -224,8 +232,9 @@ impl Store {
     }
 
     /// Hides a connection that the configuration makes by itself, until it is connected anew; the
-    /// event that tells of it is committed with it. `false`, and nothing is written, if there is
+    /// event is committed with it. `false`, and nothing is written, if there is
     /// none to be seen.
+    #[boxed]
     pub async fn hide_provider(
         &self,
         org: OrgId,
@@ -255,6 +264,7 @@ impl Store {
     /// Notes since when connections with credentials have a provider that is not among the
     /// configured ones, and takes that back of those whose provider is there. Gives the slugs
     /// that were found missing only now.
+    #[boxed]
     pub async fn note_missing_providers(
         &self,
         configured: &BTreeSet<&str>,
@@ -294,6 +304,7 @@ impl Store {
     }
 
     /// Some connections of all tenants whose provider is missing since this moment or longer.
+    #[boxed]
     pub async fn missing_providers(
         &self,
         since: Timestamp,
@@ -313,6 +324,7 @@ impl Store {
     }
 
     /// Shows a hidden connection again, under a new id: the old one stays gone.
+    #[boxed]
     pub async fn unhide_provider(
         &self,
         org: OrgId,

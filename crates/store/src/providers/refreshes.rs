@@ -1,5 +1,6 @@
 //! Which connections need new credentials, and who gets them.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, ProviderId},
@@ -15,6 +16,7 @@ use crate::{
 
 impl Store {
     /// Connections of all tenants whose time for new credentials has come, the most urgent first.
+    #[boxed]
     pub async fn due_refreshes(
         &self,
         now: Timestamp,
@@ -33,6 +35,7 @@ impl Store {
     /// Makes `holder` the one that gets new credentials for a connection until `until`: a node, or
     /// whoever on it. `false` if
     /// another one is at it, the connection is gone, or it has newer credentials already.
+    #[boxed]
     pub async fn lease_refresh(
         &self,
         org: OrgId,
@@ -57,6 +60,7 @@ impl Store {
     }
 
     /// Notes that new credentials could not be got, and when to try again; ends the lease.
+    #[boxed]
     pub async fn refresh_failed(
         &self,
         org: OrgId,

@@ -1,5 +1,6 @@
 //! Descent of tokens from one another.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::id::{OrgId, TokenId};
 
 use crate::{Store, db::read, error::StoreError};
@@ -7,6 +8,7 @@ use crate::{Store, db::read, error::StoreError};
 impl Store {
     /// Returns true if the org's token `id` is of the grant of `ancestor`, or was narrowed or
     /// delegated from a token of that grant, however many steps lie between.
+    #[boxed]
     pub async fn descends(
         &self,
         org: OrgId,

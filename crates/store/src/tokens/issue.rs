@@ -1,5 +1,6 @@
 //! New tokens.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, token::TokenHash};
 
 use super::TokenRecord;
@@ -26,33 +27,33 @@ pub struct NewRefresh<'a> {
     pub token: NewToken<'a>,
     /// When the grant ends, however often it is refreshed.
     pub grant_ends_at: Timestamp,
-    /// How long the access tokens live that it buys.
+    /// Lifetime of the access tokens that it buys.
     pub access_seconds: i64,
 }
 
 /// A JWT that may be exchanged once.
 #[derive(Debug, Clone, Copy)]
 pub struct Assertion {
-    /// What it is told apart by.
+    /// Identity.
     pub digest: [u8; 32],
     /// Until when it would be accepted, and so has to be remembered.
     pub expires_at: Timestamp,
 }
 
-/// What an exchange brings into being.
+/// Rows of an exchange.
 #[derive(Debug, Clone, Copy)]
 pub struct Issue<'a> {
     /// The access token.
     pub access: NewToken<'a>,
     /// The refresh token beside it.
     pub refresh: Option<NewRefresh<'a>>,
-    /// What was said of the principal at the login that the tokens come from.
+    /// Claims of the login that the tokens come from.
     pub login: Option<&'a LoginRecord>,
-    /// What must not have been exchanged before.
+    /// JWTs that must not have been exchanged before.
     pub assertions: &'a [Assertion],
 }
 
-/// What became of an exchange.
+/// Result of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Issued {
     /// The tokens exist.
@@ -119,6 +120,7 @@ pub(super) use {insert, insert_refresh};
 impl Store {
     /// Remembers a new token by its hash. Says no to an id or hash that exists, and to a
     /// principal, `via` or parent that is not of the same org.
+    #[boxed]
     pub async fn insert_token(
         &self,
         record: &TokenRecord,
@@ -172,7 +174,8 @@ impl Store {
         Ok(Issued::Done)
     }
 
-    /// Forgets the JWTs that have expired: nobody accepts them any more.
+    /// Deletes the JWTs that have expired.
+    #[boxed]
     pub async fn forget_assertions(&self, now: Timestamp) -> Result<u64, StoreError> {
         let forgotten = change!(self, installation, |tx| {
             sqlx::query("DELETE FROM used_assertions WHERE expires_at < $1")

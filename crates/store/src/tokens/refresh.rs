@@ -1,5 +1,6 @@
 //! The refresh tokens of a grant: one is unspent, the one before it may be asked about again.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     grant::{Presented, RETRY_SECONDS, RefreshState, Spent},
@@ -24,9 +25,9 @@ pub struct KnownRefresh {
     pub known: KnownToken,
     /// When the grant ends.
     pub grant_ends_at: Timestamp,
-    /// How long the access tokens live that it buys.
+    /// Lifetime of the access tokens that it buys.
     pub access_seconds: i64,
-    /// How things stand.
+    /// State.
     pub state: RefreshState,
 }
 
@@ -56,7 +57,7 @@ pub struct Pair {
     pub sealed: Vec<u8>,
 }
 
-/// What became of a rotation.
+/// Result of a rotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rotated {
     /// The token is spent, the new pair is live.
@@ -96,6 +97,7 @@ impl StateRow {
 
 impl Store {
     /// The refresh token with this hash; `None` if there is none, or the token is another kind.
+    #[boxed]
     pub async fn find_refresh(&self, hash: &TokenHash) -> Result<Option<KnownRefresh>, StoreError> {
         let Some(known) = self.find_token_by_hash(hash).await? else { return Ok(None) };
         let row: Option<StateRow> = read!(self, known.token.org_id, |conn| {
@@ -112,7 +114,8 @@ impl Store {
         }))
     }
 
-    /// Whether the org's refresh token with this id has bought its pair.
+    /// Returns true if the org's refresh token with this id has bought its pair.
+    #[boxed]
     pub async fn is_spent(&self, org: OrgId, id: TokenId) -> Result<bool, StoreError> {
         let spent: Option<i32> = read!(self, org, |conn| {
             sqlx::query_scalar(
@@ -180,6 +183,7 @@ impl Store {
     }
 
     /// Forgets the sealed pairs that may not be asked for any more.
+    #[boxed]
     pub async fn forget_sealed_pairs(&self, now: Timestamp) -> Result<u64, StoreError> {
         let forgotten = change!(self, installation, |tx| {
             sqlx::query(FORGET_SEALED)

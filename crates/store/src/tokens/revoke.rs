@@ -1,5 +1,6 @@
 //! Revocation: a token, its grant, and all that came from any of them.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, TokenId},
@@ -15,6 +16,7 @@ impl Store {
     /// Revokes the token, its whole grant, and everything attenuated or delegated from any of
     /// them, and says how many *others* were live until now. Safe to run twice. `None` if the org
     /// has no such token.
+    #[boxed]
     pub async fn revoke_token(
         &self,
         org: OrgId,

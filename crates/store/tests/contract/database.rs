@@ -92,7 +92,7 @@ impl Database {
         }
     }
 
-    /// Whether it is the one that needs no server.
+    /// Returns true if it is the one that needs no server.
     pub(crate) fn is_sqlite(&self) -> bool {
         matches!(self.place, Place::File(_))
     }

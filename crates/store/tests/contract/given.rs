@@ -1,4 +1,4 @@
-//! What tests begin with.
+//! Fixtures.
 
 use std::{
     str::FromStr,

@@ -1,4 +1,4 @@
-//! What was once in force can be read again.
+//! Policy sets and versions stay readable.
 
 use portcullis_store::{NewPolicySet, PolicyVersion};
 

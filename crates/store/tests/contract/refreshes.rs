@@ -85,7 +85,7 @@ fn repeated(rotated: &Rotated) -> Option<u32> {
     Some(n)
 }
 
-/// What a token made from `parent` is.
+/// A token made from `parent`.
 fn child(org: OrgId, user: PrincipalId, n: u32, parent: TokenId) -> TokenRecord {
     TokenRecord { parent_id: Some(parent), method: AuthMethod::Token, ..token(org, user, n) }
 }
@@ -235,7 +235,7 @@ on_both! {
     }
 }
 
-/// What somebody does to one of the tokens there are; the number picks which.
+/// An operation on one of the tokens; the number selects it.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     Refresh(u32),

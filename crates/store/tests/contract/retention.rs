@@ -1,4 +1,4 @@
-//! What may be let go of the log, what keeps it, and what stays true.
+//! Pruning, holds, and the proofs that stay valid.
 
 use portcullis_core::{
     clock::Timestamp,

@@ -39,7 +39,7 @@ async fn tables(conn: &mut PgConnection) -> Vec<(String, &'static str)> {
     tables.chain([("orgs".to_owned(), "id")]).collect()
 }
 
-/// Whose rows of a table the connection sees, without asking for anybody's.
+/// Orgs of the rows that the connection sees without naming one.
 async fn seen(conn: &mut PgConnection, table: &str, column: &str) -> Vec<String> {
     let all = AssertSqlSafe(format!("SELECT DISTINCT {column} FROM {table} ORDER BY {column}"));
     sqlx::query_scalar(all).fetch_all(conn).await.unwrap()

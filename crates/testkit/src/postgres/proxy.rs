@@ -24,7 +24,7 @@ use tokio_util::{
 
 use super::PostgresDatabase;
 
-/// What becomes of a commit.
+/// Fate of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// It never reaches the server, which rolls back.
@@ -68,7 +68,7 @@ impl PostgresWire {
         *self.armed.lock().expect("the wire") = Some((statement, fault));
     }
 
-    /// Whether the fault was met.
+    /// Returns true if the fault was met.
     pub fn has_struck(&self) -> bool {
         self.armed.lock().expect("the wire").is_none()
     }

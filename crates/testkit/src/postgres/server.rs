@@ -112,7 +112,7 @@ impl PostgresServer {
         super::run(&self.url_at(self.address), &[statement]);
     }
 
-    /// Where it listens.
+    /// Its address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address

@@ -33,7 +33,7 @@ struct Listener {
     headers: HeaderMap,
 }
 
-/// Why a stream is over.
+/// End of a stream.
 enum Over {
     /// The server has no such stream.
     NotOffered,

@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// Why a request did not end with a result.
+/// Failure of a request.
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// The server answered with this status and nothing that is MCP.
@@ -268,7 +268,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// How a piece of a stream ended.
+/// End of a piece of a stream.
 enum Piece {
     Answer(Outcome),
     End,

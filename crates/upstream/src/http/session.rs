@@ -22,13 +22,13 @@ const MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const MAX_SESSION_ID_BYTES: usize = 1024;
 
-/// What is agreed with a server.
+/// Agreement with a server.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) era: Era,
     /// The headers of every message in it.
     pub(super) headers: HeaderMap,
-    /// Whether the server gave it an id, so that it can also forget it.
+    /// True if the server gave it an id, so that it can also forget it.
     pub(super) has_id: bool,
     _listener: Option<DropGuard>,
 }

@@ -18,7 +18,7 @@ use tokio::{
 
 /// From how many bytes on an answer is large.
 pub(super) const LARGE: usize = 64 << 10;
-/// How long a server is remembered for an answer that was too large.
+/// Time for which an answer that was too large makes others take turns.
 const REMEMBERED: Duration = Duration::from_secs(10);
 /// The rest after one, as many times as long as it was read.
 const REST: u32 = 20;
@@ -55,7 +55,7 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Whether large answers take turns.
+    /// Returns true if large answers take turns.
     pub(super) fn are_taken(&self) -> bool {
         self.last_flood().is_some()
     }

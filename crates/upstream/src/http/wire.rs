@@ -41,9 +41,9 @@ pub(crate) struct Wire {
     clients: Arc<Clients>,
     uri: Uri,
     credential: ArcSwapOption<Credential>,
-    /// What the server asked for when it refused the credential last.
+    /// Challenge of the last refusal of the credential.
     challenge: ArcSwapOption<Challenge>,
-    /// Whether to listen for announcements of the server.
+    /// True if announcements of the server are listened for.
     pub(super) listens: bool,
     pub(super) max_response_bytes: usize,
     /// Of its large answers.
@@ -124,7 +124,7 @@ impl Wire {
         self.credential.store(credential.map(Arc::new));
     }
 
-    /// What the server asked for when it refused the credential last.
+    /// Challenge of the last refusal of the credential.
     pub(crate) fn challenge(&self) -> Option<Arc<Challenge>> {
         self.challenge.load_full()
     }
@@ -203,7 +203,7 @@ impl Wire {
     }
 }
 
-/// What a failure means: only when no connection was made do we know that nothing was sent.
+/// Maps a failure: nothing was sent for certain only when no connection was made.
 fn sending_failed(error: &legacy::Error) -> CallError {
     if error.is_connect() {
         CallError::connect_failed()
@@ -213,7 +213,7 @@ fn sending_failed(error: &legacy::Error) -> CallError {
 }
 
 impl Protocol {
-    /// Whether `server/discover` is to be asked.
+    /// Returns true if `server/discover` is to be asked.
     pub(crate) const fn may_be_modern(self) -> bool {
         match self {
             Self::Auto | Self::Modern => true,
@@ -221,7 +221,7 @@ impl Protocol {
         }
     }
 
-    /// Whether `initialize` may be used.
+    /// Returns true if `initialize` may be used.
     pub(crate) const fn may_be_legacy(self) -> bool {
         match self {
             Self::Auto | Self::Legacy => true,

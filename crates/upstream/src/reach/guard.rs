@@ -23,7 +23,7 @@ pub(crate) struct Guard<L = System> {
     lookup: Arc<L>,
 }
 
-/// Who is asked for the addresses of a name.
+/// Resolver of names.
 pub(crate) trait Lookup: Send + Sync + 'static {
     /// Every address of the name.
     fn find(&self, name: &str) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send;

@@ -37,7 +37,7 @@ impl Backoff {
         self.rests_until = None;
     }
 
-    /// Whether it is too early for another start.
+    /// Returns true if it is too early for another start.
     pub(super) fn is_resting(&self, now: Instant) -> bool {
         self.rests_until.is_some_and(|until| now < until)
     }

@@ -17,7 +17,7 @@ use tokio::{
 
 use crate::{error::CallError, settings::Program, text};
 
-/// What a child sees of the gateway's own environment.
+/// Variables that a child inherits.
 const INHERITED: [&str; 9] =
     ["PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "USER", "LOGNAME"];
 const MAX_LOG_LINE_BYTES: usize = 2048;
@@ -153,7 +153,7 @@ pub(super) async fn log_errors<R: AsyncRead + Unpin>(slug: ProviderSlug, output:
     }
 }
 
-/// How many lines went to the log in the current second.
+/// Lines logged in the current second.
 struct LogBudget {
     since: Instant,
     lines: u32,

@@ -15,7 +15,7 @@ pub(super) enum Line {
     TooLong(Option<u64>),
 }
 
-/// How many times too long a line may be before the child is given up.
+/// Multiple of the longest line at which the child is given up.
 const PATIENCE: usize = 16;
 
 /// Reads the next line; `None` at the end of the output. A last line without an end is dropped:

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use crate::mcp::message::Outcome;
 
-/// What came for a request.
+/// Reply to a request.
 #[derive(Debug)]
 pub(super) enum Arrival {
     /// Its answer, and whether that is large.
@@ -38,7 +38,7 @@ impl Size {
     }
 }
 
-/// Where a request is on its way: still ours to withdraw, or out.
+/// Progress of a request: still ours to withdraw, or sent.
 #[derive(Debug, Default)]
 pub(super) struct Ticket(AtomicU8);
 

@@ -1,9 +1,9 @@
-//! What the tests share.
+//! Shared by the tests.
 
 use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
-    call::{Asker, Cleared, Limiter, ToolCall},
+    call::{Asker, Cleared, Limiter, PinState, ToolCall},
     clock::Timestamp,
     dlp::{Engine, FingerprintKey, Settings, Subject},
     policy::{Catalogue, Full, PolicyFile, PolicySet, Principal, Rate},
@@ -85,7 +85,7 @@ fn cleared(name: &str, arguments: Value) -> Cleared<ToolCall> {
     let principal = Principal::of(&caller());
     let capture = portcullis_core::audit::Capture::Commit;
     let asker = Asker { principal: &principal, time, source_ip: None, capture };
-    let call = ToolCall::new(tool, arguments, 0).unwrap();
+    let call = ToolCall::new(&engine, tool, PinState::Accepted, arguments, 0).unwrap();
     let subject = Subject::of(FingerprintKey::new([7; 32]));
     let scanned = call.scan(&engine, &subject).unwrap();
     scanned.decide(&set, &engine, asker).unwrap().fulfil(&engine, &Unlimited).unwrap()

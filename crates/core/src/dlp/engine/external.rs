@@ -9,14 +9,14 @@ use crate::dlp::{
         buffer::Body,
         segment::{SegmentKind, small},
     },
-    catalogue::detector::NormalForm,
+    catalogue::detector::{Detector, NormalForm},
     engine::{Engine, gather},
     findings::{
         finding::{Finding, Findings, How, Span},
         subject::Subject,
     },
     limits::{Limits, Unscannable},
-    vocabulary::Likelihood,
+    vocabulary::{Category, Likelihood},
 };
 
 /// A key, a text or a number of a value, as an external detector is shown it.
@@ -77,6 +77,36 @@ impl Engine {
         let mut all = findings.clone().and(found?, subject);
         gather::point(&body, all.list_mut());
         Some(all)
+    }
+
+    /// Findings of these detectors in no particular place, for who asks what if they were there.
+    /// They count and are acted upon like others, but there is nothing of them to mask.
+    #[must_use]
+    pub fn supposed(&self, detectors: &[String]) -> Findings {
+        let finding = |name: &String| Finding {
+            detector: Arc::from(name.as_str()),
+            category: self.category(name),
+            normal_form: NormalForm::Verbatim,
+            pointer: String::new(),
+            place: 0,
+            in_key: false,
+            count: 1,
+            likelihood: Likelihood::Likely,
+            fingerprints: Vec::new(),
+            spans: Vec::new(),
+        };
+        Findings::nowhere(detectors.iter().map(finding).collect())
+    }
+
+    /// The category of a detector; a name that means nothing counts among the least grave.
+    fn category(&self, name: &str) -> Category {
+        let active = self.scanner.active.iter().find(|active| &*active.name == name);
+        let known = || Self::known_detectors().find(|detector| detector.name() == name);
+        active
+            .map(|active| active.category)
+            .or_else(|| known().map(Detector::category))
+            .or_else(|| self.settings.external.get(name).copied())
+            .unwrap_or(Category::Contact)
     }
 
     fn flat(&self, value: &Value) -> Result<Body, Unscannable> {

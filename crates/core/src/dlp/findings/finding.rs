@@ -126,6 +126,11 @@ impl Findings {
         Self { list, media: 0, subject }
     }
 
+    /// Findings of no value.
+    pub(in crate::dlp) fn nowhere(list: Vec<Finding>) -> Self {
+        Self { list, media: 0, subject: None }
+    }
+
     pub(in crate::dlp) fn with_media(self, media: u32) -> Self {
         Self { media, ..self }
     }

@@ -1,4 +1,4 @@
-//! GitleaksRule files of gitleaks as further detectors of secrets.
+//! Rule files of gitleaks as further detectors of secrets.
 //!
 //! Of a rule count `id`, `regex`, `secretGroup`, `keywords`, `entropy`, and the `regexes` and
 //! `stopwords` of its allowlists and of the file's own. What concerns paths and commits has no

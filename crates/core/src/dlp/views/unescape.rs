@@ -13,7 +13,7 @@ pub(in crate::dlp) struct Unescaped {
     pub(in crate::dlp) from: Vec<u32>,
 }
 
-/// ReadStep of a reader at the beginning of the rest: the number of bytes it takes, and the character
+/// Step of a reader at the beginning of the rest: the number of bytes it takes, and the character
 /// that replaces them. `None` leaves one byte as it is.
 type ReadStep = fn(&[u8]) -> Option<(usize, Option<char>)>;
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::policy::{
     bind::{
@@ -16,7 +17,7 @@ use crate::policy::{
 };
 
 /// Access to a tool that a caller can expect; a hint, never a promise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
     /// Permitted whatever the input.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::policy::load::builtins::Builtin;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::clock::Timestamp;
 use crate::policy::{
@@ -14,10 +15,13 @@ use crate::policy::{
 };
 
 /// A policy as it is listed; [`PolicyRecord::full`] adds its source.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct PolicyRecord {
     /// The name.
+    #[schema(value_type = String, example = "no-prod-writes")]
     pub id: Arc<str>,
+    /// The same as `id`.
+    #[schema(value_type = String)]
     name: Arc<str>,
     /// A name for people.
     pub title: Option<String>,
@@ -26,6 +30,7 @@ pub struct PolicyRecord {
     /// Permit or forbid.
     pub effect: Effect,
     /// `rule`, `obligation` or `builtin`.
+    #[schema(pattern = "^(rule|obligation|builtin)$")]
     pub kind: &'static str,
     /// Status of the policy.
     pub status: Status,
@@ -35,23 +40,27 @@ pub struct PolicyRecord {
     pub priority: i32,
     /// Severity of the policy.
     pub severity: Severity,
-    /// Reason that callers are told.
+    /// What callers are told.
     pub reason: Option<String>,
     /// Labels for filters.
     pub tags: Vec<String>,
     /// Owner of the policy.
     pub owner: Option<String>,
-    scope: Value,
+    /// Principals, actions and resources of its head.
+    scope: PolicyScope,
+    /// Its obligations: `type` and what each of them takes.
+    #[schema(value_type = Vec<Object>)]
     obligations: Vec<Value>,
     /// The parts of the context that its conditions read.
     pub reads: Vec<String>,
     /// SHA-256 of its meaning; built-ins have none.
+    #[schema(value_type = Option<String>)]
     pub version: Option<Arc<str>>,
     /// Where it comes from.
     pub origin: Origin,
     /// Result of checking the policy against the tools there are.
     pub validation: Validation,
-    /// True if it is part of Portcullis.
+    /// Whether it is part of Portcullis.
     pub builtin: bool,
     /// Since when it is in this version.
     pub updated_at: Timestamp,
@@ -60,7 +69,7 @@ pub struct PolicyRecord {
 }
 
 /// A record with the policy's source.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct FullRecord<'a> {
     #[serde(flatten)]
     record: &'a PolicyRecord,
@@ -68,8 +77,9 @@ pub struct FullRecord<'a> {
 }
 
 /// Where a policy comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[schema(as = PolicyOrigin)]
 pub enum Origin {
     /// A file of the policies folder.
     File {
@@ -77,19 +87,33 @@ pub enum Origin {
         path: String,
         /// The line on which the policy begins.
         line: usize,
+        /// Present while the operator has switched the policy off.
+        #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
+        switched_off: Option<SwitchedOff>,
     },
     /// Portcullis itself.
     Builtin,
 }
 
+/// A policy that the operator has switched off for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = PolicyOverride)]
+pub struct SwitchedOff {
+    /// Always `disabled`.
+    pub status: Status,
+    /// When it counts again.
+    pub until: Timestamp,
+}
+
 /// Result of checking a policy against the tools there are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = PolicyValidation)]
 pub struct Validation {
     /// False when it no longer fits a tool that it may apply to.
     pub valid: bool,
-    /// Doubts that keep nothing from working.
+    /// What is doubtful.
     pub warnings: Vec<String>,
-    /// Parts that no longer fit.
+    /// What no longer fits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
 }
@@ -105,6 +129,16 @@ impl PolicyRecord {
     #[must_use]
     pub fn source(&self) -> Option<&str> {
         self.source.as_deref()
+    }
+
+    /// The same record of a policy that is switched off until then.
+    #[must_use]
+    pub fn switched_off(&self, end: Timestamp) -> Self {
+        let mut record = self.clone();
+        if let Origin::File { switched_off, .. } = &mut record.origin {
+            *switched_off = Some(SwitchedOff { status: Status::Disabled, until: end });
+        }
+        record
     }
 
     pub(in crate::policy) fn of(
@@ -129,11 +163,15 @@ impl PolicyRecord {
             reason: annotations.reason,
             tags: annotations.tags,
             owner: annotations.owner,
-            scope: scope(&policy.rule.scope),
+            scope: PolicyScope::of(&policy.rule.scope),
             obligations: annotations.owed.to_json(),
             reads: policy.paths.listing(),
             version: Some(Arc::clone(&policy.digest)),
-            origin: Origin::File { path: format!("policies/{}", placed.file.path()), line },
+            origin: Origin::File {
+                path: format!("policies/{}", placed.file.path()),
+                line,
+                switched_off: None,
+            },
             validation,
             builtin: false,
             updated_at,
@@ -142,7 +180,6 @@ impl PolicyRecord {
     }
 
     pub(in crate::policy) fn builtin(builtin: &Builtin, updated_at: Timestamp) -> Self {
-        let any = json!({ "op": "any" });
         Self {
             id: builtin.id.into(),
             name: builtin.id.into(),
@@ -157,7 +194,7 @@ impl PolicyRecord {
             reason: Some(builtin.reason.to_owned()),
             tags: Vec::new(),
             owner: None,
-            scope: json!({ "principal": any, "action": any, "resource": any }),
+            scope: PolicyScope::any(),
             obligations: Vec::new(),
             reads: Vec::new(),
             version: None,
@@ -170,34 +207,73 @@ impl PolicyRecord {
     }
 }
 
-fn scope(scope: &RuleScope) -> Value {
-    let action = match &scope.action {
-        ActionScope::Any => json!({ "op": "any" }),
-        ActionScope::Eq(uid) => json!({ "op": "eq", "id": uid.id().unescaped() }),
-        ActionScope::In(uids) => {
-            let ids: Vec<&str> = uids.iter().map(|uid| uid.id().unescaped()).collect();
-            if let [id] = ids.as_slice() {
-                json!({ "op": "in", "id": id })
-            } else {
-                json!({ "op": "in", "ids": ids })
-            }
-        }
-    };
-    json!({
-        "principal": constraint(&scope.principal),
-        "action": action,
-        "resource": constraint(&scope.resource),
-    })
+/// Principals, actions and resources that the head of a policy names.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(in crate::policy) struct PolicyScope {
+    principal: Constraint,
+    action: Constraint,
+    resource: Constraint,
 }
 
-fn constraint(scope: &EntityScope) -> Value {
-    match scope {
-        EntityScope::Any => json!({ "op": "any" }),
-        EntityScope::Eq(uid) => json!({ "op": "eq", "id": uid.to_string() }),
-        EntityScope::In(uid) => json!({ "op": "in", "id": uid.to_string() }),
-        EntityScope::Is(kind) => json!({ "op": "is", "type": kind.to_string() }),
-        EntityScope::IsIn(kind, uid) => {
-            json!({ "op": "is_in", "type": kind.to_string(), "id": uid.to_string() })
+/// One part of a policy's head.
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+#[schema(as = PolicyConstraint)]
+struct Constraint {
+    /// `any`, `eq`, `in`, `is` or `is_in`.
+    #[schema(pattern = "^(any|eq|in|is|is_in)$")]
+    op: &'static str,
+    /// The type of entity, of `is` and `is_in`.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    /// The entity or action.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    /// The actions, where `in` names several or none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ids: Option<Vec<String>>,
+}
+
+impl PolicyScope {
+    fn any() -> Self {
+        let any = Constraint { op: "any", ..Constraint::default() };
+        Self { principal: any.clone(), action: any.clone(), resource: any }
+    }
+
+    fn of(scope: &RuleScope) -> Self {
+        Self {
+            principal: Constraint::of_entity(&scope.principal),
+            action: Constraint::of_action(&scope.action),
+            resource: Constraint::of_entity(&scope.resource),
         }
+    }
+}
+
+impl Constraint {
+    fn of_action(scope: &ActionScope) -> Self {
+        let (op, id, ids) = match scope {
+            ActionScope::Any => ("any", None, None),
+            ActionScope::Eq(uid) => ("eq", Some(uid.id().unescaped().to_owned()), None),
+            ActionScope::In(uids) => {
+                let ids: Vec<_> = uids.iter().map(|uid| uid.id().unescaped().to_owned()).collect();
+                match <[String; 1]>::try_from(ids) {
+                    Ok([id]) => ("in", Some(id), None),
+                    Err(ids) => ("in", None, Some(ids)),
+                }
+            }
+        };
+        Self { op, kind: None, id, ids }
+    }
+
+    fn of_entity(scope: &EntityScope) -> Self {
+        let (op, kind, id) = match scope {
+            EntityScope::Any => ("any", None, None),
+            EntityScope::Eq(uid) => ("eq", None, Some(uid.to_string())),
+            EntityScope::In(uid) => ("in", None, Some(uid.to_string())),
+            EntityScope::Is(kind) => ("is", Some(kind.to_string()), None),
+            EntityScope::IsIn(kind, uid) => {
+                ("is_in", Some(kind.to_string()), Some(uid.to_string()))
+            }
+        };
+        Self { op, kind, id, ids: None }
     }
 }

@@ -166,7 +166,7 @@ impl Principal {
         &self.identity
     }
 
-    /// PrincipalKeys that are true of this principal; looked up once for each set.
+    /// Keys that are true of this principal; looked up once for each set.
     pub(in crate::policy) fn keys(&self, keys: &Arc<PrincipalKeys>) -> Arc<[Key]> {
         if let Some(held) = &*self.keys.load()
             && Arc::ptr_eq(&held.of, keys)

@@ -63,6 +63,17 @@ pub enum Verdict {
     },
 }
 
+impl Verdict {
+    /// True for a denial by a policy that looks at the findings of DLP.
+    #[must_use]
+    pub const fn reads_dlp(&self) -> bool {
+        match self {
+            Self::Allow { .. } => false,
+            Self::Deny { reads_dlp, .. } => *reads_dlp,
+        }
+    }
+}
+
 /// A policy by name and version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Named {

@@ -13,7 +13,7 @@ pub(in super::super) struct Erase {
     /// Id or name of the org; not needed where there is only one
     #[arg(long)]
     org: Option<String>,
-    /// Why; recorded
+    /// Reason, which is recorded
     #[arg(long, value_name = "TEXT")]
     reason: String,
     /// Of this event

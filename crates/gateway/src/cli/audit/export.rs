@@ -103,7 +103,7 @@ fn time(option: &str, text: Option<&str>) -> Result<Option<Timestamp>, Failure> 
     Ok(Some(Timestamp::parse_rfc3339(text).ok_or_else(wrong)?))
 }
 
-/// Where the export goes. A file gets its name when it is whole.
+/// Destination of the export. A file gets its name when it is whole.
 struct Place(Option<(PathBuf, PathBuf, File)>);
 
 impl Place {
@@ -142,7 +142,7 @@ impl Place {
     }
 }
 
-/// How far it is, for people who watch.
+/// Progress, for people who watch.
 struct Bar {
     shown: bool,
     percent: i64,

@@ -1,7 +1,7 @@
-//! Which events: the filters of the API as options.
+//! Filters of events, as in the API, as options.
 
 use clap::Args;
-use portcullis_app::filters::Given;
+use portcullis_app::audit::filters::Given;
 
 /// Only these events; options that are given all have to fit.
 #[derive(Args)]
@@ -9,10 +9,10 @@ pub(super) struct Filters {
     /// Types, such as `mcp.invocation,token.revoked`
     #[arg(long = "type", value_delimiter = ',', value_name = "TYPE")]
     kind: Vec<String>,
-    /// Who did it: `usr_…`, `sa_…` or `tok_…`
+    /// Actor: `usr_…`, `sa_…` or `tok_…`
     #[arg(long)]
     actor: Option<String>,
-    /// What it was done to: a tool id, `prv_…` or a name; `github:*` stands for what begins so
+    /// Target: a tool id, `prv_…` or a name; `github:*` stands for all that begin so
     #[arg(long)]
     target: Option<String>,
     /// `allow` or `deny`
@@ -21,10 +21,10 @@ pub(super) struct Filters {
     /// Names of the policies that decided
     #[arg(long, value_delimiter = ',')]
     policy: Vec<String>,
-    /// What DLP came to
+    /// DLP result
     #[arg(long, value_delimiter = ',', value_name = "RESULT")]
     dlp_result: Vec<String>,
-    /// How it ended
+    /// Outcome
     #[arg(long, value_delimiter = ',')]
     outcome: Vec<String>,
     /// The request of a given answer: `req_…`

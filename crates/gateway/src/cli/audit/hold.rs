@@ -36,7 +36,7 @@ pub(in super::super) struct Add {
     /// Id or name of the org; not needed where there is only one
     #[arg(long)]
     org: Option<String>,
-    /// Why; recorded
+    /// Reason, which is recorded
     #[arg(long, value_name = "TEXT")]
     reason: String,
     /// Only what this principal (id or name) did and what was done on its behalf

@@ -3,13 +3,13 @@
 use std::{io::Write, time::Duration};
 
 use clap::Args;
-use portcullis_app::filters::event_filter;
+use portcullis_app::audit::filters::event_filter;
 use serde_json::Value;
 
 use super::filters::Filters;
 use crate::cli::{Failure, Installation, output::Output};
 
-/// How often it is looked whether there is something new.
+/// Interval between two looks for new events.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Shows the end of an org's log, an event a line; with `--json` the records as the API lists
@@ -19,7 +19,7 @@ pub(in crate::cli) struct Tail {
     /// Id or name of the org; not needed where there is only one
     #[arg(long)]
     org: Option<String>,
-    /// How many of the last events to begin with
+    /// Number of past events to begin with
     #[arg(long, short = 'n', default_value_t = 10)]
     lines: u32,
     /// Go on with what comes, until Ctrl-C

@@ -1,4 +1,4 @@
-//! What `check` tells of the trust rules.
+//! Report of `check` on the trust rules.
 
 use portcullis_app::Trust;
 use portcullis_core::{
@@ -8,13 +8,13 @@ use portcullis_core::{
 use portcullis_store::{Store, StoreError};
 use serde_json::{Value, json};
 
-/// What was found about one rule.
+/// Findings about one rule.
 pub(super) struct CheckedRule {
     name: String,
     issuer: String,
-    /// What keeps it from working.
+    /// Faults that keep it from working.
     errors: Vec<String>,
-    /// What is allowed and rarely meant.
+    /// Settings that are allowed and rarely meant.
     warnings: Vec<String>,
     keys: Option<usize>,
 }

@@ -9,7 +9,10 @@ use std::{
 
 use clap::Args;
 use portcullis_app::Workbench;
-use portcullis_core::{policy::FACTS_FILE, tool::Tool};
+use portcullis_core::{
+    policy::{DEFAULT_DENY, FACTS_FILE},
+    tool::Tool,
+};
 
 use super::{Desk, Failure, load, loaded, read};
 use crate::boot;
@@ -112,7 +115,7 @@ fn by_provider(bench: &Workbench) -> BTreeMap<&str, Vec<&Tool>> {
     providers
 }
 
-/// What its server says about it, as a person reads it.
+/// Hints of its server about it, for people.
 fn hints(tool: &Tool) -> &'static str {
     let hint = |name: &str| tool.definition.hint(name);
     match (hint("readOnlyHint"), hint("destructiveHint")) {
@@ -168,7 +171,7 @@ fn cases(bench: &Workbench) -> String {
         let (said, decision, policy) = if reads {
             ("may", "allow", format!("{}-read", tool.id.provider()))
         } else {
-            ("may not yet", "deny", "default-deny".to_owned())
+            ("may not yet", "deny", DEFAULT_DENY.to_owned())
         };
         let id = &tool.id;
         let _ = write!(

@@ -24,10 +24,10 @@ pub(in crate::cli) struct List {
     desk: Desk,
 }
 
-/// Where a policy begins, as a person opens it.
+/// Place of a policy, as an editor opens it.
 fn place(record: &PolicyRecord) -> String {
     match &record.origin {
-        Origin::File { path, line } => format!("{path}:{line}"),
+        Origin::File { path, line, .. } => format!("{path}:{line}"),
         Origin::Builtin => "built in".to_owned(),
     }
 }

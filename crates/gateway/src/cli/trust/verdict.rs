@@ -1,4 +1,4 @@
-//! What becomes of one JWT and why, for people and for programs.
+//! Verdict on one JWT with its reasons, for people and for programs.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ const REGISTERED: [&str; 7] = ["iss", "sub", "aud", "exp", "nbf", "iat", "jti"];
 /// Characters of a claim's value that are shown.
 const SHOWN: usize = 200;
 
-/// What becomes of a JWT.
+/// Verdict on a JWT.
 pub(super) struct Verdict {
     jwt: Option<Jwt>,
     signature: Result<(), String>,
@@ -23,7 +23,7 @@ pub(super) struct Verdict {
     outcome: Result<TrustedSubject, Refused>,
 }
 
-/// Why it is not accepted.
+/// Reason for a rejection.
 struct Refused {
     check: &'static str,
     reason: String,
@@ -124,7 +124,7 @@ impl Verdict {
     }
 }
 
-/// Whether the issuer signed it, and whom the rules make of it.
+/// Checks the signature of the issuer, and the principal that the rules give.
 async fn signed(
     jwt: &Jwt,
     org: Option<OrgId>,

@@ -1,4 +1,4 @@
-//! How the gateway authenticates to a provider: the `auth` of `[[providers]]` and what belongs to
+//! Authentication of the gateway to a provider: the `auth` of `[[providers]]` and what belongs to
 //! it.
 
 use std::collections::BTreeMap;
@@ -38,27 +38,27 @@ pub(super) struct OAuth {
     /// The authorization server; found out from the MCP server when absent. Has to be named
     /// for a client that the operator registered.
     issuer: Option<String>,
-    /// Where browsers go, for a server without metadata.
+    /// Authorization endpoint, for a server without metadata.
     authorize_url: Option<String>,
-    /// Where codes become tokens, for a server without metadata.
+    /// Token endpoint, for a server without metadata.
     token_url: Option<String>,
-    /// Where tokens end, for a server without metadata.
+    /// Revocation endpoint, for a server without metadata.
     revoke_url: Option<String>,
-    /// What the gateway is called there.
+    /// Client id of the gateway there.
     client_id: Option<String>,
     /// Its secret.
     client_secret: Option<SecretSource>,
     /// `client_secret_basic`, `client_secret_post` or `none`.
     token_auth: Option<String>,
-    /// Whether the gateway may name itself by its metadata document; yes when absent.
+    /// Permits the gateway to name itself by its metadata document; yes when absent.
     client_document: Option<bool>,
-    /// Whether the gateway may register by itself; yes when absent.
+    /// Permits the gateway to register by itself; yes when absent.
     dynamic_registration: Option<bool>,
     /// Asked for when nobody says which.
     scopes: Vec<String>,
     /// Those that may be asked for; any that the provider lists when absent.
     allowed_scopes: Option<Vec<String>>,
-    /// What stands between two of them; a space when absent.
+    /// Separator between two of them; a space when absent.
     scope_separator: Option<char>,
     /// More parameters of the authorization request.
     authorize_parameters: BTreeMap<String, String>,
@@ -69,7 +69,7 @@ pub(super) struct OAuth {
     resource: Option<String>,
     /// The header that carries access tokens; `Authorization` when absent.
     token_header: Option<String>,
-    /// How it stands there, with `{}` for the token; `Bearer {}` when absent.
+    /// Format of the header, with `{}` for the token; `Bearer {}` when absent.
     token_format: Option<String>,
 }
 
@@ -100,7 +100,7 @@ impl Account {
     }
 }
 
-/// Who may have connections; everybody whom the kind of credential admits when nothing is said.
+/// Owners of connections; everybody whom the kind of credential admits when nothing is said.
 pub(super) fn owners(named: Option<&[OwnerName]>, auth: &Auth) -> Result<Owners, String> {
     let one_key = matches!(auth, Auth::ConfiguredKey);
     let Some(named) = named else { return Ok(Owners { me: !one_key, org: true }) };

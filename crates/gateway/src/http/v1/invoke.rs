@@ -2,28 +2,27 @@
 
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, Request, State};
+use axum::extract::{RawQuery, State};
 use bytes::Bytes;
-use portcullis_app::{Answered, Invocation, Stage, View};
+use portcullis_app::{Invocation, Stage, View};
 use portcullis_core::refusal::Refusal;
 use serde_json::Value;
+use utoipa::ToSchema;
 
-use super::{
-    Segment, segment,
-    shapes::{ErrorAnswer, InvokeAnswer, InvokeRequest},
-};
+use super::ToolPath;
 use crate::http::{
     Gateway,
-    answer::Answer,
-    body::{self, Allowance, INVOKE_LIMIT},
-    caller::Invoker,
+    answer::{ErrorAnswer, InvokeAnswer},
+    body::{self, RequestBody},
+    caller::Caller,
     idempotency::idempotency_key,
+    outcome::Outcome,
     query::Query,
 };
 
 /// Invokes an MCP tool under policy, DLP, limits and audit.
 #[utoipa::path(
-    post, path = "/v1/mcps/{id}/invoke", tag = "mcps",
+    post, path = "/v1/mcps/{id}/invoke", tag = "mcps", operation_id = "invoke_tool",
     params(
         ("id" = String, Path, description = "`<provider>:<tool_name>`"),
         ("view" = Option<String>, Query, description = "`structured` (default) or `mcp`", pattern = "^(structured|mcp)$"),
@@ -33,40 +32,33 @@ use crate::http::{
     responses(
         (status = 200, description = "the tool answered", body = InvokeAnswer, headers(("Idempotency-Replayed" = String, description = "`true` when the answer was given before"))),
         (status = 400, description = "bad request or bad input, or the idempotency key stands for another request", body = ErrorAnswer),
-        (status = 401, description = "no live token", body = ErrorAnswer),
-        (status = 403, description = "a policy denied it, or the token lacks `mcps:invoke`", body = ErrorAnswer),
         (status = 404, description = "no such tool for this caller", body = ErrorAnswer),
         (status = 409, description = "the provider refuses its credentials, or the request of this idempotency key is under way", body = ErrorAnswer),
-        (status = 413, description = "the body is over 1 MiB", body = ErrorAnswer),
-        (status = 415, description = "the body is not JSON", body = ErrorAnswer),
-        (status = 429, description = "a limit is exceeded", body = ErrorAnswer),
         (status = 502, description = "the provider failed", body = ErrorAnswer),
         (status = 503, description = "the gateway cannot record", body = ErrorAnswer),
         (status = 504, description = "the provider was too slow", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn invoke(
-    Invoker(ctx): Invoker,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
-    path: Segment,
+    ToolPath(tool): ToolPath,
     RawQuery(raw): RawQuery,
-    request: Request,
-) -> Answer {
-    let (head, body) = request.into_parts();
-    ctx.origin.stages.enter(Stage::Body, gateway.app.now());
-    let allowance = Allowance { bytes: INVOKE_LIMIT, time: gateway.body_time };
-    let read = body::read(&head.headers, body, allowance).await;
+    request: RequestBody,
+) -> Outcome {
+    ctx.origin.stages.enter(Stage::Body, gateway.app.base.now());
+    let key = idempotency_key(&request.headers);
+    let read = request.read().await;
     let bytes = read.as_ref().map_or(0, Bytes::len);
     let asked = move || Invocation {
-        tool: segment(path),
+        tool,
         view: view(raw.as_deref()),
-        key: idempotency_key(&head.headers),
+        key,
         body: read.and_then(|bytes| input(&bytes)),
     };
-    match gateway.app.invoke(ctx, bytes, asked).await {
-        Ok(Answered::Invoked(invoked)) => Answer::Invoked(invoked),
-        Ok(Answered::Replayed(replayed)) => Answer::Replayed(*replayed),
-        Err(stopped) => Answer::Stopped(*stopped),
+    match gateway.app.calls.invoke(ctx, bytes, asked).await {
+        Ok(answered) => Outcome::answered(answered),
+        Err(stopped) => Outcome::from(*stopped),
     }
 }
 
@@ -88,4 +80,13 @@ fn input(bytes: &[u8]) -> Result<(Value, u64), Refusal> {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
         ) => Err(body::wrong_member("input", "has to be an object")),
     }
+}
+
+/// The body of an invocation.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the body is parsed strictly by `body.rs`")]
+pub(crate) struct InvokeRequest {
+    /// Arguments of the tool; `{}` for none.
+    #[schema(value_type = Object)]
+    input: Value,
 }

@@ -3,21 +3,27 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
-use portcullis_app::{ToolQuery, ToolView};
-use portcullis_core::policy::Access;
-use serde_json::{Value, json};
+use portcullis_app::{ToolQuery, ToolStatus, ToolView};
+use portcullis_core::{clock::Timestamp, id::ProviderId, policy::Access, tool::ToolId};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
 
-use super::{
-    Segment, segment,
-    shapes::{ErrorAnswer, Many, One},
+use super::ToolPath;
+use crate::http::{
+    Gateway,
+    answer::{ErrorAnswer, Items, One, Paged},
+    caller::Caller,
+    outcome::Outcome,
+    page::Listing,
+    query::Query,
 };
-use crate::http::{Gateway, answer::Answer, caller::Known, page::Listing, query::Query};
 
 const FILTERS: [&str; 4] = ["provider", "q", "access", "view"];
 
 /// Lists the tools the caller can see, by id.
 #[utoipa::path(
-    get, path = "/v1/mcps", tag = "mcps",
+    get, path = "/v1/mcps", tag = "mcps", operation_id = "list_tools",
     params(
         ("provider" = Option<String>, Query, description = "slugs, comma-separated", pattern = "[^, ]"),
         ("q" = Option<String>, Query, description = "substring of id, title or description", max_length = 100, pattern = "[^, ]"),
@@ -27,18 +33,14 @@ const FILTERS: [&str; 4] = ["provider", "q", "access", "view"];
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
     responses(
-        (status = 200, description = "a page of tools", body = Many),
-        (status = 400, description = "bad parameter", body = ErrorAnswer),
-        (status = 401, description = "no live token", body = ErrorAnswer),
-        (status = 403, description = "the token lacks `mcps:read`", body = ErrorAnswer),
+        (status = 200, description = "a page of tools", body = Paged<Items<Tool>>),
     )
 )]
 pub(crate) async fn list(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
-) -> Result<Answer, Answer> {
-    ctx.require(portcullis_core::principal::Scope::McpsRead)?;
+) -> Result<Outcome, Outcome> {
     let list = Listing::read(&gateway, &ctx, "mcps", &FILTERS, raw.as_deref())?;
     let query = &list.query;
     let full = query.choice("view", &["basic", "full"])? == Some("full");
@@ -50,33 +52,30 @@ pub(crate) async fn list(
         after: list.after.clone(),
         limit: list.limit,
     };
-    let (tools, more) = gateway.app.tools(&ctx, &wanted)?;
+    let (tools, more) = gateway.app.tools.list(&ctx, &wanted)?;
     let end = tools.last().filter(|_| more).map(|view| view.tool.id.as_str());
-    let items: Vec<Value> = tools.iter().map(|view| record(view, full)).collect();
-    Ok(list.answer(json!({ "items": items }), end))
+    let shown = if full { Tool::full } else { Tool::basic };
+    Ok(list.answer(&Items { items: tools.iter().map(shown).collect() }, end))
 }
 
 /// One tool with its schemas.
 #[utoipa::path(
-    get, path = "/v1/mcps/{id}", tag = "mcps",
+    get, path = "/v1/mcps/{id}", tag = "mcps", operation_id = "get_tool",
     params(("id" = String, Path, description = "`<provider>:<tool_name>`")),
     responses(
-        (status = 200, description = "the tool", body = One),
-        (status = 401, description = "no live token", body = ErrorAnswer),
-        (status = 403, description = "the token lacks `mcps:read`", body = ErrorAnswer),
+        (status = 200, description = "the tool", body = One<Tool>),
         (status = 404, description = "no such tool for this caller", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn get(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
-    path: Segment,
+    ToolPath(id): ToolPath,
     RawQuery(raw): RawQuery,
-) -> Result<Answer, Answer> {
-    ctx.require(portcullis_core::principal::Scope::McpsRead)?;
+) -> Result<Outcome, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
-    let view = gateway.app.tool(&ctx, &segment(path))?;
-    Ok(Answer::Data(record(&view, true)))
+    let view = gateway.app.tools.tool(&ctx, &id?)?;
+    Ok(Outcome::data(&Tool::full(&view)))
 }
 
 fn access_named(name: &str) -> Option<Access> {
@@ -84,25 +83,67 @@ fn access_named(name: &str) -> Option<Access> {
     all.into_iter().find(|access| access.as_str() == name)
 }
 
-fn record(view: &ToolView, full: bool) -> Value {
-    let tool = &view.tool;
-    let definition = &tool.definition;
-    let mut record = json!({
-        "id": tool.id,
-        "provider": tool.id.provider(),
-        "name": tool.id.name(),
-        "title": definition.title,
-        "description": definition.description,
-        "access": view.access.as_str(),
-        "status": view.status.as_str(),
-        "version": tool.version,
-        "annotations": definition.annotations,
-        "updated_at": tool.updated_at,
-    });
-    if let (true, Value::Object(record)) = (full, &mut record) {
-        record.insert("input_schema".to_owned(), definition.input_schema.clone());
-        record.insert("output_schema".to_owned(), json!(definition.output_schema));
-        record.insert("provider_id".to_owned(), json!(view.provider_id));
+/// A tool as the caller sees it.
+#[derive(Serialize, ToSchema)]
+#[expect(clippy::option_option, reason = "absent in basic views, `null` where there is none")]
+pub(crate) struct Tool<'a> {
+    #[schema(value_type = String, example = "github:create_issue")]
+    id: &'a ToolId,
+    /// Slug of its provider.
+    #[schema(example = "github")]
+    provider: &'a str,
+    /// Its name at the provider.
+    #[schema(example = "create_issue")]
+    name: &'a str,
+    title: Option<&'a str>,
+    description: Option<&'a str>,
+    access: Access,
+    status: ToolStatus,
+    /// SHA-256 of its definition.
+    version: &'a str,
+    /// Untrusted hints of the provider, such as `readOnlyHint`; an object or `null`.
+    annotations: &'a Value,
+    updated_at: Timestamp,
+    /// JSON Schema of `input`. In full views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    input_schema: Option<&'a Value>,
+    /// JSON Schema of structured results; `null` if the tool declares none. In full views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    output_schema: Option<Option<&'a Value>>,
+    /// The connection that it is called through. In full views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider_id: Option<ProviderId>,
+}
+
+impl<'a> Tool<'a> {
+    fn basic(view: &'a ToolView) -> Self {
+        let definition = &view.tool.definition;
+        Self {
+            id: &view.tool.id,
+            provider: view.tool.id.provider(),
+            name: view.tool.id.name(),
+            title: definition.title.as_deref(),
+            description: definition.description.as_deref(),
+            access: view.access,
+            status: view.status,
+            version: &view.tool.version,
+            annotations: &definition.annotations,
+            updated_at: view.tool.updated_at,
+            input_schema: None,
+            output_schema: None,
+            provider_id: None,
+        }
     }
-    record
+
+    fn full(view: &'a ToolView) -> Self {
+        let definition = &view.tool.definition;
+        Self {
+            input_schema: Some(&definition.input_schema),
+            output_schema: Some(definition.output_schema.as_ref()),
+            provider_id: Some(view.provider_id),
+            ..Self::basic(view)
+        }
+    }
 }

@@ -2,26 +2,30 @@
 
 use std::sync::Arc;
 
-use axum::{
-    body::Body,
-    extract::{RawQuery, State},
-    http::HeaderMap,
-};
+use axum::extract::{RawQuery, State};
 use portcullis_app::{
-    ConnectRequest, Connected, Owner, OwnerView, ProviderQuery, ProviderView, Whose,
+    AuthKind, ConnectRequest, Connected, Owner, OwnerView, ProviderQuery, ProviderView,
+    UpstreamRevocation, Whose,
 };
-use portcullis_core::{principal::Scope, refusal::Refusal, secret::Secret};
-use serde_json::{Map, Value, json};
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, PrincipalId, PrincipalKind, ProviderId},
+    refusal::Refusal,
+    secret::Secret,
+    tool::ProviderSlug,
+};
+use portcullis_store::ProviderStatus;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
-use super::{
-    Segment, segment,
-    shapes::{ErrorAnswer, Many, One},
-};
+use super::{Segment, segment};
 use crate::http::{
     Gateway,
-    answer::Answer,
-    body::{self, text, wrong_member},
-    caller::Known,
+    answer::{ErrorAnswer, Items, One, Paged},
+    body::{self, RequestBody, text, wrong_member},
+    caller::Caller,
+    outcome::Outcome,
     page::Listing,
     query::Query,
 };
@@ -34,7 +38,7 @@ const MAX_SCOPES: usize = 100;
 
 /// Lists connections by slug.
 #[utoipa::path(
-    get, path = "/v1/providers", tag = "providers",
+    get, path = "/v1/providers", tag = "providers", operation_id = "list_providers",
     params(
         ("slug" = Option<String>, Query, description = "slugs, comma-separated", pattern = "[^, ]"),
         ("status" = Option<String>, Query, description = "statuses, comma-separated; default all but `pending`", pattern = "^(pending|connected|needs_auth|error)(,(pending|connected|needs_auth|error))*$"),
@@ -43,18 +47,14 @@ const MAX_SCOPES: usize = 100;
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
     responses(
-        (status = 200, description = "a page of connections", body = Many),
-        (status = 400, description = "bad parameter", body = ErrorAnswer),
-        (status = 401, description = "no live token", body = ErrorAnswer),
-        (status = 403, description = "the token lacks `providers:read`", body = ErrorAnswer),
+        (status = 200, description = "a page of connections", body = Paged<Items<Provider>>),
     )
 )]
 pub(crate) async fn list(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
-) -> Result<Answer, Answer> {
-    ctx.require(Scope::ProvidersRead)?;
+) -> Result<Outcome, Outcome> {
     let list = Listing::read(&gateway, &ctx, "providers", &FILTERS, raw.as_deref())?;
     let query = &list.query;
     let statuses = query.any_of("status", &STATUSES)?;
@@ -67,10 +67,10 @@ pub(crate) async fn list(
         }),
         limit: list.limit,
     };
-    let (found, more) = gateway.app.providers(&ctx, &wanted).await?;
+    let (found, more) = gateway.app.providers.list(&ctx, &wanted).await?;
     let end = found.last().filter(|_| more).map(|view| format!("{} {}", view.slug, view.id));
-    let items: Vec<Value> = found.iter().map(record).collect();
-    Ok(list.answer(json!({ "items": items }), end.as_deref()))
+    let items = found.iter().map(Provider::of).collect();
+    Ok(list.answer(&Items { items }, end.as_deref()))
 }
 
 fn whose(owner: Option<&str>) -> Result<Whose, Refusal> {
@@ -86,25 +86,22 @@ fn whose(owner: Option<&str>) -> Result<Whose, Refusal> {
 
 /// One connection.
 #[utoipa::path(
-    get, path = "/v1/providers/{id}", tag = "providers",
+    get, path = "/v1/providers/{id}", tag = "providers", operation_id = "get_provider",
     params(("id" = String, Path, description = "`prv_` and a ULID")),
     responses(
-        (status = 200, description = "the connection", body = One),
-        (status = 401, description = "no live token", body = ErrorAnswer),
-        (status = 403, description = "the token lacks `providers:read`", body = ErrorAnswer),
+        (status = 200, description = "the connection", body = One<Provider>),
         (status = 404, description = "no such connection for this caller", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn get(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
-) -> Result<Answer, Answer> {
-    ctx.require(Scope::ProvidersRead)?;
+) -> Result<Outcome, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
-    let view = gateway.app.provider(&ctx, &segment(path)).await?;
-    Ok(Answer::Data(record(&view)))
+    let view = gateway.app.providers.provider(&ctx, &segment(path)).await?;
+    Ok(Outcome::data(&Provider::of(&view)))
 }
 
 /// Connects a provider: begins consent, ends it, or takes a key.
@@ -112,14 +109,13 @@ pub(crate) async fn get(
 /// `{}` begins consent (202) or connects a provider without credentials; `api_key` connects one that
 /// takes a key; `confirm` ends what was begun.
 #[utoipa::path(
-    post, path = "/v1/providers/{slug}/connect", tag = "providers",
+    post, path = "/v1/providers/{slug}/connect", tag = "providers", operation_id = "connect_provider",
     params(("slug" = String, Path, description = "what to connect")),
     request_body = Option<ConnectBody>,
     responses(
-        (status = 200, description = "the connection, `connected`", body = One),
-        (status = 202, description = "a browser has to go to `authorization_url`", body = One),
+        (status = 200, description = "the connection, `connected`", body = One<Provider>),
+        (status = 202, description = "a browser has to go to `authorization_url`", body = One<Connecting>),
         (status = 400, description = "bad request, wrong code, or a key that the provider refuses", body = ErrorAnswer),
-        (status = 401, description = "no live token", body = ErrorAnswer),
         (status = 403, description = "the token lacks `providers:write`, or `admin` for the org", body = ErrorAnswer),
         (status = 404, description = "no such provider; `details.available` lists those there are", body = ErrorAnswer),
         (status = 502, description = "the provider or its authorization server failed", body = ErrorAnswer),
@@ -128,29 +124,29 @@ pub(crate) async fn get(
     )
 )]
 pub(crate) async fn connect(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Answer, Answer> {
-    ctx.require(Scope::ProvidersWrite)?;
+    request: RequestBody,
+) -> Result<Outcome, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
-    let members = body::optional_object(&headers, body, gateway.body_time).await?;
+    let members = request.optional_object().await?;
     let request = asked(members)?;
-    match gateway.app.connect(ctx, segment(path), request).await? {
-        Connected::Done(view) => Ok(Answer::Data(record(&view))),
-        Connected::Begun { view, authorization_url, expires_at } => Ok(Answer::Begun(json!({
-            "provider": {
-                "id": view.id,
-                "slug": view.slug,
-                "name": view.name,
-                "status": view.status.as_str(),
-            },
-            "authorization_url": authorization_url,
-            "expires_at": expires_at,
-        }))),
+    match gateway.app.providers.connect(ctx, segment(path), request).await? {
+        Connected::Done(view) => Ok(Outcome::data(&Provider::of(&view))),
+        Connected::Begun { view, authorization_url, expires_at } => {
+            Ok(Outcome::begun(&Connecting {
+                provider: PendingProvider {
+                    id: view.id,
+                    slug: &view.slug,
+                    name: &view.name,
+                    status: view.status,
+                },
+                authorization_url: &authorization_url,
+                expires_at,
+            }))
+        }
     }
 }
 
@@ -190,41 +186,38 @@ fn scopes(members: &mut Map<String, Value>) -> Result<Option<Vec<String>>, Refus
 
 /// Ends a connection: its credentials are deleted here, then revoked at the provider.
 #[utoipa::path(
-    delete, path = "/v1/providers/{id}", tag = "providers",
+    delete, path = "/v1/providers/{id}", tag = "providers", operation_id = "disconnect_provider",
     params(("id" = String, Path, description = "`prv_` and a ULID")),
     responses(
-        (status = 200, description = "gone; `upstream_revocation` is `done`, `failed` or `unsupported`", body = One),
-        (status = 401, description = "no live token", body = ErrorAnswer),
+        (status = 200, description = "gone; `upstream_revocation` is `done`, `failed` or `unsupported`", body = One<DisconnectedProvider>),
         (status = 403, description = "the token lacks `providers:write`, or `admin`", body = ErrorAnswer),
         (status = 404, description = "no such connection for this caller", body = ErrorAnswer),
         (status = 503, description = "the gateway cannot record or remember", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn disconnect(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
-) -> Result<Answer, Answer> {
-    ctx.require(Scope::ProvidersWrite)?;
+) -> Result<Outcome, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
-    let gone = gateway.app.disconnect(ctx, segment(path)).await?;
-    Ok(Answer::Data(json!({
-        "id": gone.id,
-        "slug": gone.slug,
-        "disconnected": true,
-        "upstream_revocation": gone.upstream_revocation.as_str(),
-    })))
+    let gone = gateway.app.providers.disconnect(ctx, segment(path)).await?;
+    Ok(Outcome::data(&DisconnectedProvider {
+        id: gone.id,
+        slug: &gone.slug,
+        disconnected: true,
+        upstream_revocation: gone.upstream_revocation,
+    }))
 }
 
 /// Gets new credentials from the provider now, and reads its tools anew.
 #[utoipa::path(
-    post, path = "/v1/providers/{id}/refresh", tag = "providers",
+    post, path = "/v1/providers/{id}/refresh", tag = "providers", operation_id = "refresh_provider",
     params(("id" = String, Path, description = "`prv_` and a ULID")),
     responses(
-        (status = 200, description = "the connection", body = One),
+        (status = 200, description = "the connection", body = One<Provider>),
         (status = 400, description = "the body is not empty", body = ErrorAnswer),
-        (status = 401, description = "no live token", body = ErrorAnswer),
         (status = 403, description = "the token lacks `providers:write`, or `admin`", body = ErrorAnswer),
         (status = 404, description = "no such connection for this caller", body = ErrorAnswer),
         (status = 409, description = "connect it again, or there is nothing to refresh with", body = ErrorAnswer),
@@ -234,32 +227,30 @@ pub(crate) async fn disconnect(
     )
 )]
 pub(crate) async fn refresh(
-    Known(ctx): Known,
+    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     path: Segment,
     RawQuery(raw): RawQuery,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Answer, Answer> {
-    ctx.require(Scope::ProvidersWrite)?;
+    request: RequestBody,
+) -> Result<Outcome, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
-    let members = body::optional_object(&headers, body, gateway.body_time).await?;
+    let members = request.optional_object().await?;
     body::only(&members, &[])?;
-    let view = gateway.app.refresh_connection(ctx, segment(path)).await?;
-    Ok(Answer::Data(record(&view)))
+    let view = gateway.app.providers.refresh_connection(ctx, segment(path)).await?;
+    Ok(Outcome::data(&Provider::of(&view)))
 }
 
 /// The body of a connect.
-#[derive(utoipa::ToSchema)]
+#[derive(ToSchema)]
 #[expect(dead_code, reason = "the body is parsed strictly by `asked`")]
 pub(crate) struct ConnectBody {
     /// `me` or `org`: whose connection it shall be.
     #[schema(pattern = "^(me|org)$")]
     owner: Option<String>,
-    /// What it shall permit: a subset of what the operator allows.
+    /// Scopes that it shall permit: a subset of those that the operator allows.
     #[schema(max_items = 100)]
     scopes: Option<Vec<String>>,
-    /// Where the browser goes afterwards: an https address on an allowed origin, or
+    /// Address that the browser goes to afterwards: an https address on an allowed origin, or
     /// `http://127.0.0.1:*`.
     #[schema(max_length = 2000)]
     return_to: Option<String>,
@@ -271,29 +262,116 @@ pub(crate) struct ConnectBody {
     confirm: Option<String>,
 }
 
-fn record(view: &ProviderView) -> Value {
-    let owner = match view.owner {
-        OwnerView::Org(id) => json!({ "type": "org", "id": id }),
-        OwnerView::Principal(id) => json!({ "type": id.kind(), "id": id }),
-    };
-    let account = view.account.as_ref().map(|it| json!({ "id": it.id, "name": it.name }));
-    json!({
-        "id": view.id,
-        "slug": view.slug,
-        "name": view.name,
-        "status": view.status.as_str(),
-        "owner": owner,
-        "auth": {
-            "type": view.auth,
-            "scopes": view.grant.scopes,
-            "expires_at": view.grant.expires_at,
-            "refreshable": view.grant.refreshable,
-            "last_refreshed_at": view.grant.refreshed_at,
-        },
-        "account": account,
-        "tools": view.tools,
-        "last_error": view.last_error,
-        "connected_at": view.connected_at,
-        "updated_at": view.updated_at,
-    })
+/// A connection to a provider.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Provider<'a> {
+    id: ProviderId,
+    #[schema(value_type = String, example = "github")]
+    slug: &'a ProviderSlug,
+    /// Its name for people.
+    name: &'a str,
+    status: ProviderStatus,
+    owner: ProviderOwner,
+    auth: ProviderAuth<'a>,
+    account: Option<ProviderAccount<'a>>,
+    /// Number of tools that it offers.
+    tools: usize,
+    /// Last error.
+    last_error: Option<&'a str>,
+    connected_at: Option<Timestamp>,
+    updated_at: Timestamp,
+}
+
+/// The org or principal that a connection belongs to.
+#[derive(Serialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ProviderOwner {
+    Org { id: OrgId },
+    User { id: PrincipalId },
+    Service { id: PrincipalId },
+}
+
+/// Authentication of the gateway to a provider.
+#[derive(Serialize, ToSchema)]
+struct ProviderAuth<'a> {
+    #[serde(rename = "type")]
+    kind: AuthKind,
+    /// Scopes of its credentials.
+    #[schema(value_type = Vec<String>)]
+    scopes: &'a [String],
+    expires_at: Option<Timestamp>,
+    refreshable: bool,
+    last_refreshed_at: Option<Timestamp>,
+}
+
+/// The account at the provider.
+#[derive(Serialize, ToSchema)]
+struct ProviderAccount<'a> {
+    id: Option<&'a str>,
+    name: Option<&'a str>,
+}
+
+/// A connect that a browser has to go on with.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Connecting<'a> {
+    provider: PendingProvider<'a>,
+    /// Address that the browser has to go to.
+    authorization_url: &'a str,
+    /// When it has to be done.
+    expires_at: Timestamp,
+}
+
+/// A connection that is being made.
+#[derive(Serialize, ToSchema)]
+struct PendingProvider<'a> {
+    id: ProviderId,
+    #[schema(value_type = String)]
+    slug: &'a ProviderSlug,
+    name: &'a str,
+    status: ProviderStatus,
+}
+
+/// A connection that is no more.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct DisconnectedProvider<'a> {
+    id: ProviderId,
+    #[schema(value_type = String)]
+    slug: &'a ProviderSlug,
+    /// Always `true`.
+    disconnected: bool,
+    upstream_revocation: UpstreamRevocation,
+}
+
+impl<'a> Provider<'a> {
+    fn of(view: &'a ProviderView) -> Self {
+        let account = view.account.as_ref();
+        Self {
+            id: view.id,
+            slug: &view.slug,
+            name: &view.name,
+            status: view.status,
+            owner: match view.owner {
+                OwnerView::Org(id) => ProviderOwner::Org { id },
+                OwnerView::Principal(id) => match id.kind() {
+                    PrincipalKind::User => ProviderOwner::User { id },
+                    PrincipalKind::Service => ProviderOwner::Service { id },
+                },
+            },
+            auth: ProviderAuth {
+                kind: view.auth,
+                scopes: &view.grant.scopes,
+                expires_at: view.grant.expires_at,
+                refreshable: view.grant.refreshable,
+                last_refreshed_at: view.grant.refreshed_at,
+            },
+            account: account.map(|account| ProviderAccount {
+                id: account.id.as_deref(),
+                name: account.name.as_deref(),
+            }),
+            tools: view.tools,
+            last_error: view.last_error.as_deref(),
+            connected_at: view.connected_at,
+            updated_at: view.updated_at,
+        }
+    }
 }

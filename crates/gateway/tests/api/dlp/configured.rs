@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{BLOCKED, CARD, EMAIL, TOKEN, WITHHELD, findings, found};
 use crate::{
-    given::{items, until},
+    given::{ENOUGH, items, until},
     scene::{SUCCESS, Scene, giving, scene_with, tool},
 };
 
@@ -236,6 +236,29 @@ async fn a_detector_outside_is_asked_and_nothing_passes_without_its_answer() {
     let reason = refused.at("/error/details/reason").as_str().unwrap();
     assert!(reason.contains("external detector"), "{reason}");
     assert_eq!(scene.upstream.count("echo"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_simulation_asks_the_external_detector_as_the_call_would() {
+    let broken = Arc::new(AtomicBool::new(false));
+    let url = outside(Arc::clone(&broken)).await;
+    let scene = echoing(&external(&url, ""), None).await;
+    let input = json!({ "by": "Grace H." });
+    let call = json!({ "tool": "up:echo", "input": input, "baseline": "live" }).to_string();
+    let asker = scene.gateway.service(&scene.gateway.org("asking", &ENOUGH), "policies:read");
+    let simulated = async || scene.gateway.post(&asker, "/v1/policies/simulate", &call).await;
+
+    let flagged = simulated().await;
+    broken.store(true, Ordering::SeqCst);
+    let refused = simulated().await;
+    let invoked = scene.invoke("echo", input.clone()).await;
+
+    let dlp = json!({ "findings": ["person_name"], "action": "flag" });
+    assert_eq!(flagged.at("/data/results/0/dlp"), &dlp, "{}", flagged.text);
+    let result = refused.at("/data/results/0");
+    assert_eq!(result["decision"], "deny", "{}", refused.text);
+    assert_eq!(&result["policy"], invoked.at("/error/details/policy"));
+    assert_eq!(&result["reason"], invoked.at("/error/details/reason"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

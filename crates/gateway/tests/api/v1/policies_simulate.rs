@@ -75,8 +75,7 @@ async fn one_call_is_answered_as_it_would_be_and_nothing_is_done() {
 async fn what_is_simulated_is_what_happens() {
     let gateway = gateway().sample().policies(POLICIES).start();
     let who = admin(&gateway);
-    let secret =
-        "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEAxyz\n-----END RSA PRIVATE KEY-----";
+    let secret = "-----BEGIN RSA PRIVATE KEY-----\nMIIBF4k3abcdefghijklmnop0123456789F4k3\n-----END RSA PRIVATE KEY-----";
     for (tool, input) in [
         ("sample:list_items", json!({"limit": 5})),
         ("sample:list_items", json!({"limit": 50})),
@@ -92,6 +91,9 @@ async fn what_is_simulated_is_what_happens() {
         let result = simulated.at("/data/results/0");
         assert_eq!(result["decision"], decided("decision"), "{tool}: {}", simulated.text);
         assert_eq!(result["policy"], decided("policy"), "{tool}: {}", simulated.text);
+        if result["decision"] == "deny" {
+            assert_eq!(&result["reason"], invoked.at("/error/details/reason"), "{tool}");
+        }
     }
     let body = json!({"tool": "sample:create_note", "input": {"title": 7}});
     let simulated = simulate(&gateway, &who, &body).await;

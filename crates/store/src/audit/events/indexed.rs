@@ -1,5 +1,6 @@
 //! The columns that the log is searched by, beside the records that they were made of.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::id::OrgId;
 
 use crate::{
@@ -90,6 +91,7 @@ ORDER BY s.sequence"
 impl Store {
     /// The sealed events of the org from the place `first` up to, not including, `end`, as far as
     /// they are kept, each with the columns that it is found by.
+    #[boxed]
     pub async fn indexed_events(
         &self,
         org: OrgId,

@@ -1,5 +1,6 @@
 //! Pages of the audit log.
 
+use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
 use serde_json::json;
 
@@ -13,7 +14,7 @@ use crate::{
     error::StoreError,
 };
 
-/// How much of the log one statement walks, and how many statements make a page at most. A page
+/// Events that one statement walks, and statements that make a page at most. A page
 /// whose filters match little ends early rather than walk a log of millions.
 const STRIDE: i64 = 5_000;
 const STRIDES: usize = 10;
@@ -57,6 +58,7 @@ impl Span {
 impl Store {
     /// A page of the org's sealed events that match, by sequence, going on after the sequence
     /// `after`. Events that arrive meanwhile neither repeat nor hide any.
+    #[boxed]
     pub async fn list_events(
         &self,
         org: OrgId,
@@ -95,6 +97,7 @@ impl Store {
 
     /// Which places of the org's log were recorded from `from` on and before `to`: the first of
     /// them and the first behind them.
+    #[boxed]
     pub async fn sealed_range(
         &self,
         org: OrgId,

@@ -1,4 +1,4 @@
-//! How a log stands before it is sealed, and what it then grows by.
+//! State of a log before sealing, and its growth.
 
 use portcullis_core::{
     audit::{
@@ -16,7 +16,7 @@ use crate::{
     error::StoreError,
 };
 
-/// How far the log of an org has come.
+/// State of an org's log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head {
     /// Events that have their place.
@@ -38,7 +38,7 @@ pub(crate) struct Unsealed {
 /// All that has to be known of a log to seal it.
 #[derive(Debug)]
 pub(crate) struct Standing {
-    /// What was signed last. Read in front of the head, so that a head behind it is one that was
+    /// The last signed checkpoint. Read before the head, so that a head behind it is one that was
     /// set back.
     pub(crate) signed: Option<StoredCheckpoint>,
     pub(crate) head: Head,
@@ -61,7 +61,7 @@ impl Standing {
     }
 }
 
-/// What one transaction adds to a log.
+/// Growth of a log in one transaction.
 #[derive(Debug)]
 pub(crate) struct Growth {
     pub(crate) org: OrgId,
@@ -70,7 +70,7 @@ pub(crate) struct Growth {
     pub(crate) seals: Vec<NewSeal>,
     pub(crate) tiles: Vec<(TileId, Vec<u8>)>,
     pub(crate) checkpoint: Option<StoredCheckpoint>,
-    /// Whether nothing is left to do once it is written.
+    /// True if nothing is left to do once it is written.
     pub(super) is_last: bool,
 }
 

@@ -13,7 +13,7 @@ use crate::{
     error::StoreError,
 };
 
-/// How the first of these logs stand: at least one, and none after `most` events.
+/// Heads of the first of these logs: at least one, and none after `most` events.
 pub(super) async fn standings(
     pool: &PgPool,
     orgs: &[OrgId],

@@ -1,4 +1,4 @@
-//! What one transaction writes.
+//! Rows of one transaction.
 
 use portcullis_core::id::EventId;
 

@@ -1,4 +1,4 @@
-//! What waits to be written, and who is waiting for it.
+//! Jobs of the writer, and their waiters.
 
 use std::sync::{
     Arc,
@@ -8,7 +8,7 @@ use std::sync::{
 use super::{
     NewEvent, NewIntent,
     batch::Losers,
-    mail::{Addressee, Mail},
+    completions::{Completions, Waiter},
 };
 use crate::{error::StoreError, idempotency::KeyEnd};
 
@@ -24,10 +24,10 @@ pub(super) enum Work {
 pub(super) struct Job {
     pub(super) work: Work,
     pub(super) claim: Claim,
-    pub(super) addressee: Addressee,
+    pub(super) waiter: Waiter,
 }
 
-/// What is left of a batch to be committed: all of it at first, then, if a row is at fault, halves
+/// Uncommitted parts of a batch: all of it at first, then, if a row is at fault, halves
 /// of it, so that it takes no other with it.
 pub(super) struct Parts(Vec<Vec<Job>>);
 
@@ -47,24 +47,24 @@ impl Parts {
         &mut self,
         mut part: Vec<Job>,
         result: &Result<Losers, StoreError>,
-        mail: &Mail<Work>,
+        completions: &Completions<Work>,
     ) {
         if part.len() > 1 && matches!(result, Err(StoreError::Conflict(_))) {
             let later = part.split_off(part.len() / 2);
             self.0.extend([later, part]);
             return;
         }
-        mail.deliver(part.into_iter().map(|job| {
+        completions.deliver(part.into_iter().map(|job| {
             let outcome = match result {
                 Ok(losers) => Ok(losers.answer(&job)),
                 Err(error) => Err(error.clone()),
             };
-            (job.addressee, outcome, job.work)
+            (job.waiter, outcome, job.work)
         }));
     }
 }
 
-/// Whose a job is: first to claim it wins, the writer by taking it or the waiter by withdrawing.
+/// Ownership of a job: the first claim wins, the writer's by taking it or the waiter's by withdrawing.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Claim(Arc<AtomicU8>);
 
@@ -77,7 +77,7 @@ impl Claim {
         self.claim(Self::TAKEN)
     }
 
-    /// Whether the job will never be written.
+    /// Returns true if the job will never be written.
     pub(super) fn withdraw(&self) -> bool {
         self.claim(Self::WITHDRAWN)
     }

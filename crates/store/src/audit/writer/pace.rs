@@ -1,6 +1,6 @@
 //! When to commit: at once, or in a moment and together with more.
 //!
-//! What a commit costs depends little on how many jobs are in it, and a thread that commits whatever
+//! The cost of a commit depends little on its number of jobs, and a thread that commits whatever
 //! has come meanwhile is woken for few of them at a time. So a commit waits while fewer wait for it
 //! than are still on their way to it, no longer than the last one took. With all of them in one
 //! commit nobody would work while it is made, with half of them the others do. Few callers are never
@@ -19,10 +19,10 @@ const MANY: usize = 8;
 
 const LONGEST: Duration = Duration::from_millis(1);
 
-/// How often it is looked meanwhile whether enough have come.
+/// Looks at the number of waiting jobs during a wait.
 pub(super) const LOOKS: u32 = 8;
 
-/// How many are at work. Clones count the same.
+/// Number of callers at work. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Workers(Arc<AtomicUsize>);
 
@@ -36,7 +36,7 @@ impl Workers {
         AtWork(self.clone())
     }
 
-    /// Whether it is better to wait for more than those who wait for the commit.
+    /// Returns true if the commit should wait for more jobs.
     pub(super) fn outnumber(&self, waiting: usize) -> bool {
         let at_work = self.0.load(Ordering::Relaxed);
         at_work >= MANY && waiting < at_work / 2
@@ -49,7 +49,7 @@ impl Drop for AtWork {
     }
 }
 
-/// How long to wait between two looks when the last commit took so long.
+/// Pause between two looks, by the duration of the last commit.
 pub(super) fn between_looks(took: Duration) -> Duration {
     took.min(LONGEST) / LOOKS
 }

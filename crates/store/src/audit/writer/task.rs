@@ -3,6 +3,7 @@
 //! SQLite blocks whoever writes, so there it is a thread of its own, which takes the jobs from the
 //! queue, commits them and wakes who waits for them: no other thread has part in it.
 
+use async_recursion::async_recursion as boxed;
 use std::{
     sync::{
         Arc,
@@ -21,8 +22,8 @@ use tokio::{
 use super::{
     AuditSettings,
     batch::{Batch, Losers},
+    completions::Completions,
     jobs::{Job, Parts, Work},
-    mail::Mail,
     pace::{self, Workers},
     under_way::UnderWay,
 };
@@ -42,12 +43,13 @@ pub struct AuditTask {
     pub(super) commits: Arc<AtomicU64>,
     pub(super) written: Arc<AtomicU64>,
     pub(super) workers: Workers,
-    pub(super) mail: Mail<Work>,
+    pub(super) completions: Completions<Work>,
     pub(super) under_way: UnderWay,
 }
 
 impl AuditTask {
     /// Commits jobs until every [`super::AuditWriter`] is gone and the last job is done.
+    #[boxed]
     pub async fn run(self) {
         match self.store.db.clone() {
             Db::Sqlite { log, .. } => self.run_on_thread(log).await,
@@ -67,7 +69,7 @@ impl AuditTask {
                 self.under_way.end();
                 let result = result.map(|()| batch.losers);
                 self.count(&part, &result);
-                parts.settle(part, &result, &self.mail);
+                parts.settle(part, &result, &self.completions);
             }
         }
     }
@@ -114,7 +116,7 @@ impl AuditTask {
                 self.under_way.end();
                 let result = result.map(|()| batch.losers);
                 self.count(&part, &result);
-                parts.settle(part, &result, &self.mail);
+                parts.settle(part, &result, &self.completions);
             }
             took = begun.elapsed();
         }

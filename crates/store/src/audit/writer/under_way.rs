@@ -1,4 +1,4 @@
-//! Age of the commit under way, for whoever asks whether the log can be written.
+//! Age of the commit under way, for readiness.
 
 use std::{
     sync::{

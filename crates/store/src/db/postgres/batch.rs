@@ -20,7 +20,7 @@ use crate::{
     idempotency::NewKey,
 };
 
-/// How long a connection may rest before it is asked whether it is still there.
+/// Idle time after which a connection is probed.
 const REST: Duration = Duration::from_secs(1);
 
 /// Writes batches over a connection that it keeps: borrowing one anew would be two more round trips

@@ -9,7 +9,7 @@ use std::{fs, os::fd::RawFd, time::Duration};
 use nix::sys::socket::{SockaddrStorage, getpeername, setsockopt, sockopt};
 use tokio::{select, time::interval};
 
-/// How often it is looked for new connections while some are opened.
+/// Interval between looks for new connections while some are opened.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Opens connections to a port. The handshakes of TLS and of the protocol are sent at once, too:

@@ -12,8 +12,8 @@ use tokio::time::sleep;
 use super::nodelay::{opened_at_once, send_at_once};
 use crate::settings::DatabaseSettings;
 
-/// How many are opened together at first. A start asks one thing right after the other, and a connection
-/// that was let go of is free a moment later.
+/// Connections opened together at first. A start sends one query after the other, and a connection
+/// that was returned is free a moment later.
 const AT_FIRST: u32 = 4;
 /// That moment, and how many of it are waited for.
 const MOMENT: Duration = Duration::from_millis(1);

@@ -16,7 +16,7 @@ use tokio::{
     time::timeout,
 };
 
-use self::batch::Places;
+use self::batch::IntentRowids;
 use crate::{
     db::{Durability, durability, parse},
     error::StoreError,
@@ -29,7 +29,7 @@ const CACHE_KIB: i64 = 8 * 1024;
 /// Statements that stay prepared.
 const STATEMENTS: usize = 32;
 
-/// Whose turn it is to write, and the connection of the log. Clones are the same.
+/// The turn to write, and the connection of the log. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Log {
     connection: Arc<Mutex<LogConnection>>,
@@ -51,7 +51,7 @@ impl Log {
             wait,
             open: None,
             closed: false,
-            places: Places::new(),
+            rowids: IntentRowids::new(),
         };
         Self { connection: Arc::new(Mutex::new(connection)), wait }
     }
@@ -104,11 +104,11 @@ pub(crate) struct LogConnection {
     wait: Duration,
     open: Option<Connection>,
     closed: bool,
-    places: Places,
+    rowids: IntentRowids,
 }
 
 impl LogConnection {
-    /// What the database says about its durability, read back from the connection that writes.
+    /// Durability of the database, read back from the connection that writes.
     pub(crate) fn durability(&mut self) -> Result<Durability, StoreError> {
         let open = self.open()?;
         let text = |sql| open.query_row(sql, (), |row| row.get::<_, String>(0));
@@ -124,7 +124,8 @@ impl LogConnection {
         Ok(Durability {
             engine: "sqlite",
             version,
-            weakness: durability::of_sqlite(&journal, level, synchronous),
+            weakness: durability::of_build(&compile_options(open)?)
+                .or_else(|| durability::of_sqlite(&journal, level, synchronous)),
             journal,
             synchronous: synchronous.to_owned(),
             whole_pages: true,
@@ -158,6 +159,13 @@ impl LogConnection {
     }
 }
 
+/// The options that SQLite was compiled with, as it lists them itself.
+fn compile_options(open: &Connection) -> Result<Vec<String>, StoreError> {
+    let mut list = open.prepare("PRAGMA compile_options")?;
+    let options = list.query_map((), |row| row.get(0))?;
+    Ok(options.collect::<Result<_, _>>()?)
+}
+
 fn connect(path: &Path, sync: Sync, wait: Duration) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = Connection::open_with_flags(path, flags)?;
@@ -184,7 +192,7 @@ fn change<R>(
     Ok(written)
 }
 
-/// Whether the connection stands outside a transaction again.
+/// Returns true if the connection stands outside a transaction again.
 fn restored(open: &Connection) -> bool {
     open.is_autocommit() || open.execute_batch("ROLLBACK").is_ok() && open.is_autocommit()
 }
@@ -200,6 +208,14 @@ mod tests {
     use rusqlite::StatementStatus;
 
     use super::*;
+
+    #[test]
+    fn the_sqlite_of_this_build_names_its_options_and_weakens_nothing() {
+        let options = compile_options(&Connection::open_in_memory().unwrap()).unwrap();
+
+        assert!(options.contains(&"THREADSAFE=1".to_owned()), "{options:?}");
+        assert_eq!(durability::of_build(&options), None);
+    }
 
     #[test]
     fn a_statement_is_compiled_once_whatever_is_bound_to_it() {

@@ -25,7 +25,7 @@ pub(super) struct Lines {
     path: PathBuf,
     reader: Box<dyn BufRead>,
     line: Vec<u8>,
-    /// Whether the last line ended with a line feed.
+    /// True if the last line ended with a line feed.
     pub(super) whole: bool,
     size: u64,
     read: Arc<AtomicU64>,
@@ -66,7 +66,7 @@ impl Lines {
         opened().map_err(|error| unreadable(path, &error))
     }
 
-    /// What comes out of a pipe.
+    /// Input from a pipe.
     pub(super) fn of(pipe: PipeReader) -> Self {
         Self {
             path: PathBuf::from("the log"),

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use axum::{body::Body, extract::State, http::HeaderMap};
+use axum::extract::State;
 use portcullis_app::{ExchangeRequest, Presented, SubjectType};
 use portcullis_core::{
     id::OrgId, lifetime, refusal::Refusal, secret::Secret, trust::MAX_JWT_BYTES,
 };
 use serde_json::{Map, Value};
 
-use super::granted::{ExchangeBody, TokenAnswer, answer, scope};
+use super::granted::{ExchangeBody, Token, answer, scope};
 use crate::http::{
     Gateway,
-    answer::Answer,
-    body::{self, text, wrong_member},
+    answer::{ErrorAnswer, One},
+    body::{self, RequestBody, text, wrong_member},
     caller::Credential,
+    outcome::Outcome,
     strangers::Charged,
-    v1::shapes::ErrorAnswer,
 };
 
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -32,39 +32,35 @@ const MAX_LABEL: usize = 64;
 /// The Bearer is the credential. With `subject_token` the new token is the subject's, and a
 /// different Bearer is remembered as who acts for it.
 #[utoipa::path(
-    post, path = "/v1/auth/token", tag = "auth", security((), ("token" = [])),
+    post, path = "/v1/auth/token", tag = "auth", operation_id = "exchange_token",
     request_body = Option<ExchangeBody>,
     responses(
-        (status = 200, description = "a token; shown this once", body = TokenAnswer),
+        (status = 200, description = "a token; shown this once", body = One<Token>),
         (status = 400, description = "bad request, or more scopes than the subject may have", body = ErrorAnswer),
         (status = 401, description = "the credential is worth nothing", body = ErrorAnswer),
         (status = 403, description = "no trust rule lets the Bearer act for the subject", body = ErrorAnswer),
-        (status = 413, description = "the body is over 64 KiB", body = ErrorAnswer),
-        (status = 415, description = "the body is not JSON", body = ErrorAnswer),
-        (status = 429, description = "a limit is exceeded", body = ErrorAnswer),
         (status = 503, description = "the gateway cannot record, unknown callers send more than it reads, or the issuer's keys cannot be had", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn exchange(
     Credential { bearer, exchange }: Credential,
     State(gateway): State<Arc<Gateway>>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Answer, Answer> {
+    request: RequestBody,
+) -> Result<Outcome, Outcome> {
     let (app, origin) = (&gateway.app, &exchange.origin);
-    let screened = app.screen_exchange(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
-    let (strangers, time) = (&gateway.strangers, gateway.body_time);
-    let asked = match strangers.optional_object(&headers, body, time, (screened, origin)).await {
+    let screened =
+        app.access.screen_exchange(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
+    let asked = match gateway.strangers.optional_object(request, (screened, origin)).await {
         Ok(Charged { members, .. }) => Asked::read(members),
         Err(refusal) => Err(refusal),
     };
-    let asked = asked.map_err(|refusal| app.charge_source(refusal, origin).refusal)?;
+    let asked = asked.map_err(|refusal| app.quotas.charge_source(refusal, origin).refusal)?;
     let presented = Presented { bearer, ..asked.presented };
-    let credentials = app.credentials(presented, origin).await.map_err(|no| no.refusal)?;
+    let credentials = app.access.credentials(presented, origin).await.map_err(|no| no.refusal)?;
     exchange.known(credentials.account().clone());
-    app.admit_exchange(&credentials, origin).await?;
+    app.access.admit_exchange(&credentials, origin).await?;
     let request = ExchangeRequest { scope: scope(asked.scope.as_deref())?, ..asked.request };
-    Ok(answer(&app.exchange(credentials, request, origin).await?))
+    Ok(answer(&app.access.exchange(credentials, request, origin).await?))
 }
 
 /// The body, read.

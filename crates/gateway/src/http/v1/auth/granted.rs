@@ -1,15 +1,17 @@
-//! What the token endpoints are asked and what they answer.
+//! Bodies and answers of the token endpoints.
 
 use portcullis_app::Granted;
 use portcullis_core::{
-    lineage::Lineage,
+    clock::Timestamp,
+    id::{OrgId, PrincipalId, PrincipalKind, TokenId},
+    lineage::{Act, Lineage},
     principal::{Scope, ScopeSet},
     refusal::Refusal,
 };
-use serde_json::{Value, json};
+use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::{answer::Answer, v1::shapes::Meta};
+use crate::http::outcome::Outcome;
 
 /// The scopes that were asked for by name; `None` when nothing was said.
 pub(super) fn scope(asked: Option<&str>) -> Result<Option<ScopeSet>, Refusal> {
@@ -26,37 +28,34 @@ pub(super) fn scope(asked: Option<&str>) -> Result<Option<ScopeSet>, Refusal> {
 }
 
 /// The tokens as they leave, the one time they do.
-pub(super) fn answer(granted: &Granted) -> Answer {
+pub(super) fn answer(granted: &Granted) -> Outcome {
     let Granted { access, refresh, record, scopes, now } = granted;
     let left = record.expires_at.as_micros() - now.as_micros();
-    let mut data = json!({
-        "access_token": access.secret().expose(),
-        "token_type": "Bearer",
-        "token_id": record.id,
-        "expires_in": left.div_euclid(1_000_000).max(0),
-        "expires_at": record.expires_at,
-        "scope": scopes,
-        "org_id": record.org_id,
-        "principal": {
-            "type": record.principal_id.kind(),
-            "id": record.principal_id,
-            "via": record.via,
+    let (refresh_token, refresh_expires_at) = match refresh {
+        Some((token, expires_at)) => (Some(token.secret().expose()), Some(*expires_at)),
+        None => (None, None),
+    };
+    Outcome::data(&Token {
+        access_token: access.secret().expose(),
+        token_type: "Bearer",
+        token_id: record.id,
+        expires_in: left.div_euclid(1_000_000).max(0),
+        expires_at: record.expires_at,
+        scope: *scopes,
+        org_id: record.org_id,
+        principal: TokenPrincipal {
+            kind: record.principal_id.kind(),
+            id: record.principal_id,
+            via: record.via,
+            act: record.lineage.as_ref().and_then(Lineage::act),
         },
-        "label": record.label,
-    });
-    if let (Some(act), Some(Value::Object(principal))) =
-        (record.lineage.as_ref().and_then(Lineage::act), data.get_mut("principal"))
-    {
-        principal.insert("act".to_owned(), json!(act));
-    }
-    if let (Value::Object(members), Some((token, expires_at))) = (&mut data, refresh) {
-        members.insert("refresh_token".to_owned(), json!(token.secret().expose()));
-        members.insert("refresh_expires_at".to_owned(), json!(expires_at));
-    }
-    Answer::Data(data)
+        label: record.label.as_deref(),
+        refresh_token,
+        refresh_expires_at,
+    })
 }
 
-/// What an exchange is asked; every member may be left out.
+/// The body of an exchange; every member may be left out.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the body is parsed strictly by `exchange.rs`")]
 pub(crate) struct ExchangeBody {
@@ -80,7 +79,7 @@ pub(crate) struct ExchangeBody {
     /// Seconds, 60 or more; cut to what is allowed.
     #[schema(minimum = 60)]
     expires_in: Option<i64>,
-    /// Which org, when the credential is known to several.
+    /// The org, when the credential is known to several.
     #[schema(pattern = "^org_[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
     org_id: Option<String>,
     /// At most 64 characters, recorded in every event; never trusted.
@@ -92,7 +91,7 @@ pub(crate) struct ExchangeBody {
     label: Option<String>,
 }
 
-/// What a refresh is asked; every member may be left out.
+/// The body of a refresh; every member may be left out.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the body is parsed strictly by `refresh.rs`")]
 pub(crate) struct RefreshBody {
@@ -107,50 +106,41 @@ pub(crate) struct RefreshBody {
 }
 
 /// A token, shown this once.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes what `answer` writes")]
-pub(crate) struct TokenAnswer {
-    data: TokenData,
-    meta: Meta,
-}
-
-/// A token and what is known of it.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes what `answer` writes")]
-pub(crate) struct TokenData {
+#[derive(Serialize, ToSchema)]
+#[expect(clippy::struct_field_names, reason = "OAuth names the members")]
+pub(crate) struct Token<'a> {
     /// `mcp_live_…` or `svc_live_…`.
-    access_token: String,
+    access_token: &'a str,
     #[schema(example = "Bearer")]
-    token_type: String,
-    /// `tok_` and a ULID: what events, lists and revocation call it.
-    token_id: String,
+    token_type: &'static str,
+    /// Its name in events, lists and revocation.
+    token_id: TokenId,
     /// Seconds until it ends.
     expires_in: i64,
-    /// When it ends, RFC 3339 in UTC with milliseconds.
-    expires_at: String,
-    /// What it may do now, sorted, with spaces between.
-    scope: String,
-    org_id: String,
+    expires_at: Timestamp,
+    /// Its scopes now, sorted, with spaces between.
+    #[schema(value_type = String, example = "mcps:invoke mcps:read")]
+    scope: ScopeSet,
+    org_id: OrgId,
     principal: TokenPrincipal,
-    label: Option<String>,
+    label: Option<&'a str>,
     /// `mcp_refresh_…`; only for users who logged in with a JWT.
-    refresh_token: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refresh_token: Option<&'a str>,
     /// When the refresh token ends if it is not used.
-    refresh_expires_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refresh_expires_at: Option<Timestamp>,
 }
 
-/// Whose token it is.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes what `answer` writes")]
-pub(crate) struct TokenPrincipal {
-    /// `user` or `service`.
-    #[schema(rename = "type")]
-    kind: String,
-    id: String,
-    /// Who acts through it.
-    via: Option<String>,
-    /// Everybody who acts, nested as in RFC 8693 §4.1, the newest outermost; absent when nobody
-    /// does.
-    #[schema(value_type = Option<Object>)]
-    act: Option<Value>,
+/// The principal of a token.
+#[derive(Serialize, ToSchema)]
+struct TokenPrincipal {
+    #[serde(rename = "type")]
+    kind: PrincipalKind,
+    id: PrincipalId,
+    /// The principal that acts through it.
+    via: Option<PrincipalId>,
+    /// Absent when nobody acts through it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    act: Option<Act>,
 }

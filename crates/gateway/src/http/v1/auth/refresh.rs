@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::{body::Body, extract::State, http::HeaderMap};
+use axum::extract::State;
 use portcullis_core::{refusal::Refusal, secret::Secret};
 use serde_json::{Map, Value};
 
-use super::granted::{RefreshBody, TokenAnswer, answer, scope};
+use super::granted::{RefreshBody, Token, answer, scope};
 use crate::http::{
     Gateway,
-    answer::Answer,
-    body::{self, text},
+    answer::{ErrorAnswer, One},
+    body::{self, RequestBody, text},
     caller::Credential,
+    outcome::Outcome,
     strangers::Charged,
-    v1::shapes::ErrorAnswer,
 };
 
 /// Spends a refresh token, in the body or as the Bearer, for a new access and refresh token.
@@ -21,37 +21,34 @@ use crate::http::{
 /// Within 30 seconds the same refresh token gives the same pair again, as long as the new refresh
 /// token is unspent. Presented later, it revokes everything that came of its login.
 #[utoipa::path(
-    post, path = "/v1/auth/refresh", tag = "auth", security((), ("token" = [])),
+    post, path = "/v1/auth/refresh", tag = "auth", operation_id = "refresh_token",
     request_body = Option<RefreshBody>,
     responses(
-        (status = 200, description = "the next pair; shown this once", body = TokenAnswer),
+        (status = 200, description = "the next pair; shown this once", body = One<Token>),
         (status = 400, description = "bad request, or more scopes than the login gave", body = ErrorAnswer),
         (status = 401, description = "the refresh token is worth nothing", body = ErrorAnswer),
-        (status = 413, description = "the body is over 64 KiB", body = ErrorAnswer),
-        (status = 415, description = "the body is not JSON", body = ErrorAnswer),
-        (status = 429, description = "a limit is exceeded", body = ErrorAnswer),
         (status = 503, description = "the gateway cannot record, or unknown callers send more than it reads", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn refresh(
     Credential { bearer, exchange }: Credential,
     State(gateway): State<Arc<Gateway>>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Answer, Answer> {
+    request: RequestBody,
+) -> Result<Outcome, Outcome> {
     let (app, origin) = (&gateway.app, &exchange.origin);
-    let screened = app.screen_refresh(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
-    let (strangers, time) = (&gateway.strangers, gateway.body_time);
-    let asked = match strangers.optional_object(&headers, body, time, (screened, origin)).await {
+    let screened =
+        app.access.screen_refresh(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
+    let asked = match gateway.strangers.optional_object(request, (screened, origin)).await {
         Ok(Charged { members, .. }) => read(members),
         Err(refusal) => Err(refusal),
     };
-    let (token, asked) = asked.map_err(|refusal| app.charge_source(refusal, origin).refusal)?;
-    let refreshing = app.refreshing(bearer, token, origin).await.map_err(|no| no.refusal)?;
+    let (token, asked) =
+        asked.map_err(|refusal| app.quotas.charge_source(refusal, origin).refusal)?;
+    let refreshing = app.access.refreshing(bearer, token, origin).await.map_err(|no| no.refusal)?;
     exchange.known(refreshing.account().clone());
-    app.admit_refresh(&refreshing, origin).await?;
+    app.access.admit_refresh(&refreshing, origin).await?;
     let scope = scope(asked.as_deref())?;
-    Ok(answer(&app.refresh_token(refreshing, scope, origin).await?))
+    Ok(answer(&app.access.refresh_token(refreshing, scope, origin).await?))
 }
 
 /// The refresh token and the scope, if they are given.

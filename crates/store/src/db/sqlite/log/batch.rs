@@ -22,19 +22,19 @@ impl LogConnection {
         committed_at: i64,
         batch: &mut Batch<'_>,
     ) -> Result<(), StoreError> {
-        let mut places = mem::take(&mut self.places);
+        let mut rowids = mem::take(&mut self.rowids);
         let written = self.change(|open| {
             if !batch.keyed.is_empty() {
                 let won = insert_keys(open, committed_at, batch)?;
                 batch.keep_winners(&won);
             }
-            insert_intents(open, node, &batch.intents, &mut places)?;
+            insert_intents(open, node, &batch.intents, &mut rowids)?;
             insert_events(open, committed_at, &batch.events)?;
-            delete_intents(open, &batch.finished, &mut places)?;
+            delete_intents(open, &batch.finished, &mut rowids)?;
             end_keys(open, batch)
         });
         if written.is_ok() {
-            self.places = places;
+            self.rowids = rowids;
         }
         // Otherwise nobody knows which of them stand: the table is asked when one is missing.
         written
@@ -47,14 +47,14 @@ fn insert_keys(open: &Connection, now: i64, batch: &Batch<'_>) -> Result<Vec<Str
     Ok(won.collect::<Result<_, _>>()?)
 }
 
-/// Where open intents lie, as far as is known: those that were written through this connection.
-pub(super) type Places = HashMap<EventId, i64>;
+/// Rowids of open intents that were written through this connection.
+pub(super) type IntentRowids = HashMap<EventId, i64>;
 
 fn insert_intents(
     open: &Connection,
     node: &str,
     rows: &[&NewIntent],
-    places: &mut Places,
+    rowids: &mut IntentRowids,
 ) -> Result<(), StoreError> {
     if rows.is_empty() {
         return Ok(());
@@ -63,7 +63,7 @@ fn insert_intents(
     for row in rows {
         let (id, org_id) = (row.id.to_string(), row.org_id.to_string());
         insert.execute((id, org_id, node, row.opened_at.as_micros(), &row.record))?;
-        places.insert(row.id, open.last_insert_rowid());
+        rowids.insert(row.id, open.last_insert_rowid());
     }
     Ok(())
 }
@@ -118,31 +118,31 @@ fn bind_event(
 fn delete_intents(
     open: &Connection,
     ids: &[EventId],
-    places: &mut Places,
+    rowids: &mut IntentRowids,
 ) -> Result<(), StoreError> {
-    if !ids.iter().all(|id| places.contains_key(id)) {
-        *places = all_places(open)?;
+    if !ids.iter().all(|id| rowids.contains_key(id)) {
+        *rowids = read_rowids(open)?;
     }
     let mut delete = open.prepare_cached(DELETE_INTENT)?;
     for id in ids {
-        if let Some(place) = places.remove(id) {
-            delete.execute((place, id.to_string()))?;
+        if let Some(rowid) = rowids.remove(id) {
+            delete.execute((rowid, id.to_string()))?;
         }
     }
     Ok(())
 }
 
-/// What a node before this one left open, or what was written while the connection failed.
-fn all_places(open: &Connection) -> Result<Places, StoreError> {
+/// Intents that an earlier node left open, or that were written while the connection failed.
+fn read_rowids(open: &Connection) -> Result<IntentRowids, StoreError> {
     let mut select = open.prepare_cached("SELECT place, id FROM audit_intents")?;
     let mut rows = select.query(())?;
-    let mut places = Places::new();
+    let mut rowids = IntentRowids::new();
     while let Some(row) = rows.next()? {
         // One whose id cannot be read is nobody's to close; the others are closed.
         let Ok(id) = id(row, 1, "audit_intents.id") else { continue };
-        places.insert(id, row.get(0)?);
+        rowids.insert(id, row.get(0)?);
     }
-    Ok(places)
+    Ok(rowids)
 }
 
 fn end_keys(open: &Connection, batch: &Batch<'_>) -> Result<(), StoreError> {

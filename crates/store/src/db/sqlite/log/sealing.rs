@@ -44,7 +44,7 @@ impl LogConnection {
         Ok((orgs, horizon))
     }
 
-    /// How the first of these logs stand: at least one, and none after `most` events.
+    /// Heads of the first of these logs: at least one, and none after `most` events.
     pub(crate) fn standings(
         &mut self,
         orgs: &[OrgId],

@@ -1,0 +1,66 @@
+//! Callers and what their plans allow: tokens and sessions, trust rules, limits.
+
+pub(crate) mod limits;
+pub(crate) mod session;
+pub(crate) mod sources;
+pub(crate) mod tenants;
+pub(crate) mod token_use;
+pub(crate) mod tokens;
+pub(crate) mod trust;
+
+use std::sync::Arc;
+
+use portcullis_core::{lifetime::GrantLife, refusal::Refusal};
+
+use self::{limits::Quotas, token_use::UsedTokens, tokens::Sessions, trust::Trust};
+use crate::{
+    audit::Audit, base::Base, nodes::cluster::Cluster, providers::Providers, screening::Screening,
+};
+
+/// Rooms and handles that sessions work with.
+pub(crate) struct AccessHandles {
+    pub(crate) base: Arc<Base>,
+    pub(crate) screening: Arc<Screening>,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) quotas: Arc<Quotas>,
+    pub(crate) providers: Arc<Providers>,
+    pub(crate) cluster: Option<Arc<Cluster>>,
+}
+
+/// Sessions of callers, and the tokens they come from.
+#[derive(Debug)]
+pub struct Access {
+    pub(crate) base: Arc<Base>,
+    screening: Arc<Screening>,
+    audit: Arc<Audit>,
+    quotas: Arc<Quotas>,
+    providers: Arc<Providers>,
+    cluster: Option<Arc<Cluster>>,
+    sessions: Sessions,
+    pub(crate) used_tokens: UsedTokens,
+    trust: Trust,
+    grant_life: GrantLife,
+}
+
+impl Access {
+    pub(crate) fn new(handles: AccessHandles, trust: Trust, grant_life: GrantLife) -> Self {
+        let AccessHandles { base, screening, audit, quotas, providers, cluster } = handles;
+        Self {
+            base,
+            screening,
+            audit,
+            quotas,
+            providers,
+            cluster,
+            sessions: Sessions::new(),
+            used_tokens: UsedTokens::default(),
+            trust,
+            grant_life,
+        }
+    }
+
+    /// Says no while this node cannot know what others have revoked.
+    pub(crate) fn in_touch(&self) -> Result<(), Refusal> {
+        self.cluster.as_ref().map_or(Ok(()), |cluster| cluster.in_touch())
+    }
+}

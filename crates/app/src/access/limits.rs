@@ -1,0 +1,262 @@
+//! The limits of plans: what a request takes from them, and what is left.
+//!
+//! One node counts by itself. Several count together in [`SharedCounters`], where a call takes its
+//! request and its invocation at once; what this node was told last is kept, so that answers can
+//! show it and a plan that is used up costs nothing to say no to.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
+
+use portcullis_core::{
+    audit::{Actor, EventType},
+    clock::{Clock, Timestamp},
+    id::OrgId,
+    limits::{Bucket, Resource},
+    principal::Plan,
+    refusal::{Refusal, Unavailable},
+};
+use portcullis_store::{Charge, Cost, SharedCounters};
+
+use super::{
+    sources::Sources,
+    tenants::{Account, Tenant, Tenants},
+};
+use crate::{
+    audit::Audit,
+    base::Base,
+    ctx::{Ctx, Origin},
+};
+
+/// Where this node counts.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    /// With other nodes; by itself when there is none.
+    pub(crate) shared: Option<SharedCounters>,
+    /// By how many microseconds the clock of the counters is ahead of this node's.
+    ahead: AtomicI64,
+}
+
+impl Limits {
+    pub(crate) const fn new(shared: Option<SharedCounters>) -> Self {
+        Self { shared, ahead: AtomicI64::new(0) }
+    }
+
+    /// The moment by which windows are told apart.
+    fn now(&self, clock: &dyn Clock) -> Timestamp {
+        let ahead = self.ahead.load(Ordering::Relaxed);
+        Timestamp::from_micros(clock.now().as_micros().saturating_add(ahead))
+    }
+
+    /// Says no while there is nobody to count with.
+    pub(crate) fn ready(&self) -> Result<(), Refusal> {
+        match &self.shared {
+            Some(shared) if !shared.is_reachable() => Err(uncounted()),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// The answer while the counters cannot be reached: nothing passes uncounted.
+pub(crate) fn uncounted() -> Refusal {
+    Refusal::Unavailable { reason: Unavailable::Limits }
+}
+
+/// A Bearer that opens nothing: the refusal, and the source's bucket after it was charged.
+#[derive(Debug)]
+pub struct Refused {
+    /// What to answer.
+    pub refusal: Refusal,
+    /// The bucket to show.
+    pub bucket: Bucket,
+}
+
+/// Plans of orgs and buckets of sources, as this node counts them.
+#[derive(Debug)]
+pub struct Quotas {
+    base: Arc<Base>,
+    audit: Arc<Audit>,
+    pub(crate) limits: Limits,
+    pub(crate) tenants: Tenants,
+    pub(crate) sources: Sources,
+}
+
+impl Quotas {
+    pub(crate) fn new(
+        base: Arc<Base>,
+        audit: Arc<Audit>,
+        counters: Option<SharedCounters>,
+    ) -> Self {
+        let (limits, tenants) = (Limits::new(counters), Tenants::default());
+        Self { base, audit, limits, tenants, sources: Sources::new() }
+    }
+
+    /// Charges the source; when its bucket is empty the answer is 429 whatever was wrong.
+    pub(crate) fn charged(&self, refusal: Refusal, origin: &Origin) -> Refused {
+        if let Refusal::Unavailable { .. } = refusal {
+            return Refused { refusal, bucket: self.peek_source(origin) };
+        }
+        match self.sources.charge(origin.source_ip, origin.arrived) {
+            Ok(bucket) => Refused { refusal, bucket },
+            Err(bucket) => Refused { refusal: self.limited(bucket), bucket },
+        }
+    }
+
+    /// Charges the source for a request that was refused before anybody was known.
+    #[must_use]
+    pub fn charge_source(&self, refusal: Refusal, origin: &Origin) -> Refused {
+        self.charged(refusal, origin)
+    }
+
+    /// True if limits can be counted at this moment.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.limits.ready().is_ok()
+    }
+
+    /// Counts the request of a valid token against its org's plan.
+    pub async fn admit_request(&self, ctx: &Ctx) -> Result<(), Refusal> {
+        let charged = self.charge(&ctx.session.account(), Cost::Request).await;
+        charged.inspect_err(|refusal| self.note_throttled(ctx, refusal))
+    }
+
+    /// Admits whoever wants to invoke. A node that counts by itself counts the request here; where
+    /// nodes count together it is counted when it is known whether it is an invocation, and only
+    /// a plan that is known to be used up says no already.
+    pub fn admit_invoker(&self, ctx: &Ctx) -> Result<(), Refusal> {
+        let account = ctx.session.account();
+        let now = self.limits_now();
+        let Account { tenant, plan } = account;
+        let admitted = if self.limits.shared.is_none() {
+            tenant.take(Resource::Requests, plan, now)
+        } else {
+            let bucket = tenant.peek(Resource::Requests, plan, now);
+            if bucket.remaining == 0 { Err(bucket) } else { Ok(bucket) }
+        };
+        let admitted = admitted.map(drop).map_err(|bucket| self.limited(bucket));
+        admitted.inspect_err(|refusal| self.note_throttled(ctx, refusal))
+    }
+
+    /// Counts what an invoker's request costs, as far as [`Self::admit_invoker`] did not. Says no
+    /// with the resource that is used up.
+    pub(crate) async fn charge_invoker(&self, ctx: &Ctx, cost: Cost) -> Result<(), Refusal> {
+        if self.limits.shared.is_some() {
+            return self.charge(&ctx.session.account(), cost).await;
+        }
+        match cost {
+            Cost::Request => Ok(()),
+            Cost::Call => {
+                let (tenant, plan) = (&ctx.session.tenant, ctx.caller().plan);
+                let taken = tenant.take(Resource::Invocations, plan, self.base.clock.now());
+                taken.map(drop).map_err(|bucket| self.limited(bucket))
+            }
+        }
+    }
+
+    /// Counts a request against the plan of an account; one beyond it is told in the log.
+    pub(crate) async fn admit(
+        &self,
+        account: &Account,
+        who: impl FnOnce() -> (OrgId, Actor),
+        origin: &Origin,
+    ) -> Result<(), Refusal> {
+        let charged = self.charge(account, Cost::Request).await;
+        charged.inspect_err(|refusal| {
+            if let Refusal::RateLimited { .. } = refusal {
+                let (org, actor) = who();
+                self.audit.note_refused(EventType::RequestThrottled, org, actor, refusal, origin);
+            }
+        })
+    }
+
+    /// Notes that a request was refused by the plan, before anything was looked at.
+    pub(crate) fn note_throttled(&self, ctx: &Ctx, refusal: &Refusal) {
+        if let Refusal::RateLimited { .. } = refusal {
+            let (org, actor) = (ctx.caller().org_id, Actor::of(ctx.caller()));
+            self.audit.note_refused(EventType::RequestThrottled, org, actor, refusal, &ctx.origin);
+        }
+    }
+
+    async fn charge(&self, account: &Account, cost: Cost) -> Result<(), Refusal> {
+        let Account { tenant, plan } = account;
+        let Some(shared) = &self.limits.shared else {
+            let taken = tenant.take(Resource::Requests, *plan, self.base.clock.now());
+            return taken.map(drop).map_err(|bucket| self.limited(bucket));
+        };
+        let bucket = tenant.peek(Resource::Requests, *plan, self.limits_now());
+        if bucket.remaining == 0 {
+            return Err(self.limited(bucket));
+        }
+        self.charge_shared(shared, tenant, *plan, cost).await
+    }
+
+    async fn charge_shared(
+        &self,
+        shared: &SharedCounters,
+        tenant: &Tenant,
+        plan: Plan,
+        cost: Cost,
+    ) -> Result<(), Refusal> {
+        let asked = self.base.clock.now();
+        let charge = Charge {
+            org: tenant.org,
+            offset: tenant.offset,
+            cost,
+            requests: plan.requests_per_minute(),
+            invocations: plan.invocations_per_minute(),
+            seen: tenant.seen(self.limits_now()),
+        };
+        let charged = shared.charge(&charge).await.map_err(|error| {
+            tracing::debug!(%error, "a request could not be counted");
+            uncounted()
+        })?;
+        let told = self.base.clock.now();
+        let middle = asked.as_micros() / 2 + told.as_micros() / 2;
+        self.limits.ahead.store(charged.now.as_micros() - middle, Ordering::Relaxed);
+        tenant.learn(charged.counted);
+        match charged.exhausted {
+            None => Ok(()),
+            Some(resource) => Err(self.limited(Bucket {
+                resource,
+                limit: resource.limit(plan),
+                remaining: 0,
+                resets_at: charged.counted.window.ends_at,
+            })),
+        }
+    }
+
+    /// The moment by which the windows of plans are told apart: that of the counters, if nodes
+    /// count together.
+    #[must_use]
+    pub fn limits_now(&self) -> Timestamp {
+        self.limits.now(&*self.base.clock)
+    }
+
+    /// The bucket of an org as it stands, as far as this node knows.
+    #[must_use]
+    pub fn peek(&self, account: &Account, resource: Resource) -> Bucket {
+        account.tenant.peek(resource, account.plan, self.limits_now())
+    }
+
+    /// The bucket of an unknown caller's source as it stands.
+    #[must_use]
+    pub fn peek_source(&self, origin: &Origin) -> Bucket {
+        self.sources.peek(origin.source_ip, self.base.clock.now())
+    }
+
+    /// The refusal when a bucket is empty.
+    pub(crate) fn limited(&self, bucket: Bucket) -> Refusal {
+        let now = match bucket.resource {
+            Resource::Unauthenticated => self.base.clock.now(),
+            Resource::Requests | Resource::Invocations => self.limits_now(),
+        };
+        let left = bucket.resets_at.saturating_mul(1_000_000) - now.as_micros();
+        Refusal::RateLimited {
+            resource: bucket.resource,
+            limit: bucket.limit,
+            retry_after: left.div_euclid(1_000_000).saturating_add(1).max(1),
+            reset_at: Timestamp::from_micros(bucket.resets_at.saturating_mul(1_000_000)),
+        }
+    }
+}

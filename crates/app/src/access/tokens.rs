@@ -1,0 +1,363 @@
+//! Who is asking: from a Bearer to a session, and how Bearers come and go.
+
+mod credentials;
+mod events;
+mod exchange;
+mod refresh;
+pub(crate) mod renewal;
+mod revoke;
+mod screen;
+mod users;
+
+pub use self::{
+    credentials::{Credentials, Presented, SubjectType},
+    exchange::{ExchangeRequest, Granted},
+    refresh::Refreshing,
+    screen::Screened,
+};
+
+use std::{
+    collections::BTreeSet,
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use moka::sync::Cache;
+use portcullis_core::{
+    audit::{Actor, EventType},
+    clock::Timestamp,
+    id::OrgId,
+    policy::{Identity, Principal},
+    principal::{Caller, ScopeSet},
+    refusal::Refusal,
+    token::{Token, TokenHash, TokenKind},
+    trust::Login,
+};
+use portcullis_store::{KnownToken, LoginRecord, StoreError};
+
+use tokio::time::Instant;
+
+use self::renewal::Due;
+use super::{
+    Access,
+    limits::Refused,
+    session::{Look, Session},
+};
+use crate::{ctx::Origin, providers::connection::Reachable, telemetry::counters};
+
+/// How long a verified token is trusted without asking the store: the bound of contract §11.5.
+const TRUSTED_FOR: Duration = Duration::from_secs(5);
+const MAX_SESSIONS: u64 = 200_000;
+
+/// A token that was not revoked, and who is behind it.
+struct LiveToken {
+    caller: Caller,
+    kind: TokenKind,
+    exchange_only: bool,
+    expires_at: Timestamp,
+    login: Option<LoginRecord>,
+}
+
+/// What a Bearer is presented for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To use the API.
+    Access,
+    /// To be exchanged for another token.
+    Exchange,
+    /// To be revoked, or to revoke another one: whoever holds any token may end it.
+    Revocation,
+}
+
+impl Purpose {
+    /// True if a token of this kind is good for it.
+    const fn admits(self, kind: TokenKind, exchange_only: bool) -> bool {
+        match self {
+            Self::Revocation => true,
+            Self::Exchange => !matches!(kind, TokenKind::Refresh),
+            Self::Access => !matches!(kind, TokenKind::Refresh) && !exchange_only,
+        }
+    }
+}
+
+/// A Bearer that opens nothing, and whose it was, if that is known.
+struct Rejected {
+    refusal: Refusal,
+    whose: Option<Box<(OrgId, Actor)>>,
+}
+
+impl Rejected {
+    fn of(caller: &Caller, refusal: Refusal) -> Self {
+        Self { refusal, whose: Some(Box::new((caller.org_id, Actor::of(caller)))) }
+    }
+}
+
+impl From<StoreError> for Rejected {
+    fn from(error: StoreError) -> Self {
+        Refusal::from(error).into()
+    }
+}
+
+impl From<Refusal> for Rejected {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal, whose: None }
+    }
+}
+
+/// Verified tokens by their hash.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    cache: Cache<TokenHash, Arc<Session>>,
+    due: Due,
+}
+
+impl Sessions {
+    pub(crate) fn new() -> Self {
+        let cache = Cache::builder().max_capacity(MAX_SESSIONS).time_to_live(TRUSTED_FOR).build();
+        Self { cache, due: Due::default() }
+    }
+}
+
+impl Access {
+    /// Counts the exchange of good credentials against the plan of the subject's org.
+    pub async fn admit_exchange(
+        &self,
+        credentials: &Credentials,
+        origin: &Origin,
+    ) -> Result<(), Refusal> {
+        self.quotas.admit(credentials.account(), || credentials.whose(), origin).await
+    }
+
+    /// Counts a refresh against the plan of the grant's org.
+    pub async fn admit_refresh(
+        &self,
+        refreshing: &Refreshing,
+        origin: &Origin,
+    ) -> Result<(), Refusal> {
+        let caller = refreshing.caller();
+        self.quotas.admit(refreshing.account(), || (caller.org_id, Actor::of(caller)), origin).await
+    }
+
+    /// Opens a session for a Bearer, or says why not; every no is charged to the source.
+    pub async fn authenticate(
+        self: &Arc<Self>,
+        bearer: Option<&str>,
+        purpose: Purpose,
+        origin: &Origin,
+    ) -> Result<Arc<Session>, Refused> {
+        let session = self.session(bearer, purpose, origin).await;
+        session.map_err(|rejected| self.turned_away(rejected, origin))
+    }
+
+    /// Notes the no in the log of the org whose credential it was, and charges the source.
+    fn turned_away(&self, Rejected { refusal, whose }: Rejected, origin: &Origin) -> Refused {
+        if let Some(whose) = whose {
+            let (org, actor) = *whose;
+            self.audit.note_refused(EventType::AuthRejected, org, actor, &refusal, origin);
+        }
+        self.quotas.charged(refusal, origin)
+    }
+
+    async fn session(
+        self: &Arc<Self>,
+        bearer: Option<&str>,
+        purpose: Purpose,
+        origin: &Origin,
+    ) -> Result<Arc<Session>, Rejected> {
+        let session = self.known_session(bearer, origin).await?.usable(purpose, origin)?;
+        self.note_use(&session, origin.arrived);
+        Ok(session)
+    }
+
+    /// The session of a token that was not revoked when it was last looked up.
+    async fn known_session(
+        self: &Arc<Self>,
+        bearer: Option<&str>,
+        origin: &Origin,
+    ) -> Result<Arc<Session>, Rejected> {
+        let bearer = bearer.ok_or(Refusal::MissingToken)?;
+        // A broken checksum ends here: garbage never reaches the database.
+        let token = Token::parse(bearer).map_err(|_| Refusal::InvalidToken)?;
+        self.in_touch()?;
+        let hash = token.hash();
+        if let Some(session) = self.sessions.cache.get(&hash)
+            && self.quotas.tenants.is_current(&session.tenant, session.look.looked_up)
+        {
+            let age = session.look.asked.elapsed();
+            if age < TRUSTED_FOR {
+                self.sessions.due.note(hash, &session, age);
+                return Ok(session);
+            }
+        }
+        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+            return Err(Refusal::InvalidToken.into());
+        }
+        counters::token_looked_up();
+        // Boxed, so that those who are known carry no room for it.
+        let session = Arc::new(Box::pin(self.look_up(&token, hash)).await?);
+        self.sessions.cache.insert(hash, Arc::clone(&session));
+        Ok(session)
+    }
+
+    async fn look_up(
+        self: &Arc<Self>,
+        token: &Token,
+        hash: TokenHash,
+    ) -> Result<Session, Rejected> {
+        let look = self.look();
+        let found = self.base.store.find_token_by_hash(&hash).await?;
+        let known = found.ok_or(Refusal::InvalidToken)?;
+        if known.token.kind != token.kind() {
+            return Err(Refusal::InvalidToken.into());
+        }
+        let token = self.living(known)?;
+        let (org, principal) = (token.caller.org_id, token.caller.principal_id);
+        Ok(self.session_of(token, self.providers.reachable(org, principal).await?, look))
+    }
+
+    /// The moment at which a look-up begins.
+    fn look(&self) -> Look {
+        Look { looked_up: self.quotas.tenants.now(), asked: Instant::now() }
+    }
+
+    /// What is trusted from now on: a token that lives, and what it can call through.
+    fn session_of(
+        &self,
+        LiveToken { caller, kind, exchange_only, expires_at, login }: LiveToken,
+        connections: Arc<Reachable>,
+        look: Look,
+    ) -> Session {
+        Session {
+            connections,
+            tenant: self.quotas.tenants.tenant(caller.org_id),
+            principal: self.as_policies_see(&caller, login.as_ref()),
+            login,
+            kind,
+            exchange_only,
+            expires_at,
+            look,
+            last_used_minute: AtomicI64::new(0),
+            renewing: AtomicBool::new(false),
+            caller,
+        }
+    }
+
+    /// The caller with what its login said.
+    fn as_policies_see(&self, caller: &Caller, login: Option<&LoginRecord>) -> Principal {
+        let Some(LoginRecord { said, .. }) = login else { return Principal::of(caller) };
+        let identity = Identity::logged_in(caller, said);
+        Principal::new(Identity { withheld: self.withheld(said), ..identity })
+    }
+
+    /// The claims that no event may hold.
+    fn withheld(&self, login: &Login) -> BTreeSet<String> {
+        let unfit = |values: &BTreeSet<String>| {
+            values.iter().any(|value| self.screening.recordable(value) != *value)
+        };
+        let claims = login.claims.iter().filter(|(_, values)| unfit(values));
+        claims.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Says no to a token that was revoked, or whose principal, org, or any of the actors and trust
+    /// rules that it descends from is gone.
+    fn living(&self, known: KnownToken) -> Result<LiveToken, Rejected> {
+        let (kind, exchange_only) = (known.token.kind, known.token.exchange_only);
+        let (revoked, expires_at) = (known.token.revoked_at.is_some(), known.token.expires_at);
+        let login = known.login.clone();
+        let caller = self.caller(known)?;
+        if revoked {
+            return Err(Rejected::of(&caller, Refusal::TokenRevoked));
+        }
+        Ok(LiveToken { caller, kind, exchange_only, expires_at, login })
+    }
+
+    /// The caller that a token stands for, limited to the scopes that its role, the roles of all
+    /// actors and the trust rules allow at this moment; none of these is stored in the token.
+    /// Rejected when one of them is gone.
+    fn caller(&self, known: KnownToken) -> Result<Caller, Rejected> {
+        let bounds = self.bounds(&known);
+        let KnownToken { token, principal, actors, org, login: _ } = known;
+        let gone = principal.disabled_at.is_some()
+            || org.disabled_at.is_some()
+            || actors.iter().any(|actor| actor.disabled_at.is_some())
+            || bounds.is_none();
+        let scopes = match token.kind {
+            TokenKind::User | TokenKind::Service => {
+                token.scopes.intersection(bounds.unwrap_or(ScopeSet::EMPTY))
+            }
+            // It opens no endpoint but its own.
+            TokenKind::Refresh => ScopeSet::EMPTY,
+        };
+        let caller = Caller {
+            org_id: org.id,
+            plan: org.plan,
+            principal_id: principal.id,
+            principal_name: principal.name,
+            role: principal.role,
+            via: token.via,
+            token_id: token.id,
+            label: token.label,
+            scopes,
+            method: token.method,
+            allowed_from: token.allowed_cidrs,
+            lineage: Arc::new(token.lineage.unwrap_or_default()),
+        };
+        if gone { Err(Rejected::of(&caller, Refusal::TokenRevoked)) } else { Ok(caller) }
+    }
+
+    /// Scopes that the roles and the trust rules behind a token allow at this moment; `None` when
+    /// one of the rules is gone, or the lineage is not known.
+    fn bounds(&self, known: &KnownToken) -> Option<ScopeSet> {
+        let KnownToken { token, principal, actors, org, .. } = known;
+        let lineage = token.lineage.as_ref()?;
+        if lineage.via() != token.via || lineage.actors().len() != actors.len() {
+            return None;
+        }
+        let rules = lineage.bounds(org.id, self.trust.rules())?;
+        let allowed = actors.iter().map(|actor| actor.role.scopes());
+        Some(allowed.fold(principal.role.scopes().intersection(rules), ScopeSet::intersection))
+    }
+
+    fn note_use(&self, session: &Session, now: Timestamp) {
+        let minute = now.as_seconds().div_euclid(60);
+        if session.last_used_minute.swap(minute, Ordering::Relaxed) != minute {
+            self.used_tokens.note(session.caller.token_id, now);
+        }
+    }
+}
+
+impl Session {
+    /// Says no to a kind of token that is not good for `purpose`, once the token has expired, or
+    /// to an address it is not bound to.
+    fn usable(self: Arc<Self>, purpose: Purpose, origin: &Origin) -> Result<Arc<Self>, Rejected> {
+        if !purpose.admits(self.kind, self.exchange_only) {
+            return Err(Rejected::of(&self.caller, self.wrong_kind()));
+        }
+        if self.expires_at <= origin.arrived {
+            let refusal = Refusal::TokenExpired { expired_at: self.expires_at };
+            return Err(Rejected::of(&self.caller, refusal));
+        }
+        if !self.may_come_from(origin.source_ip) {
+            return Err(Rejected::of(&self.caller, Refusal::InvalidToken));
+        }
+        Ok(self)
+    }
+
+    fn wrong_kind(&self) -> Refusal {
+        let hint = match self.kind {
+            TokenKind::Refresh => "a refresh token is for `POST /v1/auth/refresh`",
+            TokenKind::User | TokenKind::Service => {
+                "it can only be exchanged for another one at `POST /v1/auth/token`"
+            }
+        };
+        Refusal::WrongTokenKind { hint }
+    }
+
+    fn may_come_from(&self, address: IpAddr) -> bool {
+        self.caller.allowed_from.as_ref().is_none_or(|networks| networks.contains(address))
+    }
+}

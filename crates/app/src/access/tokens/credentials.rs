@@ -1,0 +1,349 @@
+//! What is presented for an exchange: whose credential it is, and what it may buy.
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    audit::{Actor, Auth},
+    id::{OrgId, PrincipalId, PrincipalKind},
+    lifetime::AccessLife,
+    lineage::Lineage,
+    principal::ScopeSet,
+    refusal::Refusal,
+    secret::Secret,
+    token::{CidrList, Token, TokenKind},
+    trust::{CredentialCheck, Jwt, Subject, TrustedSubject, TrustedUser, is_jwt_shaped},
+};
+use portcullis_store::{Identity, Principal};
+
+use super::{Purpose, Rejected};
+use crate::{
+    access::{Access, limits::Refused, session::Session, tenants::Account, trust::TrustRefusal},
+    ctx::Origin,
+};
+
+/// Which kind of credential the caller says the subject is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubjectType {
+    /// `urn:ietf:params:oauth:token-type:jwt`
+    Jwt,
+    /// `urn:ietf:params:oauth:token-type:access_token`
+    AccessToken,
+}
+
+/// What was presented at `/v1/auth/token`.
+#[derive(Debug, Default)]
+pub struct Presented {
+    /// The `Authorization` header's Bearer.
+    pub bearer: Option<Secret>,
+    /// The body's `subject_token`.
+    pub subject: Option<Secret>,
+    /// The body's `subject_token_type`.
+    pub subject_type: Option<SubjectType>,
+    /// The body's `org_id`.
+    pub org_id: Option<OrgId>,
+}
+
+/// Credentials that were found good: whose the new token will be, and who acts through it.
+#[derive(Debug)]
+pub struct Credentials {
+    pub(super) subject: Party,
+    pub(super) actor: Option<Party>,
+}
+
+/// Somebody who has proved who they are.
+#[derive(Debug)]
+pub(super) struct Party {
+    pub(super) org_id: OrgId,
+    pub(super) account: Account,
+    pub(super) who: Known,
+    /// What a token for it may do at most.
+    pub(super) scopes: ScopeSet,
+    pub(super) life: AccessLife,
+    pub(super) proof: Proof,
+}
+
+/// A principal that is there, or a user whose first login this is.
+#[derive(Debug)]
+pub(super) enum Known {
+    There(PrincipalId, String),
+    Login { user: TrustedUser, known: Option<Principal> },
+}
+
+/// How a party proved who it is.
+#[derive(Debug)]
+pub(super) enum Proof {
+    Jwt(Box<TrustedSubject>),
+    Token(Arc<Session>),
+}
+
+impl Party {
+    /// `None` when the rule names a principal that does not exist.
+    fn new(trusted: TrustedSubject, known: Option<Principal>, account: Account) -> Option<Self> {
+        let (role, kind) = match (&trusted.who, &known) {
+            (Subject::Fixed(id), Some(principal)) => (principal.role, id.kind()),
+            (Subject::Fixed(_), None) => return None,
+            // The issuer says what the user is today; the store follows when the token is issued.
+            (Subject::User(user), _) => (user.role, PrincipalKind::User),
+        };
+        let who = match (&trusted.who, known) {
+            (Subject::User(user), known) => Known::Login { user: user.clone(), known },
+            (Subject::Fixed(id), known) => {
+                Known::There(*id, known.map(|principal| principal.name).unwrap_or_default())
+            }
+        };
+        Some(Self {
+            org_id: trusted.org(),
+            account,
+            who,
+            scopes: role.scopes().intersection(trusted.scopes()),
+            life: AccessLife::of_login(kind, Some(trusted.max_ttl_seconds())),
+            proof: Proof::Jwt(Box::new(trusted)),
+        })
+    }
+
+    /// The principal, unless it has still to be made.
+    pub(super) fn id(&self) -> Option<PrincipalId> {
+        match &self.who {
+            Known::There(id, _) => Some(*id),
+            Known::Login { known, .. } => known.as_ref().map(|principal| principal.id),
+        }
+    }
+
+    pub(super) fn session(&self) -> Option<&Arc<Session>> {
+        match &self.proof {
+            Proof::Jwt(_) => None,
+            Proof::Token(session) => Some(session),
+        }
+    }
+
+    /// Lineage of a token issued for it, once it is `principal`.
+    pub(super) fn lineage(&self, principal: PrincipalId) -> Lineage {
+        match &self.proof {
+            Proof::Jwt(trusted) => Lineage::login(&trusted.rule.name, principal),
+            Proof::Token(session) => Lineage::clone(&session.caller.lineage).derived(),
+        }
+    }
+
+    /// Where a token for it may be used from.
+    pub(super) fn allowed_from(&self) -> Option<&CidrList> {
+        self.session()?.caller.allowed_from.as_ref()
+    }
+
+    /// Who this is in an event.
+    pub(super) fn actor(&self) -> Actor {
+        match &self.proof {
+            Proof::Token(session) => Actor::of(&session.caller),
+            Proof::Jwt(trusted) => Actor {
+                act: None,
+                auth: Auth { method: "oidc", trust: Some(trusted.rule.name.clone()) },
+                id: self.id(),
+                token_id: None,
+                kind: self.id().map_or(PrincipalKind::User, PrincipalId::kind).as_str(),
+                via: None,
+            },
+        }
+    }
+}
+
+impl Credentials {
+    /// Whose request it is.
+    pub(crate) fn whose(&self) -> (OrgId, Actor) {
+        (self.subject.org_id, self.subject.actor())
+    }
+
+    /// Whose plan pays for the exchange: the subject's org.
+    #[must_use]
+    pub fn account(&self) -> &Account {
+        &self.subject.account
+    }
+}
+
+impl Access {
+    /// Finds out who presents what for an exchange, or says why it is worth nothing; every no is
+    /// charged to the source.
+    pub async fn credentials(
+        self: &Arc<Self>,
+        presented: Presented,
+        origin: &Origin,
+    ) -> Result<Credentials, Refused> {
+        let found = self.parties(presented, origin).await;
+        found.map_err(|rejected| self.turned_away(rejected, origin))
+    }
+
+    async fn parties(
+        self: &Arc<Self>,
+        presented: Presented,
+        origin: &Origin,
+    ) -> Result<Credentials, Rejected> {
+        let Presented { bearer, subject, subject_type, org_id } = presented;
+        let (subject, actor) = match (subject, bearer) {
+            (Some(subject), Some(bearer)) if subject != bearer => (subject, Some(bearer)),
+            (Some(one), _) | (None, Some(one)) => (one, None),
+            (None, None) => return Err(Refusal::MissingToken.into()),
+        };
+        agrees(subject_type, &subject)?;
+        let subject = self.party(&subject, org_id, origin).await?;
+        if org_id.is_some_and(|org| org != subject.org_id) {
+            let message = "The credential belongs to another org than `org_id` says.";
+            return Err(Refusal::bad_parameter("org_id", message).into());
+        }
+        let actor = match actor {
+            None => None,
+            Some(actor) => Some(self.actor(&actor, &subject, origin).await?),
+        };
+        Ok(Credentials { subject, actor })
+    }
+
+    async fn actor(
+        self: &Arc<Self>,
+        credential: &Secret,
+        subject: &Party,
+        origin: &Origin,
+    ) -> Result<Party, Rejected> {
+        let actor = self.party(credential, Some(subject.org_id), origin).await?;
+        if actor.org_id != subject.org_id {
+            let message = "The Bearer and the subject belong to different orgs.";
+            return Err(Refusal::bad_request(message).into());
+        }
+        Ok(actor)
+    }
+
+    async fn party(
+        self: &Arc<Self>,
+        credential: &Secret,
+        org: Option<OrgId>,
+        origin: &Origin,
+    ) -> Result<Party, Rejected> {
+        let text = credential.expose();
+        match Token::parse(text) {
+            Ok(token) if token.kind() == TokenKind::Refresh => {
+                let hint = "a refresh token is for `POST /v1/auth/refresh`";
+                Err(Refusal::WrongTokenKind { hint }.into())
+            }
+            Ok(_) => Ok(self.session(Some(text), Purpose::Exchange, origin).await?.into()),
+            Err(_) if is_jwt_shaped(text) => self.trusted_party(text, org, origin).await,
+            Err(_) => Err(Refusal::InvalidToken.into()),
+        }
+    }
+
+    async fn trusted_party(
+        self: &Arc<Self>,
+        jwt: &str,
+        org: Option<OrgId>,
+        origin: &Origin,
+    ) -> Result<Party, Rejected> {
+        let untrusted = Refusal::InvalidCredential { check: CredentialCheck::Trust };
+        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+            return Err(untrusted.into());
+        }
+        let trusted = self.verify_subject(jwt, org, origin.arrived).await;
+        let trusted = trusted.map_err(|refusal| self.distrusted(jwt, org, refusal))?;
+        let org_id = trusted.org();
+        let org = self.base.store.find_org(org_id).await?;
+        let org = org.filter(|org| org.disabled_at.is_none()).ok_or_else(|| untrusted.clone())?;
+        let known = self.known_subject(&trusted).await?;
+        if known.as_ref().is_some_and(|principal| principal.disabled_at.is_some()) {
+            return Err(Rejected::of_jwt(&trusted, known.as_ref(), untrusted));
+        }
+        let account = Account { tenant: self.quotas.tenants.tenant(org_id), plan: org.plan };
+        Party::new(trusted, known, account).ok_or(untrusted.into())
+    }
+
+    /// A JWT that makes nobody. If its issuer did sign it, and lets into one org only, that org's
+    /// log tells of it.
+    fn distrusted(&self, jwt: &str, org: Option<OrgId>, refusal: TrustRefusal) -> Rejected {
+        let signed = match &refusal {
+            TrustRefusal::Unavailable => false,
+            TrustRefusal::Invalid(rejection) => match rejection.check() {
+                CredentialCheck::Signature | CredentialCheck::Issuer => false,
+                CredentialCheck::Audience
+                | CredentialCheck::Time
+                | CredentialCheck::Replay
+                | CredentialCheck::Trust => true,
+            },
+        };
+        let refusal = Refusal::from(refusal);
+        match Jwt::parse(jwt) {
+            Ok(jwt) if signed => {
+                let issuer = jwt.unverified().issuer();
+                let mut orgs = self.trust.rules().of(issuer, org).map(|rule| rule.org);
+                let whose = orgs.next().filter(|first| orgs.all(|other| other == *first));
+                let actor = Actor {
+                    auth: Auth { method: "oidc", trust: None },
+                    kind: "anonymous",
+                    ..Actor::system()
+                };
+                Rejected { refusal, whose: whose.map(|org| Box::new((org, actor))) }
+            }
+            Ok(_) | Err(_) => refusal.into(),
+        }
+    }
+
+    /// The principal the JWT speaks for, if there is one already.
+    async fn known_subject(
+        self: &Arc<Self>,
+        trusted: &TrustedSubject,
+    ) -> Result<Option<Principal>, Refusal> {
+        let found = match &trusted.who {
+            Subject::Fixed(id) => self.base.store.find_principal(trusted.org(), *id).await,
+            Subject::User(user) => {
+                self.base.store.find_by_identity(trusted.org(), identity(user)).await
+            }
+        };
+        found.map_err(Refusal::from)
+    }
+}
+
+impl From<Arc<Session>> for Party {
+    fn from(session: Arc<Session>) -> Self {
+        let caller = &session.caller;
+        let life = if session.exchange_only {
+            AccessLife::of_exchange_only(caller.principal_id.kind(), session.expires_at)
+        } else {
+            AccessLife::of_token(session.expires_at)
+        };
+        Self {
+            org_id: caller.org_id,
+            account: session.account(),
+            who: Known::There(caller.principal_id, caller.principal_name.clone()),
+            scopes: caller.scopes,
+            life,
+            proof: Proof::Token(session),
+        }
+    }
+}
+
+impl Rejected {
+    /// A JWT that a rule makes somebody of who may not come in.
+    fn of_jwt(trusted: &TrustedSubject, known: Option<&Principal>, refusal: Refusal) -> Self {
+        let actor = Actor {
+            act: None,
+            auth: Auth { method: "oidc", trust: Some(trusted.rule.name.clone()) },
+            id: known.map(|principal| principal.id),
+            token_id: None,
+            kind: known.map_or(PrincipalKind::User, |principal| principal.id.kind()).as_str(),
+            via: None,
+        };
+        Self { refusal, whose: Some(Box::new((trusted.org(), actor))) }
+    }
+}
+
+pub(super) fn identity(user: &TrustedUser) -> Identity<'_> {
+    Identity { issuer: &user.issuer, claim: &user.claim, subject: &user.subject }
+}
+
+/// Says no to a subject that is not of the type it is said to be.
+fn agrees(declared: Option<SubjectType>, subject: &Secret) -> Result<(), Refusal> {
+    let ours = Token::parse(subject.expose()).is_ok();
+    match declared {
+        Some(SubjectType::Jwt) if ours => Err(Refusal::bad_request(
+            "`subject_token_type` says JWT, but the subject is one of this gateway's tokens.",
+        )),
+        Some(SubjectType::AccessToken) if is_jwt_shaped(subject.expose()) => {
+            Err(Refusal::bad_request(
+                "`subject_token_type` says access token, but the subject is a JWT.",
+            ))
+        }
+        Some(SubjectType::Jwt | SubjectType::AccessToken) | None => Ok(()),
+    }
+}

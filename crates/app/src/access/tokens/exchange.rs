@@ -1,0 +1,272 @@
+//! `/v1/auth/token`: a credential for a token that can do no more (RFC 8693).
+
+use std::sync::Arc;
+
+use aws_lc_rs::digest;
+use portcullis_core::{
+    audit::{Actor, EventType},
+    clock::Timestamp,
+    id::{GrantId, OrgId, PrincipalId, TokenId},
+    lifetime::AccessLife,
+    lineage::Lineage,
+    principal::{AuthMethod, Scope, ScopeSet},
+    refusal::Refusal,
+    token::{CidrList, Token, TokenKind},
+    trust::{CredentialCheck, SingleUse},
+};
+use portcullis_store::{Assertion, Issue, Issued, LoginRecord, NewRefresh, NewToken, TokenRecord};
+
+use super::{
+    credentials::{Credentials, Party, Proof},
+    events::TokenEvent,
+};
+use crate::{access::Access, ctx::Origin};
+
+/// What the new token shall be.
+#[derive(Debug, Default)]
+pub struct ExchangeRequest {
+    /// What it may do; all the subject may but `admin` and `audit:export` when absent.
+    pub scope: Option<ScopeSet>,
+    /// Number of seconds it lives.
+    pub expires_in: Option<i64>,
+    /// What it calls itself.
+    pub label: Option<String>,
+}
+
+/// What an exchange or a refresh gave: the only moment these texts are known.
+#[derive(Debug)]
+pub struct Granted {
+    /// The access token.
+    pub access: Token,
+    /// The refresh token, and when it ends.
+    pub refresh: Option<(Token, Timestamp)>,
+    /// All that is stored of the access token.
+    pub record: TokenRecord,
+    /// What it may do at this moment.
+    pub scopes: ScopeSet,
+    /// When it was given.
+    pub now: Timestamp,
+}
+
+/// Subject and actor after all that can be said of them together was said.
+struct Agreed {
+    principal: (PrincipalId, String),
+    lineage: Lineage,
+    life: AccessLife,
+    allowed_from: Option<CidrList>,
+    assertions: Vec<Assertion>,
+}
+
+impl Access {
+    /// Gives a token for credentials that were found good.
+    pub async fn exchange(
+        self: &Arc<Self>,
+        credentials: Credentials,
+        request: ExchangeRequest,
+        origin: &Origin,
+    ) -> Result<Granted, Refusal> {
+        let (this, from) = (Arc::clone(self), origin.clone());
+        self.base.uncancelled(async move { this.give(&credentials, request, &from).await }).await?
+    }
+
+    async fn give(
+        &self,
+        credentials: &Credentials,
+        request: ExchangeRequest,
+        origin: &Origin,
+    ) -> Result<Granted, Refusal> {
+        let Credentials { subject, actor } = credentials;
+        let scopes = wanted(request.scope, ceiling(subject, actor.as_ref()))?;
+        let agreed = self.agree(subject, actor.as_ref(), origin).await?;
+        let now = self.base.clock.now();
+        let expires_at = agreed.life.ends_at(now, request.expires_in);
+        let access =
+            Token::generate(TokenKind::of_principal(agreed.principal.0.kind()), &*self.base.random);
+        let record = TokenRecord {
+            id: TokenId::new(self.base.ids()),
+            kind: access.kind(),
+            org_id: subject.org_id,
+            principal_id: agreed.principal.0,
+            via: agreed.lineage.via(),
+            grant_id: GrantId::new(self.base.ids()),
+            parent_id: subject.session().map(|session| session.caller.token_id),
+            via_token_id: actor.as_ref().and_then(Party::session).map(|s| s.caller.token_id),
+            scopes,
+            // It goes into every event of the token: no place for what DLP would not let out.
+            label: request.label.map(|label| self.screening.recordable(&label)),
+            method: method(subject),
+            issued_at: now,
+            expires_at,
+            revoked_at: None,
+            last_used_at: None,
+            allowed_cidrs: agreed.allowed_from,
+            exchange_only: false,
+            lineage: Some(agreed.lineage),
+        };
+        let refresh = self.first_refresh(credentials, &record);
+        let act = record.lineage.as_ref().and_then(Lineage::act);
+        let actor =
+            Actor { act, id: Some(record.principal_id), via: record.via, ..subject.actor() };
+        let login = login(subject, now);
+        let assertions = &agreed.assertions;
+        let issued =
+            self.issue(&access, &record, refresh.as_ref(), login.as_ref(), assertions).await;
+        issued.inspect_err(|refusal| {
+            if refusal.http_status() == 401 {
+                let (kind, org) = (EventType::AuthRejected, subject.org_id);
+                self.audit.note_refused(kind, org, actor.clone(), refusal, origin);
+            }
+        })?;
+        let event = TokenEvent {
+            kind: EventType::TokenIssued,
+            actor,
+            name: Some(agreed.principal.1.as_str()),
+            label: record.label.as_deref(),
+            token: record.id,
+        };
+        self.audit.record(self.token_event(record.org_id, event, origin)).await?;
+        let refresh = refresh.map(|(token, refresh)| (token, refresh.expires_at));
+        Ok(Granted { access, refresh, scopes: record.scopes, record, now })
+    }
+
+    /// Stores what was made, all or nothing. A crash after this line leaves tokens that nobody
+    /// has ever seen.
+    async fn issue(
+        &self,
+        access: &Token,
+        record: &TokenRecord,
+        refresh: Option<&(Token, TokenRecord)>,
+        login: Option<&LoginRecord>,
+        assertions: &[Assertion],
+    ) -> Result<(), Refusal> {
+        let refresh_hash = refresh.map(|(token, _)| token.hash());
+        let refresh = refresh.zip(refresh_hash.as_ref()).map(|((_, refresh), hash)| NewRefresh {
+            token: NewToken { record: refresh, hash },
+            grant_ends_at: self.grant_life.ends_at(record.issued_at),
+            access_seconds: record.expires_at.as_seconds() - record.issued_at.as_seconds(),
+        });
+        let access = NewToken { record, hash: &access.hash() };
+        let issued =
+            self.base.store.issue_tokens(Issue { access, refresh, login, assertions }).await;
+        match issued? {
+            Issued::Done => Ok(()),
+            Issued::Replayed => Err(Refusal::InvalidCredential { check: CredentialCheck::Replay }),
+            Issued::ParentRevoked => Err(Refusal::TokenRevoked),
+        }
+    }
+
+    /// A refresh token is for people who logged in themselves (RFC 6749 §4.4.3).
+    fn first_refresh(
+        &self,
+        credentials: &Credentials,
+        access: &TokenRecord,
+    ) -> Option<(Token, TokenRecord)> {
+        let login = matches!(credentials.subject.proof, Proof::Jwt(_));
+        if !login || credentials.actor.is_some() || access.kind != TokenKind::User {
+            return None;
+        }
+        let ends_at = self.grant_life.ends_at(access.issued_at);
+        let record = TokenRecord {
+            id: TokenId::new(self.base.ids()),
+            kind: TokenKind::Refresh,
+            expires_at: self.grant_life.refresh_expiry(access.issued_at, ends_at),
+            ..access.clone()
+        };
+        Some((Token::generate(TokenKind::Refresh, &*self.base.random), record))
+    }
+
+    /// Brings subject and actor together; makes the principals that are not there yet.
+    async fn agree(
+        &self,
+        subject: &Party,
+        actor: Option<&Party>,
+        origin: &Origin,
+    ) -> Result<Agreed, Refusal> {
+        let principal = self.settled(subject, origin).await?;
+        let mut lineage = subject.lineage(principal.0);
+        if let Some(actor) = actor {
+            let (id, _) = self.settled(actor, origin).await?;
+            lineage = self.acted_by(lineage, principal.0, (id, actor))?;
+        }
+        let life = actor.map_or(subject.life, |actor| subject.life.and(actor.life));
+        let allowed_from = match (subject.allowed_from(), actor.and_then(Party::allowed_from)) {
+            // Both came from this address, so it is in both.
+            (Some(one), Some(two)) => one.intersection(two),
+            (one, two) => one.or(two).cloned(),
+        };
+        let proofs = [Some(subject), actor];
+        let assertions = proofs.into_iter().flatten().filter_map(assertion).collect();
+        Ok(Agreed { principal, lineage, life, allowed_from, assertions })
+    }
+
+    /// Says no unless the trust rules of the whole chain let everybody act for the subject. What
+    /// the operator's shell made belongs to no rule; whoever holds it may be told apart from its
+    /// principal.
+    fn acted_by(
+        &self,
+        lineage: Lineage,
+        subject: PrincipalId,
+        (id, actor): (PrincipalId, &Party),
+    ) -> Result<Lineage, Refusal> {
+        let lineage = lineage
+            .acted_by(subject, id, &actor.lineage(id))
+            .map_err(|error| Refusal::bad_request(format!("The chain is too long: {error}.")))?;
+        let permitted = lineage.bounds(actor.org_id, self.trust.rules());
+        permitted.map(|_| lineage).ok_or(Refusal::DelegationNotTrusted)
+    }
+
+    /// The trust rule of that name, if the configuration still has it for this org.
+    pub(super) fn trust_rule(
+        &self,
+        org: OrgId,
+        name: &str,
+    ) -> Option<&portcullis_core::trust::TrustRule> {
+        self.trust.rules().named(org, name).map(AsRef::as_ref)
+    }
+}
+
+/// What a token for `subject` may do at most when `actor` acts through it.
+fn ceiling(subject: &Party, actor: Option<&Party>) -> ScopeSet {
+    actor.map_or(subject.scopes, |actor| subject.scopes.intersection(actor.scopes))
+}
+
+/// What was asked for, or what is given without asking. Never more than `allowed`, never nothing.
+fn wanted(asked: Option<ScopeSet>, allowed: ScopeSet) -> Result<ScopeSet, Refusal> {
+    let usual = allowed.without(Scope::Admin).without(Scope::AuditExport);
+    let scopes = asked.unwrap_or(usual);
+    if !scopes.is_subset_of(allowed) || scopes.is_empty() {
+        let scope = scopes.difference(allowed).to_string();
+        return Err(Refusal::InvalidScope { scope, allowed });
+    }
+    Ok(scopes)
+}
+
+fn method(subject: &Party) -> AuthMethod {
+    match &subject.proof {
+        Proof::Jwt(trusted) => AuthMethod::Oidc { trust: trusted.rule.name.clone() },
+        Proof::Token(_) => AuthMethod::Token,
+    }
+}
+
+/// What was said at the subject's login. A token that is exchanged brings along what it had: it
+/// does not become fresher by that.
+fn login(subject: &Party, now: Timestamp) -> Option<LoginRecord> {
+    match &subject.proof {
+        Proof::Jwt(trusted) => Some(LoginRecord { said: trusted.login.clone(), said_at: now }),
+        Proof::Token(session) => session.login.clone(),
+    }
+}
+
+/// What has to be remembered of a JWT that may be exchanged once.
+fn assertion(party: &Party) -> Option<Assertion> {
+    let Proof::Jwt(trusted) = &party.proof else { return None };
+    let once = trusted.single_use.as_ref()?;
+    let SingleUse { issuer, jti, until } = once;
+    let mut context = digest::Context::new(&digest::SHA256);
+    for part in [issuer.as_bytes(), &[0], jti.as_bytes()] {
+        context.update(part);
+    }
+    let mut digest = [0; 32];
+    digest.copy_from_slice(context.finish().as_ref());
+    Some(Assertion { digest, expires_at: *until })
+}

@@ -1,0 +1,284 @@
+//! `/v1/auth/refresh`: a refresh token for the next pair (RFC 6749 §6, RFC 9700 §4.14).
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    audit::{Actor, EventType},
+    clock::Timestamp,
+    grant::{Presented, TokenPair},
+    id::TokenId,
+    lifetime::AccessLife,
+    principal::{AuthMethod, Caller, ScopeSet},
+    refusal::Refusal,
+    secret::Secret,
+    token::{Token, TokenKind},
+};
+use portcullis_store::{KnownRefresh, NewRefresh, NewToken, Rotated, Rotation, TokenRecord};
+
+use super::{Rejected, events::TokenEvent, exchange::Granted};
+use crate::{
+    access::{Access, limits::Refused, tenants::Account},
+    ctx::Origin,
+};
+
+/// A refresh token that was found good, or was a moment ago.
+#[derive(Debug)]
+pub struct Refreshing {
+    presented: Token,
+    refresh: TokenRecord,
+    caller: Caller,
+    account: Account,
+    grant_ends_at: Timestamp,
+    access_seconds: i64,
+    life: AccessLife,
+    /// What any token of the grant may do at this moment.
+    bounds: ScopeSet,
+}
+
+impl Refreshing {
+    /// Whose plan pays.
+    #[must_use]
+    pub const fn account(&self) -> &Account {
+        &self.account
+    }
+
+    pub(crate) const fn caller(&self) -> &Caller {
+        &self.caller
+    }
+}
+
+impl Access {
+    /// Finds out whose refresh token is presented, in the body or as the Bearer, or says why it is
+    /// worth nothing; every no is charged to the source. One that was spent before ends its grant.
+    pub async fn refreshing(
+        self: &Arc<Self>,
+        bearer: Option<Secret>,
+        token: Option<Secret>,
+        origin: &Origin,
+    ) -> Result<Refreshing, Refused> {
+        let (this, from) = (Arc::clone(self), origin.clone());
+        let work = async move { this.present(bearer.as_ref(), token.as_ref(), &from).await };
+        let found = self.base.uncancelled(work).await.unwrap_or_else(|failed| Err(failed.into()));
+        found.map_err(|rejected| self.turned_away(rejected, origin))
+    }
+
+    async fn present(
+        &self,
+        bearer: Option<&Secret>,
+        token: Option<&Secret>,
+        origin: &Origin,
+    ) -> Result<Refreshing, Rejected> {
+        let presented = token.or(bearer).ok_or(Refusal::MissingToken)?;
+        let presented = as_refresh_token(presented)?;
+        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+            return Err(Refusal::InvalidToken.into());
+        }
+        let found = self.base.store.find_refresh(&presented.hash()).await;
+        let KnownRefresh { known, grant_ends_at, access_seconds, state } =
+            found?.ok_or(Refusal::InvalidToken)?;
+        let refresh = known.token.clone();
+        if let Some(bearer) = bearer {
+            self.is_of_same_grant(bearer, &presented, &refresh).await?;
+        }
+        let account =
+            Account { tenant: self.quotas.tenants.tenant(refresh.org_id), plan: known.org.plan };
+        let bounds = self.bounds(&known).unwrap_or(ScopeSet::EMPTY);
+        let caller = self.caller(known)?;
+        match state.presented(origin.arrived) {
+            Presented::Fresh | Presented::Repeated => {}
+            Presented::Expired => {
+                let refusal = Refusal::TokenExpired { expired_at: refresh.expires_at };
+                return Err(Rejected::of(&caller, refusal));
+            }
+            Presented::Revoked => return Err(Rejected::of(&caller, Refusal::TokenRevoked)),
+            Presented::Reused => return Err(self.reused(&refresh, &caller, origin).await.into()),
+        }
+        let rule = match &refresh.method {
+            AuthMethod::Oidc { trust } => self.trust_rule(refresh.org_id, trust),
+            AuthMethod::Operator | AuthMethod::Token => None,
+        };
+        let rule = rule.map(|rule| rule.max_ttl.seconds());
+        let life = AccessLife::of_login(caller.principal_id.kind(), rule)
+            .and(AccessLife::of_token(grant_ends_at));
+        let life = life.usually(access_seconds);
+        Ok(Refreshing {
+            presented,
+            refresh,
+            caller,
+            account,
+            grant_ends_at,
+            access_seconds,
+            life,
+            bounds,
+        })
+    }
+
+    /// A Bearer beside the refresh token has to be of the same grant; it may have expired.
+    async fn is_of_same_grant(
+        &self,
+        bearer: &Secret,
+        presented: &Token,
+        refresh: &TokenRecord,
+    ) -> Result<(), Refusal> {
+        if bearer == presented.secret() {
+            return Ok(());
+        }
+        let bearer = Token::parse(bearer.expose()).map_err(|_| Refusal::InvalidToken)?;
+        let found = self.base.store.find_token_by_hash(&bearer.hash()).await;
+        let found = found?;
+        let same = found.is_some_and(|known| {
+            (known.token.org_id, known.token.grant_id) == (refresh.org_id, refresh.grant_id)
+        });
+        if same { Ok(()) } else { Err(Refusal::InvalidToken) }
+    }
+
+    /// Spends the refresh token for the next pair, or gives the pair it bought a moment ago.
+    pub async fn refresh_token(
+        self: &Arc<Self>,
+        refreshing: Refreshing,
+        scope: Option<ScopeSet>,
+        origin: &Origin,
+    ) -> Result<Granted, Refusal> {
+        let granted = refreshing.refresh.scopes;
+        let scopes = scope.unwrap_or(granted);
+        if !scopes.is_subset_of(granted) || scopes.is_empty() {
+            let scope = scopes.difference(granted).to_string();
+            return Err(Refusal::InvalidScope { scope, allowed: granted });
+        }
+        let (this, from) = (Arc::clone(self), origin.clone());
+        self.base.uncancelled(async move { this.spend(&refreshing, scopes, &from).await }).await?
+    }
+
+    async fn spend(
+        &self,
+        refreshing: &Refreshing,
+        scopes: ScopeSet,
+        origin: &Origin,
+    ) -> Result<Granted, Refusal> {
+        let Refreshing { refresh, caller, .. } = refreshing;
+        let now = self.base.clock.now();
+        let next = self.next_pair(refreshing, scopes, now);
+        let given = match self.rotate(refreshing, &next, now).await? {
+            Rotated::Done => next,
+            Rotated::Repeated(pair) => {
+                let opened = TokenPair::open(&pair.sealed, &refreshing.presented, refresh.id);
+                let tokens = opened.ok_or(Refusal::Internal)?;
+                Next { tokens, access: pair.access, refresh: pair.refresh }
+            }
+            Rotated::Refused(Presented::Reused) => {
+                return Err(self.reused(refresh, caller, origin).await);
+            }
+            Rotated::Refused(Presented::Expired) => {
+                return Err(Refusal::TokenExpired { expired_at: refresh.expires_at });
+            }
+            Rotated::Refused(Presented::Revoked | Presented::Fresh | Presented::Repeated) => {
+                return Err(Refusal::TokenRevoked);
+            }
+        };
+        // A crash before this line leaves a pair that nobody has seen; the retry gives it.
+        let event = self.grant_event(EventType::TokenRefreshed, caller, given.access.id, origin);
+        self.audit.record(event).await?;
+        let scopes = given.access.scopes.intersection(refreshing.bounds);
+        let refresh = Some((given.tokens.refresh, given.refresh.expires_at));
+        Ok(Granted { access: given.tokens.access, refresh, record: given.access, scopes, now })
+    }
+
+    async fn rotate(
+        &self,
+        refreshing: &Refreshing,
+        next: &Next,
+        now: Timestamp,
+    ) -> Result<Rotated, Refusal> {
+        let Refreshing { presented, refresh, grant_ends_at, .. } = refreshing;
+        let sealed = next.tokens.seal(presented, refresh.id, &*self.base.random);
+        let sealed = sealed.ok_or(Refusal::Internal)?;
+        let (access_hash, refresh_hash) = (next.tokens.access.hash(), next.tokens.refresh.hash());
+        let rotation = Rotation {
+            presented: &presented.hash(),
+            access: NewToken { record: &next.access, hash: &access_hash },
+            refresh: NewRefresh {
+                token: NewToken { record: &next.refresh, hash: &refresh_hash },
+                grant_ends_at: *grant_ends_at,
+                access_seconds: refreshing.access_seconds,
+            },
+            sealed: &sealed,
+            now,
+        };
+        self.base.store.rotate(rotation).await.map_err(Refusal::from)
+    }
+
+    fn next_pair(&self, refreshing: &Refreshing, scopes: ScopeSet, now: Timestamp) -> Next {
+        let Refreshing { refresh: spent, grant_ends_at, life, .. } = refreshing;
+        let tokens = TokenPair {
+            access: Token::generate(TokenKind::User, &*self.base.random),
+            refresh: Token::generate(TokenKind::Refresh, &*self.base.random),
+        };
+        let refresh = TokenRecord {
+            id: TokenId::new(self.base.ids()),
+            issued_at: now,
+            expires_at: self.grant_life.refresh_expiry(now, *grant_ends_at),
+            last_used_at: None,
+            ..spent.clone()
+        };
+        let access = TokenRecord {
+            id: TokenId::new(self.base.ids()),
+            kind: TokenKind::User,
+            scopes,
+            expires_at: life.ends_at(now, None),
+            ..refresh.clone()
+        };
+        Next { tokens, access, refresh }
+    }
+
+    /// A spent refresh token came back: somebody has a copy. The grant ends, whether or not that
+    /// can be recorded.
+    async fn reused(&self, refresh: &TokenRecord, caller: &Caller, origin: &Origin) -> Refusal {
+        let event = self.grant_event(EventType::TokenReuseDetected, caller, refresh.id, origin);
+        let recorded = self.audit.record(event).await;
+        let now = self.base.clock.now();
+        let revoked = self.base.store.revoke_token(refresh.org_id, refresh.id, now).await;
+        self.quotas.tenants.revoked(refresh.org_id);
+        match (revoked, recorded) {
+            (Err(error), _) => error.into(),
+            (Ok(_), Err(refusal)) => refusal,
+            (Ok(_), Ok(())) => Refusal::TokenReused,
+        }
+    }
+
+    fn grant_event(
+        &self,
+        kind: EventType,
+        caller: &Caller,
+        token: TokenId,
+        origin: &Origin,
+    ) -> portcullis_core::audit::Event {
+        let event = TokenEvent {
+            kind,
+            actor: Actor::of(caller),
+            name: Some(&caller.principal_name),
+            label: caller.label.as_deref(),
+            token,
+        };
+        self.token_event(caller.org_id, event, origin)
+    }
+}
+
+/// A pair with all that is stored of it.
+struct Next {
+    tokens: TokenPair,
+    access: TokenRecord,
+    refresh: TokenRecord,
+}
+
+/// Says no to whatever is no refresh token, and what to do with it instead.
+fn as_refresh_token(presented: &Secret) -> Result<Token, Refusal> {
+    let token = Token::parse(presented.expose()).map_err(|_| Refusal::InvalidToken)?;
+    let hint = match token.kind() {
+        TokenKind::Refresh => return Ok(token),
+        TokenKind::Service => {
+            "service tokens are exchanged at `POST /v1/auth/token`, not refreshed"
+        }
+        TokenKind::User => "present the refresh token that was given beside this access token",
+    };
+    Err(Refusal::WrongTokenKind { hint })
+}

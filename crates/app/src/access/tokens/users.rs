@@ -1,0 +1,89 @@
+//! Users who come from a trusted issuer: made at their first login, kept in step at each one.
+
+use portcullis_core::{
+    audit::{Event, EventType},
+    id::{OrgId, PrincipalId, PrincipalKind},
+    refusal::Refusal,
+    trust::{CredentialCheck, TrustedUser},
+};
+use portcullis_store::{Principal, StoreError};
+
+use super::credentials::{Known, Party, identity};
+use crate::{access::Access, ctx::Origin};
+
+impl Access {
+    /// The principal of a party and its name: made if this is its first login, given today's role
+    /// if the issuer says another one.
+    pub(super) async fn settled(
+        &self,
+        party: &Party,
+        origin: &Origin,
+    ) -> Result<(PrincipalId, String), Refusal> {
+        let (user, known) = match &party.who {
+            Known::There(id, name) => return Ok((*id, name.clone())),
+            Known::Login { user, known } => (user, known.clone()),
+        };
+        let principal = match known {
+            Some(principal) => principal,
+            None => self.first_login(party, user, origin).await?,
+        };
+        if principal.disabled_at.is_some() {
+            return Err(Refusal::InvalidCredential { check: CredentialCheck::Trust });
+        }
+        if principal.role != user.role {
+            self.audit.record(self.principal_event(party, principal.id, origin)).await?;
+            let changed = self.base.store.set_role(party.org_id, principal.id, user.role).await;
+            changed?;
+            // Tokens of earlier logins have today's role at once.
+            self.quotas.tenants.revoked(party.org_id);
+        }
+        Ok((principal.id, principal.name))
+    }
+
+    /// Makes the user. Somebody else may be doing the same at this moment: then theirs counts.
+    async fn first_login(
+        &self,
+        party: &Party,
+        user: &TrustedUser,
+        origin: &Origin,
+    ) -> Result<Principal, Refusal> {
+        let principal = Principal {
+            id: PrincipalId::new(PrincipalKind::User, self.base.ids()),
+            org_id: party.org_id,
+            name: user.name.clone(),
+            role: user.role,
+            created_at: self.base.clock.now(),
+            disabled_at: None,
+        };
+        // Names are unique in an org, and people's are not.
+        let told_apart = format!("{} ({})", user.name, principal.id);
+        for name in [user.name.clone(), told_apart] {
+            let principal = Principal { name, ..principal.clone() };
+            match self.base.store.create_with_identity(&principal, identity(user)).await {
+                Ok(()) => {
+                    self.audit.record(self.principal_event(party, principal.id, origin)).await?;
+                    return Ok(principal);
+                }
+                Err(StoreError::Conflict(_)) => {
+                    if let Some(there) = self.user(party.org_id, user).await? {
+                        return Ok(there);
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Refusal::Internal)
+    }
+
+    async fn user(&self, org: OrgId, user: &TrustedUser) -> Result<Option<Principal>, Refusal> {
+        let found = self.base.store.find_by_identity(org, identity(user)).await;
+        found.map_err(Refusal::from)
+    }
+
+    fn principal_event(&self, party: &Party, principal: PrincipalId, origin: &Origin) -> Event {
+        let mut actor = party.actor();
+        actor.id = Some(principal);
+        let target = ("principal", principal.to_string());
+        self.identity_event(party.org_id, EventType::PrincipalChanged, actor, target, origin)
+    }
+}

@@ -1,0 +1,152 @@
+//! Whom a JWT of a trusted issuer speaks for: the issuer's keys, then the rules.
+
+mod keys;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::OrgId,
+    refusal::{Refusal, Unavailable},
+    trust::{Jwt, KeySet, Rejection, TrustRules, TrustedSubject},
+};
+use portcullis_upstream::{FetchError, KeyLocation, Outbound};
+use tokio_util::task::TaskTracker;
+
+use self::keys::IssuerKeys;
+use super::Access;
+
+/// Where the keys of one issuer come from.
+#[derive(Debug, Clone)]
+pub enum KeySource {
+    /// The operator wrote them down.
+    Static(KeySet),
+    /// The issuer publishes them.
+    Published {
+        /// Where.
+        location: KeyLocation,
+        /// How many seconds keys are still good that the issuer, being down, cannot confirm.
+        stale_seconds: i64,
+    },
+}
+
+/// Why a JWT makes nobody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TrustRefusal {
+    /// It is not accepted.
+    Invalid(Rejection),
+    /// The keys of its issuer are not known and cannot be fetched.
+    Unavailable,
+}
+
+impl From<Rejection> for TrustRefusal {
+    fn from(rejection: Rejection) -> Self {
+        Self::Invalid(rejection)
+    }
+}
+
+impl From<TrustRefusal> for Refusal {
+    fn from(refusal: TrustRefusal) -> Self {
+        match refusal {
+            TrustRefusal::Invalid(rejection) => {
+                Self::InvalidCredential { check: rejection.check() }
+            }
+            TrustRefusal::Unavailable => Self::Unavailable { reason: Unavailable::IssuerKeys },
+        }
+    }
+}
+
+/// The trust rules of this installation and the keys of their issuers.
+#[derive(Debug)]
+pub struct Trust {
+    rules: TrustRules,
+    keys: BTreeMap<String, IssuerKeys>,
+}
+
+impl Trust {
+    /// Rules, and for each of their issuers where its keys come from; a rule whose issuer has no
+    /// source here has no keys. Fetches run on `tasks`, so that no caller who hangs up ends one.
+    #[must_use]
+    pub fn new(
+        rules: TrustRules,
+        sources: BTreeMap<String, KeySource>,
+        outbound: &Outbound,
+        tasks: &TaskTracker,
+    ) -> Self {
+        let keys = sources.into_iter().map(|(issuer, source)| {
+            let keys = IssuerKeys::new(issuer.clone(), source, outbound.clone(), tasks.clone());
+            (issuer, keys)
+        });
+        Self { keys: keys.collect(), rules }
+    }
+
+    /// The rules.
+    #[must_use]
+    pub fn rules(&self) -> &TrustRules {
+        &self.rules
+    }
+
+    /// Whom `jwt` speaks for in `org`, or in the org of the one rule it matches.
+    ///
+    /// Nothing is fetched for an issuer that no rule names. For the others at most one fetch is
+    /// under way at any time, and the wait for it is bounded.
+    pub async fn verify(
+        &self,
+        jwt: &str,
+        org: Option<OrgId>,
+        now: Timestamp,
+    ) -> Result<TrustedSubject, TrustRefusal> {
+        let jwt = Jwt::parse(jwt)?;
+        self.rules.trusts(jwt.unverified().issuer(), org)?;
+        let keys = self.keys_for(&jwt, now).await?;
+        Ok(self.rules.admit(jwt.verify(&keys)?, org, now)?)
+    }
+
+    /// The keys of an issuer as they are now, for those who check a configuration or explain a JWT.
+    pub async fn try_keys(&self, issuer: &str) -> Result<Arc<KeySet>, FetchError> {
+        match self.keys.get(issuer) {
+            Some(keys) => keys.try_now().await,
+            None => Ok(Arc::default()),
+        }
+    }
+
+    /// The keys that a JWT is to be verified with: those that are known, or newer ones if it was
+    /// not signed with one of these.
+    async fn keys_for(&self, jwt: &Jwt, now: Timestamp) -> Result<Arc<KeySet>, TrustRefusal> {
+        let issuer = jwt.unverified().issuer();
+        let keys = self.keys.get(issuer).ok_or(TrustRefusal::Unavailable)?;
+        let known = keys.current(now).await.ok_or(TrustRefusal::Unavailable)?;
+        match jwt.verify(&known) {
+            Err(rejection) if may_have_rotated(jwt, &rejection) => {
+                keys.newer_than(&known, now).await.ok_or(TrustRefusal::Unavailable)
+            }
+            Ok(_) | Err(_) => Ok(known),
+        }
+    }
+}
+
+/// True if newer keys could verify it: its `kid` is not known, or it has none and nothing fits.
+fn may_have_rotated(jwt: &Jwt, rejection: &Rejection) -> bool {
+    *rejection == Rejection::UnknownKey
+        || (*rejection == Rejection::WrongSignature && jwt.key_id().is_none())
+}
+
+impl Access {
+    /// The trust rules and the keys of their issuers.
+    #[must_use]
+    pub fn trust(&self) -> &Trust {
+        &self.trust
+    }
+
+    /// Whom a JWT of a trusted issuer speaks for, by exactly one trust rule; of `org` if one is
+    /// named. Does not ask the store: whether the JWT was used before and whether the principal
+    /// is there is for the caller to find out.
+    pub async fn verify_subject(
+        &self,
+        jwt: &str,
+        org: Option<OrgId>,
+        now: Timestamp,
+    ) -> Result<TrustedSubject, TrustRefusal> {
+        self.trust.verify(jwt, org, now).await
+    }
+}

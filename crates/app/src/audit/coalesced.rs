@@ -1,0 +1,108 @@
+//! Events that a stranger or a runaway client could multiply. The first one is recorded at once,
+//! then at most one a minute for each org, kind, code and source, with the count of all that it
+//! stands for. So the log tells of every flood and is flooded by none.
+
+use std::net::IpAddr;
+
+use portcullis_core::{
+    audit::{Actor, Detached, Event, EventType, Outcome},
+    id::{EventId, OrgId},
+    refusal::{Executed, Refusal},
+};
+
+use super::{
+    Audit,
+    events::{patience, row_of},
+    outcome::outcome_of,
+    repeats::{Noted, Runs},
+};
+use crate::{access::sources::subnet, ctx::Origin};
+
+/// How long one event stands for all of its kind, in seconds.
+const SPAN: i64 = 60;
+
+/// What happened again and again.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    org: OrgId,
+    kind: EventType,
+    code: &'static str,
+    source: IpAddr,
+}
+
+/// The refusals of this node, by what they were.
+pub(crate) type Coalesced = Runs<Key, (Actor, Outcome)>;
+
+/// No refusals yet.
+pub(crate) fn no_refusals() -> Coalesced {
+    Runs::lasting(SPAN)
+}
+
+impl Audit {
+    /// Notes that a request of a known org was refused before anything was looked at.
+    pub(crate) fn note_refused(
+        &self,
+        kind: EventType,
+        org: OrgId,
+        actor: Actor,
+        refusal: &Refusal,
+        origin: &Origin,
+    ) {
+        let outcome = outcome_of(refusal, Executed::No);
+        let source = subnet(origin.source_ip);
+        let key = Key { org, kind, code: refusal.code(), source };
+        match self.coalesced.note(key, &(actor.clone(), outcome), origin.arrived) {
+            Noted::First => {}
+            Noted::Again => return,
+            Noted::TooMany => {
+                let code = refusal.code();
+                return tracing::warn!(code, "too many sources to record each of their refusals");
+            }
+        }
+        let mut event = self.refused_event(org, kind, actor, outcome, 1);
+        event.request = Some(origin.recorded());
+        event.detached = origin.detached(&self.screening);
+        let writer = self.writer.clone();
+        self.base.tasks.spawn(async move {
+            if let Err(error) = writer.append(row_of(&event), patience()).await {
+                tracing::error!(%error, event = kind.as_str(), "an event could not be recorded");
+            }
+        });
+    }
+
+    fn refused_event(
+        &self,
+        org_id: OrgId,
+        kind: EventType,
+        actor: Actor,
+        outcome: Outcome,
+        count: u64,
+    ) -> Event {
+        Event {
+            id: EventId::new(self.base.ids()),
+            org_id,
+            kind,
+            occurred_at: self.base.clock.now(),
+            count: Some(count),
+            actor,
+            request: None,
+            target: None,
+            governance: None,
+            outcome,
+            detached: Detached::default(),
+        }
+    }
+
+    /// Records what was counted in the minutes that are over.
+    pub(crate) async fn record_coalesced(&self) {
+        for (key, (actor, outcome), count) in self.coalesced.due(self.base.clock.now()) {
+            let mut event = self.refused_event(key.org, key.kind, actor, outcome, count);
+            let source = Some(key.source.to_string());
+            event.detached = Detached::default().keep("source_ip", source, &*self.base.random);
+            if let Err(error) = self.writer.append(row_of(&event), patience()).await {
+                let kind = key.kind.as_str();
+                tracing::error!(%error, event = kind, count, "refusals could not be recorded");
+            }
+        }
+    }
+}

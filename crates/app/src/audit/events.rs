@@ -1,0 +1,401 @@
+//! The audit log: writing events that have no upstream effect, and reading what was written.
+
+use std::{sync::Arc, time::Duration};
+
+use portcullis_core::{
+    audit::{
+        Actor, Detached, Event, EventType, Outcome, Shown, Target, checkpoint::hash_text,
+        uncommitted,
+    },
+    clock::Timestamp,
+    id::{EventId, OrgId, PrincipalId},
+    json::{self, Bounds},
+    principal::Scope,
+    refusal::{Executed, Refusal, Unavailable},
+};
+use portcullis_store::{
+    EventFilter, EventOrder, EventRecord, NewEvent, NewIntent, OpenIntent, Seal, Visibility,
+};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::{Audit, exports::lines::sealed};
+use crate::ctx::Ctx;
+
+/// Something of the installation, which no org owns.
+pub(crate) fn installation(kind: &'static str, id: &str) -> Target {
+    Target { credential: None, id: Some(id.to_owned()), provider_id: None, kind, version: None }
+}
+
+/// The row of an event.
+pub(crate) fn row_of(event: &Event) -> NewEvent {
+    let governance = event.governance.as_ref();
+    let detached = &event.detached;
+    NewEvent {
+        id: event.id,
+        org_id: event.org_id,
+        kind: event.kind.as_str().to_owned(),
+        occurred_at: event.occurred_at,
+        actor_id: event.actor.id,
+        via: event.actor.via,
+        token_id: event.actor.token_id,
+        target: event.target.as_ref().and_then(|target| target.id.clone()),
+        decision: governance.and_then(|g| g.decision).map(|d| d.as_str().to_owned()),
+        policy: governance.and_then(|g| g.policy.clone()),
+        dlp_result: governance.map(|g| g.dlp_result.as_str().to_owned()),
+        outcome: Some(event.outcome.status.as_str().to_owned()),
+        request_id: event.request.as_ref().map(|request| request.id),
+        core: event.core_json(),
+        detached: Some(detached.values_json()),
+        salts: Some(detached.salts_json()),
+        has_payload: detached.has_payload(),
+    }
+}
+
+/// How long a caller waits for its record to be durable before it is told 503.
+pub(crate) fn patience() -> Instant {
+    Instant::now() + Duration::from_secs(5)
+}
+
+/// What an intent keeps of the event that stands if the node dies before the call's end. Its parts
+/// are JSON already.
+fn unfinished(event: &Event) -> String {
+    let (core, detached) = (event.core_json(), &event.detached);
+    let (values, salts) = (detached.values_json(), detached.salts_json());
+    format!(r#"{{"core":{core},"detached":{values},"salts":{salts}}}"#)
+}
+
+/// The row of the event that was written into an intent.
+pub(crate) fn recovered(intent: &OpenIntent) -> Option<NewEvent> {
+    let mut record = object(&intent.record)?;
+    let core = record.remove("core")?;
+    let text = |path: &str| core.pointer(path).and_then(Value::as_str).map(str::to_owned);
+    let part = |member: Option<Value>| member.filter(Value::is_object).map(|it| it.to_string());
+    let detached = record.remove("detached");
+    let kept = |name| detached.as_ref().and_then(|it| it.get(name)).is_some_and(|it| !it.is_null());
+    let has_payload = kept("input") || kept("output");
+    Some(NewEvent {
+        id: intent.id,
+        org_id: intent.org_id,
+        kind: text("/type")?,
+        occurred_at: Timestamp::parse_rfc3339(&text("/occurred_at")?)?,
+        actor_id: text("/actor/id").and_then(|id| id.parse().ok()),
+        via: text("/actor/via").and_then(|id| id.parse().ok()),
+        token_id: text("/actor/token_id").and_then(|id| id.parse().ok()),
+        target: text("/target/id"),
+        decision: text("/governance/decision"),
+        policy: text("/governance/policy"),
+        dlp_result: text("/governance/dlp_result"),
+        outcome: text("/outcome/status"),
+        request_id: text("/request/id").and_then(|id| id.parse().ok()),
+        has_payload,
+        detached: part(detached),
+        salts: part(record.remove("salts")),
+        core: json::canonical(&core),
+    })
+}
+
+/// Which events to list, and how.
+#[derive(Debug, Clone)]
+pub struct EventQuery {
+    /// Which.
+    pub filter: EventFilter,
+    /// In which order.
+    pub order: EventOrder,
+    /// Only beyond this place in the log.
+    pub after: Option<i64>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// A page of events.
+#[derive(Debug)]
+pub struct Events {
+    /// In the order asked for.
+    pub items: Vec<EventView>,
+    /// True if there are more.
+    pub more: bool,
+    /// Place of the last one.
+    pub last: Option<i64>,
+}
+
+/// An event as it is shown.
+#[derive(Debug)]
+pub struct EventView {
+    record: Map<String, Value>,
+    detached: Map<String, Value>,
+    salts: Value,
+    integrity: Map<String, Value>,
+}
+
+/// Members of `detached` in every answer, `null` where nothing was captured.
+const DETACHED: [&str; 6] = ["actor_name", "label", "source_ip", "user_agent", "input", "output"];
+/// Members that only events of some kinds have.
+const DETAILS: [&str; 10] = [
+    "change",
+    "connection",
+    "decision_inputs",
+    "erasure",
+    "export",
+    "hold",
+    "log",
+    "pruning",
+    "reload",
+    "simulation",
+];
+
+impl EventView {
+    /// Without payloads and salts.
+    #[must_use]
+    pub fn basic(&self) -> Value {
+        self.with(&["actor_name", "label", "source_ip", "user_agent"], self.integrity.clone())
+    }
+
+    /// Everything.
+    #[must_use]
+    pub fn full(&self) -> Value {
+        let mut integrity = self.integrity.clone();
+        integrity.insert("salts".to_owned(), self.salts.clone());
+        self.with(&DETACHED, integrity)
+    }
+
+    /// True if the principal did it itself or it was done on its behalf.
+    fn concerns(&self, principal: PrincipalId) -> bool {
+        let principal = principal.to_string();
+        let actor = self.record.get("actor");
+        let mine = |name| actor.and_then(|actor| actor.get(name)?.as_str()) == Some(&*principal);
+        mine("id") || mine("via")
+    }
+
+    fn with(&self, members: &[&str], integrity: Map<String, Value>) -> Value {
+        let shown = members.iter().map(|name| {
+            let value = self.detached.get(*name).cloned().unwrap_or(Value::Null);
+            ((*name).to_owned(), value)
+        });
+        let details = DETAILS.iter().filter_map(|name| {
+            let value = self.detached.get(*name).filter(|_| members.len() == DETACHED.len())?;
+            Some(((*name).to_owned(), value.clone()))
+        });
+        let shown = shown.chain(details);
+        let mut record = self.record.clone();
+        record.insert("detached".to_owned(), Value::Object(shown.collect()));
+        record.insert("integrity".to_owned(), Value::Object(integrity));
+        Value::Object(record)
+    }
+}
+
+pub(crate) fn object(text: &str) -> Option<Map<String, Value>> {
+    match json::parse(text.as_bytes(), Bounds::RECORDED) {
+        Ok(Value::Object(members)) => Some(members),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+impl Audit {
+    /// Records an event that has no upstream effect; it is durable when this returns.
+    pub(crate) async fn record(&self, event: Event) -> Result<(), Refusal> {
+        self.writer.append(row_of(&event), patience()).await.map_err(|error| {
+            tracing::error!(%error, event = %event.id, "an event could not be recorded");
+            Refusal::Unavailable { reason: Unavailable::Audit }
+        })
+    }
+
+    /// The write-ahead row of a call: the event that stands if the node dies before its end.
+    pub(crate) fn intent_of(&self, event: &Event) -> NewIntent {
+        NewIntent {
+            id: event.id,
+            org_id: event.org_id,
+            opened_at: self.base.clock.now(),
+            record: unfinished(event),
+            key: None,
+        }
+    }
+
+    /// An event of the gateway itself about `target` in the log of `org`.
+    pub(crate) fn system_event(&self, org: OrgId, kind: EventType, target: Target) -> Event {
+        Event {
+            id: EventId::new(self.base.ids()),
+            org_id: org,
+            kind,
+            occurred_at: self.base.clock.now(),
+            count: None,
+            actor: Actor::system(),
+            request: None,
+            target: Some(target),
+            governance: None,
+            outcome: Outcome::success(Executed::Yes),
+            detached: Detached::default(),
+        }
+    }
+
+    /// Records an event of the installation in the log of every org, on a task of its own.
+    pub(crate) fn tell_every_org(
+        &self,
+        kind: EventType,
+        target: Target,
+        details: Option<(&'static str, Value)>,
+    ) {
+        let (store, writer) = (self.base.store.clone(), self.writer.clone());
+        let (clock, random) = (Arc::clone(&self.base.clock), Arc::clone(&self.base.random));
+        self.base.tasks.spawn(async move {
+            let orgs = match store.list_orgs().await {
+                Ok(orgs) => orgs,
+                Err(error) => return error.log(),
+            };
+            for org in orgs {
+                let ids = portcullis_core::id::Ids { clock: &*clock, random: &*random };
+                let mut detached = details.iter().fold(Detached::default(), |kept, (name, value)| {
+                    kept.keep(name, Some(value.clone()), &*random)
+                });
+                // A log that is shorter later than a start says was cut.
+                if kind == EventType::SystemStarted
+                    && let Ok(size) = store.sealed_size(org.id).await
+                {
+                    detached = detached.keep("log", Some(json!({ "size": size })), &*random);
+                }
+                let event = Event {
+                    id: EventId::new(ids),
+                    org_id: org.id,
+                    kind,
+                    occurred_at: clock.now(),
+                    count: None,
+                    actor: Actor::system(),
+                    request: None,
+                    target: Some(target.clone()),
+                    governance: None,
+                    outcome: Outcome::success(Executed::Yes),
+                    detached,
+                };
+                if let Err(error) = writer.append(row_of(&event), patience()).await {
+                    tracing::error!(%error, event = kind.as_str(), "an event could not be recorded");
+                }
+            }
+        });
+    }
+
+    /// The events the caller may see: its principal's, those of its own grant if its token was
+    /// narrowed or delegated, or everybody's with `audit:read`.
+    pub async fn events(&self, ctx: &Ctx, query: &EventQuery) -> Result<Events, Refusal> {
+        let org = ctx.caller().org_id;
+        if visibility(ctx) == Visibility::All {
+            self.note_access(ctx).await?;
+        }
+        self.seal(org).await?;
+        let limit = u32::try_from(query.limit).unwrap_or(u32::MAX);
+        let listed = self
+            .base
+            .store
+            .list_events(org, visibility(ctx), &query.filter, query.order, query.after, limit)
+            .await;
+        let page = listed?;
+        let shown = page.events.iter().map(|record| self.event_view(org, record, Shown::Named));
+        Ok(Events { items: shown.collect::<Result<_, _>>()?, more: page.more, last: page.reached })
+    }
+
+    /// One event, if the caller may see it; also when it has no place in the log yet.
+    pub async fn event(&self, ctx: &Ctx, id: &str) -> Result<EventView, Refusal> {
+        let unknown = || Refusal::not_found("event", id);
+        let event_id: EventId = id.parse().map_err(|_| unknown())?;
+        let org = ctx.caller().org_id;
+        let found = self.base.store.find_event(org, visibility(ctx), event_id).await;
+        let record = found?.ok_or_else(unknown)?;
+        let view = self.event_view(org, &record, Shown::Whole)?;
+        if !view.concerns(ctx.caller().principal_id) {
+            self.note_access(ctx).await?;
+        }
+        Ok(view)
+    }
+
+    /// The event with what will be `shown` of it held against what the log has.
+    fn event_view(
+        &self,
+        org: OrgId,
+        stored: &EventRecord,
+        shown: Shown,
+    ) -> Result<EventView, Refusal> {
+        let corrupt = || {
+            tracing::error!(event = %stored.id, "a stored event cannot be read");
+            Refusal::Internal
+        };
+        let mut record = object(&stored.core).ok_or_else(corrupt)?;
+        let mismatches = self.mismatches_of(org, stored, shown, &record);
+        let place = stored.seal.as_ref();
+        record.insert("sequence".to_owned(), json!(place.map(|seal| seal.sequence)));
+        record.insert("recorded_at".to_owned(), json!(place.map(|seal| seal.recorded_at)));
+        let parsed = |text: &Option<String>| text.as_deref().map_or(Some(Map::new()), object);
+        Ok(EventView {
+            record,
+            detached: parsed(&stored.detached).ok_or_else(corrupt)?,
+            salts: Value::Object(parsed(&stored.salts).ok_or_else(corrupt)?),
+            integrity: self.integrity(org, place, mismatches),
+        })
+    }
+
+    fn mismatches_of(
+        &self,
+        org: OrgId,
+        stored: &EventRecord,
+        shown: Shown,
+        record: &Map<String, Value>,
+    ) -> Vec<String> {
+        let (detached, salts) = (stored.detached.as_deref(), stored.salts.as_deref());
+        let mut found = match sealed(stored) {
+            Some(sealed) => sealed.mismatches(shown),
+            // Not in the tree yet: only what the record commits to can be held against it.
+            None => uncommitted(&stored.core, detached, salts, shown),
+        };
+        let said = |name: &str| record.get(name).and_then(Value::as_str);
+        let rows = [("id", stored.id.to_string()), ("org_id", org.to_string())];
+        let misplaced = rows.iter().filter(|(name, row)| said(name) != Some(row));
+        found.extend(misplaced.map(|(name, _)| (*name).to_owned()));
+        self.note_mismatch(org, stored.id, &found);
+        found
+    }
+
+    fn integrity(
+        &self,
+        org: OrgId,
+        place: Option<&Seal>,
+        mismatches: Vec<String>,
+    ) -> Map<String, Value> {
+        let mut integrity = Map::new();
+        integrity.insert("log".to_owned(), Value::from(self.log.origin(org)));
+        let hash = place.map(|seal| hash_text(&seal.leaf_hash));
+        integrity.insert("leaf_hash".to_owned(), json!(hash));
+        integrity.insert("sealed".to_owned(), Value::from(place.is_some()));
+        if !mismatches.is_empty() {
+            integrity.insert("mismatch".to_owned(), Value::from(mismatches));
+        }
+        integrity
+    }
+}
+
+/// Whose events the caller may see.
+pub(crate) fn visibility(ctx: &Ctx) -> Visibility {
+    let caller = ctx.caller();
+    if caller.scopes.contains(Scope::AuditRead) {
+        Visibility::All
+    } else if caller.lineage.is_derived() {
+        // What was handed on shows what is done with it, not what its principal did before.
+        Visibility::Grant { principal: caller.principal_id, token: caller.token_id }
+    } else {
+        Visibility::Own(caller.principal_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_recorded_of_the_deepest_body_can_be_read() {
+        let input = format!("{}{}", "[".repeat(63), "]".repeat(63));
+        let body = format!(r#"{{"input":{input}}}"#);
+        let record = format!(
+            r#"{{"kind":"event","event":{{"detached":{{"decision_inputs":{body},"input":{input}}}}}}}"#
+        );
+
+        assert!(json::parse(body.as_bytes(), Bounds::REQUEST).is_ok());
+        assert!(object(&record).is_some());
+    }
+}

@@ -1,0 +1,364 @@
+//! Exports of the audit log: asked for, written beside the calls, fetched for a day.
+//!
+//! A request makes a row and a task. The task seals, writes the file under a temporary name,
+//! records that it was made, and only then says that it is ready: nobody fetches what is not
+//! recorded. Wherever the node dies, the row is pending and its file is none; the next start says
+//! so.
+
+mod evidence;
+pub(crate) mod folder;
+mod job;
+pub(crate) mod lines;
+pub(crate) mod pace;
+pub(crate) mod request;
+pub(crate) mod signed;
+mod space;
+mod view;
+pub(crate) mod writing;
+
+pub(crate) use self::job::sweep;
+pub use self::{
+    folder::Folder,
+    request::{ExportAsk, ExportRequest, Format},
+    signed::SignedLog,
+    view::ExportView,
+    writing::{ExportError, ExportedLog, Progress, Written, export_log},
+};
+
+use std::{fs::File, sync::Arc, time::Duration};
+
+use portcullis_core::{
+    audit::{self, Actor, Detached, Event, EventType, Outcome, Target},
+    clock::Timestamp,
+    id::{EventId, ExportId, OrgId},
+    random::Random,
+    refusal::{Executed, Refusal, Unavailable, Violation},
+};
+use portcullis_store::{ExportBegan, ExportQuota, ExportRecord, ExportStatus, NewExport};
+use serde_json::{Map, Value};
+use tokio::sync::{Semaphore, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::{Audit, events::object};
+use crate::{calls::claim::Claim, ctx::Ctx};
+
+/// Exports of one org at once.
+const PER_ORG: u32 = 3;
+/// Exports that a node writes at once; others wait for their turn.
+const PER_NODE: usize = 2;
+/// How long a file can be fetched, in seconds.
+const KEPT: i64 = 24 * 60 * 60;
+/// How long whoever asks waits for an export that is quick.
+const QUICK: Duration = Duration::from_secs(2);
+/// When to ask again if there are too many.
+const RETRY: i64 = 10;
+
+/// The exports of this node.
+#[derive(Debug)]
+pub(crate) struct Exports {
+    folder: Folder,
+    limits: ExportLimits,
+    turns: Arc<Semaphore>,
+    /// Cancelled when the node ends.
+    pub(crate) stop: CancellationToken,
+}
+
+impl Exports {
+    pub(crate) fn new(folder: Folder, limits: ExportLimits) -> Self {
+        let turns = Arc::new(Semaphore::new(PER_NODE));
+        Self { folder, limits, turns, stop: CancellationToken::new() }
+    }
+}
+
+/// Limits on export files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExportLimits {
+    /// Files of an org at once, those included that are being written.
+    pub files: u32,
+    /// Bytes of an org's files together.
+    pub bytes: u64,
+    /// Bytes that have to stay free on the disk of the folder: the log may lie there, too.
+    pub min_free_bytes: u64,
+}
+
+impl Default for ExportLimits {
+    /// 100 files of 10 GiB together, and 1 GiB that stays free.
+    fn default() -> Self {
+        Self { files: 100, bytes: 10 << 30, min_free_bytes: 1 << 30 }
+    }
+}
+
+impl ExportLimits {
+    const fn quota(&self) -> ExportQuota {
+        ExportQuota { running: PER_ORG, files: self.files, bytes: self.bytes }
+    }
+}
+
+/// A file that can be fetched.
+#[derive(Debug)]
+pub struct ExportFile {
+    /// Its content.
+    pub file: File,
+    /// What to call it.
+    pub name: String,
+    /// Its media type.
+    pub media_type: &'static str,
+    /// How long it is.
+    pub bytes: u64,
+    /// The SHA-256 of it, in hex.
+    pub sha256: String,
+}
+
+/// The event that tells of an export that was made: what was asked for, and what came of it. The
+/// hash of the file stands in the part of the record that is hashed itself.
+pub(crate) fn exported(
+    audit: (&dyn Random, Timestamp, EventId),
+    org_id: OrgId,
+    export: &str,
+    (request, result): (&Value, &Value),
+    who: (Actor, Option<audit::Request>, Detached),
+) -> Event {
+    let (random, occurred_at, id) = audit;
+    let (actor, asked, detached) = who;
+    let hash = result.get("sha256").and_then(Value::as_str);
+    let mut details = Map::new();
+    for part in [request, result] {
+        details.extend(part.as_object().cloned().unwrap_or_default());
+    }
+    Event {
+        id,
+        org_id,
+        kind: EventType::AuditExported,
+        occurred_at,
+        count: None,
+        actor,
+        request: asked,
+        target: Some(Target {
+            credential: None,
+            id: Some(export.to_owned()),
+            provider_id: None,
+            kind: "export",
+            version: hash.map(|hash| format!("sha256:{hash}")),
+        }),
+        governance: None,
+        outcome: Outcome::success(Executed::Yes),
+        detached: detached.keep("export", Some(Value::Object(details)), random),
+    }
+}
+
+/// An export that was asked for.
+#[derive(Debug)]
+pub struct BegunExport {
+    /// It, as it stands.
+    pub export: ExportView,
+    /// True if it was asked for before, with the same idempotency key.
+    pub replayed: bool,
+}
+
+impl Audit {
+    /// Begins an export of the caller's org, and gives it as it stands when it is ready or after
+    /// two seconds. Says no when three are under way.
+    pub async fn begin_export(
+        self: &Arc<Self>,
+        ctx: &Ctx,
+        request: ExportRequest,
+        claim: Option<Claim>,
+    ) -> Result<BegunExport, Refusal> {
+        let (org, id) = (ctx.caller().org_id, ExportId::new(self.base.ids()));
+        if let Some(known) = self.same_export(org, claim.as_ref()).await? {
+            return Ok(known);
+        }
+        if let Some(since) = request.since {
+            self.refuse_shorter(org, since).await?;
+        }
+        self.refuse_without_space().await?;
+        let (this, owned, key) = (Arc::clone(self), ctx.clone(), claim.clone());
+        // On a task of its own: a caller who hangs up leaves no row that nobody works on.
+        let begun =
+            self.base.tasks.spawn(async move { this.spawn_export(owned, id, request, key).await });
+        let Some(done) = begun.await.map_err(|_| Refusal::Internal)?? else {
+            let first = ctx.origin.request_id;
+            let outrun = self.same_export(org, claim.as_ref()).await?;
+            return outrun.ok_or(Refusal::IdempotencyInProgress { first });
+        };
+        let _ = tokio::time::timeout(QUICK, done).await;
+        Ok(BegunExport { export: self.export_of(org, id).await?, replayed: false })
+    }
+
+    /// Says no while little is free on the disk: calls need what is left.
+    async fn refuse_without_space(&self) -> Result<(), Refusal> {
+        match self.exports.has_space().await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let least = self.exports.limits.min_free_bytes;
+                tracing::warn!(least, "an export was refused: too little is free on its disk");
+                Err(Refusal::Unavailable { reason: Unavailable::Space })
+            }
+            Err(error) => {
+                tracing::error!(%error, "the free space for exports cannot be told");
+                Err(Refusal::Unavailable { reason: Unavailable::Space })
+            }
+        }
+    }
+
+    /// Says no to a tree that is larger than the log: no file could continue it.
+    async fn refuse_shorter(&self, org: OrgId, since: u64) -> Result<(), Refusal> {
+        let signed = async {
+            self.seal(org).await?;
+            self.signed(org).await
+        };
+        let size = signed.await?.map_or(0, |it| it.size);
+        if since <= size {
+            return Ok(());
+        }
+        let message = format!(
+            "is larger than the log, which has {size} events: either the number is wrong or the \
+             log was cut"
+        );
+        Err(Refusal::InvalidRequest {
+            message: format!("The member `since` {message}."),
+            parameter: None,
+            violations: vec![Violation { path: "/since".to_owned(), keyword: None, message }],
+        })
+    }
+
+    /// The export that the key of a claim stands for, as it is now.
+    async fn same_export(
+        &self,
+        org: OrgId,
+        claim: Option<&Claim>,
+    ) -> Result<Option<BegunExport>, Refusal> {
+        let Some(claim) = claim else { return Ok(None) };
+        let Some(id) = claim.export(&self.base, org).await? else { return Ok(None) };
+        let export = ExportView::of(&self.known_export(org, &id).await?)?;
+        Ok(Some(BegunExport { export, replayed: true }))
+    }
+
+    async fn spawn_export(
+        self: Arc<Self>,
+        ctx: Ctx,
+        id: ExportId,
+        request: ExportRequest,
+        claim: Option<Claim>,
+    ) -> Result<Option<oneshot::Receiver<()>>, Refusal> {
+        let now = self.base.now();
+        let new = NewExport {
+            id,
+            org_id: ctx.caller().org_id,
+            principal_id: ctx.caller().principal_id,
+            node: self.base.node.clone(),
+            request: request.told().to_string(),
+            created_at: now,
+            expires_at: now.plus_seconds(KEPT),
+        };
+        let limits = self.exports.limits;
+        let begun = match claim {
+            None => self.base.store.create_export(&new, limits.quota()).await,
+            Some(claim) => {
+                let key = claim.row(ctx.origin.request_id, now);
+                self.base.store.create_keyed_export(&new, limits.quota(), &key).await
+            }
+        };
+        match begun? {
+            ExportBegan::Begun => {}
+            ExportBegan::KeyTaken => return Ok(None),
+            ExportBegan::TooMany => {
+                let (limit, reset_at) = (PER_ORG, now.plus_seconds(RETRY));
+                return Err(Refusal::TooManyExports { limit, retry_after: RETRY, reset_at });
+            }
+            ExportBegan::Full(until) => {
+                let seconds = until.as_seconds() - now.as_seconds();
+                return Err(Refusal::ExportsFull {
+                    files: limits.files,
+                    bytes: limits.bytes,
+                    retry_after: seconds.max(RETRY),
+                    reset_at: until.max(now.plus_seconds(RETRY)),
+                });
+            }
+        }
+        let (done, waiting) = oneshot::channel();
+        let this = Arc::clone(&self);
+        self.base.tasks.spawn(async move {
+            job::run(&this, &ctx, id, &request).await;
+            let _ = done.send(());
+        });
+        Ok(Some(waiting))
+    }
+
+    /// An export of the caller's org as it stands.
+    pub async fn export(&self, ctx: &Ctx, id: &str) -> Result<ExportView, Refusal> {
+        let known = self.known_export(ctx.caller().org_id, id).await?;
+        ExportView::of(&known)
+    }
+
+    async fn export_of(&self, org: OrgId, id: ExportId) -> Result<ExportView, Refusal> {
+        ExportView::of(&self.known_export(org, &id.to_string()).await?)
+    }
+
+    /// Says no to what is not there, not the org's or not there any more.
+    async fn known_export(&self, org: OrgId, id: &str) -> Result<ExportRecord, Refusal> {
+        let unknown = || Refusal::not_found("export", id);
+        let parsed: ExportId = id.parse().map_err(|_| unknown())?;
+        let found = self.base.store.find_export(org, parsed).await;
+        let found = found?;
+        found.filter(|export| self.base.now() < export.expires_at).ok_or_else(unknown)
+    }
+
+    fn read_event(&self, ctx: &Ctx, export: ExportId) -> Event {
+        Event {
+            id: EventId::new(self.base.ids()),
+            org_id: ctx.caller().org_id,
+            kind: EventType::AuditAccessed,
+            occurred_at: ctx.origin.arrived,
+            count: None,
+            actor: Actor::of(ctx.caller()),
+            request: Some(ctx.recorded_request()),
+            target: Some(Target {
+                credential: None,
+                id: Some(export.to_string()),
+                provider_id: None,
+                kind: "export",
+                version: None,
+            }),
+            governance: None,
+            outcome: Outcome::success(Executed::Yes),
+            detached: ctx.detached(&self.screening),
+        }
+    }
+
+    /// The file of an export of the caller's org. That it is read is recorded first.
+    pub async fn export_file(&self, ctx: &Ctx, id: &str) -> Result<ExportFile, Refusal> {
+        let unknown = || Refusal::not_found("export_file", id);
+        let export = self.known_export(ctx.caller().org_id, id).await?;
+        let (format, result) = (format_of(&export), export.result.as_deref().and_then(object));
+        let (Some(format), Some(result), ExportStatus::Ready) = (format, result, export.status)
+        else {
+            return Err(unknown());
+        };
+        let folder = &self.exports.folder;
+        let file = folder.find(export.id, format).map_err(|error| {
+            tracing::error!(%error, export = %export.id, "an export file cannot be opened");
+            Refusal::Internal
+        })?;
+        let Some(file) = file else {
+            if export.node != self.base.node && !folder.shared {
+                return Err(Refusal::Unavailable { reason: Unavailable::FileElsewhere });
+            }
+            tracing::warn!(export = %export.id, "an export file is gone before its time");
+            return Err(unknown());
+        };
+        self.record(self.read_event(ctx, export.id)).await?;
+        let sha256 = result.get("sha256").and_then(Value::as_str).unwrap_or_default().to_owned();
+        Ok(ExportFile {
+            bytes: file.metadata().map_err(|_| Refusal::Internal)?.len(),
+            file,
+            name: format!("{}.{}", export.id, format.extension()),
+            media_type: format.media_type(),
+            sha256,
+        })
+    }
+}
+
+fn format_of(export: &ExportRecord) -> Option<Format> {
+    Format::named(object(&export.request)?.get("format")?.as_str()?)
+}

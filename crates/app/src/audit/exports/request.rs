@@ -1,0 +1,273 @@
+//! What an export is asked to hold.
+
+use portcullis_core::clock::Timestamp;
+use portcullis_store::EventFilter;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use crate::audit::filters::{Given, Wrong, event_filter};
+
+/// The longest range, in days.
+const MOST_DAYS: i64 = 366;
+/// The range when nobody says where it begins, in days.
+const USUAL_DAYS: i64 = 30;
+const DAY: i64 = 86_400;
+
+/// How an export is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ExportFormat)]
+pub enum Format {
+    #[default]
+    /// A manifest, events and a checkpoint, each a line of JSON: the form that can be verified.
+    Jsonl,
+    /// A table for spreadsheets.
+    Csv,
+    /// OCSF API Activity, an event a line.
+    Ocsf,
+}
+
+impl Format {
+    /// The names of all.
+    pub const NAMES: [&str; 3] = ["jsonl", "csv", "ocsf"];
+
+    /// Its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Csv => "csv",
+            Self::Ocsf => "ocsf",
+        }
+    }
+
+    /// The ending of its files.
+    #[must_use]
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Csv => "csv",
+            Self::Ocsf => "ocsf.jsonl",
+        }
+    }
+
+    /// Its media type.
+    #[must_use]
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Jsonl | Self::Ocsf => "application/x-ndjson",
+            Self::Csv => "text/csv; charset=utf-8; header=present",
+        }
+    }
+
+    /// The format of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "jsonl" => Some(Self::Jsonl),
+            "csv" => Some(Self::Csv),
+            "ocsf" => Some(Self::Ocsf),
+            _ => None,
+        }
+    }
+}
+
+/// What is asked for, as it was given.
+#[derive(Debug, Clone, Default)]
+pub struct ExportAsk {
+    /// From when on.
+    pub from: Option<Timestamp>,
+    /// Until when; not included.
+    pub to: Option<Timestamp>,
+    /// In which format.
+    pub format: Option<String>,
+    /// Which events.
+    pub filters: Given,
+    /// What else.
+    pub include: Vec<String>,
+    /// The size of a tree whose checkpoint somebody kept.
+    pub since: Option<u64>,
+}
+
+/// An export that can be made.
+#[derive(Debug, Clone)]
+pub struct ExportRequest {
+    /// From when on.
+    pub from: Timestamp,
+    /// Until when; not included.
+    pub to: Timestamp,
+    /// In which format.
+    pub format: Format,
+    pub(crate) filter: EventFilter,
+    given: Given,
+    /// True if what was captured of arguments and results goes along, with all salts.
+    pub(crate) payloads: bool,
+    /// True if each event of a filtered export has its own proof.
+    pub(crate) proofs: bool,
+    /// The size of the tree that the file shows to be the beginning of the log.
+    pub(crate) since: Option<u64>,
+}
+
+impl ExportAsk {
+    /// Fills in what was not given. Says no to what cannot be made, naming the member.
+    pub fn read(self, now: Timestamp) -> Result<ExportRequest, Wrong> {
+        let to = self.to.unwrap_or(now);
+        let from = self.from.unwrap_or(to.plus_seconds(-USUAL_DAYS * DAY));
+        if from >= to {
+            return Err(Wrong::new("to", "has to be later than `from`"));
+        }
+        if to.as_micros().saturating_sub(from.as_micros()) > MOST_DAYS * DAY * 1_000_000 {
+            return Err(Wrong::new("from", format!("may be {MOST_DAYS} days before `to`")));
+        }
+        let named = self.format.as_deref().map_or(Some(Format::Jsonl), Format::named);
+        let format = named
+            .ok_or_else(|| Wrong::new("format", format!("takes {}", Format::NAMES.join(", "))))?;
+        for what in &self.include {
+            if !["payloads", "proofs"].contains(&what.as_str()) {
+                return Err(Wrong::new("include", "takes payloads, proofs"));
+            }
+        }
+        if format != Format::Jsonl && !self.include.is_empty() {
+            let problem = "goes with the format jsonl; the others hold neither";
+            return Err(Wrong::new("include", problem));
+        }
+        if format != Format::Jsonl && self.since.is_some() {
+            return Err(Wrong::new(
+                "since",
+                "goes with the format jsonl; the others prove nothing",
+            ));
+        }
+        let includes = |name: &str| self.include.iter().any(|what| what == name);
+        let filter = event_filter(&self.filters)
+            .map_err(|wrong| Wrong { name: format!("filters/{}", wrong.name), ..wrong })?;
+        Ok(ExportRequest {
+            from,
+            to,
+            format,
+            filter,
+            payloads: includes("payloads"),
+            proofs: includes("proofs"),
+            since: self.since,
+            given: self.filters,
+        })
+    }
+}
+
+impl ExportRequest {
+    /// Everything that is kept of a log, as evidence.
+    #[must_use]
+    pub fn whole(now: Timestamp) -> Self {
+        Self {
+            from: Timestamp::default(),
+            to: now.plus_seconds(MOST_DAYS * DAY),
+            format: Format::Jsonl,
+            filter: EventFilter::default(),
+            given: Given::new(),
+            payloads: true,
+            proofs: false,
+            since: None,
+        }
+    }
+
+    /// The same, and that the log continues the tree of `since` leaves.
+    #[must_use]
+    pub fn continuing(mut self, since: Option<u64>) -> Self {
+        self.since = since;
+        self
+    }
+
+    /// True if the file proves that nothing in the range was left out.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.format == Format::Jsonl && self.given.is_empty()
+    }
+
+    /// The filters as they were given.
+    #[must_use]
+    pub fn filters(&self) -> Value {
+        json!(self.given)
+    }
+
+    /// What else was asked for.
+    #[must_use]
+    pub fn include(&self) -> Vec<&'static str> {
+        let all = [("payloads", self.payloads), ("proofs", self.proofs)];
+        all.into_iter().filter(|(_, wanted)| *wanted).map(|(name, _)| name).collect()
+    }
+
+    /// The request as it is remembered and told.
+    pub(crate) fn told(&self) -> Value {
+        json!({
+            "format": self.format.as_str(),
+            "from": self.from,
+            "to": self.to,
+            "filters": self.filters(),
+            "include": self.include(),
+            "since": self.since,
+            "complete": self.is_complete(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_micros(1_795_172_535_123_000);
+
+    fn wrong(ask: ExportAsk) -> String {
+        ask.read(NOW).unwrap_err().name
+    }
+
+    #[test]
+    fn thirty_days_of_jsonl_are_what_is_made_when_nothing_is_asked_for() {
+        let request = ExportAsk::default().read(NOW).unwrap();
+
+        assert_eq!((request.from, request.to), (NOW.plus_seconds(-30 * DAY), NOW));
+        assert_eq!(request.format, Format::Jsonl);
+        assert!(request.is_complete());
+    }
+
+    #[test]
+    fn ranges_that_are_none_or_too_long_are_refused() {
+        let ask = |from, to| ExportAsk { from: Some(from), to: Some(to), ..ExportAsk::default() };
+
+        assert_eq!(wrong(ask(NOW, NOW)), "to");
+        assert_eq!(wrong(ExportAsk { from: Some(NOW), ..ExportAsk::default() }), "to");
+        assert_eq!(wrong(ask(NOW, NOW.plus_seconds(366 * DAY + 1))), "from");
+        assert!(ask(NOW, NOW.plus_seconds(366 * DAY)).read(NOW).is_ok());
+    }
+
+    #[test]
+    fn what_no_format_has_is_refused() {
+        let ask = |format: &str, include: &str| ExportAsk {
+            format: Some(format.to_owned()),
+            include: vec![include.to_owned()],
+            ..ExportAsk::default()
+        };
+
+        assert_eq!(wrong(ask("parquet", "proofs")), "format");
+        assert_eq!(wrong(ask("jsonl", "everything")), "include");
+        assert_eq!(wrong(ask("csv", "payloads")), "include");
+        let csv = Some("csv".to_owned());
+        assert_eq!(
+            wrong(ExportAsk { format: csv, since: Some(1), ..ExportAsk::default() }),
+            "since"
+        );
+        assert!(ask("jsonl", "payloads").read(NOW).unwrap().payloads);
+    }
+
+    #[test]
+    fn a_filtered_export_is_not_complete() {
+        let filters = Given::from([("decision".to_owned(), vec!["deny".to_owned()])]);
+
+        let request = ExportAsk { filters, ..ExportAsk::default() }.read(NOW).unwrap();
+
+        assert!(!request.is_complete());
+        let told = request.told();
+        assert_eq!(told["filters"], json!({"decision": ["deny"]}));
+        let filters = Given::from([("colour".to_owned(), vec!["red".to_owned()])]);
+        assert_eq!(wrong(ExportAsk { filters, ..ExportAsk::default() }), "filters/colour");
+    }
+}

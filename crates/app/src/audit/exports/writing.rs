@@ -1,0 +1,222 @@
+//! Writing an export: pages of the log one after the other, each turned into lines and put away
+//! before the next is read. What it takes in memory does not grow with the log.
+
+use std::{
+    fs::File,
+    io::{self, Write},
+};
+
+use portcullis_core::{
+    audit::{Hash, Shown, StoredError},
+    clock::Timestamp,
+    id::OrgId,
+};
+use portcullis_store::{EventOrder, EventRecord, ExportBeat, Store, StoreError, Visibility};
+use serde_json::{Value, json};
+
+use super::{
+    evidence,
+    lines::{Lines, Pen},
+    request::{ExportRequest, Format},
+    signed::SignedLog,
+};
+
+/// Events that are read at a time.
+const PAGE: u32 = 200;
+
+/// Why an export came to nothing. The text may be told to who asked for it.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The store failed.
+    #[error("The store could not be read; ask again.")]
+    Store(#[from] StoreError),
+    /// A stored event is damaged.
+    #[error("{0}; `portcullis audit verify` tells more.")]
+    Stored(#[from] StoredError),
+    /// The file cannot be written.
+    #[error("The file could not be written: {}. Ask again once there is room.", .0.kind())]
+    Write(#[from] io::Error),
+    /// The tree that proofs are taken from is damaged.
+    #[error("The log's tree could not be read, so nothing can be proven.")]
+    Tree,
+    /// Events of the range are not there, so that it cannot be complete.
+    #[error("Events of the range are not kept any more; ask for a later range, or with a filter.")]
+    Gap,
+    /// The log is shorter than the tree that somebody kept.
+    #[error("`since` is larger than the log: either the number is wrong or the log was cut.")]
+    Shorter,
+    /// That it was made could not be recorded, so it is not handed out.
+    #[error("The export could not be recorded in the audit log; ask again.")]
+    Unrecorded,
+    /// The node ends.
+    #[error("The node was stopped before the export was written; ask again.")]
+    Stopped,
+    /// The files of the org would be larger than they may be.
+    #[error("The exports of the org would have more than {0} bytes; ask for less, or later.")]
+    Quota(u64),
+    /// Too little is free on the disk.
+    #[error("Too little is free on the disk of the exports; ask again once there is more.")]
+    Space,
+    /// Somebody else declared it failed.
+    #[error("The export was given up.")]
+    GivenUp,
+}
+
+/// Who is told how far a writing has come, and may slow it down or end it.
+pub trait Progress {
+    /// So many places of the log of so many have been looked at, and so many bytes written.
+    fn reached(&mut self, at: ExportBeat) -> impl Future<Output = Result<(), ExportError>> + Send;
+}
+
+/// What was written.
+#[derive(Debug, Clone)]
+pub struct Written {
+    /// Which part of the log it covers; absent when there was nothing.
+    pub range: Option<Value>,
+    /// Number of events.
+    pub events: u64,
+    /// Number of those that are marked: they are not what the log holds.
+    pub mismatched: u64,
+    /// Number of bytes.
+    pub bytes: u64,
+    /// Their SHA-256, in hex.
+    pub sha256: String,
+}
+
+impl Written {
+    pub(crate) fn told(&self) -> Value {
+        let mut told = json!({
+            "range": self.range,
+            "events": self.events,
+            "bytes": self.bytes,
+            "sha256": self.sha256,
+        });
+        if let (Value::Object(told), 1..) = (&mut told, self.mismatched) {
+            told.insert("mismatched".to_owned(), json!(self.mismatched));
+        }
+        told
+    }
+}
+
+/// The log that is exported.
+#[derive(Debug, Clone, Copy)]
+pub struct ExportedLog<'a> {
+    /// Where it is.
+    pub store: &'a Store,
+    /// Whose it is.
+    pub org: OrgId,
+    /// Its signed state, which covers all that is exported.
+    pub signed: &'a SignedLog,
+    /// The present moment.
+    pub now: Timestamp,
+}
+
+/// Writes what is asked for of a log that is sealed to `out`; `file` is what is behind it, if it
+/// has to be on the disk.
+pub async fn export_log(
+    log: ExportedLog<'_>,
+    request: &ExportRequest,
+    (out, file): (Box<dyn Write + Send>, Option<File>),
+    progress: &mut impl Progress,
+) -> Result<Written, ExportError> {
+    let (first, end) = log.store.sealed_range(log.org, request.from, request.to).await?;
+    // What was sealed after it was signed is the next export's.
+    let end = end.min(i64::try_from(log.signed.size).unwrap_or(i64::MAX));
+    let first = first.min(end);
+    if request.since.is_some_and(|since| since > log.signed.size) {
+        return Err(ExportError::Shorter);
+    }
+    let provable = request.format == Format::Jsonl;
+    let shown = if request.payloads { Shown::Whole } else { Shown::Named };
+    let mut desk = Desk { lines: Lines::new(request.format, shown), pen: Pen::new(out, file) };
+    let origin = &log.signed.origin;
+    if provable {
+        desk = desk.put(evidence::manifest(log, request, (first, end)).into_bytes()).await?;
+    } else {
+        // The header of a table that may have no lines.
+        desk = desk.write(origin.clone(), Vec::new(), Vec::new()).await?.0;
+    }
+    let (mut reached, mut events, mut mismatched) = (first, 0, 0);
+    while reached < end {
+        let page = next_page(log, request, reached, end).await?;
+        reached = page.reached;
+        let proofs =
+            if request.proofs { evidence::paths(log, &page.events).await? } else { Vec::new() };
+        events += u64::try_from(page.events.len()).unwrap_or(0);
+        let marked;
+        (desk, marked) = desk.write(origin.clone(), page.events, proofs).await?;
+        mismatched += marked;
+        let (scanned, total) = (reached - first, end - first);
+        progress.reached(ExportBeat { scanned, total, bytes: desk.pen.bytes }).await?;
+    }
+    if request.is_complete() && i64::try_from(events) != Ok(end - first) {
+        return Err(ExportError::Gap);
+    }
+    if provable {
+        let closing = evidence::closing(log, request, (first, end), events).await?;
+        desk = desk.put(closing.into_bytes()).await?;
+    }
+    let range = (first < end).then(|| {
+        let size = provable.then_some(log.signed.size);
+        json!({ "first": first, "last": end - 1, "checkpoint_size": size })
+    });
+    let (bytes, sha256) = desk.end().await?;
+    Ok(Written { range, events, mismatched, bytes, sha256 })
+}
+
+struct Page {
+    events: Vec<EventRecord>,
+    /// The first place that was not looked at.
+    reached: i64,
+}
+
+async fn next_page(
+    log: ExportedLog<'_>,
+    request: &ExportRequest,
+    from: i64,
+    end: i64,
+) -> Result<Page, StoreError> {
+    let (all, order) = (Visibility::All, EventOrder::Ascending);
+    let after = Some(from - 1);
+    let page = log.store.list_events(log.org, all, &request.filter, order, after, PAGE).await?;
+    let reached = page.reached.filter(|_| page.more).map_or(end, |last| last + 1).min(end);
+    let within = |event: &EventRecord| event.seal.is_some_and(|seal| seal.sequence < end);
+    let events = page.events.into_iter().filter(within).collect();
+    Ok(Page { events, reached })
+}
+
+/// Lines and pen, handed to a thread that may wait for the disk and back.
+struct Desk {
+    lines: Lines,
+    pen: Pen,
+}
+
+impl Desk {
+    /// Writes the lines of these events; gives how many of them had to be marked.
+    async fn write(
+        mut self,
+        log: String,
+        events: Vec<EventRecord>,
+        proofs: Vec<Vec<Hash>>,
+    ) -> Result<(Self, u64), ExportError> {
+        let writing = tokio::task::spawn_blocking(move || {
+            let (lines, mismatched) = self.lines.of(&log, &events, &proofs)?;
+            self.pen.put(&lines)?;
+            Ok((self, mismatched))
+        });
+        writing.await.unwrap_or(Err(ExportError::Stopped))
+    }
+
+    async fn put(mut self, line: Vec<u8>) -> Result<Self, ExportError> {
+        let writing = tokio::task::spawn_blocking(move || {
+            self.pen.put(&line)?;
+            Ok(self)
+        });
+        writing.await.unwrap_or(Err(ExportError::Stopped))
+    }
+
+    async fn end(self) -> Result<(u64, String), ExportError> {
+        let ending = tokio::task::spawn_blocking(move || Ok(self.pen.end()?));
+        ending.await.unwrap_or(Err(ExportError::Stopped))
+    }
+}

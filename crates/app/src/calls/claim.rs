@@ -1,0 +1,87 @@
+//! An idempotency key and the request it is to stand for.
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, RequestId},
+    idempotency::{IdempotencyKey, KeyScope, LIFE_SECONDS, fingerprint},
+    json,
+    principal::Caller,
+    refusal::Refusal,
+    tool::ToolId,
+};
+use portcullis_store::NewKey;
+use serde_json::Value;
+
+use crate::base::Base;
+
+/// The endpoints in whose scopes keys mean something.
+const INVOKE: &str = "invoke";
+const EXPORT: &str = "export";
+
+/// A key and the request it is to stand for.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    pub(super) digest: String,
+    pub(super) fingerprint: String,
+}
+
+impl Claim {
+    /// The claim of a call.
+    pub(crate) fn of_call(
+        caller: &Caller,
+        key: &IdempotencyKey,
+        tool: &ToolId,
+        view: &str,
+        input: &Value,
+    ) -> Self {
+        let scope = KeyScope {
+            org: caller.org_id,
+            principal: caller.principal_id,
+            via: caller.via,
+            endpoint: INVOKE,
+            target: tool.as_str(),
+        };
+        // Members in the order of their names; ids of tools need no escape.
+        let input = json::canonical(input);
+        let request = format!(r#"{{"input":{input},"tool":"{tool}","view":"{view}"}}"#);
+        Self { digest: scope.digest(key), fingerprint: fingerprint(&request) }
+    }
+}
+
+impl Claim {
+    /// The claim of an export with this body in canonical form.
+    #[must_use]
+    pub fn of_export(caller: &Caller, key: &IdempotencyKey, body: &str) -> Self {
+        let scope = KeyScope {
+            org: caller.org_id,
+            principal: caller.principal_id,
+            via: caller.via,
+            endpoint: EXPORT,
+            target: "",
+        };
+        Self { digest: scope.digest(key), fingerprint: fingerprint(body) }
+    }
+
+    /// The export that the key of this claim stands for, if it does.
+    pub(crate) async fn export(&self, base: &Base, org: OrgId) -> Result<Option<String>, Refusal> {
+        let found = base.store.find_idempotency_key(org, &self.digest, base.clock.now()).await;
+        let found = found?;
+        match found {
+            Some(known) if known.fingerprint != self.fingerprint => {
+                Err(Refusal::IdempotencyKeyReused { first: known.request_id })
+            }
+            Some(known) => Ok(Some(known.subject)),
+            None => Ok(None),
+        }
+    }
+
+    /// The row by which an intent takes the key.
+    pub(crate) fn row(&self, request_id: RequestId, now: Timestamp) -> NewKey {
+        NewKey {
+            digest: self.digest.clone(),
+            fingerprint: self.fingerprint.clone(),
+            request_id,
+            expires_at: now.plus_seconds(LIFE_SECONDS),
+        }
+    }
+}

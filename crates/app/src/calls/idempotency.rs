@@ -1,0 +1,240 @@
+//! A second request with the same key is the first one (contract §3.6): it is given the answer of
+//! the first and reaches no tool.
+//!
+//! A key is taken by the intent of its call and answered by its event, in their transactions, so
+//! nothing is lost between the two. Until the intent is written a key is not held: what is refused
+//! before leaves it free.
+
+use portcullis_core::{
+    audit::{Actor, Event, EventType, Outcome, OutcomeStatus, Target},
+    id::{EventId, OrgId, RequestId},
+    refusal::{Executed, Refusal},
+    tool::ProviderSlug,
+};
+use portcullis_lanes::{LARGE, is_offloaded, offload};
+use portcullis_store::{KeyEnd, NewEvent};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Answered, Calls, Stopped, answers::GovernanceView, claim::Claim};
+use crate::{
+    audit::events::object,
+    ctx::Ctx,
+    telemetry::{counters, stages::Stage},
+};
+
+/// What a key stands for.
+#[derive(Debug)]
+pub(crate) enum Known {
+    /// Nothing.
+    Free,
+    /// The same request, and this was its answer.
+    Answered(Box<Replayed>),
+    /// The same request, still under way.
+    UnderWay(RequestId),
+    /// Another request.
+    Reused(RequestId),
+}
+
+impl Known {
+    /// Says no unless the key is free.
+    pub(crate) fn free(&self) -> Result<(), Refusal> {
+        match self {
+            Self::Free | Self::Answered(_) => Ok(()),
+            Self::UnderWay(first) => Err(Refusal::IdempotencyInProgress { first: *first }),
+            Self::Reused(first) => Err(Refusal::IdempotencyKeyReused { first: *first }),
+        }
+    }
+}
+
+/// An answer that was given before.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Replayed {
+    /// The event of the call.
+    event: EventId,
+    /// Its status.
+    pub http_status: u16,
+    /// What the tool gave.
+    pub result: Option<Value>,
+    /// What was answered instead.
+    pub error: Option<ReplayedError>,
+    /// How the call was governed.
+    pub governance: Option<GovernanceView>,
+    /// In one word.
+    pub outcome: OutcomeStatus,
+    /// Whether the upstream effect happened.
+    pub executed: Executed,
+    /// It is so large that a worker writes it.
+    #[serde(skip)]
+    pub large: bool,
+}
+
+/// The `error` of an answer that was given before, without `details.executed`.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ReplayedError {
+    /// `error.code`.
+    pub code: String,
+    /// `error.message`.
+    pub message: String,
+    /// `error.details`.
+    pub details: Map<String, Value>,
+}
+
+impl ReplayedError {
+    fn of(refusal: &Refusal) -> Self {
+        Self {
+            code: refusal.code().to_owned(),
+            message: refusal.to_string(),
+            details: refusal.details(),
+        }
+    }
+}
+
+/// An answer to be kept: reads back as [`Replayed`].
+#[derive(Serialize)]
+pub(crate) struct Kept<'a> {
+    event: EventId,
+    http_status: u16,
+    result: Option<&'a Value>,
+    error: Option<ReplayedError>,
+    governance: Option<GovernanceView>,
+    outcome: OutcomeStatus,
+    executed: Executed,
+}
+
+impl<'a> Kept<'a> {
+    /// The answer of the call with this event and outcome.
+    pub(crate) fn new(
+        event: EventId,
+        end: Result<&'a Value, &Refusal>,
+        governance: Option<GovernanceView>,
+        outcome: &Outcome,
+    ) -> Self {
+        let (result, error) = match end {
+            Ok(result) => (Some(result), None),
+            Err(refusal) => (None, Some(ReplayedError::of(refusal))),
+        };
+        let (outcome, executed, http_status) =
+            (outcome.status, outcome.executed, outcome.http_status);
+        Self { event, http_status, result, error, governance, outcome, executed }
+    }
+}
+
+/// Codes that a call can end with after it was dispatched.
+const CODES: [&str; 5] =
+    ["policy_denied", "upstream_error", "upstream_timeout", "unavailable", "internal_error"];
+
+impl Calls {
+    /// What the key of a claim stands for.
+    pub(crate) async fn known(&self, org: OrgId, claim: &Claim) -> Result<Known, Refusal> {
+        let found =
+            self.base.store.find_idempotency_key(org, &claim.digest, self.base.clock.now()).await;
+        let Some(found) = found? else {
+            return Ok(Known::Free);
+        };
+        if found.fingerprint != claim.fingerprint {
+            return Ok(Known::Reused(found.request_id));
+        }
+        let Some(sealed) = found.sealed else { return Ok(Known::UnderWay(found.request_id)) };
+        if sealed.len() > LARGE {
+            offload().await;
+        }
+        let answer = self.answer_key.open(org, &found.subject, &sealed);
+        let answer = answer.and_then(|text| serde_json::from_slice(&text).ok());
+        let large = is_offloaded();
+        let answered = |answer| Known::Answered(Box::new(Replayed { large, ..answer }));
+        answer.map(answered).ok_or_else(|| {
+            // Never dispatched again: whoever needs the call again takes another key.
+            tracing::error!(
+                request = %found.request_id,
+                "the answer kept for an idempotency key cannot be opened: was the key file changed?"
+            );
+            Refusal::Internal
+        })
+    }
+
+    /// How a key ends with the answer of its call: what reached no tool leaves it free.
+    pub(crate) fn key_end(&self, org: OrgId, kept: &Kept<'_>) -> KeyEnd {
+        if kept.executed == Executed::No {
+            return KeyEnd::Released;
+        }
+        let subject = kept.event.to_string();
+        let text = serde_json::to_vec(kept).unwrap_or_default();
+        let sealed = self.answer_key.seal(org, &subject, &text, &*self.base.random);
+        KeyEnd::Answered(sealed.unwrap_or_default())
+    }
+
+    /// How the key of a call ends that a crash cut off, if it had one.
+    pub(crate) fn interrupted(&self, event: &NewEvent) -> Option<KeyEnd> {
+        let core = Value::Object(object(&event.core)?);
+        if core.pointer("/request/idempotent") != Some(&Value::Bool(true)) {
+            return None;
+        }
+        let provider = event.target.as_ref()?.split_once(':')?.0.parse::<ProviderSlug>().ok()?;
+        let declared = self.catalogue.providers.get(provider.as_str());
+        let patience = declared.map(|declared| declared.server().call_timeout());
+        let timeout_ms = patience.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(0));
+        let refusal = Refusal::Interrupted { provider, timeout_ms };
+        let outcome = Outcome {
+            error_code: Some(refusal.code()),
+            executed: Executed::Unknown,
+            http_status: refusal.http_status(),
+            status: OutcomeStatus::Unknown,
+        };
+        let mut governance = core.pointer("/governance").cloned().unwrap_or_default();
+        if let Value::Object(members) = &mut governance {
+            members.insert("audit_event_id".to_owned(), Value::from(event.id.to_string()));
+        }
+        let governance = serde_json::from_value(governance).ok();
+        let kept = Kept::new(event.id, Err(&refusal), governance, &outcome);
+        Some(self.key_end(event.org_id, &kept))
+    }
+
+    /// Gives an answer again. It leaves the gateway again, so that is recorded before.
+    pub(crate) async fn replay(
+        &self,
+        ctx: &Ctx,
+        replayed: Box<Replayed>,
+    ) -> Result<Answered, Box<Stopped>> {
+        self.enter_stage(ctx, Stage::Outcome);
+        let code = replayed.error.as_ref().map(|error| error.code.as_str());
+        let target = replayed.event.to_string();
+        let event = Event {
+            id: EventId::new(self.base.ids()),
+            org_id: ctx.caller().org_id,
+            kind: EventType::McpReplayed,
+            occurred_at: ctx.origin.arrived,
+            count: None,
+            actor: Actor::of(ctx.caller()),
+            request: Some(ctx.recorded_request().protected()),
+            target: Some(Target {
+                credential: None,
+                id: Some(target),
+                provider_id: None,
+                kind: "audit_event",
+                version: None,
+            }),
+            governance: None,
+            outcome: Outcome {
+                error_code: code.and_then(|code| CODES.into_iter().find(|known| *known == code)),
+                // Of this request nothing was sent to the tool.
+                executed: Executed::No,
+                http_status: replayed.http_status,
+                status: replayed.outcome,
+            },
+            detached: ctx.detached(&self.screening),
+        };
+        match self.audit.record(event).await {
+            Ok(()) => {
+                counters::replayed();
+                Ok(Answered::Replayed(replayed))
+            }
+            Err(refusal) => Err(Box::new(Stopped {
+                refusal,
+                executed: replayed.executed,
+                governance: None,
+                outcome: None,
+            })),
+        }
+    }
+}

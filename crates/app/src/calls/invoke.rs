@@ -1,0 +1,350 @@
+//! The story of a governed call (contract §5.3), step by step and in its order.
+//!
+//! authenticate and `requests` limit (the HTTP layer) → scope → body → visible → `invocations`
+//! limit (a replay costs none) → idempotency key → definition younger than a minute → quarantine →
+//! schema → DLP → policy → obligations → connection → intent durable → upstream → DLP and policy on
+//! the answer → outcome durable → answer.
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt;
+use portcullis_core::{
+    audit::{Governance, Target},
+    call::{Answer, Cleared, Denial, Ruling, ToolCall},
+    limits::Resource,
+    policy::PolicySet,
+    principal::Scope,
+    refusal::{Executed, Refusal},
+    tool::{Tool, ToolId},
+};
+use portcullis_lanes::offload;
+use portcullis_store::Cost;
+use portcullis_upstream::{CallAnswer, CallError, Trace};
+use serde_json::Value;
+
+use super::{
+    Answered, Calls, Invocation, Stopped, View,
+    admission::{Admission, Judged, overloaded},
+    claim::Claim,
+    idempotency::{Known, Replayed},
+    recorded::{Done, Draft},
+    uninterrupted::Uninterrupted,
+};
+use crate::{
+    access::limits::uncounted, audit::outcome::outcome_of, ctx::Ctx, dlp::Dlp,
+    policies::notices::Went, telemetry::stages::Stage, tools::catalogue::Visible,
+};
+
+/// A call that may be dispatched: all that the part after the intent needs.
+pub(crate) struct Ready {
+    ctx: Ctx,
+    call: Cleared<ToolCall>,
+    visible: Visible,
+    policies: Arc<PolicySet>,
+    dlp: Arc<Dlp>,
+    view: View,
+    /// The idempotency key that it has to take before anything is sent.
+    pub(crate) claim: Option<Claim>,
+}
+
+/// A call of a tool that the caller sees, as it was asked for.
+struct Asked {
+    visible: Visible,
+    view: View,
+    claim: Option<Claim>,
+    input: Value,
+    bytes: u64,
+}
+
+/// Why a call goes no further.
+enum Early {
+    /// It is refused.
+    Refused(Refusal),
+    /// It is none: the plan allows no further request, or nobody can tell.
+    Uncounted(Refusal),
+    /// It was made before.
+    Replayed(Box<Replayed>),
+}
+
+impl Early {
+    /// Beyond the invocations it is a refused invocation; before that it is none.
+    fn of_limit(refusal: Refusal) -> Self {
+        if let Refusal::RateLimited { resource: Resource::Invocations, .. } = refusal {
+            Self::Refused(refusal)
+        } else {
+            Self::Uncounted(refusal)
+        }
+    }
+}
+
+impl From<Refusal> for Early {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl Calls {
+    /// Says no while there is no room for a call and nobody may wait for it: to say so costs less
+    /// before what is asked for was read.
+    pub fn room_for_a_call(&self) -> Result<(), Refusal> {
+        if self.admissions.are_full() { Err(overloaded()) } else { Ok(()) }
+    }
+
+    /// Invokes a tool. Every call of this function that finds room leaves exactly one
+    /// `mcp.invocation` event, or one `mcp.replayed` if the request was made before under the same
+    /// idempotency key, and it is durable before the answer is given.
+    ///
+    /// The request, in a body of so many bytes, is looked at once there is capacity for it: to
+    /// reject a call costs little.
+    pub async fn invoke(
+        self: &Arc<Self>,
+        ctx: Ctx,
+        bytes: usize,
+        asked: impl FnOnce() -> Invocation + Send + 'static,
+    ) -> Result<Answered, Box<Stopped>> {
+        // Until it is dispatched, so that calls which wait for their tools hold up no others.
+        let Some(admission) = self.admissions.admit(&ctx.session.tenant, bytes).await else {
+            return Err(Stopped::uncounted(overloaded()));
+        };
+        let org = ctx.caller().org_id;
+        let governed = Box::pin(Arc::clone(self).governed(ctx, asked, admission));
+        let call = Uninterrupted::new(governed, org, &self.base.workers, &self.base.tasks);
+        AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| Err(crashed()))
+    }
+
+    /// The whole call. A caller who hangs up stops nothing.
+    async fn governed(
+        self: Arc<Self>,
+        ctx: Ctx,
+        asked: impl FnOnce() -> Invocation + Send,
+        mut admission: Admission,
+    ) -> Result<Answered, Box<Stopped>> {
+        if admission.is_large() {
+            offload().await;
+        }
+        let mut draft = Draft::open(&self, &ctx);
+        match self.clear(&ctx, asked(), &mut draft, &mut admission).await {
+            Ok(ready) => self.recorded(draft, ready, admission).await,
+            Err(Early::Replayed(replayed)) => Box::pin(self.replay(&ctx, replayed)).await,
+            Err(Early::Uncounted(refusal)) => {
+                self.quotas.note_throttled(&ctx, &refusal);
+                Err(Stopped::uncounted(refusal))
+            }
+            Err(Early::Refused(refusal)) => {
+                let outcome = outcome_of(&refusal, Executed::No);
+                Err(Box::pin(self.refused(draft, refusal, outcome)).await)
+            }
+        }
+    }
+
+    /// Steps 4 to 6: what is asked for, by somebody who may invoke.
+    fn call_asked_for(
+        &self,
+        ctx: &Ctx,
+        invocation: Invocation,
+        draft: &mut Draft,
+    ) -> Result<Asked, Refusal> {
+        self.enter_stage(ctx, Stage::Validate);
+        draft.target(self.named(invocation.tool.as_ref().ok()));
+        ctx.require(Scope::McpsInvoke).map_err(|_| {
+            let denial = Denial::unscoped(Scope::McpsInvoke);
+            refused(draft, &denial, self.policies.current().version())
+        })?;
+        let key = invocation.key?;
+        draft.protected(key.is_some());
+        let view = invocation.view?;
+        let (input, bytes) = invocation.body?;
+        draft.input(self, &input);
+        let visible = self.catalogue.visible(ctx, &invocation.tool?)?;
+        draft.target(visible.target());
+        ctx.trace_tool(&visible.tool);
+        let claim = key
+            .map(|key| Claim::of_call(ctx.caller(), &key, &visible.tool.id, view.as_str(), &input));
+        Ok(Asked { visible, view, claim, input, bytes })
+    }
+
+    /// Steps 4 to 12: everything that is judged before anything is sent.
+    async fn clear(
+        self: &Arc<Self>,
+        ctx: &Ctx,
+        invocation: Invocation,
+        draft: &mut Draft,
+        admission: &mut Admission,
+    ) -> Result<Ready, Early> {
+        let asked = self.call_asked_for(ctx, invocation, draft);
+        self.enter_stage(ctx, Stage::Limits);
+        let asked = self.admit_call(ctx, asked).await?;
+        self.enter_stage(ctx, Stage::Validate);
+        let Asked { mut visible, view, claim, input, bytes } = asked;
+        if let Some(looked_at) = self.providers.looked_anew(&visible, admission).await? {
+            draft.target(looked_at.target());
+            visible = looked_at;
+        }
+        let (policies, dlp) = (self.policies.current(), self.screening.dlp());
+        let (tool, pin) =
+            (Arc::clone(&visible.tool), self.tools.pins.state(ctx.caller().org_id, &visible.tool));
+        let call = ToolCall::new(dlp.engine(), Arc::clone(&tool), pin, input, bytes);
+        let judged = self.judge(ctx, call, (&policies, &dlp), admission).await;
+        let call = judged.map_err(|judged| {
+            let denial = match judged {
+                Judged::Denied(denial) => denial,
+                Judged::Stopped(refusal) => return refusal,
+            };
+            if let Some(ruling) = denial.ruling() {
+                self.ruled(ctx, &tool, ruling, Went::Denied);
+                draft.looked_at(self, &ruling.inputs);
+                draft.capture_input(self, ruling);
+            }
+            refused(draft, &denial, policies.version())
+        })?;
+        self.ruled(ctx, &tool, call.ruling(), Went::Allowed);
+        draft.looked_at(self, &call.ruling().inputs);
+        draft.capture_input(self, call.ruling());
+        draft.governance(call.ruling().governance(policies.version()));
+        self.enter_stage(ctx, Stage::Connection);
+        self.providers.made_usable(&visible.connection, admission).await?;
+        let provider = &visible.connection.provider;
+        let (connection, name) = (&visible.connection, &tool.definition.name);
+        let resting = connection.server().check(connection.org, name);
+        resting.map_err(|error| provider.refusal(&error, &visible.connection))?;
+        Ok(Ready { ctx: ctx.clone(), call, visible, policies, dlp, view, claim })
+    }
+
+    /// Steps 7 and 8: the limits and the idempotency key. What is refused already costs a request,
+    /// as does a request that was answered before: it is given that answer, also when there are no
+    /// invocations left.
+    async fn admit_call(&self, ctx: &Ctx, asked: Result<Asked, Refusal>) -> Result<Asked, Early> {
+        let known = match &asked {
+            Ok(Asked { claim: Some(claim), .. }) => self.known(ctx.caller().org_id, claim).await,
+            Ok(Asked { claim: None, .. }) | Err(_) => Ok(Known::Free),
+        };
+        let cost = match (&asked, &known) {
+            (Err(_), _) | (_, Err(_) | Ok(Known::Answered(_))) => Cost::Request,
+            (Ok(_), Ok(Known::Free | Known::UnderWay(_) | Known::Reused(_))) => Cost::Call,
+        };
+        self.quotas.charge_invoker(ctx, cost).await.map_err(Early::of_limit)?;
+        let asked = asked?;
+        match known? {
+            Known::Answered(replayed) => Err(Early::Replayed(replayed)),
+            known @ (Known::Free | Known::UnderWay(_) | Known::Reused(_)) => {
+                known.free()?;
+                Ok(asked)
+            }
+        }
+    }
+
+    /// The target of a call as far as its path names one. What is no tool id is not recorded, nor
+    /// what is unknown and holds something that DLP knows: it may be a secret in the wrong place.
+    fn named(&self, tool: Option<&ToolId>) -> Target {
+        let id = tool.map(ToString::to_string);
+        let id = id.filter(|id| {
+            self.catalogue.tools.load().contains_key(id) || self.screening.is_clean(id)
+        });
+        Target { credential: None, id, provider_id: None, kind: "mcp", version: None }
+    }
+
+    /// Steps 10 and 11: DLP, policy, obligations.
+    async fn judge(
+        &self,
+        ctx: &Ctx,
+        call: Result<ToolCall, Denial>,
+        (policies, dlp): (&PolicySet, &Dlp),
+        admission: &mut Admission,
+    ) -> Result<Cleared<ToolCall>, Judged> {
+        let call = call?;
+        let subject = self.screening.subject(&ctx.session.tenant, call.tool());
+        self.enter_stage(ctx, Stage::DlpInput);
+        let scanned = dlp.scan_call(call, &subject, admission).await?;
+        self.enter_stage(ctx, Stage::PolicyInput);
+        let permitted = scanned.decide(policies, dlp.engine(), ctx.asker(self.capture))?;
+        let limiter = self.policies.limiter(ctx, permitted.rates()).await;
+        let limiter = limiter.map_err(|_| Judged::Stopped(uncounted()))?;
+        Ok(permitted.fulfil(dlp.engine(), &limiter)?)
+    }
+
+    /// Steps 14 and 15, on a task of its own: call the upstream, judge what came back.
+    pub(crate) async fn perform(self: &Arc<Self>, ready: Ready) -> Done {
+        let mut governance = ready.call.ruling().governance(ready.policies.version());
+        let (origin, connection) = (&ready.ctx.origin, &ready.visible.connection);
+        let begun = self.enter_stage(&ready.ctx, Stage::Upstream);
+        ready.ctx.trace_call(&ready.visible.tool, connection.server().network());
+        let trace = Trace {
+            traceparent: origin.stages.parent().or(origin.traceparent),
+            // It goes to the server, and nobody has looked through it.
+            tracestate: origin.tracestate.as_deref().filter(|text| self.screening.is_clean(text)),
+        };
+        let answered = self.providers.call_through(connection, &ready.call, trace).await;
+        connection.provider.called(&answered, begun, self.base.clock.now());
+        ready.ctx.trace_answer(&answered);
+        match answered {
+            Err(error) => {
+                connection.provider.fails();
+                failed(&ready, governance, &error)
+            }
+            Ok(answer) => match self.judge_answer(&ready, answer).await {
+                Ok(answer) => {
+                    self.ruled(&ready.ctx, &ready.visible.tool, answer.ruling(), Went::Allowed);
+                    answer.ruling().add_to(&mut governance);
+                    let (result, is_error, ruling) = answer.into_parts();
+                    let done = Done::answered(governance, result, is_error);
+                    done.captured(ruling.capture, ruling.captured).looked_at(ruling.inputs)
+                }
+                Err(denial) => {
+                    denial.withhold(&mut governance);
+                    let done = Done::stopped(governance, denial.refusal(), Executed::Yes);
+                    let Some(ruling) = denial.into_ruling() else { return done };
+                    self.ruled(&ready.ctx, &ready.visible.tool, &ruling, Went::Denied);
+                    done.looked_at(ruling.inputs)
+                }
+            },
+        }
+    }
+
+    /// What follows from a ruling besides the answer: it is counted, and whoever wants is told.
+    fn ruled(&self, ctx: &Ctx, tool: &Tool, ruling: &Ruling, went: Went) {
+        let set = || self.policies.current();
+        ctx.session.tenant.tallies.count(ruling, set, ctx.origin.arrived);
+        self.policies.give_notices(ctx, tool.id.as_str(), ruling, went);
+    }
+
+    async fn judge_answer(
+        &self,
+        ready: &Ready,
+        answer: CallAnswer,
+    ) -> Result<Cleared<Answer>, Denial> {
+        let CallAnswer { content, structured, is_error, more } = answer;
+        let content = Value::Array(content);
+        let answer = match ready.view {
+            View::Structured => Answer::structured(content, structured, is_error),
+            View::Mcp => Answer::mcp(content, structured, is_error, more),
+        };
+        let asker = ready.ctx.asker(self.capture);
+        let subject = self.screening.subject(&ready.ctx.session.tenant, ready.call.tool());
+        self.enter_stage(&ready.ctx, Stage::DlpOutput);
+        let scanned = ready.dlp.scan_answer(answer, &subject).await?;
+        let engine = ready.dlp.engine();
+        self.enter_stage(&ready.ctx, Stage::PolicyOutput);
+        let permitted = scanned.decide(&ready.call, &*ready.policies, engine, asker)?;
+        permitted.fulfil(engine, ready.call.tool())
+    }
+}
+
+/// The answer to a denial, which the event records.
+fn refused(draft: &mut Draft, denial: &Denial, policy_set: &str) -> Refusal {
+    if let Some(governance) = denial.governance(policy_set) {
+        draft.governance(governance);
+    }
+    denial.refusal()
+}
+
+fn failed(ready: &Ready, governance: Governance, error: &CallError) -> Done {
+    let connection = &ready.visible.connection;
+    let refusal = connection.provider.refusal(error, connection);
+    Done::stopped(governance, refusal, error.executed)
+}
+
+/// The answer to a bug. If the call was dispatched, its intent is closed as `unknown` later.
+fn crashed() -> Box<Stopped> {
+    let (refusal, executed) = (Refusal::Internal, Executed::Unknown);
+    Box::new(Stopped { refusal, executed, governance: None, outcome: None })
+}

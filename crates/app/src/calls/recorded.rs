@@ -1,0 +1,347 @@
+//! The bracket around every effect: intent durable, work on its own task, outcome durable, then
+//! the answer. A caller who hangs up stops neither the work nor its record.
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt;
+use portcullis_core::{
+    audit::{
+        Actor, Capture, Detached, Event, EventType, Governance, Outcome, OutcomeStatus, Target,
+    },
+    call::Ruling,
+    id::EventId,
+    refusal::{Executed, Refusal, Unavailable},
+};
+use portcullis_lanes::is_offloaded;
+use portcullis_store::{Began, KeyEnd, StoreError};
+use serde_json::{Map, Value};
+
+use super::{
+    Answered, Calls, Invoked, Stopped,
+    admission::Admission,
+    answers::GovernanceView,
+    claim::Claim,
+    idempotency::{Kept, Known},
+    invoke::Ready,
+};
+use crate::{
+    audit::{
+        events::{patience, row_of},
+        outcome::outcome_of,
+    },
+    ctx::Ctx,
+    telemetry::{counters, stages::Stage},
+};
+
+/// The event of a call while it is being written.
+pub(crate) struct Draft {
+    id: EventId,
+    ctx: Ctx,
+    target: Option<Target>,
+    governance: Option<Governance>,
+    inputs: Value,
+    detached: Detached,
+    protected: bool,
+    /// Nothing is to be kept of the input, not even a commitment.
+    input_off: bool,
+}
+
+/// What the event says should the node die between intent and outcome.
+pub(crate) const DIED: Outcome = Outcome {
+    error_code: None,
+    executed: Executed::Unknown,
+    http_status: 0,
+    status: OutcomeStatus::Unknown,
+};
+
+/// How the work between intent and outcome ended.
+pub(crate) struct Done {
+    governance: Option<Governance>,
+    inputs: Box<Map<String, Value>>,
+    capture: Option<Capture>,
+    captured: Option<Box<Value>>,
+    end: Result<(Value, OutcomeStatus), (Refusal, Executed)>,
+}
+
+impl Done {
+    pub(crate) fn answered(governance: Governance, result: Value, is_error: bool) -> Self {
+        let status = if is_error { OutcomeStatus::ToolError } else { OutcomeStatus::Success };
+        Self::new(Some(governance), Ok((result, status)))
+    }
+
+    pub(crate) fn stopped(governance: Governance, refusal: Refusal, executed: Executed) -> Self {
+        Self::new(Some(governance), Err((refusal, executed)))
+    }
+
+    fn new(
+        governance: Option<Governance>,
+        end: Result<(Value, OutcomeStatus), (Refusal, Executed)>,
+    ) -> Self {
+        Self { governance, inputs: Box::default(), capture: None, captured: None, end }
+    }
+
+    /// Adds how much of the result is kept, if policies say so, and what.
+    pub(crate) fn captured(self, capture: Option<Capture>, captured: Option<Box<Value>>) -> Self {
+        Self { capture, captured, ..self }
+    }
+
+    /// Adds what the decision about the answer looked at.
+    pub(crate) fn looked_at(mut self, inputs: Box<Map<String, Value>>) -> Self {
+        self.inputs = inputs;
+        self
+    }
+
+    fn outcome(&self) -> Outcome {
+        match &self.end {
+            Ok((_, status)) => Outcome { status: *status, ..Outcome::success(Executed::Yes) },
+            Err((refusal, executed)) => outcome_of(refusal, *executed),
+        }
+    }
+}
+
+impl Draft {
+    /// Opens the event of a request. Nothing is durable yet.
+    pub(crate) fn open(calls: &Calls, ctx: &Ctx) -> Self {
+        let id = EventId::new(calls.base.ids());
+        let detached = ctx.detached(&calls.screening);
+        let inputs = Value::Object(Map::new());
+        let ctx = ctx.clone();
+        let (protected, input_off) = (false, false);
+        Self { id, ctx, target: None, governance: None, inputs, detached, protected, input_off }
+    }
+
+    /// True if the request came with an idempotency key.
+    pub(crate) fn protected(&mut self, protected: bool) {
+        self.protected = protected;
+    }
+
+    /// What the call is aimed at, as far as is known by now.
+    pub(crate) fn target(&mut self, target: Target) {
+        self.target = Some(target);
+    }
+
+    /// What was decided, as far as is known by now.
+    pub(crate) fn governance(&mut self, governance: Governance) {
+        self.governance = Some(governance);
+    }
+
+    /// What a decision looked at, to be kept beside what is known already.
+    pub(crate) fn looked_at(&mut self, calls: &Calls, inputs: &Map<String, Value>) {
+        if inputs.is_empty() {
+            return;
+        }
+        if let Value::Object(known) = &mut self.inputs {
+            known.extend(inputs.iter().map(|(name, value)| (name.clone(), value.clone())));
+        }
+        self.detached.set("decision_inputs", &self.inputs, &*calls.base.random);
+    }
+
+    /// The input as the caller sent it, to be committed to unless nothing is to be kept.
+    pub(crate) fn input(&mut self, calls: &Calls, input: &Value) {
+        self.detached.commit("input", Some(input), &*calls.base.random);
+        self.input_off = calls.capture == Capture::Off;
+    }
+
+    /// What the event keeps of the input, now that policies have spoken.
+    pub(crate) fn capture_input(&mut self, calls: &Calls, ruling: &Ruling) {
+        self.input_off = ruling.capture.unwrap_or(calls.capture) == Capture::Off;
+        if let Some(captured) = &ruling.captured {
+            self.detached.keep_payload("input", captured, &*calls.base.random);
+        }
+    }
+
+    /// What the event keeps of the result that is given.
+    fn capture_output(
+        &mut self,
+        calls: &Calls,
+        result: &Value,
+        capture: Option<Capture>,
+        masked: Option<Box<Value>>,
+    ) {
+        match (capture.unwrap_or(calls.capture), masked) {
+            (Capture::Off, _) => {}
+            (Capture::Commit | Capture::Redacted, None) => {
+                self.detached.commit("output", Some(result), &*calls.base.random);
+            }
+            (Capture::Full, None) => {
+                self.detached.keep_payload("output", result, &*calls.base.random);
+            }
+            (Capture::Commit | Capture::Redacted | Capture::Full, Some(masked)) => {
+                self.detached.keep_payload("output", &masked, &*calls.base.random);
+            }
+        }
+    }
+
+    fn event(&self, outcome: Outcome) -> Event {
+        let request = self.ctx.recorded_request();
+        let request = if self.protected { request.protected() } else { request };
+        Event {
+            id: self.id,
+            org_id: self.ctx.caller().org_id,
+            kind: EventType::McpInvocation,
+            occurred_at: self.ctx.origin.arrived,
+            count: None,
+            actor: Actor::of(self.ctx.caller()),
+            request: Some(request),
+            target: self.target.clone(),
+            governance: self.governance.clone(),
+            outcome,
+            detached: self.recorded_detached(),
+        }
+    }
+
+    fn recorded_detached(&self) -> Detached {
+        let mut detached = self.detached.clone();
+        if self.input_off {
+            detached.forget("input");
+        }
+        detached
+    }
+
+    fn stopped(
+        &self,
+        refusal: Refusal,
+        executed: Executed,
+        outcome: OutcomeStatus,
+    ) -> Box<Stopped> {
+        let governance = GovernanceView::of(self.governance.as_ref(), self.id);
+        Box::new(Stopped { refusal, executed, governance, outcome: Some(outcome) })
+    }
+}
+
+impl Calls {
+    /// The answer when the log cannot be written: nothing of the decision is told, for no event
+    /// stands behind it yet. The event that says so is recorded as soon as the log takes it.
+    /// The key of a call, if it has one, ends with that event.
+    fn unrecorded(&self, draft: &Draft, executed: Executed, key: Option<&Claim>) -> Box<Stopped> {
+        let refusal = Refusal::Unavailable { reason: Unavailable::Audit };
+        let outcome = outcome_of(&refusal, executed);
+        counters::invocation(&outcome);
+        let event = draft.event(outcome);
+        let kept = Kept::new(draft.id, Err(&refusal), None, &outcome);
+        let end = key.map(|_| self.key_end(event.org_id, &kept));
+        self.audit.late_events.keep(row_of(&event), end);
+        Box::new(Stopped { refusal, executed, governance: None, outcome: None })
+    }
+
+    /// Records a call that ended before anything was sent, then refuses it.
+    pub(crate) async fn refused(
+        &self,
+        draft: Draft,
+        refusal: Refusal,
+        outcome: Outcome,
+    ) -> Box<Stopped> {
+        self.enter_stage(&draft.ctx, Stage::Outcome);
+        let event = draft.event(outcome);
+        match self.audit.writer.append(row_of(&event), patience()).await {
+            Ok(()) => {
+                self.leave_stages(&draft.ctx);
+                counters::invocation(&outcome);
+                draft.stopped(refusal, outcome.executed, outcome.status)
+            }
+            Err(error) => {
+                tracing::error!(%error, event = %draft.id, "a refusal could not be recorded");
+                self.unrecorded(&draft, outcome.executed, None)
+            }
+        }
+    }
+
+    /// Performs a call between a durable intent and a durable outcome.
+    ///
+    /// A crash after the intent leaves an open intent, which the next start closes as `unknown`;
+    /// a crash after the outcome loses nothing.
+    pub(crate) async fn recorded(
+        self: &Arc<Self>,
+        draft: Draft,
+        mut ready: Ready,
+        admission: Admission,
+    ) -> Result<Answered, Box<Stopped>> {
+        self.enter_stage(&draft.ctx, Stage::Intent);
+        let claim = ready.claim.take();
+        let unfinished = draft.event(DIED);
+        let mut intent = self.audit.intent_of(&unfinished);
+        intent.key =
+            claim.as_ref().map(|claim| claim.row(draft.ctx.origin.request_id, self.base.now()));
+        match (self.audit.writer.intent(intent, patience()).await, &claim) {
+            (Ok(Began::Begun), _) => {}
+            (Ok(Began::KeyTaken), Some(claim)) => return Box::pin(self.outrun(draft, claim)).await,
+            (Ok(Began::KeyTaken), None) => {
+                return Err(self.unrecorded(&draft, Executed::No, None));
+            }
+            (Err(error), claim) => {
+                tracing::error!(%error, event = %draft.id, "an intent could not be recorded");
+                return Err(self.unrecorded(&draft, Executed::No, claim.as_ref()));
+            }
+        }
+        drop(admission);
+        // A panic ends the call, not its record.
+        let done = AssertUnwindSafe(self.perform(ready)).catch_unwind().await;
+        let done = done.unwrap_or_else(|_| {
+            Done::new(unfinished.governance, Err((Refusal::Internal, Executed::Unknown)))
+        });
+        self.end(draft, done, claim.as_ref()).await
+    }
+
+    /// The durable outcome of a call, then its answer.
+    async fn end(
+        &self,
+        mut draft: Draft,
+        done: Done,
+        claim: Option<&Claim>,
+    ) -> Result<Answered, Box<Stopped>> {
+        self.enter_stage(&draft.ctx, Stage::Outcome);
+        let _at_work = self.audit.writer.at_work();
+        let outcome = done.outcome();
+        draft.looked_at(self, &done.inputs);
+        draft.governance = done.governance;
+        if let Ok((result, _)) = &done.end {
+            draft.capture_output(self, result, done.capture, done.captured);
+        }
+        let governance = GovernanceView::of(draft.governance.as_ref(), draft.id);
+        let event = draft.event(outcome);
+        let key = claim.map(|_| {
+            let end = done.end.as_ref().map(|(result, _)| result).map_err(|(refusal, _)| refusal);
+            self.key_end(event.org_id, &Kept::new(event.id, end, governance.clone(), &outcome))
+        });
+        if let Err(error) = self.finish(&event, key).await {
+            tracing::error!(%error, event = %draft.id, "an outcome could not be recorded");
+            return Err(self.unrecorded(&draft, outcome.executed, claim));
+        }
+        self.leave_stages(&draft.ctx);
+        counters::invocation(&outcome);
+        let large = is_offloaded();
+        if large {
+            counters::offloaded();
+        }
+        match (done.end, governance) {
+            (Err((refusal, executed)), _) => Err(draft.stopped(refusal, executed, outcome.status)),
+            (Ok((result, outcome)), Some(governance)) => {
+                Ok(Answered::Invoked(Invoked { result, governance, outcome, large }))
+            }
+            (Ok(_), None) => Err(self.unrecorded(&draft, outcome.executed, None)),
+        }
+    }
+
+    async fn finish(&self, event: &Event, key: Option<KeyEnd>) -> Result<(), StoreError> {
+        match key {
+            None => self.audit.writer.finish(row_of(event), patience()).await,
+            Some(end) => self.audit.writer.finish_keyed(row_of(event), end, patience()).await,
+        }
+    }
+
+    /// A call whose key was taken while it was judged: another with the same key was faster.
+    async fn outrun(&self, draft: Draft, claim: &Claim) -> Result<Answered, Box<Stopped>> {
+        let refusal = match self.known(draft.ctx.caller().org_id, claim).await {
+            Ok(Known::Answered(replayed)) => return self.replay(&draft.ctx, replayed).await,
+            // Its holder has let go of it since: asked again, this call can begin.
+            Ok(Known::Free) => {
+                Refusal::IdempotencyInProgress { first: draft.ctx.origin.request_id }
+            }
+            Ok(Known::UnderWay(first)) => Refusal::IdempotencyInProgress { first },
+            Ok(Known::Reused(first)) => Refusal::IdempotencyKeyReused { first },
+            Err(refusal) => refusal,
+        };
+        let outcome = outcome_of(&refusal, Executed::No);
+        Err(self.refused(draft, refusal, outcome).await)
+    }
+}

@@ -1,0 +1,269 @@
+//! What would policies say? To hypothetical calls, or to recorded ones, under the set in force, an
+//! earlier one, or a draft. Nothing is sent and no limit is spent; that somebody asked is recorded.
+
+mod answers;
+pub(crate) mod cases;
+mod judge;
+mod members;
+pub(crate) mod rehearsal;
+mod replay;
+mod replayed;
+mod report;
+mod request;
+mod sets;
+mod workbench;
+
+#[cfg(test)]
+mod tests;
+
+use std::{sync::Arc, time::Duration};
+
+use portcullis_core::{
+    audit::{Actor, Event, EventType, Outcome, Target},
+    id::{EventId, OrgId, PrincipalId},
+    policy::{OrgView, PolicyFile, PolicySet, Principal},
+    principal::Scope,
+    refusal::{Executed, Refusal},
+    trust::Login,
+};
+use portcullis_lanes::{FairLimits, FairSlots};
+use serde_json::Value;
+use tokio::{runtime::Handle, time::Instant};
+
+pub use self::request::{
+    Ask, Base, Baseline, Draft, Expectation, Options, Replay, Simulation, Subject, Who,
+};
+use self::{
+    answers::{case, identity},
+    judge::{Case, NodeDlp, Simulator},
+    request::refusal,
+    sets::Origins,
+};
+pub use self::{
+    cases::{CaseFile, CaseRun},
+    workbench::{Unread, Workbench},
+};
+use crate::{
+    Ctx,
+    calls::Calls,
+    calls::admission::overloaded,
+    policies::reload::{Ground, reloaded},
+    tools::tool_named,
+};
+
+/// Simulations at once: each may keep a core busy that calls need. Others wait, as long as their own
+/// time lasts, and orgs take turns.
+const AT_ONCE: FairLimits =
+    FairLimits { slots: 2, reserve: 1, waiting: 64, patience: Duration::from_mins(5) };
+
+/// The simulations of this node.
+#[derive(Debug)]
+pub(crate) struct Simulations(Arc<FairSlots<OrgId>>);
+
+impl Default for Simulations {
+    fn default() -> Self {
+        Self(Arc::new(FairSlots::new(AT_ONCE)))
+    }
+}
+
+/// The sets of one simulation.
+#[derive(Clone)]
+pub(crate) struct Sets {
+    live: Arc<PolicySet>,
+    candidate: Arc<PolicySet>,
+    baseline: Option<(Arc<PolicySet>, &'static str)>,
+    /// The org that the report is for; `None` for the operator.
+    org: Option<Arc<OrgView>>,
+}
+
+impl Sets {
+    fn told(&self) -> Value {
+        let baseline = self.baseline.as_ref().map(|(set, source)| (&**set, *source));
+        report::sets(&self.candidate, &self.live, baseline, self.org.as_deref())
+    }
+
+    fn baseline(&self) -> Option<&PolicySet> {
+        self.baseline.as_ref().map(|(set, _)| &**set)
+    }
+}
+
+impl Calls {
+    /// Answers a simulation; `data` of the answer.
+    pub async fn simulate(
+        self: &Arc<Self>,
+        ctx: &Ctx,
+        simulation: Simulation,
+    ) -> Result<Value, Refusal> {
+        let Simulation { subject, draft, baseline, options } = simulation;
+        let deadline = Instant::now() + Duration::from_millis(options.timeout_ms);
+        let slot = self.simulations.0.take(ctx.caller().org_id);
+        let slot = tokio::time::timeout_at(deadline, slot).await.ok().flatten();
+        let _one_of_few = slot.ok_or_else(overloaded)?;
+        match subject {
+            Subject::Asks(asks) => {
+                let cases = self.cases(ctx, &asks).await?;
+                let sets = self.sets(ctx, draft, baseline).await?;
+                let key = self.screening.fingerprints_of(ctx.caller().org_id);
+                let this = Arc::clone(self);
+                let runtime = Handle::current();
+                let work = move || {
+                    let dlp = this.screening.dlp();
+                    let node = Some(NodeDlp { dlp: &dlp, runtime });
+                    let simulator = Simulator { engine: dlp.engine(), key: &key, node };
+                    answers::answer(&simulator, &asks, &cases, &sets, &options, deadline)
+                };
+                let (answer, told) = off_the_request(work).await?;
+                self.simulated(ctx, told).await?;
+                Ok(answer)
+            }
+            Subject::Replay(replay) => {
+                let sets = self.sets(ctx, draft, baseline).await?;
+                let (answer, told) = self.replayed(ctx, &replay, sets, &options, deadline).await?;
+                self.simulated(ctx, told).await?;
+                Ok(answer)
+            }
+        }
+    }
+
+    /// Looks up who calls what. Asking as somebody else needs `admin`.
+    async fn cases(&self, ctx: &Ctx, asks: &[Ask]) -> Result<Vec<Case>, Refusal> {
+        let own = ctx.caller().principal_id.to_string();
+        let others = asks.iter().filter_map(|ask| ask.who.as_ref()).any(|who| !who.is_just(&own));
+        if others {
+            ctx.require(Scope::Admin)?;
+        }
+        let mut cases = Vec::with_capacity(asks.len());
+        let myself = Arc::new(Principal::new(ctx.session.principal.identity().clone()));
+        for ask in asks {
+            let principal = match &ask.who {
+                Some(who) if !who.is_just(&own) => Arc::new(self.imagined(ctx, who).await?),
+                Some(_) | None => Arc::clone(&myself),
+            };
+            let tool = self.catalogue.visible(ctx, &tool_named(&ask.tool)?)?.tool;
+            let pin = self.tools.pins.state(ctx.caller().org_id, &tool);
+            cases.push(Case { pin, ..case(ask, principal, tool, ctx.origin.arrived) });
+        }
+        Ok(cases)
+    }
+
+    /// Somebody as the request says, and where it is silent as the org knows them.
+    async fn imagined(&self, ctx: &Ctx, who: &Who) -> Result<Principal, Refusal> {
+        let org = ctx.caller().org_id;
+        let mut who = who.clone();
+        let Some(id) = who.id.as_deref().and_then(|id| id.parse::<PrincipalId>().ok()) else {
+            return Ok(Principal::new(identity(who, org.to_string())));
+        };
+        if let Some(known) = self.base.store.find_principal(org, id).await? {
+            let role = known.role;
+            who.roles = who.roles.or_else(|| Some(vec![role.name().to_owned()]));
+            let scopes = || role.scopes().iter().map(|scope| scope.as_str().to_owned()).collect();
+            who.scopes = who.scopes.or_else(|| Some(scopes()));
+            if let Some(login) = self.base.store.last_login(org, id).await? {
+                let Login { groups, claims, .. } = login.said;
+                let lists = claims.into_iter().map(|(name, set)| (name, set.into_iter().collect()));
+                who.groups = who.groups.or_else(|| Some(groups.into_iter().collect()));
+                who.claims = who.claims.or_else(|| Some(lists.collect()));
+            }
+        } else {
+            // What policies say of another org's principal is not told: here it is nobody.
+            who.id = None;
+        }
+        Ok(Principal::new(identity(who, org.to_string())))
+    }
+
+    /// The sets to ask, loaded off the threads that serve requests.
+    async fn sets(
+        self: &Arc<Self>,
+        ctx: &Ctx,
+        draft: Draft,
+        baseline: Option<Baseline>,
+    ) -> Result<Sets, Refusal> {
+        let live = self.policies.current();
+        let origins = match (draft.kept_base(), &draft.base) {
+            (Some(version), _) => Origins::Kept(self.kept(version, "/policies/base").await?),
+            (None, Base::Empty) => Origins::Empty,
+            (None, Base::Live | Base::Kept(_)) => Origins::Live,
+        };
+        let kept = match &baseline {
+            Some(Baseline::Kept(version)) => Some(self.kept(version, "/baseline").await?),
+            Some(Baseline::Live | Baseline::Recorded) | None => None,
+        };
+        let (catalogue, now, dlp) =
+            (self.catalogue.for_policies(), self.base.now(), self.screening.dlp());
+        let sets = off_the_request(move || {
+            let detectors = dlp.engine().names();
+            let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };
+            let candidate = sets::drafted(&draft, &live, origins, ground).map_err(refusal)?;
+            let baseline = match (baseline, kept) {
+                (_, Some(files)) => Some((kept_set(&live, files, ground)?, "kept")),
+                (Some(Baseline::Live), None) => Some((Arc::clone(&live), "live")),
+                (Some(Baseline::Recorded | Baseline::Kept(_)) | None, None) => None,
+            };
+            Ok::<_, Refusal>(Sets { live, candidate, baseline, org: None })
+        });
+        let sets = sets.await??;
+        let mut named = sets.live.named_principals();
+        named.extend(sets.candidate.named_principals());
+        let org = self.policies.org_view(ctx.caller().org_id, &named).await?;
+        Ok(Sets { org: Some(Arc::new(org)), ..sets })
+    }
+
+    async fn kept(&self, version: &str, place: &str) -> Result<Vec<PolicyFile>, Refusal> {
+        let unknown = || {
+            let message = "is the digest of no set that was ever in force";
+            refusal(vec![members::violation(place, message)])
+        };
+        self.policies.kept_files(version).await?.ok_or_else(unknown)
+    }
+
+    /// Records that somebody asked.
+    async fn simulated(&self, ctx: &Ctx, told: Value) -> Result<(), Refusal> {
+        let set = told.get("candidate").and_then(Value::as_str).map(str::to_owned);
+        let detached =
+            ctx.detached(&self.screening).keep("simulation", Some(told), &*self.base.random);
+        self.audit
+            .record(Event {
+                id: EventId::new(self.base.ids()),
+                org_id: ctx.caller().org_id,
+                kind: EventType::PolicySimulated,
+                occurred_at: ctx.origin.arrived,
+                count: None,
+                actor: Actor::of(ctx.caller()),
+                request: Some(ctx.recorded_request()),
+                target: Some(Target {
+                    credential: None,
+                    id: set,
+                    provider_id: None,
+                    kind: "policy_set",
+                    version: None,
+                }),
+                governance: None,
+                outcome: Outcome::success(Executed::No),
+                detached,
+            })
+            .await
+    }
+}
+
+fn kept_set(
+    live: &PolicySet,
+    files: Vec<PolicyFile>,
+    ground: Ground<'_>,
+) -> Result<Arc<PolicySet>, Refusal> {
+    reloaded(live, files, ground).map(Arc::new).map_err(|errors| {
+        let told = errors.iter().take(20).map(|error| {
+            members::violation("/baseline", format!("no longer fits the tools: {error}"))
+        });
+        refusal(told.collect())
+    })
+}
+
+/// Runs on the blocking pool: what takes long must not hold up calls.
+async fn off_the_request<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| {
+        tracing::error!("a simulation ended in a panic");
+        Refusal::Internal
+    })
+}

@@ -1,0 +1,119 @@
+//! Hypothetical calls, answered one by one.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use portcullis_core::{
+    call::PinState,
+    clock::Timestamp,
+    policy::{Agent, Identity, PolicySet, Principal},
+    tool::Tool,
+};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{
+    Sets,
+    judge::{Case, Simulator},
+    report::{Counts, Item},
+    request::{Ask, Options, Who},
+};
+
+/// The answer, and what of it is recorded.
+pub(super) fn answer(
+    simulator: &Simulator<'_>,
+    asks: &[Ask],
+    cases: &[Case],
+    sets: &Sets,
+    options: &Options,
+    deadline: Instant,
+) -> (Value, Value) {
+    let started = Instant::now();
+    let mut counts = Counts::default();
+    let mut results = Vec::with_capacity(asks.len());
+    for (ask, case) in asks.iter().zip(cases) {
+        if Instant::now() > deadline {
+            break;
+        }
+        let item = judged(simulator, ask, case, sets, options);
+        item.count(&mut counts);
+        results.push(item.told(options.include_shadow));
+    }
+    let complete = results.len() == asks.len();
+    let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let told = json!({
+        "mode": "requests", "candidate": sets.candidate.version(),
+        "baseline": sets.baseline().map(PolicySet::version), "summary": counts,
+    });
+    let answer = json!({
+        "mode": "requests", "simulated": true, "policy_set": sets.told(),
+        "results": results, "summary": counts, "complete": complete, "duration_ms": duration,
+    });
+    (answer, told)
+}
+
+fn judged<'a>(
+    simulator: &Simulator<'_>,
+    ask: &'a Ask,
+    case: &Case,
+    sets: &Sets,
+    options: &Options,
+) -> Item<'a> {
+    let began = Instant::now();
+    let prepared = simulator.prepare(case);
+    let judged = simulator.judge(&sets.candidate, case, &prepared, options.explain);
+    let evaluated_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+    Item {
+        id: ask.id.as_deref(),
+        tool: &ask.tool,
+        judged,
+        before: sets.baseline().map(|set| simulator.judge(set, case, &prepared, None)),
+        expect: ask.expect.as_ref(),
+        evaluated_us,
+    }
+}
+
+/// A call as it is judged.
+pub(super) fn case(ask: &Ask, principal: Arc<Principal>, tool: Arc<Tool>, now: Timestamp) -> Case {
+    let body = json!({ "input": ask.input }).to_string();
+    let known = principal.identity();
+    let principal = match ask.mfa {
+        Some(mfa) if mfa != known.mfa => {
+            Arc::new(Principal::new(Identity { mfa, ..known.clone() }))
+        }
+        Some(_) | None => principal,
+    };
+    Case {
+        principal,
+        tool,
+        input: ask.input.clone(),
+        phase: ask.phase,
+        output: ask.output.clone(),
+        time: ask.time.unwrap_or(now),
+        ip: ask.ip,
+        bytes: u64::try_from(body.len()).unwrap_or(u64::MAX),
+        dlp: ask.dlp.clone(),
+        dlp_output: ask.dlp_output.clone(),
+        pin: PinState::Accepted,
+    }
+}
+
+/// Somebody exactly as the request says.
+pub(super) fn identity(who: Who, org: String) -> Identity {
+    let Who { kind, id, roles, scopes, groups, claims, agent } = who;
+    Identity {
+        kind,
+        id: id.unwrap_or_else(|| "somebody".to_owned()),
+        org,
+        roles: roles.unwrap_or_default(),
+        scopes: scopes.unwrap_or_default(),
+        groups: groups.unwrap_or_default(),
+        claims: claims
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(name, values)| (name, values.into_iter().collect()))
+            .collect(),
+        withheld: BTreeSet::new(),
+        mfa: false,
+        agent: agent.map(|(id, kind)| Agent { id, kind }),
+    }
+}

@@ -1,0 +1,305 @@
+//! Judges one call as invocation would, up to the point where it would be sent. The steps are those of
+//! [`portcullis_core::call`], taken by a simulated call: nothing is sent, taken from a rate or recorded.
+
+use std::{cell::Cell, net::IpAddr, sync::Arc};
+
+use portcullis_core::{
+    audit::{Capture, DlpResult, RecordedDecision},
+    call::{
+        Answer, Asker, Cleared, Decider, Denial, Grounds, PinState, Premise, Ruling, Scanned,
+        Simulated, ToolCall,
+    },
+    clock::Timestamp,
+    dlp::{Direction, Engine, Findings, FingerprintKey, Subject},
+    policy::{
+        Decision, Errored, Examined, Explain, Known, Obligation, Phase, PolicySet, Principal,
+        Question, Shadow,
+    },
+    refusal::Violation,
+    tool::Tool,
+};
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+
+use crate::Dlp;
+
+/// One call with everything looked up.
+pub(crate) struct Case {
+    pub(crate) principal: Arc<Principal>,
+    pub(crate) tool: Arc<Tool>,
+    pub(crate) pin: PinState,
+    pub(crate) input: Value,
+    pub(crate) phase: Phase,
+    pub(crate) output: Option<Value>,
+    pub(crate) time: Timestamp,
+    pub(crate) ip: Option<IpAddr>,
+    pub(crate) bytes: u64,
+    pub(crate) dlp: Option<Vec<String>>,
+    pub(crate) dlp_output: Option<Vec<String>>,
+}
+
+/// Result of one call, as it is shown.
+#[derive(Debug, Clone)]
+pub(crate) struct Judged {
+    pub(crate) decision: Option<RecordedDecision>,
+    pub(crate) cause: &'static str,
+    pub(crate) policy: Option<Arc<str>>,
+    pub(crate) reason: Option<String>,
+    pub(crate) determining: Vec<String>,
+    pub(crate) obligations: Vec<Value>,
+    pub(crate) found: Vec<String>,
+    pub(crate) action: &'static str,
+    pub(crate) shadow: Vec<Shadow>,
+    pub(crate) errors: Vec<Errored>,
+    pub(crate) violations: Vec<Violation>,
+    pub(crate) explained: Option<Value>,
+}
+
+/// A call with the findings of DLP, which are the same for every set that is asked.
+pub(crate) struct PreparedCase {
+    call: Result<ToolCall, Denial>,
+    input: Result<Findings, Denial>,
+    output: Result<Findings, Denial>,
+}
+
+/// DLP of a node with its external detector, asked from a thread that may block.
+pub(crate) struct NodeDlp<'a> {
+    pub(crate) dlp: &'a Dlp,
+    pub(crate) runtime: Handle,
+}
+
+/// The engine and the key with which calls are scanned, and the DLP of a node where there is one.
+pub(crate) struct Simulator<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) key: &'a FingerprintKey,
+    pub(crate) node: Option<NodeDlp<'a>>,
+}
+
+impl Simulator<'_> {
+    /// Prepares a case: scans it, as far as its findings are not given.
+    pub(crate) fn prepare(&self, case: &Case) -> PreparedCase {
+        let (tool, input) = (Arc::clone(&case.tool), case.input.clone());
+        let call = ToolCall::new(self.engine, tool, case.pin, input, case.bytes);
+        let subject = Subject::of(self.key.clone()).calling(case.tool.id.as_str());
+        let input = match (&case.dlp, &call, case.phase) {
+            (Some(given), _, _) => Ok(self.engine.supposed(given)),
+            (None, Ok(call), _) => {
+                let scanned = call.clone().scan(self.engine, &subject);
+                self.completed(scanned, Direction::Input, &subject)
+            }
+            (None, Err(_), Phase::Request) => Ok(Findings::default()),
+            (None, Err(_), Phase::Response) => self
+                .engine
+                .scan_for(&case.input, &subject)
+                .map_err(|error| Denial::unscannable(Direction::Input, &error)),
+        };
+        let output = match (&case.dlp_output, case.phase) {
+            (_, Phase::Request) => Ok(Findings::default()),
+            (Some(given), Phase::Response) => Ok(self.engine.supposed(given)),
+            (None, Phase::Response) => {
+                let scanned = answer(case).scan(self.engine, &subject);
+                self.completed(scanned, Direction::Output, &subject)
+            }
+        };
+        PreparedCase { call, input, output }
+    }
+
+    fn completed<T: AsRef<Value>>(
+        &self,
+        scanned: Result<Scanned<T>, Denial>,
+        direction: Direction,
+        subject: &Subject,
+    ) -> Result<Findings, Denial> {
+        let scanned = match &self.node {
+            Some(NodeDlp { dlp, runtime }) => {
+                runtime.block_on(dlp.completed(scanned?, direction, subject))?
+            }
+            None => scanned?,
+        };
+        Ok(scanned.into_findings())
+    }
+
+    /// Judges one call by a set.
+    pub(crate) fn judge(
+        &self,
+        set: &PolicySet,
+        case: &Case,
+        prepared: &PreparedCase,
+        explain: Option<Explain>,
+    ) -> Judged {
+        let examiner = Examiner { set, explain, explained: Cell::new(None) };
+        let (ruled, found) = match case.phase {
+            Phase::Request => {
+                let cleared = self.request(&examiner, case, prepared);
+                (cleared.map(|cleared| cleared.ruling().clone()), &prepared.input)
+            }
+            Phase::Response => {
+                let cleared = self.response(&examiner, case, prepared);
+                (cleared.map(|cleared| cleared.ruling().clone()), &prepared.output)
+            }
+        };
+        let found = found.as_ref().map(Findings::detectors).unwrap_or_default();
+        let found = found.into_iter().map(str::to_owned).collect();
+        Judged { explained: examiner.explained.take(), ..Judged::of(&ruled, found) }
+    }
+
+    /// The call as far as it would be sent.
+    pub(super) fn request(
+        &self,
+        decider: &dyn Decider,
+        case: &Case,
+        prepared: &PreparedCase,
+    ) -> Result<Cleared<ToolCall, Simulated>, Denial> {
+        let call = prepared.call.clone()?;
+        let scanned = call.supposing(prepared.input.clone()?);
+        scanned.decide(decider, self.engine, case.asker())?.fulfil(self.engine)
+    }
+
+    /// The answer as far as it would be given. A call that would be denied is supposed to have been
+    /// made, without obligations.
+    pub(super) fn response(
+        &self,
+        decider: &dyn Decider,
+        case: &Case,
+        prepared: &PreparedCase,
+    ) -> Result<Cleared<Answer, Simulated>, Denial> {
+        let call = self.request(decider.set(), case, prepared);
+        let premise = match &call {
+            Ok(call) => Premise::from(call),
+            Err(_) => Premise {
+                tool: &case.tool,
+                input: &case.input,
+                findings: prepared.input.as_ref().map_err(Denial::clone)?,
+                obligations: &[],
+                bytes: case.bytes,
+                capture: None,
+            },
+        };
+        let scanned = answer(case).supposing(prepared.output.clone()?);
+        let permitted = scanned.decide(premise, decider, self.engine, case.asker())?;
+        permitted.fulfil(self.engine, &case.tool)
+    }
+}
+
+impl Case {
+    fn asker(&self) -> Asker<'_> {
+        Asker {
+            principal: &self.principal,
+            time: self.time,
+            source_ip: self.ip,
+            capture: Capture::Off,
+        }
+    }
+}
+
+/// The answer of the tool, as a caller would see it.
+fn answer(case: &Case) -> Answer {
+    Answer::structured(Value::Array(Vec::new()), case.output.clone(), false)
+}
+
+/// A set that also explains its decision.
+struct Examiner<'a> {
+    set: &'a PolicySet,
+    explain: Option<Explain>,
+    explained: Cell<Option<Value>>,
+}
+
+impl Decider for Examiner<'_> {
+    fn set(&self) -> &PolicySet {
+        self.set
+    }
+
+    fn decide(&self, question: &Question<'_>) -> Decision {
+        let examined = self.set.examine(question, &Known::everything(), depth(self.explain));
+        self.explained.set(self.explain.map(|explain| explained(&examined, explain)));
+        examined.decision
+    }
+}
+
+/// Depth of the explanation: permits that nearly applied are only found by looking at each.
+const fn depth(explain: Option<Explain>) -> Explain {
+    match explain {
+        None => Explain::Determining,
+        Some(Explain::Determining | Explain::Candidates) => Explain::Candidates,
+        Some(Explain::Full) => Explain::Full,
+    }
+}
+
+/// Explanation of a decision: the permits that nearly applied and, as far as asked, what each policy said.
+fn explained(examined: &Examined, explain: Explain) -> Value {
+    let near_misses = &examined.near_misses;
+    match explain {
+        Explain::Determining => json!({ "near_misses": near_misses }),
+        Explain::Candidates | Explain::Full => json!({
+            "near_misses": near_misses,
+            "considered": examined.considered,
+            "candidates": examined.candidates,
+        }),
+    }
+}
+
+impl Judged {
+    /// The ruling or the denial as it is shown; `found` are the detectors that found something.
+    pub(crate) fn of(ruled: &Result<Ruling, Denial>, found: Vec<String>) -> Self {
+        let (ruling, denial) = match ruled {
+            Ok(ruling) => (Some(ruling), None),
+            Err(denial) => (denial.ruling(), Some(denial)),
+        };
+        let policy = denial.map_or_else(|| ruling.map(|it| &*it.policy), Denial::policy);
+        let action = match denial {
+            None => ruling.map_or("none", |ruling| acted(ruling.dlp_result)),
+            Some(denial) => action_of(denial.grounds(), !found.is_empty()),
+        };
+        let decided =
+            if denial.is_some() { RecordedDecision::Deny } else { RecordedDecision::Allow };
+        Self {
+            decision: policy.map(|_| decided),
+            cause: denial.map_or("permit", |denial| denial.grounds().as_str()),
+            policy: policy.map(Arc::from),
+            reason: denial.filter(|_| policy.is_some()).map(|denial| denial.reason.clone()),
+            determining: match (denial, ruling) {
+                (Some(denial), _) => denial.determining(),
+                (None, ruling) => ruling.map(|it| it.determining.clone()).unwrap_or_default(),
+            },
+            obligations: ruling
+                .map(|it| it.obligations.iter().map(Obligation::to_json).collect())
+                .unwrap_or_default(),
+            found,
+            action,
+            shadow: ruling.map(|it| it.shadow.clone()).unwrap_or_default(),
+            errors: ruling.map(|it| it.errors.clone()).unwrap_or_default(),
+            violations: denial.map(|it| violations(it.grounds())).unwrap_or_default(),
+            explained: None,
+        }
+    }
+}
+
+/// Action of DLP on a call that passes.
+const fn acted(result: DlpResult) -> &'static str {
+    match result {
+        DlpResult::Skipped => "none",
+        DlpResult::Passed => "allow",
+        DlpResult::Flagged => "flag",
+        DlpResult::Redacted => "redact",
+        DlpResult::Blocked => "block",
+    }
+}
+
+/// Action of DLP on a call that is denied.
+const fn action_of(grounds: &Grounds, found: bool) -> &'static str {
+    match grounds {
+        Grounds::Policy(_) if !found => "allow",
+        Grounds::Dlp | Grounds::Masking if found => "block",
+        Grounds::Scope(_)
+        | Grounds::Quarantine
+        | Grounds::Schema { .. }
+        | Grounds::Policy(_)
+        | Grounds::Dlp
+        | Grounds::Limit(_)
+        | Grounds::Masking => "none",
+    }
+}
+
+fn violations(grounds: &Grounds) -> Vec<Violation> {
+    if let Grounds::Schema { violations, .. } = grounds { violations.clone() } else { Vec::new() }
+}

@@ -1,0 +1,62 @@
+//! Hypothetical calls before a set that need not be in force, without a node around it.
+
+use std::{sync::Arc, time::Duration};
+
+use portcullis_core::{
+    dlp::FingerprintKey,
+    policy::{PolicySet, Principal},
+    refusal::Refusal,
+};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::{
+    Base, Baseline, Sets, Simulation, Subject, Who,
+    answers::{answer, case, identity},
+    judge::Simulator,
+    members::violation,
+    request::refusal,
+    sets::{Origins, drafted},
+};
+pub(crate) use crate::policies::rehearsed::{Called, Rehearsal};
+
+/// The org of those who are only imagined.
+const ORG: &str = "org_simulated";
+
+impl Rehearsal<'_> {
+    /// Answers hypothetical calls as the API would, with `live` as the set in force. Recorded
+    /// calls are not at hand here.
+    pub(crate) fn simulate(
+        &self,
+        live: &Arc<PolicySet>,
+        simulation: &Simulation,
+    ) -> Result<Value, Refusal> {
+        let elsewhere = |place| refusal(vec![violation(place, "needs a gateway: ask its API")]);
+        let Subject::Asks(asks) = &simulation.subject else { return Err(elsewhere("/replay")) };
+        let baseline = match &simulation.baseline {
+            None => None,
+            Some(Baseline::Live) => Some((Arc::clone(live), "live")),
+            Some(Baseline::Kept(_) | Baseline::Recorded) => return Err(elsewhere("/baseline")),
+        };
+        let origins = match simulation.draft.base {
+            Base::Empty => Origins::Empty,
+            Base::Live => Origins::Live,
+            Base::Kept(_) => return Err(elsewhere("/policies/base")),
+        };
+        let candidate = drafted(&simulation.draft, live, origins, self.ground).map_err(refusal)?;
+        let sets = Sets { live: Arc::clone(live), candidate, baseline, org: None };
+        let mut cases = Vec::with_capacity(asks.len());
+        for ask in asks {
+            let Called::Tool(tool) = (self.tools)(&ask.tool) else {
+                return Err(Refusal::not_found("mcp", &ask.tool));
+            };
+            let who = ask.who.clone().unwrap_or_else(Who::nobody);
+            let principal = Arc::new(Principal::new(identity(who, ORG.to_owned())));
+            cases.push(case(ask, principal, tool, self.ground.now));
+        }
+        let key = FingerprintKey::new([0; 32]);
+        let simulator = Simulator { engine: self.engine, key: &key, node: None };
+        let deadline = Instant::now() + Duration::from_millis(simulation.options.timeout_ms);
+        Ok(answer(&simulator, asks, &cases, &sets, &simulation.options, deadline).0)
+    }
+}

@@ -1,0 +1,178 @@
+//! One recorded call, asked again, and what became of its decision.
+
+use portcullis_core::{
+    audit::RecordedDecision,
+    call::Ruling,
+    clock::Timestamp,
+    policy::{
+        DlpFacts, Explain, Indeterminate, Known, Phase, PolicySet, Principal, Question,
+        TOKEN_SCOPES,
+    },
+    tool::Tool,
+};
+use serde_json::Value;
+
+use super::recorded::{Core, Detached, Facts, Inputs};
+use crate::calls::simulate::{
+    Sets,
+    judge::Judged,
+    report::{Brief, Change},
+};
+
+/// What one event came to.
+pub(super) struct Outcome {
+    pub(super) change: Change,
+    pub(super) before: Brief,
+    pub(super) after: Brief,
+    pub(super) missing: Vec<String>,
+}
+
+impl Outcome {
+    /// The decision stays as it was recorded.
+    pub(super) fn unchanged(recorded: Brief) -> Self {
+        let (before, after) = (recorded.clone(), recorded);
+        Self { change: Change::None, before, after, missing: Vec::new() }
+    }
+
+    /// What has to be known to tell is not known.
+    pub(super) fn untellable(before: Brief, missing: &str) -> Self {
+        let after = Brief { decision: None, cause: None, policy: None, reason: None };
+        Self { change: Change::Indeterminate, before, after, missing: vec![missing.to_owned()] }
+    }
+}
+
+/// What a set says, and what it does not know of the call that could turn it.
+#[derive(Clone)]
+pub(super) struct Said {
+    pub(super) judged: Judged,
+    pub(super) unknown: Option<Indeterminate>,
+}
+
+/// What a decision is compared with.
+pub(super) enum Before {
+    /// What the other set says.
+    Asked(Box<Said>),
+    /// What was recorded.
+    Recorded(Brief),
+}
+
+/// One recorded call, ready to be decided again.
+pub(super) struct Call<'a> {
+    pub(super) principal: &'a Principal,
+    pub(super) tool: &'a Tool,
+    pub(super) time: Timestamp,
+    pub(super) detached: &'a Detached<'a>,
+    pub(super) inputs: &'a Inputs<'a>,
+    pub(super) known: Known,
+    /// Whether the tool answered, so that response policies were asked.
+    pub(super) answered: bool,
+}
+
+impl Call<'_> {
+    /// What a set says to it, in both phases.
+    pub(super) fn decide(&self, set: &PolicySet) -> Said {
+        let request = self.ask(set, Phase::Request);
+        if !self.answered || request.judged.decision != Some(RecordedDecision::Allow) {
+            return request;
+        }
+        let response = self.ask(set, Phase::Response);
+        match response.judged.decision {
+            Some(RecordedDecision::Deny) => response,
+            Some(RecordedDecision::Allow) | None => {
+                let Said { judged: mut both, unknown } = request;
+                both.obligations.extend(response.judged.obligations);
+                Said { judged: both, unknown: unknown.or(response.unknown) }
+            }
+        }
+    }
+
+    fn ask(&self, set: &PolicySet, phase: Phase) -> Said {
+        let Self { principal, tool, inputs, .. } = *self;
+        let nothing = Value::Object(serde_json::Map::new());
+        let names = |facts: &Facts| -> Vec<String> { facts.findings.clone() };
+        let (input_names, output_names) =
+            (names(&inputs.dlp), inputs.dlp_output.as_ref().map(names).unwrap_or_default());
+        let input_refs: Vec<&str> = input_names.iter().map(String::as_str).collect();
+        let output_refs: Vec<&str> = output_names.iter().map(String::as_str).collect();
+        let empty = Facts::default();
+        let output_facts = inputs.dlp_output.as_ref().unwrap_or(&empty);
+        let question = Question {
+            principal,
+            tool,
+            input: inputs.input.as_ref().unwrap_or(&nothing),
+            // Never computed anew: not all that they are made of is kept.
+            facts: Some(inputs.facts.as_ref().unwrap_or(&nothing)),
+            phase,
+            dlp: facts(&inputs.dlp, &input_refs),
+            output: inputs.output.as_ref().filter(|_| phase == Phase::Response),
+            dlp_output: (phase == Phase::Response).then(|| facts(output_facts, &output_refs)),
+            time: self.time,
+            source_ip: self.detached.source_ip,
+            bytes: inputs.request.bytes,
+            mfa: inputs.request.mfa,
+        };
+        let examined = set.examine(&question, &self.known, Explain::Determining);
+        let ruled = Ruling::of(examined.decision, serde_json::Map::new());
+        Said { judged: Judged::of(&ruled, Vec::new()), unknown: examined.indeterminate }
+    }
+}
+
+fn facts<'a>(facts: &Facts, detectors: &'a [&'a str]) -> DlpFacts<'a> {
+    let Facts { count, max_severity, media, .. } = *facts;
+    DlpFacts { detectors, count, max_severity, media }
+}
+
+/// The decision that was recorded, if policies made one.
+pub(super) fn recorded(core: &Core<'_>) -> Option<Brief> {
+    let governance = core.governance.as_ref()?;
+    let decision = match governance.decision.as_deref()? {
+        "allow" => "allow",
+        "deny" => "deny",
+        _ => return None,
+    };
+    let policy = governance.policy.as_deref()?;
+    if policy == TOKEN_SCOPES {
+        return None;
+    }
+    Some(Brief { decision: Some(decision), cause: None, policy: Some(policy.into()), reason: None })
+}
+
+/// What became of a decision.
+pub(super) fn compare(sets: &Sets, before: Before, after: Said) -> Outcome {
+    let (change, before, unknown_before) = match before {
+        Before::Asked(said) => {
+            let Said { judged, unknown } = *said;
+            (Change::between(&judged, &after.judged), Brief::of(&judged), unknown)
+        }
+        Before::Recorded(recorded) => (since(&recorded, &after.judged), recorded, None),
+    };
+    let turned = |unknown: Option<&Indeterminate>| unknown.is_some_and(|it| could_differ(sets, it));
+    let change = match (turned(after.unknown.as_ref()), turned(unknown_before.as_ref())) {
+        (false, false) => change,
+        (true, false) if before.decision == Some("allow") => Change::MaybeDenied,
+        (true, false) => Change::MaybeAllowed,
+        (_, true) => Change::Indeterminate,
+    };
+    let missing = after.unknown.or(unknown_before).map(|unknown| unknown.missing);
+    let missing = missing.unwrap_or_default();
+    Outcome { change, before, after: Brief::of(&after.judged), missing }
+}
+
+/// Whether a policy that cannot be told is another in the two sets: one that is the same in both
+/// says the same in both, whatever it says.
+fn could_differ(sets: &Sets, unknown: &Indeterminate) -> bool {
+    let version =
+        |set: &PolicySet, id: &str| set.find(id).and_then(|record| record.version.clone());
+    let Some(baseline) = sets.baseline() else { return true };
+    unknown.policies.iter().any(|id| version(baseline, id) != version(&sets.candidate, id))
+}
+
+/// What became of a recorded decision, of which the obligations are not known.
+fn since(recorded: &Brief, after: &Judged) -> Change {
+    match (recorded.decision, after.decision.map(RecordedDecision::as_str)) {
+        (Some("allow"), Some("deny")) => Change::NewlyDenied,
+        (Some("deny"), Some("allow")) => Change::NewlyAllowed,
+        _ if recorded.policy != after.policy => Change::PolicyChanged,
+        _ => Change::None,
+    }
+}

@@ -1,0 +1,208 @@
+//! Judges recorded calls one by one and adds up what changes.
+
+use std::{collections::HashMap, sync::Arc};
+
+use portcullis_core::{
+    audit::RecordedDecision,
+    policy::{DLP_DEFAULT, PolicySet, Principal, TOKEN_SCOPES, TOOL_PINNING},
+    tool::Tool,
+};
+use portcullis_store::EventRecord;
+use tokio::time::Instant;
+
+use super::{
+    compare::{Before, Call, Outcome, compare, recorded},
+    recorded::{Core, Detached},
+    tally::{Report, Tally},
+};
+use crate::{
+    calls::simulate::{Options, Sets, report::Brief},
+    tools::catalogue::ToolTable,
+};
+
+/// How many events are judged between two looks at the time.
+const STRIDE: usize = 128;
+/// A tool of the log, and whether both sets have the same policies about it.
+struct Subject {
+    tool: Arc<Tool>,
+    same: bool,
+}
+
+/// A replay: its sets and what it has seen.
+pub(super) struct Player {
+    sets: Sets,
+    tools: Arc<ToolTable>,
+    org: String,
+    known: HashMap<String, Option<Subject>>,
+    principals: HashMap<String, Arc<Principal>>,
+    tally: Tally,
+    sample: Option<f64>,
+    late: bool,
+    reached: Option<i64>,
+}
+
+impl Player {
+    pub(super) fn new(
+        sets: Sets,
+        tools: Arc<ToolTable>,
+        org: String,
+        options: &Options,
+        sample: Option<f64>,
+    ) -> Self {
+        Self {
+            sets,
+            tools,
+            org,
+            known: HashMap::new(),
+            principals: HashMap::new(),
+            tally: Tally::new(options),
+            sample,
+            late: false,
+            reached: None,
+        }
+    }
+
+    /// Whether the time was up before the end.
+    pub(super) const fn is_late(&self) -> bool {
+        self.late
+    }
+
+    /// The place in the log of the last event that was judged.
+    pub(super) const fn reached(&self) -> Option<i64> {
+        self.reached
+    }
+
+    /// Judges these events, as far as the time suffices.
+    pub(super) fn judge_all(&mut self, events: &[EventRecord], deadline: Instant) {
+        for stride in events.chunks(STRIDE) {
+            if Instant::now() > deadline {
+                self.late = true;
+                return;
+            }
+            for event in stride {
+                self.reached = event.seal.as_ref().map(|seal| seal.sequence).or(self.reached);
+                if self.sample.is_none_or(|share| is_sampled(&event.id.to_string(), share)) {
+                    self.judge(event);
+                }
+            }
+        }
+    }
+
+    fn judge(&mut self, event: &EventRecord) {
+        self.tally.summary.scanned += 1;
+        self.tally.summary.oldest = self.tally.summary.oldest.or(Some(event.occurred_at));
+        self.tally.summary.newest = Some(event.occurred_at);
+        let Ok(core) = serde_json::from_str::<Core<'_>>(&event.core) else {
+            self.tally.summary.errors += 1;
+            return;
+        };
+        let detached = event.detached.as_deref().unwrap_or("{}");
+        let Ok(detached) = serde_json::from_str::<Detached<'_>>(detached) else {
+            self.tally.summary.errors += 1;
+            return;
+        };
+        let Some(recorded) = recorded(&core) else {
+            self.tally.summary.undecided += 1;
+            return;
+        };
+        let tool = core.target.as_ref().and_then(|target| target.id.as_deref()).unwrap_or_default();
+        self.look_up(tool);
+        let outcome = self.outcome(event, &core, &detached, recorded, tool);
+        self.tally.add(event, &core, tool, outcome);
+    }
+
+    fn look_up(&mut self, tool: &str) {
+        if self.known.contains_key(tool) {
+            return;
+        }
+        let baseline = self.sets.baseline();
+        let same =
+            |tool: &Tool| baseline.is_some_and(|it| self.sets.candidate.is_same_for(it, tool));
+        let found = self.tools.get(tool);
+        let found = found.map(|(tool, _)| Subject { same: same(tool), tool: Arc::clone(tool) });
+        self.known.insert(tool.to_owned(), found);
+    }
+
+    fn outcome(
+        &mut self,
+        event: &EventRecord,
+        core: &Core<'_>,
+        detached: &Detached<'_>,
+        recorded: Brief,
+        tool: &str,
+    ) -> Outcome {
+        // What decided stands outside the policy files.
+        let builtin = [DLP_DEFAULT, TOKEN_SCOPES, TOOL_PINNING];
+        let outside = recorded.decision == Some("deny")
+            && recorded.policy.as_deref().is_some_and(|policy| builtin.contains(&policy));
+        if outside {
+            self.tally.summary.evaluated += 1;
+            return Outcome::unchanged(recorded);
+        }
+        let known = self.known.get(tool).and_then(Option::as_ref);
+        let (Some(known), Some(inputs)) = (known, &detached.decision_inputs) else {
+            let missing = if known.is_none() { tool } else { "decision_inputs" };
+            return Outcome::untellable(recorded, missing);
+        };
+        self.tally.summary.evaluated += 1;
+        let same_set = core.governance.as_ref().and_then(|it| it.policy_set.as_deref())
+            == self.sets.baseline().map(PolicySet::version);
+        if known.same && same_set {
+            return Outcome::unchanged(recorded);
+        }
+        let key = format!(
+            "{} {} {}",
+            core.actor.id.as_deref().unwrap_or_default(),
+            core.actor.via.as_deref().unwrap_or_default(),
+            inputs.principal.map_or("", |raw| raw.get()),
+        );
+        let org = &self.org;
+        let principal = self
+            .principals
+            .entry(key)
+            .or_insert_with(|| Arc::new(Principal::new(inputs.identity(&core.actor, org))));
+        let call = Call {
+            principal,
+            tool: &known.tool,
+            time: event.occurred_at,
+            detached,
+            inputs,
+            known: inputs.known(),
+            answered: core.outcome.executed == "yes",
+        };
+        let before = self.sets.baseline().map(|set| call.decide(set));
+        if let Some(before) = before.as_ref().filter(|before| before.unknown.is_none()) {
+            let said = before.judged.decision.map(RecordedDecision::as_str);
+            self.tally.summary.drift += usize::from(said != recorded.decision);
+        }
+        let after = match &before {
+            Some(before) if known.same => before.clone(),
+            Some(_) | None => call.decide(&self.sets.candidate),
+        };
+        let before = match before {
+            Some(before) if before.unknown.is_none() || !same_set => {
+                Before::Asked(Box::new(before))
+            }
+            Some(_) | None => Before::Recorded(recorded),
+        };
+        compare(&self.sets, before, after)
+    }
+
+    /// The answer.
+    pub(super) fn report(self, complete: bool) -> Report {
+        self.tally.report(complete)
+    }
+}
+
+/// Whether an event belongs to the sample: always the same ones (FNV-1a of the id).
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share between 0 and 1 of a million is a number below a million"
+)]
+fn is_sampled(id: &str, share: f64) -> bool {
+    let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    hash % 1_000_000 < (share * 1_000_000.0) as u64
+}

@@ -1,0 +1,67 @@
+//! What a simulation tells, and how long it may take.
+
+use portcullis_core::policy::Explain;
+
+use super::super::members::{Members, Read};
+
+/// The longest a simulation may take.
+const MAX_TIME_MS: u64 = 60_000;
+const MAX_LISTED: u64 = 1_000;
+
+const EXPLAINS: [(&str, Option<Explain>); 4] = [
+    ("none", None),
+    ("determining", Some(Explain::Determining)),
+    ("candidates", Some(Explain::Candidates)),
+    ("full", Some(Explain::Full)),
+];
+
+/// What to tell, and how long it may take.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How much to explain, if anything.
+    pub explain: Option<Explain>,
+    /// Whether shadow policies are told.
+    pub include_shadow: bool,
+    /// Replay: only what changes.
+    pub changed_only: bool,
+    /// Replay: like changes together.
+    pub group: bool,
+    /// Replay: the most changes that are listed.
+    pub max_changes: usize,
+    /// When to stop.
+    pub timeout_ms: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            explain: Some(Explain::Determining),
+            include_shadow: true,
+            changed_only: true,
+            group: true,
+            max_changes: 200,
+            timeout_ms: 20_000,
+        }
+    }
+}
+
+impl Options {
+    pub(super) fn read(mut members: Members<'_>) -> Read<Self> {
+        let usual = Self::default();
+        let listed = members.whole("max_changes", 1, MAX_LISTED)?;
+        let options = Self {
+            explain: members.choice("explain", &EXPLAINS)?.unwrap_or(usual.explain),
+            include_shadow: members.flag("include_shadow")?.unwrap_or(usual.include_shadow),
+            changed_only: members.flag("changed_only")?.unwrap_or(usual.changed_only),
+            group: members.flag("group")?.unwrap_or(usual.group),
+            max_changes: listed.map_or(usual.max_changes, size),
+            timeout_ms: members.whole("timeout_ms", 1, MAX_TIME_MS)?.unwrap_or(usual.timeout_ms),
+        };
+        members.end()?;
+        Ok(options)
+    }
+}
+
+pub(in crate::calls::simulate) fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,87 @@
+//! The sets that a simulation asks: the one in force, an earlier one, or a draft of either.
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    policy::{Changes, PolicyError, PolicyFile, PolicySet},
+    refusal::Violation,
+};
+
+use super::request::{Base, Draft};
+use crate::policies::reload::{Ground, reloaded};
+
+/// What a draft may begin with, read from where it is kept.
+pub(crate) enum Origins {
+    /// The set in force.
+    Live,
+    /// Nothing.
+    Empty,
+    /// The files of an earlier set.
+    Kept(Vec<PolicyFile>),
+}
+
+/// Path of the files that a request brings along.
+const DRAFT: &str = "upsert/";
+
+/// Makes the set of a draft, bound to the same tools as the set in force, from which it takes what
+/// is the same. Gives every error of it.
+pub(crate) fn drafted(
+    draft: &Draft,
+    live: &Arc<PolicySet>,
+    origins: Origins,
+    ground: Ground<'_>,
+) -> Result<Arc<PolicySet>, Vec<Violation>> {
+    let told = |errors: Vec<PolicyError>| -> Vec<Violation> {
+        errors.iter().take(100).map(|error| told(draft, error)).collect()
+    };
+    let base = match origins {
+        Origins::Live => Arc::clone(live),
+        Origins::Empty => Arc::new(live.emptied(ground.now)),
+        Origins::Kept(files) => Arc::new(reloaded(live, files, ground).map_err(told)?),
+    };
+    if draft.is_base() {
+        return Ok(base);
+    }
+    let fresh = draft.upsert.iter().enumerate();
+    let changes = Changes {
+        upsert: fresh
+            .map(|(at, text)| PolicyFile { path: format!("{DRAFT}{at}"), text: text.clone() })
+            .collect(),
+        remove: draft.remove.iter().cloned().collect(),
+        statuses: draft.set_status.iter().cloned().collect(),
+    };
+    base.draft(&changes, ground.now).map(Arc::new).map_err(told)
+}
+
+/// An error of a draft, at the place of the request it stands in.
+fn told(draft: &Draft, error: &PolicyError) -> Violation {
+    let PolicyError { path, line, column, message, .. } = error;
+    let id = error.policy.as_deref().unwrap_or_default();
+    let keyword = Some(error.code.to_owned());
+    let (path, message) = match (path.strip_prefix(DRAFT), path.as_str()) {
+        (Some(at), _) => {
+            let message = format!("line {line}, column {column}: {message}");
+            (format!("/policies/upsert/{at}/source"), message)
+        }
+        (None, "remove") => {
+            let at = draft.remove.iter().position(|removed| removed == id).unwrap_or_default();
+            (format!("/policies/remove/{at}"), message.clone())
+        }
+        (None, "set_status") => {
+            let token = id.replace('~', "~0").replace('/', "~1");
+            (format!("/policies/set_status/{token}"), message.clone())
+        }
+        (None, file) => ("/policies/base".to_owned(), format!("{file}:{line}:{column}: {message}")),
+    };
+    Violation { path, keyword, message }
+}
+
+impl Draft {
+    /// The digest of the kept set that it begins with.
+    pub(crate) fn kept_base(&self) -> Option<&str> {
+        match &self.base {
+            Base::Kept(version) => Some(version),
+            Base::Live | Base::Empty => None,
+        }
+    }
+}

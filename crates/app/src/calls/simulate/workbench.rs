@@ -1,0 +1,198 @@
+//! Policies without a node: what the command line and build machines work with.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use portcullis_core::{
+    clock::Timestamp,
+    dlp::Engine,
+    policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
+    refusal::Refusal,
+    tool::{ProviderSlug, Tool, ToolDefinition, ToolId},
+};
+use serde_json::{Value, json};
+
+use super::{
+    CaseFile, CaseRun, Simulation,
+    rehearsal::{Called, Rehearsal},
+};
+use crate::{
+    policies::reload::{Ground, load_files},
+    providers::provider::Declared,
+};
+
+/// Tools to check policies against, and what judges calls of them.
+#[derive(Debug)]
+pub struct Workbench {
+    tools: BTreeMap<String, Arc<Tool>>,
+    /// The providers that did not tell their tools.
+    silent: Vec<ProviderSlug>,
+    catalogue: Catalogue,
+    dlp: Engine,
+    now: Timestamp,
+}
+
+/// A provider that did not tell its tools, or a description that is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: {why}")]
+pub struct Unread {
+    /// The provider's slug, or the place in the description.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}
+
+impl Workbench {
+    /// With the tools that these providers tell within `patience`. Those that do not are named;
+    /// policies about them are checked as far as that goes without their tools.
+    pub async fn connected(
+        providers: &[Declared],
+        dlp: Engine,
+        now: Timestamp,
+        patience: Duration,
+    ) -> (Self, Vec<Unread>) {
+        let asked = providers.iter().map(|provider| async move {
+            tokio::time::timeout(patience, provider.server.list_tools()).await
+        });
+        let told = futures_util::future::join_all(asked).await;
+        let mut failed = Vec::new();
+        let mut known = Vec::new();
+        for (provider, told) in providers.iter().zip(told) {
+            if !provider.auth.needs_nobody() {
+                // Only connections know its tools.
+                known.push((provider.slug.clone(), None));
+                continue;
+            }
+            let why = match told {
+                Ok(Ok(list)) => {
+                    let tools = list.tools.into_iter();
+                    let tools = tools.filter_map(|tool| Tool::new(&provider.slug, tool, now).ok());
+                    known.push((provider.slug.clone(), Some(tools.map(Arc::new).collect())));
+                    continue;
+                }
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => format!("no answer within {} seconds", patience.as_secs()),
+            };
+            failed.push(Unread { what: provider.slug.to_string(), why });
+            known.push((provider.slug.clone(), None));
+        }
+        for provider in providers {
+            provider.server.shutdown().await;
+        }
+        (Self::of(known, dlp, now), failed)
+    }
+
+    /// With tools as the API describes them (`GET /v1/mcps?view=full`); `slugs` are the providers
+    /// there are besides.
+    pub fn described(
+        slugs: Vec<ProviderSlug>,
+        description: &Value,
+        dlp: Engine,
+        now: Timestamp,
+    ) -> Result<Self, Unread> {
+        let items = description.pointer("/data/items").or_else(|| description.get("items"));
+        let items = items.unwrap_or(description).as_array().ok_or_else(|| Unread {
+            what: "the tools".to_owned(),
+            why: "have to be a list, or an answer of `GET /v1/mcps?view=full`".to_owned(),
+        })?;
+        let mut known: BTreeMap<ProviderSlug, Option<Vec<Arc<Tool>>>> =
+            slugs.into_iter().map(|slug| (slug, None)).collect();
+        for (at, item) in items.iter().enumerate() {
+            let (slug, tool) =
+                tool_of(item, now).map_err(|why| Unread { what: format!("tool {at}"), why })?;
+            known.entry(slug).or_default().get_or_insert_default().push(Arc::new(tool));
+        }
+        Ok(Self::of(known.into_iter().collect(), dlp, now))
+    }
+
+    fn of(known: Vec<(ProviderSlug, Option<Vec<Arc<Tool>>>)>, dlp: Engine, now: Timestamp) -> Self {
+        let tools = known.iter().filter_map(|(_, tools)| tools.as_ref()).flatten();
+        let tools = tools.map(|tool| (tool.id.to_string(), Arc::clone(tool))).collect();
+        let silent = known.iter().filter(|(_, tools)| tools.is_none());
+        let silent = silent.map(|(slug, _)| slug.clone()).collect();
+        Self { tools, silent, catalogue: Catalogue::new(known), dlp, now }
+    }
+
+    /// The same with the names of the webhooks that policies may name.
+    #[must_use]
+    pub fn with_webhooks(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.catalogue = self.catalogue.with_webhooks(names);
+        self
+    }
+
+    /// The tools, by id.
+    pub fn tools(&self) -> impl Iterator<Item = &Tool> {
+        self.tools.values().map(|tool| &**tool)
+    }
+
+    /// The tools as [`Self::described`] reads them.
+    #[must_use]
+    pub fn description(&self) -> Value {
+        let told = self.tools().map(|tool| {
+            let definition = &tool.definition;
+            json!({
+                "id": tool.id.as_str(), "title": definition.title,
+                "description": definition.description, "annotations": definition.annotations,
+                "input_schema": definition.input_schema,
+                "output_schema": definition.output_schema,
+            })
+        });
+        json!({ "items": told.collect::<Vec<_>>() })
+    }
+
+    const fn ground<'a>(&'a self, detectors: &'a [&'a str]) -> Ground<'a> {
+        Ground { catalogue: &self.catalogue, detectors, now: self.now }
+    }
+
+    /// Loads policies, checked against the tools. Gives every error.
+    pub fn load(&self, files: Vec<PolicyFile>) -> Result<Arc<PolicySet>, Vec<PolicyError>> {
+        load_files(files, self.ground(&self.dlp.names())).map(Arc::new)
+    }
+
+    /// Answers hypothetical calls as the API would, with `live` as the set in force. Recorded
+    /// calls are not at hand here.
+    pub fn simulate(
+        &self,
+        live: &Arc<PolicySet>,
+        simulation: &Simulation,
+    ) -> Result<Value, Refusal> {
+        self.rehearsed(|rehearsal| rehearsal.simulate(live, simulation))
+    }
+
+    /// Asks `set` the cases of a file.
+    pub fn run(&self, set: &Arc<PolicySet>, cases: &CaseFile) -> Result<Vec<CaseRun>, PolicyError> {
+        self.rehearsed(|rehearsal| cases.run(set, rehearsal))
+    }
+
+    fn rehearsed<T>(&self, work: impl FnOnce(&Rehearsal<'_>) -> T) -> T {
+        let called = |id: &str| match self.tools.get(id) {
+            Some(tool) => Called::Tool(Arc::clone(tool)),
+            None if self.silent.iter().any(|slug| is_of(id, slug)) => Called::NotYet,
+            None => Called::Nothing,
+        };
+        let detectors = self.dlp.names();
+        let ground = self.ground(&detectors);
+        work(&Rehearsal { tools: &called, engine: &self.dlp, ground })
+    }
+}
+
+/// Whether the id of a tool names this provider.
+fn is_of(id: &str, slug: &ProviderSlug) -> bool {
+    id.split_once(':').is_some_and(|(provider, _)| provider == slug.as_str())
+}
+
+fn tool_of(item: &Value, now: Timestamp) -> Result<(ProviderSlug, Tool), String> {
+    let text = |name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
+    let id = text("id").ok_or("has no `id`")?;
+    let id: ToolId = id.parse().map_err(|_| format!("`{id}` is no tool id"))?;
+    let slug: ProviderSlug = id.provider().parse().map_err(|_| "has no provider".to_owned())?;
+    let definition = ToolDefinition {
+        name: id.name().parse().map_err(|_| "has no name".to_owned())?,
+        title: text("title"),
+        description: text("description"),
+        input_schema: item.get("input_schema").cloned().unwrap_or_else(|| json!({})),
+        output_schema: item.get("output_schema").filter(|schema| !schema.is_null()).cloned(),
+        annotations: item.get("annotations").cloned().unwrap_or_else(|| json!({})),
+    };
+    let tool = Tool::new(&slug, definition, now).map_err(|error| format!("`{id}`: {error}"))?;
+    Ok((slug, tool))
+}

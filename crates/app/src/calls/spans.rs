@@ -1,0 +1,45 @@
+//! What the trace of a call tells of its tool, in the terms of OpenTelemetry's conventions for MCP
+//! and generative AI.
+
+use portcullis_core::tool::Tool;
+use portcullis_upstream::{CallAnswer, CallError};
+
+use crate::{ctx::Ctx, telemetry::traces::recording::Attribute};
+
+impl Ctx {
+    /// Which tool is meant: one that is known, not what the caller wrote.
+    pub(crate) fn trace_tool(&self, tool: &Tool) {
+        if let Some(recording) = self.origin.stages.traced() {
+            recording.tell([
+                Attribute::text("gen_ai.operation.name", "execute_tool"),
+                Attribute::text("gen_ai.tool.name", tool.id.as_str()),
+                Attribute::text("portcullis.tool.version", tool.version.as_str()),
+            ]);
+        }
+    }
+
+    /// The stage is a call of this tool by its server.
+    pub(crate) fn trace_call(&self, tool: &Tool, network: &'static str) {
+        if let Some(recording) = self.origin.stages.traced() {
+            let name = tool.definition.name.as_str();
+            let attributes = vec![
+                Attribute::text("mcp.method.name", "tools/call"),
+                Attribute::text("gen_ai.operation.name", "execute_tool"),
+                Attribute::text("gen_ai.tool.name", name),
+                Attribute::text("network.transport", network),
+                Attribute::text("portcullis.provider", tool.id.provider()),
+            ];
+            recording.calls(format!("tools/call {name}"), attributes);
+        }
+    }
+
+    /// How that went.
+    pub(crate) fn trace_answer(&self, answered: &Result<CallAnswer, CallError>) {
+        let Some(recording) = self.origin.stages.traced() else { return };
+        match answered {
+            Ok(answer) if answer.is_error => recording.fail("tool_error"),
+            Ok(_) => {}
+            Err(error) => recording.fail(error.kind.as_str()),
+        }
+    }
+}

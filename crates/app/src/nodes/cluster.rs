@@ -1,0 +1,174 @@
+//! This node among others that share its database: its name, what they tell each other, and what
+//! becomes of those that die.
+//!
+//! **Invariant:** a node that has not heard of its store for [`TRUST`] trusts nothing it remembers:
+//! it may have missed a revocation. So a revocation holds everywhere within that time, whatever is
+//! lost on the way.
+
+use std::{
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    time::Duration,
+};
+
+use portcullis_core::{
+    id::Ids,
+    refusal::{Refusal, Unavailable},
+};
+use portcullis_store::{LEASE_SECONDS, LiveNode, NodeRecord, Nodes, StoreError};
+use tokio::time::Instant;
+
+/// How long a node trusts what it remembers without having heard of its store.
+const TRUST: Duration = Duration::from_secs(5);
+/// How often it says that it lives.
+pub(super) const BEAT: Duration = Duration::from_secs(1);
+
+/// Why a node does not take part.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// Another process has the name.
+    #[error(
+        "another node `{0}` serves from this database: give this one a name of its own \
+         (`server.node`)"
+    )]
+    NameTaken(String),
+    /// Nodes that count by themselves would let pass a multiple of every limit.
+    #[error(
+        "the node `{other}` serves from this database as well, and {who} counts limits by itself: \
+         set `[limits] redis` for all nodes, so that they count together"
+    )]
+    CountsAlone {
+        /// One of the others.
+        other: String,
+        /// Which of the two.
+        who: &'static str,
+    },
+    /// The register cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// This node as one of several.
+#[derive(Debug)]
+pub struct Cluster {
+    pub(super) nodes: Nodes,
+    pub(super) me: NodeRecord,
+    since: Instant,
+    /// Milliseconds from `since` to when the store was asked last that answered since.
+    heard: AtomicU64,
+    /// Another process has the name.
+    ousted: AtomicBool,
+}
+
+impl Cluster {
+    /// Takes the name, waiting for the lease of a process that died with it.
+    pub async fn join(
+        nodes: Nodes,
+        ids: Ids<'_>,
+        (name, place): (&str, String),
+        counts_alone: bool,
+    ) -> Result<Self, JoinError> {
+        // Like any id of ours, but nobody is ever told of it.
+        let lease = format!("{name}/{}", portcullis_core::id::RequestId::new(ids));
+        let me = NodeRecord { name: name.to_owned(), lease, place, counts_alone, policy_set: None };
+        let patience = Duration::from_secs(LEASE_SECONDS.unsigned_abs()) + BEAT;
+        let since = Instant::now();
+        while !nodes.hold(&me).await? {
+            if since.elapsed() > patience {
+                return Err(JoinError::NameTaken(me.name));
+            }
+            tokio::time::sleep(BEAT).await;
+        }
+        let joined =
+            Self { nodes, me, since, heard: AtomicU64::new(0), ousted: AtomicBool::new(false) };
+        joined.heard(Instant::now());
+        let others = joined.nodes.others(&joined.me).await?;
+        if let Some(refused) = uneven(&joined.me, &others) {
+            joined.leave().await;
+            return Err(refused);
+        }
+        Ok(joined)
+    }
+
+    /// What stands in the intents of this process.
+    #[must_use]
+    pub fn lease(&self) -> &str {
+        &self.me.lease
+    }
+
+    fn heard(&self, asked: Instant) {
+        let heard = asked.duration_since(self.since).as_millis();
+        self.heard.fetch_max(u64::try_from(heard).unwrap_or(u64::MAX), Ordering::AcqRel);
+    }
+
+    /// Says no unless the store was heard of lately, and this is the node of its name.
+    pub(crate) fn in_touch(&self) -> Result<(), Refusal> {
+        let heard = Duration::from_millis(self.heard.load(Ordering::Acquire));
+        let silent = self.since.elapsed().saturating_sub(heard);
+        if silent < TRUST && !self.ousted.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        Err(Refusal::Unavailable { reason: Unavailable::Store })
+    }
+
+    pub(super) async fn beat(&self, policy_set: String) {
+        let asked = Instant::now();
+        let me = NodeRecord { policy_set: Some(policy_set), ..self.me.clone() };
+        match self.nodes.hold(&me).await {
+            Ok(true) => {
+                self.heard(asked);
+                if self.ousted.swap(false, Ordering::AcqRel) {
+                    tracing::warn!(node = self.me.name, "the name of this node is free again");
+                }
+            }
+            Ok(false) => {
+                if !self.ousted.swap(true, Ordering::AcqRel) {
+                    tracing::error!(
+                        node = self.me.name,
+                        "another process has the name of this node: every request is refused"
+                    );
+                }
+            }
+            Err(error) => tracing::warn!(%error, "this node cannot say that it lives"),
+        }
+    }
+
+    /// Lets go of the name.
+    pub async fn leave(&self) {
+        if let Err(error) = self.nodes.release(&self.me).await {
+            tracing::warn!(%error, "this node cannot say that it ends; its lease runs out");
+        }
+    }
+}
+
+/// Why nodes that count limits differently cannot serve side by side.
+fn uneven(me: &NodeRecord, others: &[LiveNode]) -> Option<JoinError> {
+    let refused = |other: &LiveNode, who| JoinError::CountsAlone { other: other.name.clone(), who };
+    if me.counts_alone {
+        return others.first().map(|other| refused(other, "this one"));
+    }
+    others.iter().find(|other| other.counts_alone).map(|other| refused(other, "that one"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(counts_alone: bool) -> NodeRecord {
+        let [name, lease, place] = ["a", "a/1", "here"].map(str::to_owned);
+        NodeRecord { name, lease, place, counts_alone, policy_set: None }
+    }
+
+    fn other(counts_alone: bool) -> LiveNode {
+        LiveNode { name: "b".to_owned(), counts_alone, policy_set: None }
+    }
+
+    #[test]
+    fn nodes_serve_side_by_side_only_if_all_of_them_count_together() {
+        assert!(uneven(&node(true), &[]).is_none());
+        assert!(uneven(&node(false), &[other(false)]).is_none());
+        for (me, others) in [(true, false), (false, true), (true, true)] {
+            let refused = uneven(&node(me), &[other(others)]).unwrap();
+            assert!(refused.to_string().contains("[limits] redis"), "{refused}");
+        }
+    }
+}

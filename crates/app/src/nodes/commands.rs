@@ -1,0 +1,185 @@
+//! What the operator's shell may do: orgs, principals, tokens, holds and erasure. The shell is the first root of
+//! trust; whatever it does is recorded with the actor `system`.
+
+mod audit;
+mod indexes;
+mod logs;
+mod orgs;
+mod principals;
+mod tokens;
+mod tools;
+
+pub use self::{
+    audit::{ERASABLE, ErasureRequest, HoldRequest, record as hold_record},
+    indexes::{IndexFault, Indexed, VerifiedLog},
+    logs::{LogIdentity, Tail, told},
+    tokens::{Inspected, NewToken, TokenRequest, TokenState},
+    tools::Waiting,
+};
+
+use std::{fmt, sync::Arc};
+
+use portcullis_core::{
+    audit::{Actor, Auth, Detached, Event, EventType, Outcome, Target},
+    clock::Clock,
+    id::{EventId, Ids, OrgId},
+    principal::ScopeSet,
+    random::Random,
+    refusal::Executed,
+};
+use portcullis_store::{AuditWriter, Store, StoreError};
+
+use self::tokens::MAX_DAYS;
+use crate::audit::events::{patience, row_of};
+
+/// Characters of a name at most.
+const MAX_NAME: usize = 200;
+
+/// Why a command was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum ShellError {
+    /// The name cannot be one.
+    #[error("a name has 1 to {MAX_NAME} characters, none of them a control character")]
+    Name,
+    /// There is an org of that name already.
+    #[error("there is an org `{0}` already; names are unique in an installation")]
+    Taken(String),
+    /// There is somebody of that name already.
+    #[error("there is a principal `{0}` in this org already; names are unique in an org")]
+    NameTaken(String),
+    /// There is no such org.
+    #[error("there is no org `{0}`; `portcullis org list` shows those there are")]
+    NoOrg(String),
+    /// There is no org at all.
+    #[error("there is no org yet; `portcullis org create` makes one")]
+    NoOrgs,
+    /// Of several orgs none was named.
+    #[error("there are several orgs; name one with `--org`")]
+    OrgNotNamed,
+    /// There is no such principal.
+    #[error("there is no principal `{0}`; `portcullis principal list` shows those there are")]
+    NoPrincipal(String),
+    /// Several orgs have somebody of that name.
+    #[error("several orgs have a principal `{0}`; name one with `--org`, or give the id")]
+    SeveralPrincipals(String),
+    /// There is no such token.
+    #[error("there is no token `{0}`; `portcullis token list` shows those there are")]
+    NoToken(String),
+    /// There is no such tool.
+    #[error(
+        "no tool `{0}` was ever listed by its provider; `portcullis tool list` shows those that were"
+    )]
+    NoTool(String),
+    /// A tool of providers of several orgs.
+    #[error("several orgs have a tool `{0}` of their own; say which one with `--org`")]
+    SeveralOrgs(String),
+    /// What waits of a tool is not what was looked at.
+    #[error("what waits of `{0}` is not that version; look at it anew with `portcullis tool diff`")]
+    Changed(String),
+    /// It is neither an id of a token nor a token.
+    #[error("that is no token and no id of one: wrong form or wrong checksum, so nobody made it")]
+    NotAToken,
+    /// The token would be able to do more than its principal.
+    #[error("the scopes `{asked}` are more than the principal may have: `{allowed}`")]
+    TooMuch {
+        /// What was asked for.
+        asked: ScopeSet,
+        /// What the role allows.
+        allowed: ScopeSet,
+    },
+    /// The lifetime is out of bounds.
+    #[error("a token lives from 60 seconds to {MAX_DAYS} days")]
+    Lifetime,
+    /// The role does not fit the kind of principal.
+    #[error(
+        "a service account has the role `service` with a list of scopes, a user has member, auditor or admin"
+    )]
+    RoleMismatch,
+    /// There is no such hold in force.
+    #[error("there is no hold `{0}` in force; `portcullis audit hold list` shows those there are")]
+    NoHold(String),
+    /// It cannot be a reason.
+    #[error("a reason has 1 to 500 characters, none of them a control character")]
+    Reason,
+    /// It ends before it begins.
+    #[error("`--from` has to be earlier than `--to`")]
+    Span,
+    /// That member is no person and no payload.
+    #[error("`{0}` cannot be erased; these can: {ERASABLE:?}")]
+    NotErasable(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The operator's shell.
+#[derive(Debug)]
+pub struct Shell {
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// The random source.
+    pub random: Arc<dyn Random>,
+    /// The store.
+    pub store: Store,
+    /// Writes the events.
+    pub writer: AuditWriter,
+    /// The user of the operating system, recorded as the actor's name.
+    pub os_user: Option<String>,
+}
+
+impl Shell {
+    fn ids(&self) -> Ids<'_> {
+        Ids { clock: &*self.clock, random: &*self.random }
+    }
+
+    /// Records what the shell did, or is about to do, to `id`.
+    async fn tell(
+        &self,
+        kind: EventType,
+        org: OrgId,
+        target: &'static str,
+        id: impl fmt::Display + Send,
+    ) -> Result<(), ShellError> {
+        let event = self.event(kind, org, target, id);
+        Ok(self.writer.append(row_of(&event), patience()).await?)
+    }
+
+    fn event(
+        &self,
+        kind: EventType,
+        org: OrgId,
+        target: &'static str,
+        id: impl fmt::Display,
+    ) -> Event {
+        let os_user = self.os_user.as_deref();
+        Event {
+            id: EventId::new(self.ids()),
+            org_id: org,
+            kind,
+            occurred_at: self.clock.now(),
+            count: None,
+            actor: Actor { auth: Auth { method: "operator", trust: None }, ..Actor::system() },
+            request: None,
+            target: Some(Target {
+                credential: None,
+                id: Some(id.to_string()),
+                provider_id: None,
+                kind: target,
+                version: None,
+            }),
+            governance: None,
+            outcome: Outcome::success(Executed::Yes),
+            detached: Detached::default().keep("actor_name", os_user, &*self.random),
+        }
+    }
+}
+
+/// Names are shown to people and recorded in events.
+fn named(name: &str) -> Result<(), ShellError> {
+    let length = name.trim().chars().count();
+    if (1..=MAX_NAME).contains(&length) && !name.chars().any(char::is_control) {
+        Ok(())
+    } else {
+        Err(ShellError::Name)
+    }
+}

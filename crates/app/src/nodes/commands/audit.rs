@@ -1,0 +1,174 @@
+//! What the shell does with the audit log: erase what is detached, lay holds and lift them.
+
+use portcullis_core::{
+    audit::{EventType, Outcome, OutcomeStatus},
+    clock::Timestamp,
+    id::{HoldId, OrgId, PrincipalId},
+    refusal::Executed,
+};
+use portcullis_store::{Erased, Hold, NewEvent, Selection};
+use serde_json::{Value, json};
+
+use super::{Shell, ShellError};
+use crate::audit::events::row_of;
+
+/// The members of events that can be erased: persons and payloads.
+pub const ERASABLE: [&str; 7] =
+    ["actor_name", "decision_inputs", "input", "label", "output", "source_ip", "user_agent"];
+
+/// The longest reason, in characters.
+const MAX_REASON: usize = 500;
+
+/// What to erase, and why.
+#[derive(Debug, Clone)]
+pub struct ErasureRequest {
+    /// The tenant.
+    pub org: OrgId,
+    /// Of which events.
+    pub selection: Selection,
+    /// Which members; all of [`ERASABLE`] if none is named.
+    pub members: Vec<String>,
+    /// Why.
+    pub reason: String,
+}
+
+/// A hold to be laid.
+#[derive(Debug, Clone)]
+pub struct HoldRequest {
+    /// The tenant.
+    pub org: OrgId,
+    /// Why.
+    pub reason: String,
+    /// Only what this principal did.
+    pub actor: Option<PrincipalId>,
+    /// Only from this moment on.
+    pub from: Option<Timestamp>,
+    /// Only until this moment.
+    pub to: Option<Timestamp>,
+}
+
+impl Shell {
+    /// Erases values and salts of the events selected. Those under a hold are left as they are and
+    /// counted; both is recorded, in the transactions that erase.
+    pub async fn erase(&self, request: &ErasureRequest) -> Result<Erased, ShellError> {
+        let reason = reason(&request.reason)?;
+        let ErasureRequest { org, selection, .. } = request;
+        span(selection.from, selection.to)?;
+        let members = members(&request.members)?;
+        let tell = |step: &Erased| self.erased(*org, selection, &members, reason, step);
+        let mut all = Erased::default();
+        let mut after = 0;
+        loop {
+            let step = self.store.erase(*org, selection, &members, after, tell).await?;
+            all.erased += step.erased;
+            all.held += step.held;
+            match step.next {
+                Some(next) => after = next,
+                None => return Ok(all),
+            }
+        }
+    }
+
+    fn erased(
+        &self,
+        org: OrgId,
+        selection: &Selection,
+        members: &[String],
+        reason: &str,
+        step: &Erased,
+    ) -> NewEvent {
+        let target = match (selection.event, selection.actor) {
+            (Some(event), _) => ("audit_event", event.to_string()),
+            (None, Some(actor)) => ("principal", actor.to_string()),
+            (None, None) => ("audit_log", org.to_string()),
+        };
+        let mut event = self.event(EventType::AuditErased, org, target.0, target.1);
+        event.count = Some(step.erased);
+        if step.erased == 0 {
+            event.outcome = Outcome {
+                error_code: None,
+                executed: Executed::No,
+                http_status: 0,
+                status: OutcomeStatus::Denied,
+            };
+        }
+        let details = json!({
+            "members": members, "erased": step.erased, "held": step.held, "reason": reason,
+            "from": selection.from, "to": selection.to,
+        });
+        event.detached = event.detached.keep("erasure", Some(details), &*self.random);
+        row_of(&event)
+    }
+
+    /// Lays a hold: from now on nothing that it covers is erased or pruned.
+    pub async fn lay_hold(&self, request: HoldRequest) -> Result<Hold, ShellError> {
+        let HoldRequest { org, reason: given, actor, from, to } = request;
+        span(from, to)?;
+        let hold = Hold {
+            id: HoldId::new(self.ids()),
+            org_id: org,
+            reason: reason(&given)?.to_owned(),
+            actor_id: actor,
+            from,
+            to,
+            created_at: self.clock.now(),
+            released_at: None,
+        };
+        let event = self.hold_changed(org, hold.id, json!({ "laid": record(&hold) }));
+        self.store.lay_hold(&hold, &event).await?;
+        Ok(hold)
+    }
+
+    /// Lifts a hold.
+    pub async fn lift_hold(&self, org: OrgId, id: HoldId) -> Result<(), ShellError> {
+        let event = self.hold_changed(org, id, json!({ "lifted": id }));
+        if self.store.lift_hold(org, id, &event).await? {
+            Ok(())
+        } else {
+            Err(ShellError::NoHold(id.to_string()))
+        }
+    }
+
+    /// The org's holds, also those that were lifted.
+    pub async fn holds(&self, org: OrgId) -> Result<Vec<Hold>, ShellError> {
+        Ok(self.store.list_holds(org).await?)
+    }
+
+    fn hold_changed(&self, org: OrgId, id: HoldId, details: Value) -> NewEvent {
+        let mut event = self.event(EventType::AuditHoldChanged, org, "hold", id);
+        event.detached = event.detached.keep("hold", Some(details), &*self.random);
+        row_of(&event)
+    }
+}
+
+/// A hold as it is shown.
+#[must_use]
+pub fn record(hold: &Hold) -> Value {
+    json!({
+        "id": hold.id, "reason": hold.reason, "actor": hold.actor_id, "from": hold.from,
+        "to": hold.to, "created_at": hold.created_at, "released_at": hold.released_at,
+    })
+}
+
+fn reason(text: &str) -> Result<&str, ShellError> {
+    let text = text.trim();
+    let fits = (1..=MAX_REASON).contains(&text.chars().count());
+    if fits && !text.chars().any(char::is_control) { Ok(text) } else { Err(ShellError::Reason) }
+}
+
+fn span(from: Option<Timestamp>, to: Option<Timestamp>) -> Result<(), ShellError> {
+    match (from, to) {
+        (Some(from), Some(to)) if from >= to => Err(ShellError::Span),
+        _ => Ok(()),
+    }
+}
+
+fn members(named: &[String]) -> Result<Vec<String>, ShellError> {
+    if named.is_empty() {
+        return Ok(ERASABLE.map(str::to_owned).to_vec());
+    }
+    match named.iter().find(|name| !ERASABLE.contains(&name.as_str())) {
+        Some(unknown) => Err(ShellError::NotErasable(unknown.clone())),
+        None => Ok(named.to_vec()),
+    }
+}

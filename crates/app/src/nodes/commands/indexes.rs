@@ -1,0 +1,269 @@
+//! Holds what a log is searched and proven by against its events: the columns of filters, the
+//! positions that listing skips by, the tiles of the tree, and the trees that somebody kept.
+//!
+//! The events themselves are verified before, as an export of the whole log. Here every one of them
+//! is read once more, so memory does not grow with the log.
+
+use std::collections::BTreeMap;
+
+use portcullis_core::{
+    audit::{
+        EventType, Hash,
+        tiles::{GrowingTree, TileId, Tiles},
+    },
+    clock::Timestamp,
+    id::OrgId,
+};
+use portcullis_store::{
+    EventFilter, EventOrder, EventRecord, IndexedEvent, StoreError, Visibility,
+};
+use serde_json::Value;
+
+use super::Shell;
+use crate::audit::events::object;
+
+/// Leaves of a tile, and bytes of a hash.
+const WIDTH: u64 = 256;
+const HASH: usize = 32;
+/// Events that are read at a time where few are looked for.
+const PAGE: u32 = 200;
+/// Most kept trees of which it is told that they are not of this log.
+const MAX_TOLD: usize = 1_000;
+
+/// A difference between what a log is searched or proven by and its events.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IndexFault {
+    /// A column of an event is not what its record says: filters show or hide it wrongly.
+    #[error(
+        "event {id} at place {sequence}: the column `{column}`, which filters compare, is not what \
+         the record says; filters hide it or show it wrongly"
+    )]
+    Column {
+        /// Its id, as the record has it.
+        id: String,
+        /// Its place.
+        sequence: i64,
+        /// The column.
+        column: &'static str,
+    },
+    /// A position is not that of the order of the log: listing passes over the event.
+    #[error("the event at place {0} has a position that is out of order; lists pass over it")]
+    Position(i64),
+    /// The tree has another leaf than the event.
+    #[error("the tree has another leaf at place {0} than the event there")]
+    Leaf(i64),
+    /// A tile is not computed from the leaves.
+    #[error("the tile {index} at level {level} of the tree is not that of its leaves")]
+    Tile {
+        /// Level of the tile.
+        level: u8,
+        /// Its index there.
+        index: u64,
+    },
+    /// Events are passed over as removed, and nothing says that they were.
+    #[error(
+        "the first {0} events are passed over as if they had been removed, and no event of the log \
+         tells that they were"
+    )]
+    Hidden(u64),
+    /// The leaves are not those of the signed tree.
+    #[error("the tree that is stored is not the one that was signed")]
+    Root,
+}
+
+/// The part of a log that was verified as an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerifiedLog {
+    /// Place of the first event that is kept.
+    pub first: u64,
+    /// Size of the tree.
+    pub size: u64,
+    /// Its root.
+    pub root: Hash,
+}
+
+/// Result of comparing a log with its indexes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Indexed {
+    /// Number of events that were compared.
+    pub events: u64,
+    /// Sizes and roots of kept trees that are not the beginning of this log.
+    pub strangers: Vec<(u64, Hash)>,
+}
+
+impl Shell {
+    /// Compares the `verified` log of the org with the columns and tiles that were made of it, and
+    /// with the trees that were `kept`.
+    pub async fn check_indexes(
+        &self,
+        org: OrgId,
+        verified: VerifiedLog,
+        kept: &BTreeMap<u64, Vec<Hash>>,
+    ) -> Result<Result<Indexed, IndexFault>, StoreError> {
+        let VerifiedLog { first, size, root } = verified;
+        if !self.removal_is_told(org, first).await? {
+            return Ok(Err(IndexFault::Hidden(first)));
+        }
+        let mut walk = Walk::new()?;
+        for index in 0..size.div_ceil(WIDTH) {
+            let (first, end) = (index * WIDTH, size.min((index + 1) * WIDTH));
+            let id = TileId { level: 0, index };
+            let Some(leaves) = self.tile(org, id, end - first).await? else {
+                return Ok(Err(IndexFault::Tile { level: 0, index }));
+            };
+            let events = self.store.indexed_events(org, place(first), place(end)).await?;
+            if let Err(fault) = walk.compare(first, &leaves, &events) {
+                return Ok(Err(fault));
+            }
+            walk.grow(&leaves, kept)?;
+            let full = walk.tree.take_full();
+            if let Some(fault) = self.differing(org, full).await? {
+                return Ok(Err(fault));
+            }
+        }
+        if walk.root()? != root {
+            return Ok(Err(IndexFault::Root));
+        }
+        let Walk { tree, found, .. } = walk;
+        let partial = tree.into_changed();
+        Ok(self.differing(org, partial).await?.map_or(Ok(found), Err))
+    }
+
+    /// True if an event of the log tells that all before the place `first` was removed. The one that
+    /// does is younger than what it tells of, so it is kept longer.
+    async fn removal_is_told(&self, org: OrgId, first: u64) -> Result<bool, StoreError> {
+        let kinds = vec![EventType::AuditPruned.as_str().to_owned()];
+        let filter = EventFilter { kinds, ..EventFilter::default() };
+        let (all, order) = (Visibility::All, EventOrder::Descending);
+        let (mut told, mut after) = (first == 0, None);
+        while !told {
+            let page = self.store.list_events(org, all, &filter, order, after, PAGE).await?;
+            told = page.events.iter().filter_map(removed).any(|end| end >= first);
+            after = page.reached;
+            if !page.more || after.is_none() {
+                break;
+            }
+        }
+        Ok(told)
+    }
+
+    /// The first of these tiles that is not stored like this. What is stored beyond was appended
+    /// meanwhile.
+    async fn differing(
+        &self,
+        org: OrgId,
+        computed: Vec<(TileId, Vec<u8>)>,
+    ) -> Result<Option<IndexFault>, StoreError> {
+        for (id, hashes) in computed.into_iter().filter(|(id, _)| id.level > 0) {
+            let width = u64::try_from(hashes.len() / HASH).unwrap_or(u64::MAX);
+            let stored = self.tile(org, id, width).await?;
+            if stored.is_none_or(|stored| stored.concat() != hashes) {
+                return Ok(Some(IndexFault::Tile { level: id.level, index: id.index }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first `width` hashes of a tile, if it has so many.
+    async fn tile(
+        &self,
+        org: OrgId,
+        id: TileId,
+        width: u64,
+    ) -> Result<Option<Vec<Hash>>, StoreError> {
+        let stored = self.store.tiles(org, [id]).await?.take(id).unwrap_or_default();
+        let hashes = stored.as_chunks::<HASH>().0;
+        let width = usize::try_from(width).unwrap_or(usize::MAX);
+        Ok(hashes.get(..width).map(<[Hash]>::to_vec))
+    }
+}
+
+/// State of a walk through the log.
+struct Walk {
+    tree: GrowingTree,
+    position: i64,
+    found: Indexed,
+}
+
+impl Walk {
+    fn new() -> Result<Self, StoreError> {
+        let tree = GrowingTree::open(0, Tiles::default()).map_err(|_| damaged())?;
+        Ok(Self { tree, position: i64::MIN, found: Indexed::default() })
+    }
+
+    fn compare(
+        &mut self,
+        first: u64,
+        leaves: &[Hash],
+        events: &[IndexedEvent],
+    ) -> Result<(), IndexFault> {
+        for event in events {
+            let (position, sealed) = event.positions;
+            if position != sealed || position <= self.position {
+                return Err(IndexFault::Position(event.sequence));
+            }
+            self.position = position;
+            let within = u64::try_from(event.sequence).unwrap_or(0).saturating_sub(first);
+            let leaf = usize::try_from(within).ok().and_then(|within| leaves.get(within));
+            if leaf.map(<[u8; HASH]>::as_slice) != Some(event.leaf_hash.as_slice()) {
+                return Err(IndexFault::Leaf(event.sequence));
+            }
+            compare_columns(event)?;
+            self.found.events += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds leaves to the tree, and holds it against each kept tree whose last leaf is passed.
+    fn grow(&mut self, leaves: &[Hash], kept: &BTreeMap<u64, Vec<Hash>>) -> Result<(), StoreError> {
+        for leaf in leaves {
+            self.tree.push(*leaf);
+            let size = self.tree.size();
+            let Some(roots) = kept.get(&size) else { continue };
+            let root = self.root()?;
+            let strangers = roots.iter().filter(|it| **it != root).map(|it| (size, *it));
+            let left = MAX_TOLD.saturating_sub(self.found.strangers.len());
+            self.found.strangers.extend(strangers.take(left));
+        }
+        Ok(())
+    }
+
+    fn root(&self) -> Result<Hash, StoreError> {
+        self.tree.root().map_err(|_| damaged())
+    }
+}
+
+const fn damaged() -> StoreError {
+    StoreError::Corrupt("audit_tiles")
+}
+
+/// Refuses an event of which a column does not say what the record says.
+fn compare_columns(event: &IndexedEvent) -> Result<(), IndexFault> {
+    let record = object(&event.core).map(Value::Object).unwrap_or_default();
+    let said = |pointer: &str| record.pointer(pointer).and_then(Value::as_str);
+    let wrong = |column| IndexFault::Column {
+        id: said("/id").unwrap_or_default().to_owned(),
+        sequence: event.sequence,
+        column,
+    };
+    for (column, value, pointer) in &event.columns {
+        if value.as_deref() != said(pointer) {
+            return Err(wrong(column));
+        }
+    }
+    let occurred_at = Timestamp::from_micros(event.occurred_at).to_string();
+    if said("/occurred_at") != Some(&occurred_at) {
+        return Err(wrong("occurred_at"));
+    }
+    Ok(())
+}
+
+/// The first place that was left by the removal that this event tells of.
+fn removed(event: &EventRecord) -> Option<u64> {
+    let detached = object(event.detached.as_deref()?)?;
+    detached.get("pruning")?.get("last")?.as_u64()?.checked_add(1)
+}
+
+fn place(sequence: u64) -> i64 {
+    i64::try_from(sequence).unwrap_or(i64::MAX)
+}

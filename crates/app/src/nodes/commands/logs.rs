@@ -1,0 +1,154 @@
+//! What the shell does with an org's log: export it and look at its end.
+
+use std::{fs::File, io::Write, sync::Arc};
+
+use portcullis_core::{
+    audit::{Actor, Auth, Detached, Shown, keyring::Keyring},
+    id::{EventId, ExportId, OrgId},
+};
+use portcullis_store::{EventFilter, EventOrder, EventRecord, Org, StoreError, Visibility};
+use serde_json::{Value, json};
+
+use super::{Shell, ShellError};
+use crate::audit::{
+    events::{patience, row_of},
+    exports::{
+        exported,
+        lines::sealed,
+        request::ExportRequest,
+        signed::SignedLog,
+        writing::{ExportError, ExportedLog, Progress, Written, export_log},
+    },
+    log::LogSigner,
+};
+
+/// Events that are read at a time.
+const PAGE: u32 = 200;
+
+/// The name and the keys of the logs, as the operator's shell has them.
+#[derive(Debug)]
+pub struct LogIdentity {
+    /// The public host of the installation.
+    pub host: String,
+    /// What signs its logs.
+    pub keys: Keyring,
+}
+
+/// The end of a log as far as it was read.
+#[derive(Debug)]
+pub struct Tail {
+    /// The events, oldest first, as the API lists them.
+    pub events: Vec<Value>,
+    /// The last place that was looked at.
+    pub reached: i64,
+}
+
+impl Shell {
+    fn signer(&self, identity: LogIdentity) -> LogSigner {
+        LogSigner::new(identity.host, Arc::clone(&self.clock), identity.keys)
+    }
+
+    /// Writes an export of the org's log to `out`; `file` is what is behind it, if that has to be
+    /// on the disk. That it was made is recorded, with the hash of what was written.
+    pub async fn export(
+        &self,
+        (org, identity): (&Org, LogIdentity),
+        request: &ExportRequest,
+        out: (Box<dyn Write + Send>, Option<File>),
+        progress: &mut impl Progress,
+    ) -> Result<Written, ExportError> {
+        let now = self.clock.now();
+        let written = self.write_log((org, identity), request, out, progress).await?;
+        let made = (&*self.random, now, EventId::new(self.ids()));
+        let actor = Actor { auth: Auth { method: "operator", trust: None }, ..Actor::system() };
+        let name = self.os_user.as_deref();
+        let who = (actor, None, Detached::default().keep("actor_name", name, &*self.random));
+        let told = (&request.told(), &written.told());
+        let id = ExportId::new(self.ids()).to_string();
+        let event = exported(made, org.id, &id, told, who);
+        let recorded = self.writer.append(row_of(&event), patience()).await;
+        recorded.map_err(|_| ExportError::Unrecorded)?;
+        Ok(written)
+    }
+
+    /// Writes the same without recording it: for whoever looks at nothing but whether it holds.
+    pub async fn write_log(
+        &self,
+        (org, identity): (&Org, LogIdentity),
+        request: &ExportRequest,
+        out: (Box<dyn Write + Send>, Option<File>),
+        progress: &mut impl Progress,
+    ) -> Result<Written, ExportError> {
+        let signed = SignedLog::take(&self.store, &self.signer(identity), org.id).await?;
+        let now = self.clock.now();
+        let log = ExportedLog { store: &self.store, org: org.id, signed: &signed, now };
+        export_log(log, request, out, progress).await
+    }
+
+    /// Seals what is committed, and gives the last `count` events that `filter` lets through.
+    pub async fn log_end(
+        &self,
+        (org, identity): (&Org, LogIdentity),
+        filter: &EventFilter,
+        count: u32,
+    ) -> Result<Tail, ShellError> {
+        let signer = self.signer(identity);
+        self.store.seal(org.id, &signer).await?;
+        let end = self.store.sealed_size(org.id).await?;
+        let (all, order) = (Visibility::All, EventOrder::Descending);
+        let (mut found, mut after) = (Vec::new(), Some(end));
+        while found.len() < usize::try_from(count).unwrap_or(usize::MAX) {
+            let missing = count.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));
+            let page = self
+                .store
+                .list_events(org.id, all, filter, order, after, missing.min(PAGE))
+                .await?;
+            found.extend(page.events);
+            after = page.reached;
+            if !page.more || after.is_none() {
+                break;
+            }
+        }
+        found.reverse();
+        Ok(Tail { events: shown(&signer, org.id, &found)?, reached: end - 1 })
+    }
+
+    /// The events behind `reached` that `filter` lets through, as far as they are sealed.
+    pub async fn log_after(
+        &self,
+        (org, host): (&Org, &str),
+        filter: &EventFilter,
+        reached: i64,
+    ) -> Result<Tail, ShellError> {
+        let (all, order) = (Visibility::All, EventOrder::Ascending);
+        let page = self.store.list_events(org.id, all, filter, order, Some(reached), PAGE).await?;
+        let origin = crate::audit::log::origin(host, org.id);
+        let reached = page.reached.unwrap_or(reached);
+        Ok(Tail { events: records(&origin, &page.events)?, reached })
+    }
+}
+
+fn shown(signer: &LogSigner, org: OrgId, events: &[EventRecord]) -> Result<Vec<Value>, ShellError> {
+    records(&signer.origin(org), events)
+}
+
+fn records(origin: &str, events: &[EventRecord]) -> Result<Vec<Value>, ShellError> {
+    let read = |event: &EventRecord| {
+        let sealed = sealed(event)?;
+        let mismatches = sealed.mismatches(Shown::Named);
+        let record = sealed.record(origin, Shown::Named, &mismatches).ok()?;
+        serde_json::from_str(&record).ok()
+    };
+    let unreadable = || ShellError::Store(StoreError::Corrupt("audit_events.core"));
+    events.iter().map(|event| read(event).ok_or_else(unreadable)).collect()
+}
+
+/// A request as it is told to a person.
+#[must_use]
+pub fn told(request: &ExportRequest, written: &Written) -> Value {
+    let mut told = request.told();
+    if let (Value::Object(told), Value::Object(written)) = (&mut told, written.told()) {
+        told.extend(written);
+    }
+    json!(told)
+}

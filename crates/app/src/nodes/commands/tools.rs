@@ -1,0 +1,119 @@
+//! What the shell does with tools: see what was accepted of them, and accept what changed.
+
+use portcullis_core::{
+    audit::{Actor, Auth, Detached, Event, EventType, Outcome},
+    id::{EventId, OrgId},
+    refusal::Executed,
+    tool::{ToolDefinition, ToolId},
+};
+use portcullis_store::{Pin, Surplus};
+use serde_json::json;
+
+use super::{Shell, ShellError};
+use crate::{
+    audit::events::{patience, row_of},
+    tools::pins::{
+        events::{concerned, tool},
+        read,
+    },
+};
+
+/// Pins that are read at once.
+const PAGE: u32 = 500;
+
+/// Both sides of a tool that waits.
+#[derive(Debug)]
+pub struct Waiting {
+    /// What was accepted; `None` for a tool that is new.
+    pub accepted: Option<ToolDefinition>,
+    /// What waits.
+    pub found: ToolDefinition,
+}
+
+impl Shell {
+    /// The accepted and the waiting version of every tool; only of this provider, if one is
+    /// named.
+    pub async fn tools(&self, provider: Option<&str>) -> Result<Vec<Pin>, ShellError> {
+        let (mut wanted, mut after) = (Vec::new(), None::<Pin>);
+        loop {
+            let beyond = after.as_ref().map(|pin| (&pin.tool, pin.org));
+            let page = self.store.page_pins(beyond, PAGE).await?;
+            let Some(last) = page.last() else { return Ok(wanted) };
+            after = Some(last.clone());
+            let is_wanted = |pin: &Pin| provider.is_none_or(|slug| pin.tool.provider() == slug);
+            wanted.extend(page.into_iter().filter(is_wanted));
+        }
+    }
+
+    /// The providers that list more tools than are remembered of them.
+    pub async fn surplus(&self) -> Result<Vec<Surplus>, ShellError> {
+        Ok(self.store.surplus().await?)
+    }
+
+    /// The pin of a tool. Says no when there is none, or one in several orgs and none is named.
+    pub async fn tool(&self, id: &str, org: Option<OrgId>) -> Result<Pin, ShellError> {
+        let unknown = || ShellError::NoTool(id.to_owned());
+        let parsed: ToolId = id.parse().map_err(|_| unknown())?;
+        let mut pins = self.store.pins_of(&parsed).await?;
+        pins.retain(|pin| org.is_none() || pin.org == org);
+        match pins.pop() {
+            Some(pin) if pins.is_empty() => Ok(pin),
+            Some(_) => Err(ShellError::SeveralOrgs(id.to_owned())),
+            None => Err(unknown()),
+        }
+    }
+
+    /// The definitions of a tool that waits; `None` when it does not.
+    pub async fn waiting(&self, pin: &Pin) -> Result<Option<Waiting>, ShellError> {
+        if pin.found.is_none() {
+            return Ok(None);
+        }
+        let texts = self.store.definitions_of(pin.org, &pin.tool).await?;
+        let found = texts.found.as_deref().and_then(read);
+        let accepted = texts.accepted.as_deref().and_then(read);
+        Ok(found.map(|found| Waiting { accepted, found }))
+    }
+
+    /// Accepts what waits of a tool, if it is still this version; running nodes follow within
+    /// seconds. Recorded before it is done.
+    pub async fn accept_tool(&self, pin: &Pin, version: &str) -> Result<(), ShellError> {
+        if pin.found.as_ref().is_none_or(|found| found.version != version) {
+            return Err(ShellError::Changed(pin.tool.to_string()));
+        }
+        let members = self
+            .waiting(pin)
+            .await?
+            .and_then(|it| it.accepted.map(|accepted| accepted.members_that_differ(&it.found)));
+        let change = json!({
+            "action": "accepted",
+            "old_version": pin.accepted.as_ref().map(|it| &it.version),
+            "new_version": version,
+            "members": members.unwrap_or_default(),
+        });
+        for org in concerned(&self.store, pin.org).await? {
+            let detached = Detached::default()
+                .keep("actor_name", self.os_user.as_deref(), &*self.random)
+                .keep("change", Some(change.clone()), &*self.random);
+            let event = Event {
+                id: EventId::new(self.ids()),
+                org_id: org,
+                kind: EventType::ToolChanged,
+                occurred_at: self.clock.now(),
+                count: None,
+                actor: Actor { auth: Auth { method: "operator", trust: None }, ..Actor::system() },
+                request: None,
+                target: Some(tool(&pin.tool, Some(version.to_owned()))),
+                governance: None,
+                outcome: Outcome::success(Executed::Yes),
+                detached,
+            };
+            self.writer.append(row_of(&event), patience()).await?;
+        }
+        let now = self.clock.now();
+        if self.store.accept_tool(pin.org, &pin.tool, version, now).await? {
+            Ok(())
+        } else {
+            Err(ShellError::Changed(pin.tool.to_string()))
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Keeps the catalogue true: asks each provider for its tools at start, when it says that they
+//! changed, when its list is as old as it may be, and again and again while it cannot be reached.
+//! Calls have it asked more often ([`crate::providers::freshness`]).
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::{nodes::Nodes, providers::provider::Provider};
+
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LONGEST_RETRY: Duration = Duration::from_mins(1);
+
+pub(super) fn start(nodes: &Arc<Nodes>, stop: &CancellationToken) {
+    for provider in nodes.catalogue.providers.values().filter(|it| it.declared.auth.needs_nobody())
+    {
+        let job = keep(Arc::clone(nodes), Arc::clone(provider), stop.clone());
+        nodes.base.tasks.spawn(job);
+    }
+}
+
+impl Nodes {
+    /// Asks every provider for its tools once, all at the same time, for at most `patience`.
+    /// Those that do not answer are asked again by the catalogue job.
+    pub async fn connect_providers(self: &Arc<Self>, patience: Duration) {
+        let all = self.catalogue.providers.values().filter(|it| it.declared.auth.needs_nobody());
+        let all = all.map(|provider| self.tools.refresh(provider));
+        let all = futures_util::future::join_all(all);
+        if tokio::time::timeout(patience, all).await.is_err() {
+            tracing::warn!("some providers have not answered yet; they are asked again");
+        }
+    }
+}
+
+async fn keep(nodes: Arc<Nodes>, provider: Arc<Provider>, stop: CancellationToken) {
+    let mut news = provider.server().tools_changed();
+    let mut retry = FIRST_RETRY;
+    let mut budget = Budget::new();
+    loop {
+        let known = provider.state().last_error.is_none() && provider.state().tools.is_some();
+        let wait = if known { provider.freshness.stale_in(nodes.base.clock.now()) } else { retry };
+        tokio::select! {
+            () = stop.cancelled() => break,
+            () = tokio::time::sleep(wait) => {}
+            () = provider.look_again.notified() => {}
+            changed = news.changed() => {
+                if changed.is_err() { break }
+                // One that announces without end is not asked without end.
+                tokio::select! {
+                    () = stop.cancelled() => break,
+                    () = budget.spend() => {}
+                    () = provider.look_again.notified() => {}
+                }
+            }
+        }
+        // Before it is asked: what it announces while it answers is not in the answer.
+        news.mark_unchanged();
+        retry = match nodes.tools.refresh(&provider).await {
+            Ok(()) => FIRST_RETRY,
+            Err(_) => LONGEST_RETRY.min(retry * 2),
+        };
+    }
+    provider.server().shutdown().await;
+}
+
+/// How often a provider may make us look by announcing changes: a few times at once, then once in
+/// [`REFILL`].
+struct Budget {
+    left: u32,
+    since: Instant,
+}
+
+const BURST: u32 = 5;
+const REFILL: Duration = Duration::from_secs(20);
+
+impl Budget {
+    fn new() -> Self {
+        Self { left: BURST, since: Instant::now() }
+    }
+
+    /// Returns when there is one left, and takes it.
+    async fn spend(&mut self) {
+        loop {
+            while self.left < BURST && self.since.elapsed() >= REFILL {
+                self.left += 1;
+                self.since += REFILL;
+            }
+            if self.left > 0 {
+                break;
+            }
+            tokio::time::sleep_until(self.since + REFILL).await;
+        }
+        if self.left == BURST {
+            self.since = Instant::now();
+        }
+        self.left -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn announcements_are_heeded_at_once_a_few_times_and_then_now_and_then() {
+        let mut budget = Budget::new();
+        let start = Instant::now();
+
+        for _ in 0..BURST {
+            budget.spend().await;
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        budget.spend().await;
+        assert_eq!(start.elapsed(), REFILL);
+        budget.spend().await;
+        assert_eq!(start.elapsed(), REFILL * 2);
+        tokio::time::sleep(REFILL * 100).await;
+        let rested = Instant::now();
+        for _ in 0..BURST {
+            budget.spend().await;
+        }
+        assert_eq!(rested.elapsed(), Duration::ZERO);
+    }
+}

@@ -1,0 +1,21 @@
+//! Removes what is worth nothing any more: JWTs that have expired, pairs that may not be asked
+//! for again, idempotency keys that are a day old. Whoever comes too early or too late changes no answer.
+
+use std::time::Duration;
+
+use crate::nodes::Nodes;
+
+pub(super) const EVERY: Duration = Duration::from_mins(1);
+
+pub(super) async fn forget(nodes: &Nodes) {
+    let now = nodes.base.clock.now();
+    if let Err(error) = nodes.base.store.forget_assertions(now).await {
+        error.log();
+    }
+    if let Err(error) = nodes.base.store.forget_sealed_pairs(now).await {
+        error.log();
+    }
+    if let Err(error) = nodes.base.store.forget_idempotency_keys(now).await {
+        error.log();
+    }
+}

@@ -1,0 +1,107 @@
+//! Telling somebody that a policy was true: best effort, and never in the way of the call.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use portcullis_core::{
+    call::Ruling,
+    policy::{Channel, Notice},
+};
+use portcullis_upstream::Webhook;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use super::Policies;
+use crate::{ctx::Ctx, telemetry::counters};
+
+/// Messages that are on their way at once; what comes beyond is dropped and counted.
+const ON_THEIR_WAY: usize = 64;
+
+/// Where notices go.
+#[derive(Debug)]
+pub(crate) struct Notices {
+    webhooks: BTreeMap<String, Webhook>,
+    room: Arc<Semaphore>,
+}
+
+impl Notices {
+    pub(crate) fn new(webhooks: BTreeMap<String, Webhook>) -> Self {
+        Self { webhooks, room: Arc::new(Semaphore::new(ON_THEIR_WAY)) }
+    }
+}
+
+/// How the decision went that a notice is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Went {
+    /// The call or the answer may pass.
+    Allowed,
+    /// It may not.
+    Denied,
+}
+
+impl Went {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allowed => "allow",
+            Self::Denied => "deny",
+        }
+    }
+}
+
+impl Policies {
+    /// Gives the notices that policies ask for.
+    pub(crate) fn give_notices(&self, ctx: &Ctx, tool: &str, ruling: &Ruling, went: Went) {
+        for Notice { policy, channel } in &ruling.notices {
+            tracing::info!(
+                policy = %policy.id,
+                channel = %channel,
+                org = %ctx.caller().org_id,
+                principal = %ctx.caller().principal_id,
+                tool,
+                decision = went.as_str(),
+                request = %ctx.origin.request_id,
+                "a policy asks to be told of a call"
+            );
+            match channel {
+                Channel::Log => counters::notice(channel, "logged"),
+                Channel::Webhook(name) => {
+                    let message = message(ctx, &policy.id, tool, went);
+                    self.post(channel, name, message);
+                }
+            }
+        }
+    }
+
+    /// Sends the message on a task of its own, when there is room.
+    fn post(&self, channel: &Channel, name: &str, message: Value) {
+        let room = Arc::clone(&self.notices.room).try_acquire_owned();
+        let (Some(webhook), Ok(room)) = (self.notices.webhooks.get(name), room) else {
+            counters::notice(channel, "dropped");
+            return;
+        };
+        let (webhook, channel) = (webhook.clone(), channel.clone());
+        self.base.tasks.spawn(async move {
+            match webhook.send(&message).await {
+                Ok(()) => counters::notice(&channel, "sent"),
+                Err(error) => {
+                    counters::notice(&channel, "failed");
+                    tracing::warn!(channel = %channel, %error, "a notice did not arrive");
+                }
+            }
+            drop(room);
+        });
+    }
+}
+
+/// What a webhook is told: names and ids, nothing of what was said.
+fn message(ctx: &Ctx, policy: &str, tool: &str, went: Went) -> Value {
+    json!({
+        "type": "policy.notice",
+        "policy": policy,
+        "decision": went.as_str(),
+        "tool": tool,
+        "org_id": ctx.caller().org_id,
+        "principal_id": ctx.caller().principal_id,
+        "request_id": ctx.origin.request_id,
+        "occurred_at": ctx.origin.arrived,
+    })
+}

@@ -1,0 +1,269 @@
+//! How somebody connects a provider (contract §6.3): a key at once, or consent in two halves.
+//!
+//! The first half is a browser's: it carries a `state` that is good for one callback, and gets a
+//! code that only it sees. The second half is the caller's who began: it brings that code. So
+//! neither a link that is sent to a victim nor a code that is guessed connects anything.
+
+mod authorize;
+mod authorizer;
+mod callback;
+mod confirm;
+mod disconnect;
+mod events;
+mod keys;
+mod missing;
+pub(crate) mod refresh;
+mod rotate;
+mod usable;
+
+pub use self::{
+    callback::{Callback, CalledBack},
+    disconnect::{Disconnected, UpstreamRevocation},
+    rotate::{RotateError, rotate_secrets},
+};
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use portcullis_core::{
+    id::PrincipalKind,
+    oauth::Origin,
+    principal::Scope,
+    refusal::{Refusal, Violation},
+    secret::Secret,
+};
+use portcullis_store::ProviderOwner;
+
+use super::{Providers, auth::Auth, authorizer::Server, provider::Provider, view::ProviderView};
+use crate::ctx::Ctx;
+
+/// What connects are like in this installation.
+#[derive(Debug)]
+pub struct Connecting {
+    /// The pages a browser may return to, besides its own machine.
+    pub return_to: Vec<Origin>,
+    /// Seconds an attempt is good for.
+    pub attempt_seconds: i64,
+    /// What the gateway is called in registrations.
+    pub client_name: String,
+    /// Days after which connections are forgotten whose provider is not configured any more.
+    pub keep_missing_days: i64,
+    /// Where browsers find the gateway: `https://host`, without a path.
+    public_url: OnceLock<String>,
+}
+
+impl Connecting {
+    /// With what the configuration says.
+    #[must_use]
+    pub const fn new(return_to: Vec<Origin>, attempt_seconds: i64, client_name: String) -> Self {
+        Self {
+            return_to,
+            attempt_seconds,
+            client_name,
+            keep_missing_days: 7,
+            public_url: OnceLock::new(),
+        }
+    }
+
+    /// Says where browsers find the gateway; the first one who knows is believed.
+    pub fn found_at(&self, url: &str) {
+        let _ = self.public_url.set(url.trim_end_matches('/').to_owned());
+    }
+
+    fn public_url(&self) -> Result<&str, Refusal> {
+        self.public_url.get().map(String::as_str).ok_or(Refusal::Internal)
+    }
+
+    /// Where authorization servers send browsers back to.
+    pub(crate) fn redirect_uri(&self) -> Result<String, Refusal> {
+        Ok(format!("{}/oauth/callback", self.public_url()?))
+    }
+
+    /// The gateway's name where its metadata document is read.
+    pub(crate) fn client_document_url(&self) -> Result<String, Refusal> {
+        Ok(format!("{}/oauth/client-metadata.json", self.public_url()?))
+    }
+}
+
+impl Providers {
+    /// Asks all providers that are connected with OAuth at the same time who authorizes access to
+    /// them. Where nobody can be found within `patience`, the provider says so.
+    pub async fn find_authorizers(&self, patience: Duration) {
+        let asked = self.catalogue.providers.values().map(async |provider| {
+            let Some(settings) = provider.declared.auth.oauth() else { return };
+            let found = tokio::time::timeout(patience, self.authorizer(provider, settings)).await;
+            let why = match found {
+                Ok(found) => match found.and_then(Server::named) {
+                    Ok(_) => return,
+                    Err(unknown) => unknown.to_string(),
+                },
+                Err(_) => format!("nobody answered within {} seconds", patience.as_secs()),
+            };
+            provider.stays(&why, self.base.clock.now());
+        });
+        futures_util::future::join_all(asked).await;
+    }
+}
+
+/// Whose connection it shall be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// The caller's.
+    Me,
+    /// The org's.
+    Org,
+}
+
+/// The body of a connect.
+#[derive(Debug, Clone, Default)]
+pub struct ConnectRequest {
+    /// Whose connection it shall be; users' own and services' org's when absent.
+    pub owner: Option<Owner>,
+    /// What it shall permit; the configured scopes when absent.
+    pub scopes: Option<Vec<String>>,
+    /// Where the browser goes afterwards.
+    pub return_to: Option<String>,
+    /// The key.
+    pub api_key: Option<Secret>,
+    /// The code that the browser was shown.
+    pub confirm: Option<Secret>,
+}
+
+/// What became of a connect.
+#[derive(Debug)]
+pub enum Connected {
+    /// A browser has to go somewhere.
+    Begun {
+        /// The connection.
+        view: Box<ProviderView>,
+        /// Where.
+        authorization_url: String,
+        /// Until when.
+        expires_at: portcullis_core::clock::Timestamp,
+    },
+    /// It is connected.
+    Done(Box<ProviderView>),
+}
+
+/// A connect whose caller may ask for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) ctx: Ctx,
+    pub(crate) provider: Arc<Provider>,
+    pub(crate) owner: ProviderOwner,
+}
+
+impl Providers {
+    /// Says where browsers find the gateway; the first one who knows is believed.
+    pub fn found_at(&self, url: &str) {
+        self.connecting.found_at(url);
+    }
+
+    /// Connects a provider, begins to, or ends it. It goes on when the caller hangs up.
+    pub async fn connect(
+        self: &Arc<Self>,
+        ctx: Ctx,
+        slug: String,
+        request: ConnectRequest,
+    ) -> Result<Connected, Refusal> {
+        let this = Arc::clone(self);
+        let org = ctx.caller().org_id;
+        // Its tools are listed: that may be much work.
+        let work = async move { this.connect_now(ctx, &slug, request).await };
+        self.base.workers.spawn(org, &self.base.tasks, work).await.map_err(|_| Refusal::Internal)?
+    }
+
+    async fn connect_now(
+        self: &Arc<Self>,
+        ctx: Ctx,
+        slug: &str,
+        request: ConnectRequest,
+    ) -> Result<Connected, Refusal> {
+        let asked = self.asked(ctx, slug, request.owner)?;
+        match &asked.provider.declared.auth {
+            Auth::None | Auth::ConfiguredKey => {
+                only(&request, &[])?;
+                self.connect_open(asked).await.map(done)
+            }
+            Auth::Key(_) => {
+                only(&request, &["api_key"])?;
+                let missing = || wrong("api_key", "has to be given for this provider");
+                let key = request.api_key.ok_or_else(missing)?;
+                self.connect_key(asked, key).await.map(done)
+            }
+            Auth::OAuth(_) => {
+                let Some(code) = request.confirm else {
+                    only(&request, &["scopes", "return_to"])?;
+                    return self.begin(asked, request.scopes, request.return_to.as_deref()).await;
+                };
+                only(&ConnectRequest { confirm: None, ..request }, &[])?;
+                self.confirm(asked, &code).await.map(done)
+            }
+        }
+    }
+
+    /// Says no to whoever may not connect this provider for this owner.
+    fn asked(&self, ctx: Ctx, slug: &str, owner: Option<Owner>) -> Result<Asked, Refusal> {
+        let provider = self.open_to(&ctx).find(|it| it.declared.slug.as_str() == slug);
+        let Some(provider) = provider.map(Arc::clone) else {
+            let available = self.open_to(&ctx).map(|it| it.declared.slug.clone()).collect();
+            return Err(Refusal::no_such_provider(slug, available));
+        };
+        let principal = ctx.caller().principal_id;
+        let service = principal.kind() == PrincipalKind::Service;
+        let usual = if service { Owner::Org } else { Owner::Me };
+        let owners = provider.declared.owners;
+        let owner = match owner.unwrap_or(usual) {
+            Owner::Me if service => {
+                return Err(wrong("owner", "can only be `org` for a service account"));
+            }
+            Owner::Me if !owners.me => {
+                return Err(wrong("owner", "can only be `org` for this provider"));
+            }
+            Owner::Org if !owners.org => {
+                return Err(wrong("owner", "can only be `me` for this provider"));
+            }
+            Owner::Me => ProviderOwner::Principal(principal),
+            Owner::Org => {
+                ctx.require(Scope::Admin)?;
+                ProviderOwner::Org
+            }
+        };
+        Ok(Asked { ctx, provider, owner })
+    }
+}
+
+fn done(view: ProviderView) -> Connected {
+    Connected::Done(Box::new(view))
+}
+
+/// A member that is wrong, and what is.
+pub(crate) fn wrong(name: &str, problem: &str) -> Refusal {
+    Refusal::InvalidRequest {
+        message: format!("The member `{name}` {problem}."),
+        parameter: None,
+        violations: vec![Violation {
+            path: format!("/{name}"),
+            keyword: None,
+            message: problem.to_owned(),
+        }],
+    }
+}
+
+/// Says no to members that mean nothing for this provider.
+fn only(request: &ConnectRequest, known: &[&str]) -> Result<(), Refusal> {
+    let given = [
+        ("scopes", request.scopes.is_some()),
+        ("return_to", request.return_to.is_some()),
+        ("api_key", request.api_key.is_some()),
+        ("confirm", request.confirm.is_some()),
+    ];
+    match given.into_iter().find(|(name, given)| *given && !known.contains(name)) {
+        Some((name, _)) => {
+            Err(wrong(name, "means nothing here, for this provider works otherwise"))
+        }
+        None => Ok(()),
+    }
+}

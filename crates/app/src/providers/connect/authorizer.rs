@@ -1,0 +1,389 @@
+//! Who authorizes access to a provider, and what the gateway is called there.
+//!
+//! Found out in the order of the MCP specification: the server's challenge and its metadata (RFC
+//! 9728) name the issuer, the issuer's metadata (RFC 8414) has to name itself to the letter. The
+//! gateway's own name is the operator's, its metadata document's address, or what it registers.
+//!
+//! **Invariant:** a client of the configuration is shown to its own issuer only. An MCP server could
+//! name a server of its own, which is true to itself and wants nothing but the secret. Where the endpoints of the issuer are, its own metadata
+//! says; they may be on other hosts (RFC 8414 §2), for nobody but the issuer can name them.
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    id::GrantId,
+    oauth::{
+        MetadataError, Registration, ResourceMetadata, ServerMetadata, TokenMethod, issuer_urls,
+        resource_urls,
+    },
+    refusal::{Refusal, UpstreamReason},
+    secret::Secret,
+    vault::VaultError,
+};
+use portcullis_store::{CLIENT, OAuthClient};
+use portcullis_upstream::{Client, Endpoint, OAuthError, oauth::OAUTH_TIMEOUT};
+use serde_json::{Value, json};
+
+use crate::providers::{
+    Providers,
+    auth::{AuthorizationServer, Endpoints, OAuthSettings},
+    authorizer::Server,
+    provider::Provider,
+    vault::{Kept, unopened},
+};
+
+/// Seconds for which metadata is believed.
+const FRESH_SECONDS: i64 = 10 * 60;
+const SECRET: &str = "secret";
+
+impl Server {
+    /// Says no to begin anything if the MCP server does not name the configured issuer: what that
+    /// grants would be of no use there, or somebody wants to be taken for it.
+    pub(crate) fn named(self: Arc<Self>) -> Result<Arc<Self>, Unknown> {
+        match &self.others {
+            None => Ok(self),
+            Some(others) => Err(Unknown::OtherIssuer { named: others.join(", ") }),
+        }
+    }
+}
+
+/// Why nobody is known to ask.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unknown {
+    #[error("{what}: {error}")]
+    Http { what: &'static str, error: OAuthError },
+    #[error("{what}: {error}")]
+    Metadata { what: &'static str, error: MetadataError },
+    #[error(
+        "the MCP server does not name the configured `oauth.issuer` as its authorization server, \
+         but {named}"
+    )]
+    OtherIssuer { named: String },
+    #[error("there is no way to be known there: configure a `client_id`")]
+    NoClient,
+}
+
+fn http(what: &'static str) -> impl Fn(OAuthError) -> Unknown {
+    move |error| Unknown::Http { what, error }
+}
+
+fn metadata(what: &'static str) -> impl Fn(MetadataError) -> Unknown {
+    move |error| Unknown::Metadata { what, error }
+}
+
+const RESOURCE: &str = "the metadata of the MCP server";
+const ISSUER: &str = "the metadata of the authorization server";
+const REGISTRATION: &str = "the registration of the gateway";
+
+impl Provider {
+    /// What a caller is told when the authorization server is of no use.
+    pub(crate) fn unknown(&self, unknown: &Unknown) -> Refusal {
+        tracing::warn!(provider = %self.declared.slug, error = %unknown, "no authorization server");
+        match unknown {
+            Unknown::Http { error, .. } => self.oauth_failure(error),
+            Unknown::OtherIssuer { .. } => Refusal::UpstreamError {
+                provider: self.declared.slug.clone(),
+                reason: UpstreamReason::IssuerMismatch,
+            },
+            Unknown::Metadata { .. } | Unknown::NoClient => Refusal::UpstreamError {
+                provider: self.declared.slug.clone(),
+                reason: UpstreamReason::ProtocolError,
+            },
+        }
+    }
+
+    pub(crate) fn oauth_failure(&self, error: &OAuthError) -> Refusal {
+        let provider = self.declared.slug.clone();
+        let reason = match error {
+            OAuthError::Timeout => {
+                let timeout_ms = u64::try_from(OAUTH_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
+                return Refusal::UpstreamTimeout { provider, timeout_ms };
+            }
+            OAuthError::Refused(_) => return Refusal::RejectedByProvider { provider },
+            OAuthError::Unreachable | OAuthError::Address(_) => UpstreamReason::ConnectFailed,
+            OAuthError::TooLarge => UpstreamReason::ResponseTooLarge,
+            OAuthError::Status(status) if *status >= 500 => UpstreamReason::Http5xx,
+            OAuthError::Status(_) | OAuthError::Form => UpstreamReason::ProtocolError,
+        };
+        Refusal::UpstreamError { provider, reason }
+    }
+}
+
+impl Providers {
+    /// Who authorizes access to this provider, as was found out a moment ago or is now.
+    pub(crate) async fn authorizer(
+        &self,
+        provider: &Provider,
+        settings: &OAuthSettings,
+    ) -> Result<Arc<Server>, Unknown> {
+        let now = self.base.clock.now();
+        let mut known = provider.authorizer.0.lock().await;
+        if let Some((server, at)) = &*known
+            && now < at.plus_seconds(FRESH_SECONDS)
+        {
+            return Ok(Arc::clone(server));
+        }
+        let mut server = self.discover(provider, settings).await?;
+        // Said to be empty, it is not sent.
+        server.resource = server.resource.filter(|resource| !resource.is_empty());
+        let server = Arc::new(server);
+        *known = Some((Arc::clone(&server), now));
+        Ok(server)
+    }
+
+    async fn discover(
+        &self,
+        provider: &Provider,
+        settings: &OAuthSettings,
+    ) -> Result<Server, Unknown> {
+        let endpoint = provider.declared.endpoint.as_ref().ok_or(Unknown::NoClient)?;
+        let resource = settings.resource.clone();
+        match &settings.server {
+            AuthorizationServer::Explicit(endpoints) => Ok(explicit(endpoints, resource, settings)),
+            AuthorizationServer::Issuer { name, endpoint: issuer } => {
+                // The operator's word counts: a server need not say who authorizes.
+                let told = self.resource_metadata(endpoint).await.ok();
+                let Some((told, wanted)) = told else {
+                    let resource = resource.unwrap_or_else(|| endpoint.as_str().to_owned());
+                    return self.described(name, issuer, Some(resource)).await;
+                };
+                let others = (!told.servers.contains(name)).then(|| told.server_origins());
+                let resource = resource.unwrap_or(told.resource);
+                let server = self.described(name, issuer, Some(resource)).await?;
+                Ok(Server { wanted, listed: told.scopes, others, ..server })
+            }
+            AuthorizationServer::Discovered => {
+                let (found, wanted) = self.resource_metadata(endpoint).await?;
+                let first = found.servers.first().ok_or(Unknown::NoClient)?;
+                let near = Endpoint::found(first, endpoint);
+                let near = near.map_err(|error| http(RESOURCE)(error.into()))?;
+                let resource = resource.unwrap_or(found.resource);
+                let server = self.described(first, &near, Some(resource)).await?;
+                Ok(Server { wanted, listed: found.scopes, ..server })
+            }
+        }
+    }
+
+    /// What the MCP server says about itself, and the scopes its challenge asks for.
+    async fn resource_metadata(
+        &self,
+        endpoint: &Endpoint,
+    ) -> Result<(ResourceMetadata, Vec<String>), Unknown> {
+        let challenge = self.outbound.challenge_of(endpoint).await.map_err(http(RESOURCE))?;
+        let challenge = challenge.unwrap_or_default();
+        let named = challenge.resource_metadata.iter().cloned();
+        let usual = resource_urls(endpoint.address()).into_iter().map(String::from);
+        let mut last = OAuthError::Form;
+        for address in named.chain(usual) {
+            let place = Endpoint::found(&address, endpoint);
+            let place = place.map_err(|error| http(RESOURCE)(error.into()))?;
+            match self.outbound.fetch_json(&place).await {
+                Ok(document) => {
+                    let parsed = ResourceMetadata::parse(&document, endpoint.address());
+                    return Ok((parsed.map_err(metadata(RESOURCE))?, challenge.scopes));
+                }
+                // It would let whoever asked wait at the next address, too.
+                Err(error @ OAuthError::Timeout) => return Err(http(RESOURCE)(error)),
+                Err(error) => last = error,
+            }
+        }
+        Err(http(RESOURCE)(last))
+    }
+
+    /// The authorization server of this name, as it describes itself.
+    async fn described(
+        &self,
+        issuer: &str,
+        near: &Endpoint,
+        resource: Option<String>,
+    ) -> Result<Server, Unknown> {
+        let mut last = OAuthError::Form;
+        for address in issuer_urls(near.address()) {
+            let place = Endpoint::found(address.as_str(), near);
+            let place = place.map_err(|error| http(ISSUER)(error.into()))?;
+            match self.outbound.fetch_json(&place).await {
+                Ok(document) => {
+                    let described = ServerMetadata::parse(&document, issuer);
+                    return server_of(described.map_err(metadata(ISSUER))?, near, resource);
+                }
+                // It would let whoever asked wait at the next address, too.
+                Err(error @ OAuthError::Timeout) => return Err(http(ISSUER)(error)),
+                Err(error) => last = error,
+            }
+        }
+        Err(http(ISSUER)(last))
+    }
+
+    /// What the gateway is called at this server: by the operator, by its document, or by
+    /// registering, which is done once and remembered.
+    pub(crate) async fn client_at(
+        &self,
+        provider: &Provider,
+        settings: &OAuthSettings,
+        server: &Server,
+    ) -> Result<Client, Refusal> {
+        let unknown = |unknown: Unknown| provider.unknown(&unknown);
+        if let Some(client) = settings.client_of(&server.issuer) {
+            let method = settings.method.unwrap_or_else(|| server.method(client.secret.is_some()));
+            return Ok(Client { method, ..client.clone() });
+        }
+        let id = self.connecting.client_document_url()?;
+        // Nobody reads one over plain HTTP.
+        let readable = id.starts_with("https://");
+        if settings.client_document && server.reads_client_documents && readable {
+            return Ok(Client { id, secret: None, method: TokenMethod::None });
+        }
+        let Some(register) = server.register.as_ref().filter(|_| settings.dynamic_registration)
+        else {
+            return Err(unknown(Unknown::NoClient));
+        };
+        if let Some(known) = self.registered(server).await? {
+            return Ok(known);
+        }
+        let redirect_uri = self.connecting.redirect_uri()?;
+        let method = server.method(true);
+        let asked = json!({
+            "application_type": application_type(&redirect_uri),
+            "client_name": self.connecting.client_name,
+            "redirect_uris": [redirect_uri],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": method.as_str(),
+        });
+        let answer = self.outbound.register_client(register, &asked).await;
+        let answer = answer.map_err(|error| unknown(http(REGISTRATION)(error)))?;
+        let registration = Registration::parse(&answer, method);
+        let registration = registration.map_err(|error| unknown(metadata(REGISTRATION)(error)))?;
+        self.keep_registration(server, redirect_uri, registration).await
+    }
+
+    async fn registered(&self, server: &Server) -> Result<Option<Client>, Refusal> {
+        let redirect_uri = self.connecting.redirect_uri()?;
+        let known = self.base.store.find_oauth_client(&server.issuer, &redirect_uri).await;
+        let Some(known) = known? else { return Ok(None) };
+        let now = self.base.clock.now();
+        let method = TokenMethod::from_name(&known.method);
+        let (Some(method), true) = (method, known.expires_at.is_none_or(|at| at > now)) else {
+            return Ok(None);
+        };
+        let secret = self.base.store.find_secret("", CLIENT, &known.id, SECRET).await;
+        let secret = match secret? {
+            Some(sealed) => match self.open(&sealed) {
+                Ok(text) => {
+                    let text = String::from_utf8(text.to_vec()).map_err(|_| Refusal::Internal)?;
+                    Some(Secret::new(text))
+                }
+                // Lost for good. The gateway registers again, or nobody could connect any more.
+                Err(error @ VaultError::Damaged) => {
+                    self.base.store.left_out(unopened(&sealed, &error));
+                    return Ok(None);
+                }
+                Err(_) => return Err(self.opened(&sealed).err().unwrap_or(Refusal::Internal)),
+            },
+            None => None,
+        };
+        Ok(Some(Client { id: known.client_id, secret, method }))
+    }
+
+    async fn keep_registration(
+        &self,
+        server: &Server,
+        redirect_uri: String,
+        registration: Registration,
+    ) -> Result<Client, Refusal> {
+        let id = GrantId::new(self.base.ids()).to_string();
+        let Registration { client_id, client_secret, expires_at, method } = registration;
+        let secret = match &client_secret {
+            Some(secret) => {
+                let kept = Kept { org: "", kind: CLIENT, row: &id, field: SECRET };
+                Some(self.sealed(&kept, secret.expose().as_bytes())?)
+            }
+            None => None,
+        };
+        let client = OAuthClient {
+            issuer: server.issuer.clone(),
+            redirect_uri,
+            id,
+            client_id: client_id.clone(),
+            method: method.as_str().to_owned(),
+            registered_at: self.base.clock.now(),
+            expires_at,
+        };
+        let kept = self.base.store.keep_oauth_client(&client, secret.as_ref()).await;
+        kept?;
+        tracing::info!(issuer = %server.issuer, "the gateway registered with an issuer");
+        Ok(Client { id: client_id, secret: client_secret, method })
+    }
+
+    /// The gateway's Client ID Metadata Document.
+    pub fn client_document(&self) -> Result<Value, Refusal> {
+        let redirect_uri = self.connecting.redirect_uri()?;
+        Ok(json!({
+            "application_type": application_type(&redirect_uri),
+            "client_id": self.connecting.client_document_url()?,
+            "client_name": self.connecting.client_name,
+            "redirect_uris": [redirect_uri],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+        }))
+    }
+}
+
+/// What kind of client an address makes (OpenID Connect Registration §2): one on this machine over
+/// plain HTTP is none of the web.
+fn application_type(redirect_uri: &str) -> &'static str {
+    if redirect_uri.starts_with("https://") { "web" } else { "native" }
+}
+
+impl Server {
+    /// How to authenticate there, with a secret or without.
+    fn method(&self, secret: bool) -> TokenMethod {
+        let usable = |method: &&TokenMethod| secret == (**method != TokenMethod::None);
+        let fallback = if secret { TokenMethod::Basic } else { TokenMethod::None };
+        self.methods.iter().find(usable).or(self.methods.first()).copied().unwrap_or(fallback)
+    }
+}
+
+fn explicit(endpoints: &Endpoints, resource: Option<String>, settings: &OAuthSettings) -> Server {
+    Server {
+        issuer: endpoints.issuer.clone(),
+        resource,
+        authorize: endpoints.authorize.clone(),
+        token: endpoints.token.clone(),
+        revoke: endpoints.revoke.clone(),
+        register: None,
+        reads_client_documents: false,
+        tells_issuer: false,
+        methods: settings.method.into_iter().collect(),
+        wanted: Vec::new(),
+        listed: Vec::new(),
+        others: None,
+    }
+}
+
+fn server_of(
+    described: ServerMetadata,
+    near: &Endpoint,
+    resource: Option<String>,
+) -> Result<Server, Unknown> {
+    let place = |text: &str| {
+        let found = Endpoint::found(text, near);
+        found.map_err(|error| http(ISSUER)(error.into()))
+    };
+    let maybe = |text: &Option<String>| text.as_deref().map(place).transpose();
+    Ok(Server {
+        resource,
+        authorize: place(&described.authorization_endpoint)?,
+        token: place(&described.token_endpoint)?,
+        revoke: maybe(&described.revocation_endpoint)?,
+        register: maybe(&described.registration_endpoint)?,
+        reads_client_documents: described.reads_client_documents,
+        tells_issuer: described.tells_issuer,
+        methods: described.methods,
+        issuer: described.issuer,
+        wanted: Vec::new(),
+        listed: Vec::new(),
+        others: None,
+    })
+}

@@ -1,0 +1,126 @@
+//! What is recorded of connections.
+
+use portcullis_core::{
+    audit::{Actor, Credential, Event, EventType, Outcome, OutcomeStatus, Target},
+    id::{EventId, OrgId, ProviderId},
+    refusal::Executed,
+};
+use portcullis_store::ProviderOwner;
+use serde_json::{Value, json};
+
+use super::Asked;
+use crate::{ctx::Origin, providers::Providers};
+
+/// Which connection an event is about.
+#[derive(Debug, Clone)]
+pub(crate) struct About {
+    pub(crate) org: OrgId,
+    pub(crate) id: ProviderId,
+    pub(crate) owner: ProviderOwner,
+    pub(crate) slug: String,
+}
+
+impl About {
+    pub(crate) fn of(asked: &Asked, id: ProviderId) -> Self {
+        let slug = asked.provider.declared.slug.as_str().to_owned();
+        Self { org: asked.ctx.caller().org_id, id, owner: asked.owner, slug }
+    }
+
+    fn target(&self) -> Target {
+        Target {
+            credential: Some(match self.owner {
+                ProviderOwner::Org => Credential::Org,
+                ProviderOwner::Principal(_) => Credential::Own,
+            }),
+            id: Some(self.id.to_string()),
+            provider_id: Some(self.id),
+            kind: "provider",
+            version: None,
+        }
+    }
+
+    fn details(&self, more: &Value) -> Value {
+        let owner = match self.owner {
+            ProviderOwner::Org => "org".to_owned(),
+            ProviderOwner::Principal(id) => id.to_string(),
+        };
+        let mut details = json!({ "slug": self.slug, "owner": owner });
+        if let (Some(details), Some(more)) = (details.as_object_mut(), more.as_object()) {
+            details.extend(more.clone());
+        }
+        details
+    }
+}
+
+impl Providers {
+    /// What a caller did to a connection.
+    pub(crate) fn connection_event(
+        &self,
+        ctx: &crate::Ctx,
+        kind: EventType,
+        about: &About,
+        more: &Value,
+    ) -> Event {
+        Event {
+            id: EventId::new(self.base.ids()),
+            org_id: about.org,
+            kind,
+            occurred_at: ctx.origin.arrived,
+            count: None,
+            actor: Actor::of(ctx.caller()),
+            request: Some(ctx.recorded_request()),
+            target: Some(about.target()),
+            governance: None,
+            outcome: Outcome::success(Executed::Yes),
+            detached: ctx.detached(&self.screening).keep(
+                "connection",
+                Some(about.details(more)),
+                &*self.base.random,
+            ),
+        }
+    }
+
+    /// What a browser did, of which nobody knows whose it is.
+    pub(crate) fn browser_event(
+        &self,
+        origin: &Origin,
+        kind: EventType,
+        about: &About,
+        more: &Value,
+    ) -> Event {
+        let details = Some(about.details(more));
+        Event {
+            occurred_at: origin.arrived,
+            actor: Actor { kind: "anonymous", ..Actor::system() },
+            request: Some(origin.recorded()),
+            detached: origin.detached(&self.screening).keep(
+                "connection",
+                details,
+                &*self.base.random,
+            ),
+            ..self.audit.system_event(about.org, kind, about.target())
+        }
+    }
+
+    /// What the gateway noticed or did by itself.
+    pub(crate) fn gateway_event(&self, kind: EventType, about: &About, more: &Value) -> Event {
+        let mut event = self.audit.system_event(about.org, kind, about.target());
+        event.detached =
+            event.detached.keep("connection", Some(about.details(more)), &*self.base.random);
+        event
+    }
+
+    /// Records an event that nobody waits for; a log that cannot be written is told late.
+    pub(crate) async fn record_or_later(&self, event: Event) {
+        if self.audit.record(event.clone()).await.is_err() {
+            self.audit.late_events.keep(crate::audit::events::row_of(&event), None);
+        }
+    }
+}
+
+/// The outcome of a connect that failed.
+pub(crate) fn failed(event: Event, status: OutcomeStatus, code: &'static str, http: u16) -> Event {
+    let outcome =
+        Outcome { error_code: Some(code), executed: Executed::No, http_status: http, status };
+    Event { outcome, ..event }
+}

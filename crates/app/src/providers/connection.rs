@@ -1,0 +1,187 @@
+//! A connection to a provider: its owner, what goes upstream for it, and the tools it lists.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use arc_swap::ArcSwap;
+use portcullis_core::{
+    audit,
+    clock::Timestamp,
+    id::{OrgId, ProviderId},
+    refusal::Refusal,
+    tool::Tool,
+};
+use portcullis_store::{ProviderOwner, ProviderRecord, ProviderStatus};
+use portcullis_upstream::{Credential, Server};
+
+use super::{freshness::Freshness, provider::Provider};
+
+/// The tools that a connection lists, by id.
+pub(crate) type ToolMap = BTreeMap<String, Arc<Tool>>;
+
+/// A connection that can be called through.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) id: ProviderId,
+    pub(crate) org: OrgId,
+    pub(crate) owner: ProviderOwner,
+    pub(crate) provider: Arc<Provider>,
+    pub(super) way: Route,
+}
+
+/// What goes upstream for a connection.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "each is kept in an Arc of its own, most are large")]
+pub(super) enum Route {
+    /// What the configuration says: the provider's own way, shared by all it is open to.
+    Declared,
+    /// A credential of its own.
+    Own(OwnRoute),
+}
+
+/// Route that shows one credential, and what is known of it.
+#[derive(Debug)]
+pub(crate) struct OwnRoute {
+    pub(crate) server: Server,
+    pub(super) consent: String,
+    pub(super) live: ArcSwap<Live>,
+    /// Held by whoever gets new credentials. When they could not be had last, and why.
+    pub(crate) renewing: tokio::sync::Mutex<Option<(Timestamp, Refusal)>>,
+    /// Age of its list of tools.
+    pub(crate) freshness: Freshness,
+}
+
+/// A connection with a credential of its own, as it is now.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) record: ProviderRecord,
+    pub(crate) tools: Arc<ToolMap>,
+    pub(crate) credential: Fitness,
+}
+
+/// The use that a connection's credential is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fitness {
+    /// It can.
+    Fit,
+    /// There is none, or it is for another server than the configured one.
+    Unfit,
+    /// It cannot be read.
+    Unreadable,
+}
+
+impl Connection {
+    pub(crate) fn slug(&self) -> &str {
+        self.provider.declared.slug.as_str()
+    }
+
+    /// Whose credential goes upstream.
+    pub(crate) const fn credential(&self) -> audit::Credential {
+        match self.owner {
+            ProviderOwner::Org => audit::Credential::Org,
+            ProviderOwner::Principal(_) => audit::Credential::Own,
+        }
+    }
+
+    pub(crate) fn server(&self) -> &Server {
+        match &self.way {
+            Route::Declared => self.provider.server(),
+            Route::Own(own) => &own.server,
+        }
+    }
+
+    pub(crate) fn own(&self) -> Option<&OwnRoute> {
+        match &self.way {
+            Route::Declared => None,
+            Route::Own(own) => Some(own),
+        }
+    }
+
+    /// Age of the list by which tools are called through it.
+    pub(crate) fn freshness(&self) -> &Freshness {
+        match &self.way {
+            Route::Declared => &self.provider.freshness,
+            Route::Own(own) => &own.freshness,
+        }
+    }
+
+    /// All tools that it lists.
+    pub(crate) fn tools(&self) -> Vec<Arc<Tool>> {
+        match &self.way {
+            Route::Declared => self.provider.state().tools.clone().unwrap_or_default(),
+            Route::Own(own) => own.live.load().tools.values().cloned().collect(),
+        }
+    }
+
+    pub(crate) fn status(&self) -> ProviderStatus {
+        match &self.way {
+            Route::Declared => self.provider.status(),
+            Route::Own(own) => own.live().status(),
+        }
+    }
+}
+
+impl OwnRoute {
+    /// The tool of this id, if it is listed.
+    pub(crate) fn tool(&self, id: &str) -> Option<Arc<Tool>> {
+        self.live.load().tools.get(id).cloned()
+    }
+
+    pub(crate) fn live(&self) -> Arc<Live> {
+        self.live.load_full()
+    }
+
+    /// Takes what is known over, unless something newer is known already.
+    pub(super) fn update(&self, live: Live) {
+        let live = Arc::new(live);
+        self.live.rcu(|known| {
+            let older = live.record.revision < known.record.revision;
+            Arc::clone(if older { known } else { &live })
+        });
+    }
+}
+
+impl Live {
+    fn status(&self) -> ProviderStatus {
+        match self.credential {
+            Fitness::Fit => self.record.status,
+            Fitness::Unfit => ProviderStatus::NeedsAuth,
+            Fitness::Unreadable => ProviderStatus::Error,
+        }
+    }
+}
+
+/// The connections a principal may call through, by slug: its own before the org's.
+#[derive(Debug, Default)]
+pub(crate) struct Reachable(pub(super) BTreeMap<String, Arc<Connection>>);
+
+impl Reachable {
+    pub(crate) fn get(&self, slug: &str) -> Option<&Arc<Connection>> {
+        self.0.get(slug)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Connection>> {
+        self.0.values()
+    }
+}
+
+/// A connection with a way of its own, which shows this credential or none.
+pub(super) fn own_route(
+    live: Live,
+    provider: &Arc<Provider>,
+    credential: Option<Credential>,
+    consent: String,
+) -> Arc<Connection> {
+    Arc::new(Connection {
+        id: live.record.id,
+        org: live.record.org_id,
+        owner: live.record.owner,
+        provider: Arc::clone(provider),
+        way: Route::Own(OwnRoute {
+            server: provider.server().beside(credential),
+            consent,
+            live: ArcSwap::from_pointee(live),
+            renewing: tokio::sync::Mutex::default(),
+            freshness: Freshness::default(),
+        }),
+    })
+}

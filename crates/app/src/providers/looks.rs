@@ -1,0 +1,115 @@
+//! Looks at the tools of a server: in the background, or before the call that found its list too old.
+
+use std::{sync::Arc, time::Duration};
+
+use portcullis_core::{clock::Timestamp, refusal::Refusal};
+
+use super::{
+    Providers,
+    connection::Connection,
+    freshness::{Age, Unlisted},
+};
+use crate::{calls::admission::Admission, tools::catalogue::Visible};
+
+/// The longest a call waits for a look.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Providers {
+    /// The tool as its server has it now, if the list that it came from is too old for a call; then
+    /// the call waited. Most calls find a list that is fresh, which costs one comparison.
+    pub(crate) async fn looked_anew(
+        self: &Arc<Self>,
+        visible: &Visible,
+        admission: &mut Admission,
+    ) -> Result<Option<Visible>, Refusal> {
+        let now = self.base.clock.now();
+        let freshness = visible.connection.freshness();
+        match freshness.age(now) {
+            Age::Fresh => Ok(None),
+            Age::Due => {
+                if freshness.claim(now) {
+                    self.look_in_background(&visible.connection);
+                }
+                Ok(None)
+            }
+            // Boxed, so that calls that find a fresh list carry no space for it.
+            Age::Old => Box::pin(self.look_first(visible, now, admission)).await.map(Some),
+        }
+    }
+
+    /// Asks a connection for its tools on a task of its own.
+    pub(crate) fn look_in_background(self: &Arc<Self>, connection: &Arc<Connection>) {
+        let (this, connection) = (Arc::clone(self), Arc::clone(connection));
+        let org = connection.org;
+        // A list may be long, and its schemas costly.
+        let listing = async move {
+            if let Err(error) = this.list_again(&connection).await {
+                tracing::warn!(provider = connection.slug(), %error, "tools cannot be listed");
+            }
+        };
+        drop(self.base.workers.spawn(org, &self.base.tasks, listing));
+    }
+
+    async fn look_first(
+        self: &Arc<Self>,
+        visible: &Visible,
+        asked_at: Timestamp,
+        admission: &mut Admission,
+    ) -> Result<Visible, Refusal> {
+        let Visible { tool, connection } = visible;
+        let resting = connection.server().check(connection.org, &tool.definition.name);
+        resting.map_err(|error| connection.provider.refusal(&error, connection))?;
+        // The look shows the credential of the call.
+        self.made_usable(connection, admission).await?;
+        admission.outside(self.wait_for_look(connection, asked_at)).await??;
+        let id = tool.id.as_str();
+        let unknown = || Refusal::not_found("mcp", id);
+        let tool = self.catalogue.tool_through(connection, id).ok_or_else(unknown)?;
+        Ok(Visible { tool, connection: Arc::clone(connection) })
+    }
+
+    /// Waits for a look that many calls share. It goes on when nobody waits any more.
+    async fn wait_for_look(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        asked_at: Timestamp,
+    ) -> Result<(), Refusal> {
+        let (this, way) = (Arc::clone(self), Arc::clone(connection));
+        let looking = async move { this.look_once(&way, asked_at).await };
+        let looking = self.base.workers.spawn(connection.org, &self.base.tasks, looking);
+        let patience = PATIENCE.min(connection.server().call_timeout());
+        match tokio::time::timeout(patience, looking).await {
+            Ok(Ok(looked)) => looked.map_err(|unlisted| {
+                unlisted.refusal(|error| connection.provider.refusal(error, connection))
+            }),
+            Ok(Err(_)) => Err(Refusal::Internal),
+            Err(_) => Err(Refusal::UpstreamTimeout {
+                provider: connection.provider.declared.slug.clone(),
+                timeout_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
+            }),
+        }
+    }
+
+    async fn look_once(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        asked_at: Timestamp,
+    ) -> Result<(), Unlisted> {
+        let freshness = connection.freshness();
+        let mut last = freshness.turn.lock().await;
+        // Whoever had the turn before may have looked for this call as well.
+        if freshness.age(self.base.clock.now()) != Age::Old {
+            return Ok(());
+        }
+        if let Some(why) = last.failed_since(asked_at) {
+            return Err(why);
+        }
+        let looked = self.list_in_turn(connection).await;
+        last.ended(self.base.clock.now(), &looked);
+        if looked.is_err() && connection.own().is_none() {
+            // From now on the job asks until it heals, also when nobody calls.
+            connection.provider.look_again.notify_one();
+        }
+        looked
+    }
+}

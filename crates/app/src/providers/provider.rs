@@ -1,0 +1,294 @@
+//! Providers as the configuration declares them, and what is known of each.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use arc_swap::ArcSwap;
+use portcullis_core::{
+    clock::Timestamp,
+    id::OrgId,
+    refusal::{Refusal, Remedy, Unavailable},
+    tool::{ProviderSlug, Tool, ToolDefinition},
+};
+use portcullis_store::ProviderStatus;
+use portcullis_upstream::{CallAnswer, CallError, CallErrorKind, Endpoint, Server};
+use tokio::sync::Notify;
+
+use super::{
+    auth::{AccountSource, Auth, Owners},
+    authorizer::Authorizer,
+    connection::{Connection, OwnRoute},
+    freshness::Freshness,
+};
+use crate::telemetry::{
+    counters,
+    histograms::{Family, Times},
+};
+
+/// What the operator says about changes of a provider's tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pinning {
+    /// The first definition of a tool is accepted, every other one waits.
+    #[default]
+    On,
+    /// New tools wait as well.
+    Review,
+    /// Whatever the upstream says counts.
+    Off,
+}
+
+/// A provider as the operator's configuration declares it.
+#[derive(Debug, Clone)]
+pub struct Declared {
+    /// Its short name.
+    pub slug: ProviderSlug,
+    /// Its name for people.
+    pub name: String,
+    /// The one org that may use it; `None` means every org of this installation.
+    pub org: Option<OrgId>,
+    /// How the gateway authenticates to it.
+    pub auth: Auth,
+    /// Who may have connections to it.
+    pub owners: Owners,
+    /// Where it tells whose a credential is.
+    pub account: Option<AccountSource>,
+    /// Where it is, if it is reached over HTTP.
+    pub endpoint: Option<Endpoint>,
+    /// The way to it.
+    pub server: Server,
+    /// What becomes of tools that change.
+    pub pinning: Pinning,
+    /// Tools that are remembered of it, for each org that has it to itself; what it lists beyond
+    /// them stays out.
+    pub max_pins: usize,
+}
+
+impl Declared {
+    /// What credentials are bound to: the address of the MCP server.
+    pub(crate) fn address(&self) -> &str {
+        self.endpoint.as_ref().map_or("", Endpoint::as_str)
+    }
+}
+
+/// What is known of a provider at a moment.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) status: ProviderStatus,
+    /// `None` until the provider told them for the first time.
+    pub(crate) tools: Option<Vec<Arc<Tool>>>,
+    pub(crate) last_error: Option<String>,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// A declared provider and its state.
+#[derive(Debug)]
+pub(crate) struct Provider {
+    pub(crate) declared: Declared,
+    /// Who authorizes, once that is found out.
+    pub(crate) authorizer: Authorizer,
+    /// Somebody accepted a tool, or another node saw one change.
+    pub(crate) look_again: Notify,
+    /// Age of the list of its tools.
+    pub(crate) freshness: Freshness,
+    state: ArcSwap<State>,
+    times: Arc<Times>,
+}
+
+static FAMILY: Family = Family {
+    name: "portcullis_upstream_seconds",
+    help: "Time of calls at each provider, failed ones included",
+    label: "provider",
+};
+
+impl Provider {
+    pub(crate) fn new(declared: Declared, now: Timestamp) -> Self {
+        let nobody = declared.auth.needs_nobody();
+        let state = State {
+            // What people connect is as its connections are.
+            status: if nobody { ProviderStatus::Pending } else { ProviderStatus::Connected },
+            tools: None,
+            last_error: None,
+            updated_at: now,
+        };
+        let (authorizer, look_again) = (Authorizer::default(), Notify::new());
+        let times = Times::of(&FAMILY, declared.slug.as_str());
+        let (freshness, state) = (Freshness::default(), ArcSwap::from_pointee(state));
+        Self { declared, authorizer, look_again, freshness, state, times }
+    }
+
+    pub(crate) fn server(&self) -> &Server {
+        &self.declared.server
+    }
+
+    pub(crate) fn state(&self) -> Arc<State> {
+        self.state.load_full()
+    }
+
+    pub(crate) fn status(&self) -> ProviderStatus {
+        self.state.load().status
+    }
+
+    pub(crate) fn is_open_to(&self, org: OrgId) -> bool {
+        self.declared.org.is_none_or(|owner| owner == org)
+    }
+
+    /// `true` if it is connected and known to have exactly these tools.
+    pub(crate) fn has(&self, definitions: &[ToolDefinition]) -> bool {
+        let state = self.state.load();
+        let same = |(tool, definition): (&Arc<Tool>, &ToolDefinition)| {
+            tool.definition.name == definition.name && tool.version == definition.version()
+        };
+        state.status == ProviderStatus::Connected
+            && state.tools.as_ref().is_some_and(|tools| {
+                tools.len() == definitions.len() && tools.iter().zip(definitions).all(same)
+            })
+    }
+
+    /// The provider told its tools.
+    pub(crate) fn connected(&self, tools: Vec<Arc<Tool>>, now: Timestamp) {
+        counters::provider(self.declared.slug.as_str(), ProviderStatus::Connected);
+        self.state.store(Arc::new(State {
+            status: ProviderStatus::Connected,
+            tools: Some(tools),
+            last_error: None,
+            updated_at: now,
+        }));
+    }
+
+    /// A connection listed these tools; whether there is one among them that was not known. Of a
+    /// provider that people connect, the catalogue holds what any of its connections lists; when
+    /// that is more than is remembered of it, what none in use (`listed`) lists is forgotten.
+    pub(crate) fn learned(
+        &self,
+        tools: &[Arc<Tool>],
+        listed: impl Fn() -> BTreeSet<String>,
+    ) -> bool {
+        let mut news = false;
+        self.state.rcu(|state| {
+            let known = state.tools.iter().flatten();
+            let mut all: BTreeMap<&str, &Arc<Tool>> =
+                known.map(|tool| (tool.id.as_str(), tool)).collect();
+            let unknown = |tool: &&Arc<Tool>| {
+                all.get(tool.id.as_str()).is_none_or(|known| known.version != tool.version)
+            };
+            news = state.tools.is_none() || tools.iter().any(|tool| unknown(&tool));
+            all.extend(tools.iter().map(|tool| (tool.id.as_str(), tool)));
+            if all.len() > self.declared.max_pins {
+                let mut there = listed();
+                there.extend(tools.iter().map(|tool| tool.id.to_string()));
+                all.retain(|id, _| there.contains(*id));
+            }
+            State {
+                status: state.status,
+                tools: Some(all.into_values().cloned().collect()),
+                last_error: None,
+                updated_at: state.updated_at,
+            }
+        });
+        news
+    }
+
+    /// The provider could not be asked; what was known of its tools stays.
+    pub(crate) fn failed(&self, error: &CallError, now: Timestamp) {
+        let status = match error.kind {
+            CallErrorKind::AuthRequired | CallErrorKind::Forbidden => ProviderStatus::NeedsAuth,
+            CallErrorKind::Upstream(_)
+            | CallErrorKind::Timeout { .. }
+            | CallErrorKind::Overloaded
+            | CallErrorKind::Resting { .. } => ProviderStatus::Error,
+        };
+        counters::provider(self.declared.slug.as_str(), status);
+        self.state.store(Arc::new(State {
+            status,
+            tools: self.state.load().tools.clone(),
+            last_error: Some(error.to_string()),
+            updated_at: now,
+        }));
+    }
+
+    /// A call to it ended, and how long it took is counted.
+    pub(crate) fn called(
+        &self,
+        answered: &Result<CallAnswer, CallError>,
+        begun: Timestamp,
+        now: Timestamp,
+    ) {
+        self.times.count(begun, now);
+        if let Err(error) = answered {
+            counters::upstream_failed(self.declared.slug.as_str(), error.kind.as_str());
+        }
+    }
+
+    /// A call to it failed. If it cannot be reached at all, it is looked after at once: then its
+    /// status says so, and it heals by itself.
+    pub(crate) fn fails(&self) {
+        if self.status() == ProviderStatus::Connected && self.server().is_resting() {
+            self.look_again.notify_one();
+        }
+    }
+
+    /// What is known of its tools cannot be brought up to date; it stays as it was.
+    pub(crate) fn stays(&self, why: &str, now: Timestamp) {
+        counters::provider(self.declared.slug.as_str(), ProviderStatus::Error);
+        self.state.store(Arc::new(State {
+            status: ProviderStatus::Error,
+            tools: self.state.load().tools.clone(),
+            last_error: Some(why.to_owned()),
+            updated_at: now,
+        }));
+    }
+
+    /// What a caller is answered when the provider failed a call through `connection`.
+    pub(crate) fn refusal(&self, error: &CallError, connection: &Connection) -> Refusal {
+        match error.kind {
+            CallErrorKind::AuthRequired => connection.unauthorized(Vec::new()),
+            CallErrorKind::Forbidden => {
+                let challenge = connection.server().challenge();
+                let wants_more = challenge.filter(|challenge| challenge.insufficient_scope);
+                let granted = connection.own().map(OwnRoute::live);
+                let granted = granted.map(|live| live.record.grant.scopes.clone());
+                let scopes = wants_more.map(|it| it.beside(&granted.unwrap_or_default()));
+                connection.unauthorized(scopes.unwrap_or_default())
+            }
+            CallErrorKind::Upstream(_)
+            | CallErrorKind::Timeout { .. }
+            | CallErrorKind::Overloaded
+            | CallErrorKind::Resting { .. } => self.failure(error),
+        }
+    }
+
+    /// What a caller is answered when the provider failed before there was a connection.
+    pub(crate) fn failure(&self, error: &CallError) -> Refusal {
+        let provider = self.declared.slug.clone();
+        match error.kind {
+            CallErrorKind::Upstream(reason) => Refusal::UpstreamError { provider, reason },
+            CallErrorKind::Timeout { after } => Refusal::UpstreamTimeout {
+                provider,
+                timeout_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+            },
+            CallErrorKind::AuthRequired | CallErrorKind::Forbidden => {
+                Refusal::RejectedByProvider { provider }
+            }
+            CallErrorKind::Overloaded => Refusal::Unavailable { reason: Unavailable::Overloaded },
+            CallErrorKind::Resting { rest } => Refusal::UpstreamResting {
+                provider,
+                retry_after: rest.as_secs().saturating_add(u64::from(rest.subsec_nanos() > 0)),
+            },
+        }
+    }
+}
+
+impl Connection {
+    /// The provider does not take the credential, or not for that.
+    pub(crate) fn unauthorized(&self, scopes: Vec<String>) -> Refusal {
+        let provider = self.provider.declared.slug.clone();
+        let remedy = match self.provider.declared.auth {
+            Auth::Key(_) | Auth::OAuth(_) => Remedy::Connect,
+            Auth::ConfiguredKey => Remedy::Configure,
+            Auth::None => Remedy::Declare,
+        };
+        Refusal::ProviderAuthRequired { provider, provider_id: self.id, scopes, remedy }
+    }
+}

@@ -1,0 +1,229 @@
+//! The tools that connections list: each list is kept and compiled once in an org, however many of
+//! its connections list the same.
+
+use std::{sync::Arc, time::Duration};
+
+use moka::sync::Cache;
+use portcullis_core::{
+    id::OrgId,
+    json,
+    refusal::Refusal,
+    tool::{Tool, ToolDefinition},
+};
+use portcullis_store::{NewToolList, ProviderRecord, StoreError, UnreadableRow};
+use portcullis_upstream::{CallError, CallErrorKind, Server};
+use serde_json::{Value, json};
+
+use super::{
+    Providers,
+    connect::refresh::{Reason, Renewed},
+    connection::{Connection, Live, OwnRoute, ToolMap},
+    freshness::Unlisted,
+    provider::Provider,
+};
+
+/// Bytes of definitions whose compiled form is kept in memory, whether a connection uses it or not.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// Compiled lists by org, provider and digest.
+#[derive(Debug)]
+pub(crate) struct ToolLists(Cache<(OrgId, String, String), Compiled>);
+
+/// A compiled list.
+#[derive(Debug, Clone)]
+struct Compiled {
+    tools: Arc<ToolMap>,
+    /// The length of its definitions.
+    bytes: u32,
+}
+
+impl ToolLists {
+    pub(super) fn new() -> Self {
+        let lists = Cache::builder().max_capacity(MAX_BYTES);
+        Self(lists.weigher(|_, list: &Compiled| list.bytes.max(1)).build())
+    }
+}
+
+/// A list of tools that can be kept.
+pub(crate) struct Listed {
+    pub(crate) digest: String,
+    pub(crate) definitions: String,
+    pub(crate) tools: Arc<ToolMap>,
+    /// For how long the server says this stays true.
+    fresh_for: Option<Duration>,
+}
+
+impl Providers {
+    /// Asks an upstream for its tools, through whatever way; they are as DLP lets them be shown.
+    pub(crate) async fn list_through(
+        self: &Arc<Self>,
+        org: OrgId,
+        provider: &Arc<Provider>,
+        server: &Server,
+    ) -> Result<Listed, Unlisted> {
+        let list = server.list_tools().await.map_err(Unlisted::Call)?;
+        let fresh_for = list.fresh_for;
+        let definitions = self.tools.definitions(provider, Some(org), list).await;
+        let definitions = definitions.map_err(|error| Unlisted::Store(error.into()))?;
+        let text = Value::Array(definitions.iter().map(encode).collect()).to_string();
+        let digest = json::sha256(&[text.as_bytes()]);
+        let tools = self.compiled_map(org, provider, definitions, (&digest, text.len())).await;
+        Ok(Listed { digest, definitions: text, tools, fresh_for })
+    }
+
+    async fn compiled_map(
+        self: &Arc<Self>,
+        org: OrgId,
+        provider: &Arc<Provider>,
+        definitions: Vec<ToolDefinition>,
+        (digest, bytes): (&str, usize),
+    ) -> Arc<ToolMap> {
+        let key = (org, provider.declared.slug.as_str().to_owned(), digest.to_owned());
+        if let Some(known) = self.connections.tool_lists.0.get(&key) {
+            return known.tools;
+        }
+        let tools = self.tools.compiled(provider, Some(org), definitions).await;
+        let by_id = |tool: &Arc<Tool>| (tool.id.to_string(), Arc::clone(tool));
+        let map: Arc<ToolMap> = Arc::new(tools.iter().map(by_id).collect());
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.connections.tool_lists.0.insert(key, Compiled { tools: Arc::clone(&map), bytes });
+        if provider.learned(&tools, || self.connections.listed_of(provider)) {
+            // Validating policies takes milliseconds: not on a thread that serves requests.
+            let this = Arc::clone(self);
+            let bound = tokio::task::spawn_blocking(move || this.tools.catalogue_changed()).await;
+            if bound.is_err() {
+                tracing::error!("binding the policies to the catalogue ended in a panic");
+            }
+        }
+        map
+    }
+
+    /// The tools that a connection listed when it was asked last.
+    pub(super) async fn listed_tools(
+        self: &Arc<Self>,
+        provider: &Arc<Provider>,
+        record: &ProviderRecord,
+    ) -> Result<Arc<ToolMap>, Refusal> {
+        let Some(digest) = &record.tool_list else { return Ok(Arc::default()) };
+        let key = (record.org_id, record.slug.as_str().to_owned(), digest.clone());
+        if let Some(known) = self.connections.tool_lists.0.get(&key) {
+            return Ok(known.tools);
+        }
+        self.tools.learn_pins(provider, record.org_id).await?;
+        let definitions = match self.base.store.find_tool_list(record.org_id, digest).await {
+            Ok(found) => found.filter(|text| json::sha256(&[text.as_bytes()]) == *digest),
+            Err(StoreError::Corrupt(_)) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let bytes = definitions.as_ref().map_or(0, String::len);
+        let Some(definitions) = definitions.as_deref().and_then(decode) else {
+            let row = format!("org_id {} digest {digest}", record.org_id);
+            let why = "the list of tools is not as it was kept; it is asked for again".to_owned();
+            self.base.store.left_out(UnreadableRow { table: "tool_lists", row, why });
+            return Ok(Arc::default());
+        };
+        Ok(self.compiled_map(record.org_id, provider, definitions, (digest, bytes)).await)
+    }
+
+    /// Remembers what a connection lists.
+    pub(crate) async fn keep_list(
+        &self,
+        org: OrgId,
+        id: portcullis_core::id::ProviderId,
+        listed: &Listed,
+    ) -> Result<(), Refusal> {
+        let list = NewToolList {
+            digest: &listed.digest,
+            definitions: &listed.definitions,
+            tools: u32::try_from(listed.tools.len()).unwrap_or(u32::MAX),
+        };
+        let kept = self.base.store.keep_tool_list(org, id, &list).await;
+        kept.map(|_| ()).map_err(Refusal::from)
+    }
+
+    /// Asks a connection for its tools anew and remembers them.
+    pub(crate) async fn list_again(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+    ) -> Result<(), Refusal> {
+        let mut last = connection.freshness().turn.lock().await;
+        let listed = self.list_in_turn(connection).await;
+        last.ended(self.base.clock.now(), &listed);
+        let failed = |error: &CallError| connection.provider.refusal(error, connection);
+        listed.map_err(|unlisted| unlisted.refusal(failed))
+    }
+
+    /// The same for whoever has the turn to. Credentials that the server refuses are renewed once.
+    pub(crate) async fn list_in_turn(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+    ) -> Result<(), Unlisted> {
+        let Some(own) = connection.own() else {
+            return self.tools.refresh_in_turn(&connection.provider).await;
+        };
+        let seen = own.live();
+        let error = match self.list_own(connection, own).await {
+            Err(Unlisted::Call(error)) if error.kind == CallErrorKind::AuthRequired => error,
+            listed => return listed,
+        };
+        if seen.record.grant.refreshable {
+            match self.renewed(connection, seen.record.revision, Reason::Refused).await {
+                Renewed::Yes => return self.list_own(connection, own).await,
+                Renewed::NeedsAuth | Renewed::Failed(_) => return Err(Unlisted::Call(error)),
+            }
+        }
+        let why = "the provider refuses the credentials";
+        self.lost(connection, &seen.record, why).await.map_err(Unlisted::Store)?;
+        Err(Unlisted::Call(error))
+    }
+
+    async fn list_own(
+        self: &Arc<Self>,
+        connection: &Connection,
+        own: &OwnRoute,
+    ) -> Result<(), Unlisted> {
+        let began = self.base.clock.now();
+        let listed = self.list_through(connection.org, &connection.provider, &own.server).await?;
+        let live = own.live();
+        let mut record = live.record.clone();
+        // What is kept already, and could be read, is not written again.
+        let unread = live.tools.len() != listed.tools.len();
+        if unread || record.tool_list.as_ref() != Some(&listed.digest) {
+            let kept = self.keep_list(connection.org, connection.id, &listed).await;
+            kept.map_err(Unlisted::Store)?;
+            record.tool_list = Some(listed.digest);
+            record.tools = u32::try_from(listed.tools.len()).unwrap_or(u32::MAX);
+        }
+        own.update(Live { record, tools: listed.tools, credential: live.credential });
+        own.freshness.took(began, listed.fresh_for);
+        Ok(())
+    }
+}
+
+fn encode(definition: &ToolDefinition) -> Value {
+    json!({
+        "name": definition.name.as_str(),
+        "title": definition.title,
+        "description": definition.description,
+        "input_schema": definition.input_schema,
+        "output_schema": definition.output_schema,
+        "annotations": definition.annotations,
+    })
+}
+
+/// What [`encode`] wrote; a tool that does not read back is left out.
+fn decode(text: &str) -> Option<Vec<ToolDefinition>> {
+    let all = json::parse(text.as_bytes(), json::Bounds::RECORDED).ok()?;
+    let tools = all.as_array()?.iter().filter_map(|tool| {
+        let text = |name: &str| tool.get(name).and_then(Value::as_str).map(str::to_owned);
+        Some(ToolDefinition {
+            name: text("name")?.parse().ok()?,
+            title: text("title"),
+            description: text("description"),
+            input_schema: tool.get("input_schema")?.clone(),
+            output_schema: tool.get("output_schema").filter(|it| !it.is_null()).cloned(),
+            annotations: tool.get("annotations").cloned().unwrap_or_default(),
+        })
+    });
+    Some(tools.collect())
+}

@@ -1,0 +1,164 @@
+//! The way of a request through its stages: how long each took is counted, and each is a span of
+//! its own where the request is traced.
+
+use std::sync::{
+    Arc, LazyLock,
+    atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed},
+};
+
+use portcullis_core::{
+    clock::Timestamp,
+    trace::{TraceId, TraceParent},
+};
+
+use super::{
+    histograms::{Family, Times},
+    traces::recording::Recording,
+};
+
+/// A part of the way. Each begins where the one before ends, so that nothing is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Whose token it is.
+    Authenticate,
+    /// The limits of the org.
+    Limits,
+    /// Reading and parsing the body.
+    Body,
+    /// Scope, tool, idempotency key, schema.
+    Validate,
+    /// Data-loss prevention on the input.
+    DlpInput,
+    /// Policies on the input, and what they oblige to.
+    PolicyInput,
+    /// A connection with good credentials.
+    Connection,
+    /// The intent on its way to the disk.
+    Intent,
+    /// The tool itself.
+    Upstream,
+    /// Data-loss prevention on the answer.
+    DlpOutput,
+    /// Policies on the answer.
+    PolicyOutput,
+    /// The event on its way to the disk.
+    Outcome,
+}
+
+impl Stage {
+    /// All of them, in the order of the enum.
+    const ALL: [Self; 12] = [
+        Self::Authenticate,
+        Self::Limits,
+        Self::Body,
+        Self::Validate,
+        Self::DlpInput,
+        Self::PolicyInput,
+        Self::Connection,
+        Self::Intent,
+        Self::Upstream,
+        Self::DlpOutput,
+        Self::PolicyOutput,
+        Self::Outcome,
+    ];
+
+    /// The name in metrics and traces.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Authenticate => "authenticate",
+            Self::Limits => "limits",
+            Self::Body => "body",
+            Self::Validate => "validate",
+            Self::DlpInput => "dlp_input",
+            Self::PolicyInput => "policy_input",
+            Self::Connection => "connection",
+            Self::Intent => "intent",
+            Self::Upstream => "upstream",
+            Self::DlpOutput => "dlp_output",
+            Self::PolicyOutput => "policy_output",
+            Self::Outcome => "outcome",
+        }
+    }
+}
+
+/// One request on its way. Cheap to clone; when the last clone is gone, the trace is handed over.
+#[derive(Debug, Clone)]
+pub struct Stages(Arc<StageClock>);
+
+#[derive(Debug)]
+struct StageClock {
+    /// Its place in [`Stage::ALL`]; beyond it, the request is in none.
+    stage: AtomicUsize,
+    /// When that began, in microseconds.
+    since: AtomicI64,
+    recording: Option<Recording>,
+}
+
+/// In no stage.
+const NOWHERE: usize = usize::MAX;
+
+static FAMILY: Family = Family {
+    name: "portcullis_stage_seconds",
+    help: "Time of requests in each of their stages",
+    label: "stage",
+};
+
+static TIMES: LazyLock<[Arc<Times>; Stage::ALL.len()]> =
+    LazyLock::new(|| Stage::ALL.map(|stage| Times::of(&FAMILY, stage.as_str())));
+
+impl Stages {
+    /// A request in its first stage, which is traced if there is a recording.
+    pub(crate) fn new(recording: Option<Recording>, now: Timestamp) -> Self {
+        let (stage, since) = (AtomicUsize::new(NOWHERE), AtomicI64::new(0));
+        let stages = Self(Arc::new(StageClock { stage, since, recording }));
+        stages.enter(Stage::Authenticate, now);
+        stages
+    }
+
+    /// A request that nobody traces.
+    #[must_use]
+    pub fn untraced() -> Self {
+        Self::new(None, Timestamp::default())
+    }
+
+    /// The stage it was in is over, and this one begins.
+    pub fn enter(&self, stage: Stage, now: Timestamp) {
+        self.turn(stage as usize, now);
+        if let Some(recording) = &self.0.recording {
+            recording.enter(stage.as_str(), now);
+        }
+    }
+
+    /// The stage it was in is over.
+    pub fn leave(&self, now: Timestamp) {
+        self.turn(NOWHERE, now);
+        if let Some(recording) = &self.0.recording {
+            recording.leave(now);
+        }
+    }
+
+    fn turn(&self, stage: usize, now: Timestamp) {
+        let before = self.0.stage.swap(stage, Relaxed);
+        let since = self.0.since.swap(now.as_micros(), Relaxed);
+        if let Some(times) = TIMES.get(before) {
+            times.count(Timestamp::from_micros(since), now);
+        }
+    }
+
+    /// What to tell in the trace, if there is one.
+    #[must_use]
+    pub fn traced(&self) -> Option<&Recording> {
+        self.0.recording.as_ref()
+    }
+
+    /// The trace that it is recorded in.
+    pub(crate) fn trace_id(&self) -> Option<TraceId> {
+        self.traced().map(Recording::trace_id)
+    }
+
+    /// The parent of what is sent in this stage.
+    pub(crate) fn parent(&self) -> Option<TraceParent> {
+        self.traced().and_then(Recording::parent)
+    }
+}

@@ -1,0 +1,106 @@
+//! Declared providers and the tools they told, as policies are bound to them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use arc_swap::ArcSwap;
+use portcullis_core::{
+    audit::Target,
+    clock::Timestamp,
+    policy,
+    refusal::Refusal,
+    tool::{Tool, ToolId},
+};
+
+use crate::{
+    ctx::Ctx,
+    providers::{
+        connection::Connection,
+        provider::{Declared, Provider},
+    },
+};
+
+/// Every known tool with its provider, by id.
+pub(crate) type ToolTable = BTreeMap<String, (Arc<Tool>, Arc<Provider>)>;
+
+/// A tool the caller may see, and the connection it would be called through.
+pub(crate) struct Visible {
+    pub(crate) tool: Arc<Tool>,
+    pub(crate) connection: Arc<Connection>,
+}
+
+impl Visible {
+    pub(crate) fn target(&self) -> Target {
+        Target {
+            credential: Some(self.connection.credential()),
+            id: Some(self.tool.id.to_string()),
+            provider_id: Some(self.connection.id),
+            kind: "mcp",
+            version: Some(self.tool.version.clone()),
+        }
+    }
+}
+
+/// The providers of the configuration and the tools that they listed.
+#[derive(Debug)]
+pub(crate) struct ToolCatalogue {
+    /// By slug.
+    pub(crate) providers: BTreeMap<String, Arc<Provider>>,
+    pub(crate) tools: ArcSwap<ToolTable>,
+    changing: Mutex<()>,
+    /// Names of webhooks that policies may use.
+    webhooks: BTreeSet<String>,
+}
+
+impl ToolCatalogue {
+    pub(crate) fn new(declared: Vec<Declared>, webhooks: BTreeSet<String>, now: Timestamp) -> Self {
+        let providers = declared
+            .into_iter()
+            .map(|declared| (declared.slug.to_string(), Arc::new(Provider::new(declared, now))))
+            .collect();
+        Self { providers, tools: ArcSwap::default(), changing: Mutex::default(), webhooks }
+    }
+
+    /// The catalogue that policies are checked against.
+    pub(crate) fn for_policies(&self) -> policy::Catalogue {
+        let catalogue = policy::Catalogue::new(
+            self.providers
+                .values()
+                .map(|provider| (provider.declared.slug.clone(), provider.state().tools.clone())),
+        );
+        catalogue.with_webhooks(self.webhooks.iter().cloned())
+    }
+
+    /// Rebuilds the table from what the providers told. `bind` is given the new catalogue before the
+    /// table is in use.
+    pub(crate) fn rebuild(&self, bind: impl FnOnce(&policy::Catalogue)) {
+        let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = ToolTable::new();
+        for provider in self.providers.values() {
+            for tool in provider.state().tools.iter().flatten() {
+                let entry = (Arc::clone(tool), Arc::clone(provider));
+                table.insert(tool.id.to_string(), entry);
+            }
+        }
+        bind(&self.for_policies());
+        self.tools.store(Arc::new(table));
+    }
+
+    /// The tool, if it is in the catalogue of the caller's org through a usable connection.
+    pub(crate) fn visible(&self, ctx: &Ctx, id: &ToolId) -> Result<Visible, Refusal> {
+        let unknown = || Refusal::not_found("mcp", id.as_str());
+        let connection = ctx.session.connections.get(id.provider()).ok_or_else(unknown)?;
+        let tool = self.tool_through(connection, id.as_str()).ok_or_else(unknown)?;
+        Ok(Visible { tool, connection: Arc::clone(connection) })
+    }
+
+    /// The tool of this id, if the connection lists it.
+    pub(crate) fn tool_through(&self, connection: &Connection, id: &str) -> Option<Arc<Tool>> {
+        match connection.own() {
+            None => self.tools.load().get(id).map(|(tool, _)| Arc::clone(tool)),
+            Some(own) => own.tool(id),
+        }
+    }
+}

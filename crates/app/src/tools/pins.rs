@@ -1,0 +1,279 @@
+//! Pinning: a tool is called only with the definition that was accepted of it.
+//!
+//! The first definition that an upstream gives of a tool is accepted (`pin = "on"`), or waits
+//! (`pin = "review"`). Any other one waits from then on: the tool stays in the catalogue with the
+//! definition that was accepted, as `quarantined`, and calls of it are denied by `tool-pinning`
+//! until the operator accepts the new one (`portcullis tool accept`) or the upstream takes it back.
+//! Pins are kept by org and tool in the store; they outlive the tool and the provider. Their number
+//! is limited for each provider ([`capacity`]): further tools that it lists stay out, so that a server
+//! which renames its tools neither fills the store nor makes a pin be forgotten.
+//!
+//! **Invariant:** when the pins cannot be read or written, nothing new comes into the catalogue.
+//! **Invariant:** what was in quarantine is called in the accepted version only. Whoever still has
+//! another one, because its list is older than the operator's word, is denied as before.
+
+mod capacity;
+mod changes;
+pub(crate) mod events;
+pub(crate) mod held;
+
+pub(crate) use self::events::LeftOut;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use portcullis_core::{
+    id::OrgId,
+    tool::{ProviderSlug, ToolDefinition, ToolId, ToolName},
+};
+use portcullis_store::{Pin, Pinned, StoreError, Told};
+
+use self::{capacity::Fitted, events::Changed, held::Versions};
+use super::Tools;
+use crate::providers::provider::{Pinning, Provider};
+
+/// What a provider lists, sorted by what stands in the pins.
+#[derive(Default)]
+struct Sorted {
+    /// What may be shown.
+    shown: Vec<ToolDefinition>,
+    held: BTreeSet<ToolId>,
+    known: BTreeMap<ToolId, Versions>,
+    /// To be accepted, being the first.
+    first: Vec<Told>,
+    /// To wait.
+    waiting: Vec<Told>,
+    /// As accepted again.
+    back: Vec<ToolId>,
+    /// What events have to tell.
+    changed: Vec<Changed>,
+    left_out: Vec<LeftOut>,
+    /// True if tools wait of which nothing was accepted yet.
+    review: bool,
+}
+
+impl Tools {
+    /// The definitions that may be shown of what a provider lists: for a tool that changed, the
+    /// one that was accepted. Remembers what is new, and tells of what changed.
+    pub(crate) async fn pinned(
+        &self,
+        provider: &Provider,
+        org: Option<OrgId>,
+        listed: Vec<ToolDefinition>,
+        left_out: Vec<LeftOut>,
+    ) -> Result<Vec<ToolDefinition>, StoreError> {
+        let slug = provider.declared.slug.as_str();
+        let _one_at_a_time = self.pins.turn.lock().await;
+        let now = self.base.clock.now();
+        let pinned = match provider.declared.pinning {
+            Pinning::Off => Pinned::default(),
+            Pinning::On | Pinning::Review => self.base.store.list_pins(org, slug).await?,
+        };
+        let Fitted { listed, surplus, forgotten } =
+            capacity::make(provider, &pinned.pins, listed, now);
+        let listed = versions(&provider.declared.slug, listed);
+        let texts = self.texts(org, &pinned.pins, &listed, &left_out).await?;
+        let mut sorted = sort(provider, pinned, listed, (&left_out, texts));
+        if !forgotten.is_empty() {
+            self.base.store.forget_waiting(org, &forgotten).await?;
+        }
+        if !sorted.first.is_empty() {
+            self.base.store.pin_tools(org, &sorted.first, now).await?;
+        }
+        if !sorted.waiting.is_empty() {
+            self.base.store.hold_tools(org, &sorted.waiting, now).await?;
+        }
+        if !sorted.back.is_empty() {
+            self.base.store.release_tools(org, &sorted.back, now).await?;
+        }
+        self.pins.learn(org, slug, &sorted);
+        sorted.left_out.extend(left_out);
+        self.tell_of_changes(provider, org, sorted.changed);
+        self.tell_of_left_out(provider, org, &sorted.left_out);
+        self.tell_of_surplus(provider, org, surplus).await?;
+        Ok(sorted.shown)
+    }
+
+    /// The accepted definitions of the tools that are listed otherwise, or not to be used.
+    async fn texts(
+        &self,
+        org: Option<OrgId>,
+        pins: &[Pin],
+        listed: &BTreeMap<ToolId, Listed>,
+        left_out: &[LeftOut],
+    ) -> Result<Texts, StoreError> {
+        let spoilt: BTreeSet<&str> = left_out.iter().map(LeftOut::name).collect();
+        let mut texts = Texts::new();
+        for pin in pins {
+            let Some(accepted) = &pin.accepted else { continue };
+            let differs = listed.get(&pin.tool).map(|it| it.version != accepted.version);
+            if differs.unwrap_or_else(|| spoilt.contains(pin.tool.name())) {
+                let text = self.base.store.definitions_of(org, &pin.tool).await?.accepted;
+                texts.extend(text.and_then(|text| read(&text)).map(|it| (pin.tool.clone(), it)));
+            }
+        }
+        Ok(texts)
+    }
+
+    /// Learns what stands in the store about the tools of a list that was kept, before anybody
+    /// calls one of them.
+    pub(crate) async fn learn_pins(
+        &self,
+        provider: &Provider,
+        org: OrgId,
+    ) -> Result<(), StoreError> {
+        match provider.declared.pinning {
+            Pinning::Off => Ok(()),
+            Pinning::On | Pinning::Review => {
+                let _one_at_a_time = self.pins.turn.lock().await;
+                let pins =
+                    self.base.store.list_pins(Some(org), provider.declared.slug.as_str()).await?;
+                self.pins.learn_kept(Some(org), &pins.pins);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A definition that is listed.
+struct Listed {
+    definition: ToolDefinition,
+    version: String,
+    /// Its place in the list.
+    place: usize,
+}
+
+/// Accepted definitions by tool.
+type Texts = BTreeMap<ToolId, ToolDefinition>;
+
+/// Each tool with the version it is listed in; of two with one name, the first.
+fn versions(slug: &ProviderSlug, listed: Vec<ToolDefinition>) -> BTreeMap<ToolId, Listed> {
+    let mut versions = BTreeMap::new();
+    for (place, definition) in listed.into_iter().enumerate() {
+        let version = definition.version();
+        let tool = ToolId::new(slug, &definition.name);
+        versions.entry(tool).or_insert(Listed { definition, version, place });
+    }
+    versions
+}
+
+/// Puts each definition where it belongs. Of twins the one that was accepted before stays, else
+/// the one that was listed first.
+fn sort(
+    provider: &Provider,
+    Pinned { pins, nameless }: Pinned,
+    listed: BTreeMap<ToolId, Listed>,
+    (left_out, mut texts): (&[LeftOut], Texts),
+) -> Sorted {
+    let slug = &provider.declared.slug;
+    let pins: BTreeMap<ToolId, Pin> = pins.into_iter().map(|pin| (pin.tool.clone(), pin)).collect();
+    let accepted = pins.values().filter(|pin| pin.accepted.is_some());
+    let mut names: HashMap<String, ToolName> = accepted
+        .filter_map(|pin| pin.tool.name().parse::<ToolName>().ok())
+        .map(|name| (name.skeleton(), name))
+        .collect();
+    // Which tool an unreadable pin belongs to nobody can tell: it may be any that looks new.
+    let review = provider.declared.pinning == Pinning::Review || nameless > 0;
+    let mut sorted = Sorted { review, ..Sorted::default() };
+    let mut listed: Vec<_> = listed.into_iter().collect();
+    listed.sort_unstable_by_key(|(_, listed)| listed.place);
+    for (tool, listed) in listed {
+        let (pin, name) = (pins.get(&tool), &listed.definition.name);
+        if pin.is_none_or(|pin| pin.accepted.is_none()) {
+            let first = names.entry(name.skeleton()).or_insert_with(|| name.clone());
+            if first != name {
+                sorted.left_out.push(LeftOut::twin(name, first));
+                continue;
+            }
+        }
+        match provider.declared.pinning {
+            Pinning::Off => sorted.shown.push(listed.definition),
+            Pinning::On | Pinning::Review => sorted.add((tool, pin), listed, &mut texts),
+        }
+    }
+    for pin in left_out.iter().filter_map(|it| pins.get(&it.tool(slug)?)) {
+        sorted.add_spoilt(pin, &mut texts);
+    }
+    sorted
+}
+
+impl Listed {
+    fn told(&self, tool: &ToolId) -> Told {
+        let text = self.definition.to_json().to_string();
+        Told { tool: tool.clone(), version: self.version.clone(), text }
+    }
+}
+
+impl Sorted {
+    fn add(&mut self, (tool, pin): (ToolId, Option<&Pin>), listed: Listed, texts: &mut Texts) {
+        let accepted = pin.and_then(|pin| pin.accepted.as_ref());
+        let Some(accepted) = accepted else { return self.add_new(tool, pin, listed) };
+        if accepted.version == listed.version {
+            self.known.insert(tool.clone(), (Some(listed.version), None));
+            if pin.is_some_and(|pin| pin.found.is_some()) {
+                self.back.push(tool);
+            }
+            self.shown.push(listed.definition);
+            return;
+        }
+        self.wait(&tool, pin, &listed, Some(accepted.version.clone()));
+        let before = texts.remove(&tool);
+        if pin.is_none_or(|pin| pin.told.as_deref() != Some(&listed.version)) {
+            let members = before.as_ref().map(|it| it.members_that_differ(&listed.definition));
+            self.changed.push(Changed {
+                tool: tool.clone(),
+                old: Some(accepted.version.clone()),
+                new: listed.version,
+                members: members.unwrap_or_default(),
+            });
+        }
+        self.held.insert(tool);
+        self.shown.extend(before);
+    }
+
+    /// A tool that was accepted and that its upstream made unusable.
+    fn add_spoilt(&mut self, pin: &Pin, texts: &mut Texts) {
+        let Some(accepted) = &pin.accepted else { return };
+        if self.known.contains_key(&pin.tool) {
+            return;
+        }
+        let found = pin.found.as_ref().map(|found| found.version.clone());
+        self.known.insert(pin.tool.clone(), (Some(accepted.version.clone()), found));
+        self.held.insert(pin.tool.clone());
+        self.shown.extend(texts.remove(&pin.tool));
+    }
+
+    /// A tool of which nothing was accepted yet.
+    fn add_new(&mut self, tool: ToolId, pin: Option<&Pin>, listed: Listed) {
+        if !self.review {
+            self.first.push(listed.told(&tool));
+            self.known.insert(tool, (Some(listed.version), None));
+            self.shown.push(listed.definition);
+            return;
+        }
+        self.wait(&tool, pin, &listed, None);
+        if pin.is_none_or(|pin| pin.told.as_deref() != Some(&listed.version)) {
+            let (new, members) = (listed.version, Vec::new());
+            self.changed.push(Changed { tool, old: None, new, members });
+        }
+    }
+
+    fn wait(
+        &mut self,
+        tool: &ToolId,
+        pin: Option<&Pin>,
+        listed: &Listed,
+        accepted: Option<String>,
+    ) {
+        let found = pin.and_then(|pin| pin.found.as_ref());
+        if found.is_none_or(|found| found.version != listed.version) {
+            self.waiting.push(listed.told(tool));
+        }
+        self.known.insert(tool.clone(), (accepted, Some(listed.version.clone())));
+    }
+}
+
+/// A definition as it is kept.
+pub(crate) fn read(text: &str) -> Option<ToolDefinition> {
+    use portcullis_core::json::{self, Bounds};
+    ToolDefinition::from_json(json::parse(text.as_bytes(), Bounds::RECORDED).ok()?)
+}

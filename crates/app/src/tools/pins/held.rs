@@ -1,0 +1,134 @@
+//! What this node knows of the pins, and which tools it holds back.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use arc_swap::ArcSwap;
+use portcullis_core::{
+    call::PinState,
+    clock::Timestamp,
+    id::OrgId,
+    tool::{Tool, ToolId},
+};
+use portcullis_store::Pin;
+
+use super::{Sorted, changes, events::LeftOut};
+
+/// The org that a provider is kept for; `None` is every org.
+pub(super) type Org = Option<OrgId>;
+
+/// The accepted version of a tool, and the one that waits.
+pub(super) type Versions = (Option<String>, Option<String>);
+
+/// Looks at a provider of which events tell, within [`TOLD_SECONDS`].
+const TOLD_MOST: usize = 30;
+const TOLD_SECONDS: i64 = 3600;
+
+/// Which calls of a tool are held back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Held {
+    /// All: a definition waits.
+    Waits,
+    /// All that would be judged by another definition than this accepted version. A list is taken
+    /// over a moment after its pins, and each connection has a list of its own.
+    Except(String),
+}
+
+/// What this node knows of the pins.
+#[derive(Debug, Default)]
+pub(crate) struct Pins {
+    /// Read by every call.
+    held: ArcSwap<HashMap<Org, HashMap<ToolId, Held>>>,
+    /// Accepted and waiting version of each tool, as they were when its upstream was asked last.
+    pub(super) known: Mutex<HashMap<(Org, ToolId), Versions>>,
+    /// What each provider listed that cannot be used, as events tell.
+    pub(super) left_out: Mutex<HashMap<(Org, String), Vec<LeftOut>>>,
+    /// The number of tools of each provider above its limit.
+    pub(super) surplus: Mutex<HashMap<(Org, String), u64>>,
+    /// When events told of what each provider lists.
+    told_at: Mutex<HashMap<(Org, String), VecDeque<Timestamp>>>,
+    /// The changes by others that were followed.
+    pub(super) followed: Mutex<changes::Followed>,
+    /// Held from reading pins until what they say is known here: an older look never overwrites
+    /// a newer one.
+    pub(super) turn: tokio::sync::Mutex<()>,
+}
+
+impl Pins {
+    /// True if the tool, as it is here, is in quarantine for this org.
+    pub(crate) fn hold(&self, org: OrgId, tool: &Tool) -> bool {
+        let held = self.held.load();
+        !held.is_empty()
+            && [None, Some(org)].iter().any(|org| {
+                match held.get(org).and_then(|tools| tools.get(&tool.id)) {
+                    None => false,
+                    Some(Held::Waits) => true,
+                    Some(Held::Except(accepted)) => *accepted != tool.version,
+                }
+            })
+    }
+
+    /// State of the tool, as it is here, for this org.
+    pub(crate) fn state(&self, org: OrgId, tool: &Tool) -> PinState {
+        if self.hold(org, tool) { PinState::Quarantined } else { PinState::Accepted }
+    }
+
+    /// True if events may tell of what a provider lists, which they do then: its server decides how
+    /// often that is something new, and the log is kept for long.
+    pub(super) fn may_tell(&self, org: Org, provider: &str, now: Timestamp) -> bool {
+        let mut told = self.told_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = told.entry((org, provider.to_owned())).or_default();
+        while told.front().is_some_and(|first| now >= first.plus_seconds(TOLD_SECONDS)) {
+            told.pop_front();
+        }
+        let may = told.len() < TOLD_MOST;
+        if may {
+            told.push_back(now);
+        }
+        may
+    }
+
+    /// Takes over what stands about all tools that a provider lists now. What was held stays so
+    /// for whoever has another definition than the accepted one.
+    pub(super) fn learn(&self, org: Org, provider: &str, sorted: &Sorted) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = HashMap::clone(&self.held.load());
+        let tools = held.entry(org).or_default();
+        for (tool, (accepted, _)) in &sorted.known {
+            let before =
+                known.get(&(org, tool.clone())).and_then(|(accepted, _)| accepted.as_ref());
+            let moved = before.is_some_and(|before| Some(before) != accepted.as_ref());
+            if sorted.held.contains(tool) {
+                tools.insert(tool.clone(), Held::Waits);
+            } else if let Some(accepted) = accepted
+                && (moved || tools.contains_key(tool))
+            {
+                tools.insert(tool.clone(), Held::Except(accepted.clone()));
+            }
+        }
+        held.retain(|_, tools| !tools.is_empty());
+        self.held.store(Arc::new(held));
+        known.retain(|(of, tool), _| *of != org || tool.provider() != provider);
+        known.extend(sorted.known.iter().map(|(tool, it)| ((org, tool.clone()), it.clone())));
+    }
+
+    /// Takes over what stands about tools that were listed earlier, perhaps by another node.
+    pub(super) fn learn_kept(&self, org: Org, pins: &[Pin]) {
+        let _known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = HashMap::clone(&self.held.load());
+        let tools = held.entry(org).or_default();
+        for pin in pins {
+            let Some(accepted) = &pin.accepted else { continue };
+            let of_pin = if pin.found.is_some() {
+                Held::Waits
+            } else {
+                Held::Except(accepted.version.clone())
+            };
+            tools.entry(pin.tool.clone()).or_insert(of_pin);
+        }
+        held.retain(|_, tools| !tools.is_empty());
+        self.held.store(Arc::new(held));
+    }
+}

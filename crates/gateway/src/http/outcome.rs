@@ -1,0 +1,310 @@
+//! The outcome of a request, before any protocol writes it.
+//!
+//! Handlers and extractors end in an [`Outcome`]. The frame in `exchange` measures and traces it,
+//! sets the headers that follow from it, and has it written by the writer of the route: `answer`
+//! writes the envelope of REST. A second protocol adds a writer, not a second outcome.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, HeaderName, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use portcullis_app::{Answered, GovernanceView, ReplayedError, Stopped};
+use portcullis_core::{
+    audit::OutcomeStatus,
+    refusal::{Executed, Refusal},
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::exchange::insert;
+
+/// Marks an answer that was given before.
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+/// Seconds to wait before a gateway that cannot record is asked again.
+const RETRY_UNAVAILABLE: &str = "5";
+/// Seconds to wait before a request under way is asked for again.
+const RETRY_UNDER_WAY: &str = "1";
+
+/// The end of a request: a result or an error, and what was decided and recorded on the way.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// Result or error.
+    pub(crate) content: Content,
+    /// The decision on a call, if one was reached.
+    pub(crate) governance: Option<GovernanceView>,
+    /// The recorded outcome of a call; `None` for everything that has no event of its own.
+    pub(crate) recorded: Option<OutcomeStatus>,
+    /// Effect of a call at its upstream; `None` where the call was not looked at.
+    pub(crate) executed: Option<Executed>,
+    /// The same request was answered so before.
+    pub(crate) replayed: bool,
+    /// Writing it takes long.
+    pub(crate) large: bool,
+}
+
+/// Result or error.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// A resource.
+    Data(Value),
+    /// A resource that is still being made.
+    Begun(Value),
+    /// A page of resources.
+    Page(Page),
+    /// The result of a tool.
+    Result(Value),
+    /// A refusal or failure.
+    Failed(Failure),
+}
+
+/// A page of resources.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) data: Value,
+    /// The page size in force.
+    pub(crate) limit: usize,
+    pub(crate) next_cursor: Option<String>,
+}
+
+/// An error of this request, or that of the earlier request it repeats.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Refused(Refusal),
+    Replayed { http_status: u16, error: ReplayedError },
+}
+
+impl Failure {
+    /// The stable `error.code`.
+    pub(crate) fn code(&self) -> &str {
+        match self {
+            Self::Refused(refusal) => refusal.code(),
+            Self::Replayed { error, .. } => &error.code,
+        }
+    }
+
+    /// One sentence for people.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Refused(refusal) => refusal.to_string(),
+            Self::Replayed { error, .. } => error.message.clone(),
+        }
+    }
+
+    /// The members of `error.details`, without `executed`.
+    pub(crate) fn details(&self) -> Map<String, Value> {
+        match self {
+            Self::Refused(refusal) => refusal.details(),
+            Self::Replayed { error, .. } => error.details.clone(),
+        }
+    }
+
+    /// Its status in HTTP.
+    pub(crate) fn http_status(&self) -> StatusCode {
+        let status = match self {
+            Self::Refused(refusal) => refusal.http_status(),
+            Self::Replayed { http_status, .. } => *http_status,
+        };
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+}
+
+impl Outcome {
+    const fn of(content: Content) -> Self {
+        Self {
+            content,
+            governance: None,
+            recorded: None,
+            executed: None,
+            replayed: false,
+            large: false,
+        }
+    }
+
+    /// One resource, done.
+    pub(crate) fn data(view: &impl Serialize) -> Self {
+        Self::of(serde_json::to_value(view).map_or_else(|_| bug(), Content::Data))
+    }
+
+    /// One resource that is still being made.
+    pub(crate) fn begun(view: &impl Serialize) -> Self {
+        Self::of(serde_json::to_value(view).map_or_else(|_| bug(), Content::Begun))
+    }
+
+    /// A page of resources.
+    pub(crate) fn page(data: &impl Serialize, limit: usize, next_cursor: Option<String>) -> Self {
+        let page = |data| Content::Page(Page { data, limit, next_cursor });
+        Self::of(serde_json::to_value(data).map_or_else(|_| bug(), page))
+    }
+
+    /// The outcome of a call that was not refused.
+    pub(crate) fn answered(answered: Answered) -> Self {
+        match answered {
+            Answered::Invoked(invoked) => Self {
+                content: Content::Result(invoked.result),
+                governance: Some(invoked.governance),
+                recorded: Some(invoked.outcome),
+                executed: Some(Executed::Yes),
+                replayed: false,
+                large: invoked.large,
+            },
+            Answered::Replayed(replayed) => {
+                let http_status = replayed.http_status;
+                let content = match (replayed.error, replayed.result) {
+                    (Some(error), _) => Content::Failed(Failure::Replayed { http_status, error }),
+                    (None, Some(result)) => Content::Result(result),
+                    (None, None) => bug(),
+                };
+                Self {
+                    content,
+                    governance: replayed.governance,
+                    recorded: Some(replayed.outcome),
+                    executed: Some(replayed.executed),
+                    replayed: true,
+                    large: replayed.large,
+                }
+            }
+        }
+    }
+
+    /// The same, of a request that was answered so before.
+    pub(crate) fn again(self) -> Self {
+        Self { replayed: true, ..self }
+    }
+
+    /// The refusal of this request, if it is one.
+    pub(crate) const fn refusal(&self) -> Option<&Refusal> {
+        match &self.content {
+            Content::Failed(Failure::Refused(refusal)) => Some(refusal),
+            Content::Failed(Failure::Replayed { .. })
+            | Content::Data(_)
+            | Content::Begun(_)
+            | Content::Page(_)
+            | Content::Result(_) => None,
+        }
+    }
+
+    /// The effect at the upstream that an error tells. What is refused before the call was looked
+    /// at was not executed; what ended in a bug may have been.
+    pub(crate) fn told_executed(&self, invocation: bool) -> Option<Executed> {
+        let refused = || {
+            let refusal = self.refusal().filter(|_| invocation)?;
+            let bug = matches!(refusal, Refusal::Internal);
+            Some(if bug { Executed::Unknown } else { Executed::No })
+        };
+        self.executed.or_else(refused)
+    }
+
+    /// Its status in HTTP, where the protocol does not say another.
+    pub(crate) fn http_status(&self) -> StatusCode {
+        match &self.content {
+            Content::Data(_) | Content::Page(_) | Content::Result(_) => StatusCode::OK,
+            Content::Begun(_) => StatusCode::ACCEPTED,
+            Content::Failed(failure) => failure.http_status(),
+        }
+    }
+
+    /// Sets the headers that follow from it in every protocol.
+    pub(crate) fn set_headers(&self, headers: &mut HeaderMap) {
+        if self.replayed {
+            insert(headers, REPLAYED, "true");
+        }
+        if let Some(refusal) = self.refusal() {
+            refusal_headers(refusal, headers);
+        }
+    }
+}
+
+/// Outcome of a view that cannot be written as JSON, which there is none of.
+const fn bug() -> Content {
+    Content::Failed(Failure::Refused(Refusal::Internal))
+}
+
+impl From<Refusal> for Outcome {
+    fn from(refusal: Refusal) -> Self {
+        Self::of(Content::Failed(Failure::Refused(refusal)))
+    }
+}
+
+impl From<Stopped> for Outcome {
+    fn from(stopped: Stopped) -> Self {
+        Self {
+            governance: stopped.governance,
+            recorded: stopped.outcome,
+            executed: Some(stopped.executed),
+            ..Self::from(stopped.refusal)
+        }
+    }
+}
+
+impl IntoResponse for Outcome {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        response.extensions_mut().insert(Arc::new(self));
+        response
+    }
+}
+
+fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
+    match refusal {
+        Refusal::MissingToken => {
+            insert(headers, header::WWW_AUTHENTICATE, "Bearer realm=\"portcullis\"");
+        }
+        Refusal::InvalidToken
+        | Refusal::WrongTokenKind { .. }
+        | Refusal::TokenExpired { .. }
+        | Refusal::TokenRevoked
+        | Refusal::TokenReused
+        | Refusal::InvalidCredential { .. } => insert(
+            headers,
+            header::WWW_AUTHENTICATE,
+            "Bearer realm=\"portcullis\", error=\"invalid_token\"",
+        ),
+        Refusal::InsufficientScope { required } => insert(
+            headers,
+            header::WWW_AUTHENTICATE,
+            &format!(
+                "Bearer realm=\"portcullis\", error=\"insufficient_scope\", scope=\"{required}\""
+            ),
+        ),
+        Refusal::DelegationNotTrusted => insert(
+            headers,
+            header::WWW_AUTHENTICATE,
+            "Bearer realm=\"portcullis\", error=\"insufficient_scope\"",
+        ),
+        Refusal::RateLimited { retry_after, .. }
+        | Refusal::TooManyExports { retry_after, .. }
+        | Refusal::ExportsFull { retry_after, .. } => {
+            insert(headers, header::RETRY_AFTER, &retry_after.to_string());
+        }
+        Refusal::UpstreamResting { retry_after, .. } => {
+            insert(headers, header::RETRY_AFTER, &retry_after.to_string());
+        }
+        Refusal::RangeNotSatisfiable { bytes } => {
+            insert(headers, header::CONTENT_RANGE, &format!("bytes */{bytes}"));
+        }
+        Refusal::Unavailable { .. } => insert(headers, header::RETRY_AFTER, RETRY_UNAVAILABLE),
+        Refusal::IdempotencyInProgress { .. } => {
+            insert(headers, header::RETRY_AFTER, RETRY_UNDER_WAY);
+        }
+        Refusal::MethodNotAllowed { allow } => insert(headers, header::ALLOW, &allow.join(", ")),
+        Refusal::InvalidRequest { .. }
+        | Refusal::InvalidInput { .. }
+        | Refusal::InvalidScope { .. }
+        | Refusal::IdempotencyKeyReused { .. }
+        | Refusal::PolicyDenied { .. }
+        | Refusal::NotFound { .. }
+        | Refusal::ProviderAuthRequired { .. }
+        | Refusal::NotRefreshable { .. }
+        | Refusal::NoSuchProvider { .. }
+        | Refusal::RejectedByProvider { .. }
+        | Refusal::PayloadTooLarge { .. }
+        | Refusal::UnsupportedMediaType
+        | Refusal::Internal
+        | Refusal::UpstreamError { .. }
+        | Refusal::UpstreamTimeout { .. }
+        | Refusal::Interrupted { .. } => {}
+    }
+}

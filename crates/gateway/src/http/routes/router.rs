@@ -1,0 +1,205 @@
+//! The router of the table: each route in its frame and on its thread, and the fallbacks.
+
+use std::{collections::BTreeMap, panic::resume_unwind, sync::Arc};
+
+use axum::{
+    Router,
+    extract::{MatchedPath, Request, State},
+    http::{Method, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::MethodRouter,
+};
+use portcullis_core::refusal::{Refusal, Unavailable};
+use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{Access, RouteSpec, Row, Thread, table};
+use crate::http::{Gateway, caller, exchange, outcome::Outcome};
+
+/// Everything Portcullis answers.
+pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
+    let unknown = async |State(gateway): State<Arc<Gateway>>, request: Request| {
+        let answer = |request| no_such_path(Arc::clone(&gateway), request);
+        exchange::framed(&gateway, RouteSpec::UNKNOWN, request, answer).await
+    };
+    routed(table(), &gateway).fallback(unknown).with_state(gateway)
+}
+
+/// The routes of a listener for health probes: `/healthz` and `/readyz`, and nothing else.
+pub(crate) fn health_router(gateway: Arc<Gateway>) -> Router {
+    let probes = table().into_iter().filter(|row| row.spec.access == Access::Probe);
+    let unknown = async |State(gateway): State<Arc<Gateway>>, request: Request| {
+        let answer = async |request: Request| not_found(&request).into_response();
+        exchange::framed(&gateway, RouteSpec::UNKNOWN, request, answer).await
+    };
+    routed(probes.collect(), &gateway).fallback(unknown).with_state(gateway)
+}
+
+/// The router of `rows`, which also answers wrong methods of their paths.
+fn routed(rows: Vec<Row>, gateway: &Arc<Gateway>) -> Router<Arc<Gateway>> {
+    let paths = Arc::new(paths(&rows));
+    let mut router = Router::new();
+    for Row { spec, routes: (_, documented, methods) } in rows {
+        let methods = framed(methods, spec, gateway);
+        for path in documented.paths.keys() {
+            router = router.route(path, methods.clone());
+        }
+    }
+    router.method_not_allowed_fallback(
+        async move |State(gateway): State<Arc<Gateway>>, request: Request| {
+            let path = request.extensions().get::<MatchedPath>();
+            let known = path.and_then(|path| paths.get(path.as_str()));
+            let Known { spec, allow } = known.cloned().unwrap_or_default();
+            let answer = |request| wrong_method(Arc::clone(&gateway), spec, allow, request);
+            exchange::framed(&gateway, spec, request, answer).await
+        },
+    )
+}
+
+/// Puts the frame around every answer of a route, and the work on its thread.
+fn framed(
+    methods: MethodRouter<Arc<Gateway>>,
+    spec: RouteSpec,
+    gateway: &Arc<Gateway>,
+) -> MethodRouter<Arc<Gateway>> {
+    let state = (Arc::clone(gateway), spec);
+    let methods = methods.layer(middleware::from_fn_with_state(state, frame));
+    match spec.thread {
+        Thread::Connection => methods,
+        Thread::Shared => {
+            methods.layer(middleware::from_fn_with_state(Handle::current(), elsewhere))
+        }
+    }
+}
+
+async fn frame(
+    State((gateway, spec)): State<(Arc<Gateway>, RouteSpec)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    exchange::framed(&gateway, spec, request, |request| next.run(request)).await
+}
+
+/// Does the work on a runtime, as long as the client waits for it.
+async fn elsewhere(State(runtime): State<Handle>, request: Request, next: Next) -> Response {
+    match AbortOnDropHandle::new(runtime.spawn(next.run(request))).await {
+        Ok(response) => response,
+        Err(error) => match error.try_into_panic() {
+            // A panic of the frame itself: there is nothing left to answer with.
+            Ok(panic) => resume_unwind(panic),
+            Err(_) => Outcome::from(Refusal::Unavailable { reason: Unavailable::Shutdown })
+                .into_response(),
+        },
+    }
+}
+
+fn not_found(request: &Request) -> Outcome {
+    Refusal::not_found("path", request.uri().path()).into()
+}
+
+/// Under `/v1` nobody learns which paths exist without a token.
+async fn no_such_path(gateway: Arc<Gateway>, request: Request) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let under_v1 = parts.uri.path() == "/v1" || parts.uri.path().starts_with("/v1/");
+    if under_v1 && let Err(refused) = caller::lost(&mut parts, &gateway).await {
+        return refused.into_response();
+    }
+    not_found(&Request::from_parts(parts, body)).into_response()
+}
+
+/// A path as its wrong methods are answered.
+#[derive(Debug, Clone)]
+struct Known {
+    /// Of its first operation.
+    spec: RouteSpec,
+    allow: Vec<String>,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { spec: RouteSpec::UNKNOWN, allow: Vec::new() }
+    }
+}
+
+fn paths(rows: &[Row]) -> BTreeMap<String, Known> {
+    let mut paths = BTreeMap::<String, Known>::new();
+    for row in rows {
+        for (path, method) in row.operations() {
+            let known = paths
+                .entry(path.to_owned())
+                .or_insert_with(|| Known { spec: row.spec, allow: Vec::new() });
+            if method == Method::GET {
+                known.allow.extend([Method::GET, Method::HEAD].map(|it| it.to_string()));
+            } else {
+                known.allow.push(method.to_string());
+            }
+        }
+    }
+    paths
+}
+
+async fn wrong_method(
+    gateway: Arc<Gateway>,
+    spec: RouteSpec,
+    allow: Vec<String>,
+    request: Request,
+) -> Response {
+    let (mut parts, _) = request.into_parts();
+    let authenticated =
+        if spec.access.is_open() { Ok(()) } else { caller::lost(&mut parts, &gateway).await };
+    let refused = match authenticated {
+        Ok(()) => Refusal::MethodNotAllowed { allow }.into(),
+        Err(refused) => refused,
+    };
+    let mut response = refused.into_response();
+    response.headers_mut().remove(header::ALLOW);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{body::Body, http::StatusCode, routing::get};
+    use http_body_util::BodyExt;
+    use portcullis_core::secret::Secret;
+    use serde_json::Value;
+    use tower::ServiceExt;
+
+    use super::*;
+    use crate::{boot, config::Config};
+
+    async fn gateway(folder: &std::path::Path) -> Arc<Gateway> {
+        let config = Config { data_dir: folder.to_owned(), ..Config::default() };
+        std::fs::create_dir(folder.join("policies")).unwrap();
+        boot::new_key(&folder.join("key")).unwrap();
+        let looking = boot::Standing::Looking;
+        let node = boot::Node::assemble(&config, portcullis_app::Fallback::Refuse, looking).await;
+        node.unwrap().gateway
+    }
+
+    async fn boom() -> StatusCode {
+        panic!("{}", Secret::new("hunter2".to_owned()).expose())
+    }
+
+    #[tokio::test]
+    async fn a_handler_that_panics_is_answered_like_any_failure_and_tells_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let gateway = gateway(folder.path()).await;
+        let methods = framed(get(boom), RouteSpec::UNKNOWN, &gateway);
+        let router = Router::new().route("/boom", methods).with_state(gateway);
+
+        let request =
+            Request::get("/boom").header("host", "localhost").body(Body::empty()).unwrap();
+        let response = router.oneshot(request).await.unwrap();
+
+        assert_eq!(response.status(), 500);
+        for name in ["x-ratelimit-limit", "x-ratelimit-reset", "x-request-id", "cache-control"] {
+            assert!(response.headers().contains_key(name), "{name}");
+        }
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert!(!String::from_utf8_lossy(&body).contains("hunter2"));
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["error"]["code"], "internal_error");
+        assert!(body["meta"]["request_id"].as_str().unwrap().starts_with("req_"));
+    }
+}

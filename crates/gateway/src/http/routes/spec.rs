@@ -1,0 +1,70 @@
+//! Needs of a route.
+
+use portcullis_core::{limits::Resource, principal::Scope};
+
+/// Needs of a route, stated once in the table. The frame, the extractors and the readers of bodies
+/// obey it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RouteSpec {
+    pub(crate) access: Access,
+    /// The limit that its answers show as `X-RateLimit-*`.
+    pub(crate) limit: Resource,
+    pub(crate) thread: Thread,
+    /// The largest body in bytes; 0 if none is read.
+    pub(crate) body: usize,
+}
+
+/// Credentials that a route asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// None.
+    Open,
+    /// None; a probe, which is also answered over a connection of the reserve.
+    Probe,
+    /// One that is exchanged for a token, as the Bearer or in the body.
+    Credential,
+    /// A live token of any kind.
+    AnyToken,
+    /// A live access token.
+    Token,
+    /// A live access token with this scope.
+    Scoped(Scope),
+    /// A live access token with this scope, whose absence is recorded as a denied call. The use
+    /// case asks for it, because only it can record the call.
+    Call(Scope),
+}
+
+impl Access {
+    /// Returns true if nobody has to authenticate.
+    pub(crate) const fn is_open(self) -> bool {
+        matches!(self, Self::Open | Self::Probe)
+    }
+
+    /// The scope that is needed, if one is.
+    pub(crate) const fn scope(self) -> Option<Scope> {
+        match self {
+            Self::Scoped(scope) | Self::Call(scope) => Some(scope),
+            Self::Open | Self::Probe | Self::Credential | Self::AnyToken | Self::Token => None,
+        }
+    }
+}
+
+/// The thread that handles a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Thread {
+    /// That of its connection: a call waits for its tool most of the time.
+    Connection,
+    /// Any of the runtime that all connections share: it may take long.
+    Shared,
+}
+
+impl RouteSpec {
+    /// Requests whose path is not in the table.
+    pub(crate) const UNKNOWN: Self =
+        Self { access: Access::Token, limit: Resource::Requests, thread: Thread::Shared, body: 0 };
+
+    /// Returns true if a request of it is a call of a tool.
+    pub(crate) const fn is_invocation(&self) -> bool {
+        matches!(self.access, Access::Call(_))
+    }
+}

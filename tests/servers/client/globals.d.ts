@@ -1,0 +1,2 @@
+// All that the client needs of Node.
+declare const process: { argv: string[] };
