@@ -18,7 +18,7 @@ const FILES_OF: [&str; 2] = ["crates/core/src/dlp", "crates/core/src/policy"];
 /// Folders whose modules, each with all that is below it, do not import each other in a circle.
 const MODULES_OF: [&str; 3] = ["crates/core/src/dlp", "crates/core/src/policy", "crates/app/src"];
 
-const REMEDY: &str = "move what both need into a module that neither is above of";
+const REMEDY: &str = "move what both need into a module below both";
 
 /// Finds circles in the folders that are to have none.
 pub(crate) fn check(repository: &Repository) -> Vec<Violation> {

@@ -92,7 +92,9 @@ fn expand(prefix: &[String], tree: &str, line: usize, imports: &mut Vec<Import>)
     let mut segments: Vec<String> =
         prefix.iter().cloned().chain(names.map(str::to_owned)).collect();
     if let Some((_, group)) = group {
-        members(group).iter().for_each(|member| expand(&segments, member, line, imports));
+        for member in members(group) {
+            expand(&segments, member, line, imports);
+        }
         return;
     }
     let is_glob = segments.pop_if(|last| last == "*").is_some();
