@@ -19,6 +19,7 @@ mod module_docs;
 mod paths;
 mod pins;
 mod repository;
+mod rooms;
 mod routes;
 mod size;
 mod walls;
@@ -60,10 +61,11 @@ pub(crate) fn violations(root: &Path) -> io::Result<Vec<Violation>> {
     Ok(found)
 }
 
-const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 12] = [
+const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 13] = [
     edges::check,
     walls::check,
     circles::check,
+    rooms::check,
     size::check,
     module_docs::check,
     migrations::check,

@@ -85,6 +85,14 @@ fn origin(ids: Ids<'_>) -> Origin {
     }
 }
 
+/// The vault of this benchmark, under a key that is the same each time.
+fn vaults() -> Result<Vaults, Failure> {
+    Ok(Vaults::open(Box::new(|| {
+        let keys = parse_keys(&format!("{}=", "A".repeat(43)));
+        keys.and_then(|keys| Vault::new(&keys)).map_err(|error| error.to_string())
+    }))?)
+}
+
 struct Bench {
     app: Arc<App>,
     store: Store,
@@ -143,10 +151,7 @@ impl Bench {
                 max_calls: 1,
             },
             providers: ProviderParts {
-                vaults: Vaults::open(Box::new(|| {
-                    let keys = parse_keys(&format!("{}=", "A".repeat(43)));
-                    keys.and_then(|keys| Vault::new(&keys)).map_err(|error| error.to_string())
-                }))?,
+                vaults: vaults()?,
                 outbound: outbound.clone(),
                 connecting: Connecting::new(Vec::new(), 600, "Portcullis".to_owned()),
             },

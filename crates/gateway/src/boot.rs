@@ -25,6 +25,7 @@ use portcullis_app::{
     PolicyFolder, PolicySource, ProviderParts, Shell, Trust, Unread, Vaults, Workbench,
 };
 use portcullis_core::{
+    audit::keyring::Keyring,
     clock::{Clock, Timestamp},
     dlp::FingerprintKey,
     id::{Ids, OrgId},
@@ -372,16 +373,7 @@ impl Node {
             policies: policy_source(config, fallback),
             dlp,
             fingerprint_key: derived(&key, FINGERPRINTS),
-            audit: AuditParts {
-                writer,
-                log_host: config.server.public_host.clone(),
-                log_keys,
-                anchors: config.audit.anchors(&outbound).map_err(BootError::Other)?,
-                retention: config.audit.retention.rule(),
-                exports: export_folder(config)?,
-                export_limits: config.audit.exports.limits(),
-                sinks: Sink::declare_all(&config.audit.sink, &outbound)?,
-            },
+            audit: audit(config, &outbound, (writer, log_keys))?,
             calls: CallParts {
                 answer_key: AnswerKey::new(&derived(&key, ANSWERS)),
                 capture: config.audit.capture.0,
@@ -401,6 +393,24 @@ impl Node {
         let gateway = gateway(config, &key, Arc::clone(&app))?;
         Ok(Self { app, gateway, store, tasks, outbound, living })
     }
+}
+
+/// The parts of the audit log.
+fn audit(
+    config: &Config,
+    outbound: &Outbound,
+    (writer, log_keys): (AuditWriter, Keyring),
+) -> Result<AuditParts, BootError> {
+    Ok(AuditParts {
+        writer,
+        log_host: config.server.public_host.clone(),
+        log_keys,
+        anchors: config.audit.anchors(outbound).map_err(BootError::Other)?,
+        retention: config.audit.retention.rule(),
+        exports: export_folder(config)?,
+        export_limits: config.audit.exports.limits(),
+        sinks: Sink::declare_all(&config.audit.sink, outbound)?,
+    })
 }
 
 fn policy_source(config: &Config, fallback: Fallback) -> PolicySource {

@@ -3,7 +3,7 @@
 mod secrets;
 mod trust;
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use clap::Args;
 use portcullis_app::{Fallback, IssuerState, ProviderState, Reloading};
@@ -52,10 +52,7 @@ impl Check {
         });
         let weakness = boot::weakness(&config, &durability);
         let mut text = database_text(&durability);
-        text.extend(exposed.iter().map(|file| {
-            let file = file.display();
-            format!("key         anybody on this machine can read `{file}`: chmod 600 it")
-        }));
+        text.extend(exposed.iter().map(|file| exposed_text(file)));
         text.push(format!("policies    {} records, {}", set.records().len(), set.version()));
         text.extend(errors.iter().map(|error| format!("            {error}")));
         if set.summary().active == 0 {
@@ -88,6 +85,10 @@ impl Check {
             (true, false, true) => Err("some trust rules cannot be used".into()),
         }
     }
+}
+
+fn exposed_text(file: &Path) -> String {
+    format!("key         anybody on this machine can read `{}`: chmod 600 it", file.display())
 }
 
 /// Server that counts limits, if nodes count together.

@@ -51,7 +51,7 @@ async fn a_client_generated_from_the_openapi_document_compiles_and_makes_a_gover
     node(folder.path(), &["node_modules/typescript/bin/tsc"]);
     let url = gateway.url();
     let told = tokio::task::block_in_place(|| {
-        node(folder.path(), &["out/call.js", &url, &token, "up:say"])
+        node(folder.path(), &["out/call.js", url, &token, "up:say"])
     });
 
     let told: Value = serde_json::from_str(&told).expect("JSON");
