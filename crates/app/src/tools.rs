@@ -37,7 +37,7 @@ use crate::{
     screening::Screening,
 };
 
-/// A tool as it is shown (contract §5.1).
+/// A tool as it is shown.
 #[derive(Debug, Clone)]
 pub struct ToolView {
     /// The tool.
@@ -50,7 +50,7 @@ pub struct ToolView {
     pub status: ToolStatus,
 }
 
-/// Whether a tool can be called (contract §5.1).
+/// Whether a tool can be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {

@@ -1,4 +1,4 @@
-//! Keys by which a caller says that two requests are the same one (contract §3.6).
+//! Keys by which a caller says that two requests are the same one.
 //!
 //! Neither key nor request is stored: a row is found by the digest of scope and key, and a second
 //! request is told from the first by the fingerprint of what was asked.

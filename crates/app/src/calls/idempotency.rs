@@ -1,4 +1,4 @@
-//! A second request with the same key is the first one (contract §3.6): it is given the answer of
+//! A second request with the same key is the first one: it is given the answer of
 //! the first and reaches no tool.
 //!
 //! A key is taken by the intent of its call and answered by its event, in their transactions, so

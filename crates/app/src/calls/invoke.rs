@@ -1,4 +1,4 @@
-//! The story of a governed call (contract §5.3), step by step and in its order.
+//! The story of a governed call, step by step and in its order.
 //!
 //! authenticate and `requests` limit (the HTTP layer) → scope → body → visible → `invocations`
 //! limit (a replay costs none) → idempotency key → definition younger than a minute → quarantine →

@@ -31,7 +31,7 @@ pub enum OwnerView {
     Principal(PrincipalId),
 }
 
-/// A connection as it is shown (contract §6).
+/// A connection as it is shown.
 #[derive(Debug, Clone)]
 pub struct ProviderView {
     /// The connection.

@@ -63,8 +63,11 @@ pub(super) async fn show(
     let policies = folder.join("policies");
     out.line(&format!(
         "\nEvery call was recorded before and after it ran:\n\n  curl -s '{url}/v1/audit/events?type=mcp.invocation&limit=3' \
-         -H \"Authorization: Bearer $TOKEN\"\n\nChange the policies in {} while it runs; \
-         the next call is judged by them.\nServing until Ctrl-C.",
+         -H \"Authorization: Bearer $TOKEN\"\n\n\
+         Agents speak MCP to {url}/mcp with the same token; the settings of usual clients:\n\n  \
+         portcullis client-config --url {url} --token-env TOKEN --client claude\n\n\
+         Change the policies in {} while it runs; the next call is judged by them.\n\
+         Serving until Ctrl-C.",
         policies.display()
     ))
 }

@@ -1,4 +1,4 @@
-//! The same request with the same key is one call, whatever happens to it (contract §3.6).
+//! The same request with the same key is one call, whatever happens to it.
 
 use std::fs;
 
