@@ -49,7 +49,7 @@ use super::{
 };
 use crate::{ctx::Origin, providers::connection::Reachable, telemetry::counters};
 
-/// How long a verified token is trusted without asking the store: the bound of contract §11.5.
+/// How long a verified token is trusted without asking the store.
 const TRUSTED_FOR: Duration = Duration::from_secs(5);
 const MAX_SESSIONS: u64 = 200_000;
 
