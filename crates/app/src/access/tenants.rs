@@ -81,7 +81,7 @@ pub struct Tenant {
     revoked_at: AtomicU64,
     /// Calls that wait for somebody else before they are dispatched.
     pub(crate) outside: AtomicUsize,
-    /// Set once the connections that belong to no principal are made.
+    /// Set once the connections that work without anybody connecting are made.
     pub(crate) declared: OnceLock<()>,
     /// The key of its fingerprints, made when DLP first looks for it.
     pub(crate) fingerprints: OnceLock<FingerprintKey>,
