@@ -78,9 +78,9 @@ pub struct Invocation {
 /// A call that was answered by its tool.
 #[derive(Debug)]
 pub struct Invoked {
-    /// What the tool gave, as far as it may leave.
+    /// Result of the tool, as far as it may leave the gateway.
     pub result: Value,
-    /// How it was governed.
+    /// Governance of the call.
     pub governance: GovernanceView,
     /// `success` or `tool_error`.
     pub outcome: OutcomeStatus,
@@ -88,7 +88,7 @@ pub struct Invoked {
     pub large: bool,
 }
 
-/// What is answered to a call that was not refused.
+/// Answer to a call that was not refused.
 #[derive(Debug)]
 pub enum Answered {
     /// The tool was called.
@@ -100,11 +100,11 @@ pub enum Answered {
 /// A call that was refused or failed.
 #[derive(Debug)]
 pub struct Stopped {
-    /// What to answer.
+    /// The refusal to answer with.
     pub refusal: Refusal,
-    /// Whether the upstream effect happened.
+    /// State of the upstream effect.
     pub executed: Executed,
-    /// How it was governed, if a decision was reached.
+    /// Governance of the call, if a decision was reached.
     pub governance: Option<GovernanceView>,
     /// In one word; absent when nothing could be recorded.
     pub outcome: Option<OutcomeStatus>,

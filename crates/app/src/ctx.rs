@@ -1,4 +1,4 @@
-//! What every use case is told besides its own arguments.
+//! Context of a use case: everything it is told besides its own arguments.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -23,13 +23,13 @@ pub struct Origin {
     pub arrived: Timestamp,
     /// The address it came from.
     pub source_ip: IpAddr,
-    /// What the client calls itself, cut to 256 characters.
+    /// The client's `User-Agent`, cut to 256 characters.
     pub user_agent: Option<String>,
     /// W3C `traceparent`, if it was well-formed.
     pub traceparent: Option<TraceParent>,
     /// W3C `tracestate`, if there was a `traceparent`.
     pub tracestate: Option<String>,
-    /// How far it has come.
+    /// Stages of the request so far.
     pub stages: Stages,
 }
 
@@ -61,12 +61,12 @@ impl Origin {
 pub struct Ctx {
     /// Where it came from.
     pub origin: Origin,
-    /// Who asks.
+    /// Session of the caller.
     pub session: Arc<Session>,
 }
 
 impl Ctx {
-    /// Who asks.
+    /// The caller.
     #[must_use]
     pub fn caller(&self) -> &Caller {
         &self.session.caller

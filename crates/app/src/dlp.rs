@@ -13,7 +13,7 @@ use crate::{
     telemetry::counters,
 };
 
-/// What looks through calls and answers.
+/// The scanners of calls and answers.
 #[derive(Debug)]
 pub struct Dlp {
     engine: Engine,
@@ -25,15 +25,15 @@ pub struct Dlp {
 pub struct External {
     /// The detector.
     pub detector: ExternalDetector,
-    /// Whether arguments are shown to it.
+    /// True if arguments are shown to it.
     pub input: bool,
-    /// Whether answers are.
+    /// True if answers are shown to it.
     pub output: bool,
-    /// What to do when it does not answer.
+    /// Rule for calls while it does not answer.
     pub when_unavailable: WhenUnavailable,
 }
 
-/// What becomes of a call that an external detector did not look through.
+/// Treatment of a call that an external detector did not scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenUnavailable {
     /// It is refused.

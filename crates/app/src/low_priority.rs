@@ -4,7 +4,7 @@ use std::thread;
 
 use tokio::{runtime::Handle, sync::oneshot};
 
-/// How much others go before it, as `nice` counts.
+/// Priority that it gives up to others, as `nice` counts.
 const COURTESY: i32 = 5;
 
 /// Does something on a thread of its own that lets all others go first. `None` if it panicked or

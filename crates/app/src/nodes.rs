@@ -37,7 +37,7 @@ pub(crate) struct NodeHandles {
     pub(crate) cluster: Option<Arc<Cluster>>,
 }
 
-/// What a node does without being asked.
+/// Work that a node does without being asked.
 #[derive(Debug)]
 pub struct Nodes {
     base: Arc<Base>,

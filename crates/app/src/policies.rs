@@ -41,12 +41,12 @@ use crate::{
     tools::catalogue::ToolCatalogue,
 };
 
-/// How the last attempt to load went.
+/// Result of the last attempt to load.
 #[derive(Debug, Clone)]
 pub struct Reload {
     /// When it was tried.
     pub at: Timestamp,
-    /// What was wrong; empty means the set was taken.
+    /// Errors found; empty means the set was taken.
     pub errors: Vec<PolicyError>,
 }
 
@@ -77,7 +77,7 @@ pub struct Policies {
     applied: ArcSwap<Applied>,
     /// The set as its files say.
     written: ArcSwap<PolicySet>,
-    /// What that set is made of besides its policies.
+    /// Content of that set besides its policies.
     others: ArcSwap<String>,
     /// The set in force: that one without what is switched off.
     current: ArcSwap<PolicySet>,
@@ -104,7 +104,7 @@ pub struct PolicySource {
     pub last_good: LastGood,
     /// Where it is written which policies are switched off for a while.
     pub overrides: Overrides,
-    /// What to do when the folder does not load at the start.
+    /// Rule for a folder that does not load at the start.
     pub fallback: Fallback,
 }
 

@@ -32,7 +32,7 @@ impl Screening {
         self.dlp.store(Arc::new(dlp));
     }
 
-    /// What looks through calls now.
+    /// The scanners of calls now in use.
     #[must_use]
     pub fn dlp(&self) -> Arc<Dlp> {
         self.dlp.load_full()

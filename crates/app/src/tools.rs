@@ -44,9 +44,9 @@ pub struct ToolView {
     pub tool: Arc<Tool>,
     /// The connection it would be called through.
     pub provider_id: ProviderId,
-    /// What policy would say without looking at input.
+    /// Decision of the policies before input is known.
     pub access: Access,
-    /// Whether it can be called.
+    /// Status of the tool.
     pub status: ToolStatus,
 }
 
@@ -146,7 +146,7 @@ impl Tools {
         }
     }
 
-    /// What is in quarantine is denied by `tool-pinning`, whatever the policies say.
+    /// A tool as it is shown. A tool in quarantine is denied by `tool-pinning`, whatever the policies say.
     fn shown(&self, ctx: &Ctx, visible: &Visible, access: Access) -> ToolView {
         let held = self.pins.hold(ctx.caller().org_id, &visible.tool);
         let status = match visible.connection.status() {

@@ -26,7 +26,7 @@ use crate::{
 pub enum Refusal {
     /// Not JSON, a duplicate or unknown member, a wrong type, a bad parameter.
     InvalidRequest {
-        /// What is wrong and what to do.
+        /// The problem and its remedy, in words.
         message: String,
         /// The query parameter or header at fault, if one is.
         parameter: Option<String>,
@@ -37,14 +37,14 @@ pub enum Refusal {
     InvalidInput {
         /// The tool.
         tool: ToolId,
-        /// How it breaks it.
+        /// Violations of the schema.
         violations: Vec<Violation>,
     },
     /// A scope that does not exist, or more than the credential may have.
     InvalidScope {
-        /// What of the scopes asked for is too much, bounded.
+        /// The scopes asked for that are too much, bounded.
         scope: String,
-        /// What may be asked for.
+        /// The scopes that may be asked for.
         allowed: ScopeSet,
     },
     /// The idempotency key stands for another request.
@@ -58,7 +58,7 @@ pub enum Refusal {
     InvalidToken,
     /// One of ours, but of a kind that this endpoint does not take.
     WrongTokenKind {
-        /// What to do with it instead.
+        /// The remedy.
         hint: &'static str,
     },
     /// Known, but past its expiry.
@@ -130,7 +130,7 @@ pub enum Refusal {
     },
     /// There is nothing to get new credentials with.
     NotRefreshable {
-        /// How the gateway authenticates to the provider.
+        /// Authentication of the gateway to the provider.
         auth_type: &'static str,
     },
     /// The request of this idempotency key is still under way.
@@ -158,7 +158,7 @@ pub enum Refusal {
     },
     /// As many exports of the org are under way as may be.
     TooManyExports {
-        /// How many that is.
+        /// The number that may be under way.
         limit: u32,
         /// Seconds to wait.
         retry_after: i64,
@@ -176,9 +176,9 @@ pub enum Refusal {
         /// When that will be.
         reset_at: Timestamp,
     },
-    /// What was asked for of a file is not in it.
+    /// The range asked for is not in the file.
     RangeNotSatisfiable {
-        /// How long the file is.
+        /// Number of bytes in the file.
         bytes: u64,
     },
     /// A bug; nothing of it is told.
@@ -187,7 +187,7 @@ pub enum Refusal {
     UpstreamError {
         /// The provider.
         provider: ProviderSlug,
-        /// How.
+        /// The reason.
         reason: UpstreamReason,
     },
     /// The provider or the tool kept failing and is left in peace for a while.
@@ -199,14 +199,14 @@ pub enum Refusal {
     },
     /// The gateway cannot record or remember.
     Unavailable {
-        /// What is missing.
+        /// The missing part.
         reason: Unavailable,
     },
     /// The provider was too slow.
     UpstreamTimeout {
         /// The provider.
         provider: ProviderSlug,
-        /// How long it was given.
+        /// Time limit of the call.
         timeout_ms: u64,
     },
     /// The gateway stopped before the provider's answer was recorded.

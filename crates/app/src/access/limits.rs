@@ -66,7 +66,7 @@ pub(crate) fn uncounted() -> Refusal {
 /// A Bearer that opens nothing: the refusal, and the source's bucket after it was charged.
 #[derive(Debug)]
 pub struct Refused {
-    /// What to answer.
+    /// The refusal to answer with.
     pub refusal: Refusal,
     /// The bucket to show.
     pub bucket: Bucket,

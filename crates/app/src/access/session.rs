@@ -15,14 +15,14 @@ use crate::providers::connection::Reachable;
 /// A live token and whose it is.
 #[derive(Debug)]
 pub struct Session {
-    /// Who asks.
+    /// The caller.
     pub caller: Caller,
     /// The caller as policies see it.
     pub(crate) principal: Principal,
-    /// What was said at the login that the token comes from.
+    /// Record of the login that the token comes from.
     pub(super) login: Option<LoginRecord>,
     pub(crate) tenant: Arc<Tenant>,
-    /// What it can call through.
+    /// Connections that it can call through.
     pub(crate) connections: Arc<Reachable>,
     pub(super) kind: TokenKind,
     pub(super) exchange_only: bool,

@@ -1,4 +1,4 @@
-//! What a node keeps in memory of each org: its counters and when its tokens last changed.
+//! State of each org in a node's memory: its counters and when its tokens last changed.
 
 use std::{
     collections::HashMap,
@@ -48,7 +48,7 @@ impl Counter {
         self.0.fetch_max(told, Ordering::AcqRel);
     }
 
-    /// What is left of `limit` in `window`.
+    /// Number of units of `limit` left in `window`.
     pub(crate) fn remaining(&self, window: Window, limit: u32) -> u32 {
         limit.saturating_sub(used_in(self.0.load(Ordering::Acquire), window))
     }
@@ -81,7 +81,7 @@ pub struct Tenant {
     revoked_at: AtomicU64,
     /// Calls that wait for somebody else before they are dispatched.
     pub(crate) outside: AtomicUsize,
-    /// Whether the connections are made that need nobody.
+    /// Set once the connections that work without anybody connecting are made.
     pub(crate) declared: OnceLock<()>,
     /// The key of its fingerprints, made when DLP first looks for it.
     pub(crate) fingerprints: OnceLock<FingerprintKey>,
@@ -125,7 +125,7 @@ impl Tenant {
         left.map(bucket).ok_or_else(|| bucket(0))
     }
 
-    /// What this node knows to be used up at this moment.
+    /// Usage that this node knows of at this moment.
     pub(crate) fn seen(&self, now: Timestamp) -> Counted {
         let window = Window::at(now, self.offset);
         let used = |counter: &Counter| used_in(counter.0.load(Ordering::Acquire), window);

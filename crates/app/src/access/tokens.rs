@@ -1,4 +1,4 @@
-//! Who is asking: from a Bearer to a session, and how Bearers come and go.
+//! Authentication of callers: from a Bearer to a session, and how Bearers come and go.
 
 mod credentials;
 mod events;
@@ -49,7 +49,7 @@ use super::{
 };
 use crate::{ctx::Origin, providers::connection::Reachable, telemetry::counters};
 
-/// How long a verified token is trusted without asking the store.
+/// Time that a verified token is trusted without asking the store: the bound for revocation on other nodes.
 const TRUSTED_FOR: Duration = Duration::from_secs(5);
 const MAX_SESSIONS: u64 = 200_000;
 
@@ -62,7 +62,7 @@ struct LiveToken {
     login: Option<LoginRecord>,
 }
 
-/// What a Bearer is presented for.
+/// Purpose that a Bearer is presented for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// To use the API.
@@ -224,7 +224,7 @@ impl Access {
         Look { looked_up: self.quotas.tenants.now(), asked: Instant::now() }
     }
 
-    /// What is trusted from now on: a token that lives, and what it can call through.
+    /// The session that is trusted from now on: a live token and the connections it can call through.
     fn session_of(
         &self,
         LiveToken { caller, kind, exchange_only, expires_at, login }: LiveToken,

@@ -25,7 +25,7 @@ pub enum KeySource {
     Published {
         /// Where.
         location: KeyLocation,
-        /// How many seconds keys are still good that the issuer, being down, cannot confirm.
+        /// Seconds for which keys are still good while the issuer is down and cannot confirm them.
         stale_seconds: i64,
     },
 }

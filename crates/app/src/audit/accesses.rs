@@ -1,5 +1,5 @@
-//! Who looks at everybody's events is recorded too: the first look of a principal at once and
-//! before anything is shown, further ones once an hour with their count.
+//! Records of reading everybody's events: the first look of a principal at once and before anything
+//! is shown, further ones once an hour with their count.
 
 use portcullis_core::{
     audit::{Actor, Detached, Event, EventType, Outcome, Target},
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::ctx::Ctx;
 
-/// How long one event stands for all looks of a principal, in seconds.
+/// Seconds for which one event stands for all looks of a principal.
 const SPAN: i64 = 60 * 60;
 
 /// The looks of this node.

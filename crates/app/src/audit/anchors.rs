@@ -21,7 +21,7 @@ use crate::telemetry::counters;
 /// All places where checkpoints are published.
 #[derive(Debug, Default)]
 pub struct Anchors {
-    /// How often it is looked whether there are new ones.
+    /// Time between two checks for new ones.
     pub(crate) every: Duration,
     /// A file that is only appended to.
     pub(crate) file: Option<AnchorFile>,
@@ -34,7 +34,7 @@ pub struct Anchors {
 /// Clocks of nodes differ: so many seconds are looked at again.
 const SLACK: i64 = -60;
 
-/// How far an anchor has come.
+/// Progress of an anchor.
 #[derive(Debug, Default)]
 struct Progress(Mutex<Reached>);
 

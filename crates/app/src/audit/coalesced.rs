@@ -18,10 +18,10 @@ use super::{
 };
 use crate::{access::sources::subnet, ctx::Origin};
 
-/// How long one event stands for all of its kind, in seconds.
+/// Seconds for which one event stands for all of its kind.
 const SPAN: i64 = 60;
 
-/// What happened again and again.
+/// Identity of a repeated refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     org: OrgId,

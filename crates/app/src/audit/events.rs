@@ -52,13 +52,13 @@ pub(crate) fn row_of(event: &Event) -> NewEvent {
     }
 }
 
-/// How long a caller waits for its record to be durable before it is told 503.
+/// The moment until which a caller waits for its record to be durable before it is told 503.
 pub(crate) fn patience() -> Instant {
     Instant::now() + Duration::from_secs(5)
 }
 
-/// What an intent keeps of the event that stands if the node dies before the call's end. Its parts
-/// are JSON already.
+/// Content of an intent: the event that stands if the node dies before the call's end. Its parts are
+/// JSON already.
 fn unfinished(event: &Event) -> String {
     let (core, detached) = (event.core_json(), &event.detached);
     let (values, salts) = (detached.values_json(), detached.salts_json());

@@ -46,9 +46,9 @@ use crate::{calls::claim::Claim, ctx::Ctx};
 const PER_ORG: u32 = 3;
 /// Exports that a node writes at once; others wait for their turn.
 const PER_NODE: usize = 2;
-/// How long a file can be fetched, in seconds.
+/// Seconds for which a file can be fetched.
 const KEPT: i64 = 24 * 60 * 60;
-/// How long whoever asks waits for an export that is quick.
+/// Time that the caller waits for an export that is quick.
 const QUICK: Duration = Duration::from_secs(2);
 /// When to ask again if there are too many.
 const RETRY: i64 = 10;
@@ -99,11 +99,11 @@ impl ExportLimits {
 pub struct ExportFile {
     /// Its content.
     pub file: File,
-    /// What to call it.
+    /// Name of the file.
     pub name: String,
     /// Its media type.
     pub media_type: &'static str,
-    /// How long it is.
+    /// Number of bytes in it.
     pub bytes: u64,
     /// The SHA-256 of it, in hex.
     pub sha256: String,

@@ -28,7 +28,7 @@ const OUTCOMES: [&str; 10] = [
 ];
 const LONGEST_TARGET: usize = 200;
 
-/// What was given, by the name of the filter.
+/// Values given, by the name of the filter.
 pub type Given = BTreeMap<String, Vec<String>>;
 
 /// Something given is wrong: which, and what about it, to stand behind its name.
@@ -37,7 +37,7 @@ pub type Given = BTreeMap<String, Vec<String>>;
 pub struct Wrong {
     /// Which.
     pub name: String,
-    /// What is wrong.
+    /// The problem with it.
     pub problem: String,
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct LogSigner {
     pub(crate) pending: Mutex<Pending>,
 }
 
-/// What the sealing job knows of its work.
+/// State of the sealing job: the work it knows of.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     /// Up to which position the orgs of committed events are known; `None` before the first look.

@@ -12,7 +12,7 @@ use portcullis_core::clock::Timestamp;
 /// The most runs that are told apart.
 const MOST: usize = 10_000;
 
-/// What one that happened is.
+/// Result of noting one repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Noted {
     /// The first of its run: to be told now.

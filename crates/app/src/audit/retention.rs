@@ -1,4 +1,4 @@
-//! How long events are kept, and the events that tell of what was let go.
+//! Retention of events, and the events that tell of what was removed.
 
 use portcullis_core::{
     audit::{Detached, Event, EventType, Target},
@@ -15,7 +15,7 @@ pub const LEAST_DAYS: i64 = 183;
 
 const DAY: i64 = 86_400;
 
-/// How long events are kept, in seconds.
+/// Retention of events, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     /// Whole events.

@@ -70,7 +70,7 @@ enum SinkError {
 }
 
 impl SinkError {
-    /// How long the other side wants to be left alone.
+    /// Pause that the receiver asked for.
     const fn pause(&self) -> Option<Duration> {
         match self {
             Self::Receiver(error) => error.pause(),

@@ -28,7 +28,7 @@ use crate::access::tenants::Tenant;
 /// later.
 const JUDGED_BY_THREAD: usize = 32;
 
-/// How long a call waits to be judged. Longer than it takes unless calls are very large.
+/// Time that a call waits to be judged. Longer than it takes unless calls are very large.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Large calls that are judged at once for each worker: they keep it busy and share commits, and each may

@@ -1,4 +1,4 @@
-//! What an invocation answers, and what is recorded of each ending.
+//! Answers of an invocation, and the records of each ending.
 
 use portcullis_core::{
     audit::{DlpResult, Governance, RecordedDecision},

@@ -23,7 +23,7 @@ use crate::{
     telemetry::{counters, stages::Stage},
 };
 
-/// What a key stands for.
+/// Meaning of a key.
 #[derive(Debug)]
 pub(crate) enum Known {
     /// Nothing.
@@ -54,15 +54,15 @@ pub struct Replayed {
     event: EventId,
     /// Its status.
     pub http_status: u16,
-    /// What the tool gave.
+    /// Result of the tool.
     pub result: Option<Value>,
-    /// What was answered instead.
+    /// Error that was answered instead.
     pub error: Option<ReplayedError>,
-    /// How the call was governed.
+    /// Governance of the call.
     pub governance: Option<GovernanceView>,
     /// In one word.
     pub outcome: OutcomeStatus,
-    /// Whether the upstream effect happened.
+    /// State of the upstream effect.
     pub executed: Executed,
     /// It is so large that a worker writes it.
     #[serde(skip)]
@@ -125,7 +125,7 @@ const CODES: [&str; 5] =
     ["policy_denied", "upstream_error", "upstream_timeout", "unavailable", "internal_error"];
 
 impl Calls {
-    /// What the key of a claim stands for.
+    /// Meaning of the key of a claim.
     pub(crate) async fn known(&self, org: OrgId, claim: &Claim) -> Result<Known, Refusal> {
         let found =
             self.base.store.find_idempotency_key(org, &claim.digest, self.base.clock.now()).await;
@@ -153,7 +153,7 @@ impl Calls {
         })
     }
 
-    /// How a key ends with the answer of its call: what reached no tool leaves it free.
+    /// State of a key after the answer of its call: a call that reached no tool leaves it free.
     pub(crate) fn key_end(&self, org: OrgId, kept: &Kept<'_>) -> KeyEnd {
         if kept.executed == Executed::No {
             return KeyEnd::Released;
@@ -164,7 +164,7 @@ impl Calls {
         KeyEnd::Answered(sealed.unwrap_or_default())
     }
 
-    /// How the key of a call ends that a crash cut off, if it had one.
+    /// State of the key of a call that a crash cut off, if it had one.
     pub(crate) fn interrupted(&self, event: &NewEvent) -> Option<KeyEnd> {
         let core = Value::Object(object(&event.core)?);
         if core.pointer("/request/idempotent") != Some(&Value::Bool(true)) {

@@ -300,7 +300,7 @@ impl Calls {
         }
     }
 
-    /// What follows from a ruling besides the answer: it is counted, and whoever wants is told.
+    /// Follow-up of a ruling besides the answer: it is counted, and its notices are sent.
     fn ruled(&self, ctx: &Ctx, tool: &Tool, ruling: &Ruling, went: Went) {
         let set = || self.policies.current();
         ctx.session.tenant.tallies.count(ruling, set, ctx.origin.arrived);

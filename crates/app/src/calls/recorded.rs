@@ -46,7 +46,7 @@ pub(crate) struct Draft {
     input_off: bool,
 }
 
-/// What the event says should the node die between intent and outcome.
+/// Outcome in the event should the node die between intent and outcome.
 pub(crate) const DIED: Outcome = Outcome {
     error_code: None,
     executed: Executed::Unknown,
@@ -54,7 +54,7 @@ pub(crate) const DIED: Outcome = Outcome {
     status: OutcomeStatus::Unknown,
 };
 
-/// How the work between intent and outcome ended.
+/// Result of the work between intent and outcome.
 pub(crate) struct Done {
     governance: Option<Governance>,
     inputs: Box<Map<String, Value>>,
@@ -115,17 +115,17 @@ impl Draft {
         self.protected = protected;
     }
 
-    /// What the call is aimed at, as far as is known by now.
+    /// Sets the target of the call, as far as it is known by now.
     pub(crate) fn target(&mut self, target: Target) {
         self.target = Some(target);
     }
 
-    /// What was decided, as far as is known by now.
+    /// Sets the governance of the call, as far as it is decided by now.
     pub(crate) fn governance(&mut self, governance: Governance) {
         self.governance = Some(governance);
     }
 
-    /// What a decision looked at, to be kept beside what is known already.
+    /// Adds the inputs of a decision to those that are known already.
     pub(crate) fn looked_at(&mut self, calls: &Calls, inputs: &Map<String, Value>) {
         if inputs.is_empty() {
             return;
@@ -142,7 +142,7 @@ impl Draft {
         self.input_off = calls.capture == Capture::Off;
     }
 
-    /// What the event keeps of the input, now that policies have spoken.
+    /// Keeps of the input what the event may hold, now that policies have spoken.
     pub(crate) fn capture_input(&mut self, calls: &Calls, ruling: &Ruling) {
         self.input_off = ruling.capture.unwrap_or(calls.capture) == Capture::Off;
         if let Some(captured) = &ruling.captured {
@@ -150,7 +150,7 @@ impl Draft {
         }
     }
 
-    /// What the event keeps of the result that is given.
+    /// Keeps of the given result what the event may hold.
     fn capture_output(
         &mut self,
         calls: &Calls,

@@ -1,5 +1,5 @@
-//! What would policies say? To hypothetical calls, or to recorded ones, under the set in force, an
-//! earlier one, or a draft. Nothing is sent and no limit is spent; that somebody asked is recorded.
+//! Simulation: the decisions of policies about hypothetical calls, or recorded ones, under the set in
+//! force, an earlier one, or a draft. Nothing is sent and no limit is spent; the request is recorded.
 
 mod answers;
 pub(crate) mod cases;

@@ -1,4 +1,4 @@
-//! What the trace of a call tells of its tool, in the terms of OpenTelemetry's conventions for MCP
+//! Attributes of a call's trace about its tool, in the terms of OpenTelemetry's conventions for MCP
 //! and generative AI.
 
 use portcullis_core::tool::Tool;
@@ -33,7 +33,7 @@ impl Ctx {
         }
     }
 
-    /// How that went.
+    /// Marks the trace as failed if the tool or the call failed.
     pub(crate) fn trace_answer(&self, answered: &Result<CallAnswer, CallError>) {
         let Some(recording) = self.origin.stages.traced() else { return };
         match answered {

@@ -236,7 +236,7 @@ impl<Mode> Cleared<Answer, Mode> {
         &self.inner.result
     }
 
-    /// Whether the tool reported an error of its own.
+    /// Returns true if the tool reported an error of its own.
     #[must_use]
     pub const fn is_error(&self) -> bool {
         self.inner.is_error

@@ -1,4 +1,4 @@
-//! What `error.details` holds, code by code.
+//! Members of `error.details`, code by code.
 
 use serde_json::{Map, Value, json};
 

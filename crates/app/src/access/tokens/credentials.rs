@@ -1,4 +1,4 @@
-//! What is presented for an exchange: whose credential it is, and what it may buy.
+//! Credentials presented for an exchange: whose they are, and what they may buy.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub enum SubjectType {
     AccessToken,
 }
 
-/// What was presented at `/v1/auth/token`.
+/// Credentials and parameters presented at `/v1/auth/token`.
 #[derive(Debug, Default)]
 pub struct Presented {
     /// The `Authorization` header's Bearer.
@@ -56,7 +56,7 @@ pub(super) struct Party {
     pub(super) org_id: OrgId,
     pub(super) account: Account,
     pub(super) who: Known,
-    /// What a token for it may do at most.
+    /// Upper bound of the scopes of a token for it.
     pub(super) scopes: ScopeSet,
     pub(super) life: AccessLife,
     pub(super) proof: Proof,
@@ -69,7 +69,7 @@ pub(super) enum Known {
     Login { user: TrustedUser, known: Option<Principal> },
 }
 
-/// How a party proved who it is.
+/// Proof of a party's identity.
 #[derive(Debug)]
 pub(super) enum Proof {
     Jwt(Box<TrustedSubject>),
@@ -129,7 +129,7 @@ impl Party {
         self.session()?.caller.allowed_from.as_ref()
     }
 
-    /// Who this is in an event.
+    /// The party as the actor of an event.
     pub(super) fn actor(&self) -> Actor {
         match &self.proof {
             Proof::Token(session) => Actor::of(&session.caller),

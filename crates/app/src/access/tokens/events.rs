@@ -1,4 +1,4 @@
-//! What is recorded about tokens, and about the people they are for.
+//! Audit events about tokens, and about the people they are for.
 
 use portcullis_core::{
     audit::{Actor, Event, EventType, Outcome, Target},
@@ -8,7 +8,7 @@ use portcullis_core::{
 
 use crate::{access::Access, ctx::Origin};
 
-/// What happened to a token, and through whom.
+/// An event of a token, and the actor behind it.
 pub(super) struct TokenEvent<'a> {
     pub(super) kind: EventType,
     pub(super) actor: Actor,

@@ -22,18 +22,18 @@ use super::{
 };
 use crate::{access::Access, ctx::Origin};
 
-/// What the new token shall be.
+/// Properties of the new token.
 #[derive(Debug, Default)]
 pub struct ExchangeRequest {
-    /// What it may do; all the subject may but `admin` and `audit:export` when absent.
+    /// Its scopes; all of the subject's but `admin` and `audit:export` when absent.
     pub scope: Option<ScopeSet>,
     /// Number of seconds it lives.
     pub expires_in: Option<i64>,
-    /// What it calls itself.
+    /// Its label.
     pub label: Option<String>,
 }
 
-/// What an exchange or a refresh gave: the only moment these texts are known.
+/// Result of an exchange or a refresh: the only moment these texts are known.
 #[derive(Debug)]
 pub struct Granted {
     /// The access token.
@@ -42,7 +42,7 @@ pub struct Granted {
     pub refresh: Option<(Token, Timestamp)>,
     /// All that is stored of the access token.
     pub record: TokenRecord,
-    /// What it may do at this moment.
+    /// Its scopes at this moment.
     pub scopes: ScopeSet,
     /// When it was given.
     pub now: Timestamp,
@@ -225,12 +225,12 @@ impl Access {
     }
 }
 
-/// What a token for `subject` may do at most when `actor` acts through it.
+/// Upper bound of the scopes of a token for `subject` when `actor` acts through it.
 fn ceiling(subject: &Party, actor: Option<&Party>) -> ScopeSet {
     actor.map_or(subject.scopes, |actor| subject.scopes.intersection(actor.scopes))
 }
 
-/// What was asked for, or what is given without asking. Never more than `allowed`, never nothing.
+/// The scopes asked for, or the usual ones if none were. Never more than `allowed`, never none.
 fn wanted(asked: Option<ScopeSet>, allowed: ScopeSet) -> Result<ScopeSet, Refusal> {
     let usual = allowed.without(Scope::Admin).without(Scope::AuditExport);
     let scopes = asked.unwrap_or(usual);
@@ -248,8 +248,8 @@ fn method(subject: &Party) -> AuthMethod {
     }
 }
 
-/// What was said at the subject's login. A token that is exchanged brings along what it had: it
-/// does not become fresher by that.
+/// Record of the subject's login. A token that is exchanged brings along the record it had: it does
+/// not become fresher by that.
 fn login(subject: &Party, now: Timestamp) -> Option<LoginRecord> {
     match &subject.proof {
         Proof::Jwt(trusted) => Some(LoginRecord { said: trusted.login.clone(), said_at: now }),
@@ -257,7 +257,7 @@ fn login(subject: &Party, now: Timestamp) -> Option<LoginRecord> {
     }
 }
 
-/// What has to be remembered of a JWT that may be exchanged once.
+/// Record that makes a single-use JWT fail the second time; `None` for other credentials.
 fn assertion(party: &Party) -> Option<Assertion> {
     let Proof::Jwt(trusted) = &party.proof else { return None };
     let once = trusted.single_use.as_ref()?;

@@ -31,7 +31,7 @@ pub struct Refreshing {
     grant_ends_at: Timestamp,
     access_seconds: i64,
     life: AccessLife,
-    /// What any token of the grant may do at this moment.
+    /// Upper bound of the scopes of any token of the grant at this moment.
     bounds: ScopeSet,
 }
 

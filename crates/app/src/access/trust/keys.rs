@@ -128,7 +128,7 @@ impl IssuerKeys {
         }
     }
 
-    /// What a fetch gives now; nothing is remembered of it.
+    /// Result of a fetch made now; it is not remembered.
     pub(crate) async fn try_now(&self) -> Result<Arc<KeySet>, FetchError> {
         match self {
             Self::Static(keys) => Ok(Arc::clone(keys)),

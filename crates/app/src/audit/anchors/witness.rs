@@ -22,7 +22,7 @@ pub struct WitnessedBy {
     progress: Progress,
 }
 
-/// How asking a witness ended.
+/// Result of asking a witness.
 enum Asked {
     /// It signed.
     Signed,

@@ -1,4 +1,4 @@
-//! What makes an export evidence: the manifest in front, the proofs of single events, and at the
+//! Parts that make an export evidence: the manifest in front, the proofs of single events, and at the
 //! end the signed checkpoint with the hashes left and right of the range.
 
 use portcullis_core::audit::{

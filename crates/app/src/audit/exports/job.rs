@@ -26,13 +26,13 @@ use crate::{
     telemetry::counters,
 };
 
-/// How often it is said how far an export has come.
+/// Time between two reports of an export's progress.
 const BEAT: Duration = Duration::from_secs(1);
 /// Bytes that a file may grow by until it is held against the quota and the free space.
 const LOOKED_AT: u64 = 8 << 20;
 /// Seconds after which an export of which nothing is heard is given up.
 const SILENCE: i64 = 300;
-/// How long it takes to try again when the store does not answer.
+/// Time before another attempt when the store does not answer.
 const AGAIN: Duration = Duration::from_secs(1);
 
 const SILENT: &str = "The node that wrote the export is gone; ask again.";

@@ -27,7 +27,7 @@ pub(crate) fn sealed(record: &EventRecord) -> Option<Sealed<'_>> {
     })
 }
 
-/// How events become lines.
+/// Writer of events as lines, by format.
 #[derive(Debug)]
 pub(super) enum Lines {
     Jsonl { shown: Shown },
@@ -87,8 +87,8 @@ impl Lines {
     }
 }
 
-/// How much is written before the disk is waited for: little enough that the log's own commits do
-/// not wait behind it.
+/// Bytes written before the disk is waited for: few enough that the log's own commits do not wait
+/// behind them.
 const SYNCED: u64 = 4 << 20;
 
 /// Where lines go, what was written so far and its hash.

@@ -1,5 +1,5 @@
-//! How fast a bulk read may go: as fast as it can while the node has nothing else to do, and at a
-//! small share of one core while it has.
+//! Pace of a bulk read: as fast as it can while the node has nothing else to do, and at a small share
+//! of one core while it has.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -9,8 +9,8 @@ use tokio::time::Instant;
 const BUSY: f64 = 20.0;
 /// While it is busy, rest so many times as long as a page takes when nothing is in its way.
 const REST: u32 = 8;
-/// How many pages the quickest is looked for among: enough that one of them was left in peace, few
-/// enough that it tells of pages like the present ones.
+/// Number of pages among which the quickest is sought: enough that one of them ran undisturbed, few
+/// enough that they resemble the present ones.
 const RECENT: usize = 64;
 /// The longest rest between two pages.
 const LONGEST: Duration = Duration::from_millis(500);
@@ -22,7 +22,7 @@ pub(crate) struct Pace {
     since: Instant,
     woke: Instant,
     busy: bool,
-    /// How long the last pages took, the oldest first.
+    /// Durations of the last pages, the oldest first.
     pages: VecDeque<Duration>,
 }
 
@@ -54,8 +54,8 @@ impl Pace {
         self.woke = Instant::now();
     }
 
-    /// How long a page takes by itself. One that had to wait for others took longer, and to rest
-    /// for that as well would make a bulk read the slower the busier the node is, up to never.
+    /// Duration of a page by itself. One that had to wait for others took longer, and to rest for
+    /// that as well would make a bulk read the slower the busier the node is, up to never.
     fn unhindered(&mut self, took: Duration) -> Duration {
         if self.pages.len() == RECENT {
             self.pages.pop_front();

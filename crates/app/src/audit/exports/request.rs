@@ -1,4 +1,4 @@
-//! What an export is asked to hold.
+//! Request for an export: its range, format, filters and extras.
 
 use portcullis_core::clock::Timestamp;
 use portcullis_store::EventFilter;
@@ -73,7 +73,7 @@ impl Format {
     }
 }
 
-/// What is asked for, as it was given.
+/// The request as it was given.
 #[derive(Debug, Clone, Default)]
 pub struct ExportAsk {
     /// From when on.
@@ -84,7 +84,7 @@ pub struct ExportAsk {
     pub format: Option<String>,
     /// Which events.
     pub filters: Given,
-    /// What else.
+    /// Names of the extras.
     pub include: Vec<String>,
     /// The size of a tree whose checkpoint somebody kept.
     pub since: Option<u64>,
@@ -189,7 +189,7 @@ impl ExportRequest {
         json!(self.given)
     }
 
-    /// What else was asked for.
+    /// Names of the extras asked for.
     #[must_use]
     pub fn include(&self) -> Vec<&'static str> {
         let all = [("payloads", self.payloads), ("proofs", self.proofs)];

@@ -9,7 +9,7 @@ use crate::audit::log::LogSigner;
 /// The signed state of a log that everything in a file is proven against.
 #[derive(Debug, Clone)]
 pub struct SignedLog {
-    /// What the log calls itself: `<host>/audit/<org_id>`.
+    /// Origin of the log: `<host>/audit/<org_id>`.
     pub origin: String,
     /// The signed note.
     pub note: String,

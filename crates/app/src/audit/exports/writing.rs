@@ -62,13 +62,13 @@ pub enum ExportError {
     GivenUp,
 }
 
-/// Who is told how far a writing has come, and may slow it down or end it.
+/// Receiver of a writing's progress, which may slow it down or end it.
 pub trait Progress {
     /// So many places of the log of so many have been looked at, and so many bytes written.
     fn reached(&mut self, at: ExportBeat) -> impl Future<Output = Result<(), ExportError>> + Send;
 }
 
-/// What was written.
+/// Summary of a written export.
 #[derive(Debug, Clone)]
 pub struct Written {
     /// Which part of the log it covers; absent when there was nothing.

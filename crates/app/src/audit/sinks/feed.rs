@@ -20,18 +20,18 @@ use crate::{
 
 /// Events of a batch at most.
 const BATCH: u32 = 200;
-/// How often it is looked whether there is something new.
+/// Time between two looks for new events.
 const LOOK: Duration = Duration::from_millis(500);
 const LOOK_AT_ALL: Duration = Duration::from_secs(5);
-/// How often it is said how far behind a sink is.
+/// Time between two reports of a sink's lag.
 const TELL: Duration = Duration::from_secs(1);
-/// How long this node feeds a sink before it says again that it does, and how long others wait.
+/// Time between two renewals of this node's lease on a sink, and of other nodes' attempts to take it.
 const RENEW: Duration = Duration::from_secs(5);
 const LEASE: i64 = 30;
 /// The pause after a failure, and what it grows to.
 const PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How often a sink that stays dead is told of again.
+/// Time between two warnings about a sink that stays dead.
 const REMIND: Duration = Duration::from_mins(5);
 
 /// Feeds the sink until `stop`.
@@ -64,7 +64,7 @@ pub(super) async fn tell_lag(audit: &Audit, name: &str, stop: &CancellationToken
     }
 }
 
-/// Whether the other side takes what it gets.
+/// Health of the receiver.
 enum Health {
     Well,
     Failing { pause: Duration, told: Instant },
@@ -77,7 +77,7 @@ struct Feed<'a> {
     health: Health,
     pace: Pace,
     leased: Option<Instant>,
-    /// What was sealed last when the sink had everything, and when that was.
+    /// The last sealed position when the sink had everything, and when that was.
     idle: Option<(i64, Instant)>,
     batch: u32,
 }
@@ -223,7 +223,7 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// What is told beside an event.
+/// Members of an event that a sink is given beside it.
 #[derive(Debug, Default, Deserialize)]
 struct Told {
     governance: Option<ToldGovernance>,

@@ -20,9 +20,9 @@ pub struct FileOutlet {
     pub path: PathBuf,
     /// When it is this large it is put aside as `path.1`, and another one begun.
     pub max_bytes: u64,
-    /// How many that were put aside are kept.
+    /// Number of rotated files that are kept.
     pub max_files: u32,
-    /// How long they are kept at most.
+    /// Longest time that they are kept.
     pub max_age: Option<Duration>,
 }
 
@@ -98,7 +98,7 @@ fn begin(path: &Path) -> io::Result<(File, u64)> {
     Ok((file, whole))
 }
 
-/// How far the file consists of whole lines.
+/// Length of the part of the file that consists of whole lines.
 fn whole_lines(file: &mut File, size: u64) -> io::Result<u64> {
     const PIECE: u64 = 64 << 10;
     let mut end = size;
