@@ -341,8 +341,9 @@ pub(crate) async fn binary(given: Option<&Path>) -> Result<PathBuf, Failure> {
         say_aside("building the gateway\n");
         let mut build = Command::new(cargo);
         build.args(["build", "--locked", "--quiet", "--package", "portcullis"]);
-        if folder.ends_with("release") {
-            build.arg("--release");
+        // The folder has the name of the profile, but for that of `dev`.
+        if let Some(profile) = folder.file_name().filter(|name| *name != "debug") {
+            build.arg("--profile").arg(profile);
         }
         if !build.stdin(Stdio::null()).status().await?.success() {
             return Err("the gateway cannot be built".into());
