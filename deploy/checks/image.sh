@@ -10,7 +10,8 @@ folder=$(mktemp -d)
 container=
 finish() {
     status=$?
-    if [ -n "${server:-}" ]; then kill "$server" 2>/dev/null || true; fi
+    # The group: buildah does not end the programs that it started.
+    if [ -n "${server:-}" ]; then kill -9 "-$server" 2>/dev/null || true; fi
     if [ -n "$container" ]; then buildah rm "$container" >/dev/null || true; fi
     buildah rmi --force localhost/portcullis-check localhost/portcullis-base >/dev/null 2>&1 || true
     rm -rf "$folder"
@@ -43,16 +44,19 @@ container=$(buildah from --pull-never localhost/portcullis-check)
 buildah inspect --type image --format '{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.Cmd}}' \
     localhost/portcullis-check | grep -q '^65532:65532 \[/usr/local/bin/portcullis\] \[serve\]$'
 
-# The network is the machine's: the ports have to be free ones.
+# The network is the machine's: two ports that are likely to be free, below those of outgoing connections.
+port=$(($(od -An -N2 -tu2 /dev/urandom) % 20000 + 10000))
+listen="--env PORTCULLIS_SERVER__LISTEN=127.0.0.1:$port"
+metrics="--env PORTCULLIS_SERVER__METRICS_LISTEN=127.0.0.1:$((port + 1))"
 inside() {
-    buildah run --env PORTCULLIS_SERVER__LISTEN=127.0.0.1:18480 \
-        --env PORTCULLIS_SERVER__METRICS_LISTEN=127.0.0.1:18490 "$container" -- \
-        /usr/local/bin/portcullis "$@"
+    # shellcheck disable=SC2086
+    buildah run $listen $metrics "$container" -- /usr/local/bin/portcullis "$@"
 }
 inside --version
 inside key new
 inside policy init
-inside serve >"$folder/log" 2>&1 &
+# shellcheck disable=SC2086
+setsid buildah run $listen $metrics "$container" -- /usr/local/bin/portcullis serve >"$folder/log" 2>&1 &
 server=$!
 for _ in $(seq 100); do
     if inside ready >"$folder/ready" 2>&1; then
