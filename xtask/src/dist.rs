@@ -171,7 +171,7 @@ fn epoch(root: &Path) -> io::Result<String> {
     })
 }
 
-/// What a command prints; fails with its words when it fails.
+/// Output of a command; fails with its words when it fails.
 fn output(command: &mut Command) -> io::Result<String> {
     let output = command.output().map_err(|error| named(command, &error))?;
     if !output.status.success() {

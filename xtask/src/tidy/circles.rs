@@ -188,7 +188,7 @@ impl<'a> Crate<'a> {
         Some((module, rest))
     }
 
-    /// What a name of `module` stands for that the module has imported.
+    /// Target of a name that `module` has imported.
     fn re_exported<'p>(
         &self,
         module: &[String],

@@ -43,7 +43,7 @@ pub(super) struct Look {
 }
 
 impl Session {
-    /// Whose plan pays for what is asked through it.
+    /// Plan that pays for requests through it.
     #[must_use]
     pub fn account(&self) -> Account {
         Account { tenant: Arc::clone(&self.tenant), plan: self.caller.plan }

@@ -206,7 +206,7 @@ impl Tenants {
     }
 }
 
-/// Whose plan pays for a request.
+/// Account whose plan pays for a request.
 #[derive(Debug, Clone)]
 pub struct Account {
     pub(crate) tenant: Arc<Tenant>,

@@ -95,7 +95,7 @@ pub(crate) fn recovered(intent: &OpenIntent) -> Option<NewEvent> {
     })
 }
 
-/// Which events to list, and how.
+/// Filter and order of a list of events.
 #[derive(Debug, Clone)]
 pub struct EventQuery {
     /// Which.
@@ -370,7 +370,7 @@ impl Audit {
     }
 }
 
-/// Whose events the caller may see.
+/// Events that the caller may see.
 pub(crate) fn visibility(ctx: &Ctx) -> Visibility {
     let caller = ctx.caller();
     if caller.scopes.contains(Scope::AuditRead) {

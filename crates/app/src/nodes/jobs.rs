@@ -25,7 +25,7 @@ use crate::{
     telemetry::counters,
 };
 
-/// How often it is looked whether refusals have to be told.
+/// Interval between two looks for refusals that have to be recorded.
 const COALESCE: Duration = Duration::from_secs(5);
 
 /// Time between two rounds that remove what is beyond its retention.

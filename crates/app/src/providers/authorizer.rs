@@ -10,7 +10,7 @@ use portcullis_upstream::{Endpoint, text};
 
 const MAX_SHOWN_CHARS: usize = 500;
 
-/// What was found out about who authorizes.
+/// Findings about the authorization server.
 #[derive(Debug, Default)]
 pub(crate) struct Authorizer(pub(super) tokio::sync::Mutex<Option<(Arc<Server>, Timestamp)>>);
 

@@ -1,4 +1,4 @@
-//! How somebody connects a provider: a key at once, or consent in two halves.
+//! Connecting a provider: a key at once, or consent in two halves.
 //!
 //! The first half is a browser's: it carries a `state` that is good for one callback, and gets a
 //! code that only it sees. The second half is the caller's who began: it brings that code. So

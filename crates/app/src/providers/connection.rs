@@ -43,7 +43,7 @@ pub(crate) struct Connection {
     pub(super) way: Route,
 }
 
-/// What goes upstream for a connection.
+/// Credential route of a connection.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "each is kept in an Arc of its own, most are large")]
 pub(super) enum Route {
@@ -89,7 +89,7 @@ impl Connection {
         self.provider.declared.slug.as_str()
     }
 
-    /// Whose credential goes upstream.
+    /// Owner of the credential that goes upstream.
     pub(crate) const fn credential(&self) -> audit::Credential {
         match self.owner {
             ProviderOwner::Org => audit::Credential::Org,

@@ -7,7 +7,7 @@ use portcullis_core::id::OrgId;
 
 use super::Providers;
 
-/// How often it is looked.
+/// Interval between two looks.
 pub(crate) const EVERY: Duration = Duration::from_secs(2);
 /// Connections that are asked for their tools at once.
 const AT_ONCE: usize = 16;

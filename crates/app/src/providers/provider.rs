@@ -27,7 +27,7 @@ use crate::telemetry::{
     histograms::{Family, Times},
 };
 
-/// What the operator says about changes of a provider's tools.
+/// Setting of the operator for changes of a provider's tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pinning {
     /// The first definition of a tool is accepted, every other one waits.
@@ -48,9 +48,9 @@ pub struct Declared {
     pub name: String,
     /// The one org that may use it; `None` means every org of this installation.
     pub org: Option<OrgId>,
-    /// How the gateway authenticates to it.
+    /// Authentication of the gateway to it.
     pub auth: Auth,
-    /// Who may have connections to it.
+    /// Principals that may have connections to it.
     pub owners: Owners,
     /// Where it tells whose a credential is.
     pub account: Option<AccountSource>,
@@ -58,7 +58,7 @@ pub struct Declared {
     pub endpoint: Option<Endpoint>,
     /// The way to it.
     pub server: Server,
-    /// What becomes of tools that change.
+    /// Treatment of tools that change.
     pub pinning: Pinning,
     /// Tools that are remembered of it, for each org that has it to itself; what it lists beyond
     /// them stays out.
@@ -66,13 +66,13 @@ pub struct Declared {
 }
 
 impl Declared {
-    /// What credentials are bound to: the address of the MCP server.
+    /// Address of the MCP server, to which credentials are bound.
     pub(crate) fn address(&self) -> &str {
         self.endpoint.as_ref().map_or("", Endpoint::as_str)
     }
 }
 
-/// What is known of a provider at a moment.
+/// State of a provider at a moment.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) status: ProviderStatus,
@@ -86,7 +86,7 @@ pub(crate) struct State {
 #[derive(Debug)]
 pub(crate) struct Provider {
     pub(crate) declared: Declared,
-    /// Who authorizes, once that is found out.
+    /// Authorization server, once it is found.
     pub(crate) authorizer: Authorizer,
     /// Somebody accepted a tool, or another node saw one change.
     pub(crate) look_again: Notify,
@@ -240,7 +240,7 @@ impl Provider {
         }));
     }
 
-    /// What a caller is answered when the provider failed a call through `connection`.
+    /// Answer to the caller when the provider failed a call through `connection`.
     pub(crate) fn refusal(&self, error: &CallError, connection: &Connection) -> Refusal {
         match error.kind {
             CallErrorKind::AuthRequired => connection.unauthorized(Vec::new()),
@@ -259,7 +259,7 @@ impl Provider {
         }
     }
 
-    /// What a caller is answered when the provider failed before there was a connection.
+    /// Answer to the caller when the provider failed before there was a connection.
     pub(crate) fn failure(&self, error: &CallError) -> Refusal {
         let provider = self.declared.slug.clone();
         match error.kind {

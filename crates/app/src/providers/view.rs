@@ -44,7 +44,7 @@ pub struct ProviderView {
     pub status: ProviderStatus,
     /// Whose it is.
     pub owner: OwnerView,
-    /// How the gateway authenticates to it.
+    /// Authentication of the gateway to it.
     pub auth: AuthKind,
     /// What is known of its credentials.
     pub grant: Grant,

@@ -231,13 +231,13 @@ impl Tools {
         Ok(None)
     }
 
-    /// Whether the caller has a connection to this provider.
+    /// Returns true if the caller has a connection to this provider.
     #[must_use]
     pub fn reaches(&self, ctx: &Ctx, slug: &str) -> bool {
         ctx.session.connections.get(slug).is_some()
     }
 
-    /// What is prepared of a connection's tools; prepared now if it is not.
+    /// Prepared texts of a connection's tools; prepared now if they are not.
     async fn offer_of(&self, connection: &Connection) -> Result<Arc<Offer>, Refusal> {
         let list = connection.list_handle();
         let address = list.address();

@@ -41,7 +41,7 @@ pub struct MirroredHeaders<'a> {
 #[serde(transparent)]
 pub struct RequestId(Value);
 
-/// What a client sent.
+/// Message of a client.
 #[derive(Debug)]
 pub enum Message {
     /// A request, which is answered.

@@ -15,7 +15,7 @@ const LONGEST: usize = 1024;
 pub(crate) struct Mcp {
     /// The way in which `/mcp` lists tools.
     pub(crate) tools: ToolsMode,
-    /// What clients tell their models about this gateway; at most 1 KiB.
+    /// Instructions for the models of clients; at most 1 KiB.
     pub(crate) instructions: Option<String>,
     /// Names by which clients reach the gateway, besides `server.public_host` and that of
     /// `server.public_url`.

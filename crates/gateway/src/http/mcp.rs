@@ -57,7 +57,7 @@ const DISCOVERY_TTL_MS: u64 = 3_600_000;
 /// Two levels of a message lie around the arguments of a call, one around its input over REST.
 const MESSAGE: Bounds = Bounds { depth: Bounds::REQUEST.depth + 1, ..Bounds::REQUEST };
 
-/// How the tools of all providers are listed.
+/// Form in which the tools of all providers are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Listed {
     /// By tools to find them with if there are many, else all.
@@ -142,7 +142,7 @@ fn listed(raw: Option<&str>, configured: Listed) -> Result<Listed, Refusal> {
     })
 }
 
-/// What is refused costs a request as well.
+/// Refuses a message, which costs a request as well.
 async fn refused(gateway: &Gateway, ctx: &Ctx, answer: Outcome) -> Outcome {
     match gateway.app.quotas.charge_request(ctx).await {
         Ok(()) => answer,

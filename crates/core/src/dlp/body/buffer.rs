@@ -143,13 +143,13 @@ impl Body {
         (node != cell).then_some((node, head))
     }
 
-    /// Which element of the array `array` a place is, if it is one.
+    /// Index of a place in the array `array`, if it is an element of it.
     pub(in crate::dlp) fn element_of(&self, node: u32, array: u32) -> Option<u32> {
         let is_in = self.nodes.get(node as usize).is_some_and(|found| found.parent == array);
         is_in.then(|| self.element(node)).flatten()
     }
 
-    /// Which element of its array a place is, if it is one.
+    /// Index of a place in its array, if it is in one.
     fn element(&self, node: u32) -> Option<u32> {
         match self.nodes.get(node as usize)?.step {
             PathStep::Element { index } => Some(index),

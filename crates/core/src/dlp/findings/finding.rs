@@ -18,7 +18,7 @@ pub struct Finding {
     pub(in crate::dlp) category: Category,
     pub(in crate::dlp) normal_form: NormalForm,
     pub(in crate::dlp) pointer: String,
-    /// Which of the value's keys, texts and numbers it is, in document order.
+    /// Index among the value's keys, texts and numbers, in document order.
     pub(in crate::dlp) place: u32,
     pub(in crate::dlp) in_key: bool,
     pub(in crate::dlp) count: u32,

@@ -8,7 +8,7 @@ use crate::dlp::scan::{
 /// The enabled detectors, compiled.
 pub(in crate::dlp) struct Scanner {
     pub(super) prefilter: Literals,
-    /// Which detectors a literal of the prefilter wakes, and how far they look.
+    /// Detectors that a literal of the prefilter wakes, and how far they look.
     pub(super) wakes: Vec<Vec<(u16, Reach)>>,
     pub(in crate::dlp) active: Vec<Active>,
     /// Marks of vendors behind a letter.

@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// Which detectors' findings are masked.
+/// Detectors whose findings are masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Detectors {
     /// All of them.

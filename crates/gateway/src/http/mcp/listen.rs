@@ -84,7 +84,7 @@ struct Listener {
     id: RequestId,
     /// The caller wants to hear of tools.
     of_tools: bool,
-    /// What the caller saw last; `None` before the stream is acknowledged.
+    /// Fingerprint that the caller saw last; `None` before the stream is acknowledged.
     seen: Option<u64>,
     ended: bool,
 }

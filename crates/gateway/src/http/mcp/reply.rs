@@ -52,7 +52,7 @@ pub(super) fn text_of(mut result: Value, era: Era) -> String {
     result.to_string()
 }
 
-/// What the writer of an answer has to know of the message.
+/// Message as far as the writer of its answer has to know it.
 #[derive(Debug)]
 pub(crate) struct Asked {
     id: RequestId,
@@ -80,9 +80,9 @@ impl Asked {
 /// Written into each answer of the stateless era.
 static SERVER_INFO: LazyLock<Value> = LazyLock::new(server_info);
 
-/// How an answer is written.
+/// Form of an answer.
 enum Written<'a> {
-    /// What was prepared as text.
+    /// A result that was prepared as text.
     Text(&'a str),
     /// The result of a tool, as far as it may leave.
     Called(Called<'a>),

@@ -154,7 +154,7 @@ fn structured(value: &Value, era: Era) -> Outcome {
     reply::result(result, era)
 }
 
-/// What was wrong with the arguments, for a model to read.
+/// Error result that says what is wrong with the arguments, for a model to read.
 pub(super) fn wrong(problem: &str, era: Era) -> Outcome {
     let error = json!({"code": "invalid_input", "message": problem, "details": {"executed": "no"}});
     let content = json!([{"type": "text", "text": problem}]);

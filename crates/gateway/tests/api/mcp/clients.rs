@@ -51,7 +51,7 @@ async fn run(scene: &Scene, mut command: Command) -> Output {
     timeout(PATIENCE, running).await.expect("an end in time").expect("a client that starts")
 }
 
-/// What a client printed.
+/// Output of a client.
 async fn said(scene: &Scene, command: Command) -> Value {
     let output = run(scene, command).await;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -243,7 +243,7 @@ async fn serves(revision: &str, scenarios: &[&str]) {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// What concerns tools in both revisions.
+/// Scenarios that concern tools in both revisions.
 const OF_BOTH: [&str; 9] = [
     "tools-list",
     "tools-call-simple-text",

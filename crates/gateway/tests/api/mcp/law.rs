@@ -70,7 +70,7 @@ fn calls() -> Vec<(&'static str, Value)> {
     calls
 }
 
-/// How a call ended, whichever way it was made.
+/// End of a call, whichever way it was made.
 #[derive(Debug, PartialEq)]
 struct Ending {
     result: Value,

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use super::PEM;
 use crate::calls::simulate::judge::{Case, Judged, Simulator};
 
-/// What passes, and its ruling.
+/// Value that passes, with its ruling, or the denial.
 type Outcome = Result<(Value, Ruling), Denial>;
 
 struct Unlimited;
@@ -50,7 +50,7 @@ static TOOL: LazyLock<Arc<Tool>> = LazyLock::new(|| {
     Arc::new(Tool::new(&"mail".parse().unwrap(), definition, Timestamp::default()).unwrap())
 });
 
-/// What ships, one that masks and blocks more, and one that scans next to nothing.
+/// Settings that ship, settings that mask and block more, and settings that scan next to nothing.
 static ENGINES: LazyLock<[Engine; 3]> = LazyLock::new(|| {
     let stricter = json!({
         "actions": {
@@ -226,7 +226,7 @@ fn simulated(simulator: &Simulator<'_>, set: &PolicySet, case: &Case) -> (Outcom
     (outcome, simulator.judge(set, case, &prepared, Some(Explain::Full)))
 }
 
-/// What a simulation shows of an outcome: decision, policy, reason and obligations.
+/// Outcome as a simulation shows it: decision, policy, reason and obligations.
 fn shown(outcome: &Outcome) -> (Option<RecordedDecision>, Option<&str>, Option<&str>, Vec<Value>) {
     let obligations =
         |ruling: &Ruling| ruling.obligations.iter().map(Obligation::to_json).collect();
