@@ -59,7 +59,7 @@ pub enum EventTarget {
     StartsWith(String),
 }
 
-/// Which events to list. Empty parts let everything through; all others must match.
+/// Filter of events. Empty parts let everything through; all others must match.
 #[derive(Debug, Clone, Default)]
 pub struct EventFilter {
     /// Recorded at this moment or later.
