@@ -1,5 +1,5 @@
-//! What the operator's shell may do: orgs, principals, tokens, holds and erasure. The shell is the first root of
-//! trust; whatever it does is recorded with the actor `system`.
+//! Commands of the operator's shell: orgs, principals, tokens, holds and erasure. The shell is the
+//! first root of trust; all its actions are recorded with the actor `system`.
 
 mod audit;
 mod indexes;
@@ -73,7 +73,7 @@ pub enum ShellError {
     /// A tool of providers of several orgs.
     #[error("several orgs have a tool `{0}` of their own; say which one with `--org`")]
     SeveralOrgs(String),
-    /// What waits of a tool is not what was looked at.
+    /// The waiting definition of a tool is not the one that was reviewed.
     #[error("what waits of `{0}` is not that version; look at it anew with `portcullis tool diff`")]
     Changed(String),
     /// It is neither an id of a token nor a token.
@@ -82,9 +82,9 @@ pub enum ShellError {
     /// The token would be able to do more than its principal.
     #[error("the scopes `{asked}` are more than the principal may have: `{allowed}`")]
     TooMuch {
-        /// What was asked for.
+        /// Requested scopes.
         asked: ScopeSet,
-        /// What the role allows.
+        /// Scopes of the role.
         allowed: ScopeSet,
     },
     /// The lifetime is out of bounds.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{providers::pin_changes, telemetry::counters};
 
-/// How often it looks who else does.
+/// Interval at which a node reads the register of the others.
 const LOOK: Duration = Duration::from_secs(2);
 /// The pause before it listens anew.
 const AGAIN: Duration = Duration::from_millis(500);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::private_file;
 
-/// Whether a node may start with the last good set when the folder does not load.
+/// Permission to start with the last good set when the folder does not load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fallback {
     /// It says no: a node never starts with other policy than was written.

@@ -16,7 +16,7 @@ use super::{Policies, reload::Ground};
 /// The most failures that are told.
 const MAX_TOLD: usize = 100;
 
-/// What became of the cases beside the policies.
+/// Results of the cases beside the policies.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
 #[schema(as = PolicyTests)]
 pub struct CaseReport {
@@ -26,7 +26,7 @@ pub struct CaseReport {
     pub failed: usize,
     /// Not asked: the provider of the tool has not told its tools.
     pub skipped: usize,
-    /// What was not as expected, the first hundred.
+    /// Failures, at most the first hundred.
     pub failures: Vec<PolicyError>,
 }
 
@@ -101,7 +101,7 @@ impl Policies {
         policies.rehearsed.store(Arc::new(report));
     }
 
-    /// What became of the cases when they were last run.
+    /// Results of the last run of the cases.
     #[must_use]
     pub fn case_report(&self) -> Arc<CaseReport> {
         self.rehearsed.load_full()

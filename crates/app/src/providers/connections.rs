@@ -26,7 +26,7 @@ use super::{
     tool_lists::ToolLists,
 };
 
-/// How long a connection that nobody uses is kept in memory.
+/// Time for which an unused connection is kept in memory.
 const IDLE: Duration = Duration::from_mins(10);
 const MAX_CONNECTIONS: u64 = 100_000;
 
@@ -76,7 +76,7 @@ impl Providers {
         self.reachable_among(principal, records?).await
     }
 
-    /// What of `records`, the connections of a principal and of its org, it may call through.
+    /// Connections among `records`, those of a principal and of its org, that it may call through.
     pub(crate) async fn reachable_among(
         self: &Arc<Self>,
         principal: PrincipalId,

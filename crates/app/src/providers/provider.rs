@@ -229,7 +229,7 @@ impl Provider {
         }
     }
 
-    /// What is known of its tools cannot be brought up to date; it stays as it was.
+    /// Keeps the known tools, because they cannot be brought up to date.
     pub(crate) fn stays(&self, why: &str, now: Timestamp) {
         counters::provider(self.declared.slug.as_str(), ProviderStatus::Error);
         self.state.store(Arc::new(State {

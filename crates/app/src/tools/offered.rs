@@ -86,7 +86,7 @@ impl Offer {
     }
 }
 
-/// What was prepared, by the address of the list. An entry holds its list, so that no other list can
+/// Prepared lists, by the address of the list. An entry holds its list, so that no other list can
 /// have its address.
 #[derive(Debug)]
 pub(crate) struct Offers {

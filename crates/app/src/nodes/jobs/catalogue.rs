@@ -64,7 +64,7 @@ async fn keep(nodes: Arc<Nodes>, provider: Arc<Provider>, stop: CancellationToke
     provider.server().shutdown().await;
 }
 
-/// How often a provider may make us look by announcing changes: a few times at once, then once in
+/// Refreshes that a provider may cause by announcing changes: a burst of a few, then one in
 /// [`REFILL`].
 struct Budget {
     left: u32,

@@ -12,7 +12,7 @@ use crate::telemetry::counters;
 
 /// Traces of a batch at most.
 const BATCH: usize = 64;
-/// How long a batch that is not full waits for more.
+/// Time that a batch which is not full waits for more.
 const LINGER: Duration = Duration::from_millis(500);
 /// The pauses between attempts; after the last one, a batch is dropped.
 const PAUSES: [Duration; 4] = [

@@ -140,7 +140,7 @@ impl Recording {
         self.tell(attributes);
     }
 
-    /// How the request was answered, and why it failed if the fault is ours.
+    /// Records the answer to the request, and why it failed if the fault is the gateway's.
     pub fn answered(
         &self,
         name: String,

@@ -1,5 +1,5 @@
-//! What the audit log tells of tools that changed or cannot be used. An upstream decides how often
-//! its tools change, so one look tells of a few tools by name and of the others by number.
+//! Audit events about tools that changed or cannot be used. An upstream decides how often its tools
+//! change, so one refresh names a few tools and counts the others.
 
 use std::{
     fmt::Display,
