@@ -153,7 +153,7 @@ impl Question<'_> {
             Err(error) => (scanned, error.to_string()),
         };
         counters::external_detector_failed();
-        tracing::warn!(%error, "the external detector was of no use");
+        tracing::warn!(%error, "the external detector failed");
         match self.external.when_unavailable {
             WhenUnavailable::Refuse => {
                 Err(Denial::unscannable(self.direction, &Unscannable::NoExternalDetector))

@@ -128,14 +128,14 @@ impl Cluster {
                     );
                 }
             }
-            Err(error) => tracing::warn!(%error, "this node cannot say that it lives"),
+            Err(error) => tracing::warn!(%error, "the heartbeat of this node cannot be written"),
         }
     }
 
     /// Lets go of the name.
     pub async fn leave(&self) {
         if let Err(error) = self.nodes.release(&self.me).await {
-            tracing::warn!(%error, "this node cannot say that it ends; its lease runs out");
+            tracing::warn!(%error, "the lease of this node cannot be released; it expires by itself");
         }
     }
 }

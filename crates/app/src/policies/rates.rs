@@ -158,7 +158,7 @@ impl Drop for Prepaid<'_> {
         self.tasks.spawn(async move {
             // What cannot be given back is spent: a rate is never exceeded.
             if let Err(error) = counters.give_back(org, &given).await {
-                tracing::debug!(%error, "what a refused call took from rates stays taken");
+                tracing::debug!(%error, "the rates taken by a refused call could not be given back");
             }
         });
     }

@@ -96,7 +96,7 @@ impl Policies {
         let (set, files) = (policies.written.load_full(), policies.cases.load_full());
         let report = self.rehearse(&set, &files, &self.catalogue.for_policies());
         for error in &report.failures {
-            tracing::error!(%error, "the policies in force do not do what a case expects");
+            tracing::error!(%error, "the policies in force fail a test case");
         }
         policies.rehearsed.store(Arc::new(report));
     }

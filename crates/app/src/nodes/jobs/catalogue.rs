@@ -28,7 +28,7 @@ impl Nodes {
         let all = all.map(|provider| self.tools.refresh(provider));
         let all = futures_util::future::join_all(all);
         if tokio::time::timeout(patience, all).await.is_err() {
-            tracing::warn!("some providers have not answered yet; they are asked again");
+            tracing::warn!("some providers have not answered yet; retrying");
         }
     }
 }

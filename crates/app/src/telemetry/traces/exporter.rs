@@ -98,13 +98,13 @@ impl Exporter {
         counters::spans_exported(spans - unusable);
         counters::spans_dropped(unusable);
         if mem::take(&mut self.failing) {
-            tracing::info!("the receiver of traces takes them again");
+            tracing::info!("the receiver accepts traces again");
         }
     }
 
     fn failed(&mut self, error: ReceiverError) {
         if !mem::replace(&mut self.failing, true) {
-            tracing::warn!(%error, "traces cannot be handed over; some will be missing");
+            tracing::warn!(%error, "sending traces failed; some are lost");
         }
     }
 }

@@ -106,7 +106,7 @@ impl Tools {
             }
             let told: Vec<_> = all.iter().map(|it| (it.tool.clone(), it.new.clone())).collect();
             if let Err(error) = teller.store.told_of_tools(org, &told).await {
-                tracing::error!(%error, "events of changed tools will be told once more");
+                tracing::error!(%error, "events of changed tools could not be recorded; retrying");
             }
         });
     }
