@@ -54,7 +54,7 @@ pub struct ToolView {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
-    /// It can.
+    /// Calls are possible.
     Available,
     /// Its connection needs attention.
     Unavailable,

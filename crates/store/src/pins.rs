@@ -65,7 +65,7 @@ pub struct Pin {
 /// The pins of one provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pinned {
-    /// Those that can be read, by tool id.
+    /// Pins that can be read, by tool id.
     pub pins: Vec<Pin>,
     /// Number of further rows whose tool cannot be read.
     pub nameless: usize,

@@ -9,7 +9,7 @@ use portcullis_store::{EventActor, EventFilter, EventTarget};
 pub const FILTERS: [&str; 8] =
     ["type", "actor", "target", "decision", "policy", "dlp_result", "outcome", "request_id"];
 
-/// Those that take several values; any of them may match.
+/// Filters that take several values; any of them may match.
 pub const MANY: [&str; 5] = ["type", "decision", "policy", "dlp_result", "outcome"];
 
 const DECISIONS: [&str; 2] = ["allow", "deny"];

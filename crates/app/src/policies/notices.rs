@@ -34,7 +34,7 @@ impl Notices {
 pub(crate) enum Went {
     /// The call or the answer may pass.
     Allowed,
-    /// It may not.
+    /// The call or the answer may not pass.
     Denied,
 }
 

@@ -32,9 +32,9 @@ pub enum Reloading {
 pub struct SetChange {
     /// New ones.
     pub added: Vec<Arc<str>>,
-    /// Those in another version.
+    /// Policies in another version.
     pub changed: Vec<Arc<str>>,
-    /// Those that are gone.
+    /// Policies that are gone.
     pub removed: Vec<Arc<str>>,
 }
 

@@ -98,7 +98,7 @@ pub struct OAuthSettings {
     pub method: Option<TokenMethod>,
     /// The scopes that are asked for when nobody says which.
     pub default_scopes: Vec<String>,
-    /// Those that may be asked for; `None` is any that the provider itself lists.
+    /// Scopes that may be asked for; `None` is any that the provider itself lists.
     pub allowed_scopes: Option<Vec<String>>,
     /// Separator between two scopes.
     pub scope_separator: char,
@@ -126,7 +126,7 @@ pub enum AuthorizationServer {
         /// The same as an address.
         endpoint: Endpoint,
     },
-    /// These endpoints: plain OAuth 2.0.
+    /// Configured endpoints: plain OAuth 2.0.
     Explicit(Box<Endpoints>),
 }
 

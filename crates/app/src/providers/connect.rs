@@ -143,7 +143,7 @@ pub enum Connected {
         /// Until when.
         expires_at: portcullis_core::clock::Timestamp,
     },
-    /// It is connected.
+    /// The connection is ready.
     Done(Box<ProviderView>),
 }
 

@@ -56,7 +56,7 @@ impl Connections {
         lists.flat_map(|tools| tools.into_iter().map(|tool| tool.id.to_string())).collect()
     }
 
-    /// Those of an org to one provider.
+    /// Connections of an org to one provider.
     pub(crate) fn of(&self, org: OrgId, provider: &str) -> Vec<Arc<Connection>> {
         let all = self.known.iter().map(|(_, connection)| connection);
         all.filter(|it| it.org == org && it.slug() == provider).collect()

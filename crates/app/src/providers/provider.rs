@@ -35,7 +35,7 @@ pub enum Pinning {
     On,
     /// New tools wait as well.
     Review,
-    /// Whatever the upstream says counts.
+    /// Every definition that the upstream lists is used.
     Off,
 }
 

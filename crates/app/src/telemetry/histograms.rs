@@ -88,7 +88,7 @@ impl Times {
         times
     }
 
-    /// It took from one moment to another; backwards counts as no time at all.
+    /// Counts a duration between two moments; a negative one counts as zero.
     pub fn count(&self, from: Timestamp, to: Timestamp) {
         let micros = to.as_micros().saturating_sub(from.as_micros());
         let micros = u64::try_from(micros).unwrap_or(0);

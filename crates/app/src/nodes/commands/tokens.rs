@@ -61,19 +61,19 @@ pub struct Inspected {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenState {
-    /// It is.
+    /// The token is accepted.
     Live,
     /// Its time is over.
     Expired,
-    /// It was revoked.
+    /// The token was revoked.
     Revoked,
-    /// It is a refresh token that has bought its pair.
+    /// The refresh token was used.
     Spent,
     /// Its principal is disabled, or somebody who acts through it.
     PrincipalDisabled,
     /// Its org is disabled.
     OrgDisabled,
-    /// It was delegated before it was kept by which trust rule.
+    /// The token was delegated before trust rules were stored with tokens.
     LineageUnknown,
 }
 

@@ -22,7 +22,7 @@ pub(super) fn start(nodes: &Arc<Nodes>, stop: &CancellationToken) {
 
 impl Nodes {
     /// Asks every provider for its tools once, all at the same time, for at most `patience`.
-    /// Those that do not answer are asked again by the catalogue job.
+    /// Providers that do not answer are asked again by the catalogue job.
     pub async fn connect_providers(self: &Arc<Self>, patience: Duration) {
         let all = self.catalogue.providers.values().filter(|it| it.declared.auth.needs_nobody());
         let all = all.map(|provider| self.tools.refresh(provider));

@@ -47,7 +47,7 @@ pub struct Callback {
 pub enum CalledBack {
     /// Nothing is known of this state: it is wrong, old or used.
     Unknown,
-    /// It goes on to this address.
+    /// The browser is sent on to this address.
     Redirect(String),
     /// The code to bring back.
     Code {
@@ -61,7 +61,7 @@ pub enum CalledBack {
         /// The provider's name.
         provider: String,
     },
-    /// It was refused, or failed.
+    /// The connect was refused, or failed.
     Failed {
         /// The provider's name.
         provider: String,

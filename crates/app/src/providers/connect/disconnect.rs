@@ -30,7 +30,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UpstreamRevocation {
-    /// They are worth nothing there any more.
+    /// The provider revoked them.
     Done,
     /// The provider was asked and did not do it.
     Failed,

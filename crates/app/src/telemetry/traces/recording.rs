@@ -134,7 +134,7 @@ impl Recording {
         self.written().request.attributes.extend(attributes);
     }
 
-    /// It is known who asks.
+    /// Records that the caller is known, with these attributes.
     pub fn known(&self, attributes: impl IntoIterator<Item = Attribute>) {
         self.written().known = true;
         self.tell(attributes);
