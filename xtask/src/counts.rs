@@ -1,4 +1,4 @@
-//! How many instructions the stages of a call take, held against what they took before.
+//! Number of instructions of each stage of a call, compared with the stored ones.
 //!
 //! Counted by valgrind's callgrind, which neither other programs nor a slow machine disturb. What
 //! remains is chance in hash tables, less than a hundredth, and the processor: the C library and the
@@ -14,20 +14,20 @@ use std::{
 
 use serde_json::Value;
 
-/// How many hundredths more or less are no news.
+/// Hundredths, more or less, that count as unchanged.
 const TOLERANCE: u64 = 4;
 /// As in the bench.
 const RUNS: u64 = 100;
-/// What is counted: nothing before, nothing after.
+/// Function within which instructions are counted (`--toggle-collect` of Callgrind).
 const COUNTED: &str = "*stages*counted*";
 
 type Counts = BTreeMap<String, u64>;
 
-/// What came of comparing.
+/// Result of the comparison.
 pub(crate) struct Report {
     /// One line for each stage.
     pub(crate) lines: Vec<String>,
-    /// Whether all are as they were, or nothing could be compared.
+    /// True if all are unchanged, or nothing could be compared.
     pub(crate) holds: bool,
 }
 

@@ -13,7 +13,7 @@ use std::{
     process::Command,
 };
 
-/// What the build that counts is asked for: bodies of 1 KB from few and many clients, then large ones.
+/// Load of the instrumented build: bodies of 1 KB from few and many clients, then large ones.
 const TRAINING: [[&str; 8]; 2] = [
     ["--connections", "1,32,256", "--payload", "1024", "--duration", "5", "--rounds", "1"],
     ["--connections", "32", "--payload", "65536", "--duration", "3", "--rounds", "1"],
@@ -92,7 +92,7 @@ fn failed(command: &Command) -> io::Error {
 
 /// The compiler, as it tells of itself.
 struct Compiler {
-    /// What it compiles for when nothing else is said.
+    /// Target triple by default.
     host: String,
     /// The major version of its LLVM.
     llvm: String,

@@ -36,9 +36,9 @@ pub struct External {
 /// Treatment of a call that an external detector did not scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenUnavailable {
-    /// It is refused.
+    /// The call is refused.
     Refuse,
-    /// It passes with what the engine itself found.
+    /// The call goes on with the findings of the engine itself.
     Pass,
 }
 
@@ -153,7 +153,7 @@ impl Question<'_> {
             Err(error) => (scanned, error.to_string()),
         };
         counters::external_detector_failed();
-        tracing::warn!(%error, "the external detector was of no use");
+        tracing::warn!(%error, "the external detector failed");
         match self.external.when_unavailable {
             WhenUnavailable::Refuse => {
                 Err(Denial::unscannable(self.direction, &Unscannable::NoExternalDetector))

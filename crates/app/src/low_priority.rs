@@ -22,7 +22,7 @@ pub(crate) async fn at_low_priority<T: Send + 'static>(
         let _ = tell.send(work());
     });
     if let Err(error) = thread {
-        tracing::error!(%error, "there is no room for another thread");
+        tracing::error!(%error, "a low-priority thread could not be started");
     }
     told.await.ok()
 }

@@ -50,11 +50,11 @@ pub struct ToolView {
     pub status: ToolStatus,
 }
 
-/// Whether a tool can be called.
+/// Status of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
-    /// It can.
+    /// Calls are possible.
     Available,
     /// Its connection needs attention.
     Unavailable,
@@ -74,7 +74,7 @@ impl ToolStatus {
     }
 }
 
-/// Which tools to list.
+/// Filter of a list of tools.
 #[derive(Debug, Clone, Default)]
 pub struct ToolQuery {
     /// Only of these providers; empty means all.

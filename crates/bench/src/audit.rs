@@ -82,7 +82,7 @@ fn encoded(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-/// Which of these events the gateway does not know; asks over several connections at a time.
+/// Events among these that the gateway does not know; asks over several connections at a time.
 pub(crate) async fn missing(
     address: SocketAddr,
     token: &str,

@@ -86,7 +86,7 @@ impl Named {
     }
 }
 
-/// What was run, and what came out other than stated.
+/// Number of cases, and those that did not come out as stated.
 #[derive(Default)]
 struct Tally {
     tests: usize,

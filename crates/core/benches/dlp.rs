@@ -1,5 +1,5 @@
-//! What scanning costs: clean and dirty bodies of four sizes, the worst bodies an attacker could
-//! send, and a plain memory scan of the same bytes in the same run.
+//! Cost of scanning: clean and dirty bodies of four sizes, the worst bodies an attacker could send,
+//! and a plain memory scan of the same bytes in the same run.
 //!
 //! `cargo bench -p portcullis-core --bench dlp`
 

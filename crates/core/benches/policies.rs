@@ -1,5 +1,5 @@
-//! What deciding costs, from the parsed input to the decision with its name, by the number of
-//! policies; what listing the access to tools costs; and what a reload costs.
+//! Cost of deciding, from the parsed input to the decision with its name, by the number of
+//! policies; cost of listing the access to tools; cost of a reload.
 //!
 //! `cargo bench -p portcullis-core --bench policies`
 //!
@@ -48,7 +48,7 @@ fn say(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
-/// How the policies of a set are spread.
+/// Distribution of the policies of a set.
 #[derive(Debug, Clone, Copy)]
 enum Mix {
     Handful,
@@ -158,7 +158,7 @@ fn policy(mix: Mix, number: usize) -> String {
 
 type Parts = (&'static str, String, String, String);
 
-/// What a company lays down for everybody, also when it has ten policies.
+/// A policy of the company for everybody, also when it has ten policies.
 fn guardrail(number: usize) -> Parts {
     let (effect, principal, action, condition) = match number {
         0 => (
@@ -189,14 +189,14 @@ fn guardrail(number: usize) -> Parts {
     (effect, principal.to_owned(), action.to_owned(), condition.to_owned())
 }
 
-/// Which tool a policy is about.
+/// Tool that a policy is about.
 fn one_tool(number: usize) -> String {
     let tool = format!("p{}:tool_{}", number % PROVIDERS, (number / PROVIDERS) % 20);
     format!("action == Mcp::Action::\"{tool}\"")
 }
 
-/// What grows with a company: tools, teams and people. A twentieth is about a whole provider; each
-/// tool has two for a role, the others name a team or a person.
+/// Policies that grow with a company: tools, teams and people. A twentieth is about a whole
+/// provider; each tool has two for a role, the others name a team or a person.
 fn of_teams(number: usize) -> Parts {
     let (one, kind) = (one_tool(number), (number / TOOLS) % 50);
     match kind {
@@ -328,7 +328,7 @@ fn question<'a>(principal: &'a Principal, tool: &'a Tool, input: &'a Value) -> Q
     }
 }
 
-/// How many policies the median call is judged by.
+/// Number of policies that the median call is judged by.
 fn candidates(set: &PolicySet, tools: &[Arc<Tool>]) -> usize {
     let (principal, input) = (Principal::new(identity()), input());
     let count = |tool: &Arc<Tool>| {

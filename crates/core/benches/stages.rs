@@ -78,7 +78,7 @@ impl Random for Sevens {
     }
 }
 
-/// What a node holds when a call arrives.
+/// State of a node when a call arrives.
 struct Bench {
     bearer: String,
     body: String,

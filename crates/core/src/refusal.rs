@@ -81,7 +81,7 @@ pub enum Refusal {
         policy: String,
         /// Its reason.
         reason: String,
-        /// What DLP found, when that is why.
+        /// Findings of DLP, if they are the reason.
         dlp: Option<Value>,
         /// Further members of `details`.
         more: Map<String, Value>,
@@ -123,7 +123,7 @@ pub enum Refusal {
         provider: ProviderSlug,
         /// The connection.
         provider_id: ProviderId,
-        /// What the credentials would have to permit besides, if that is what is missing.
+        /// Scopes that the credentials lack, if that is the reason.
         scopes: Vec<String>,
         /// The way to get it credentials that it takes.
         remedy: Remedy,
@@ -147,7 +147,7 @@ pub enum Refusal {
     UnsupportedMediaType,
     /// A limit is exceeded.
     RateLimited {
-        /// Which one.
+        /// Kind of the resource.
         resource: Resource,
         /// Its size.
         limit: u32,
@@ -213,7 +213,7 @@ pub enum Refusal {
     Interrupted {
         /// The provider.
         provider: ProviderSlug,
-        /// How long it would have been given.
+        /// Time limit of the call, in milliseconds.
         timeout_ms: u64,
     },
 }

@@ -298,7 +298,7 @@ async fn check_keys(store: &Store, vaults: &Vaults) -> Result<(), BootError> {
         if some.iter().any(|secret| vaults.lack_key_of(secret)) {
             return Err(BootError::MissingKey { id, count });
         }
-        tracing::error!(id, count, "secrets say they are sealed under a key that they are not");
+        tracing::error!(id, count, "stored secrets name a key that did not seal them");
     }
     Ok(())
 }

@@ -99,7 +99,7 @@ struct Installation {
     json: bool,
 }
 
-/// Whatever ends a command early; printed with all its causes.
+/// Error that ends a command early; printed with all its causes.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Runs the command line. Exit code 0 is success, 1 a failure told on stderr, 2 wrong usage;

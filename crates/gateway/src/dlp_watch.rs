@@ -10,7 +10,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use portcullis_app::App;
+use portcullis_app::Policies;
 use portcullis_upstream::Outbound;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -46,10 +46,10 @@ fn watch_files(file: &Path, config: &Config, node: &Node) -> Result<(), Failure>
     })?;
     let files = Followed { watcher: Mutex::new(watcher), names };
     files.follow(file, config)?;
-    let (app, outbound) = (Arc::clone(&node.app), node.outbound.clone());
+    let (policies, outbound) = (Arc::clone(&node.app.policies), node.outbound.clone());
     let (files, file) = (Arc::new(files), file.to_owned());
     on_change(changes, signal(SignalKind::hangup())?, move || {
-        if let Err(error) = reload_dlp(&app, &outbound, &file, &files) {
+        if let Err(error) = reload_dlp(&policies, &outbound, &file, &files) {
             tracing::error!(%error, "the DLP settings cannot be loaded; the last good ones stay");
             portcullis_app::telemetry::counters::dlp_reload_failed();
         }
@@ -80,7 +80,12 @@ fn absolute(file: &Path) -> PathBuf {
     std::path::absolute(file).unwrap_or_else(|_| file.to_owned())
 }
 
-fn reload_dlp(app: &App, outbound: &Outbound, file: &Path, files: &Followed) -> Result<(), String> {
+fn reload_dlp(
+    policies: &Policies,
+    outbound: &Outbound,
+    file: &Path,
+    files: &Followed,
+) -> Result<(), String> {
     let told = |error: &dyn std::error::Error| match error.source() {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
@@ -88,7 +93,7 @@ fn reload_dlp(app: &App, outbound: &Outbound, file: &Path, files: &Followed) -> 
     let config = Config::load(Some(file)).map_err(|error| told(&error))?;
     files.follow(file, &config).map_err(|error| error.to_string())?;
     let dlp = config.dlp.load(outbound)?;
-    app.policies.replace_dlp(dlp).map_err(|errors| {
+    policies.replace_dlp(dlp).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         format!("the policies do not go with them: {}", errors.join("; "))
     })
@@ -129,7 +134,7 @@ fn on_change(
             .await
             .is_err()
             {
-                tracing::error!("loading anew ended in a panic; what was in force stays");
+                tracing::error!("reloading ended in a panic; the settings in force stay");
             }
         }
     });

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use portcullis_app::App;
+use portcullis_app::Audit;
 use portcullis_core::{audit::keyring::Keyring, clock::Timestamp, random::Random};
 use portcullis_store::Store;
 use tokio::time::MissedTickBehavior;
@@ -72,11 +72,11 @@ pub(crate) fn replace(file: &Path, keys: &Keyring) -> io::Result<()> {
 pub(crate) fn watch(config: &Config, node: &Node) {
     let source = config.audit.key_source(&config.data_dir);
     if let KeySource::File { file } = &source {
-        detach(follow(file.clone(), source, Arc::clone(&node.app)));
+        detach(follow(file.clone(), source, Arc::clone(&node.app.audit)));
     }
 }
 
-async fn follow(file: std::path::PathBuf, source: KeySource, app: Arc<App>) {
+async fn follow(file: std::path::PathBuf, source: KeySource, audit: Arc<Audit>) {
     let mut looks = tokio::time::interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut seen = present(&file);
@@ -88,9 +88,7 @@ async fn follow(file: std::path::PathBuf, source: KeySource, app: Arc<App>) {
         }
         seen = now;
         let changed = match source.read() {
-            Ok(Some(keys)) => {
-                app.audit.change_log_keys(keys).await.map_err(|error| error.to_string())
-            }
+            Ok(Some(keys)) => audit.change_log_keys(keys).await.map_err(|error| error.to_string()),
             Ok(None) => continue,
             Err(error) => Err(error),
         };

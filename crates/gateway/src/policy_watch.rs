@@ -9,7 +9,7 @@ use std::{
 };
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use portcullis_app::{App, Reloading};
+use portcullis_app::{Policies, Reloading};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
@@ -40,8 +40,8 @@ pub(crate) fn watch(folder: &Path, node: &Node) -> Result<(), Failure> {
     let mut watched = Watched { sentry, folder: folder.to_owned(), seen: None };
     watched.begin()?;
     let hangup = signal(SignalKind::hangup())?;
-    let app = Arc::clone(&node.app);
-    detach(reload_on(watched, changes, hangup, app));
+    let policies = Arc::clone(&node.app.policies);
+    detach(reload_on(watched, changes, hangup, policies));
     Ok(())
 }
 
@@ -88,7 +88,7 @@ async fn reload_on(
     mut watched: Watched,
     mut changes: mpsc::Receiver<()>,
     mut hangup: Signal,
-    app: Arc<App>,
+    policies: Arc<Policies>,
 ) {
     let mut looks = tokio::time::interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -103,7 +103,7 @@ async fn reload_on(
             },
             _ = hangup.recv() => Reloading::Ordered,
             _ = looks.tick() => {
-                if !watched.moved() && !app.policies.overrides_changed() {
+                if !watched.moved() && !policies.overrides_changed() {
                     continue;
                 }
                 Reloading::Noticed
@@ -111,7 +111,7 @@ async fn reload_on(
         };
         settle(&mut changes).await;
         // What was wrong is logged and kept to be shown.
-        let _ = app.policies.reload_policies(reloading).await;
+        let _ = policies.reload_policies(reloading).await;
     }
 }
 

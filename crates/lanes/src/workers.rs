@@ -138,7 +138,13 @@ impl<K: Copy + Eq + Hash + Send + Sync + Unpin + 'static> Workers<K> {
             let stop = stop.drop_guard();
             Ok(Arc::new(Pool { runtime: handle, turns, threads, _stop: stop }))
         });
-        Self(started.inspect_err(|error| tracing::error!(%error, "there are no workers")).ok())
+        Self(
+            started
+                .inspect_err(
+                    |error| tracing::error!(%error, "the worker threads could not be started"),
+                )
+                .ok(),
+        )
     }
 
     /// Polls work of a serving thread. Work that asked to be offloaded is a task of `tasks` from then

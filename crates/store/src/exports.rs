@@ -17,7 +17,7 @@ use crate::{
     idempotency::NewKey,
 };
 
-/// How far an export is.
+/// Status of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExportStatus {

@@ -1,4 +1,4 @@
-//! Which definition of each tool was accepted, and which other one its upstream gives now.
+//! Accepted definition of each tool, and the other one that its upstream gives now.
 //!
 //! A pin belongs to the org that the provider is kept for, or, for a provider that every org
 //! shares, to the installation (`None`). **Invariant:** no function removes a pin of which something
@@ -65,7 +65,7 @@ pub struct Pin {
 /// The pins of one provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pinned {
-    /// Those that can be read, by tool id.
+    /// Pins that can be read, by tool id.
     pub pins: Vec<Pin>,
     /// Number of further rows whose tool cannot be read.
     pub nameless: usize,

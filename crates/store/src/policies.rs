@@ -24,7 +24,7 @@ pub struct PolicyVersion {
     pub record: String,
 }
 
-/// Which policies stood together.
+/// Set of policies to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPolicySet<'a> {
     /// The set's `sha256:…`.

@@ -52,7 +52,7 @@ impl ProviderOwner {
     }
 }
 
-/// How a connection is.
+/// Status of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProviderStatus {

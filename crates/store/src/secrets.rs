@@ -17,7 +17,7 @@ pub struct SealedSecret {
     pub org_id: String,
     /// Kind of its owner.
     pub kind: String,
-    /// Which of them.
+    /// Id of its owner.
     pub row_id: String,
     /// Field of its owner.
     pub field: String,

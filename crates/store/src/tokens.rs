@@ -135,7 +135,7 @@ pub struct ActorState {
     pub disabled_at: Option<Timestamp>,
 }
 
-/// Which tokens of an org to list, by id.
+/// Page of the tokens of an org, by id.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TokenPage {
     /// Only those of this principal.

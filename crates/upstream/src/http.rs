@@ -37,7 +37,7 @@ const MCP_METHOD: HeaderName = HeaderName::from_static(header::METHOD);
 const MCP_NAME: HeaderName = HeaderName::from_static(header::NAME);
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
-/// How long a notification or a goodbye may take.
+/// Time limit of a notification or of the end of a session.
 const COURTESY: Duration = Duration::from_secs(2);
 
 /// One upstream over HTTP.

@@ -1,4 +1,4 @@
-//! Which addresses may be dialled.
+//! Addresses that may be dialled.
 //!
 //! Names are resolved once, the addresses are filtered, and the connection goes to one of those
 //! that are left, so a name cannot answer differently between check and connection.

@@ -20,7 +20,7 @@ pub struct ServerSettings {
     pub slug: ProviderSlug,
     /// Transport.
     pub transport: Transport,
-    /// Which era of MCP it speaks.
+    /// Era of MCP that it speaks.
     pub protocol: Protocol,
     /// The time for one call, everything included: at most [`MAX_CALL_TIMEOUT`].
     pub call_timeout: Duration,

@@ -3,7 +3,7 @@
 //! A few dozen lines of lexer instead of a parser: enough to tell code from prose, and fast. Line
 //! numbers stay as they are.
 
-/// What is left of a source text.
+/// Parts of a source text that stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     /// Code with its string and character literals.

@@ -1,4 +1,4 @@
-//! Which crate may know which: gateway → app → {store, upstream} → {core, lanes}.
+//! Crates that each crate may depend on: gateway → app → {store, upstream} → {core, lanes}.
 
 use toml::Table;
 

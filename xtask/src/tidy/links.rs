@@ -73,7 +73,7 @@ fn resolved(from: &str, target: &str) -> String {
     parts.join("/")
 }
 
-/// Whether one of the headings has this anchor, the way code hosts make them.
+/// Returns true if one of the headings has this anchor, the way code hosts make them.
 fn has_heading(text: &str, anchor: &str) -> bool {
     text.lines().filter(|line| line.starts_with('#')).any(|line| {
         let title = line.trim_start_matches('#').trim().to_lowercase();

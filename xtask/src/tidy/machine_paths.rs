@@ -34,7 +34,7 @@ fn check_file(file: &File) -> Vec<Violation> {
     found
 }
 
-/// Whether `place` stands in `line` as the beginning of a path, not in the middle of a URL.
+/// Returns true if `place` is in `line` as the beginning of a path, not in the middle of a URL.
 fn names(line: &str, place: &str) -> bool {
     line.match_indices(place).any(|(at, _)| {
         let before = line.get(..at).and_then(|head| head.chars().next_back());

@@ -10,7 +10,7 @@ pub(crate) struct Named<'a> {
 }
 
 impl Named<'_> {
-    /// Whether the segments of `pattern` (`a::b`) stand in this path, one after the other.
+    /// Returns true if the segments of `pattern` (`a::b`) are in this path, one after the other.
     pub(crate) fn contains(&self, pattern: &str) -> bool {
         let wanted: Vec<&str> = pattern.split("::").collect();
         self.segments.windows(wanted.len()).any(|window| window == wanted)

@@ -1,4 +1,5 @@
-//! What the tests install from other registries is pinned, and comes from those registries.
+//! Packages that the tests install from other registries are pinned, and come from those
+//! registries.
 
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path};
 
-/// What was built, installed or fetched, and what git keeps (a file in a linked work tree).
+/// Folders that were built, installed or fetched, and git's own (a file in a linked work tree).
 const SKIPPED: [&str; 6] =
     [".git", "target", "node_modules", ".venv", "portcullis-data", "__pycache__"];
 
@@ -14,12 +14,12 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// Whether this is Rust source.
+    /// Returns true for Rust source.
     pub(crate) fn is_rust(&self) -> bool {
         self.has_extension("rs")
     }
 
-    /// Whether this is a document.
+    /// Returns true for a document.
     pub(crate) fn is_markdown(&self) -> bool {
         self.has_extension("md")
     }

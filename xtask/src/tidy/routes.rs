@@ -38,7 +38,7 @@ fn operations(openapi: &Value) -> Vec<(String, String)> {
     found
 }
 
-/// Whether `text` holds `route` and the path ends there.
+/// Returns true if `text` holds `route` and the path ends there.
 fn names(text: &str, route: &str) -> bool {
     text.match_indices(route).any(|(at, _)| {
         let next = text.get(at + route.len()..).and_then(|rest| rest.chars().next());

@@ -47,7 +47,7 @@ impl Audit {
         for ((org, _), actor, count) in self.accessed.due(now) {
             let event = self.accessed_event(org, actor, count, now);
             if let Err(error) = self.writer.append(row_of(&event), patience()).await {
-                tracing::error!(%error, count, "looks at the log could not be recorded");
+                tracing::error!(%error, count, "reads of the log could not be recorded");
             }
         }
     }

@@ -25,7 +25,7 @@ pub struct Anchors {
     pub(crate) every: Duration,
     /// A file that is only appended to.
     pub(crate) file: Option<AnchorFile>,
-    /// Those who sign that they saw them.
+    /// Witnesses that sign the checkpoints they saw.
     pub(crate) witnesses: Vec<WitnessedBy>,
     /// Held while the signatures of two witnesses come together.
     merging: Mutex<()>,

@@ -98,7 +98,7 @@ pub(crate) fn recovered(intent: &OpenIntent) -> Option<NewEvent> {
 /// Filter and order of a list of events.
 #[derive(Debug, Clone)]
 pub struct EventQuery {
-    /// Which.
+    /// Conditions that the events meet.
     pub filter: EventFilter,
     /// In which order.
     pub order: EventOrder,

@@ -195,7 +195,7 @@ impl Audit {
                 Err(Refusal::Unavailable { reason: Unavailable::Space })
             }
             Err(error) => {
-                tracing::error!(%error, "the free space for exports cannot be told");
+                tracing::error!(%error, "the free space for exports cannot be determined");
                 Err(Refusal::Unavailable { reason: Unavailable::Space })
             }
         }

@@ -9,7 +9,7 @@ use portcullis_store::{EventActor, EventFilter, EventTarget};
 pub const FILTERS: [&str; 8] =
     ["type", "actor", "target", "decision", "policy", "dlp_result", "outcome", "request_id"];
 
-/// Those that take several values; any of them may match.
+/// Filters that take several values; any of them may match.
 pub const MANY: [&str; 5] = ["type", "decision", "policy", "dlp_result", "outcome"];
 
 const DECISIONS: [&str; 2] = ["allow", "deny"];
@@ -35,7 +35,7 @@ pub type Given = BTreeMap<String, Vec<String>>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` {problem}")]
 pub struct Wrong {
-    /// Which.
+    /// Name of the filter.
     pub name: String,
     /// The problem with it.
     pub problem: String,

@@ -58,7 +58,7 @@ pub(crate) async fn write(audit: &Audit) {
             // A conflict: it had been written after all, and only the word of it was lost.
             Ok(()) | Err(StoreError::Conflict(_)) => recorded += 1,
             Err(error) => {
-                tracing::debug!(%error, "late events wait on");
+                tracing::debug!(%error, "late events cannot be recorded yet");
                 audit.late_events.back((event, key));
                 break;
             }

@@ -44,7 +44,7 @@ const OUTSIDE: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Judging {
     calls: usize,
-    /// Whose room all calls share, with a place or waiting for one.
+    /// Queue that all calls share, with a permit or waiting for one.
     shared: PermitQueue,
     each: Own<Arc<PermitQueue>>,
     large: Arc<FairSlots<OrgId>>,

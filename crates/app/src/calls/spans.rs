@@ -7,7 +7,7 @@ use portcullis_upstream::{CallAnswer, CallError};
 use crate::{ctx::Ctx, telemetry::traces::recording::Attribute};
 
 impl Ctx {
-    /// Which tool is meant: one that is known, not what the caller wrote.
+    /// Traces the tool of the call, which is a known one and not text of the caller.
     pub(crate) fn trace_tool(&self, tool: &Tool) {
         if let Some(recording) = self.origin.stages.traced() {
             recording.tell([

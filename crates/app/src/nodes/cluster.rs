@@ -17,9 +17,9 @@ use portcullis_core::{
 use portcullis_store::{LEASE_SECONDS, LiveNode, NodeRecord, Nodes, StoreError};
 use tokio::time::Instant;
 
-/// How long a node trusts what it remembers without having heard of its store.
+/// Time for which a node trusts its caches without an answer of its store.
 const TRUST: Duration = Duration::from_secs(5);
-/// How often it says that it lives.
+/// Interval of heartbeats.
 pub(super) const BEAT: Duration = Duration::from_secs(1);
 
 /// Why a node does not take part.
@@ -39,7 +39,7 @@ pub enum JoinError {
     CountsAlone {
         /// One of the others.
         other: String,
-        /// Which of the two.
+        /// The node that counts by itself.
         who: &'static str,
     },
     /// The register cannot be read or written.
@@ -89,7 +89,7 @@ impl Cluster {
         Ok(joined)
     }
 
-    /// What stands in the intents of this process.
+    /// Lease id that the intents of this process carry.
     #[must_use]
     pub fn lease(&self) -> &str {
         &self.me.lease
@@ -128,14 +128,14 @@ impl Cluster {
                     );
                 }
             }
-            Err(error) => tracing::warn!(%error, "this node cannot say that it lives"),
+            Err(error) => tracing::warn!(%error, "the heartbeat of this node cannot be written"),
         }
     }
 
     /// Lets go of the name.
     pub async fn leave(&self) {
         if let Err(error) = self.nodes.release(&self.me).await {
-            tracing::warn!(%error, "this node cannot say that it ends; its lease runs out");
+            tracing::warn!(%error, "the lease of this node cannot be released; it expires by itself");
         }
     }
 }

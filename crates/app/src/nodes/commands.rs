@@ -1,5 +1,5 @@
-//! What the operator's shell may do: orgs, principals, tokens, holds and erasure. The shell is the first root of
-//! trust; whatever it does is recorded with the actor `system`.
+//! Commands of the operator's shell: orgs, principals, tokens, holds and erasure. The shell is the
+//! first root of trust; all its actions are recorded with the actor `system`.
 
 mod audit;
 mod indexes;
@@ -73,18 +73,18 @@ pub enum ShellError {
     /// A tool of providers of several orgs.
     #[error("several orgs have a tool `{0}` of their own; say which one with `--org`")]
     SeveralOrgs(String),
-    /// What waits of a tool is not what was looked at.
+    /// The waiting definition of a tool is not the one that was reviewed.
     #[error("what waits of `{0}` is not that version; look at it anew with `portcullis tool diff`")]
     Changed(String),
-    /// It is neither an id of a token nor a token.
+    /// The text is neither an id of a token nor a token.
     #[error("that is no token and no id of one: wrong form or wrong checksum, so nobody made it")]
     NotAToken,
     /// The token would be able to do more than its principal.
     #[error("the scopes `{asked}` are more than the principal may have: `{allowed}`")]
     TooMuch {
-        /// What was asked for.
+        /// Requested scopes.
         asked: ScopeSet,
-        /// What the role allows.
+        /// Scopes of the role.
         allowed: ScopeSet,
     },
     /// The lifetime is out of bounds.
@@ -98,13 +98,13 @@ pub enum ShellError {
     /// There is no such hold in force.
     #[error("there is no hold `{0}` in force; `portcullis audit hold list` shows those there are")]
     NoHold(String),
-    /// It cannot be a reason.
+    /// The text cannot be a reason.
     #[error("a reason has 1 to 500 characters, none of them a control character")]
     Reason,
-    /// It ends before it begins.
+    /// The range ends before it begins.
     #[error("`--from` has to be earlier than `--to`")]
     Span,
-    /// That member is no person and no payload.
+    /// The member holds neither persons nor payloads.
     #[error("`{0}` cannot be erased; these can: {ERASABLE:?}")]
     NotErasable(String),
     /// The store failed.

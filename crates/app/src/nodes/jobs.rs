@@ -1,6 +1,5 @@
-//! What happens without being asked: sealing, late events, catalogue refresh, connections, recovery,
-//! token use, sessions, forgetting, pruning, sweeping the export folder, feeding sinks, sending
-//! traces.
+//! Background jobs: sealing, late events, catalogue refresh, connections, recovery, token use,
+//! sessions, forgetting, pruning, sweeping the export folder, feeding sinks, sending traces.
 
 mod catalogue;
 mod connections;

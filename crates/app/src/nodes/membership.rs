@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{providers::pin_changes, telemetry::counters};
 
-/// How often it looks who else does.
+/// Interval at which a node reads the register of the others.
 const LOOK: Duration = Duration::from_secs(2);
 /// The pause before it listens anew.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -63,13 +63,13 @@ async fn look_around(nodes: &Nodes, cluster: &Cluster) {
                     tell_of_sets(&others, sets.len() > 1);
                 }
             }
-            Err(error) => tracing::warn!(%error, "the other nodes cannot be seen"),
+            Err(error) => tracing::warn!(%error, "the register of nodes cannot be read"),
         }
         // A process that outlived its lease may have left something after it was forgotten.
         round = round.wrapping_add(1);
         let every = round.is_multiple_of(30);
         if let Err(error) = bury(nodes, every).await {
-            tracing::warn!(%error, "what dead nodes left open cannot be closed yet");
+            tracing::warn!(%error, "open intents of dead nodes cannot be closed yet");
         }
     }
 }
@@ -93,7 +93,7 @@ async fn bury(nodes: &Nodes, look_closely: bool) -> Result<(), StoreError> {
     let failed = nodes.audit.fail_abandoned_exports().await?;
     let gone = nodes.base.store.forget_nodes().await?;
     if gone > 0 || closed > 0 || failed > 0 {
-        tracing::warn!(gone, closed, failed, "closed what dead nodes left open");
+        tracing::warn!(gone, closed, failed, "closed open intents of dead nodes");
     }
     Ok(())
 }

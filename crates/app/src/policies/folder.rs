@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 16;
 const TESTS: &str = "tests";
 const CASES: [&str; 3] = ["yaml", "yml", "json"];
 
-/// What a policy folder holds.
+/// Contents of a policy folder.
 #[derive(Debug, Clone, Default)]
 pub struct FolderFiles {
     /// Policies and facts.

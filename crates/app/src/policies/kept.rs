@@ -109,7 +109,7 @@ impl Policies {
     }
 }
 
-/// What a set is made of besides its policies.
+/// Files of a set besides its policies, as JSON.
 pub(super) fn others(files: &[PolicyFile]) -> String {
     let facts = files.iter().find(|file| file.path == FACTS_FILE);
     json!({ FACTS_FILE: facts.map(|file| &file.text) }).to_string()

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::private_file;
 
-/// Whether a node may start with the last good set when the folder does not load.
+/// Permission to start with the last good set when the folder does not load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fallback {
-    /// It says no: a node never starts with other policy than was written.
+    /// No start: a node never starts with another set than the written one.
     #[default]
     Refuse,
-    /// It starts with the set that was last in force, and says so.
+    /// A start with the set that was last in force, which is logged.
     LastGood,
 }
 

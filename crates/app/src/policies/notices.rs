@@ -29,12 +29,12 @@ impl Notices {
     }
 }
 
-/// How the decision went that a notice is about.
+/// Decision that a notice reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Went {
     /// The call or the answer may pass.
     Allowed,
-    /// It may not.
+    /// The call or the answer may not pass.
     Denied,
 }
 
@@ -92,7 +92,7 @@ impl Policies {
     }
 }
 
-/// What a webhook is told: names and ids, nothing of what was said.
+/// Message to a webhook: names and ids, no contents of the call.
 fn message(ctx: &Ctx, policy: &str, tool: &str, went: Went) -> Value {
     json!({
         "type": "policy.notice",

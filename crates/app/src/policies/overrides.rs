@@ -30,10 +30,10 @@ struct Entry {
     until: String,
 }
 
-/// What the file was when it was last read: whether it changed since is asked once a second.
+/// Modification time and size of the file at the last read; changes are detected once a second.
 type Stamp = Option<(SystemTime, u64)>;
 
-/// What was last read, and what follows from it.
+/// Overrides of the last read.
 #[derive(Debug, Default)]
 pub(crate) struct Applied {
     stamp: Stamp,
@@ -62,7 +62,7 @@ impl Overrides {
         Ok(was_off)
     }
 
-    /// What is switched off at this moment.
+    /// Policies that are switched off at this moment.
     pub fn in_force(&self, now: Timestamp) -> io::Result<Off> {
         let mut off = self.read()?;
         off.retain(|_, until| *until > now);

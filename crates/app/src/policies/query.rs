@@ -11,7 +11,7 @@ use portcullis_core::{
 use super::{Policies, Reload, tallies::PolicyStats};
 use crate::ctx::Ctx;
 
-/// Which policies to list.
+/// Filter of a list of policies.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyQuery {
     /// Only with these statuses; empty means any.

@@ -1,5 +1,5 @@
-//! What has been taken from the rates that policies set: on this node since it started, or in the
-//! counters that nodes share.
+//! Usage of the rates that policies set: on this node since it started, or in the counters that
+//! nodes share.
 
 use std::{
     collections::HashMap,
@@ -91,7 +91,7 @@ impl Limiter for RatesAt<'_> {
     }
 }
 
-/// Who counts the rates of one call.
+/// Limiter that counts the rates of one call.
 pub(crate) enum CallLimiter<'a> {
     /// This node.
     Here(RatesAt<'a>),
@@ -115,7 +115,7 @@ impl Limiter for CallLimiter<'_> {
     }
 }
 
-/// What was taken for one call from all its rates at once, or from none because one is used up.
+/// Reservation of one call in all its rates at once, or in none because one is used up.
 pub(crate) struct Prepaid<'a> {
     counters: &'a SharedCounters,
     tasks: &'a TaskTracker,
@@ -158,15 +158,15 @@ impl Drop for Prepaid<'_> {
         self.tasks.spawn(async move {
             // What cannot be given back is spent: a rate is never exceeded.
             if let Err(error) = counters.give_back(org, &given).await {
-                tracing::debug!(%error, "what a refused call took from rates stays taken");
+                tracing::debug!(%error, "the rates taken by a refused call could not be given back");
             }
         });
     }
 }
 
 impl Policies {
-    /// Who counts for a call that has to take from these rates. Where nodes count together it is
-    /// taken here, from all of them in one round trip.
+    /// Limiter of a call that has to take from these rates. Where nodes count together, all of them
+    /// are taken here in one round trip.
     pub(crate) async fn limiter<'a>(
         &self,
         ctx: &Ctx,

@@ -16,7 +16,7 @@ use super::{Policies, reload::Ground};
 /// The most failures that are told.
 const MAX_TOLD: usize = 100;
 
-/// What became of the cases beside the policies.
+/// Results of the cases beside the policies.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
 #[schema(as = PolicyTests)]
 pub struct CaseReport {
@@ -26,7 +26,7 @@ pub struct CaseReport {
     pub failed: usize,
     /// Not asked: the provider of the tool has not told its tools.
     pub skipped: usize,
-    /// What was not as expected, the first hundred.
+    /// Failures, at most the first hundred.
     pub failures: Vec<PolicyError>,
 }
 
@@ -96,12 +96,12 @@ impl Policies {
         let (set, files) = (policies.written.load_full(), policies.cases.load_full());
         let report = self.rehearse(&set, &files, &self.catalogue.for_policies());
         for error in &report.failures {
-            tracing::error!(%error, "the policies in force do not do what a case expects");
+            tracing::error!(%error, "the policies in force fail a test case");
         }
         policies.rehearsed.store(Arc::new(report));
     }
 
-    /// What became of the cases when they were last run.
+    /// Results of the last run of the cases.
     #[must_use]
     pub fn case_report(&self) -> Arc<CaseReport> {
         self.rehearsed.load_full()

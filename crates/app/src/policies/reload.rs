@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{dlp::Dlp, low_priority::at_low_priority, telemetry::counters};
 
-/// Who asks for a reload.
+/// Trigger of a reload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reloading {
     /// The folder changed. A set that lost more than half of its policies is not taken: an
@@ -27,19 +27,19 @@ pub enum Reloading {
     Ordered,
 }
 
-/// What changed between two sets, by the names of policies.
+/// Difference of two sets, by the names of policies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SetChange {
     /// New ones.
     pub added: Vec<Arc<str>>,
-    /// Those in another version.
+    /// Policies in another version.
     pub changed: Vec<Arc<str>>,
-    /// Those that are gone.
+    /// Policies that are gone.
     pub removed: Vec<Arc<str>>,
 }
 
 impl SetChange {
-    /// What has to be done to `before` to get `after`.
+    /// Changes that lead from `before` to `after`.
     #[must_use]
     pub fn between(before: &PolicySet, after: &PolicySet) -> Self {
         let mut change = Self::default();
@@ -57,7 +57,7 @@ impl SetChange {
         change
     }
 
-    /// What has to be done to a set of these policies and versions to get `after`.
+    /// Changes that lead from a set of these policies and versions to `after`.
     pub(crate) fn since(before: &[(String, String)], after: &PolicySet) -> Self {
         let known: HashMap<&str, &str> =
             before.iter().map(|(id, version)| (id.as_str(), version.as_str())).collect();
@@ -85,7 +85,7 @@ impl SetChange {
     }
 }
 
-/// What policies are checked against.
+/// Facts that policies are checked against.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ground<'a> {
     /// The tools.

@@ -108,7 +108,7 @@ impl Tallies {
         }
     }
 
-    /// What was counted for a policy.
+    /// Counters of a policy.
     pub(crate) fn of(&self, id: &str) -> PolicyStats {
         let table = self.table.load();
         let Some(tally) = table.get(id) else { return PolicyStats::default() };

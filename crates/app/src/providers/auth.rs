@@ -1,4 +1,4 @@
-//! How the gateway authenticates to a provider, and who may connect it.
+//! Authentication of the gateway to a provider, and the principals that may connect it.
 
 use portcullis_core::{
     oauth::{TokenMethod, is_scope},
@@ -8,7 +8,7 @@ use portcullis_upstream::{Client, Credential, Endpoint, SettingsError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// How the gateway authenticates to a provider, in one word.
+/// Authentication method of a provider, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthKind {
@@ -33,7 +33,7 @@ impl AuthKind {
     }
 }
 
-/// How the gateway authenticates to a provider.
+/// Authentication of the gateway to a provider.
 #[derive(Debug, Clone)]
 pub enum Auth {
     /// Not at all.
@@ -83,10 +83,10 @@ impl HeaderFormat {
     }
 }
 
-/// What the configuration says of an OAuth provider.
+/// Configuration of an OAuth provider.
 #[derive(Debug, Clone)]
 pub struct OAuthSettings {
-    /// Who authorizes.
+    /// The authorization server.
     pub server: AuthorizationServer,
     /// The client that the operator registered there; never without a named server.
     pub client: Option<Client>,
@@ -94,13 +94,13 @@ pub struct OAuthSettings {
     pub client_document: bool,
     /// True if the gateway may register by itself.
     pub dynamic_registration: bool,
-    /// How clients authenticate at the token endpoint; found out when absent.
+    /// Client authentication at the token endpoint; discovered if absent.
     pub method: Option<TokenMethod>,
     /// The scopes that are asked for when nobody says which.
     pub default_scopes: Vec<String>,
-    /// Those that may be asked for; `None` is any that the provider itself lists.
+    /// Scopes that may be asked for; `None` is any that the provider itself lists.
     pub allowed_scopes: Option<Vec<String>>,
-    /// What stands between two scopes.
+    /// Separator between two scopes.
     pub scope_separator: char,
     /// More parameters of the authorization request.
     pub authorize_parameters: Vec<(String, String)>,
@@ -114,7 +114,7 @@ pub struct OAuthSettings {
     pub header: HeaderFormat,
 }
 
-/// Who authorizes access to a provider.
+/// Authorization server of a provider.
 #[derive(Debug, Clone)]
 pub enum AuthorizationServer {
     /// The MCP server says who.
@@ -126,14 +126,14 @@ pub enum AuthorizationServer {
         /// The same as an address.
         endpoint: Endpoint,
     },
-    /// These endpoints: plain OAuth 2.0.
+    /// Configured endpoints: plain OAuth 2.0.
     Explicit(Box<Endpoints>),
 }
 
 /// The endpoints of an authorization server without metadata.
 #[derive(Debug, Clone)]
 pub struct Endpoints {
-    /// What it is called, in `iss` and here.
+    /// Its name, in `iss` and here.
     pub issuer: String,
     /// Where browsers go.
     pub authorize: Endpoint,
@@ -154,7 +154,7 @@ pub struct AccountSource {
     pub name: String,
 }
 
-/// Who may have connections to a provider.
+/// Principals that may have connections to a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owners {
     /// Users, each their own.

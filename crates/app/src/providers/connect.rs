@@ -39,14 +39,14 @@ use portcullis_store::ProviderOwner;
 use super::{Providers, auth::Auth, authorizer::Server, provider::Provider, view::ProviderView};
 use crate::ctx::Ctx;
 
-/// What connects are like in this installation.
+/// Settings of connects in this installation.
 #[derive(Debug)]
 pub struct Connecting {
     /// The pages a browser may return to, besides its own machine.
     pub return_to: Vec<Origin>,
     /// Seconds an attempt is good for.
     pub attempt_seconds: i64,
-    /// What the gateway is called in registrations.
+    /// Name of the gateway in registrations.
     pub client_name: String,
     /// Days after which connections are forgotten whose provider is not configured any more.
     pub keep_missing_days: i64,
@@ -107,7 +107,7 @@ impl Providers {
     }
 }
 
-/// Whose connection it shall be.
+/// Owner of a new connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// The caller's.
@@ -119,9 +119,9 @@ pub enum Owner {
 /// The body of a connect.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectRequest {
-    /// Whose connection it shall be; users' own and services' org's when absent.
+    /// Owner of the connection; if absent, the user, or the org of a service.
     pub owner: Option<Owner>,
-    /// What it shall permit; the configured scopes when absent.
+    /// Scopes to ask for; the configured scopes if absent.
     pub scopes: Option<Vec<String>>,
     /// Where the browser goes afterwards.
     pub return_to: Option<String>,
@@ -131,7 +131,7 @@ pub struct ConnectRequest {
     pub confirm: Option<Secret>,
 }
 
-/// What became of a connect.
+/// Result of a connect.
 #[derive(Debug)]
 pub enum Connected {
     /// A browser has to go somewhere.
@@ -143,7 +143,7 @@ pub enum Connected {
         /// Until when.
         expires_at: portcullis_core::clock::Timestamp,
     },
-    /// It is connected.
+    /// The connection is ready.
     Done(Box<ProviderView>),
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct Connection {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "each is kept in an Arc of its own, most are large")]
 pub(super) enum Route {
-    /// What the configuration says: the provider's own way, shared by all it is open to.
+    /// The route of the configuration, shared by all that may use the provider.
     Declared,
     /// A credential of its own.
     Own(OwnRoute),

@@ -26,7 +26,7 @@ use super::{
     tool_lists::ToolLists,
 };
 
-/// How long a connection that nobody uses is kept in memory.
+/// Time for which an unused connection is kept in memory.
 const IDLE: Duration = Duration::from_mins(10);
 const MAX_CONNECTIONS: u64 = 100_000;
 
@@ -56,7 +56,7 @@ impl Connections {
         lists.flat_map(|tools| tools.into_iter().map(|tool| tool.id.to_string())).collect()
     }
 
-    /// Those of an org to one provider.
+    /// Connections of an org to one provider.
     pub(crate) fn of(&self, org: OrgId, provider: &str) -> Vec<Arc<Connection>> {
         let all = self.known.iter().map(|(_, connection)| connection);
         all.filter(|it| it.org == org && it.slug() == provider).collect()
@@ -76,7 +76,7 @@ impl Providers {
         self.reachable_among(principal, records?).await
     }
 
-    /// What of `records`, the connections of a principal and of its org, it may call through.
+    /// Connections among `records`, those of a principal and of its org, that it may call through.
     pub(crate) async fn reachable_among(
         self: &Arc<Self>,
         principal: PrincipalId,

@@ -1,4 +1,4 @@
-//! What is sealed of a connection: its credential, and what it may be used for.
+//! Sealed parts of a connection: its credential and the scopes of it.
 
 use portcullis_core::{refusal::Refusal, secret::Secret};
 use portcullis_store::{
@@ -13,9 +13,9 @@ use super::{Providers, auth::Auth, vault::Kept};
 /// A credential as it is kept.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredCredential {
-    /// What goes with calls: an access token or a key.
+    /// Credential of calls: an access token or a key.
     pub(crate) token: Secret,
-    /// What gets the next one.
+    /// Refresh token for the next one.
     pub(crate) refresh: Option<Secret>,
     /// The MCP server it is for: it is shown to no other.
     pub(crate) server: String,

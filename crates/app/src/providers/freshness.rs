@@ -32,12 +32,12 @@ const SECOND: i64 = 1_000_000;
 pub(crate) enum Unlisted {
     /// The upstream did not give one.
     Call(CallError),
-    /// What is pinned of it cannot be read.
+    /// Its pins cannot be read.
     Store(Refusal),
 }
 
 impl Unlisted {
-    /// What to answer; `failed` says it of an upstream.
+    /// Refusal to answer with; `failed` makes that of a failed upstream.
     pub(crate) fn refusal(self, failed: impl FnOnce(&CallError) -> Refusal) -> Refusal {
         match self {
             Self::Call(error) => failed(&error),

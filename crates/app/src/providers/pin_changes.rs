@@ -18,7 +18,7 @@ pub(crate) async fn follow(providers: &Arc<Providers>) {
     let changes = match providers.tools.changed_pins().await {
         Ok(changes) => changes,
         Err(error) => {
-            tracing::warn!(%error, "changes of pins cannot be read; it is tried again");
+            tracing::warn!(%error, "changes of pins cannot be read; retrying");
             return;
         }
     };

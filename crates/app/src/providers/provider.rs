@@ -35,7 +35,7 @@ pub enum Pinning {
     On,
     /// New tools wait as well.
     Review,
-    /// Whatever the upstream says counts.
+    /// Every definition that the upstream lists is used.
     Off,
 }
 
@@ -229,7 +229,7 @@ impl Provider {
         }
     }
 
-    /// What is known of its tools cannot be brought up to date; it stays as it was.
+    /// Keeps the known tools, because they cannot be brought up to date.
     pub(crate) fn stays(&self, why: &str, now: Timestamp) {
         counters::provider(self.declared.slug.as_str(), ProviderStatus::Error);
         self.state.store(Arc::new(State {

@@ -211,7 +211,7 @@ fn encode(definition: &ToolDefinition) -> Value {
     })
 }
 
-/// What [`encode`] wrote; a tool that does not read back is left out.
+/// Decodes the text that [`encode`] wrote; a tool that does not read back is left out.
 fn decode(text: &str) -> Option<Vec<ToolDefinition>> {
     let all = json::parse(text.as_bytes(), json::Bounds::RECORDED).ok()?;
     let tools = all.as_array()?.iter().filter_map(|tool| {

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::ctx::Ctx;
 
-/// Whose a connection is.
+/// Owner of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnerView {
     /// The org's.
@@ -36,23 +36,23 @@ pub enum OwnerView {
 pub struct ProviderView {
     /// The connection.
     pub id: ProviderId,
-    /// What it connects to.
+    /// Provider that it connects to.
     pub slug: ProviderSlug,
     /// Its name for people.
     pub name: String,
-    /// Whether it can be used.
+    /// Status of the connection.
     pub status: ProviderStatus,
-    /// Whose it is.
+    /// Owner of the connection.
     pub owner: OwnerView,
     /// Authentication of the gateway to it.
     pub auth: AuthKind,
-    /// What is known of its credentials.
+    /// Facts about its credentials.
     pub grant: Grant,
-    /// Who it is upstream.
+    /// Account at the provider.
     pub account: Option<Account>,
     /// Number of tools it offers.
     pub tools: usize,
-    /// What went wrong last, in our words.
+    /// Last error, in the gateway's words.
     pub last_error: Option<String>,
     /// When the connection was made.
     pub connected_at: Option<Timestamp>,
@@ -60,16 +60,16 @@ pub struct ProviderView {
     pub updated_at: Timestamp,
 }
 
-/// How a declared provider is, for the operator.
+/// State of a declared provider, for the operator.
 #[derive(Debug, Clone)]
 pub struct ProviderState {
     /// Its short name.
     pub slug: String,
-    /// Whether it can be used.
+    /// Status of the provider.
     pub status: ProviderStatus,
     /// Number of tools it offers.
     pub tools: usize,
-    /// What went wrong last, in our words.
+    /// Last error, in the gateway's words.
     pub last_error: Option<String>,
     /// Its authorization server, as far as that is known.
     pub issuer: Option<IssuerState>,
@@ -103,7 +103,7 @@ impl IssuerState {
     }
 }
 
-/// Whose connections to list.
+/// Owners of the connections to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Whose {
     /// All that the caller may see.
@@ -117,14 +117,14 @@ pub enum Whose {
     Of(PrincipalId),
 }
 
-/// Which connections to list.
+/// Filter of a list of connections.
 #[derive(Debug, Clone, Default)]
 pub struct ProviderQuery {
     /// Only these slugs; empty means all.
     pub slugs: Vec<String>,
     /// Only these statuses; `None` means all but `pending`.
     pub statuses: Option<Vec<String>>,
-    /// Whose.
+    /// Owners of the connections.
     pub whose: Whose,
     /// Only those that come after this slug and id.
     pub after: Option<(String, String)>,
@@ -306,7 +306,7 @@ impl Providers {
         self.audit.system_event(org, EventType::ProviderConnected, target)
     }
 
-    /// How every declared provider is.
+    /// States of all declared providers.
     pub async fn provider_states(&self) -> Vec<ProviderState> {
         let mut states = Vec::with_capacity(self.catalogue.providers.len());
         for (slug, provider) in &self.catalogue.providers {

@@ -1,4 +1,4 @@
-//! What is counted for operators. Labels come from our own closed sets and from the operator's
+//! Counters for operators. Labels come from closed sets of the gateway and from the operator's
 //! configuration, never from a caller.
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};

@@ -1,5 +1,5 @@
-//! How long things take, as histograms of fixed buckets: counting costs some nanoseconds and no
-//! memory, whether anybody ever looks or not.
+//! Durations as histograms of fixed buckets. An observation costs some nanoseconds and no memory,
+//! whether anybody reads them or not.
 
 use std::{
     array,
@@ -56,13 +56,13 @@ struct Shown {
 pub struct Family {
     /// Its name; it ends in `_seconds`.
     pub name: &'static str,
-    /// What is measured.
+    /// Help text of the metric.
     pub help: &'static str,
     /// The label; empty for a family of one.
     pub label: &'static str,
 }
 
-/// How often something took how long.
+/// Counts of observations by duration.
 #[derive(Debug)]
 pub struct Times([Shard; SHARDS]);
 
@@ -88,7 +88,7 @@ impl Times {
         times
     }
 
-    /// It took from one moment to another; backwards counts as no time at all.
+    /// Counts a duration between two moments; a negative one counts as zero.
     pub fn count(&self, from: Timestamp, to: Timestamp) {
         let micros = to.as_micros().saturating_sub(from.as_micros());
         let micros = u64::try_from(micros).unwrap_or(0);

@@ -19,7 +19,7 @@ use super::{
 /// A part of the way. Each begins where the one before ends, so that nothing is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Whose token it is.
+    /// Authentication of the token.
     Authenticate,
     /// The limits of the org.
     Limits,
@@ -146,7 +146,7 @@ impl Stages {
         }
     }
 
-    /// What to tell in the trace, if there is one.
+    /// Recording of the trace, if there is one.
     #[must_use]
     pub fn traced(&self) -> Option<&Recording> {
         self.0.recording.as_ref()

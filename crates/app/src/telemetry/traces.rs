@@ -28,10 +28,10 @@ use super::{Telemetry, counters, stages::Stages};
 /// Requests whose traces wait to be sent; those of further ones are dropped and counted.
 const WAITING: usize = 2048;
 
-/// Which requests are traced, and who is told.
+/// Selection of the requests to trace, and the receiver.
 #[derive(Debug, Clone)]
 pub struct TraceSettings {
-    /// Who is told.
+    /// Receiver of the traces.
     pub receiver: OtlpReceiver,
     /// Of a million requests that came without a decision of their caller, so many are traced.
     pub per_million: u32,
@@ -52,7 +52,7 @@ struct Span {
     failed: Option<String>,
 }
 
-/// Which side of an exchange a span is.
+/// Side of an exchange that a span describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Internal,
@@ -60,8 +60,7 @@ enum Kind {
     Client,
 }
 
-/// What there is to tell of one request: the first span is the request itself, the others are
-/// parts of it.
+/// Spans of one request: the first is the request itself, the others are parts of it.
 #[derive(Debug)]
 struct Trace {
     id: TraceId,
@@ -109,8 +108,8 @@ impl Traces {
 }
 
 impl Tracer {
-    /// Who traces a request decides for all who take part in it; without such a decision, chance
-    /// does.
+    /// Returns true if the request is traced. The decision of its caller binds all who take part;
+    /// without one, chance decides.
     fn wants(&self, caller: Option<TraceParent>, request: RequestId) -> bool {
         match caller.filter(|_| self.follow_callers) {
             Some(caller) => caller.is_sampled(),

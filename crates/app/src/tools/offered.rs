@@ -86,7 +86,7 @@ impl Offer {
     }
 }
 
-/// What was prepared, by the address of the list. An entry holds its list, so that no other list can
+/// Prepared lists, by the address of the list. An entry holds its list, so that no other list can
 /// have its address.
 #[derive(Debug)]
 pub(crate) struct Offers {
@@ -152,7 +152,7 @@ impl OfferedTools {
         self.iter().find(|it| it.tool.id.as_str() == id || it.name == id)
     }
 
-    /// Those that answer a question, the best first.
+    /// Tools that answer a question, the best first.
     #[must_use]
     pub fn search(&self, question: &str, limit: usize) -> Vec<&OfferedTool> {
         let usable: HashSet<&(usize, usize)> = self.usable.iter().collect();

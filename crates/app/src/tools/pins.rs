@@ -31,10 +31,10 @@ use self::{capacity::Fitted, events::Changed, held::Versions};
 use super::Tools;
 use crate::providers::provider::{Pinning, Provider};
 
-/// What a provider lists, sorted by what stands in the pins.
+/// Tools that a provider lists, sorted by their pins.
 #[derive(Default)]
 struct Sorted {
-    /// What may be shown.
+    /// Tools that may be shown.
     shown: Vec<ToolDefinition>,
     held: BTreeSet<ToolId>,
     known: BTreeMap<ToolId, Versions>,
@@ -44,7 +44,7 @@ struct Sorted {
     waiting: Vec<Told>,
     /// As accepted again.
     back: Vec<ToolId>,
-    /// What events have to tell.
+    /// Changes to record as events.
     changed: Vec<Changed>,
     left_out: Vec<LeftOut>,
     /// True if tools wait of which nothing was accepted yet.

@@ -1,4 +1,4 @@
-//! Who the provider's tokens make, and which of them make nobody.
+//! Principals that the provider's tokens make, and the tokens that are rejected.
 
 use portcullis_core::{
     principal::Role,

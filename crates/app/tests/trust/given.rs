@@ -1,4 +1,4 @@
-//! What the tests begin with.
+//! Fixtures of the tests.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -100,7 +100,7 @@ pub(crate) fn issued_at(jwt: &str) -> Timestamp {
     Timestamp::default().plus_seconds(claims["iat"].as_i64().unwrap())
 }
 
-/// What becomes of a JWT at the moment it was issued.
+/// Result of verifying a JWT at the moment it was issued.
 pub(crate) async fn verify(trust: &Trust, jwt: &str) -> Result<TrustedSubject, TrustRefusal> {
     trust.verify(jwt, None, issued_at(jwt)).await
 }

@@ -13,7 +13,7 @@ use super::{
 /// State of a log, as its operator signs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Which log: `<host>/audit/<org_id>`.
+    /// Name of the log: `<host>/audit/<org_id>`.
     pub origin: String,
     /// Number of leaves of the tree.
     pub size: u64,

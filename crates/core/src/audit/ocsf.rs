@@ -77,7 +77,7 @@ fn insert(object: &mut Map<String, Value>, name: &str, value: Option<impl Serial
     }
 }
 
-/// Which event of which class it is, how it ended, and when.
+/// Class and activity of an event, its outcome, and its time.
 fn classified(stored: &Stored<'_>) -> Map<String, Value> {
     let activity = activity(&stored.kind);
     let (severity_id, severity) = severity(stored);

@@ -245,7 +245,7 @@ pub struct Target {
     /// `policy_set`, `export` or `node`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Which definition of the tool was in force.
+    /// Definition of the tool that was in force.
     pub version: Option<String>,
 }
 
@@ -286,7 +286,7 @@ pub struct DlpFinding {
     pub action: &'static str,
     /// Number of findings.
     pub count: u32,
-    /// Which detector.
+    /// Id of the detector.
     pub detector: String,
     /// Of the distinct values that matched, the first few: equal values of one org have equal
     /// fingerprints.

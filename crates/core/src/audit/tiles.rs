@@ -18,7 +18,7 @@ const WIDTH: usize = 256;
 const HEIGHT: u8 = 8;
 const HASH: usize = 32;
 
-/// Which tile.
+/// Address of a tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TileId {
     /// 0 for tiles of leaf hashes.

@@ -1,4 +1,4 @@
-//! What a decision looked at, as events keep it: enough to decide the same call again under other
+//! Inputs of a decision, as events keep them: enough to decide the same call again under other
 //! policies, without keeping the call.
 
 use serde_json::{Map, Value, json};
@@ -8,13 +8,13 @@ use crate::{
     policy::{DlpFacts, Identity, Phase, PolicySet, Projection, Question},
 };
 
-/// How the paths of the principal's tags begin.
+/// Prefix of the paths of the principal's tags.
 const TAGS: &str = "principal.tags";
 /// A member whose value is larger than this many bytes of JSON is left out.
 const MAX_MEMBER: usize = 4096;
 
-/// What the decision about `question` looks at besides what every event tells: of the arguments and
-/// the result only what a policy for this tool reads.
+/// Inputs of the decision about `question` besides those that every event holds: of the arguments
+/// and the result only the parts that a policy for this tool reads.
 ///
 /// `found` are JSON Pointers to what DLP found in the value of this phase. A member in which
 /// something was found is not kept and its paths are not listed; neither is one that is too large.
@@ -53,8 +53,8 @@ pub(super) fn inputs(
     kept
 }
 
-/// What DLP finds in facts: they are made of the input, so what was found there may be in them.
-/// Facts that cannot be looked through are kept no more than those with findings.
+/// Findings of DLP in facts. Facts are made of the input, so they may hold what was found there.
+/// Facts that cannot be scanned are dropped like those with findings.
 fn looked_through(engine: &Engine, facts: &Value) -> Vec<String> {
     // The fingerprints are not used, so neither is the key.
     match engine.scan(facts, &FingerprintKey::new([0; 32])) {
@@ -68,7 +68,7 @@ pub(super) fn pointers(findings: &Findings) -> Vec<&str> {
     findings.iter().map(crate::dlp::Finding::pointer).collect()
 }
 
-/// Who asks. Of the claims only those that a policy reads, and none in which something was found.
+/// The principal. Of its claims only those that a policy reads, and none with findings.
 fn principal(question: &Question<'_>, tags: &[String]) -> Value {
     let identity = question.principal.identity();
     let mut kept = Map::new();
@@ -149,7 +149,7 @@ fn keep(
     kept.insert(name.to_owned(), Value::Object(members));
 }
 
-/// Whether `path` is `outer` or lies below it.
+/// Returns true if `path` is `outer` or lies below it.
 fn is_within(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || rest.starts_with('['))
@@ -172,7 +172,7 @@ fn is_small(value: &Value) -> bool {
     fits(value, MAX_MEMBER).is_some()
 }
 
-/// How much of `room` bytes a value leaves as JSON; `None` if it does not fit. Escapes are not
+/// Bytes left of `room` after a value written as JSON; `None` if it does not fit. Escapes are not
 /// counted.
 fn fits(value: &Value, room: usize) -> Option<usize> {
     match value {

@@ -18,7 +18,7 @@ pub trait Limiter {
     fn give_back(&self, key: &str, rate: Rate);
 }
 
-/// What was taken for one call. Given back when it is dropped, unless it is kept.
+/// Reservation of one call in its rates. Given back when it is dropped, unless it is kept.
 pub(super) struct Taken<'a> {
     limiter: &'a dyn Limiter,
     taken: Vec<(String, Rate)>,
@@ -95,7 +95,7 @@ mod tests {
         @id("mask") @reason("r") @redact("input: email") forbid (principal, action, resource);
     "#;
 
-    /// What was taken and given back, in order; `full` refuses.
+    /// Limiter that records what is taken and given back, in order; `full` refuses.
     #[derive(Default)]
     struct Counted {
         full: bool,

@@ -1,4 +1,4 @@
-//! What `error.message` says: one sentence for people, with what to do where that helps.
+//! Texts of `error.message`: one sentence for people, with the remedy where that helps.
 
 use std::fmt;
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Whether the upstream effect happened: tells a caller whether a retry is safe.
+/// Execution state of the upstream effect; tells a caller if a retry is safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Executed {
@@ -60,7 +60,7 @@ pub struct Violation {
     /// The schema keyword that was broken, if a schema was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyword: Option<String>,
-    /// What is wrong, in words.
+    /// Description of the problem.
     pub message: String,
 }
 
@@ -129,7 +129,7 @@ impl UpstreamReason {
     }
 }
 
-/// What the gateway cannot do without.
+/// Dependency that the gateway needs and cannot reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unavailable {
     /// The audit log cannot be written.

@@ -40,7 +40,7 @@ const SEVERAL_FACTORS_ACR: [&str; 4] = [
     "http://schemas.openid.net/pape/policies/2007/06/multi-factor",
 ];
 
-/// Which claims a rule reads what from.
+/// Claims that a rule reads at a login.
 #[derive(Debug, Clone)]
 pub struct LoginClaims {
     /// The claim that tells the groups.

@@ -7,7 +7,7 @@ use crate::{
     trust::{ClaimPath, Claims, Rejection, expectation::Pattern},
 };
 
-/// Which value of a claim makes which role.
+/// Roles by the values of a claim.
 ///
 /// The most exact entry that matches decides: a whole text before a beginning, a longer beginning
 /// before a shorter one, `*` when nothing else matches, also when the claim is absent. Entries that

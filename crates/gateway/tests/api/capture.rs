@@ -1,4 +1,4 @@
-//! How much of a call's payload its event keeps, as the configuration and policies say.
+//! Parts of a call's payload that its event keeps, by configuration and policies.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_core::json::{canonical, sha256};

@@ -16,7 +16,7 @@ use crate::gateway;
 /// Where browsers find the nodes.
 pub(crate) const PUBLIC: &str = "https://gateway.acme.example";
 
-/// What the nodes of one installation have in common: keys, policies, the folder of exports.
+/// Files that the nodes of one installation share: keys, policies, the folder of exports.
 pub(crate) struct Common(TempDir);
 
 impl Common {

@@ -11,7 +11,7 @@ use crate::{
     given::{ALL_SCOPES, ENOUGH, failure, items, run},
 };
 
-/// What is told by a `serve` that does not start.
+/// Message of a `serve` that does not start.
 async fn refusal(gateway: &Gateway) -> String {
     let (code, told) = failure(gateway, &["serve"]).await;
     assert_eq!(code, 1, "{told}");

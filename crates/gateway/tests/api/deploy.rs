@@ -1,5 +1,5 @@
-//! What is under `deploy/`: every configuration is one that the binary takes, and the units and images
-//! start what there is.
+//! Files under `deploy/`: the binary takes every configuration, and the units and images start
+//! commands that exist.
 
 use std::{fs, path::PathBuf, process::Output};
 

@@ -1,5 +1,5 @@
-//! What DLP finds on the way in and on the way out, what is done about it, and that no found
-//! value stays anywhere.
+//! Findings of DLP on the way in and on the way out, their consequences, and that no found value
+//! stays anywhere.
 
 mod canary;
 mod commands;

@@ -1,4 +1,4 @@
-//! What many tests begin with or look at.
+//! Fixtures and checks of many tests.
 
 use std::{process::Output, time::Duration};
 
@@ -121,7 +121,7 @@ pub(crate) fn assert_enveloped(answer: &Answer, what: &str) {
     }
 }
 
-/// Whether `text` is this prefix and a ULID.
+/// Returns true if `text` is this prefix and a ULID.
 pub(crate) fn is_id(text: &str, prefix: &str) -> bool {
     let ulid = text.strip_prefix(prefix).unwrap_or_default();
     let crockford = |c: char| c.is_ascii_digit() || (c.is_ascii_uppercase() && !"ILOU".contains(c));
@@ -152,7 +152,7 @@ pub(crate) async fn exchange(gateway: &Gateway, bytes: &[u8]) -> String {
     rest(&mut stream).await
 }
 
-/// What still comes until the gateway ends the connection.
+/// Bytes that still come until the gateway ends the connection.
 pub(crate) async fn rest(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
     let read = timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
@@ -174,7 +174,7 @@ pub(crate) async fn run(gateway: &Gateway, command: &[&str]) -> Output {
     timeout(PATIENCE, process.output()).await.expect("a command that ends").unwrap()
 }
 
-/// What a command that does not succeed tells, with its exit code.
+/// Exit code and message of a command that does not succeed.
 pub(crate) async fn failure(gateway: &Gateway, command: &[&str]) -> (i32, String) {
     let output = run(gateway, command).await;
     let told = String::from_utf8_lossy(&output.stderr).into_owned();

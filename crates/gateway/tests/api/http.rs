@@ -1,5 +1,5 @@
-//! What holds for every answer, whatever the route: envelope, headers, paths, methods, bodies, and
-//! which refusal comes first.
+//! Properties of every answer, whatever the route: envelope, headers, paths, methods, bodies, and
+//! the order of refusals.
 
 use portcullis_testkit::{Answer, Gateway, Principal};
 use reqwest::{Method, RequestBuilder};

@@ -50,7 +50,7 @@ impl Scene {
         until(|| self.get(&path), |it| it.status == 404).await;
     }
 
-    /// What the events of this type say of their change, oldest first.
+    /// Changes that the events of this type record, oldest first.
     async fn changes(&self, kind: &str, wanted: usize) -> Vec<(Value, Value)> {
         let path = format!("/v1/audit/events?type={kind}&order=asc");
         let page = until(|| self.get(&path), |it| items(it).len() >= wanted).await;

@@ -150,7 +150,7 @@ fn json(block: &Block) -> Value {
     serde_json::from_str(&block.text).unwrap_or_else(|error| panic!("line {}: {error}", block.line))
 }
 
-/// Whether `all` has every member and item that `part` shows.
+/// Returns true if `all` has every member and item of `part`.
 pub(crate) fn contains(all: &Value, part: &Value, place: &str) {
     match (all, part) {
         (Value::Object(all), Value::Object(part)) => {

@@ -24,7 +24,7 @@ async fn portcullis(gateway: &Gateway, arguments: &[&str]) -> (Option<i32>, Stri
     (output.status.code(), text)
 }
 
-/// What the page assumes: a shop with two tools.
+/// Installation that the page assumes: a shop with two tools.
 fn shop() -> Gateway {
     let gateway = gateway().policies("").prepare();
     fs::remove_file(gateway.folder().join("policies/test.cedar")).unwrap();

@@ -61,7 +61,7 @@ fn text(answer: &Answer) -> &str {
     answer.at("/result/content/0/text").as_str().expect("a text block")
 }
 
-/// What `server-everything` does, whatever it is reached by.
+/// Calls of `server-everything`, over any transport.
 async fn everything(gateway: &Gateway, who: &Principal) {
     let echo = gateway.invoke(who, "everything:echo", json!({"message": "hällo"})).await;
     let input = json!({"location": "Chicago"});

@@ -16,21 +16,21 @@ pub(crate) const AMPLE: [&str; 6] = [
     "100000",
 ];
 
-/// Who plays.
+/// Gateway, upstream and caller of a test.
 pub(crate) struct Scene {
     pub(crate) gateway: Gateway,
     pub(crate) upstream: Hostile,
     pub(crate) who: Principal,
 }
 
-/// How an invocation has to end.
+/// Expected end of an invocation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ending {
     /// The status of the answer.
     pub(crate) status: u16,
     /// `error.code`; empty for success.
     pub(crate) code: &'static str,
-    /// Whether the upstream did it.
+    /// Execution of the upstream effect: `yes`, `no` or `unknown`.
     pub(crate) executed: &'static str,
     /// `governance.decision`; empty when no decision was reached.
     pub(crate) decision: &'static str,

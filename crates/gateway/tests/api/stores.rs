@@ -26,7 +26,7 @@ const OWN_STORE: [(&str, &str); 14] = [
     ("stores.rs", "this file"),
 ];
 
-/// What a test is known by that chooses its store.
+/// Texts that mark a test which chooses its store.
 const CHOOSES: [&str; 5] =
     ["[database]", ".on_sqlite()", "PostgresDatabase::create", "PowerCut::new", "\"quickstart\""];
 

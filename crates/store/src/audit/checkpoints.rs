@@ -11,7 +11,7 @@ use crate::{
     unreadable::{Found, HeadRow, Readable},
 };
 
-/// Which checkpoint of an org.
+/// Selection of a checkpoint of an org.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckpointKind {
     /// The latest that the log signed.

@@ -22,7 +22,7 @@ const BATCH: i64 = 500;
 /// The members that are payload.
 pub(crate) const PAYLOADS: [&str; 2] = ["input", "output"];
 
-/// Which events. Empty parts let everything through; all others must match.
+/// Selection of events. Empty parts let everything through; all others must match.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     /// This one.

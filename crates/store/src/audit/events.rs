@@ -21,9 +21,9 @@ use crate::{
 pub enum Visibility {
     /// The whole org's.
     All,
-    /// Those a principal did itself or that were done on its behalf.
+    /// Events of a principal, caused by itself or on its behalf.
     Own(PrincipalId),
-    /// Those of them that were done with this token, or with what was made from it.
+    /// Of these, the events of this token and of tokens made from it.
     Grant {
         /// The token's principal.
         principal: PrincipalId,
@@ -59,7 +59,7 @@ pub enum EventTarget {
     StartsWith(String),
 }
 
-/// Which events to list. Empty parts let everything through; all others must match.
+/// Filter of events. Empty parts let everything through; all others must match.
 #[derive(Debug, Clone, Default)]
 pub struct EventFilter {
     /// Recorded at this moment or later.

@@ -1,4 +1,4 @@
-//! Which connections need new credentials, and who gets them.
+//! Connections that need new credentials, and the node that gets them.
 
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{

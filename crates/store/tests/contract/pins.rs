@@ -1,4 +1,4 @@
-//! Which definition of a tool was accepted, and which waits.
+//! Accepted definition of a tool, and the one that waits.
 
 use portcullis_core::{clock::Timestamp, id::OrgId, tool::ToolId};
 use portcullis_store::{Pin, PinVersion, Store, Told};

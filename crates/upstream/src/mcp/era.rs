@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::message::{Outcome, RpcError};
 
-/// What an answer to `server/discover` tells.
+/// Meaning of an answer to `server/discover`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It speaks our modern version; whether it tells when its tools change.
@@ -48,7 +48,7 @@ pub(crate) fn initialized(result: &Map<String, Value>) -> Option<&'static str> {
     LEGACY.into_iter().find(|known| *known == version)
 }
 
-/// Whether the server says that it announces changes of its tools.
+/// Returns true if the server declares that it announces changes of its tools.
 pub(crate) fn announces(result: &Map<String, Value>) -> bool {
     let tools = result.get("capabilities").and_then(|all| all.get("tools"));
     tools.and_then(|tools| tools.get("listChanged")).and_then(Value::as_bool) == Some(true)

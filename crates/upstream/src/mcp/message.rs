@@ -183,7 +183,7 @@ fn encode(message: &impl Serialize) -> Result<Vec<u8>, CallError> {
     Ok(text)
 }
 
-/// What a server sent.
+/// Message of a server.
 #[derive(Debug)]
 pub(crate) enum Incoming {
     /// The end of a request; `id` is absent when it is not one of a kind we give.
@@ -208,7 +208,7 @@ pub(crate) struct RpcError {
 }
 
 impl RpcError {
-    /// What it means for a call.
+    /// Maps the error to that of a call.
     pub(crate) fn to_call_error(&self) -> CallError {
         use portcullis_core::refusal::UpstreamReason::{InteractionRequired, JsonrpcError};
         match self.code {

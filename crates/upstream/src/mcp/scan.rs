@@ -1,4 +1,4 @@
-//! Whose answer is this? Finds the id in a message that is too large or too broken to parse.
+//! Finds the id in a message that is too large or too broken to parse, so that its call can fail.
 
 /// Reads a JSON text byte by byte, keeps nothing, and finds the number that the member `id` of the
 /// outermost object holds.
@@ -9,7 +9,7 @@ pub(crate) struct IdScanner {
     escaped: bool,
     /// The current string of the outermost object, as far as it could be `id`.
     name: Name,
-    /// Whether the member being read is `id`.
+    /// True while the member being read is `id`.
     at_id: bool,
     digits: Option<u64>,
     found: Option<u64>,

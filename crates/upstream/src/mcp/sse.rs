@@ -75,7 +75,7 @@ impl Parser {
         self.last_id.as_deref()
     }
 
-    /// How long the server wants us to wait before resuming.
+    /// Time that the server asks clients to wait before they resume.
     pub(crate) const fn retry(&self) -> Option<Duration> {
         self.retry
     }

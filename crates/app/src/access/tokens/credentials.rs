@@ -21,7 +21,7 @@ use crate::{
     ctx::Origin,
 };
 
-/// Which kind of credential the caller says the subject is.
+/// Kind of credential that the caller declares for the subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SubjectType {
     /// `urn:ietf:params:oauth:token-type:jwt`
@@ -146,12 +146,12 @@ impl Party {
 }
 
 impl Credentials {
-    /// Whose request it is.
+    /// Org and actor of the request.
     pub(crate) fn whose(&self) -> (OrgId, Actor) {
         (self.subject.org_id, self.subject.actor())
     }
 
-    /// Whose plan pays for the exchange: the subject's org.
+    /// Account whose plan pays for the exchange: that of the subject's org.
     #[must_use]
     pub fn account(&self) -> &Account {
         &self.subject.account

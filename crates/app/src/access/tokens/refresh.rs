@@ -36,7 +36,7 @@ pub struct Refreshing {
 }
 
 impl Refreshing {
-    /// Whose plan pays.
+    /// Account whose plan pays.
     #[must_use]
     pub const fn account(&self) -> &Account {
         &self.account

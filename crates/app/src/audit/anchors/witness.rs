@@ -24,11 +24,11 @@ pub struct WitnessedBy {
 
 /// Result of asking a witness.
 enum Asked {
-    /// It signed.
+    /// The witness signed.
     Signed,
-    /// It did not sign this log; others may fare better.
+    /// The witness did not sign this log; others may succeed.
     Refused(&'static str),
-    /// It is not there; nobody else needs to ask now.
+    /// The witness is unreachable; no other log needs to ask it now.
     Away,
 }
 

@@ -14,7 +14,7 @@ const MOST_DAYS: i64 = 366;
 const USUAL_DAYS: i64 = 30;
 const DAY: i64 = 86_400;
 
-/// How an export is written.
+/// Format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ExportFormat)]
@@ -82,7 +82,7 @@ pub struct ExportAsk {
     pub to: Option<Timestamp>,
     /// In which format.
     pub format: Option<String>,
-    /// Which events.
+    /// Filters of the events.
     pub filters: Given,
     /// Names of the extras.
     pub include: Vec<String>,

@@ -71,7 +71,7 @@ pub trait Progress {
 /// Summary of a written export.
 #[derive(Debug, Clone)]
 pub struct Written {
-    /// Which part of the log it covers; absent when there was nothing.
+    /// Part of the log that it covers; absent for an empty export.
     pub range: Option<Value>,
     /// Number of events.
     pub events: u64,
@@ -103,7 +103,7 @@ impl Written {
 pub struct ExportedLog<'a> {
     /// Where it is.
     pub store: &'a Store,
-    /// Whose it is.
+    /// Org of the export.
     pub org: OrgId,
     /// Its signed state, which covers all that is exported.
     pub signed: &'a SignedLog,

@@ -25,7 +25,7 @@ pub struct CaseFile {
     places: Vec<(usize, usize)>,
 }
 
-/// What became of one case.
+/// Result of one case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CaseRun {
     /// The file.
@@ -34,8 +34,8 @@ pub struct CaseRun {
     pub line: usize,
     #[serde(skip)]
     column: usize,
-    /// Whether it came to what is expected; none when it could not be asked, because its provider
-    /// has not told its tools.
+    /// True if the result is as expected; absent if the case was not evaluated because its provider
+    /// has not listed its tools.
     pub passed: Option<bool>,
     /// The answer.
     pub result: Value,

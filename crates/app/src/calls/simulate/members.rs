@@ -41,7 +41,7 @@ impl<'a> Members<'a> {
         Err(violation(&self.at(name), format!("has to be {what}")))
     }
 
-    /// Whether the member is given; `null` is not.
+    /// Returns true if the member is present; `null` counts as absent.
     pub(super) fn has(&self, name: &str) -> bool {
         self.map.get(name).is_some_and(|value| !value.is_null())
     }

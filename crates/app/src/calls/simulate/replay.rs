@@ -18,7 +18,7 @@ use self::player::Player;
 use super::{Options, Replay, Sets, off_the_request};
 use crate::{Ctx, audit::events::visibility, calls::Calls};
 
-/// How many events are read at once.
+/// Number of events in one read.
 const PAGE: usize = 2_000;
 
 impl Calls {

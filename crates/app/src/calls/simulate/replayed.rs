@@ -1,4 +1,4 @@
-//! Which recorded calls are to be asked again.
+//! Selection of the recorded calls to replay.
 
 use portcullis_core::{
     audit::RecordedDecision,
@@ -14,10 +14,10 @@ use super::{
 /// The most events of one replay.
 const MAX_EVENTS: u64 = 1_000_000;
 const MAX_EVENT_IDS: usize = 1_000;
-/// How many events a replay looks at when nothing is said.
+/// Number of events in a replay by default.
 const USUAL_EVENTS: u64 = 50_000;
 
-/// Which recorded calls to ask again.
+/// Selection of recorded calls.
 #[derive(Debug, Clone, Default)]
 pub struct Replay {
     /// Recorded at this moment or later.
@@ -36,7 +36,7 @@ pub struct Replay {
     pub policy: Option<String>,
     /// Exactly these.
     pub event_ids: Vec<EventId>,
-    /// Which share of them.
+    /// Fraction of them to sample.
     pub sample: Option<f64>,
     /// At most so many.
     pub limit: usize,

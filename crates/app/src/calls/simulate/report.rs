@@ -1,4 +1,4 @@
-//! What a simulation answers for hypothetical calls.
+//! Report of a simulation of hypothetical calls.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::{judge::Judged, request::Expectation};
 use crate::policies::reload::SetChange;
 
-/// What became of a decision under other policies.
+/// Change of a decision under other policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Change {
@@ -36,7 +36,7 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    /// What became of `before`.
+    /// Change from `before` to `after`.
     pub(crate) fn between(before: &Judged, after: &Judged) -> Self {
         match (before.decision, after.decision) {
             (Some(RecordedDecision::Allow), Some(RecordedDecision::Deny)) => Self::NewlyDenied,
@@ -108,7 +108,7 @@ pub(crate) struct Item<'a> {
     pub(crate) evaluated_us: u64,
 }
 
-/// How many calls came to what.
+/// Numbers of calls by result.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct Counts {
     pub(crate) total: usize,
@@ -175,7 +175,7 @@ impl Item<'_> {
 }
 
 impl Expectation {
-    /// What is not as it was expected, in words.
+    /// Descriptions of the expectations that are not met.
     pub(crate) fn unmet(&self, judged: &Judged) -> Vec<String> {
         let mut unmet = Vec::new();
         let mut compare = |what: &str, wanted: Option<&str>, got: Option<&str>| {

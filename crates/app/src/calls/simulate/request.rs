@@ -1,4 +1,4 @@
-//! What is asked of a simulation.
+//! Request of a simulation.
 
 mod ask;
 mod draft;
@@ -29,9 +29,9 @@ pub struct Simulation {
     pub subject: Subject,
     /// The policies to ask.
     pub draft: Draft,
-    /// What to compare with.
+    /// Policy set to compare with.
     pub baseline: Option<Baseline>,
-    /// What to tell, and how long it may take.
+    /// Contents of the report and its time limit.
     pub options: Options,
 }
 
@@ -44,14 +44,14 @@ pub enum Subject {
     Replay(Box<Replay>),
 }
 
-/// What to compare with.
+/// Policy set to compare with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Baseline {
-    /// What the set in force says.
+    /// The set in force.
     Live,
-    /// What was recorded.
+    /// The recorded decisions.
     Recorded,
-    /// What the set of this digest says.
+    /// The set of this digest.
     Kept(String),
 }
 

@@ -10,7 +10,7 @@ use portcullis_core::{
 use super::request::{Base, Draft};
 use crate::policies::reload::{Ground, reloaded};
 
-/// What a draft may begin with, read from where it is kept.
+/// Set that a draft may start from, read from its storage.
 pub(crate) enum Origins {
     /// The set in force.
     Live,

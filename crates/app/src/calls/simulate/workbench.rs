@@ -175,7 +175,7 @@ impl Workbench {
     }
 }
 
-/// Whether the id of a tool names this provider.
+/// Returns true if the id of a tool names this provider.
 fn is_of(id: &str, slug: &ProviderSlug) -> bool {
     id.split_once(':').is_some_and(|(provider, _)| provider == slug.as_str())
 }

@@ -1,4 +1,4 @@
-//! What the shell does with the audit log: erase what is detached, lay holds and lift them.
+//! Commands on the audit log: erase detached parts, place holds and lift them.
 
 use portcullis_core::{
     audit::{EventType, Outcome, OutcomeStatus},
@@ -19,14 +19,14 @@ pub const ERASABLE: [&str; 7] =
 /// The longest reason, in characters.
 const MAX_REASON: usize = 500;
 
-/// What to erase, and why.
+/// Parts to erase, and the reason.
 #[derive(Debug, Clone)]
 pub struct ErasureRequest {
     /// The tenant.
     pub org: OrgId,
     /// Of which events.
     pub selection: Selection,
-    /// Which members; all of [`ERASABLE`] if none is named.
+    /// Members to erase; all of [`ERASABLE`] if none is named.
     pub members: Vec<String>,
     /// Why.
     pub reason: String,

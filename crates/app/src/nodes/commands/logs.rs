@@ -1,4 +1,4 @@
-//! What the shell does with an org's log: export it and look at its end.
+//! Commands on the log of an org: export it and verify its end.
 
 use std::{fs::File, io::Write, sync::Arc};
 
@@ -30,7 +30,7 @@ const PAGE: u32 = 200;
 pub struct LogIdentity {
     /// The public host of the installation.
     pub host: String,
-    /// What signs its logs.
+    /// Keys that sign its logs.
     pub keys: Keyring,
 }
 

@@ -1,4 +1,4 @@
-//! What the shell does with orgs.
+//! Commands on orgs.
 
 use portcullis_core::{audit::EventType, id::OrgId, principal::Plan};
 use portcullis_store::{Org, StoreError};

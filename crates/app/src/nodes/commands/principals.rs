@@ -1,4 +1,4 @@
-//! What the shell does with users and service accounts.
+//! Commands on users and service accounts.
 
 use portcullis_core::{
     audit::EventType,

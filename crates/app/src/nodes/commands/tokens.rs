@@ -1,4 +1,4 @@
-//! What the shell does with tokens.
+//! Commands on tokens.
 
 use portcullis_core::{
     audit::EventType,
@@ -23,18 +23,18 @@ const DAY: i64 = 24 * 60 * 60;
 pub struct NewToken {
     /// The token, to be handed to its owner.
     pub token: Token,
-    /// What was stored of it.
+    /// Stored record.
     pub record: TokenRecord,
 }
 
-/// What a token shall be.
+/// Properties of a new token.
 #[derive(Debug)]
 pub struct TokenRequest {
-    /// Whose it is.
+    /// Principal of the token.
     pub principal: PrincipalId,
-    /// What it may do; `None` means the default of the role.
+    /// Its scopes; `None` means the default of the role.
     pub scopes: Option<ScopeSet>,
-    /// How long it lives, in seconds; `None` means 90 days.
+    /// Lifetime in seconds; `None` means 90 days.
     pub lifetime_seconds: Option<i64>,
     /// Free text recorded in every event.
     pub label: Option<String>,
@@ -51,29 +51,29 @@ pub struct Inspected {
     pub record: TokenRecord,
     /// Its principal.
     pub principal: Principal,
-    /// What it may do as its principal's role is now.
+    /// Scopes that are effective under its principal's role of today.
     pub scopes: ScopeSet,
-    /// Whether it is accepted.
+    /// State of the token.
     pub state: TokenState,
 }
 
-/// Whether a token is accepted.
+/// State of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenState {
-    /// It is.
+    /// The token is accepted.
     Live,
     /// Its time is over.
     Expired,
-    /// It was revoked.
+    /// The token was revoked.
     Revoked,
-    /// It is a refresh token that has bought its pair.
+    /// The refresh token was used.
     Spent,
     /// Its principal is disabled, or somebody who acts through it.
     PrincipalDisabled,
     /// Its org is disabled.
     OrgDisabled,
-    /// It was delegated before it was kept by which trust rule.
+    /// The token was delegated before trust rules were stored with tokens.
     LineageUnknown,
 }
 
@@ -144,7 +144,7 @@ impl Shell {
         Err(ShellError::NoToken(id.to_string()))
     }
 
-    /// What is known of a token, given its id or the token itself.
+    /// Record and state of a token, given its id or the token itself.
     pub async fn inspect_token(&self, id_or_token: &str) -> Result<Inspected, ShellError> {
         let unknown = |shown: &str| ShellError::NoToken(shown.to_owned());
         if let Ok(token) = Token::parse(id_or_token) {

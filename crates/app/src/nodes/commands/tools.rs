@@ -1,4 +1,4 @@
-//! What the shell does with tools: see what was accepted of them, and accept what changed.
+//! Commands on tools: show the accepted definitions, and accept changed ones.
 
 use portcullis_core::{
     audit::{Actor, Auth, Detached, Event, EventType, Outcome},
@@ -24,9 +24,9 @@ const PAGE: u32 = 500;
 /// Both sides of a tool that waits.
 #[derive(Debug)]
 pub struct Waiting {
-    /// What was accepted; `None` for a tool that is new.
+    /// Accepted definition; `None` for a new tool.
     pub accepted: Option<ToolDefinition>,
-    /// What waits.
+    /// Waiting definition.
     pub found: ToolDefinition,
 }
 

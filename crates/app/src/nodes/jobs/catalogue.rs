@@ -22,13 +22,13 @@ pub(super) fn start(nodes: &Arc<Nodes>, stop: &CancellationToken) {
 
 impl Nodes {
     /// Asks every provider for its tools once, all at the same time, for at most `patience`.
-    /// Those that do not answer are asked again by the catalogue job.
+    /// Providers that do not answer are asked again by the catalogue job.
     pub async fn connect_providers(self: &Arc<Self>, patience: Duration) {
         let all = self.catalogue.providers.values().filter(|it| it.declared.auth.needs_nobody());
         let all = all.map(|provider| self.tools.refresh(provider));
         let all = futures_util::future::join_all(all);
         if tokio::time::timeout(patience, all).await.is_err() {
-            tracing::warn!("some providers have not answered yet; they are asked again");
+            tracing::warn!("some providers have not answered yet; retrying");
         }
     }
 }
@@ -64,7 +64,7 @@ async fn keep(nodes: Arc<Nodes>, provider: Arc<Provider>, stop: CancellationToke
     provider.server().shutdown().await;
 }
 
-/// How often a provider may make us look by announcing changes: a few times at once, then once in
+/// Refreshes that a provider may cause by announcing changes: a burst of a few, then one in
 /// [`REFILL`].
 struct Budget {
     left: u32,

@@ -27,7 +27,7 @@ pub(super) async fn look_at_keys(providers: &Arc<Providers>) {
     let looking = Arc::clone(providers);
     let now = providers.base.clock.now();
     if tokio::task::spawn_blocking(move || looking.vaults.reload(now)).await.is_err() {
-        tracing::error!("looking at the keys of the vault ended in a panic");
+        tracing::error!("checking the keys of the vault ended in a panic");
     }
 }
 

@@ -1,7 +1,8 @@
 //! Gives recorded events their place in the log and signs it, every 250 ms while any are waiting.
 //!
-//! What was committed since the last look costs with the events; every org is looked at only at
-//! the start and once a minute, for what others left: a node that died, a command of the operator.
+//! The cost grows with the events committed since the last run. Orgs without such events are
+//! examined only at the start and once a minute, for events that others left: a node that died, a
+//! command of the operator.
 
 use std::time::Duration;
 

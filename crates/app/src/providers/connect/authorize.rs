@@ -20,7 +20,7 @@ use crate::providers::{Providers, auth::OAuthSettings, authorizer::Server, vault
 pub(super) const BEGUN: &str = "begun";
 const MAX_SCOPES: usize = 100;
 
-/// What it takes to go on with an attempt, sealed beside it.
+/// State that is needed to continue an attempt, sealed beside it.
 #[derive(Debug, Clone)]
 pub(super) struct Begun {
     pub(super) verifier: Secret,

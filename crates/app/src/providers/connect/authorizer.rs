@@ -1,4 +1,4 @@
-//! Who authorizes access to a provider, and what the gateway is called there.
+//! Authorization server of a provider, and the client id of the gateway there.
 //!
 //! Found out in the order of the MCP specification: the server's challenge and its metadata (RFC
 //! 9728) name the issuer, the issuer's metadata (RFC 8414) has to name itself to the letter. The
@@ -76,7 +76,7 @@ const ISSUER: &str = "the metadata of the authorization server";
 const REGISTRATION: &str = "the registration of the gateway";
 
 impl Provider {
-    /// What a caller is told when the authorization server is of no use.
+    /// Refusal for a caller when the authorization server cannot be used.
     pub(crate) fn unknown(&self, unknown: &Unknown) -> Refusal {
         tracing::warn!(provider = %self.declared.slug, error = %unknown, "no authorization server");
         match unknown {
@@ -110,7 +110,7 @@ impl Provider {
 }
 
 impl Providers {
-    /// Who authorizes access to this provider, as was found out a moment ago or is now.
+    /// Authorization server of this provider, as discovered a moment ago or now.
     pub(crate) async fn authorizer(
         &self,
         provider: &Provider,
@@ -164,7 +164,7 @@ impl Providers {
         }
     }
 
-    /// What the MCP server says about itself, and the scopes its challenge asks for.
+    /// Metadata of the MCP server, and the scopes that its challenge asks for.
     async fn resource_metadata(
         &self,
         endpoint: &Endpoint,
@@ -214,8 +214,8 @@ impl Providers {
         Err(http(ISSUER)(last))
     }
 
-    /// What the gateway is called at this server: by the operator, by its document, or by
-    /// registering, which is done once and remembered.
+    /// Client of the gateway at this server: from the configuration, from its metadata document, or
+    /// from a registration, which is done once and stored.
     pub(crate) async fn client_at(
         &self,
         provider: &Provider,
@@ -330,14 +330,14 @@ impl Providers {
     }
 }
 
-/// What kind of client an address makes (OpenID Connect Registration §2): one on this machine over
-/// plain HTTP is none of the web.
+/// Kind of client that an address makes (OpenID Connect Registration §2): one on this machine over
+/// plain HTTP is a native one.
 fn application_type(redirect_uri: &str) -> &'static str {
     if redirect_uri.starts_with("https://") { "web" } else { "native" }
 }
 
 impl Server {
-    /// How to authenticate there, with a secret or without.
+    /// Authentication method there, with a secret or without.
     fn method(&self, secret: bool) -> TokenMethod {
         let usable = |method: &&TokenMethod| secret == (**method != TokenMethod::None);
         let fallback = if secret { TokenMethod::Basic } else { TokenMethod::None };

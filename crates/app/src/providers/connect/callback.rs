@@ -29,25 +29,25 @@ use crate::{
 /// The field of what was granted to an attempt.
 pub(super) const GRANTED: &str = "granted";
 
-/// What a browser brings; each at most once.
+/// Parameters that a browser brings; each at most once.
 #[derive(Debug, Clone, Default)]
 pub struct Callback {
     /// The one-time value of the attempt.
     pub state: Option<String>,
-    /// What tokens are had for.
+    /// Authorization code.
     pub code: Option<Secret>,
-    /// Who sent the browser (RFC 9207).
+    /// Issuer that sent the browser (RFC 9207).
     pub iss: Option<String>,
     /// Why there is no code.
     pub error: Option<String>,
 }
 
-/// What to show a browser.
+/// Page to show a browser.
 #[derive(Debug)]
 pub enum CalledBack {
     /// Nothing is known of this state: it is wrong, old or used.
     Unknown,
-    /// It goes on to this address.
+    /// The browser is sent on to this address.
     Redirect(String),
     /// The code to bring back.
     Code {
@@ -61,7 +61,7 @@ pub enum CalledBack {
         /// The provider's name.
         provider: String,
     },
-    /// It was refused, or failed.
+    /// The connect was refused, or failed.
     Failed {
         /// The provider's name.
         provider: String,
@@ -137,7 +137,8 @@ impl Providers {
         }
     }
 
-    /// What it takes to go on with an attempt; `None` if its provider is not configured any more.
+    /// State that is needed to continue an attempt; `None` if its provider is not configured any
+    /// more.
     pub(super) async fn begun(
         &self,
         attempt: &Attempt,
@@ -276,7 +277,7 @@ impl Providers {
         self.adopt(kept, tried_at).await.map(|_| ())
     }
 
-    /// What is known of a grant, as it is kept beside it.
+    /// Description of a grant that is stored beside it.
     pub(super) fn grant_of(&self, pending: &Pending) -> Grant {
         let now = self.base.clock.now();
         let expires_at = pending.expires_in.map(|seconds| {
@@ -318,7 +319,7 @@ impl Providers {
     }
 }
 
-/// What was granted to an attempt and is not confirmed yet.
+/// Grant of an attempt that is not confirmed yet.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) credential: StoredCredential,

@@ -26,11 +26,11 @@ use crate::{
     },
 };
 
-/// What became of the credentials at the provider.
+/// Result of revoking the credentials at the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UpstreamRevocation {
-    /// They are worth nothing there any more.
+    /// The provider revoked them.
     Done,
     /// The provider was asked and did not do it.
     Failed,
@@ -53,11 +53,11 @@ impl UpstreamRevocation {
 /// A connection that is no more.
 #[derive(Debug)]
 pub struct Disconnected {
-    /// What it was.
+    /// Id of the removed connection.
     pub id: ProviderId,
-    /// What it connected to.
+    /// Provider that it connected to.
     pub slug: ProviderSlug,
-    /// What became of its credentials at the provider.
+    /// Result of revoking its credentials at the provider.
     pub upstream_revocation: UpstreamRevocation,
 }
 

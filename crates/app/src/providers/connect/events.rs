@@ -1,4 +1,4 @@
-//! What is recorded of connections.
+//! Audit events of connections.
 
 use portcullis_core::{
     audit::{Actor, Credential, Event, EventType, Outcome, OutcomeStatus, Target},
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::Asked;
 use crate::{ctx::Origin, providers::Providers};
 
-/// Which connection an event is about.
+/// Connection that an event is about.
 #[derive(Debug, Clone)]
 pub(crate) struct About {
     pub(crate) org: OrgId,
@@ -53,7 +53,7 @@ impl About {
 }
 
 impl Providers {
-    /// What a caller did to a connection.
+    /// Event that a caller caused on a connection.
     pub(crate) fn connection_event(
         &self,
         ctx: &crate::Ctx,
@@ -80,7 +80,7 @@ impl Providers {
         }
     }
 
-    /// What a browser did, of which nobody knows whose it is.
+    /// Event that a browser of an unknown user caused.
     pub(crate) fn browser_event(
         &self,
         origin: &Origin,
@@ -102,7 +102,7 @@ impl Providers {
         }
     }
 
-    /// What the gateway noticed or did by itself.
+    /// Event that the gateway itself caused.
     pub(crate) fn gateway_event(&self, kind: EventType, about: &About, more: &Value) -> Event {
         let mut event = self.audit.system_event(about.org, kind, about.target());
         event.detached =

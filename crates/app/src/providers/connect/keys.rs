@@ -160,7 +160,7 @@ impl Providers {
         }
     }
 
-    /// Whose a credential is, as far as the provider tells; nobody fails for not knowing.
+    /// Account of a credential, as far as the provider reports it; without an answer nothing fails.
     pub(super) async fn account_of(
         &self,
         provider: &Provider,

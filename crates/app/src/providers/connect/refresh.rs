@@ -32,7 +32,7 @@ use crate::{
 
 /// Seconds for which one node alone may ask for a connection's credentials.
 const LEASE_SECONDS: i64 = 30;
-/// How long the others wait for what it gets.
+/// Time that the others wait for the result.
 const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const LONGEST_BACKOFF_SECONDS: i64 = 15 * 60;
@@ -54,7 +54,7 @@ fn backoff(failures: u32, random: &dyn Random) -> i64 {
     seconds + seconds * i64::from(low) / 512
 }
 
-/// How a renewal ended.
+/// Result of a renewal.
 #[derive(Debug)]
 pub(crate) enum Renewed {
     /// There are newer credentials.
@@ -348,7 +348,8 @@ impl Providers {
     }
 }
 
-/// What is known already: newer credentials than those of `seen`, or that there will be none.
+/// Result that is known already: newer credentials than those of `seen`, or that there will be
+/// none.
 fn standing(record: &ProviderRecord, seen: i64) -> Option<Renewed> {
     match record.status {
         ProviderStatus::NeedsAuth => Some(Renewed::NeedsAuth),

@@ -20,11 +20,11 @@ pub enum RotateError {
     /// A secret cannot be wrapped anew.
     #[error("the secret `{field}` of the {kind} `{row}`: {error}")]
     Secret {
-        /// What kind of thing it belongs to.
+        /// Kind of its owner.
         kind: String,
-        /// Which of them.
+        /// Id of its owner.
         row: String,
-        /// What it is of that thing.
+        /// Field of its owner.
         field: String,
         /// Why.
         error: VaultError,

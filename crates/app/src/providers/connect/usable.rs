@@ -89,7 +89,7 @@ impl Providers {
         Box::pin(self.call_refused(connection, seen, error, (call, trace))).await
     }
 
-    /// What becomes of a call that its server has not looked at.
+    /// Handles a call that its server rejected before any processing.
     async fn call_refused(
         self: &Arc<Self>,
         connection: &Arc<Connection>,

@@ -12,7 +12,7 @@ use crate::telemetry::counters;
 
 /// Traces of a batch at most.
 const BATCH: usize = 64;
-/// How long a batch that is not full waits for more.
+/// Time that a batch which is not full waits for more.
 const LINGER: Duration = Duration::from_millis(500);
 /// The pauses between attempts; after the last one, a batch is dropped.
 const PAUSES: [Duration; 4] = [
@@ -98,13 +98,13 @@ impl Exporter {
         counters::spans_exported(spans - unusable);
         counters::spans_dropped(unusable);
         if mem::take(&mut self.failing) {
-            tracing::info!("the receiver of traces takes them again");
+            tracing::info!("the receiver accepts traces again");
         }
     }
 
     fn failed(&mut self, error: ReceiverError) {
         if !mem::replace(&mut self.failing, true) {
-            tracing::warn!(%error, "traces cannot be handed over; some will be missing");
+            tracing::warn!(%error, "sending traces failed; some are lost");
         }
     }
 }

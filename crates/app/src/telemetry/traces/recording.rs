@@ -134,13 +134,13 @@ impl Recording {
         self.written().request.attributes.extend(attributes);
     }
 
-    /// It is known who asks.
+    /// Records that the caller is known, with these attributes.
     pub fn known(&self, attributes: impl IntoIterator<Item = Attribute>) {
         self.written().known = true;
         self.tell(attributes);
     }
 
-    /// How the request was answered, and why it failed if the fault is ours.
+    /// Records the answer to the request, and why it failed if the fault is the gateway's.
     pub fn answered(
         &self,
         name: String,

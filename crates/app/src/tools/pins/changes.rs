@@ -23,7 +23,7 @@ impl Pins {
         known.is_none_or(|(accepted, found)| (accepted, found) != (&change.accepted, &change.found))
     }
 
-    /// Those of the changes that this node does not know of. Each is given once.
+    /// Changes that this node does not know of. Each is given once.
     fn unfollowed(&self, mut changes: Vec<PinChange>, since: Timestamp) -> Vec<PinChange> {
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         followed.0.retain(|_, at| *at >= since);

@@ -1,5 +1,5 @@
-//! What the audit log tells of tools that changed or cannot be used. An upstream decides how often
-//! its tools change, so one look tells of a few tools by name and of the others by number.
+//! Audit events about tools that changed or cannot be used. An upstream decides how often its tools
+//! change, so one refresh names a few tools and counts the others.
 
 use std::{
     fmt::Display,
@@ -106,7 +106,7 @@ impl Tools {
             }
             let told: Vec<_> = all.iter().map(|it| (it.tool.clone(), it.new.clone())).collect();
             if let Err(error) = teller.store.told_of_tools(org, &told).await {
-                tracing::error!(%error, "events of changed tools will be told once more");
+                tracing::error!(%error, "events of changed tools could not be recorded; retrying");
             }
         });
     }

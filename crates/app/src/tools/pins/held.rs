@@ -1,4 +1,4 @@
-//! What this node knows of the pins, and which tools it holds back.
+//! Pins as this node knows them, and the tools that it holds back.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -26,7 +26,7 @@ pub(super) type Versions = (Option<String>, Option<String>);
 const TOLD_MOST: usize = 30;
 const TOLD_SECONDS: i64 = 3600;
 
-/// Which calls of a tool are held back.
+/// Calls of a tool that are held back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Held {
     /// All: a definition waits.
@@ -36,14 +36,14 @@ enum Held {
     Except(String),
 }
 
-/// What this node knows of the pins.
+/// Pins as this node knows them.
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
     /// Read by every call.
     held: ArcSwap<HashMap<Org, HashMap<ToolId, Held>>>,
     /// Accepted and waiting version of each tool, as they were when its upstream was asked last.
     pub(super) known: Mutex<HashMap<(Org, ToolId), Versions>>,
-    /// What each provider listed that cannot be used, as events tell.
+    /// Tools of each provider that cannot be used, as recorded in events.
     pub(super) left_out: Mutex<HashMap<(Org, String), Vec<LeftOut>>>,
     /// The number of tools of each provider above its limit.
     pub(super) surplus: Mutex<HashMap<(Org, String), u64>>,

@@ -12,7 +12,7 @@ use crate::{
     json::{self, Bounds},
 };
 
-/// Which form the lines have.
+/// Identifier of the format of the lines.
 pub const FORMAT: &str = "portcullis-audit-export@v1";
 /// Longer lines are refused unread. An event of ours is below 3 MiB with both payloads.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
@@ -40,7 +40,7 @@ pub struct Manifest {
     pub include: Vec<String>,
     /// True if every event of the range is in it.
     pub complete: bool,
-    /// Which part of the log; absent when it holds none of it.
+    /// Part of the log; absent when the file holds none of it.
     pub range: Option<Range>,
     /// The log's verifier keys. **Not** evidence: whoever verifies brings keys from elsewhere.
     pub keys: Vec<String>,

@@ -76,7 +76,7 @@ pub struct Report {
     /// True if it is proven that the log has no further event between `from` and `to`; otherwise
     /// the file only says so.
     pub period_proven: bool,
-    /// Which part of the log.
+    /// Part of the log.
     pub range: Option<Range>,
     /// The signed tree.
     pub checkpoint_size: u64,

@@ -1,4 +1,4 @@
-//! Which of OCSF's closed numbers stands for what of ours.
+//! OCSF's closed numbers for the gateway's types and outcomes.
 
 use crate::audit::stored::Stored;
 

@@ -16,7 +16,7 @@ pub(in crate::policy) struct Policies {
     reach: Reach,
 }
 
-/// Which policies name what, so that a tool finds its own without looking at all.
+/// Policies by the entities that they name, so that a tool finds its own without a search of all.
 #[derive(Debug, Default)]
 struct Reach {
     /// They name neither an action nor a resource.

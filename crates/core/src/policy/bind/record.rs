@@ -40,7 +40,7 @@ pub struct PolicyRecord {
     pub priority: i32,
     /// Severity of the policy.
     pub severity: Severity,
-    /// What callers are told.
+    /// Reason that callers are told.
     pub reason: Option<String>,
     /// Labels for filters.
     pub tags: Vec<String>,
@@ -60,7 +60,7 @@ pub struct PolicyRecord {
     pub origin: Origin,
     /// Result of checking the policy against the tools there are.
     pub validation: Validation,
-    /// Whether it is part of Portcullis.
+    /// True if it is part of Portcullis.
     pub builtin: bool,
     /// Since when it is in this version.
     pub updated_at: Timestamp,
@@ -111,9 +111,9 @@ pub struct SwitchedOff {
 pub struct Validation {
     /// False when it no longer fits a tool that it may apply to.
     pub valid: bool,
-    /// What is doubtful.
+    /// Warnings about the policy.
     pub warnings: Vec<String>,
-    /// What no longer fits.
+    /// Errors: parts that no longer fit the tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
 }

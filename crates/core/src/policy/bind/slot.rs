@@ -222,7 +222,7 @@ impl Stage {
 #[derive(Debug, Default)]
 pub(in crate::policy) struct CandidateGroup {
     pub(in crate::policy) slice: Slice,
-    /// Which candidate each rule of the slice is.
+    /// Candidate of each rule of the slice.
     members: Vec<u32>,
     pub(in crate::policy) reads: Paths,
 }

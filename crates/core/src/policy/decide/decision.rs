@@ -102,7 +102,8 @@ pub enum Obligation {
     RateLimit {
         /// The policy that asks for it.
         policy: Named,
-        /// Which calls are counted together. Other policies, orgs and rates have other keys.
+        /// Key of the calls that are counted together. Other policies, orgs and rates have other
+        /// keys.
         key: String,
         /// Rate of calls.
         rate: Rate,

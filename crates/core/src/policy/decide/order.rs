@@ -215,7 +215,8 @@ fn obligations(policy: &Compiled, question: &Question<'_>) -> Vec<Obligation> {
     rate.into_iter().chain(redact).collect()
 }
 
-/// Which calls are counted together: the rate stands in it, so that another rate begins anew.
+/// Key of the calls that are counted together. The rate is part of it, so that a changed rate
+/// begins anew.
 fn rate_key(policy: &Compiled, rate: Rate, question: &Question<'_>) -> String {
     let identity = question.principal.identity();
     let whose = match (rate.per, &identity.agent) {

@@ -73,7 +73,7 @@ pub struct Situation {
 #[error("a value cannot be represented")]
 pub struct Unbuildable;
 
-/// Which rules are true, and which could not be evaluated, by number; each in order.
+/// Numbers of the rules that are true, and of those that could not be evaluated; each in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
     /// They hold.

@@ -1,4 +1,4 @@
-//! Which parts of a call are known, when it is judged again from what was recorded of it.
+//! Parts of a call that are known when it is judged again from its record.
 
 use crate::policy::language::context_paths::{Paths, TAGS};
 

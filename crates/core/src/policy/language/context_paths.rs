@@ -1,4 +1,4 @@
-//! Which parts of the context a policy reads: only those are built for a decision.
+//! Parts of the context that a policy reads: only those are built for a decision.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Which tools are known, and the facts about one that policies can name.
+//! Known tools, and the facts about each that policies can name.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,4 @@
-//! Which keys of a JWK Set are taken.
+//! Keys of a JWK Set that are accepted.
 
 use serde_json::{Value, json};
 

@@ -42,7 +42,7 @@ pub(super) async fn check(trust: &Trust, store: &Store) -> Result<Vec<CheckedRul
     Ok(checked)
 }
 
-/// Whoever the rule names and is not there.
+/// Principals that the rule names and that do not exist.
 async fn missing(rule: &TrustRule, store: &Store) -> Result<Vec<String>, StoreError> {
     let Some(org) = store.find_org(rule.org).await? else {
         return Ok(vec![format!("there is no org {}", rule.org)]);

@@ -61,7 +61,7 @@ impl Access {
 /// The thread that handles a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Thread {
-    /// That of its connection: a call waits for its tool most of the time.
+    /// Thread of its connection: a call waits for its tool most of the time.
     Connection,
     /// Any of the runtime that all connections share: it may take long.
     Shared,

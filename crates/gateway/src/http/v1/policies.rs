@@ -185,7 +185,7 @@ struct LastReload<'a> {
 enum ReloadStatus {
     /// The files are in force.
     Ok,
-    /// They have errors; the set before them stays in force.
+    /// The policies have errors; the set before them stays in force.
     Failed,
 }
 

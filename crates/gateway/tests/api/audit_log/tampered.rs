@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{Files, files::write, invoke, keys, logged, verify, verify_in_python};
 use crate::given::run;
 
-/// What both say about a file.
+/// Exit code of both verifiers for a file, which has to be the same.
 fn both(gateway: &Gateway, file: &Path, key: &VerifierKey, since: Option<&Path>) -> i32 {
     let more: Vec<&str> = since.iter().flat_map(|it| ["--since", it.to_str().unwrap()]).collect();
     let (ours, told) = verify(gateway, file, key, &more);

@@ -1,4 +1,4 @@
-//! Who may take part, and what becomes of those that die.
+//! Nodes that may take part, and the fate of those that die.
 
 use portcullis_testkit::{Hostile, PostgresDatabase, RedisServer, Script};
 use reqwest::Method;

@@ -1,4 +1,4 @@
-//! What changes on one node and how the others come to know.
+//! Changes on one node, and their propagation to the others.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ async fn revoke(node: &Gateway, who: &Principal) {
     assert_eq!(node.send(request).await.status, 200);
 }
 
-/// How long a node still lets the token in.
+/// Time for which a node still accepts the token.
 async fn outlived(node: &Gateway, who: &Principal) -> Duration {
     let begun = Instant::now();
     until(|| node.get(who, "/v1/mcps"), |answer| answer.status == 401).await;

@@ -26,7 +26,7 @@ use crate::{
     scene::tool,
 };
 
-/// How often everything fails once; set by `PORTCULLIS_TEST_CLUSTER_ROUNDS`.
+/// Number of rounds in which everything fails once; set by `PORTCULLIS_TEST_CLUSTER_ROUNDS`.
 const ROUNDS: u32 = 1;
 const CALLERS: usize = 8;
 /// The longest that calls may fail in a row.

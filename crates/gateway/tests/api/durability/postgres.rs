@@ -94,8 +94,8 @@ impl Wired {
         answer
     }
 
-    /// How the events of all calls end but for those that had to wait, in order, also after one
-    /// more start; there are `wanted`.
+    /// Outcomes of all calls but for those that had to wait, in order, also after one more start;
+    /// there are `wanted`.
     async fn outcomes(&mut self, wanted: usize) -> Vec<Value> {
         let begun = Instant::now();
         while self.settled().await.len() < wanted {

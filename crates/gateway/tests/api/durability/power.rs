@@ -43,7 +43,7 @@ async fn call(client: &Client, url: &str, who: &Principal, caller: &str, answere
     }
 }
 
-/// How often each key reached the tool.
+/// Number of times that each key reached the tool.
 fn dispatched(upstream: &Hostile) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for call in upstream.calls() {

@@ -15,12 +15,12 @@ struct Scene {
     service: String,
 }
 
-/// What the rule `jobs` accepts.
+/// Tokens that the rule `jobs` accepts.
 fn job() -> Wanted {
     Wanted::new(GATEWAY).claim("repository_id", "821093847").claim("ref", "refs/heads/main")
 }
 
-/// What the command said.
+/// Output of the command.
 struct Told {
     code: Option<i32>,
     out: String,

@@ -1,5 +1,5 @@
-//! What stands beside the policies: cases that a set has to satisfy, the kill switch, and what the
-//! log says of a node that starts with another set.
+//! Files beside the policies: cases that a set has to satisfy, the kill switch, and the events of a
+//! node that starts with another set.
 
 use std::fs;
 

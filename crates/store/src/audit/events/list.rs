@@ -95,8 +95,8 @@ impl Store {
         Ok(page)
     }
 
-    /// Which places of the org's log were recorded from `from` on and before `to`: the first of
-    /// them and the first behind them.
+    /// Range of the places in the org's log that were recorded from `from` on and before `to`: the
+    /// first of them and the first behind them.
     #[boxed]
     pub async fn sealed_range(
         &self,

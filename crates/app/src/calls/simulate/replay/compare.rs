@@ -19,7 +19,7 @@ use crate::calls::simulate::{
     report::{Brief, Change},
 };
 
-/// What one event came to.
+/// Result of the comparison for one event.
 pub(super) struct Outcome {
     pub(super) change: Change,
     pub(super) before: Brief,
@@ -34,25 +34,25 @@ impl Outcome {
         Self { change: Change::None, before, after, missing: Vec::new() }
     }
 
-    /// What has to be known to tell is not known.
+    /// Indeterminate, because `missing` is not known.
     pub(super) fn untellable(before: Brief, missing: &str) -> Self {
         let after = Brief { decision: None, cause: None, policy: None, reason: None };
         Self { change: Change::Indeterminate, before, after, missing: vec![missing.to_owned()] }
     }
 }
 
-/// What a set says, and what it does not know of the call that could turn it.
+/// Decision of a set, and the unknown parts of the call that could reverse it.
 #[derive(Clone)]
 pub(super) struct Said {
     pub(super) judged: Judged,
     pub(super) unknown: Option<Indeterminate>,
 }
 
-/// What a decision is compared with.
+/// Decision to compare with.
 pub(super) enum Before {
-    /// What the other set says.
+    /// Decision of the other set.
     Asked(Box<Said>),
-    /// What was recorded.
+    /// Recorded decision.
     Recorded(Brief),
 }
 
@@ -64,12 +64,12 @@ pub(super) struct Call<'a> {
     pub(super) detached: &'a Detached<'a>,
     pub(super) inputs: &'a Inputs<'a>,
     pub(super) known: Known,
-    /// Whether the tool answered, so that response policies were asked.
+    /// True if the tool answered, so that response policies were evaluated.
     pub(super) answered: bool,
 }
 
 impl Call<'_> {
-    /// What a set says to it, in both phases.
+    /// Evaluates the call under `set`, in both phases.
     pub(super) fn decide(&self, set: &PolicySet) -> Said {
         let request = self.ask(set, Phase::Request);
         if !self.answered || request.judged.decision != Some(RecordedDecision::Allow) {
@@ -137,7 +137,7 @@ pub(super) fn recorded(core: &Core<'_>) -> Option<Brief> {
     Some(Brief { decision: Some(decision), cause: None, policy: Some(policy.into()), reason: None })
 }
 
-/// What became of a decision.
+/// Compares the decision before with the one after.
 pub(super) fn compare(sets: &Sets, before: Before, after: Said) -> Outcome {
     let (change, before, unknown_before) = match before {
         Before::Asked(said) => {
@@ -158,8 +158,8 @@ pub(super) fn compare(sets: &Sets, before: Before, after: Said) -> Outcome {
     Outcome { change, before, after: Brief::of(&after.judged), missing }
 }
 
-/// Whether a policy that cannot be told is another in the two sets: one that is the same in both
-/// says the same in both, whatever it says.
+/// Returns true if an undetermined policy differs between the two sets. One that is the same in
+/// both has the same effect in both, whichever that is.
 fn could_differ(sets: &Sets, unknown: &Indeterminate) -> bool {
     let version =
         |set: &PolicySet, id: &str| set.find(id).and_then(|record| record.version.clone());
@@ -167,7 +167,7 @@ fn could_differ(sets: &Sets, unknown: &Indeterminate) -> bool {
     unknown.policies.iter().any(|id| version(baseline, id) != version(&sets.candidate, id))
 }
 
-/// What became of a recorded decision, of which the obligations are not known.
+/// Change of a recorded decision, of which the obligations are not known.
 fn since(recorded: &Brief, after: &Judged) -> Change {
     match (recorded.decision, after.decision.map(RecordedDecision::as_str)) {
         (Some("allow"), Some("deny")) => Change::NewlyDenied,

@@ -20,7 +20,7 @@ use crate::{
     tools::catalogue::ToolTable,
 };
 
-/// How many events are judged between two looks at the time.
+/// Number of events between two checks of the time limit.
 const STRIDE: usize = 128;
 /// A tool of the log, and whether both sets have the same policies about it.
 struct Subject {
@@ -62,7 +62,7 @@ impl Player {
         }
     }
 
-    /// Whether the time was up before the end.
+    /// Returns true if the time limit passed before the end.
     pub(super) const fn is_late(&self) -> bool {
         self.late
     }
@@ -194,7 +194,7 @@ impl Player {
     }
 }
 
-/// Whether an event belongs to the sample: always the same ones (FNV-1a of the id).
+/// Returns true if an event belongs to the sample: always the same ones (FNV-1a of the id).
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -22,7 +22,7 @@ pub(super) struct Core<'a> {
     pub(super) outcome: Outcome<'a>,
 }
 
-/// Who did it.
+/// Recorded actor.
 #[derive(Deserialize)]
 pub(super) struct Actor<'a> {
     #[serde(borrow)]
@@ -33,7 +33,7 @@ pub(super) struct Actor<'a> {
     pub(super) via: Option<Cow<'a, str>>,
 }
 
-/// How it was decided.
+/// Recorded decision.
 #[derive(Deserialize)]
 pub(super) struct Governance<'a> {
     #[serde(borrow)]
@@ -44,14 +44,14 @@ pub(super) struct Governance<'a> {
     pub(super) policy_set: Option<Cow<'a, str>>,
 }
 
-/// What was called.
+/// Recorded target of the call.
 #[derive(Deserialize)]
 pub(super) struct Target<'a> {
     #[serde(borrow)]
     pub(super) id: Option<Cow<'a, str>>,
 }
 
-/// How it ended.
+/// Recorded outcome.
 #[derive(Deserialize)]
 pub(super) struct Outcome<'a> {
     #[serde(borrow)]
@@ -67,7 +67,7 @@ pub(super) struct Detached<'a> {
     pub(super) decision_inputs: Option<Inputs<'a>>,
 }
 
-/// What the decision looked at.
+/// Inputs of the decision.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(super) struct Inputs<'a> {
@@ -92,7 +92,7 @@ pub(super) struct Request {
     pub(super) mfa: bool,
 }
 
-/// What DLP found, in names and numbers.
+/// Findings of DLP, as names and numbers.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(super) struct Facts {
@@ -112,7 +112,7 @@ struct Memberships {
 }
 
 impl Inputs<'_> {
-    /// What of the call the event tells.
+    /// Parts of the call that the event holds.
     pub(super) fn known(&self) -> Known {
         let paths = self.input_paths.iter().chain(&self.facts_paths).chain(&self.output_paths);
         let paths = paths.map(String::as_str);
@@ -123,7 +123,7 @@ impl Inputs<'_> {
         }
     }
 
-    /// Who called.
+    /// Identity of the caller.
     pub(super) fn identity(&self, actor: &Actor<'_>, org: &str) -> Identity {
         let read = self.principal.and_then(|raw| serde_json::from_str(raw.get()).ok());
         let Memberships { roles, scopes, groups, claims } = read.unwrap_or_default();

@@ -20,7 +20,7 @@ use crate::calls::simulate::{
 const MAX_GROUPS: usize = 10_000;
 const MAX_EXAMPLES: usize = 5;
 
-/// What a replay answers.
+/// Report of a replay.
 pub(super) struct Report {
     pub(super) summary: Value,
     pub(super) by_policy: Vec<Value>,
@@ -28,7 +28,7 @@ pub(super) struct Report {
     pub(super) left_off: usize,
 }
 
-/// What became of all events.
+/// Counts over all events.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Summary {
     pub(super) scanned: usize,
@@ -71,7 +71,7 @@ struct Seen {
     examples: Vec<String>,
 }
 
-/// What a replay has seen.
+/// State of a replay: counts and groups of changes.
 pub(super) struct Tally {
     pub(super) summary: Summary,
     kinds: HashMap<Kind, Seen>,

@@ -23,7 +23,7 @@ const KINDS: [(&str, PrincipalKind); 2] =
 pub struct Ask {
     /// The asker's own name for it.
     pub id: Option<String>,
-    /// Who calls; nobody named is the caller itself.
+    /// The principal; the caller itself if absent.
     pub who: Option<Who>,
     /// The tool's id.
     pub tool: String,
@@ -31,7 +31,7 @@ pub struct Ask {
     pub input: Value,
     /// Before the call or after it.
     pub phase: Phase,
-    /// What the tool answers, for the response phase.
+    /// Answer of the tool, for the response phase.
     pub output: Option<Value>,
     /// When; now if not said.
     pub time: Option<Timestamp>,
@@ -39,11 +39,11 @@ pub struct Ask {
     pub ip: Option<IpAddr>,
     /// With a second factor; when not said, as the caller itself proved one, and nobody else.
     pub mfa: Option<bool>,
-    /// What DLP finds in the arguments; asked for itself when not said.
+    /// Findings of DLP in the arguments; scanned if absent.
     pub dlp: Option<Vec<String>>,
-    /// What DLP finds in the result.
+    /// Findings of DLP in the result.
     pub dlp_output: Option<Vec<String>>,
-    /// What is expected of it.
+    /// Expected result.
     pub expect: Option<Expectation>,
 }
 
@@ -60,13 +60,13 @@ pub struct Who {
     pub scopes: Option<Vec<String>>,
     /// Its groups; those of its last login when not said.
     pub groups: Option<Vec<String>>,
-    /// What else is claimed; likewise.
+    /// Other claims; likewise.
     pub claims: Option<BTreeMap<String, Vec<String>>>,
-    /// Who acts on its behalf: id and kind.
+    /// Agent that acts on its behalf: id and kind.
     pub agent: Option<(String, String)>,
 }
 
-/// What a call is expected to come to.
+/// Expected result of a call.
 #[derive(Debug, Clone)]
 pub struct Expectation {
     /// Allowed or denied.
@@ -189,7 +189,7 @@ impl Who {
         }
     }
 
-    /// Whether it is nobody but the principal of this id, as it is.
+    /// Returns true if this is the principal of this id, unchanged.
     pub(in crate::calls::simulate) fn is_just(&self, id: &str) -> bool {
         self.id.as_deref() == Some(id)
             && self.roles.is_none()

@@ -14,7 +14,7 @@ const STATUSES: [(&str, Status); 3] =
 /// A policy set that is not in force.
 #[derive(Debug, Clone)]
 pub struct Draft {
-    /// What it begins with.
+    /// Set that the draft starts from.
     pub base: Base,
     /// Cedar texts whose policies are added or replace those of their name.
     pub upsert: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Draft {
     pub set_status: Vec<(String, Status)>,
 }
 
-/// What a draft begins with.
+/// Set that a draft starts from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Base {
     /// The set in force.
@@ -42,7 +42,7 @@ impl Draft {
         Self { base: Base::Live, upsert: Vec::new(), remove: Vec::new(), set_status: Vec::new() }
     }
 
-    /// Whether it is its base and nothing else.
+    /// Returns true if the draft changes nothing.
     #[must_use]
     pub const fn is_base(&self) -> bool {
         self.upsert.is_empty() && self.remove.is_empty() && self.set_status.is_empty()

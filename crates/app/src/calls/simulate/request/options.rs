@@ -1,4 +1,4 @@
-//! What a simulation tells, and how long it may take.
+//! Contents of a simulation's report and its time limit.
 
 use portcullis_core::policy::Explain;
 
@@ -15,12 +15,12 @@ const EXPLAINS: [(&str, Option<Explain>); 4] = [
     ("full", Some(Explain::Full)),
 ];
 
-/// What to tell, and how long it may take.
+/// Contents of a report and its time limit.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How much to explain, if anything.
+    /// Detail of the explanations, if any.
     pub explain: Option<Explain>,
-    /// Whether shadow policies are told.
+    /// True to include shadow policies.
     pub include_shadow: bool,
     /// Replay: only what changes.
     pub changed_only: bool,

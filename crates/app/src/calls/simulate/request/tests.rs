@@ -1,4 +1,4 @@
-//! What is understood, and how what is not is named.
+//! Requests that are understood, and the errors that name the parts that are not.
 
 use serde_json::json;
 

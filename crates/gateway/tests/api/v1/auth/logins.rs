@@ -1,4 +1,4 @@
-//! What an issuer says of somebody at a login, and what policies make of it.
+//! Claims of an issuer at a login, and their effect on policies.
 
 use portcullis_testkit::{Answer, Gateway, Wanted};
 use reqwest::Method;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{gateway, given::ENOUGH};
 
-/// What JWTs have to be for.
+/// Audience that JWTs have to be for.
 pub(super) const AUDIENCE: &str = "https://gateway.acme.example";
 
 /// The gateway, its provider, and who is there.

@@ -1,4 +1,4 @@
-//! What an attacker would try (docs/threat-model.md, "OAuth towards providers").
+//! Attacks on connects (docs/threat-model.md, "OAuth towards providers").
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Who authorizes is found out from the MCP server, and what the gateway is called there;
+//! Discovery of the authorization server from the MCP server, and of the gateway's client there;
 //! `GET /oauth/client-metadata.json`.
 
 use std::collections::BTreeMap;

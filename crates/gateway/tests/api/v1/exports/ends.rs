@@ -1,4 +1,4 @@
-//! How exports end that do not end well: restarts, other nodes, full disks, time.
+//! Exports that do not end well: restarts, other nodes, full disks, time.
 
 use std::fs;
 

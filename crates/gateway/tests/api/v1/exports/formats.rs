@@ -1,4 +1,4 @@
-//! What stands in the files: evidence that verifies, tables that run nothing, events that a SIEM
+//! Contents of the files: evidence that verifies, tables that run nothing, events that a SIEM
 //! understands.
 
 use std::collections::BTreeSet;

@@ -30,7 +30,7 @@ fn typed(name: &str, kind: &'static str, body: &str) -> HostileTool {
     tool(name, Script::Typed(kind, body.to_owned()))
 }
 
-/// What the upstream does, and the reason that is told; the empty one is the end of the patience.
+/// Failures of the upstream, each with the reason that is told; the empty reason is a timeout.
 fn miseries() -> Vec<(HostileTool, &'static str)> {
     let good = r#"{"jsonrpc":"2.0","id":{id},"result":{"content":[]}}"#;
     let other = r#"{"jsonrpc":"2.0","id":987654321,"result":{"content":[]}}"#;

@@ -1,4 +1,4 @@
-//! What policies ask for instead of forbidding: rates that are taken from, and notices.
+//! Obligations of policies that do not forbid: rates and notices.
 
 use std::{
     io::{Read, Write},

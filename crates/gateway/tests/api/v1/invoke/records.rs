@@ -1,4 +1,4 @@
-//! What an event proves to whoever holds it, checked with nothing of Portcullis.
+//! Proofs that an event gives to its holder, checked with nothing of Portcullis.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine as _, engine::general_purpose::STANDARD};

@@ -1,4 +1,4 @@
-//! How a `CallToolResult` becomes `result`.
+//! Mapping of a `CallToolResult` to `result`.
 
 use serde_json::{Value, json};
 

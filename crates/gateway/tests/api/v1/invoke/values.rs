@@ -1,5 +1,5 @@
-//! What is evaluated is what is sent: values reach the upstream and come back unchanged, and
-//! nothing else goes with them.
+//! The gateway sends exactly the values that it evaluated: they reach the upstream and come back
+//! unchanged, and nothing else goes with them.
 
 use portcullis_testkit::Script;
 use reqwest::Method;
