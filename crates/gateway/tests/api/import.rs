@@ -75,7 +75,7 @@ fn import(gateway: &Gateway, text: &str) -> (i32, String, String) {
 
 /// The providers that the real gateway finds in a configuration with this text, and those variables set
 /// that it asks for.
-async fn checked(text: &str) -> Vec<String> {
+fn checked(text: &str) -> Vec<String> {
     let mut builder = gateway().config(text);
     for line in text.lines() {
         let variable = line.strip_prefix("# Set ").and_then(|rest| rest.split_once(':'));
@@ -100,8 +100,8 @@ async fn checked(text: &str) -> Vec<String> {
     providers.iter().map(|it| it["slug"].as_str().expect("a slug").to_owned()).collect()
 }
 
-#[tokio::test]
-async fn the_settings_of_each_client_become_providers_that_load() {
+#[test]
+fn the_settings_of_each_client_become_providers_that_load() {
     let gateway = gateway().prepare();
     for (settings, slugs, written) in [
         (
@@ -144,7 +144,7 @@ async fn the_settings_of_each_client_become_providers_that_load() {
         for part in written {
             assert!(out.contains(part), "{part}: {out}");
         }
-        let mut found = checked(&out).await;
+        let mut found = checked(&out);
         found.sort();
         assert_eq!(json!(found), slugs, "{out}");
     }
@@ -190,8 +190,8 @@ fn what_cannot_be_used_is_left_out_with_the_reason() {
     }
 }
 
-#[tokio::test]
-async fn one_slug_is_written_once() {
+#[test]
+fn one_slug_is_written_once() {
     let fresh = gateway().prepare();
     let twice = r#"{"mcpServers": {"my files": {"command": "x"}, "my-files": {"command": "y"}}}"#;
 

@@ -99,7 +99,7 @@ impl Program {
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--header" => {
-                    headers.extend(arguments.next().map(|it| self.header(it)).transpose()?)
+                    headers.extend(arguments.next().map(|it| self.header(it)).transpose()?);
                 }
                 "--transport" if arguments.next().is_some_and(|it| it == "sse-only") => {
                     return Err(SSE.to_owned());
@@ -174,7 +174,8 @@ impl Program {
                 ));
             }
             let (flag, value) = argument.split_once('=').unwrap_or((argument, ""));
-            let is_value = is_secret_flag(before) && !argument.starts_with("--");
+            let is_value =
+                before.starts_with('-') && is_secret_flag(before) && !argument.starts_with("--");
             let has_value = !value.is_empty() && is_secret_flag(flag);
             if is_value || has_value || detectors.suspect(argument) {
                 return Err(format!(

@@ -23,14 +23,14 @@ impl Imported {
     pub(super) fn named(slug: &str, name: &str) -> Self {
         let mut entry = format!("[[providers]]\nslug = {}\n", quoted(slug));
         if name != slug {
-            entry.push_str(&format!("name = {}\n", quoted(name)));
+            entry.extend(["name = ", &quoted(name), "\n"]);
         }
         Self { entry, variables: Vec::new(), notes: Vec::new() }
     }
 
     /// Adds a setting whose value is TOML already.
     pub(super) fn set(&mut self, key: &str, value: &str) {
-        self.entry.push_str(&format!("{key} = {value}\n"));
+        self.entry.extend([key, " = ", value, "\n"]);
     }
 
     /// A reference to a variable that has to be set.
@@ -48,10 +48,10 @@ impl Imported {
     pub(super) fn text(&self) -> String {
         let mut text = String::from("\n");
         for variable in &self.variables {
-            text.push_str(&format!("# Set {}: {}.\n", variable.name, variable.holds));
+            text.extend(["# Set ", &variable.name, ": ", &variable.holds, ".\n"]);
         }
         for note in &self.notes {
-            text.push_str(&format!("# {note}\n"));
+            text.extend(["# ", note, "\n"]);
         }
         text.push_str(&self.entry);
         text
