@@ -308,6 +308,9 @@ pub(crate) struct CompareArgs {
     /// Measure the direct call only, without a gateway
     #[arg(long)]
     pub(crate) direct_only: bool,
+    /// Call the gateway at `/mcp/bench` instead of its REST API
+    #[arg(long, conflicts_with = "direct_only")]
+    pub(crate) mcp: bool,
     /// Print the figures as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -136,6 +136,19 @@ pub(crate) fn governed_call(
     Ok(request.body(Full::from(json!({ "input": arguments }).to_string()))?)
 }
 
+/// The same call through the gateway, as an MCP client sends it.
+pub(crate) fn mcp_call(
+    address: SocketAddr,
+    token: &str,
+    arguments: &Value,
+) -> Result<Template, Failure> {
+    let mut call = direct_call(address, arguments)?;
+    *call.uri_mut() = Uri::from_static("/mcp/bench");
+    let bearer = HeaderValue::from_str(&format!("Bearer {token}"))?;
+    call.headers_mut().insert(AUTHORIZATION, bearer);
+    Ok(call)
+}
+
 /// The same call under an idempotency key.
 pub(crate) fn keyed_call(
     address: SocketAddr,

@@ -6,7 +6,7 @@ use crate::{
     Failure, Verdict,
     args::CompareArgs,
     audit,
-    client::{Template, direct_call, governed_call},
+    client::{Template, direct_call, governed_call, mcp_call},
     disk,
     gateway::{self, Installation, Running},
     load::{self, Measured},
@@ -35,7 +35,8 @@ pub(crate) async fn run(args: &CompareArgs) -> Result<Verdict, Failure> {
         let disk = disk::sync_times(installation.folder())?;
         let running = installation.start().await?;
         let idle_kib = process::resident_kib(running.pid)?;
-        let governed = governed_call(running.address, &installation.token, &arguments)?;
+        let call = if args.mcp { mcp_call } else { governed_call };
+        let governed = call(running.address, &installation.token, &arguments)?;
         let mut answered = 0;
         for &connections in &args.connections {
             let turns = Turns { args, connections, upstream: &upstream, direct: &direct };

@@ -17,6 +17,11 @@ use portcullis_core::{
     id::PrincipalKind,
     json::{Bounds, parse},
     limits::{Window, window_offset},
+    mcp::{
+        Era, Message, Mirror, MirroredHeaders,
+        listed::ListedTool,
+        search::{Index, rank},
+    },
     policy::{Catalogue, Identity, PolicyFile, PolicySet, Principal},
     random::Random,
     refusal::Executed,
@@ -31,11 +36,13 @@ const RUNS: usize = 100;
 const NOW: Timestamp = Timestamp::from_micros(1_795_000_000_000_000);
 /// Policies besides the one that permits.
 const POLICIES: usize = 99;
+/// Tools of a large catalogue.
+const TOOLS: usize = 1_000;
 
 type Stage = fn(&Bench);
 
 /// By name, in the order of a call.
-const STAGES: [(&str, Stage); 8] = [
+const STAGES: [(&str, Stage); 11] = [
     ("auth", auth),
     ("limits", limits),
     ("parse", parsing),
@@ -44,6 +51,9 @@ const STAGES: [(&str, Stage); 8] = [
     ("policy", policy),
     ("dlp_output", dlp_output),
     ("record", record),
+    ("mcp_read", mcp_read),
+    ("mcp_list", mcp_list),
+    ("mcp_find", mcp_find),
 ];
 
 fn main() -> ExitCode {
@@ -88,6 +98,11 @@ struct Bench {
     engine: Engine,
     subject: Subject,
     principal: Principal,
+    /// The same call as `body`, as an MCP client sends it.
+    message: String,
+    /// A catalogue as it is prepared for lists and searches.
+    listed: Vec<(String, ListedTool)>,
+    index: Index,
 }
 
 impl Bench {
@@ -103,7 +118,6 @@ impl Bench {
             annotations: json!({ "readOnlyHint": true }),
         };
         let tool = Arc::new(Tool::new(&slug, definition, NOW).ok()?);
-        let catalogue = Catalogue::new([(slug, Some(vec![Arc::clone(&tool)]))]);
         let file = PolicyFile { path: "bench.cedar".to_owned(), text: policies() };
         let identity = Identity {
             roles: vec!["member".to_owned()],
@@ -111,7 +125,15 @@ impl Bench {
             groups: vec!["team-1".to_owned(), "team-2".to_owned()],
             ..Identity::new(PrincipalKind::User, "usr-1".to_owned(), "org-1".to_owned())
         };
+        let catalogued = tools(&slug)?;
+        let catalogue = Catalogue::new([(slug, Some(vec![Arc::clone(&tool)]))]);
         Some(Self {
+            message: message(&input),
+            listed: catalogued
+                .iter()
+                .map(|tool| (tool.id.name().to_owned(), ListedTool::new(tool)))
+                .collect(),
+            index: Index::build(&catalogued),
             bearer: Token::generate(TokenKind::Service, &Sevens).secret().expose().to_owned(),
             body: json!({ "input": input }).to_string(),
             input,
@@ -136,6 +158,64 @@ impl Bench {
         let (tool, input) = (Arc::clone(&self.tool), self.input.clone());
         ToolCall::new(&self.engine, tool, PinState::Accepted, input, 1_024).ok()
     }
+}
+
+fn message(input: &Value) -> String {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "bench", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({ "name": "echo", "arguments": input, "_meta": meta });
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string()
+}
+
+/// Tools that differ in their words, with three parameters each.
+fn tools(slug: &ProviderSlug) -> Option<Vec<Tool>> {
+    const VERBS: [&str; 10] = [
+        "list", "get", "create", "update", "delete", "search", "archive", "restore", "share",
+        "export",
+    ];
+    const THINGS: [&str; 10] = [
+        "issue",
+        "invoice",
+        "document",
+        "channel",
+        "customer",
+        "event",
+        "release",
+        "page",
+        "order",
+        "repository",
+    ];
+    let of = |number: usize| {
+        let verb = VERBS.get(number % 10)?;
+        let thing = THINGS.get(number / 10 % 10)?;
+        let description = format!(
+            "{verb} one {thing} of area {}. Returns what was affected with identifiers, states and \
+             times of change.",
+            number / 100
+        );
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                (format!("{thing}_id")): { "type": "string", "description": "Identifier" },
+                "query": { "type": "string", "description": "Words that it has to hold" },
+                "limit": { "type": "integer", "minimum": 1, "maximum": 100 },
+            },
+            "required": [format!("{thing}_id")],
+        });
+        let definition = ToolDefinition {
+            name: format!("{verb}_{thing}_{}", number / 100).parse().ok()?,
+            title: None,
+            description: Some(description),
+            input_schema: schema,
+            output_schema: None,
+            annotations: json!({}),
+        };
+        Tool::new(slug, definition, NOW).ok()
+    };
+    (0..TOOLS).map(of).collect()
 }
 
 /// About 1 KB for eight.
@@ -245,6 +325,31 @@ fn record(bench: &Bench) {
     black_box((event.detached.values_json(), event.detached.salts_json()));
     let leaf = leaf_bytes(&core, 48_212, NOW);
     let _ = black_box(leaf.map(|leaf| leaf_hash(leaf.as_bytes())).is_ok());
+}
+
+/// A message as it is parsed and held against its headers.
+fn mcp_read(bench: &Bench) {
+    let headers = MirroredHeaders {
+        version: Mirror::Once("2026-07-28"),
+        method: Mirror::Once("tools/call"),
+        name: Mirror::Once("echo"),
+    };
+    let value = parse(bench.message.as_bytes(), Bounds::REQUEST);
+    let _ = black_box(value.map(|value| Message::read(value, &headers).is_ok()).is_ok());
+}
+
+/// The list of all tools of a large catalogue.
+fn mcp_list(bench: &Bench) {
+    let mut text = String::new();
+    for (name, tool) in &bench.listed {
+        tool.write(name, Era::Modern, &mut text);
+    }
+    black_box(text.len());
+}
+
+/// A search in it.
+fn mcp_find(bench: &Bench) {
+    black_box(rank(&[&bench.index], "create an invoice for a customer").len());
 }
 
 fn event(detached: Detached) -> Option<Event> {

@@ -5,6 +5,7 @@ mod check;
 mod client_config;
 mod dlp;
 mod generate;
+mod import;
 mod keys;
 mod migrate;
 mod orgs;
@@ -64,6 +65,8 @@ enum Command {
     Tool(tools::Tools),
     /// Print what MCP clients want in their settings to use this gateway
     ClientConfig(client_config::ClientConfig),
+    /// Write the servers in the settings of an MCP client as `[[providers]]`
+    Import(import::Import),
     /// Explain what the trust rules make of somebody's JWT
     #[command(subcommand)]
     Trust(trust::TrustCommand),
@@ -130,6 +133,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Token(tokens) => tokens.run().await,
         Command::Tool(tools) => tools.run().await,
         Command::ClientConfig(command) => command.run(),
+        Command::Import(import) => import.run(),
         Command::Trust(trust) => trust.run().await,
         Command::Policy(policy) => policy.run().await,
         Command::Key(keys) => keys.run().await,

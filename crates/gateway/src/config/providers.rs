@@ -22,8 +22,8 @@ pub(crate) struct Provider {
     name: Option<String>,
     /// The only org that may use it (`org_…`); every org when absent.
     org: Option<String>,
-    /// URL of its streamable HTTP endpoint.
-    url: Option<String>,
+    /// URL of its streamable HTTP endpoint; it may hold a secret.
+    url: Option<SecretSource>,
     /// The program that speaks MCP over stdio, and its arguments. No shell.
     command: Option<Vec<String>>,
     /// Environment variables of the program, beside PATH, HOME, LANG and TZ.
@@ -133,6 +133,12 @@ impl std::fmt::Debug for SecretSource {
 }
 
 impl SecretSource {
+    fn stand_in(&mut self, text: &str) {
+        if let Self::Env { .. } = self {
+            *self = Self::Text(text.to_owned());
+        }
+    }
+
     pub(super) fn read(&self) -> Result<Secret, String> {
         match self {
             Self::Env { env } => env::var(env)
@@ -163,6 +169,19 @@ impl Provider {
             .map_err(|error| ConfigError::Wrong(format!("provider `{}`: {error}", self.slug)))
     }
 
+    /// Says no to what `declare` would say no to, with stand-ins for the values of variables.
+    pub(crate) fn rehearse(
+        &self,
+        outbound: &upstream::Outbound,
+        connect: &Connect,
+    ) -> Result<(), ConfigError> {
+        let mut rehearsed = self.clone();
+        rehearsed.url.iter_mut().for_each(|url| url.stand_in("https://stand-in.example/mcp"));
+        rehearsed.api_key.iter_mut().for_each(|key| key.stand_in("stand-in"));
+        rehearsed.env.values_mut().for_each(|value| value.stand_in("stand-in"));
+        rehearsed.declare(outbound, connect).map(drop)
+    }
+
     fn declared(
         &self,
         outbound: &upstream::Outbound,
@@ -174,8 +193,7 @@ impl Provider {
         }
         let org: Option<OrgId> = self.org.as_deref().map(str::parse).transpose().map_err(text)?;
         let auth = self.auth(connect)?;
-        let endpoint =
-            self.url.as_deref().map(|url| self.reach()(url).map_err(text)).transpose()?;
+        let endpoint = self.endpoint()?;
         let owners = owners(self.owners.as_deref(), &auth)?;
         let account = self.account.as_ref().map(|it| it.source(self.reach())).transpose()?;
         let defaults = upstream::ServerSettings::new(slug.clone(), self.transport()?);
@@ -230,10 +248,14 @@ impl Provider {
         }
     }
 
+    fn endpoint(&self) -> Result<Option<upstream::Endpoint>, String> {
+        let Some(source) = &self.url else { return Ok(None) };
+        self.reach()(source.read()?.expose()).map(Some).map_err(text)
+    }
+
     fn transport(&self) -> Result<upstream::Transport, String> {
-        match (&self.url, &self.command) {
-            (Some(url), None) => {
-                let endpoint = self.reach()(url).map_err(text)?;
+        match (self.endpoint()?, &self.command) {
+            (Some(endpoint), None) => {
                 Ok(upstream::Transport::Http { endpoint, credential: self.credential()? })
             }
             (None, Some(command)) => self.program(command).map(upstream::Transport::Stdio),

@@ -25,6 +25,7 @@ mod generated_client;
 mod health;
 mod host;
 mod http;
+mod import;
 mod limits;
 mod mcp;
 mod metrics;

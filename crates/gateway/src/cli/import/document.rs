@@ -1,0 +1,172 @@
+//! The files of MCP clients: where their servers stand in them.
+
+use portcullis_core::json::{self, Bounds};
+use serde_json::{Map, Value};
+
+use crate::cli::Failure;
+
+/// More than any client can use.
+const MAX_ENTRIES: usize = 1_000;
+
+/// Places of servers in the files, from the outside in.
+const PLACES: [&[&str]; 5] =
+    [&["mcpServers"], &["servers"], &["mcp", "servers"], &["mcp", "mcpServers"], &["mcp_servers"]];
+
+/// A server in the settings of a client.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) members: Map<String, Value>,
+}
+
+/// The servers in a file. Says no to what is neither JSON nor TOML, to duplicate members and to a
+/// file without servers, without anything taken from the file but names.
+pub(super) fn entries(bytes: &[u8]) -> Result<Vec<Entry>, Failure> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "the file is not UTF-8 text")?;
+    let text = text.trim_start_matches('\u{feff}');
+    let value = if text.trim_start().starts_with(['{', '/']) { json(text)? } else { toml(text)? };
+    let mut entries = Vec::new();
+    let mut found = false;
+    for place in PLACES {
+        let place = place.iter().try_fold(&value, |value, name| value.get(name));
+        let Some(servers) = place.and_then(Value::as_object) else { continue };
+        found = true;
+        for (name, entry) in servers {
+            let Value::Object(members) = entry else {
+                return Err(format!(
+                    "the server {} is not described by an object",
+                    super::secrets::shown(name)
+                )
+                .into());
+            };
+            entries.push(Entry { name: name.clone(), members: members.clone() });
+        }
+    }
+    if !found {
+        return Err("there are no servers in this file: it has none of `mcpServers`, `servers`, \
+                    `mcp.servers` and `[mcp_servers]`"
+            .into());
+    }
+    if entries.is_empty() {
+        return Err("the list of servers in this file is empty".into());
+    }
+    if entries.len() > MAX_ENTRIES {
+        return Err(format!("the file lists more than {MAX_ENTRIES} servers").into());
+    }
+    Ok(entries)
+}
+
+fn json(text: &str) -> Result<Value, Failure> {
+    json::parse(&plain(text), Bounds::REQUEST)
+        .map_err(|error| format!("the file cannot be read as JSON: {error}").into())
+}
+
+/// Errors of the TOML parser quote the line, which may hold a secret.
+fn toml(text: &str) -> Result<Value, Failure> {
+    let table: Result<toml::Table, _> = text.parse();
+    let table = table.map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        format!(
+            "the file is not JSON, and cannot be read as TOML: line {} is not valid, or says \
+             something for the second time",
+            before.matches('\n').count() + 1
+        )
+    })?;
+    Ok(serde_json::to_value(table)?)
+}
+
+/// The text with blanks in the place of comments and of commas before a closing bracket, so that
+/// lines and columns stay.
+fn plain(text: &str) -> Vec<u8> {
+    let mut out = text.as_bytes().to_vec();
+    let mut comma = None;
+    let mut at = 0;
+    while let Some(&byte) = out.get(at) {
+        let end = match (byte, out.get(at + 1)) {
+            (b'"', _) => end_of_string(&out, at),
+            (b'/', Some(b'/')) => blank(&mut out, at, b"\n"),
+            (b'/', Some(b'*')) => blank(&mut out, at, b"*/"),
+            (_, _) => at + 1,
+        };
+        match byte {
+            b',' => comma = Some(at),
+            b']' | b'}' => {
+                if let Some(comma) = comma.take().and_then(|comma| out.get_mut(comma)) {
+                    *comma = b' ';
+                }
+            }
+            b' ' | b'\t' | b'\r' | b'\n' | b'/' => {}
+            _ => comma = None,
+        }
+        at = end;
+    }
+    out
+}
+
+/// Index after the string that begins at `start`.
+fn end_of_string(text: &[u8], start: usize) -> usize {
+    let mut escaped = false;
+    for (at, byte) in text.iter().enumerate().skip(start + 1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// Blanks a comment, which ends with `end`; gives the index after it.
+fn blank(text: &mut [u8], start: usize, end: &[u8]) -> usize {
+    let body = text.get(start + 2..).unwrap_or_default();
+    let length = body.windows(end.len()).position(|part| part == end);
+    let stop = length.map_or(text.len(), |length| start + 2 + length + end.len());
+    for byte in text.get_mut(start..stop).unwrap_or_default() {
+        if *byte != b'\n' {
+            *byte = b' ';
+        }
+    }
+    stop
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> String {
+        entries(text.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn comments_and_trailing_commas_are_no_json_and_are_read_nevertheless() {
+        let text = "// settings\n{\"mcpServers\": { /* one, } */ \"a\": {\"url\": \
+                    \"https://x/*y*/,]\", }, // \"b\": {}\n },}";
+
+        let found = entries(text.as_bytes()).unwrap();
+
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].members["url"], "https://x/*y*/,]");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_by_its_line_and_never_quoted() {
+        for (text, wanted) in [
+            ("{\"mcpServers\": {\"a\": {\"x\": 1, \"x\": \"sk-secret\"}}}", "line 1"),
+            ("{\"mcpServers\": {\n\"a\": {\"x\": sk-secret}}}", "line 2"),
+            ("{\"mcpServers\": {\"a\": \"sk-secret\"}}", "\"a\""),
+            ("{\"mcpServers\": {\"a\": /* sk-secret", "too early"),
+            ("{\"mcpServers\": {}}", "empty"),
+            ("{\"other\": {\"a\": \"sk-secret\"}}", "`mcpServers`"),
+            ("{, \"mcpServers\": {}}", "not valid JSON"),
+            ("[mcp_servers.a]\nurl = \"x\"\nurl = \"sk-secret\"\n", "line 3"),
+            ("[mcp_servers.a]\nurl = sk-secret\n", "line 2"),
+            ("sk-secret", "line 1"),
+            ("", "`mcpServers`"),
+        ] {
+            let told = told(text);
+            assert!(told.contains(wanted) && !told.contains("sk-secret"), "{text}: {told}");
+        }
+        assert!(entries(&[0xFF]).is_err());
+    }
+}

@@ -1,0 +1,242 @@
+//! `portcullis import`: the settings of each client become a configuration that the gateway takes.
+
+use std::fs;
+
+use portcullis_testkit::Gateway;
+use serde_json::{Value, json};
+
+use crate::{gateway, given::failure};
+
+/// Occurs in every secret of these files, and must occur in no output.
+const SECRET: &str = "S3cr3tV4lu3XyZw9";
+
+const CLAUDE: &str = r#"{
+  // Claude Desktop and Claude Code
+  "mcpServers": {
+    "GitHub (work)": {
+      "type": "http",
+      "url": "https://api.githubcopilot.example/mcp",
+      "headers": { "Authorization": "Bearer ghp_S3cr3tV4lu3XyZw9", },
+    },
+    "files": { "command": "cmd", "args": ["/c", "npx", "-y", "mcp-server-files", "/srv"], "env": { "LOG_LEVEL": "debug", "FILES_KEY": "S3cr3tV4lu3XyZw9" } },
+    "bridge": { "command": "npx", "args": ["-y", "mcp-remote@0.1.29", "https://mcp.example.com/mcp", "--header", "Authorization:${AUTH}"], "env": { "AUTH": "Bearer S3cr3tV4lu3XyZw9" } },
+    "box": { "command": "docker", "args": ["run", "-i", "--rm", "-e", "BOX_TOKEN=S3cr3tV4lu3XyZw9", "mcp/box"] },
+  },
+}"#;
+
+const CURSOR: &str = r#"{"mcpServers": {
+  "linear": {"url": "https://mcp.linear.example/mcp", "headers": {"X-Api-Key": "${env:LINEAR_KEY}"}},
+  "keyed": {"url": "https://mcp.example.com/mcp?api_key=S3cr3tV4lu3XyZw9"},
+  "local": {"url": "http://localhost:3845/mcp"}
+}}"#;
+
+const VSCODE: &str = r#"{
+  "inputs": [{"type": "promptString", "id": "tracker-token", "description": "Token", "password": true, "default": "S3cr3tV4lu3XyZw9"}],
+  "servers": {
+    "tracker": {"type": "http", "url": "https://tracker.example/mcp", "headers": {"Authorization": "Token ${input:tracker-token}"}},
+    "db": {"type": "stdio", "command": "uvx", "args": ["mcp-db"], "env": {"DB_URL": "postgresql://me:S3cr3tV4lu3XyZw9@db/x", "PORTCULLIS_KEYS__FILE": "${PORTCULLIS_KEYS__FILE}"}}
+  }
+}"#;
+
+const CODEX: &str = r#"
+model = "x"
+[mcp_servers.figma]
+url = "https://mcp.figma.example/mcp"
+bearer_token_env_var = "FIGMA_TOKEN"
+http_headers = { "User-Agent" = "codex" }
+tool_timeout_sec = 900
+[mcp_servers."docs \"quoted\" # not a comment"]
+command = "docs-server"
+args = ["--root", '''C:\docs "new"''']
+env = { "DOCS_SECRET" = "S3cr3tV4lu3XyZw9", "PORT" = "8080" }
+"#;
+
+const WINDSURF: &str = r#"{"mcpServers": {
+  "crm": {"serverUrl": "https://crm.example/mcp", "headers": {"Authorization": "S3cr3tV4lu3XyZw9"}, "disabledTools": ["drop"]}
+}}"#;
+
+const GEMINI: &str = r#"{"theme": "x", "mcpServers": {
+  "cloud": {"httpUrl": "https://cloud.example/mcp", "headers": {"Authorization": "Bearer $CLOUD_TOKEN"}, "trust": true},
+  "login": {"url": "https://login.example/mcp", "type": "http", "oauth": {"enabled": true, "clientSecret": "S3cr3tV4lu3XyZw9"}}
+}}"#;
+
+/// Runs `import` on a file with this text; gives exit code, standard output and standard error.
+fn import(gateway: &Gateway, text: &str) -> (i32, String, String) {
+    let file = gateway.folder().join("client-settings");
+    fs::write(&file, text).expect("a file");
+    let mut command = gateway.command();
+    command.env_remove("PORTCULLIS_CONFIG").arg("import").arg(&file);
+    let output = command.output().expect("a command that runs");
+    let told = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    let (out, err) = (told(output.stdout), told(output.stderr));
+    assert!(!out.contains(SECRET) && !err.contains(SECRET), "{out}\n{err}");
+    (output.status.code().expect("a code"), out, err)
+}
+
+/// The providers that the real gateway finds in a configuration with this text, and those variables set
+/// that it asks for.
+fn checked(text: &str) -> Vec<String> {
+    let mut builder = gateway().config(text);
+    for line in text.lines() {
+        let variable = line.strip_prefix("# Set ").and_then(|rest| rest.split_once(':'));
+        if let Some((name, _)) = variable {
+            let value = if name.ends_with("_URL") { "https://mcp.example.com/x" } else { "value" };
+            builder = builder.env(name, value);
+        }
+    }
+    let gateway = builder.config("[server]\nprovider_patience_seconds = 1").prepare();
+    let output = gateway
+        .command()
+        .args(["check", "--json", "--config"])
+        .arg(gateway.config_file())
+        .output()
+        .expect("a command");
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let found: Value = serde_json::from_str(&told).unwrap_or_else(|error| {
+        panic!("{error}: {told}{}\n{text}", String::from_utf8_lossy(&output.stderr))
+    });
+    // The servers of this test do not exist, but are what the gateway would speak to.
+    let providers = found["providers"].as_array().expect("providers");
+    providers.iter().map(|it| it["slug"].as_str().expect("a slug").to_owned()).collect()
+}
+
+#[test]
+fn the_settings_of_each_client_become_providers_that_load() {
+    let gateway = gateway().prepare();
+    for (settings, slugs, written) in [
+        (
+            CLAUDE,
+            json!(["box", "bridge", "files", "github-work"]),
+            &[
+                "command = [\"npx\", \"-y\", \"mcp-server-files\", \"/srv\"]",
+                "api_key = { env = \"MCP_GITHUB_WORK_TOKEN\" }",
+                "url = \"https://mcp.example.com/mcp\"",
+                "\"LOG_LEVEL\" = \"debug\"",
+                "\"-e\", \"BOX_TOKEN\", \"mcp/box\"",
+            ][..],
+        ),
+        (
+            CURSOR,
+            json!(["keyed", "linear", "local"]),
+            &[
+                "api_key = { env = \"LINEAR_KEY\" }",
+                "api_key_header = \"X-Api-Key\"",
+                "url = { env = \"MCP_KEYED_URL\" }",
+                "allow_private = true",
+            ],
+        ),
+        (
+            VSCODE,
+            json!(["db", "tracker"]),
+            &["api_key_format = \"Token {}\"", "MCP_TRACKER_TRACKER_TOKEN", "MCP_DB_DB_URL"],
+        ),
+        (
+            CODEX,
+            json!(["docs-quoted-not-a-comment", "figma"]),
+            &["FIGMA_TOKEN", "timeout_seconds = 300", "\"PORT\" = \"8080\""],
+        ),
+        (WINDSURF, json!(["crm"]), &["api_key_header = \"Authorization\"", "\"disabledTools\""]),
+        (GEMINI, json!(["cloud", "login"]), &["CLOUD_TOKEN", "auth = \"oauth2\""]),
+    ] {
+        let (code, out, err) = import(&gateway, settings);
+
+        assert_eq!(code, 0, "{out}{err}");
+        for part in written {
+            assert!(out.contains(part), "{part}: {out}");
+        }
+        let mut found = checked(&out);
+        found.sort();
+        assert_eq!(json!(found), slugs, "{out}");
+    }
+}
+
+#[test]
+fn what_cannot_be_used_is_left_out_with_the_reason() {
+    let gateway = gateway().prepare();
+    for (entry, wanted) in [
+        (r#""a": {"type": "sse", "url": "https://x.example/mcp"}"#, "HTTP+SSE"),
+        (r#""a": {"url": "https://x.example/sse"}"#, "HTTP+SSE"),
+        (r#""a": {"type": "ws", "url": "https://x.example/mcp"}"#, "`type`"),
+        (r#""a": {}"#, "neither"),
+        (r#""a": {"url": "https://x.example/mcp", "command": "x"}"#, "both"),
+        (r#""a": {"url": "http://x.example/mcp"}"#, "`https://`"),
+        (r#""a": {"url": "https://me:S3cr3tV4lu3XyZw9@x.example/mcp"}"#, "user name"),
+        (r#""a": {"url": 1}"#, "`url`"),
+        (r#""a": {"command": "x", "args": "S3cr3tV4lu3XyZw9"}"#, "`args`"),
+        (r#""a": {"command": "x", "args": ["--api-key", "S3cr3tV4lu3XyZw9"]}"#, "argument 2"),
+        (r#""a": {"command": "x", "args": ["--api-key=S3cr3tV4lu3XyZw9"]}"#, "argument 1"),
+        (r#""a": {"command": "x", "args": ["pg://u:S3cr3tV4lu3XyZw9@db/x"]}"#, "argument 1"),
+        (r#""a": {"command": "x", "args": ["${workspaceFolder}"]}"#, "argument 1"),
+        (r#""a": {"command": "x", "envFile": ".env"}"#, "`envFile`"),
+        (r#""a": {"command": "x", "disabled": true}"#, "switched off"),
+        (r#""hint": {"command": "x"}"#, "reserved"),
+        (r#""\n[server]\nlisten": {"command": "x"}"#, "control"),
+        (
+            r#""a": {"url": "https://x.example/mcp", "headers": {"X-A": "S3cr3tV4lu3XyZw9", "X-B": "1"}}"#,
+            "\"X-A\", \"X-B\"",
+        ),
+        (
+            r#""a": {"url": "https://x.example/mcp", "headers": {"X\nY": "S3cr3tV4lu3XyZw9"}}"#,
+            "header",
+        ),
+    ] {
+        let (code, out, err) = import(&gateway, &format!("{{\"mcpServers\": {{{entry}}}}}"));
+
+        assert_eq!(code, 1, "{entry}: {out}");
+        assert!(out.contains("# Left out: ") && out.contains(wanted), "{wanted}: {out}");
+        assert!(err.contains("1 of 1") && !out.contains("[[providers]]"), "{out}{err}");
+        let config: toml::Table = out.parse().expect("comments are TOML");
+        assert!(config.is_empty(), "{out}");
+    }
+}
+
+#[test]
+fn one_slug_is_written_once() {
+    let fresh = gateway().prepare();
+    let twice = r#"{"mcpServers": {"my files": {"command": "x"}, "my-files": {"command": "y"}}}"#;
+
+    let (code, out, _) = import(&fresh, twice);
+
+    assert_eq!((code, out.matches("[[providers]]").count()), (1, 1), "{out}");
+    assert!(out.contains("slug `my-files` is taken by the entry"), "{out}");
+    let installed = gateway().stdio("my-files", &["x"], "").prepare();
+    let file = installed.folder().join("mcp.json");
+    fs::write(&file, twice).expect("a file");
+    let output = installed
+        .command()
+        .arg("import")
+        .arg(&file)
+        .arg("--config")
+        .arg(installed.config_file())
+        .output()
+        .expect("a command");
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(out.matches("is taken by the configuration").count(), 2, "{out}");
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_is_refused_with_the_place() {
+    let gateway = gateway().prepare();
+    let huge =
+        format!("{{\"mcpServers\": {{\"a\": {{\"command\": \"{}\"}}}}}}", "x".repeat(1 << 20));
+    for (text, wanted) in [
+        (&*huge, "larger than 1 MiB"),
+        ("{\"mcpServers\": {\"a\": {\"url\": \"S3cr3tV4lu3XyZw9\", \"url\": 1}}}", "line 1"),
+        ("{\"mcpServers\": {\"a\": {}, \"a\": {}}}", "line 1"),
+        ("[mcp_servers.a]\nurl = S3cr3tV4lu3XyZw9", "line 2"),
+        ("{\"servers\": []}", "no servers"),
+        ("", "no servers"),
+    ] {
+        let (code, out, err) = import(&gateway, text);
+
+        assert_eq!((code, &*out), (1, ""), "{err}");
+        assert!(err.contains(wanted), "{wanted}: {err}");
+    }
+    let (code, told) = failure(&gateway, &["import", "/nowhere/mcp.json"]).await;
+    assert!(code == 2 || told.contains("/nowhere/mcp.json"), "{told}");
+    let help = gateway.command().args(["import", "--help"]).output().expect("a command");
+    let help = String::from_utf8_lossy(&help.stdout).into_owned();
+    for part in ["mcpServers", "[mcp_servers]", "Visual Studio Code", "Example:", "Exit codes:"] {
+        assert!(help.contains(part), "{help}");
+    }
+}

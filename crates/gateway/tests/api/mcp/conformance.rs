@@ -1,0 +1,223 @@
+//! The server scenarios of the official MCP conformance suite, of both revisions, against
+//! `/mcp/{slug}` with the fixture server `tests/servers/fixtures.mjs` behind the gateway.
+//!
+//! Each scenario of the suite stands in [`TABLE`], with what has to come of it.
+
+use std::{
+    collections::BTreeSet,
+    process::{Output, Stdio},
+    time::Duration,
+};
+
+use portcullis_testkit::{Gateway, Principal};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+    time::timeout,
+};
+
+use super::clients::{node, script};
+use crate::{gateway, real_servers::servers, scene::AMPLE};
+
+/// The longest that a scenario may take on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// What has to come of a scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    /// Every check of it holds.
+    Passed,
+    /// Every check of it holds but these, which concern what is not offered.
+    Besides(&'static [&'static str]),
+    /// It does not concern a gateway of tools, for this reason.
+    Foreign(&'static str),
+    /// It concerns one and does not pass yet, for this reason.
+    Missing(&'static str),
+}
+
+use Expected::{Besides, Foreign, Missing, Passed};
+
+const STATELESS: &str = "2026-07-28";
+const HANDSHAKE: &str = "2025-11-25";
+const BOTH: &[&str] = &[HANDSHAKE, STATELESS];
+
+const RESOURCES: Expected = Foreign("resources are not offered");
+const PROMPTS: Expected = Foreign("prompts are not offered");
+const COMPLETION: Expected = Foreign("completes arguments of prompts and resources");
+const LOGGING: Expected = Foreign("logging is not offered");
+const SESSIONS: Expected = Foreign("no session is opened: each request stands alone");
+const OPEN_STREAM: Expected =
+    Foreign("asks the client over a stream of a session, which the older era needs for it");
+const QUESTIONS: Expected = Missing("questions of tools (`input_required`)");
+const PROGRESS: Expected = Missing("progress of running calls");
+
+/// Hints on lists that are not there.
+const OTHER_LISTS: Expected = Besides(&[
+    "sep-2549-prompts-list-caching-hints",
+    "sep-2549-resources-list-caching-hints",
+    "sep-2549-resources-templates-list-caching-hints",
+]);
+
+/// The scenarios, the revisions that have them, and what has to come of them.
+const TABLE: &[(&str, &[&str], Expected)] = &[
+    ("server-initialize", &[HANDSHAKE], Passed),
+    ("server-session-lifecycle", &[HANDSHAKE], SESSIONS),
+    ("server-stateless", &[STATELESS], QUESTIONS),
+    ("ping", &[HANDSHAKE], Passed),
+    ("tools-list", BOTH, Passed),
+    ("tools-call-simple-text", BOTH, Passed),
+    ("tools-call-image", BOTH, Passed),
+    ("tools-call-audio", BOTH, Passed),
+    ("tools-call-embedded-resource", BOTH, Passed),
+    ("tools-call-mixed-content", BOTH, Passed),
+    ("tools-call-error", BOTH, Passed),
+    ("tools-call-with-logging", &[HANDSHAKE], LOGGING),
+    ("tools-call-with-progress", BOTH, PROGRESS),
+    ("tools-call-sampling", &[HANDSHAKE], OPEN_STREAM),
+    ("tools-call-elicitation", &[HANDSHAKE], OPEN_STREAM),
+    ("elicitation-sep1034-defaults", &[HANDSHAKE], OPEN_STREAM),
+    ("elicitation-sep1330-enums", &[HANDSHAKE], OPEN_STREAM),
+    ("json-schema-2020-12", BOTH, Passed),
+    ("dns-rebinding-protection", BOTH, Passed),
+    ("caching", &[STATELESS], OTHER_LISTS),
+    ("http-header-validation", &[STATELESS], Passed),
+    ("http-custom-header-server-validation", &[STATELESS], Passed),
+    ("server-sse-polling", &[HANDSHAKE], SESSIONS),
+    ("server-sse-multiple-streams", BOTH, Passed),
+    ("input-required-result-basic-elicitation", &[STATELESS], QUESTIONS),
+    ("input-required-result-basic-sampling", &[STATELESS], QUESTIONS),
+    ("input-required-result-basic-list-roots", &[STATELESS], QUESTIONS),
+    ("input-required-result-request-state", &[STATELESS], QUESTIONS),
+    ("input-required-result-multiple-input-requests", &[STATELESS], QUESTIONS),
+    ("input-required-result-multi-round", &[STATELESS], QUESTIONS),
+    ("input-required-result-missing-input-response", &[STATELESS], QUESTIONS),
+    ("input-required-result-non-tool-request", &[STATELESS], PROMPTS),
+    ("input-required-result-result-type", &[STATELESS], QUESTIONS),
+    ("input-required-result-unsupported-methods", &[STATELESS], Passed),
+    ("input-required-result-tampered-state", &[STATELESS], QUESTIONS),
+    ("input-required-result-capability-check", &[STATELESS], QUESTIONS),
+    ("input-required-result-ignore-extra-params", &[STATELESS], Passed),
+    ("input-required-result-validate-input", &[STATELESS], QUESTIONS),
+    ("logging-set-level", &[HANDSHAKE], LOGGING),
+    ("completion-complete", BOTH, COMPLETION),
+    ("resources-list", BOTH, RESOURCES),
+    ("resources-read-text", BOTH, RESOURCES),
+    ("resources-read-binary", BOTH, RESOURCES),
+    ("resources-templates-read", BOTH, RESOURCES),
+    ("resources-subscribe", &[HANDSHAKE], RESOURCES),
+    ("resources-unsubscribe", &[HANDSHAKE], RESOURCES),
+    ("sep-2164-resource-not-found", &[STATELESS], RESOURCES),
+    ("prompts-list", BOTH, PROMPTS),
+    ("prompts-get-simple", BOTH, PROMPTS),
+    ("prompts-get-with-args", BOTH, PROMPTS),
+    ("prompts-get-embedded-resource", BOTH, PROMPTS),
+    ("prompts-get-with-image", BOTH, PROMPTS),
+];
+
+impl Expected {
+    /// Reads what the suite printed. A warning is a check that does not hold.
+    fn is_met(self, told: &str) -> bool {
+        let is_failed = |line: &&str| line.contains("FAILURE") || line.contains("WARNING");
+        let failed: Vec<&str> = told.lines().filter(is_failed).collect();
+        let named = |name: &&str| failed.iter().any(|line| line.contains(&format!("[{name}")));
+        match self {
+            Passed => told.contains(", 0 failed, 0 warnings"),
+            Besides(names) => failed.len() == names.len() && names.iter().all(named),
+            Missing(_) => told.contains(" failed, ") && !Passed.is_met(told),
+            Foreign(_) => false,
+        }
+    }
+}
+
+fn suite(arguments: &[&str]) -> Command {
+    let entry = servers().join("node_modules/@modelcontextprotocol/conformance/dist/index.js");
+    let mut command = Command::new(node());
+    command.arg(entry).args(arguments).kill_on_drop(true);
+    command
+}
+
+async fn ran(mut command: Command) -> Output {
+    timeout(PATIENCE, command.output()).await.expect("an end in time").expect("a suite that starts")
+}
+
+/// The scenarios that the suite has for servers of a revision.
+async fn scenarios(revision: &str) -> BTreeSet<String> {
+    let listed = ran(suite(&["list", "--server", "--spec-version", revision])).await;
+    let listed = String::from_utf8(listed.stdout).expect("UTF-8");
+    let names = listed.lines().filter_map(|line| line.trim().strip_prefix("- "));
+    names.map(|line| line.split(' ').next().unwrap_or_default().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn the_table_names_every_scenario_of_the_suite_and_no_other() {
+    for revision in BOTH {
+        let named = TABLE.iter().filter(|(_, revisions, _)| revisions.contains(revision));
+        let named: BTreeSet<_> = named.map(|(name, ..)| (*name).to_owned()).collect();
+
+        assert_eq!(named, scenarios(revision).await, "{revision}");
+    }
+}
+
+/// A gateway with the fixture server behind it, and who may use it.
+fn fixtures() -> (Gateway, Principal) {
+    let (node, program) = (node(), script("fixtures.mjs"));
+    let node = node.to_string_lossy().into_owned();
+    let servers = servers();
+    let env = format!("env = {{ PORTCULLIS_TEST_SERVERS = {:?} }}", servers.to_string_lossy());
+    let gateway = gateway()
+        .stdio("up", &[&node, &program], &env)
+        .config("[server]\nprovider_patience_seconds = 60")
+        .start();
+    let org = gateway.org("acme", &AMPLE);
+    let who = gateway.service(&org, "mcps:read mcps:invoke");
+    (gateway, who)
+}
+
+/// A proxy that adds the token to each request, which the suite has not, and its address.
+async fn with_token(gateway: &Gateway, who: &Principal) -> (Child, String) {
+    let mut proxy = Command::new(node())
+        .arg(script("bearer.mjs"))
+        .args([&format!("{}/mcp/up", gateway.url()), &who.token])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("a proxy that starts");
+    let mut port = String::new();
+    let output = proxy.stdout.take().expect("its output");
+    BufReader::new(output).read_line(&mut port).await.expect("a port");
+    (proxy, format!("http://127.0.0.1:{}/mcp", port.trim()))
+}
+
+/// Fails unless each scenario of a revision ends as the table says; a scenario that is missing and passes
+/// has to be moved.
+async fn serves(revision: &str) {
+    let (gateway, who) = fixtures();
+    let (_proxy, url) = with_token(&gateway, &who).await;
+    let mut wrong = Vec::new();
+    for (scenario, revisions, expected) in TABLE {
+        if !revisions.contains(&revision) || matches!(expected, Foreign(_)) {
+            continue;
+        }
+        let arguments =
+            ["server", "--url", &url, "--scenario", scenario, "--spec-version", revision];
+
+        let output = ran(suite(&arguments)).await;
+
+        let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        if !expected.is_met(&told) {
+            wrong.push(format!("== {scenario} of {revision}, expected {expected:?}:\n{told}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_stateless_revision_is_served_as_the_suite_wants() {
+    serves(STATELESS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_revision_with_a_handshake_is_served_as_the_suite_wants() {
+    serves(HANDSHAKE).await;
+}
