@@ -33,6 +33,8 @@ pub enum Script {
     EchoUnless(&'static str),
     /// This result, as JSON text.
     Result(String),
+    /// This result until the call brings answers or a state; then these and the arguments come back.
+    Asks(String),
     /// This result, but only after [`Hostile::release`].
     Held(String),
     /// A JSON-RPC error with this code and a message that must not be passed on.
@@ -263,6 +265,17 @@ async fn play(
             send(stream, 200, &success(id, &result)).await
         }
         Script::Result(result) => send(stream, 200, &success(id, result)).await,
+        Script::Asks(result) => {
+            let param = |name: &str| at(&call.message, &format!("/params/{name}")).clone();
+            let told = json!({
+                "responses": param("inputResponses"), "state": param("requestState"),
+                "arguments": param("arguments"),
+            });
+            let goes_on = !told["responses"].is_null() || !told["state"].is_null();
+            let done = json!({"content": [], "structuredContent": told}).to_string();
+            let result = if goes_on { &done } else { result };
+            send(stream, 200, &success(id, result)).await
+        }
         Script::Held(result) => {
             let mut released = shared.released.subscribe();
             let _ = released.wait_for(|released| *released).await;
