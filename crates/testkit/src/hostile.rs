@@ -247,6 +247,17 @@ fn define(tool: &HostileTool) -> Value {
     })
 }
 
+/// The result of [`Script::Asks`].
+fn asked(call: &HostileCall, questions: &str) -> String {
+    let param = |name: &str| at(&call.message, &format!("/params/{name}")).clone();
+    let (responses, state) = (param("inputResponses"), param("requestState"));
+    if responses.is_null() && state.is_null() {
+        return questions.to_owned();
+    }
+    let told = json!({"responses": responses, "state": state, "arguments": param("arguments")});
+    json!({"content": [], "structuredContent": told}).to_string()
+}
+
 async fn play(
     stream: &mut BufReader<TcpStream>,
     script: &Script,
@@ -265,17 +276,7 @@ async fn play(
             send(stream, 200, &success(id, &result)).await
         }
         Script::Result(result) => send(stream, 200, &success(id, result)).await,
-        Script::Asks(result) => {
-            let param = |name: &str| at(&call.message, &format!("/params/{name}")).clone();
-            let told = json!({
-                "responses": param("inputResponses"), "state": param("requestState"),
-                "arguments": param("arguments"),
-            });
-            let goes_on = !told["responses"].is_null() || !told["state"].is_null();
-            let done = json!({"content": [], "structuredContent": told}).to_string();
-            let result = if goes_on { &done } else { result };
-            send(stream, 200, &success(id, result)).await
-        }
+        Script::Asks(result) => send(stream, 200, &success(id, &asked(call, result))).await,
         Script::Held(result) => {
             let mut released = shared.released.subscribe();
             let _ = released.wait_for(|released| *released).await;

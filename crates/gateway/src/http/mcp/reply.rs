@@ -136,7 +136,7 @@ enum ErrorData<'a> {
         #[serde(rename = "requiredCapabilities", skip_serializing_if = "Option::is_none")]
         required: Option<Value>,
         #[serde(rename = "dev.portcullis/error")]
-        error: ErrorBody,
+        error: Box<ErrorBody>,
         #[serde(rename = "dev.portcullis/governance", skip_serializing_if = "Option::is_none")]
         governance: Option<&'a GovernanceView>,
         #[serde(rename = "dev.portcullis/request_id")]
@@ -254,6 +254,7 @@ fn failed<'a>(
     };
     let required = asked.and_then(|asked| required_capabilities(failure, asked));
     let code = if required.is_some() { code::MISSING_CAPABILITY } else { code };
+    let error = Box::new(error);
     let data = Some(ErrorData::Refused { required, error, governance, request_id });
     Written::Error(RpcError { code, message, data })
 }
