@@ -169,7 +169,19 @@ async function authorized(base, token) {
 async function play(base, token) {
   if (authorizes) return authorized(base, token);
   const listed = await tools(base, token);
-  const invoke = (name, input) => ask(base, token, `/v1/mcps/suite:${name}/invoke`, { input });
+  const capabilities = modern ? { elicitation: {} } : undefined;
+  const invoke = async (name, input) => {
+    const path = `/v1/mcps/suite:${name}/invoke`;
+    let answer = await ask(base, token, path, { input, ...(capabilities && { interaction: { capabilities } }) });
+    for (let legs = 0; answer.json.meta?.outcome === "input_required" && legs < 3; legs++) {
+      const { requests, state } = answer.json.result.interaction;
+      // The person behind the client says yes.
+      const yes = { action: "accept", content: { confirmed: true } };
+      const responses = Object.fromEntries(Object.keys(requests).map((name) => [name, yes]));
+      answer = await ask(base, token, path, { input, interaction: { state, responses } });
+    }
+    return answer;
+  };
   const named = (name) => listed.find((tool) => tool.name === name);
   if (context.toolCalls) {
     for (const call of context.toolCalls) {

@@ -5,6 +5,7 @@ pub(crate) mod admission;
 pub(crate) mod answers;
 pub(crate) mod claim;
 pub(crate) mod idempotency;
+pub(crate) mod interaction;
 pub(crate) mod invoke;
 pub(crate) mod policy_cases;
 pub(crate) mod recorded;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use portcullis_core::{
     audit::{Capture, OutcomeStatus},
+    call::StateKey,
     clock::Timestamp,
     idempotency::{AnswerKey, IdempotencyKey},
     refusal::{Executed, Refusal},
@@ -27,6 +29,7 @@ use self::{
     admission::{Admissions, Judging},
     answers::GovernanceView,
     idempotency::Replayed,
+    interaction::Conversation,
     simulate::Simulations,
 };
 use crate::{
@@ -73,6 +76,8 @@ pub struct Invocation {
     pub key: Result<Option<IdempotencyKey>, Refusal>,
     /// The `input` member and the size of the whole body in bytes.
     pub body: Result<(Value, u64), Refusal>,
+    /// How far the caller answers questions of the tool.
+    pub conversation: Conversation,
 }
 
 /// A call that was answered by its tool.
@@ -82,7 +87,7 @@ pub struct Invoked {
     pub result: Value,
     /// Governance of the call.
     pub governance: GovernanceView,
-    /// `success` or `tool_error`.
+    /// `success`, `tool_error` or `input_required`.
     pub outcome: OutcomeStatus,
     /// It is so large that a worker writes it.
     pub large: bool,
@@ -123,6 +128,8 @@ impl Stopped {
 pub struct CallParts {
     /// Seals the answers that are kept for idempotency keys.
     pub answer_key: AnswerKey,
+    /// Seals the states of calls whose tools ask something.
+    pub state_key: StateKey,
     /// The part of payloads that events keep where no policy says so.
     pub capture: Capture,
     /// Limit on calls under way to their tools: judged, recorded, or waiting to be.
@@ -157,6 +164,7 @@ pub struct Calls {
     simulations: Simulations,
     capture: Capture,
     answer_key: AnswerKey,
+    state_key: StateKey,
 }
 
 impl Calls {
@@ -177,6 +185,7 @@ impl Calls {
             simulations: Simulations::default(),
             capture: parts.capture,
             answer_key: parts.answer_key,
+            state_key: parts.state_key,
         }
     }
 

@@ -56,6 +56,7 @@ pub use self::{
         answers::GovernanceView,
         claim::Claim,
         idempotency::{Replayed, ReplayedError},
+        interaction::{Conversation, Questions},
         simulate::{
             Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay,
             Simulation, Subject, Unread, Who, Workbench,

@@ -147,6 +147,7 @@ impl Bench {
             },
             calls: CallParts {
                 answer_key: portcullis_core::idempotency::AnswerKey::new(&[1; 32]),
+                state_key: portcullis_core::call::StateKey::new(&[2; 32]),
                 capture: portcullis_core::audit::Capture::default(),
                 max_calls: 1,
             },

@@ -35,13 +35,15 @@ mod input;
 mod inputs;
 mod limits;
 mod ruling;
+mod state;
 
 pub use self::{
     answer::{Answer, Premise},
     denial::{Denial, Grounds},
-    input::{PinState, ToolCall},
+    input::{PinState, ToolCall, Turn},
     limits::Limiter,
     ruling::{Asker, Ruling},
+    state::{CallState, STATES, StateKey, StateOwner},
 };
 
 use std::marker::PhantomData;

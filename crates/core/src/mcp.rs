@@ -7,6 +7,7 @@
 
 pub mod code;
 pub mod header;
+pub mod interaction;
 pub mod listed;
 pub mod meta;
 mod method;

@@ -16,6 +16,7 @@ use crate::{
     clock::Timestamp,
     id::{ProviderId, RequestId},
     limits::Resource,
+    mcp::interaction::ClientCapabilities,
     principal::{Scope, ScopeSet},
     tool::{ProviderSlug, ToolId},
     trust::CredentialCheck,
@@ -190,6 +191,13 @@ pub enum Refusal {
         /// The reason.
         reason: UpstreamReason,
     },
+    /// The tool asks something that the caller did not say it can answer.
+    Unanswerable {
+        /// The provider.
+        provider: ProviderSlug,
+        /// What the caller would have to declare.
+        required: ClientCapabilities,
+    },
     /// The provider or the tool kept failing and is left in peace for a while.
     UpstreamResting {
         /// The provider.
@@ -272,7 +280,9 @@ impl Refusal {
             }
             Self::RangeNotSatisfiable { .. } => "range_not_satisfiable",
             Self::Internal => "internal_error",
-            Self::UpstreamError { .. } | Self::UpstreamResting { .. } => "upstream_error",
+            Self::UpstreamError { .. }
+            | Self::Unanswerable { .. }
+            | Self::UpstreamResting { .. } => "upstream_error",
             Self::Unavailable { .. } => "unavailable",
             Self::UpstreamTimeout { .. } | Self::Interrupted { .. } => "upstream_timeout",
         }
@@ -309,7 +319,9 @@ impl Refusal {
                 429
             }
             Self::Internal => 500,
-            Self::UpstreamError { .. } | Self::UpstreamResting { .. } => 502,
+            Self::UpstreamError { .. }
+            | Self::Unanswerable { .. }
+            | Self::UpstreamResting { .. } => 502,
             Self::Unavailable { .. } => 503,
             Self::UpstreamTimeout { .. } | Self::Interrupted { .. } => 504,
         }

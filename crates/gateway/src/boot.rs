@@ -26,6 +26,7 @@ use portcullis_app::{
 };
 use portcullis_core::{
     audit::keyring::Keyring,
+    call::{STATES, StateKey},
     clock::{Clock, Timestamp},
     dlp::FingerprintKey,
     id::{Ids, OrgId},
@@ -376,6 +377,7 @@ impl Node {
             audit: audit(config, &outbound, (writer, log_keys))?,
             calls: CallParts {
                 answer_key: AnswerKey::new(&derived(&key, ANSWERS)),
+                state_key: StateKey::new(&derived(&key, STATES)),
                 capture: config.audit.capture.0,
                 max_calls: config.server.max_calls.get(),
             },

@@ -33,6 +33,8 @@ pub enum Script {
     EchoUnless(&'static str),
     /// This result, as JSON text.
     Result(String),
+    /// This result until the call brings answers or a state; then these and the arguments come back.
+    Asks(String),
     /// This result, but only after [`Hostile::release`].
     Held(String),
     /// A JSON-RPC error with this code and a message that must not be passed on.
@@ -245,6 +247,17 @@ fn define(tool: &HostileTool) -> Value {
     })
 }
 
+/// The result of [`Script::Asks`].
+fn asked(call: &HostileCall, questions: &str) -> String {
+    let param = |name: &str| at(&call.message, &format!("/params/{name}")).clone();
+    let (responses, state) = (param("inputResponses"), param("requestState"));
+    if responses.is_null() && state.is_null() {
+        return questions.to_owned();
+    }
+    let told = json!({"responses": responses, "state": state, "arguments": param("arguments")});
+    json!({"content": [], "structuredContent": told}).to_string()
+}
+
 async fn play(
     stream: &mut BufReader<TcpStream>,
     script: &Script,
@@ -263,6 +276,7 @@ async fn play(
             send(stream, 200, &success(id, &result)).await
         }
         Script::Result(result) => send(stream, 200, &success(id, result)).await,
+        Script::Asks(result) => send(stream, 200, &success(id, &asked(call, result))).await,
         Script::Held(result) => {
             let mut released = shared.released.subscribe();
             let _ = released.wait_for(|released| *released).await;

@@ -1,12 +1,15 @@
 //! Answers of tools.
 
 use portcullis_core::{
-    mcp::meta,
+    mcp::{interaction::Interaction, meta},
     refusal::{Executed, UpstreamReason},
 };
 use serde_json::{Map, Value};
 
-use crate::{error::CallError, mcp::message::UNREADABLE};
+use crate::{
+    error::CallError,
+    mcp::message::{INPUT_REQUIRED, UNREADABLE},
+};
 
 /// The result of a `tools/call`, taken apart. Nothing of it has been looked at yet.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,11 +22,13 @@ pub struct CallAnswer {
     pub is_error: bool,
     /// The result's other members, such as `_meta`.
     pub more: Map<String, Value>,
+    /// Questions of the tool instead of a result.
+    pub interaction: Option<Box<Interaction>>,
 }
 
 impl CallAnswer {
-    /// Takes a result apart, without what only the gateway may say in `_meta`. Says no to results
-    /// that ask for a conversation, and to those that are no result of a tool.
+    /// Takes a result apart, without what only the gateway may say in `_meta`. Says no to tasks, to
+    /// questions that are none of the protocol, and to what is no result of a tool.
     pub(crate) fn from_result(mut result: Map<String, Value>) -> Result<Self, CallError> {
         let interaction = UpstreamReason::InteractionRequired;
         let garbage = CallError::protocol(Executed::Unknown);
@@ -33,7 +38,11 @@ impl CallAnswer {
         match result.remove("resultType") {
             None => {}
             Some(Value::String(kind)) if kind == "complete" => {}
-            Some(Value::String(kind)) if kind == "input_required" || kind == "task" => {
+            Some(Value::String(kind)) if kind == INPUT_REQUIRED => {
+                let refused = CallError::upstream(interaction, Executed::Unknown);
+                return Self::asking(&mut result).ok_or(refused);
+            }
+            Some(Value::String(kind)) if kind == "task" => {
                 return Err(CallError::upstream(interaction, Executed::Unknown));
             }
             Some(_) => return Err(garbage),
@@ -56,7 +65,13 @@ impl CallAnswer {
             Some(Value::Bool(failed)) => failed,
             Some(_) => return Err(garbage),
         };
-        Ok(Self { content, structured, is_error, more: result })
+        Ok(Self { content, structured, is_error, more: result, interaction: None })
+    }
+
+    fn asking(result: &mut Map<String, Value>) -> Option<Self> {
+        let interaction = Some(Box::new(Interaction::read(result)?));
+        let (content, more) = (Vec::new(), Map::new());
+        Some(Self { content, structured: None, is_error: false, more, interaction })
     }
 }
 
@@ -96,9 +111,10 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_is_refused() {
+    fn tasks_and_strange_questions_are_refused() {
         for result in [
             json!({"resultType": "input_required", "inputRequests": {}}),
+            json!({"resultType": "input_required", "inputRequests": {"a": {"method": "x"}}}),
             json!({"resultType": "task", "taskId": "1"}),
             json!({"task": {"taskId": "1", "status": "working"}}),
         ] {
@@ -107,6 +123,18 @@ mod tests {
             let expected = UpstreamReason::InteractionRequired;
             assert_eq!(error, CallError::upstream(expected, Executed::Unknown));
         }
+    }
+
+    #[test]
+    fn questions_are_taken_apart() {
+        let requests = json!({"a": {"method": "roots/list"}});
+        let result =
+            json!({"resultType": "input_required", "inputRequests": requests, "requestState": "s"});
+
+        let found = answer(result).unwrap().interaction.unwrap();
+
+        assert_eq!(Value::Object(found.requests), requests);
+        assert_eq!(found.state.as_deref(), Some("s"));
     }
 
     #[test]

@@ -248,6 +248,7 @@ fn what(kind: CallErrorKind) -> Said {
             | UpstreamReason::SessionLost
             | UpstreamReason::IssuerMismatch,
         )
+        | CallErrorKind::Unanswerable(_)
         | CallErrorKind::AuthRequired
         | CallErrorKind::Forbidden => Said::Works,
         CallErrorKind::Overloaded | CallErrorKind::Resting { .. } => Said::Nothing,

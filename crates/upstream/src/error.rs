@@ -2,13 +2,18 @@
 
 use std::{fmt, time::Duration};
 
-use portcullis_core::refusal::{Executed, UpstreamReason};
+use portcullis_core::{
+    mcp::interaction::ClientCapabilities,
+    refusal::{Executed, UpstreamReason},
+};
 
 /// Kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallErrorKind {
     /// The upstream or the way to it broke.
     Upstream(UpstreamReason),
+    /// The upstream wants a client that can answer more than the caller declared.
+    Unanswerable(ClientCapabilities),
     /// There was no complete answer in time.
     Timeout {
         /// The time it was given.
@@ -33,6 +38,7 @@ impl CallErrorKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Upstream(reason) => reason.as_str(),
+            Self::Unanswerable(_) => UpstreamReason::InteractionRequired.as_str(),
             Self::Timeout { .. } => "timeout",
             Self::AuthRequired => "auth_required",
             Self::Forbidden => "forbidden",
@@ -105,6 +111,9 @@ impl fmt::Display for CallError {
         match self.kind {
             CallErrorKind::Upstream(reason) => {
                 write!(f, "{} ({})", reason.sentence(), reason.as_str())
+            }
+            CallErrorKind::Unanswerable(_) => {
+                f.write_str(UpstreamReason::InteractionRequired.sentence())
             }
             CallErrorKind::Timeout { after } => {
                 write!(f, "the upstream did not answer within {} ms", after.as_millis())

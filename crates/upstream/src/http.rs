@@ -27,7 +27,7 @@ pub(crate) use self::wire::{Stop, Wire};
 use self::{receive::Trouble, session::Session};
 use crate::{
     error::CallError,
-    mcp::message::{Outgoing, cancelled},
+    mcp::message::{Outgoing, cancelled, of_era},
     params,
     settings::{Credential, Protocol},
     tools::ParamHeaders,
@@ -184,7 +184,8 @@ impl Http {
             self.cancel(session, id);
             return Err(Trouble::Call(CallError::timeout(self.call_timeout, Executed::Unknown)));
         };
-        outcome?.map_err(Trouble::Rpc)
+        let result = outcome?.map_err(Trouble::Rpc)?;
+        of_era(result, session.era).map_err(Trouble::Call)
     }
 
     fn mirror(

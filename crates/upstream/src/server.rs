@@ -169,12 +169,14 @@ impl Server {
         let admission = self.0.breaker.admit(org, name, Instant::now())?;
         let _slot = self.0.slots.take(org).await.ok_or(CallError::overloaded())?;
         let request = Outgoing {
-            method: Method::CallTool,
             name: Some(name),
             arguments: Some(call.input()),
-            cursor: None,
+            capabilities: call.turn().capabilities,
+            responses: call.responses(),
+            state: call.turn().state.as_deref(),
             traceparent: trace.traceparent,
             tracestate: trace.tracestate,
+            ..Outgoing::bare(Method::CallTool)
         };
         let answer = self.0.link.exchange(&request, deadline).await;
         let admission = admission.crowded(self.0.link.takes_turns());

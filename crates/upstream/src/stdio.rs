@@ -27,7 +27,7 @@ use self::{backoff::Backoff, pipe::Pipe};
 use crate::{
     error::CallError,
     ids::Ids,
-    mcp::message::Outgoing,
+    mcp::message::{Outgoing, of_era},
     settings::{Program, Protocol},
 };
 
@@ -84,7 +84,8 @@ impl Stdio {
         if request.method == Method::CallTool {
             pipe.proved_itself();
         }
-        outcome.map_err(|error| error.to_call_error())
+        let result = outcome.map_err(|error| error.to_call_error())?;
+        of_era(result, pipe.era())
     }
 
     /// Ends the child: first its input, then a signal, then force.

@@ -14,9 +14,10 @@ pub const MANY: [&str; 5] = ["type", "decision", "policy", "dlp_result", "outcom
 
 const DECISIONS: [&str; 2] = ["allow", "deny"];
 const DLP_RESULTS: [&str; 5] = ["passed", "flagged", "redacted", "blocked", "skipped"];
-const OUTCOMES: [&str; 10] = [
+const OUTCOMES: [&str; 11] = [
     "success",
     "tool_error",
+    "input_required",
     "denied",
     "invalid",
     "not_found",

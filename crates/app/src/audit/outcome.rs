@@ -42,9 +42,9 @@ const fn outcome_status(refusal: &Refusal) -> OutcomeStatus {
         Refusal::RateLimited { .. }
         | Refusal::TooManyExports { .. }
         | Refusal::ExportsFull { .. } => OutcomeStatus::RateLimited,
-        Refusal::UpstreamError { .. } | Refusal::UpstreamResting { .. } => {
-            OutcomeStatus::UpstreamError
-        }
+        Refusal::UpstreamError { .. }
+        | Refusal::Unanswerable { .. }
+        | Refusal::UpstreamResting { .. } => OutcomeStatus::UpstreamError,
         Refusal::UpstreamTimeout { .. } | Refusal::Interrupted { .. } => {
             OutcomeStatus::UpstreamTimeout
         }

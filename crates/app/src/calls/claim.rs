@@ -12,6 +12,7 @@ use portcullis_core::{
 use portcullis_store::NewKey;
 use serde_json::Value;
 
+use super::interaction::Conversation;
 use crate::base::Base;
 
 /// The endpoints in whose scopes keys mean something.
@@ -33,6 +34,7 @@ impl Claim {
         tool: &ToolId,
         view: &str,
         input: &Value,
+        conversation: &Conversation,
     ) -> Self {
         let scope = KeyScope {
             org: caller.org_id,
@@ -43,7 +45,8 @@ impl Claim {
         };
         // Members in the order of their names; ids of tools need no escape.
         let input = json::canonical(input);
-        let request = format!(r#"{{"input":{input},"tool":"{tool}","view":"{view}"}}"#);
+        let leg = conversation.fingerprint();
+        let request = format!(r#"{{"input":{input},"tool":"{tool}","view":"{view}"{leg}}}"#);
         Self { digest: scope.digest(key), fingerprint: fingerprint(&request) }
     }
 }

@@ -3,7 +3,8 @@
 //! authenticate and `requests` limit (the HTTP layer) → scope → body → visible → `invocations`
 //! limit (a replay costs none) → idempotency key → definition younger than a minute → quarantine →
 //! schema → DLP → policy → obligations → connection → intent durable → upstream → DLP and policy on
-//! the answer → outcome durable → answer.
+//! the answer → outcome durable → answer. A tool that asks something instead ends its leg of the call in
+//! the same way; [`interaction`](super::interaction) holds what is particular to that.
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
@@ -27,6 +28,7 @@ use super::{
     admission::{Admission, Judged, overloaded},
     claim::Claim,
     idempotency::{Known, Replayed},
+    interaction::{Conversation, Leg},
     recorded::{Done, Draft},
     uninterrupted::Uninterrupted,
 };
@@ -37,12 +39,13 @@ use crate::{
 
 /// A call that may be dispatched: all that the part after the intent needs.
 pub(crate) struct Ready {
-    ctx: Ctx,
-    call: Cleared<ToolCall>,
-    visible: Visible,
+    pub(super) ctx: Ctx,
+    pub(super) call: Cleared<ToolCall>,
+    pub(super) visible: Visible,
     policies: Arc<PolicySet>,
     dlp: Arc<Dlp>,
     view: View,
+    pub(super) leg: Leg,
     /// The idempotency key that it has to take before anything is sent.
     pub(crate) claim: Option<Claim>,
 }
@@ -54,6 +57,7 @@ struct Asked {
     claim: Option<Claim>,
     input: Value,
     bytes: u64,
+    conversation: Conversation,
 }
 
 /// Why a call goes no further.
@@ -158,9 +162,12 @@ impl Calls {
         let visible = self.catalogue.visible(ctx, &invocation.tool?)?;
         draft.target(visible.target());
         ctx.trace_tool(&visible.tool);
-        let claim = key
-            .map(|key| Claim::of_call(ctx.caller(), &key, &visible.tool.id, view.as_str(), &input));
-        Ok(Asked { visible, view, claim, input, bytes })
+        let conversation = invocation.conversation;
+        let claim = key.map(|key| {
+            let (id, view) = (&visible.tool.id, view.as_str());
+            Claim::of_call(ctx.caller(), &key, id, view, &input, &conversation)
+        });
+        Ok(Asked { visible, view, claim, input, bytes, conversation })
     }
 
     /// Steps 4 to 12: everything that is judged before anything is sent.
@@ -175,7 +182,7 @@ impl Calls {
         self.enter_stage(ctx, Stage::Limits);
         let asked = self.admit_call(ctx, asked).await?;
         self.enter_stage(ctx, Stage::Validate);
-        let Asked { mut visible, view, claim, input, bytes } = asked;
+        let Asked { mut visible, view, claim, input, bytes, conversation } = asked;
         if let Some(looked_at) = self.providers.looked_anew(&visible, admission).await? {
             draft.target(looked_at.target());
             visible = looked_at;
@@ -183,7 +190,9 @@ impl Calls {
         let (policies, dlp) = (self.policies.current(), self.screening.dlp());
         let (tool, pin) =
             (Arc::clone(&visible.tool), self.tools.pins.state(ctx.caller().org_id, &visible.tool));
-        let call = ToolCall::new(dlp.engine(), Arc::clone(&tool), pin, input, bytes);
+        let (leg, turn, responses) = self.leg(ctx, &visible, conversation)?;
+        let call = ToolCall::new(dlp.engine(), Arc::clone(&tool), pin, input, bytes)
+            .map(|call| call.at_turn(turn, responses));
         let judged = self.judge(ctx, call, (&policies, &dlp), admission).await;
         let call = judged.map_err(|judged| {
             let denial = match judged {
@@ -201,13 +210,14 @@ impl Calls {
         draft.looked_at(self, &call.ruling().inputs);
         draft.capture_input(self, call.ruling());
         draft.governance(call.ruling().governance(policies.version()));
+        leg.continues(&call)?;
         self.enter_stage(ctx, Stage::Connection);
         self.providers.made_usable(&visible.connection, admission).await?;
         let provider = &visible.connection.provider;
         let (connection, name) = (&visible.connection, &tool.definition.name);
         let resting = connection.server().check(connection.org, name);
         resting.map_err(|error| provider.refusal(&error, &visible.connection))?;
-        Ok(Ready { ctx: ctx.clone(), call, visible, policies, dlp, view, claim })
+        Ok(Ready { ctx: ctx.clone(), call, visible, policies, dlp, view, leg, claim })
     }
 
     /// Steps 7 and 8: the limits and the idempotency key. What is refused already costs a request,
@@ -281,7 +291,10 @@ impl Calls {
                 connection.provider.fails();
                 failed(&ready, governance, &error)
             }
-            Ok(answer) => match self.judge_answer(&ready, answer).await {
+            Ok(CallAnswer { interaction: Some(interaction), .. }) => {
+                self.asked(&ready, governance, *interaction).await
+            }
+            Ok(answer) => match self.judge_answer(&ready, answer_of(&ready, answer)).await {
                 Ok(answer) => {
                     self.ruled(&ready.ctx, &ready.visible.tool, answer.ruling(), Went::Allowed);
                     answer.ruling().add_to(&mut governance);
@@ -289,35 +302,37 @@ impl Calls {
                     let done = Done::answered(governance, result, is_error);
                     done.captured(ruling.capture, ruling.captured).looked_at(ruling.inputs)
                 }
-                Err(denial) => {
-                    denial.withhold(&mut governance);
-                    let done = Done::stopped(governance, denial.refusal(), Executed::Yes);
-                    let Some(ruling) = denial.into_ruling() else { return done };
-                    self.ruled(&ready.ctx, &ready.visible.tool, &ruling, Went::Denied);
-                    done.looked_at(ruling.inputs)
-                }
+                Err(denial) => self.withheld(&ready, governance, denial),
             },
         }
     }
 
+    /// The end of a call whose answer, or questions, must not leave.
+    pub(super) fn withheld(
+        &self,
+        ready: &Ready,
+        mut governance: Governance,
+        denial: Denial,
+    ) -> Done {
+        denial.withhold(&mut governance);
+        let done = Done::stopped(governance, denial.refusal(), Executed::Yes);
+        let Some(ruling) = denial.into_ruling() else { return done };
+        self.ruled(&ready.ctx, &ready.visible.tool, &ruling, Went::Denied);
+        done.looked_at(ruling.inputs)
+    }
+
     /// Follow-up of a ruling besides the answer: it is counted, and its notices are sent.
-    fn ruled(&self, ctx: &Ctx, tool: &Tool, ruling: &Ruling, went: Went) {
+    pub(super) fn ruled(&self, ctx: &Ctx, tool: &Tool, ruling: &Ruling, went: Went) {
         let set = || self.policies.current();
         ctx.session.tenant.tallies.count(ruling, set, ctx.origin.arrived);
         self.policies.give_notices(ctx, tool.id.as_str(), ruling, went);
     }
 
-    async fn judge_answer(
+    pub(super) async fn judge_answer(
         &self,
         ready: &Ready,
-        answer: CallAnswer,
+        answer: Answer,
     ) -> Result<Cleared<Answer>, Denial> {
-        let CallAnswer { content, structured, is_error, more } = answer;
-        let content = Value::Array(content);
-        let answer = match ready.view {
-            View::Structured => Answer::structured(content, structured, is_error),
-            View::Mcp => Answer::mcp(content, structured, is_error, more),
-        };
         let asker = ready.ctx.asker(self.capture);
         let subject = self.screening.subject(&ready.ctx.session.tenant, ready.call.tool());
         self.enter_stage(&ready.ctx, Stage::DlpOutput);
@@ -326,6 +341,16 @@ impl Calls {
         self.enter_stage(&ready.ctx, Stage::PolicyOutput);
         let permitted = scanned.decide(&ready.call, &*ready.policies, engine, asker)?;
         permitted.fulfil(engine, ready.call.tool())
+    }
+}
+
+/// The answer of a tool in the form that the caller wants.
+fn answer_of(ready: &Ready, answer: CallAnswer) -> Answer {
+    let CallAnswer { content, structured, is_error, more, interaction: _ } = answer;
+    let content = Value::Array(content);
+    match ready.view {
+        View::Structured => Answer::structured(content, structured, is_error),
+        View::Mcp => Answer::mcp(content, structured, is_error, more),
     }
 }
 

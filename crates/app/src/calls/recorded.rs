@@ -69,6 +69,10 @@ impl Done {
         Self::new(Some(governance), Ok((result, status)))
     }
 
+    pub(crate) fn asked(governance: Governance, result: Value) -> Self {
+        Self::new(Some(governance), Ok((result, OutcomeStatus::InputRequired)))
+    }
+
     pub(crate) fn stopped(governance: Governance, refusal: Refusal, executed: Executed) -> Self {
         Self::new(Some(governance), Err((refusal, executed)))
     }

@@ -195,6 +195,7 @@ impl Provider {
         let status = match error.kind {
             CallErrorKind::AuthRequired | CallErrorKind::Forbidden => ProviderStatus::NeedsAuth,
             CallErrorKind::Upstream(_)
+            | CallErrorKind::Unanswerable(_)
             | CallErrorKind::Timeout { .. }
             | CallErrorKind::Overloaded
             | CallErrorKind::Resting { .. } => ProviderStatus::Error,
@@ -253,6 +254,7 @@ impl Provider {
                 connection.unauthorized(scopes.unwrap_or_default())
             }
             CallErrorKind::Upstream(_)
+            | CallErrorKind::Unanswerable(_)
             | CallErrorKind::Timeout { .. }
             | CallErrorKind::Overloaded
             | CallErrorKind::Resting { .. } => self.failure(error),
@@ -264,6 +266,7 @@ impl Provider {
         let provider = self.declared.slug.clone();
         match error.kind {
             CallErrorKind::Upstream(reason) => Refusal::UpstreamError { provider, reason },
+            CallErrorKind::Unanswerable(required) => Refusal::Unanswerable { provider, required },
             CallErrorKind::Timeout { after } => Refusal::UpstreamTimeout {
                 provider,
                 timeout_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),

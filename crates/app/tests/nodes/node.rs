@@ -107,6 +107,7 @@ pub(crate) async fn node(folder: &Path, provider: Option<&str>) -> Node {
         },
         calls: CallParts {
             answer_key: portcullis_core::idempotency::AnswerKey::new(&[1; 32]),
+            state_key: portcullis_core::call::StateKey::new(&[2; 32]),
             capture: portcullis_core::audit::Capture::default(),
             max_calls: 64,
         },
@@ -220,6 +221,7 @@ impl Node {
             view: Ok(View::Structured),
             key: Ok(None),
             body: Ok((json!({}), 2)),
+            conversation: portcullis_app::Conversation::default(),
         };
         self.app.calls.invoke(Ctx { origin, session }, 2, move || invocation).await
     }

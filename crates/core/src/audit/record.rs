@@ -351,6 +351,8 @@ pub enum OutcomeStatus {
     Success,
     /// The tool ran and reported an error.
     ToolError,
+    /// The tool asked something before it ends the call.
+    InputRequired,
     /// Policy or DLP said no.
     Denied,
     /// The request or its input was invalid.
@@ -376,6 +378,7 @@ impl OutcomeStatus {
         match self {
             Self::Success => "success",
             Self::ToolError => "tool_error",
+            Self::InputRequired => "input_required",
             Self::Denied => "denied",
             Self::Invalid => "invalid",
             Self::NotFound => "not_found",

@@ -52,8 +52,19 @@ impl<'a, Mode> From<&'a Cleared<ToolCall, Mode>> for Premise<'a> {
 #[derive(Debug)]
 pub struct Answer {
     result: Value,
-    structured: bool,
+    form: Form,
     is_error: bool,
+}
+
+/// Shape of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Structured content that stands for itself.
+    Structured,
+    /// A result of MCP.
+    Mcp,
+    /// Questions, by name.
+    Questions,
 }
 
 impl Answer {
@@ -63,7 +74,7 @@ impl Answer {
     pub fn structured(content: Value, structured: Option<Value>, is_error: bool) -> Self {
         match structured {
             Some(result @ Value::Object(_)) if !is_error => {
-                Self { result, structured: true, is_error }
+                Self { result, form: Form::Structured, is_error }
             }
             other => Self::mcp(content, other, is_error, Map::new()),
         }
@@ -85,16 +96,27 @@ impl Answer {
         if is_error {
             result.insert("isError".to_owned(), Value::Bool(true));
         }
-        Self { result: Value::Object(result), structured: false, is_error }
+        Self { result: Value::Object(result), form: Form::Mcp, is_error }
+    }
+
+    /// Questions of the tool instead of a result. They leave by the same rules; policies on answers
+    /// see the findings in them, and no output.
+    #[must_use]
+    pub const fn questions(requests: Map<String, Value>) -> Self {
+        Self { result: Value::Object(requests), form: Form::Questions, is_error: false }
     }
 
     fn object(&self) -> Option<&Value> {
-        if self.structured { Some(&self.result) } else { self.result.get("structuredContent") }
+        match self.form {
+            Form::Structured => Some(&self.result),
+            Form::Mcp => self.result.get("structuredContent"),
+            Form::Questions => None,
+        }
     }
 
     /// The schema of the whole answer, given that of its structured content.
     fn schema_of_all<'a>(&self, structured: &'a Value) -> Cow<'a, Value> {
-        if self.structured {
+        if self.form == Form::Structured {
             return Cow::Borrowed(structured);
         }
         let mut all = json!({ "properties": { "structuredContent": structured } });
@@ -129,10 +151,13 @@ impl<Mode> Scanned<Answer, Mode> {
     /// Where something was found, from the structured part that policies see.
     fn pointers(&self) -> Vec<&str> {
         let all = pointers(&self.findings).into_iter();
-        if self.inner.structured {
-            return all.collect();
+        match self.inner.form {
+            Form::Structured => all.collect(),
+            Form::Mcp => {
+                all.filter_map(|pointer| pointer.strip_prefix("/structuredContent")).collect()
+            }
+            Form::Questions => Vec::new(),
         }
-        all.filter_map(|pointer| pointer.strip_prefix("/structuredContent")).collect()
     }
 
     fn judged(
@@ -222,6 +247,7 @@ impl<Mode> Permitted<Answer, Mode> {
         if findings.iter().any(|finding| chosen(finding) == Action::Redact) {
             let mask = |finding: &_| masked(engine, finding, Direction::Output, &obligations);
             let declared = tool.definition.output_schema.as_ref();
+            let declared = declared.filter(|_| answer.form != Form::Questions);
             let schema = declared.map(|schema| answer.schema_of_all(schema));
             answer.result = engine.redact(answer.result, &findings, schema.as_deref(), mask);
         }

@@ -1,8 +1,8 @@
 //! The call on its way in: schema, DLP, policy, redaction.
 
-use std::{marker::PhantomData, sync::Arc};
+use std::{borrow::Cow, marker::PhantomData, sync::Arc};
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::{
     Actual, Cleared, Decider, Limiter, Permitted, Scanned, Simulated,
@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     dlp::{Action, Direction, Engine, Finding, Findings, FingerprintKey, Mask, Subject},
+    mcp::interaction::ClientCapabilities,
     policy::{Obligation, Phase, Question, Rate},
     refusal::Violation,
     tool::Tool,
@@ -32,9 +33,25 @@ pub enum PinState {
 #[derive(Debug, Clone)]
 pub struct ToolCall {
     tool: Arc<Tool>,
-    input: Value,
+    /// The input, or an object of it and of answers to questions of the tool.
+    payload: Value,
+    /// The payload holds answers.
+    answers: bool,
+    turn: Turn,
     bytes: u64,
 }
+
+/// Position of a call in a conversation with its tool.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Turn {
+    /// What the caller can answer, as it declared.
+    pub capabilities: ClientCapabilities,
+    /// State that the upstream gave with its questions.
+    pub state: Option<String>,
+}
+
+const INPUT: &str = "input";
+const RESPONSES: &str = "responses";
 
 impl ToolCall {
     /// Says no to a tool in quarantine, and to input that breaks the tool's schema. `bytes` is the
@@ -51,10 +68,57 @@ impl ToolCall {
         }
         let mut violations = tool.violations(&input);
         if violations.is_empty() {
-            return Ok(Self { tool, input, bytes });
+            let turn = Turn::default();
+            return Ok(Self { tool, payload: input, answers: false, turn, bytes });
         }
         mask_violations(engine, &mut violations);
         Err(Denial::unfit(tool.id.clone(), violations))
+    }
+
+    /// Makes it the leg of a conversation that gives these answers. They are scanned and masked with
+    /// the input: findings of such a call lie below `/input` and `/responses`. Policies see the
+    /// findings in both, and the input only, for answers have no schema.
+    #[must_use]
+    pub fn at_turn(mut self, turn: Turn, responses: Map<String, Value>) -> Self {
+        self.turn = turn;
+        if !responses.is_empty() {
+            let members = [(INPUT, self.payload), (RESPONSES, Value::Object(responses))];
+            self.payload = members.into_iter().map(|(name, it)| (name.to_owned(), it)).collect();
+            self.answers = true;
+        }
+        self
+    }
+
+    fn input(&self) -> &Value {
+        let input = if self.answers { self.payload.get(INPUT) } else { Some(&self.payload) };
+        // It always holds one.
+        input.unwrap_or(&Value::Null)
+    }
+
+    /// A ruling that keeps the input of what is captured: answers are not kept.
+    fn captured(&self, mut ruling: Ruling) -> Ruling {
+        if self.answers
+            && let Some(Value::Object(kept)) = ruling.captured.as_deref_mut()
+        {
+            ruling.captured = kept.remove(INPUT).map(Box::new);
+        }
+        ruling
+    }
+
+    /// Schema of the payload.
+    fn schema(&self) -> Cow<'_, Value> {
+        let declared = &self.tool.definition.input_schema;
+        if !self.answers {
+            return Cow::Borrowed(declared);
+        }
+        let mut all = json!({ "properties": { (INPUT): declared } });
+        // Its references are those of its own root.
+        for definitions in ["$defs", "definitions"] {
+            if let (Some(own), Some(all)) = (declared.get(definitions), all.as_object_mut()) {
+                all.insert(definitions.to_owned(), own.clone());
+            }
+        }
+        Cow::Owned(all)
     }
 
     /// Scans the input. Says no to what cannot be scanned within its budget.
@@ -77,11 +141,20 @@ impl ToolCall {
 
 impl AsRef<Value> for ToolCall {
     fn as_ref(&self) -> &Value {
-        &self.input
+        &self.payload
     }
 }
 
 impl<Mode> Scanned<ToolCall, Mode> {
+    /// Where something was found in the input.
+    fn pointers(&self) -> Vec<&str> {
+        let all = pointers(&self.findings);
+        if !self.inner.answers {
+            return all;
+        }
+        all.into_iter().filter_map(|pointer| pointer.strip_prefix("/input")).collect()
+    }
+
     /// Asks policy, with the findings of DLP.
     pub fn decide(
         self,
@@ -89,15 +162,16 @@ impl<Mode> Scanned<ToolCall, Mode> {
         engine: &Engine,
         asker: Asker<'_>,
     ) -> Result<Permitted<ToolCall, Mode>, Denial> {
-        let Self { inner, findings, mode } = self;
+        let places = self.pointers();
+        let Self { inner, findings, .. } = &self;
         let detectors = findings.detectors();
         let question = Question {
             principal: asker.principal,
             tool: &inner.tool,
-            input: &inner.input,
+            input: inner.input(),
             facts: None,
             phase: Phase::Request,
-            dlp: facts(&findings, &detectors),
+            dlp: facts(findings, &detectors),
             output: None,
             dlp_output: None,
             time: asker.time,
@@ -106,19 +180,21 @@ impl<Mode> Scanned<ToolCall, Mode> {
             mfa: asker.principal.identity().mfa,
         };
         let decision = decider.decide(&question);
-        let inputs = inputs(decider.set(), engine, &question, &pointers(&findings));
+        let inputs = inputs(decider.set(), engine, &question, &places);
         let blocked = decision.verdict.reads_dlp() && !findings.is_empty();
-        let captured =
-            |ruling: Ruling| ruling.capturing(asker.capture, engine, &inner.input, &findings);
+        let captured = |ruling: Ruling| {
+            inner.captured(ruling.capturing(asker.capture, engine, inner.as_ref(), findings))
+        };
         let ruling = Ruling::of(decision, inputs).map_err(|denial| {
             let default = |finding: &_| engine.default_action(finding, Direction::Input);
             let shown = |finding: &_| if blocked { Action::Block } else { default(finding) };
-            let noted = |ruling| captured(ruling).noting(&findings, Direction::Input, shown);
+            let noted = |ruling| captured(ruling).noting(findings, Direction::Input, shown);
             let denial = denial.map_ruling(noted);
             if blocked { denial.because_of_dlp(Direction::Input) } else { denial }
         })?;
         let ruling = captured(ruling);
         let obligations = ruling.obligations.clone();
+        let Self { inner, findings, mode } = self;
         Ok(Permitted { inner, findings, obligations, ruling, mode })
     }
 }
@@ -135,9 +211,8 @@ impl<Mode> Permitted<ToolCall, Mode> {
     /// Blocks, or masks the input and checks that it still fits the tool's schema.
     fn masked(self, engine: &Engine) -> Result<Cleared<ToolCall, Mode>, Denial> {
         let Self { inner, findings, obligations, mut ruling, mode } = self;
-        let ToolCall { tool, input, bytes } = inner;
+        let mut call = inner;
         let chosen = |finding: &_| action(engine, finding, Direction::Input, &obligations);
-        let schema = Some(&tool.definition.input_schema);
         ruling.note(&findings, Direction::Input, chosen);
         if findings.iter().any(|finding| chosen(finding) == Action::Block) {
             let reason = block_reason(&findings, Direction::Input, chosen);
@@ -146,14 +221,12 @@ impl<Mode> Permitted<ToolCall, Mode> {
             return Err(denial.because_of_dlp(Direction::Input));
         }
         let is_masked = findings.iter().any(|finding| chosen(finding) == Action::Redact);
-        let input = if is_masked {
+        if is_masked {
             let mask = |finding: &_| masked(engine, finding, Direction::Input, &obligations);
-            engine.redact(input, &findings, schema, mask)
-        } else {
-            input
-        };
-        let call = ToolCall { tool, input, bytes };
-        let violations = if is_masked { call.tool.violations(&call.input) } else { Vec::new() };
+            let payload = std::mem::take(&mut call.payload);
+            call.payload = engine.redact(payload, &findings, Some(&call.schema()), mask);
+        }
+        let violations = if is_masked { call.tool.violations(call.input()) } else { Vec::new() };
         if violations.is_empty() {
             Ok(Cleared { inner: call, findings, obligations, ruling, mode })
         } else {
@@ -246,8 +319,20 @@ impl<Mode> Cleared<ToolCall, Mode> {
 
     /// The arguments that may leave: the very value that was checked.
     #[must_use]
-    pub const fn input(&self) -> &Value {
-        &self.inner.input
+    pub fn input(&self) -> &Value {
+        self.inner.input()
+    }
+
+    /// The answers that may leave, by the names of their questions.
+    #[must_use]
+    pub fn responses(&self) -> Option<&Value> {
+        if self.inner.answers { self.inner.payload.get(RESPONSES) } else { None }
+    }
+
+    /// Its position in a conversation with the tool.
+    #[must_use]
+    pub const fn turn(&self) -> &Turn {
+        &self.inner.turn
     }
 
     /// Size of the request body in bytes.

@@ -3,7 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::{NOT_DELEGATED, Refusal, UpstreamReason, Violation, lacks};
-use crate::{clock::Timestamp, id::ProviderId, policy::TOKEN_SCOPES, tool::ProviderSlug};
+use crate::{
+    clock::Timestamp, id::ProviderId, mcp::interaction::ClientCapabilities, policy::TOKEN_SCOPES,
+    tool::ProviderSlug,
+};
 
 impl Refusal {
     /// The members of `error.details`.
@@ -55,6 +58,7 @@ impl Refusal {
             }
             Self::RangeNotSatisfiable { bytes } => json!({ "bytes": bytes }),
             Self::UpstreamError { provider, reason } => failed(provider, *reason),
+            Self::Unanswerable { provider, required } => unanswerable(provider, *required),
             Self::UpstreamResting { provider, retry_after } => resting(provider, *retry_after),
             Self::Unavailable { reason } => json!({ "reason": reason.as_str() }),
             Self::IdempotencyKeyReused { first } | Self::IdempotencyInProgress { first } => {
@@ -80,6 +84,11 @@ fn rejected(provider: &ProviderSlug) -> Value {
 
 fn failed(provider: &ProviderSlug, reason: UpstreamReason) -> Value {
     json!({ "provider": provider, "reason": reason })
+}
+
+fn unanswerable(provider: &ProviderSlug, required: ClientCapabilities) -> Value {
+    let reason = UpstreamReason::InteractionRequired;
+    json!({ "provider": provider, "reason": reason, "required_capabilities": required.declared() })
 }
 
 fn full(bytes: u64, limited: Value) -> Map<String, Value> {

@@ -57,6 +57,9 @@ impl fmt::Display for Refusal {
             Self::UpstreamError { provider, reason } => {
                 write!(f, "Provider '{provider}' {}.", failure(*reason))
             }
+            Self::Unanswerable { provider, required } => {
+                write!(f, "Provider '{provider}' {UNANSWERABLE} {}.", required.declared())
+            }
             Self::UpstreamResting { provider, retry_after } => resting(f, provider, *retry_after),
             Self::Unavailable { reason } => f.write_str(missing(*reason)),
             Self::UpstreamTimeout { provider, timeout_ms } => {
@@ -99,6 +102,8 @@ const ENOUGH_EXPORTS: &str =
 const UNTIL_GONE: &str = "Each goes 24 hours after it was asked for; export to a file with \
                           `portcullis audit export`, or ask for less.";
 const BEHIND_END: &str = "The range begins behind the end of the file, which has";
+const UNANSWERABLE: &str =
+    "asks something that this caller does not say it can answer; it would have to declare";
 const INTERRUPTED: &str = "The gateway stopped during the call; the tool may have run.";
 
 /// The word for people of what the API calls `resource`.

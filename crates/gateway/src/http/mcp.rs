@@ -7,6 +7,7 @@ mod call;
 mod guard;
 mod list;
 mod listen;
+mod question;
 pub(crate) mod reply;
 mod search;
 

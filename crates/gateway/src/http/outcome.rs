@@ -314,6 +314,7 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
         | Refusal::UnsupportedMediaType
         | Refusal::Internal
         | Refusal::UpstreamError { .. }
+        | Refusal::Unanswerable { .. }
         | Refusal::UpstreamTimeout { .. }
         | Refusal::Interrupted { .. } => {}
     }

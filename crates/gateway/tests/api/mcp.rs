@@ -7,6 +7,7 @@ mod law;
 mod lists;
 mod messages;
 mod nodes;
+mod questions;
 mod search;
 mod security;
 mod streams;
@@ -30,7 +31,10 @@ fn modern(
     });
     let members = params.as_object_mut().expect("params");
     let known = members.entry("_meta").or_insert_with(|| json!({}));
-    known.as_object_mut().expect("_meta").extend(meta.as_object().expect("members").clone());
+    let known = known.as_object_mut().expect("_meta");
+    for (name, value) in meta.as_object().expect("members") {
+        known.entry(name).or_insert_with(|| value.clone());
+    }
     let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
     let mut request = raw(gateway, who, path, &message.to_string())
         .header("mcp-protocol-version", "2026-07-28")

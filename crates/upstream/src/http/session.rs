@@ -118,6 +118,7 @@ async fn discover(wire: &Wire) -> Result<Verdict, CallError> {
                 Ok(Verdict::Legacy)
             }
             CallErrorKind::Upstream(_)
+            | CallErrorKind::Unanswerable(_)
             | CallErrorKind::Timeout { .. }
             | CallErrorKind::AuthRequired
             | CallErrorKind::Forbidden

@@ -25,7 +25,7 @@ pub(crate) fn discovered(outcome: &Outcome) -> Verdict {
                 versions.into_iter().flatten().filter_map(Value::as_str).collect();
             judge(&versions, announces(result))
         }
-        Err(RpcError { code: UNSUPPORTED_VERSION, supported }) => {
+        Err(RpcError { code: UNSUPPORTED_VERSION, supported, .. }) => {
             judge(&supported.iter().map(String::as_str).collect::<Vec<_>>(), false)
         }
         Err(RpcError { .. }) => Verdict::Legacy,
@@ -56,6 +56,7 @@ pub(crate) fn announces(result: &Map<String, Value>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use portcullis_core::mcp::interaction::ClientCapabilities;
     use serde_json::json;
 
     use super::*;
@@ -72,7 +73,8 @@ mod tests {
         }));
         let refused = |supported: &[&str]| {
             let supported = supported.iter().map(ToString::to_string).collect();
-            Err(RpcError { code: UNSUPPORTED_VERSION, supported })
+            let required = ClientCapabilities::default();
+            Err(RpcError { code: UNSUPPORTED_VERSION, supported, required })
         };
 
         assert_eq!(discovered(&Ok(modern)), Verdict::Modern { announces: true });
@@ -80,7 +82,8 @@ mod tests {
         assert_eq!(discovered(&refused(&["2025-11-25"])), Verdict::Legacy);
         assert_eq!(discovered(&refused(&["2099-01-01"])), Verdict::Stranger);
         for code in [-32601, -32602, -32600, -32000, 0] {
-            let other = Err(RpcError { code, supported: Vec::new() });
+            let required = ClientCapabilities::default();
+            let other = Err(RpcError { code, supported: Vec::new(), required });
             assert_eq!(discovered(&other), Verdict::Legacy, "{code}");
         }
         assert_eq!(discovered(&Ok(result(json!({})))), Verdict::Legacy);

@@ -5,6 +5,7 @@ use portcullis_core::{
     mcp::{
         Era, LEGACY, MODERN, Method,
         code::{INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, URL_ELICITATION},
+        interaction::ClientCapabilities,
         meta,
     },
     refusal::Executed,
@@ -14,7 +15,7 @@ use portcullis_core::{
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 
-use crate::error::CallError;
+use crate::error::{CallError, CallErrorKind};
 
 /// A request, whichever era it will be sent in.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +23,11 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) method: Method,
     pub(crate) name: Option<&'a ToolName>,
     pub(crate) arguments: Option<&'a Value>,
+    /// What the caller can answer; told to servers of the modern era.
+    pub(crate) capabilities: ClientCapabilities,
+    /// Its answers to questions, and the state that came with these.
+    pub(crate) responses: Option<&'a Value>,
+    pub(crate) state: Option<&'a str>,
     pub(crate) cursor: Option<&'a str>,
     pub(crate) traceparent: Option<TraceParent>,
     pub(crate) tracestate: Option<&'a str>,
@@ -34,6 +40,16 @@ impl Outgoing<'_> {
             method,
             name: None,
             arguments: None,
+            capabilities: ClientCapabilities {
+                form: false,
+                url: false,
+                sampling: false,
+                sampling_context: false,
+                sampling_tools: false,
+                roots: false,
+            },
+            responses: None,
+            state: None,
             cursor: None,
             traceparent: None,
             tracestate: None,
@@ -47,13 +63,15 @@ impl Outgoing<'_> {
         let meta = Meta {
             version: modern.then_some(MODERN),
             client: modern.then_some(CLIENT),
-            capabilities: modern.then_some(Empty {}),
+            capabilities: modern.then_some(Declared(self.capabilities)),
             traceparent: self.traceparent,
             tracestate: self.tracestate,
         };
         let params = Params {
             name: self.name.map(ToolName::as_str),
             arguments: self.arguments,
+            responses: self.responses.filter(|_| modern),
+            state: self.state.filter(|_| modern),
             cursor: self.cursor,
             notifications: (self.method == Method::Listen).then_some(Wanted { tools: true }),
             version: initializes.then_some(LEGACY[0]),
@@ -79,6 +97,10 @@ struct Params<'a> {
     name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<&'a Value>,
+    #[serde(rename = "inputResponses", skip_serializing_if = "Option::is_none")]
+    responses: Option<&'a Value>,
+    #[serde(rename = "requestState", skip_serializing_if = "Option::is_none")]
+    state: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,7 +118,7 @@ struct Params<'a> {
 struct Meta<'a> {
     version: Option<&'static str>,
     client: Option<Client>,
-    capabilities: Option<Empty>,
+    capabilities: Option<Declared>,
     traceparent: Option<TraceParent>,
     tracestate: Option<&'a str>,
 }
@@ -131,7 +153,19 @@ struct Client {
 
 const CLIENT: Client = Client { name: "portcullis", version: env!("CARGO_PKG_VERSION") };
 
-/// We declare no capabilities.
+/// Capabilities that the caller declared; of ours there are none.
+struct Declared(ClientCapabilities);
+
+impl Serialize for Declared {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.is_empty() {
+            return Empty {}.serialize(serializer);
+        }
+        self.0.declared().serialize(serializer)
+    }
+}
+
+/// An object without members.
 #[derive(Serialize)]
 struct Empty {}
 
@@ -205,6 +239,8 @@ pub(crate) struct RpcError {
     pub(crate) code: i64,
     /// `data.supported`: the protocol versions the server would have liked.
     pub(crate) supported: Vec<String>,
+    /// `data.requiredCapabilities`: what a client would have to declare.
+    pub(crate) required: ClientCapabilities,
 }
 
 impl RpcError {
@@ -213,6 +249,10 @@ impl RpcError {
         use portcullis_core::refusal::UpstreamReason::{InteractionRequired, JsonrpcError};
         match self.code {
             METHOD_NOT_FOUND | INVALID_PARAMS => CallError::upstream(JsonrpcError, Executed::No),
+            MISSING_CAPABILITY if !self.required.is_empty() => CallError {
+                kind: CallErrorKind::Unanswerable(self.required),
+                executed: Executed::Unknown,
+            },
             MISSING_CAPABILITY | URL_ELICITATION => {
                 CallError::upstream(InteractionRequired, Executed::Unknown)
             }
@@ -220,6 +260,23 @@ impl RpcError {
         }
     }
 }
+
+/// The result of a server of this era. Only since 2026-07-28 a result can ask for input: what an older
+/// server means by it needs an open stream.
+pub(crate) fn of_era(
+    result: Map<String, Value>,
+    era: Era,
+) -> Result<Map<String, Value>, CallError> {
+    use portcullis_core::refusal::UpstreamReason::InteractionRequired;
+    let asks = result.get("resultType").is_some_and(|kind| kind == INPUT_REQUIRED);
+    if asks && era != Era::Modern {
+        return Err(CallError::upstream(InteractionRequired, Executed::Unknown));
+    }
+    Ok(result)
+}
+
+/// `resultType` of a result that asks for input.
+pub(crate) const INPUT_REQUIRED: &str = "input_required";
 
 /// Not a JSON-RPC message, or one that two readers could read differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -279,7 +336,9 @@ fn rpc_error(error: &Value) -> Result<RpcError, Malformed> {
     let supported = supported.map(|versions| {
         versions.iter().filter_map(Value::as_str).take(32).map(str::to_owned).collect()
     });
-    Ok(RpcError { code, supported: supported.unwrap_or_default() })
+    let required = error.pointer("/data/requiredCapabilities");
+    let required = required.map(ClientCapabilities::read).unwrap_or_default();
+    Ok(RpcError { code, supported: supported.unwrap_or_default(), required })
 }
 
 #[cfg(test)]

@@ -104,6 +104,7 @@ impl Providers {
                 return Err(error);
             }
             CallErrorKind::Upstream(_)
+            | CallErrorKind::Unanswerable(_)
             | CallErrorKind::Timeout { .. }
             | CallErrorKind::Overloaded
             | CallErrorKind::Resting { .. } => return Err(error),

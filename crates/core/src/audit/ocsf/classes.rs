@@ -75,6 +75,7 @@ pub(super) fn status(outcome: &str) -> Named {
     match outcome {
         "success" => (1, "Success"),
         "unknown" => (0, "Unknown"),
+        "input_required" => (99, "Other"),
         _ => (2, "Failure"),
     }
 }

@@ -12,7 +12,7 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value};
 
-use super::{Face, mirror, search};
+use super::{Face, mirror, question, search};
 use crate::http::{Gateway, exchange::Exchange, idempotency::idempotency_key, outcome::Outcome};
 
 /// The HTTP request that a message came with.
@@ -37,6 +37,10 @@ pub(super) async fn call(
     (exchange, arrived): (&Exchange, Arrived),
 ) -> Outcome {
     let Asking { mut params, meta, era, .. } = asking;
+    let conversation = match question::taken(&mut params, &meta, era) {
+        Ok(conversation) => conversation,
+        Err(error) => return super::refused(gateway, &ctx, error.into()).await,
+    };
     let wanted = match wanted(gateway, &ctx, face, &mut params, (era, &arrived.headers)).await {
         Ok(wanted) => wanted,
         Err(answer) => return super::refused(gateway, &ctx, answer).await,
@@ -50,6 +54,7 @@ pub(super) async fn call(
         view: Ok(View::Mcp),
         key: key(&headers, &meta),
         body: Ok((wanted.input, size)),
+        conversation,
     };
     match gateway.app.calls.invoke(ctx, bytes, invocation).await {
         Ok(answered) => Outcome::answered(answered),
@@ -75,10 +80,6 @@ async fn wanted(
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
         ) => return Err(ProtocolError::bad_params("`arguments` has to be an object.").into()),
     };
-    // No state was ever given out.
-    if params.contains_key("requestState") {
-        return Err(ProtocolError::bad_params("`requestState` is none of this gateway.").into());
-    }
     if let Face::All(_) = face {
         match name.as_str() {
             search::FIND => return Err(answer(search::find(gateway, ctx, &arguments, era).await)),

@@ -5,6 +5,7 @@ use std::sync::{LazyLock, OnceLock};
 use axum::http::StatusCode;
 use portcullis_app::GovernanceView;
 use portcullis_core::{
+    audit::OutcomeStatus,
     id::RequestId as HttpRequestId,
     mcp::{Era, ProtocolError, Request as Asking, RequestId, code, meta, refused},
     refusal::Refusal,
@@ -12,7 +13,7 @@ use portcullis_core::{
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 
-use super::{common, server_info};
+use super::{common, question, server_info};
 use crate::http::outcome::{Content, Failure, Outcome};
 
 /// The answer to a message, where it is none of a call.
@@ -95,6 +96,8 @@ enum Written<'a> {
 struct Called<'a> {
     era: Era,
     members: Option<&'a Map<String, Value>>,
+    /// Questions of the tool, instead of members.
+    asks: Option<&'a Value>,
     /// The sentence for a model, instead of members.
     sentence: Option<String>,
     own: OwnMeta<'a>,
@@ -130,8 +133,10 @@ struct RpcError<'a> {
 enum ErrorData<'a> {
     Protocol(&'a Value),
     Refused {
+        #[serde(rename = "requiredCapabilities", skip_serializing_if = "Option::is_none")]
+        required: Option<Value>,
         #[serde(rename = "dev.portcullis/error")]
-        error: ErrorBody,
+        error: Box<ErrorBody>,
         #[serde(rename = "dev.portcullis/governance", skip_serializing_if = "Option::is_none")]
         governance: Option<&'a GovernanceView>,
         #[serde(rename = "dev.portcullis/request_id")]
@@ -204,8 +209,10 @@ fn written<'a>(
         (Content::Result(result), Some(asked)) => {
             let governance = outcome.governance.as_ref();
             let own = OwnMeta { governance, ..OwnMeta::of(asked, request_id) };
-            let members = result.as_object();
-            Written::Called(Called { era: asked.era, members, sentence: None, own })
+            let asks = result.get("interaction");
+            let asks = asks.filter(|_| outcome.recorded == Some(OutcomeStatus::InputRequired));
+            let members = result.as_object().filter(|_| asks.is_none());
+            Written::Called(Called { era: asked.era, members, asks, sentence: None, own })
         }
         (Content::Failed(failure), _) => failed(outcome, failure, (asked, request_id)),
         // Results of REST are given to nobody here.
@@ -231,25 +238,43 @@ fn failed<'a>(
     let (code, message) = (failure.code().to_owned(), failure.message());
     let error = ErrorBody { code, message: message.clone(), details };
     if let (Some(asked), Some(executed)) = (asked, executed)
-        && is_result(failure.code(), asked)
+        && is_result(failure, asked)
     {
         let sentence = Some(match failure {
             Failure::Refused(refusal) => refused::sentence(refusal, executed),
             Failure::Replayed { error, .. } => refused::repeated(&error.code, &message, executed),
         });
         let own = OwnMeta { governance, error: Some(error), ..OwnMeta::of(asked, request_id) };
-        return Written::Called(Called { era: asked.era, members: None, sentence, own });
+        let (era, members, asks) = (asked.era, None, None);
+        return Written::Called(Called { era, members, asks, sentence, own });
     }
     let code = match failure {
         Failure::Refused(refusal) => code_of(refusal, asked),
         Failure::Replayed { http_status, .. } => i64::from(*http_status),
     };
-    let data = Some(ErrorData::Refused { error, governance, request_id });
+    let required = asked.and_then(|asked| required_capabilities(failure, asked));
+    let code = if required.is_some() { code::MISSING_CAPABILITY } else { code };
+    let error = Box::new(error);
+    let data = Some(ErrorData::Refused { required, error, governance, request_id });
     Written::Error(RpcError { code, message, data })
 }
 
-fn is_result(code: &str, asked: &Asked) -> bool {
-    asked.is_call() && refused::is_for_models(code)
+fn is_result(failure: &Failure, asked: &Asked) -> bool {
+    asked.is_call()
+        && refused::is_for_models(failure.code())
+        && required_capabilities(failure, asked).is_none()
+}
+
+/// What a client of the present era would have to declare to be asked, if that is the failure.
+fn required_capabilities(failure: &Failure, asked: &Asked) -> Option<Value> {
+    if asked.era != Era::Modern {
+        return None;
+    }
+    match failure {
+        Failure::Refused(Refusal::Unanswerable { required, .. }) => Some(required.declared()),
+        Failure::Refused(_) => None,
+        Failure::Replayed { error, .. } => error.details.get("required_capabilities").cloned(),
+    }
 }
 
 /// The code of an error. Where neither JSON-RPC nor MCP has one, the HTTP status, which lies outside
@@ -267,7 +292,10 @@ fn code_of(refusal: &Refusal, asked: Option<&Asked>) -> i64 {
 /// The status of an answer, which is that of REST unless JSON-RPC tells it.
 pub(crate) fn status(outcome: &Outcome, asked: Option<&Asked>) -> StatusCode {
     let is_call = asked.is_some_and(Asked::is_call);
-    let told = |code: &str| asked.is_some_and(|asked| is_result(code, asked));
+    let told = |failure: &Failure| asked.is_some_and(|asked| is_result(failure, asked));
+    let unanswerable = |failure: &Failure| {
+        asked.is_some_and(|asked| required_capabilities(failure, asked).is_some())
+    };
     match &outcome.content {
         Content::Message(Reply::Error(error)) => {
             StatusCode::from_u16(error.http_status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
@@ -276,8 +304,10 @@ pub(crate) fn status(outcome: &Outcome, asked: Option<&Asked>) -> StatusCode {
         Content::Message(Reply::Result(_)) | Content::Result(_) => StatusCode::OK,
         Content::Failed(failure) => {
             let not_found = matches!(failure, Failure::Refused(Refusal::NotFound { .. }));
-            if (is_call && not_found) || told(failure.code()) {
+            if (is_call && not_found) || told(failure) {
                 StatusCode::OK
+            } else if unanswerable(failure) {
+                StatusCode::BAD_REQUEST
             } else {
                 failure.http_status()
             }
@@ -298,8 +328,10 @@ impl<'a> OwnMeta<'a> {
 impl Serialize for Called<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut out = serializer.serialize_map(None)?;
-        if self.era == Era::Modern {
-            out.serialize_entry("resultType", "complete")?;
+        match self.asks {
+            Some(asks) => question::write(&mut out, asks)?,
+            None if self.era == Era::Modern => out.serialize_entry("resultType", "complete")?,
+            None => {}
         }
         if let Some(sentence) = &self.sentence {
             out.serialize_entry("content", &[Text { kind: "text", text: sentence }])?;

@@ -1,14 +1,17 @@
 //! `POST /v1/mcps/{id}/invoke`: the governed call.
 
+mod interaction;
+
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
 use bytes::Bytes;
-use portcullis_app::{Invocation, Stage, View};
+use portcullis_app::{Conversation, Invocation, Stage, View};
 use portcullis_core::refusal::Refusal;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use self::interaction::InteractionRequest;
 use super::ToolPath;
 use crate::http::{
     Gateway,
@@ -30,7 +33,7 @@ use crate::http::{
     ),
     request_body = InvokeRequest,
     responses(
-        (status = 200, description = "the tool answered", body = InvokeAnswer, headers(("Idempotency-Replayed" = String, description = "`true` when the answer was given before"))),
+        (status = 200, description = "the tool answered; with `meta.outcome` `input_required` it asks something first: `result.interaction` holds `requests` and `state`", body = InvokeAnswer, headers(("Idempotency-Replayed" = String, description = "`true` when the answer was given before"))),
         (status = 400, description = "bad request or bad input, or the idempotency key stands for another request", body = ErrorAnswer),
         (status = 404, description = "no such tool for this caller", body = ErrorAnswer),
         (status = 409, description = "the provider refuses its credentials, or the request of this idempotency key is under way", body = ErrorAnswer),
@@ -50,11 +53,13 @@ pub(crate) async fn invoke(
     let key = idempotency_key(&request.headers);
     let read = request.read().await;
     let bytes = read.as_ref().map_or(0, Bytes::len);
-    let asked = move || Invocation {
-        tool,
-        view: view(raw.as_deref()),
-        key,
-        body: read.and_then(|bytes| input(&bytes)),
+    let asked = move || {
+        let read = read.and_then(|bytes| input(&bytes));
+        let (body, conversation) = match read {
+            Ok((input, bytes, conversation)) => (Ok((input, bytes)), conversation),
+            Err(refusal) => (Err(refusal), Conversation::default()),
+        };
+        Invocation { tool, view: view(raw.as_deref()), key, body, conversation }
     };
     match gateway.app.calls.invoke(ctx, bytes, asked).await {
         Ok(answered) => Outcome::answered(answered),
@@ -68,13 +73,14 @@ fn view(raw: Option<&str>) -> Result<View, Refusal> {
     Ok(if mcp { View::Mcp } else { View::Structured })
 }
 
-/// `{"input": {…}}` and nothing else.
-fn input(bytes: &[u8]) -> Result<(Value, u64), Refusal> {
+/// `{"input": {…}}`, perhaps with `interaction`, and nothing else.
+fn input(bytes: &[u8]) -> Result<(Value, u64, Conversation), Refusal> {
     let mut members = body::parsed(bytes)?;
     let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    body::only(&members, &["input"])?;
+    body::only(&members, &["input", "interaction"])?;
+    let conversation = interaction::read(members.remove("interaction"))?;
     match members.remove("input") {
-        Some(input @ Value::Object(_)) => Ok((input, size)),
+        Some(input @ Value::Object(_)) => Ok((input, size, conversation)),
         None => Err(body::wrong_member("input", "is required; send `{}` for no arguments")),
         Some(
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
@@ -89,4 +95,6 @@ pub(crate) struct InvokeRequest {
     /// Arguments of the tool; `{}` for none.
     #[schema(value_type = Object)]
     input: Value,
+    /// Part of a conversation with the tool.
+    interaction: Option<InteractionRequest>,
 }

@@ -3,7 +3,7 @@
 use portcullis_testkit::{Answer, HostileCall, Script};
 use serde_json::{Value, json};
 
-use super::{ask_legacy, call, own};
+use super::{ask_legacy, call, modern, own};
 use crate::scene::{Scene, events, giving, scene_with, tool};
 
 const POLICIES: &str = r#"
@@ -15,7 +15,10 @@ when { context.input has n && context.input.n > 10 };
 forbid (principal, action == Mcp::Action::"up:mail", resource)
 when { context has dlp && context.dlp.findings.contains("email") };
 @id("withheld") @phase("response")
-forbid (principal, action == Mcp::Action::"up:withheld", resource);
+forbid (principal, action in [Mcp::Action::"up:withheld", Mcp::Action::"up:asks-mute"], resource);
+@id("no-mail-in-answers")
+forbid (principal, action == Mcp::Action::"up:asks", resource)
+when { context has dlp && context.dlp.findings.contains("email") };
 "#;
 
 fn tools() -> Vec<portcullis_testkit::HostileTool> {
@@ -39,6 +42,11 @@ fn tools() -> Vec<portcullis_testkit::HostileTool> {
         tool("down", Script::Status(503)),
         tool("garbage", Script::Body("no JSON".to_owned())),
         tool("cut", Script::CloseInBody),
+        tool("asks", Script::Asks(asking("Your name?"))),
+        giving_text("asks-mail", &asking("Are you ada@acme.example?")),
+        giving_text("asks-key", &asking("Is AKIAIOSFODNN7EXAMPLX yours?")),
+        giving_text("asks-mute", &asking("Your name?")),
+        giving_text("asks-much", &asking_for("tools/call", "?")),
     ]
 }
 
@@ -178,5 +186,111 @@ async fn the_same_calls_end_in_the_same_way_through_rest_and_mcp() {
         let sent: Vec<String> = sent.collect();
         assert!(!sent.is_empty() && sent.len().is_multiple_of(4), "{tool}");
         assert!(sent.chunks(4).all(|four| four.iter().all(|it| *it == four[0])), "{tool}");
+    }
+}
+
+fn giving_text(name: &str, result: &str) -> portcullis_testkit::HostileTool {
+    tool(name, Script::Result(result.to_owned()))
+}
+
+fn asking(message: &str) -> String {
+    asking_for("elicitation/create", message)
+}
+
+fn asking_for(method: &str, message: &str) -> String {
+    let question = json!({"method": method, "params": {"message": message}});
+    json!({"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "theirs"})
+        .to_string()
+}
+
+/// A leg of a call over REST.
+async fn rest_leg(scene: &Scene, tool: &str, earlier: Option<(&str, &Value)>) -> Answer {
+    let mut body = json!({"input": {}, "interaction": {"capabilities": {"elicitation": {}}}});
+    if let Some((state, responses)) = earlier {
+        body["interaction"]["state"] = json!(state);
+        body["interaction"]["responses"] = responses.clone();
+    }
+    let path = format!("/v1/mcps/up:{tool}/invoke?view=mcp");
+    scene.gateway.post(&scene.who, &path, &body.to_string()).await
+}
+
+/// The same over MCP, by name or by id.
+async fn mcp_leg(
+    scene: &Scene,
+    tool: &str,
+    by_id: bool,
+    earlier: Option<(&str, &Value)>,
+) -> Answer {
+    let (path, mut params) = if by_id {
+        let arguments = json!({"id": format!("up:{tool}"), "input": {}});
+        ("/mcp", json!({"name": "call_tool", "arguments": arguments}))
+    } else {
+        ("/mcp/up", json!({"name": tool, "arguments": {}}))
+    };
+    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}});
+    if let Some((state, responses)) = earlier {
+        params["requestState"] = json!(state);
+        params["inputResponses"] = responses.clone();
+    }
+    let request = modern(&scene.gateway, &scene.who, path, ("tools/call", &params));
+    scene.gateway.send(request).await
+}
+
+/// End of a leg over REST, and its state.
+async fn rest_end(scene: &Scene, answer: Answer) -> (Ending, Option<String>) {
+    let mut result = answer.at("/result").clone();
+    let state = result["interaction"]["state"].as_str().map(str::to_owned);
+    if state.is_some() {
+        result["interaction"]["state"] = json!("sealed");
+    }
+    let ending = Ending {
+        result,
+        error: without_ids(answer.at("/error").clone()),
+        governance: without_ids(answer.at("/governance").clone()),
+        event: without_ids(event(scene, &answer).await),
+    };
+    (ending, state)
+}
+
+/// End of a leg over MCP in the words of REST, and its state.
+async fn mcp_end(scene: &Scene, answer: Answer) -> (Ending, Option<String>) {
+    let mut ending = over_mcp(scene, answer).await;
+    let state = ending.result["requestState"].as_str().map(str::to_owned);
+    if state.is_some() {
+        let requests = ending.result["inputRequests"].take();
+        ending.result = json!({"interaction": {"requests": requests, "state": "sealed"}});
+    }
+    (ending, state)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_and_answers_end_in_the_same_way_through_rest_and_mcp() {
+    let scene = scene_with(tools(), "", |builder| builder.policies(POLICIES)).await;
+    let yes = |text: &str| json!({"q": {"action": "accept", "content": {"text": text}}});
+    let mut state = String::new();
+    for tool in ["asks", "asks-mail", "asks-key", "asks-mute", "asks-much"] {
+        let (rest, sealed) = rest_end(&scene, rest_leg(&scene, tool, None).await).await;
+        for by_id in [false, true] {
+            let (mcp, told) = mcp_end(&scene, mcp_leg(&scene, tool, by_id, None).await).await;
+            assert_eq!((&rest, sealed.is_some()), (&mcp, told.is_some()), "{tool}");
+        }
+        if tool == "asks" {
+            state = sealed.expect("a state");
+        }
+    }
+    for (tool, state, answers) in [
+        ("asks", &*state, yes("Ada")),
+        ("asks", &*state, yes("AKIAIOSFODNN7EXAMPLX")),
+        ("asks", &*state, yes("ada@acme.example")),
+        ("asks", &*state, json!({})),
+        ("asks", "invented", yes("Ada")),
+        ("echo", &*state, yes("Ada")),
+    ] {
+        let earlier = Some((state, &answers));
+        let (rest, _) = rest_end(&scene, rest_leg(&scene, tool, earlier).await).await;
+        for by_id in [false, true] {
+            let answer = mcp_leg(&scene, tool, by_id, earlier).await;
+            assert_eq!(rest, mcp_end(&scene, answer).await.0, "{tool} {answers}");
+        }
     }
 }

@@ -1,10 +1,13 @@
 //! Several nodes: nothing of a client is kept on one of them.
 
-use portcullis_testkit::Builder;
+use portcullis_testkit::{Builder, Hostile, Script};
 use serde_json::json;
 
-use super::{ask, ask_legacy, call, names, own};
-use crate::{cluster::trio, given::ENOUGH};
+use super::{
+    ask, ask_legacy, call, names, own,
+    questions::{FORM, answers, asking, leg},
+};
+use crate::{cluster::trio, given::ENOUGH, scene::tool};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_request_may_be_answered_by_another_node() {
@@ -32,4 +35,22 @@ async fn each_request_may_be_answered_by_another_node() {
     for answer in [&called, &modern] {
         assert_eq!(own(answer, "governance")["decision"], "allow", "{}", answer.text);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_node_goes_on_with_a_conversation() {
+    let upstream = Hostile::start(vec![tool("asks", Script::Asks(asking().to_string()))]).await;
+    let url = upstream.url();
+    let Some(trio) = trio("mcp_questions", |builder| builder.http("up", &url, "")).await else {
+        return;
+    };
+    let [one, two, _] = &trio.nodes;
+    let who = one.service(&one.org("acme", &ENOUGH), "mcps:read mcps:invoke");
+    let declared = json!({"elicitation": {}});
+
+    let asked = leg((one, &who), "asks", &declared, FORM, None).await;
+    let state = asked.at("/result/requestState").as_str().expect("a state").to_owned();
+    let done = leg((two, &who), "asks", &declared, FORM, Some((&state, answers()))).await;
+
+    assert_eq!(done.at("/result/structuredContent/state"), "theirs", "{}", done.text);
 }

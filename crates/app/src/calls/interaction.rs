@@ -1,0 +1,195 @@
+//! Conversations of callers with tools: a tool that asks something ends a leg of its call, and the
+//! caller makes the same call again with answers.
+//!
+//! Nothing is kept between legs. Whatever the next leg needs stands in a sealed state that the caller
+//! brings back, so any node continues the call, and a crash between two legs leaves nothing. Each leg is
+//! a call of its own: charged, judged, and recorded with intent and outcome.
+
+use portcullis_core::{
+    audit::Governance,
+    call::{Answer, CallState, Cleared, StateOwner, ToolCall, Turn},
+    idempotency::fingerprint,
+    json,
+    mcp::interaction::{ClientCapabilities, Interaction},
+    refusal::{Executed, Refusal, UpstreamReason, Violation},
+};
+use serde_json::{Map, Value};
+
+use super::{Calls, invoke::Ready, recorded::Done};
+use crate::{ctx::Ctx, policies::notices::Went, tools::catalogue::Visible};
+
+/// Legs after which a tool that still asks is given up: its caller would answer for ever.
+const MOST_LEGS: u32 = 32;
+
+/// Questions that a caller is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Questions {
+    /// None: its protocol knows no way to answer them.
+    #[default]
+    Refused,
+    /// Those that its capabilities answer.
+    Declared,
+    /// All of them. The capabilities only tell the upstream what it may ask for.
+    All,
+}
+
+/// Part of a request that is about questions of the tool.
+#[derive(Debug, Default)]
+pub struct Conversation {
+    /// What the caller is able to answer, as it declared.
+    pub capabilities: ClientCapabilities,
+    /// The questions that it is given.
+    pub questions: Questions,
+    /// State of an earlier leg. Without one the call begins anew.
+    pub state: Option<String>,
+    /// Answers to the questions of that leg, by their names. Without a state they are ignored.
+    pub responses: Map<String, Value>,
+}
+
+impl Conversation {
+    /// Member of what an idempotency key stands for: legs of one call are different requests.
+    pub(super) fn fingerprint(&self) -> String {
+        if self.state.is_none() && self.capabilities.is_empty() {
+            return String::new();
+        }
+        let responses = self.state.as_ref().map(|_| &self.responses);
+        let all = serde_json::json!({
+            "capabilities": self.capabilities, "responses": responses, "state": self.state,
+        });
+        format!(",\"interaction\":{}", json::canonical(&all))
+    }
+}
+
+/// Leg of a conversation that a call is.
+#[derive(Debug)]
+pub(crate) struct Leg {
+    /// The legs before it.
+    before: u32,
+    /// Digest of the input that it has to have.
+    input: Option<String>,
+    capabilities: ClientCapabilities,
+    questions: Questions,
+}
+
+impl Leg {
+    /// Says no to another input than that of the legs before.
+    pub(super) fn continues(&self, call: &Cleared<ToolCall>) -> Result<(), Refusal> {
+        match &self.input {
+            Some(digest) if *digest != digest_of(call) => Err(foreign()),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// What the caller would have to declare to be given questions that need so much.
+    fn lacks(&self, needed: ClientCapabilities) -> Option<ClientCapabilities> {
+        match self.questions {
+            Questions::All => None,
+            Questions::Refused => Some(needed),
+            Questions::Declared => {
+                let beyond = needed.beyond(self.capabilities);
+                (!beyond.is_empty()).then_some(beyond)
+            }
+        }
+    }
+}
+
+/// Digest of the input as it is sent, which is after masking.
+fn digest_of(call: &Cleared<ToolCall>) -> String {
+    fingerprint(&json::canonical(call.input()))
+}
+
+/// One answer to each state that is not this caller's for this call, whatever is wrong with it.
+fn foreign() -> Refusal {
+    let problem = "was changed, is over its time, or belongs to another call or caller";
+    Refusal::InvalidRequest {
+        message: format!("The state of the interaction {problem}; make the call anew without it."),
+        parameter: None,
+        violations: vec![Violation {
+            path: "/interaction/state".to_owned(),
+            keyword: None,
+            message: problem.to_owned(),
+        }],
+    }
+}
+
+fn owner<'a>(ctx: &Ctx, visible: &'a Visible) -> StateOwner<'a> {
+    let caller = ctx.caller();
+    StateOwner {
+        org: caller.org_id,
+        principal: caller.principal_id,
+        via: caller.via,
+        tool: &visible.tool,
+        connection: visible.connection.id,
+    }
+}
+
+impl Calls {
+    /// The leg that a call is, its turn, and the answers that were asked for. Others are left out, as
+    /// are all that come without a state. Says no to a state that is not of this call and caller.
+    pub(super) fn leg(
+        &self,
+        ctx: &Ctx,
+        visible: &Visible,
+        conversation: Conversation,
+    ) -> Result<(Leg, Turn, Map<String, Value>), Refusal> {
+        let Conversation { capabilities, questions, state, mut responses } = conversation;
+        let Some(sealed) = state else {
+            let leg = Leg { before: 0, input: None, capabilities, questions };
+            return Ok((leg, Turn { capabilities, state: None }, Map::new()));
+        };
+        let opened = self.state_key.open(owner(ctx, visible), &sealed, self.base.now());
+        let state = opened.ok_or_else(foreign)?;
+        responses.retain(|name, _| state.asked.iter().any(|asked| asked == name));
+        // Over REST the capabilities of a conversation are declared once.
+        let capabilities = match questions {
+            Questions::All if capabilities.is_empty() => state.capabilities,
+            Questions::All | Questions::Declared | Questions::Refused => capabilities,
+        };
+        let leg = Leg { before: state.legs, input: Some(state.input), capabilities, questions };
+        Ok((leg, Turn { capabilities, state: state.upstream }, responses))
+    }
+
+    /// The end of a leg in which the tool asked something: the questions leave by the same rules as a
+    /// result.
+    pub(super) async fn asked(
+        &self,
+        ready: &Ready,
+        mut governance: Governance,
+        interaction: Interaction,
+    ) -> Done {
+        let Interaction { requests, state, needed } = interaction;
+        let provider = || ready.visible.connection.provider.declared.slug.clone();
+        if let Some(required) = ready.leg.lacks(needed) {
+            let refusal = Refusal::Unanswerable { provider: provider(), required };
+            return Done::stopped(governance, refusal, Executed::Unknown);
+        }
+        if ready.leg.before.saturating_add(1) >= MOST_LEGS {
+            let reason = UpstreamReason::InteractionRequired;
+            let refusal = Refusal::UpstreamError { provider: provider(), reason };
+            return Done::stopped(governance, refusal, Executed::Unknown);
+        }
+        match self.judge_answer(ready, Answer::questions(requests)).await {
+            Err(denial) => self.withheld(ready, governance, denial),
+            Ok(questions) => {
+                self.ruled(&ready.ctx, &ready.visible.tool, questions.ruling(), Went::Allowed);
+                questions.ruling().add_to(&mut governance);
+                let (requests, _, ruling) = questions.into_parts();
+                let Some(state) = self.sealed(ready, &requests, state) else {
+                    return Done::stopped(governance, Refusal::Internal, Executed::Unknown);
+                };
+                let done = Done::asked(governance, Interaction::result(requests, state));
+                done.captured(ruling.capture, ruling.captured).looked_at(ruling.inputs)
+            }
+        }
+    }
+
+    /// The state by which the caller continues.
+    fn sealed(&self, ready: &Ready, requests: &Value, upstream: Option<String>) -> Option<String> {
+        let asked = requests.as_object().into_iter().flatten().map(|(name, _)| name.clone());
+        let (input, asked) = (digest_of(&ready.call), asked.collect());
+        let mut state = CallState::new(self.base.now(), input, ready.leg.capabilities, asked);
+        state.legs = ready.leg.before.saturating_add(1);
+        state.upstream = upstream;
+        self.state_key.seal(owner(&ready.ctx, &ready.visible), &state, &*self.base.random)
+    }
+}

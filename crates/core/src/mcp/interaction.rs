@@ -1,0 +1,293 @@
+//! Questions of a tool before it ends a call (MCP 2026-07-28, multi round-trip requests): the
+//! capabilities of a client, the questions, and the answers.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::meta;
+
+/// Questions, and answers, that one leg of a call may hold.
+pub const MOST_QUESTIONS: usize = 16;
+/// Longest name of a question in bytes.
+const LONGEST_NAME: usize = 128;
+/// Longest state of an upstream in bytes.
+const LONGEST_STATE: usize = 64 << 10;
+
+/// What a client is able to answer, as far as tools may ask for it.
+#[expect(clippy::struct_excessive_bools, reason = "each is declared by itself")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ClientCapabilities {
+    /// Forms for a person.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub form: bool,
+    /// Addresses for a person to open.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub url: bool,
+    /// Prompts for its model.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub sampling: bool,
+    /// Prompts with context of its servers.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub sampling_context: bool,
+    /// Prompts with tools.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub sampling_tools: bool,
+    /// The folders that it works in.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub roots: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+impl ClientCapabilities {
+    /// Reads a `ClientCapabilities` object of MCP. Members that no tool can ask for, such as
+    /// extensions, are left out, so they are never declared to an upstream.
+    #[must_use]
+    pub fn read(declared: &Value) -> Self {
+        let member = |name: &str| declared.get(name).filter(|value| value.is_object());
+        let has = |value: Option<&Value>, name: &str| {
+            value.and_then(|value| value.get(name)).is_some_and(Value::is_object)
+        };
+        let (elicitation, sampling) = (member("elicitation"), member("sampling"));
+        let url = has(elicitation, "url");
+        Self {
+            // An empty object stands for forms.
+            form: elicitation.is_some() && (has(elicitation, "form") || !url),
+            url,
+            sampling: sampling.is_some(),
+            sampling_context: has(sampling, "context"),
+            sampling_tools: has(sampling, "tools"),
+            roots: member("roots").is_some(),
+        }
+    }
+
+    /// Returns true if nothing is declared.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+
+    /// As an object of MCP.
+    #[must_use]
+    pub fn declared(self) -> Value {
+        let part = |members: &[(&str, bool)]| {
+            let set = members.iter().filter(|(_, set)| *set);
+            Value::Object(set.map(|(name, _)| ((*name).to_owned(), json!({}))).collect())
+        };
+        let mut all = Map::new();
+        if self.form || self.url {
+            let modes = part(&[("form", self.form), ("url", self.url)]);
+            all.insert("elicitation".to_owned(), modes);
+        }
+        if self.sampling {
+            let more = part(&[("context", self.sampling_context), ("tools", self.sampling_tools)]);
+            all.insert("sampling".to_owned(), more);
+        }
+        if self.roots {
+            all.insert("roots".to_owned(), json!({}));
+        }
+        Value::Object(all)
+    }
+
+    /// Those of `self` that `held` lacks.
+    #[must_use]
+    pub fn beyond(self, held: Self) -> Self {
+        let context = self.sampling_context && !held.sampling_context;
+        let tools = self.sampling_tools && !held.sampling_tools;
+        Self {
+            form: self.form && !held.form,
+            url: self.url && !held.url,
+            sampling: (self.sampling && !held.sampling) || context || tools,
+            sampling_context: context,
+            sampling_tools: tools,
+            roots: self.roots && !held.roots,
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            form: self.form || other.form,
+            url: self.url || other.url,
+            sampling: self.sampling || other.sampling,
+            sampling_context: self.sampling_context || other.sampling_context,
+            sampling_tools: self.sampling_tools || other.sampling_tools,
+            roots: self.roots || other.roots,
+        }
+    }
+
+    /// What a client needs to answer this question; `None` if it is none of the protocol.
+    fn needed(question: &Value) -> Option<Self> {
+        let params = question.get("params");
+        if params.is_some_and(|params| !params.is_object()) {
+            return None;
+        }
+        let param = |name: &str| params.and_then(|params| params.get(name));
+        let none = Self::default();
+        match question.get("method").and_then(Value::as_str)? {
+            "elicitation/create" => match param("mode").map(Value::as_str) {
+                None | Some(Some("form")) => Some(Self { form: true, ..none }),
+                Some(Some("url")) => Some(Self { url: true, ..none }),
+                Some(Some(_) | None) => None,
+            },
+            "sampling/createMessage" => {
+                let context = param("includeContext").and_then(Value::as_str);
+                Some(Self {
+                    sampling: true,
+                    sampling_context: context.is_some_and(|it| it != "none"),
+                    sampling_tools: param("tools").is_some() || param("toolChoice").is_some(),
+                    ..none
+                })
+            }
+            "roots/list" => Some(Self { roots: true, ..none }),
+            _ => None,
+        }
+    }
+}
+
+/// Questions that have to be answered before a call can go on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interaction {
+    /// Requests for the client, by name; none if it only has to call again.
+    pub requests: Map<String, Value>,
+    /// State of the server, which it wants back as it is.
+    pub state: Option<String>,
+    /// What a client needs to answer them.
+    pub needed: ClientCapabilities,
+}
+
+impl Interaction {
+    /// Reads a result whose `resultType` is `input_required`, without what only the gateway may say
+    /// in `_meta`. `None` for more than [`MOST_QUESTIONS`], for questions that are none of the
+    /// protocol, for a state beyond 64 KiB, and for neither questions nor state.
+    #[must_use]
+    pub fn read(result: &mut Map<String, Value>) -> Option<Self> {
+        let mut requests = match result.remove("inputRequests") {
+            None => Map::new(),
+            Some(Value::Object(requests)) => requests,
+            Some(_) => return None,
+        };
+        let state = match result.remove("requestState") {
+            None => None,
+            Some(Value::String(state)) if state.len() <= LONGEST_STATE => Some(state),
+            Some(_) => return None,
+        };
+        if requests.len() > MOST_QUESTIONS || (requests.is_empty() && state.is_none()) {
+            return None;
+        }
+        let mut needed = ClientCapabilities::default();
+        for (name, question) in &mut requests {
+            if name.len() > LONGEST_NAME {
+                return None;
+            }
+            needed = needed.and(ClientCapabilities::needed(question)?);
+            if let Some(Value::Object(params)) = question.get_mut("params") {
+                meta::remove_own(params);
+            }
+        }
+        Some(Self { requests, state, needed })
+    }
+
+    /// The result of a leg that ends with these questions and this state of the gateway.
+    #[must_use]
+    pub fn result(requests: Value, state: String) -> Value {
+        let object = |members: [(&str, Value); 2]| {
+            members.into_iter().map(|(name, it)| (name.to_owned(), it)).collect()
+        };
+        let asks: Value = object([("requests", requests), ("state", Value::String(state))]);
+        Value::Object(Map::from_iter([("interaction".to_owned(), asks)]))
+    }
+}
+
+/// Reads the answers of a client. `None` for more than [`MOST_QUESTIONS`], or what is no object.
+#[must_use]
+pub fn responses(value: Value) -> Option<Map<String, Value>> {
+    match value {
+        Value::Object(responses) => {
+            let fits =
+                responses.len() <= MOST_QUESTIONS && responses.values().all(Value::is_object);
+            fits.then_some(responses)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(result: Value) -> Option<Interaction> {
+        let Value::Object(mut members) = result else { panic!("an object") };
+        Interaction::read(&mut members)
+    }
+
+    #[test]
+    fn only_what_was_declared_is_declared_upstream() {
+        for (told, expected) in [
+            (json!({}), json!({})),
+            (json!({"elicitation": {}}), json!({"elicitation": {"form": {}}})),
+            (json!({"elicitation": {"url": {}}}), json!({"elicitation": {"url": {}}})),
+            (
+                json!({"elicitation": {"form": {}, "url": {}, "x": {}}, "extensions": {"a/b": {}}}),
+                json!({"elicitation": {"form": {}, "url": {}}}),
+            ),
+            (json!({"sampling": {"tools": {}}}), json!({"sampling": {"tools": {}}})),
+            (json!({"roots": {"listChanged": true}}), json!({"roots": {}})),
+            (json!({"roots": true, "sampling": 1, "elicitation": []}), json!({})),
+        ] {
+            assert_eq!(ClientCapabilities::read(&told).declared(), expected, "{told}");
+        }
+    }
+
+    #[test]
+    fn questions_say_what_a_client_needs_to_answer_them() {
+        let form = json!({"method": "elicitation/create", "params": {"message": "?"}});
+        let url = json!({"method": "elicitation/create", "params": {"mode": "url"}});
+        let tools = json!({"method": "sampling/createMessage", "params": {"tools": []}});
+        let found =
+            read(json!({"inputRequests": {"a": form, "b": url, "c": tools}, "requestState": "s"}))
+                .unwrap();
+
+        let held = ClientCapabilities::read(&json!({"elicitation": {}, "sampling": {}}));
+        assert_eq!(found.state.as_deref(), Some("s"));
+        assert_eq!(
+            found.needed.beyond(held).declared(),
+            json!({"elicitation": {"url": {}}, "sampling": {"tools": {}}})
+        );
+        assert!(found.needed.beyond(found.needed).is_empty());
+    }
+
+    #[test]
+    fn what_is_no_question_of_the_protocol_is_refused() {
+        let many: Map<String, Value> =
+            (0..17).map(|n| (n.to_string(), json!({"method": "roots/list"}))).collect();
+        for result in [
+            json!({}),
+            json!({"inputRequests": {}}),
+            json!({"inputRequests": []}),
+            json!({"inputRequests": {"a": {"method": "tools/call"}}}),
+            json!({"inputRequests": {"a": {"method": "elicitation/create", "params": []}}}),
+            json!({"inputRequests": {"a": {"method": "elicitation/create", "params": {"mode": "x"}}}}),
+            json!({"inputRequests": {"x".repeat(129): {"method": "roots/list"}}}),
+            json!({"inputRequests": many}),
+            json!({"requestState": 7}),
+            json!({"requestState": "x".repeat((64 << 10) + 1)}),
+        ] {
+            assert_eq!(read(result.clone()), None, "{result}");
+        }
+        assert!(read(json!({"requestState": "s"})).is_some());
+    }
+
+    #[test]
+    fn what_only_the_gateway_may_say_is_removed_from_questions() {
+        let params = json!({"_meta": {"dev.portcullis/error": 1, "a": 2}});
+        let found =
+            read(json!({"inputRequests": {"r": {"method": "roots/list", "params": params}}}));
+
+        assert_eq!(found.unwrap().requests["r"]["params"]["_meta"], json!({"a": 2}));
+    }
+}

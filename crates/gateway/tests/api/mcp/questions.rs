@@ -1,0 +1,398 @@
+//! Questions of tools (`input_required`): who is asked, what leaves, and who may answer.
+
+use portcullis_testkit::{Answer, Gateway, Principal, Script};
+use serde_json::{Value, json};
+
+use super::{error, modern, own};
+use crate::scene::{AMPLE, Ending, Scene, events, giving, scene, scene_with, tool};
+
+/// The input of most calls here.
+pub(super) const FORM: &str = r#"{"n":1}"#;
+
+/// A result that asks for a name, with a state.
+pub(super) fn asking() -> Value {
+    json!({"resultType": "input_required", "inputRequests": form("Your name?"), "requestState": "theirs"})
+}
+
+fn form(message: &str) -> Value {
+    json!({"name": {
+        "method": "elicitation/create",
+        "params": {
+            "mode": "form", "message": message,
+            "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}},
+        },
+    }})
+}
+
+/// The answer to it.
+pub(super) fn answers() -> Value {
+    answering("Ada")
+}
+
+fn answering(name: &str) -> Value {
+    json!({"name": {"action": "accept", "content": {"name": name}}})
+}
+
+/// A leg of a call by a client with these capabilities.
+pub(super) async fn leg(
+    (gateway, who): (&Gateway, &Principal),
+    tool: &str,
+    declared: &Value,
+    input: &str,
+    earlier: Option<(&str, Value)>,
+) -> Answer {
+    let input: Value = serde_json::from_str(input).expect("an object");
+    let mut params = json!({
+        "name": tool, "arguments": input,
+        "_meta": {"io.modelcontextprotocol/clientCapabilities": declared},
+    });
+    if let Some((state, responses)) = earlier {
+        params["requestState"] = json!(state);
+        params["inputResponses"] = responses;
+    }
+    gateway.send(modern(gateway, who, "/mcp/up", ("tools/call", &params))).await
+}
+
+/// The same over REST.
+async fn rest_leg(scene: &Scene, tool: &str, interaction: Option<Value>) -> Answer {
+    let mut body = json!({"input": {"n": 1}});
+    if let Some(interaction) = interaction {
+        body["interaction"] = interaction;
+    }
+    scene.post(tool, &body.to_string()).await
+}
+
+fn asks(result: &Value) -> portcullis_testkit::HostileTool {
+    tool("asks", Script::Asks(result.to_string()))
+}
+
+fn state_of(answer: &Answer) -> String {
+    let state = answer.at("/result/requestState").as_str();
+    state.unwrap_or_else(|| panic!("no state: {}", answer.text)).to_owned()
+}
+
+async fn statuses(scene: &Scene, answer: &Answer) -> (String, String) {
+    let request = own(answer, "request_id").as_str().or(answer.at("/meta/request_id").as_str());
+    let request = request.unwrap_or_else(|| answer.header("x-request-id")).to_owned();
+    let events = events(&scene.gateway, &scene.who, &request).await;
+    assert_eq!(events.len(), 1, "{}", answer.text);
+    let text =
+        |pointer: &str| events[0].pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    (text("/outcome/status").unwrap_or_default(), text("/outcome/executed").unwrap_or_default())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_can_answer_is_asked_and_its_answers_reach_the_tool() {
+    let scene = scene(vec![asks(&asking())]).await;
+    let who = (&scene.gateway, &scene.who);
+    let declared = json!({"elicitation": {"form": {}}, "extensions": {"a/b": {}}});
+
+    let asked = leg(who, "asks", &declared, FORM, None).await;
+
+    assert_eq!(asked.status, 200, "{}", asked.text);
+    assert_eq!(asked.at("/result/resultType"), "input_required");
+    assert_eq!(asked.at("/result/inputRequests"), &form("Your name?"));
+    assert_eq!(own(&asked, "governance")["decision"], "allow");
+    assert!(asked.at("/result/content").is_null() && !asked.text.contains("theirs"));
+    assert_eq!(statuses(&scene, &asked).await, ("input_required".to_owned(), "yes".to_owned()));
+    let sent = &scene.upstream.calls()[0].message;
+    let meta = &sent["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+    assert_eq!(meta, &json!({"elicitation": {"form": {}}}));
+
+    // An answer to nothing is left out.
+    let mut answers = answers();
+    answers["other"] = json!({"action": "accept"});
+    let done = leg(who, "asks", &declared, FORM, Some((&state_of(&asked), answers))).await;
+
+    assert_eq!(done.at("/result/resultType"), "complete", "{}", done.text);
+    let told = done.at("/result/structuredContent");
+    let expected = json!({"responses": self::answers(), "state": "theirs", "arguments": {"n": 1}});
+    assert_eq!(told, &expected);
+    assert_eq!(statuses(&scene, &done).await, ("success".to_owned(), "yes".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rest_caller_is_asked_and_answers_in_the_same_call() {
+    let without_state = json!({"resultType": "input_required", "inputRequests": form("?")});
+    let scene =
+        scene(vec![asks(&asking()), tool("bare", Script::Asks(without_state.to_string()))]).await;
+    let declared = json!({"capabilities": {"elicitation": {}, "roots": {}}});
+
+    let asked = rest_leg(&scene, "asks", Some(declared)).await;
+    let ending = Ending {
+        status: 200,
+        code: "",
+        executed: "yes",
+        decision: "allow",
+        outcome: "input_required",
+    };
+    let event = scene.check(&asked, ending).await;
+    assert!(event["commitments"]["output"].is_string() || event["detached"].is_object(), "{event}");
+    assert_eq!(asked.at("/result/interaction/requests"), &form("Your name?"));
+    let state = asked.at("/result/interaction/state").clone();
+    let again = json!({"state": state, "responses": answers()});
+    let done = rest_leg(&scene, "asks", Some(again)).await;
+
+    assert_eq!(done.at("/result/responses"), &answers(), "{}", done.text);
+    assert_eq!(done.at("/result/state"), "theirs");
+    let meta = "/params/_meta/io.modelcontextprotocol~1clientCapabilities";
+    for call in scene.upstream.calls() {
+        let declared = json!({"elicitation": {"form": {}}, "roots": {}});
+        assert_eq!(call.message.pointer(meta), Some(&declared), "in each leg");
+    }
+    // A tool that gave no state is given none.
+    let asked = rest_leg(&scene, "bare", None).await;
+    let state = asked.at("/result/interaction/state").clone();
+    let again = json!({"state": state, "responses": answers()});
+    let done = rest_leg(&scene, "bare", Some(again)).await;
+    assert_eq!(done.at("/meta/outcome"), "success", "{}", done.text);
+    let calls = scene.upstream.calls();
+    assert_eq!(calls.last().unwrap().message.pointer("/params/requestState"), None);
+    assert_eq!(calls[2].message.pointer(meta), Some(&json!({})), "nothing was declared");
+    for wrong in [json!(7), json!({"state": 7}), json!({"more": 1}), json!({"capabilities": []})] {
+        let refused = rest_leg(&scene, "asks", Some(wrong)).await;
+        assert_eq!((refused.status.as_u16(), refused.code()), (400, "invalid_request"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_cannot_answer_is_told_what_was_asked() {
+    let url = json!({"method": "elicitation/create", "params": {"mode": "url", "url": "https://a.example"}});
+    let asks_url = json!({"resultType": "input_required", "inputRequests": {"open": url}});
+    let scene = scene(vec![asks(&asking()), giving("opens", &asks_url)]).await;
+    let who = (&scene.gateway, &scene.who);
+
+    for (tool, declared, required) in [
+        ("asks", json!({}), json!({"elicitation": {"form": {}}})),
+        ("asks", json!({"sampling": {}}), json!({"elicitation": {"form": {}}})),
+        ("opens", json!({"elicitation": {}}), json!({"elicitation": {"url": {}}})),
+    ] {
+        let answer = leg(who, tool, &declared, FORM, None).await;
+
+        assert_eq!(error(&answer), (400, -32021), "{}", answer.text);
+        assert_eq!(answer.at("/error/data/requiredCapabilities"), &required);
+        assert!(!answer.text.contains("Your name?") && !answer.text.contains("a.example"));
+        assert_eq!(statuses(&scene, &answer).await.0, "upstream_error");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_is_worth_nothing_elsewhere() {
+    let scene =
+        scene(vec![asks(&asking()), tool("other", Script::Asks(asking().to_string()))]).await;
+    let org = scene.gateway.org("rival", &AMPLE);
+    let stranger = scene.gateway.service(&org, "mcps:read mcps:invoke");
+    let who = (&scene.gateway, &scene.who);
+    let declared = json!({"elicitation": {}});
+    let state = state_of(&leg(who, "asks", &declared, FORM, None).await);
+    let changed = |at: usize| {
+        let mut bytes = state.clone().into_bytes();
+        bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
+        String::from_utf8(bytes).unwrap()
+    };
+    let half = &state[..state.len() / 2];
+    let calls = scene.upstream.calls().len();
+
+    for state in
+        [&changed(0), &changed(state.len() / 2), &changed(state.len() - 2), half, "theirs", ""]
+    {
+        let answer = leg(who, "asks", &declared, FORM, Some((state, answers()))).await;
+        assert_eq!(error(&answer), (400, -32602), "{}", answer.text);
+    }
+    let stranger = (&scene.gateway, &stranger);
+    for (who, tool, input) in
+        [(who, "other", FORM), (who, "asks", "{\"n\":2}"), (stranger, "asks", FORM)]
+    {
+        let answer = leg(who, tool, &declared, input, Some((&state, answers()))).await;
+        assert_eq!(error(&answer), (400, -32602), "{tool} {input}: {}", answer.text);
+    }
+    assert_eq!(scene.upstream.calls().len(), calls, "nothing of it was sent");
+    let rest =
+        rest_leg(&scene, "other", Some(json!({"state": state, "responses": answers()}))).await;
+    assert_eq!((rest.status.as_u16(), rest.code()), (400, "invalid_request"), "{}", rest.text);
+    assert_eq!(rest.at("/meta/outcome"), "invalid");
+    // Its owner still goes on with it.
+    let done = leg(who, "asks", &declared, FORM, Some((&state, answers()))).await;
+    assert_eq!(done.at("/result/resultType"), "complete", "{}", done.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_without_a_state_begin_the_call_anew() {
+    let scene = scene(vec![asks(&asking())]).await;
+    let mut params = json!({
+        "name": "asks", "arguments": {},
+        "_meta": {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}},
+    });
+    for responses in [answers(), json!(7)] {
+        params["inputResponses"] = responses;
+        let request = modern(&scene.gateway, &scene.who, "/mcp/up", ("tools/call", &params));
+        let answer = scene.gateway.send(request).await;
+
+        assert_eq!(answer.at("/result/resultType"), "input_required", "{}", answer.text);
+    }
+    let rest = rest_leg(&scene, "asks", Some(json!({"responses": answers()}))).await;
+    assert_eq!(rest.at("/meta/outcome"), "input_required", "{}", rest.text);
+    assert!(!scene.upstream.calls().iter().any(|call| call.body.contains("inputResponses")));
+}
+
+const CARD: &str = "4111 1111 1111 1111";
+const KEY: &str = "AKIAIOSFODNN7EXAMPLX";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_leave_neither_with_questions_nor_with_answers() {
+    let secret = json!({
+        "resultType": "input_required", "requestState": "theirs",
+        "inputRequests": form(&format!("Is {KEY} yours?")),
+    });
+    let scene = scene(vec![asks(&asking()), giving("leaks", &secret)]).await;
+    let who = (&scene.gateway, &scene.who);
+    let declared = json!({"elicitation": {}});
+
+    let asked = leg(who, "leaks", &declared, FORM, None).await;
+    assert!(!asked.text.contains(KEY), "{}", asked.text);
+    let dlp = &own(&asked, "governance")["dlp_result"];
+    assert!(dlp == "redacted" || dlp == "blocked", "{}", asked.text);
+
+    let state = state_of(&leg(who, "asks", &declared, FORM, None).await);
+    let calls = scene.upstream.calls().len();
+    for secret in [KEY, CARD] {
+        let answer = leg(who, "asks", &declared, FORM, Some((&state, answering(secret)))).await;
+        assert!(!scene.upstream.calls().iter().any(|call| call.body.contains(secret)));
+        let findings = own(&answer, "error")["details"]["dlp"]["findings"].clone();
+        if own(&answer, "governance")["dlp_result"] == "blocked" {
+            assert_eq!(own(&answer, "error")["code"], "policy_denied", "{}", answer.text);
+            assert_eq!(findings[0]["path"], "/responses/name/content/name", "{}", answer.text);
+            assert_eq!(statuses(&scene, &answer).await.0, "denied");
+        } else {
+            assert_eq!(own(&answer, "governance")["dlp_result"], "redacted", "{}", answer.text);
+        }
+    }
+    let blocked = scene.upstream.calls().len() - calls;
+    assert!(blocked < 2, "a key in an answer is blocked");
+    assert!(!scene.gateway.log().contains(KEY));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policies_judge_questions_and_each_leg_anew() {
+    let policies = r#"
+@id("all") permit (principal, action, resource);
+@id("unasked") @phase("response")
+forbid (principal, action == Mcp::Action::"up:mute", resource);
+@id("no-mail") forbid (principal, action == Mcp::Action::"up:asks", resource)
+when { context has dlp && context.dlp.findings.contains("email") };
+"#;
+    let tools = vec![asks(&asking()), giving("mute", &asking())];
+    let scene = scene_with(tools, "", |builder| builder.policies(policies)).await;
+    let who = (&scene.gateway, &scene.who);
+    let declared = json!({"elicitation": {}});
+
+    let mute = leg(who, "mute", &declared, FORM, None).await;
+    assert_eq!(own(&mute, "error")["details"]["policy"], "unasked", "{}", mute.text);
+    assert!(!mute.text.contains("Your name?"));
+
+    let state = state_of(&leg(who, "asks", &declared, FORM, None).await);
+    let answers = answering("ada@acme.example");
+    let denied = leg(who, "asks", &declared, FORM, Some((&state, answers))).await;
+    assert_eq!(own(&denied, "error")["details"]["policy"], "no-mail", "{}", denied.text);
+    assert_eq!(scene.upstream.count("asks"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_asks_for_ever_is_given_up() {
+    let scene = scene(vec![giving("again", &asking())]).await;
+    let who = (&scene.gateway, &scene.who);
+    let declared = json!({"elicitation": {}});
+    let mut answer = leg(who, "again", &declared, FORM, None).await;
+    for _ in 1..31 {
+        let state = state_of(&answer);
+        answer = leg(who, "again", &declared, FORM, Some((&state, answers()))).await;
+    }
+    let state = state_of(&answer);
+
+    let last = leg(who, "again", &declared, FORM, Some((&state, answers()))).await;
+
+    assert_eq!(own(&last, "error")["details"]["reason"], "interaction_required", "{}", last.text);
+    assert_eq!(scene.upstream.count("again"), 32);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_beyond_their_bounds_are_not_passed_on() {
+    let many: serde_json::Map<String, Value> =
+        (0..17).map(|n| (format!("q{n}"), json!({"method": "roots/list"}))).collect();
+    let result = |requests: &Value, state: &str| json!({"resultType": "input_required", "inputRequests": requests, "requestState": state});
+    let huge = "x".repeat((64 << 10) + 1);
+    let other = json!({"a": {"method": "tools/call", "params": {"name": "rm"}}});
+    let tools = vec![
+        giving("many", &result(&Value::Object(many), "s")),
+        giving("state", &result(&form("?"), &huge)),
+        giving("other", &result(&other, "s")),
+        asks(&result(&form("?"), &"y\u{1}".repeat(32 << 10))),
+    ];
+    let scene = scene(tools).await;
+    let who = (&scene.gateway, &scene.who);
+    let declared = json!({"elicitation": {}, "roots": {}});
+
+    for tool in ["many", "state", "other"] {
+        let answer = leg(who, tool, &declared, FORM, None).await;
+        assert_eq!(own(&answer, "error")["details"]["reason"], "interaction_required", "{tool}");
+        let rest = rest_leg(&scene, tool, None).await;
+        assert_eq!(rest.status, 502, "{tool}: {}", rest.text);
+    }
+    // The longest state comes back, however it has to be escaped.
+    let state = state_of(&leg(who, "asks", &declared, FORM, None).await);
+    let done = leg(who, "asks", &declared, FORM, Some((&state, answers()))).await;
+    assert_eq!(done.at("/result/resultType"), "complete", "{}", done.status);
+    let many: Value =
+        (0..17).map(|n| (format!("q{n}"), json!({}))).collect::<serde_json::Map<_, _>>().into();
+    let refused = leg(who, "asks", &declared, FORM, Some((&state, many))).await;
+    assert_eq!(error(&refused), (400, -32602), "{}", refused.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_between_two_legs_loses_nothing() {
+    let mut scene = scene(vec![asks(&asking())]).await;
+    let declared = json!({"elicitation": {}});
+    let asked = leg((&scene.gateway, &scene.who), "asks", &declared, FORM, None).await;
+
+    scene.gateway.kill();
+    scene.gateway.start();
+    let state = state_of(&asked);
+    let who = (&scene.gateway, &scene.who);
+    let done = leg(who, "asks", &declared, FORM, Some((&state, answers()))).await;
+
+    assert_eq!(done.at("/result/resultType"), "complete", "{}", done.text);
+    assert_eq!(statuses(&scene, &asked).await.0, "input_required");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_leg_takes_an_idempotency_key_of_its_own() {
+    let scene = scene(vec![asks(&asking())]).await;
+    let keyed = |key: &str, earlier: Option<&str>| {
+        let mut params = json!({
+            "name": "asks", "arguments": {},
+            "_meta": {
+                "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+                "dev.portcullis/idempotency_key": key,
+            },
+        });
+        if let Some(state) = earlier {
+            params["requestState"] = json!(state);
+            params["inputResponses"] = answers();
+        }
+        modern(&scene.gateway, &scene.who, "/mcp/up", ("tools/call", &params))
+    };
+
+    let asked = scene.gateway.send(keyed("one", None)).await;
+    let again = scene.gateway.send(keyed("one", None)).await;
+    let state = state_of(&asked);
+    let same = scene.gateway.send(keyed("one", Some(&state))).await;
+    let done = scene.gateway.send(keyed("two", Some(&state))).await;
+    let replayed = scene.gateway.send(keyed("two", Some(&state))).await;
+
+    assert_eq!(state_of(&again), state);
+    assert_eq!(again.at("/result/resultType"), "input_required");
+    assert_eq!(error(&same), (400, -32602), "{}", same.text);
+    assert_eq!(replayed.at("/result/structuredContent"), done.at("/result/structuredContent"));
+    assert_eq!(done.at("/result/structuredContent/state"), "theirs", "{}", done.text);
+    assert_eq!(scene.upstream.count("asks"), 2);
+}
