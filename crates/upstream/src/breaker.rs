@@ -250,7 +250,9 @@ fn what(kind: CallErrorKind) -> Said {
         )
         | CallErrorKind::AuthRequired
         | CallErrorKind::Forbidden => Said::Works,
-        CallErrorKind::Overloaded | CallErrorKind::Resting { .. } => Said::Nothing,
+        CallErrorKind::Upstream(UpstreamReason::Cancelled)
+        | CallErrorKind::Overloaded
+        | CallErrorKind::Resting { .. } => Said::Nothing,
     }
 }
 
