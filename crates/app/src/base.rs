@@ -48,6 +48,11 @@ impl Base {
         self.workers.hand(org, move || drop(large));
     }
 
+    /// Begins work on a task of its own, which the process does not end before.
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(work);
+    }
+
     /// Does on a task of its own what must not stop halfway because a client hangs up.
     pub(crate) async fn uncancelled<T: Send + 'static>(
         &self,

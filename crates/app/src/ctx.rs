@@ -12,7 +12,10 @@ use portcullis_core::{
     trace::TraceParent,
 };
 
-use crate::{access::session::Session, screening::Screening, telemetry::stages::Stages};
+use crate::{
+    access::session::Session, calls::attended::Attendance, screening::Screening,
+    telemetry::stages::Stages,
+};
 
 /// One HTTP request before anybody is known: where it came from and when.
 #[derive(Debug, Clone)]
@@ -63,6 +66,8 @@ pub struct Ctx {
     pub origin: Origin,
     /// Session of the caller.
     pub session: Arc<Session>,
+    /// The caller's side of a call that it attends.
+    pub attendance: Option<Attendance>,
 }
 
 impl Ctx {

@@ -54,6 +54,7 @@ pub use self::{
     calls::{
         Answered, CallParts, Calls, Invocation, Invoked, Stopped, View,
         answers::GovernanceView,
+        attended::{Attendance, Attending, ClearedProgress},
         claim::Claim,
         idempotency::{Replayed, ReplayedError},
         interaction::{Conversation, Questions},

@@ -376,6 +376,11 @@ impl Gateway {
         self.running = None;
     }
 
+    /// Ends it by force (SIGKILL) while others use it; [`Self::kill`] then clears up.
+    pub fn kill_at_once(&self) {
+        self.signal(Signal::KILL);
+    }
+
     /// Asks it to end (SIGTERM) and waits until it has; gives its exit code.
     pub fn stop(&mut self) -> Option<i32> {
         self.terminate();

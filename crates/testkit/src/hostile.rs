@@ -59,6 +59,9 @@ pub enum Script {
     Declared(usize),
     /// A result that comes a byte every 50 ms.
     Drip,
+    /// Progress with these parameters, where `{token}` is that of the call; then, after
+    /// [`Hostile::release`], this result. Notes when the client closes before that.
+    Telling(Vec<String>, String),
     /// Events without end, none of which is the answer.
     EndlessEvents,
     /// One event without end.
@@ -129,6 +132,7 @@ struct Shared {
     calls: Mutex<Vec<HostileCall>>,
     count: watch::Sender<usize>,
     released: watch::Sender<bool>,
+    closed: watch::Sender<usize>,
 }
 
 impl Hostile {
@@ -141,6 +145,7 @@ impl Hostile {
             calls: Mutex::default(),
             count: watch::Sender::new(0),
             released: watch::Sender::new(false),
+            closed: watch::Sender::new(0),
         });
         let stop = CancellationToken::new();
         let serving = serve(listener, Arc::clone(&shared), stop.clone());
@@ -170,7 +175,14 @@ impl Hostile {
         tokio::time::timeout(PATIENCE, seen).await.expect("a call in time").expect("a server");
     }
 
-    /// Lets the calls of [`Script::Held`] end, those to come as well.
+    /// Waits until clients have closed so many calls of [`Script::Telling`].
+    pub async fn wait_for_closed(&self, calls: usize) {
+        let mut closed = self.shared.closed.subscribe();
+        let seen = closed.wait_for(|seen| *seen >= calls);
+        tokio::time::timeout(PATIENCE, seen).await.expect("closed in time").expect("a server");
+    }
+
+    /// Lets the calls of [`Script::Held`] and [`Script::Telling`] end, those to come as well.
     pub fn release(&self) {
         self.shared.released.send_replace(true);
     }
@@ -313,6 +325,7 @@ async fn play(
             }
             stream.shutdown().await
         }
+        Script::Telling(notes, result) => telling(stream, (notes, result), call, shared).await,
         Script::EndlessEvents => {
             let news = r#"data: {"jsonrpc":"2.0","method":"notifications/message"}"#;
             endless(stream, "text/event-stream", "", &format!("{news}\n\n").repeat(64)).await
@@ -321,6 +334,35 @@ async fn play(
             endless(stream, "text/event-stream", "data: ", &"x".repeat(65_536)).await
         }
     }
+}
+
+async fn telling(
+    stream: &mut BufReader<TcpStream>,
+    (notes, result): (&[String], &str),
+    call: &HostileCall,
+    shared: &Shared,
+) -> io::Result<()> {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    stream.write_all(head.as_bytes()).await?;
+    let token = at(&call.message, "/params/_meta/progressToken").to_string();
+    for note in notes {
+        let params = note.replace("{token}", &token);
+        let method = "notifications/progress";
+        let event = format!(r#"data: {{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
+        stream.write_all(format!("{event}\n\n").as_bytes()).await?;
+    }
+    let mut released = shared.released.subscribe();
+    let mut byte = [0];
+    tokio::select! {
+        _ = released.wait_for(|released| *released) => {}
+        _ = stream.read(&mut byte) => {
+            shared.closed.send_modify(|closed| *closed += 1);
+            return Ok(());
+        }
+    }
+    let answer = success(at(&call.message, "/id"), result);
+    stream.write_all(format!("data: {answer}\n\n").as_bytes()).await?;
+    stream.shutdown().await
 }
 
 /// A body that begins somehow and then repeats a piece for ever.

@@ -14,7 +14,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -22,7 +22,8 @@ use tokio::sync::broadcast;
 /// Tools on one page of `tools/list`.
 const PAGE: usize = 2;
 
-/// An MCP server whose tools give back their arguments.
+/// An MCP server whose tools give back their arguments; with the argument `hold` they tell progress
+/// once and never answer.
 #[derive(Debug)]
 pub struct McpServer {
     address: SocketAddr,
@@ -151,6 +152,9 @@ async fn answer(State(state): State<Arc<Shared>>, request: Request) -> Response 
             }
             page
         }
+        Some("tools/call") if message.pointer("/params/arguments/hold").is_some() => {
+            return held(&message);
+        }
         Some("tools/call") => {
             let arguments = message.pointer("/params/arguments").cloned().unwrap_or_default();
             let text = arguments.to_string();
@@ -162,6 +166,16 @@ async fn answer(State(state): State<Arc<Shared>>, request: Request) -> Response 
     let id = message.pointer("/id").cloned();
     let text = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
     ([("content-type", "application/json"), ("mcp-session-id", "session-1")], text).into_response()
+}
+
+/// Progress, and then nothing: a call with the argument `hold` never ends.
+fn held(message: &Value) -> Response {
+    let token = message.pointer("/params/_meta/progressToken");
+    let params = json!({"progressToken": token, "progress": 1, "message": "begun"});
+    let news = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+    let event = Bytes::from(format!("event: message\ndata: {news}\n\n"));
+    let events = stream::once(async { Ok::<_, Infallible>(event) }).chain(stream::pending());
+    ([("content-type", "text/event-stream")], Body::from_stream(events)).into_response()
 }
 
 fn initialized(message: &Value) -> Value {

@@ -251,7 +251,9 @@ fn what(kind: CallErrorKind) -> Said {
         | CallErrorKind::Unanswerable(_)
         | CallErrorKind::AuthRequired
         | CallErrorKind::Forbidden => Said::Works,
-        CallErrorKind::Overloaded | CallErrorKind::Resting { .. } => Said::Nothing,
+        CallErrorKind::Upstream(UpstreamReason::Cancelled)
+        | CallErrorKind::Overloaded
+        | CallErrorKind::Resting { .. } => Said::Nothing,
     }
 }
 

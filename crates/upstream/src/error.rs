@@ -84,6 +84,11 @@ impl CallError {
         Self { kind: CallErrorKind::Timeout { after }, executed }
     }
 
+    /// The caller gave the call up.
+    pub(crate) const fn cancelled(executed: Executed) -> Self {
+        Self::upstream(UpstreamReason::Cancelled, executed)
+    }
+
     pub(crate) const fn auth_required() -> Self {
         Self { kind: CallErrorKind::AuthRequired, executed: Executed::No }
     }

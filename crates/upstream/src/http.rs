@@ -178,13 +178,26 @@ impl Http {
         trace(request, &mut headers);
         let work = async {
             let response = self.wire.post(headers, body).await.map_err(Trouble::Call)?;
-            self.wire.receive(response, id, session).await
+            self.wire.receive(response, id, session, request.live).await
         };
-        let Ok(outcome) = timeout_at(deadline, work).await else {
-            self.cancel(session, id);
-            return Err(Trouble::Call(CallError::timeout(self.call_timeout, Executed::Unknown)));
+        let work = async {
+            let work = timeout_at(deadline, work);
+            let late = |_| CallError::timeout(self.call_timeout, Executed::Unknown);
+            let Some(live) = request.live else { return work.await.map_err(late) };
+            tokio::select! {
+                // An answer that has come counts.
+                biased;
+                outcome = work => outcome.map_err(late),
+                () = live.given_up() => Err(CallError::cancelled(Executed::Unknown)),
+            }
         };
-        let result = outcome?.map_err(Trouble::Rpc)?;
+        let result = match work.await {
+            Ok(outcome) => outcome?.map_err(Trouble::Rpc)?,
+            Err(ended) => {
+                self.cancel(session, id);
+                return Err(Trouble::Call(ended));
+            }
+        };
         of_era(result, session.era).map_err(Trouble::Call)
     }
 

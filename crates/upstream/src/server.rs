@@ -7,6 +7,7 @@ use portcullis_core::{
     id::OrgId,
     mcp::Method,
     oauth::Challenge,
+    refusal::Executed,
     tool::{ProviderSlug, ToolName},
     trace::TraceParent,
 };
@@ -19,6 +20,7 @@ use crate::{
     breaker::Breaker,
     error::CallError,
     http::{Http, Stop, Wire},
+    live::Live,
     mcp::message::Outgoing,
     outbound::Outbound,
     settings::{Credential, ServerSettings, SettingsError, Transport},
@@ -48,13 +50,16 @@ enum Link {
     Stdio(Stdio),
 }
 
-/// W3C trace context, passed on in `_meta` and, over HTTP, also in the headers.
+/// Surroundings of a call: the W3C trace context, passed on in `_meta` and, over HTTP, also in the
+/// headers, and the caller as far as it attends the call.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Trace<'a> {
     /// `traceparent`.
     pub traceparent: Option<TraceParent>,
     /// `tracestate`.
     pub tracestate: Option<&'a str>,
+    /// The caller's side of the call, if it wants to hear of progress.
+    pub live: Option<&'a Live>,
 }
 
 impl Server {
@@ -176,8 +181,12 @@ impl Server {
             state: call.turn().state.as_deref(),
             traceparent: trace.traceparent,
             tracestate: trace.tracestate,
+            live: trace.live,
             ..Outgoing::bare(Method::CallTool)
         };
+        if trace.live.is_some_and(Live::is_given_up) {
+            return admission.ended(Err(CallError::cancelled(Executed::No)));
+        }
         let answer = self.0.link.exchange(&request, deadline).await;
         let admission = admission.crowded(self.0.link.takes_turns());
         admission.ended(answer.and_then(CallAnswer::from_result))

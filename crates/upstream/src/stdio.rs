@@ -80,7 +80,8 @@ impl Stdio {
         let pipe = pipe.map_err(|_| out_of_time)??;
         let id = self.launch.ids.next();
         let body = request.encode(id, pipe.era())?;
-        let outcome = pipe.request(id, body, deadline, self.launch.call_timeout).await?;
+        let outcome =
+            pipe.request(id, body, deadline, (self.launch.call_timeout, request.live)).await?;
         if request.method == Method::CallTool {
             pipe.proved_itself();
         }

@@ -26,6 +26,7 @@ use serde_json::Value;
 use super::{
     Answered, Calls, Invocation, Stopped, View,
     admission::{Admission, Judged, overloaded},
+    attended::Attendance,
     claim::Claim,
     idempotency::{Known, Replayed},
     interaction::{Conversation, Leg},
@@ -42,8 +43,8 @@ pub(crate) struct Ready {
     pub(super) ctx: Ctx,
     pub(super) call: Cleared<ToolCall>,
     pub(super) visible: Visible,
-    policies: Arc<PolicySet>,
-    dlp: Arc<Dlp>,
+    pub(super) policies: Arc<PolicySet>,
+    pub(super) dlp: Arc<Dlp>,
     view: View,
     pub(super) leg: Leg,
     /// The idempotency key that it has to take before anything is sent.
@@ -282,8 +283,13 @@ impl Calls {
             traceparent: origin.stages.parent().or(origin.traceparent),
             // It goes to the server, and nobody has looked through it.
             tracestate: origin.tracestate.as_deref().filter(|text| self.screening.is_clean(text)),
+            live: ready.ctx.attendance.as_ref().map(Attendance::live),
         };
-        let answered = self.providers.call_through(connection, &ready.call, trace).await;
+        let call = self.providers.call_through(connection, &ready.call, trace);
+        let (answered, told) = self.attended(&ready, call).await;
+        for ruling in &told {
+            ruling.add_to(&mut governance);
+        }
         connection.provider.called(&answered, begun, self.base.clock.now());
         ready.ctx.trace_answer(&answered);
         match answered {

@@ -93,6 +93,7 @@ const UNREACHABLE: &str = "is unreachable";
 const FAILED: &str = "failed while executing the call";
 const SESSION_LOST: &str =
     "does not know the session of this call any more; the call was not sent again";
+const CANCELLED: &str = "was called, and the caller did not wait for its answer";
 const OTHER_ISSUER: &str =
     "names another authorization server than the operator configured, so nobody is connected";
 const REJECTS: &str = "does not accept this credential";
@@ -141,6 +142,7 @@ const fn failure(reason: UpstreamReason) -> &'static str {
         UpstreamReason::ConnectFailed => UNREACHABLE,
         UpstreamReason::SessionLost => SESSION_LOST,
         UpstreamReason::IssuerMismatch => OTHER_ISSUER,
+        UpstreamReason::Cancelled => CANCELLED,
         UpstreamReason::ConnectionReset
         | UpstreamReason::ProtocolError
         | UpstreamReason::InteractionRequired

@@ -87,6 +87,8 @@ pub enum UpstreamReason {
     SessionLost,
     /// The MCP server names another authorization server than the configured issuer.
     IssuerMismatch,
+    /// The caller closed the stream of its answer before the tool had answered.
+    Cancelled,
 }
 
 impl UpstreamReason {
@@ -103,6 +105,7 @@ impl UpstreamReason {
             Self::JsonrpcError => "jsonrpc_error",
             Self::SessionLost => "session_lost",
             Self::IssuerMismatch => "issuer_mismatch",
+            Self::Cancelled => "cancelled",
         }
     }
 }
@@ -125,6 +128,7 @@ impl UpstreamReason {
             Self::JsonrpcError => "it answered with a JSON-RPC error",
             Self::SessionLost => "it does not know the MCP session any more",
             Self::IssuerMismatch => "it names another authorization server than the configuration",
+            Self::Cancelled => "the caller gave the call up before its answer",
         }
     }
 }

@@ -130,7 +130,7 @@ async fn authenticated(
             Attribute::text("portcullis.principal.id", session.caller.principal_id.to_string()),
         ]);
     }
-    Ok(Ctx { origin: exchange.origin.clone(), session })
+    Ok(Ctx { origin: exchange.origin.clone(), session, attendance: None })
 }
 
 /// The Bearer, if there is exactly one `Authorization` header and it holds one (RFC 6750 §2.1).

@@ -102,7 +102,7 @@ impl Exchange {
     }
 
     /// The org whose plan pays, if it is known.
-    fn org(&self) -> Option<OrgId> {
+    pub(crate) fn org(&self) -> Option<OrgId> {
         self.account.get().map(Account::org)
     }
 

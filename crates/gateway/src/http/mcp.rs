@@ -10,6 +10,7 @@ mod listen;
 mod question;
 pub(crate) mod reply;
 mod search;
+mod stream;
 
 use std::sync::Arc;
 
@@ -155,7 +156,7 @@ async fn answered(
     gateway: &Arc<Gateway>,
     ctx: Ctx,
     face: Face,
-    arrived: (&Exchange, RequestBody),
+    arrived: (&Arc<Exchange>, RequestBody),
 ) -> Response {
     let answered = answer(gateway, ctx, face, arrived).await;
     answered.unwrap_or_else(IntoResponse::into_response)
@@ -165,7 +166,7 @@ async fn answer(
     gateway: &Arc<Gateway>,
     ctx: Ctx,
     face: Face,
-    (exchange, request): (&Exchange, RequestBody),
+    (exchange, request): (&Arc<Exchange>, RequestBody),
 ) -> Result<Response, Outcome> {
     ctx.origin.stages.enter(Stage::Body, gateway.app.base.now());
     let headers = request.headers.clone();
@@ -184,7 +185,7 @@ async fn answer(
     exchange.asked(Asked::new(&asking));
     if asking.method == Some(Method::CallTool) {
         let arrived = call::Arrived { headers, bytes };
-        return Err(call::call(gateway, ctx, &face, asking, (exchange, arrived)).await);
+        return call::call(gateway, ctx, &face, asking, (exchange, arrived)).await;
     }
     gateway.app.quotas.charge_request(&ctx).await?;
     ctx.origin.stages.leave(gateway.app.base.now());

@@ -1,5 +1,6 @@
 //! Recorded before, recorded after: what crashes and a store that takes nothing leave behind.
 
+mod agents;
 mod full_disk;
 mod keys;
 mod postgres;

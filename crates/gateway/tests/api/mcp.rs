@@ -7,6 +7,7 @@ mod law;
 mod lists;
 mod messages;
 mod nodes;
+pub(crate) mod progress;
 mod questions;
 mod search;
 mod security;
@@ -17,7 +18,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 /// A message of the stateless era with its headers, to be completed and sent.
-fn modern(
+pub(crate) fn modern(
     gateway: &Gateway,
     who: &Principal,
     path: &str,

@@ -108,7 +108,12 @@ impl Listener {
                     self.wire.post_in_background(self.headers.clone(), reply);
                 }
             }
-            Ok(Incoming::Answer { .. } | Incoming::Notification | Incoming::Request { .. })
+            Ok(
+                Incoming::Answer { .. }
+                | Incoming::Progress { .. }
+                | Incoming::Notification
+                | Incoming::Request { .. },
+            )
             | Err(message::Malformed) => {}
         }
     }

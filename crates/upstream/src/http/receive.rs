@@ -20,6 +20,7 @@ use super::{
 use crate::{
     direct::Answer,
     error::CallError,
+    live::Live,
     mcp::{
         message::{self, Incoming, Outcome, RpcError},
         scan::IdScanner,
@@ -83,6 +84,7 @@ impl Wire {
         response: Answer,
         id: u64,
         session: &Session,
+        live: Option<&Live>,
     ) -> Result<Outcome, Trouble> {
         let status = response.status();
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
@@ -100,7 +102,7 @@ impl Wire {
         }
         match Body::of(&response) {
             Body::Json => Ok(self.receive_json(response, id).await?),
-            Body::Events => Ok(Stream::new(self, session, id).run(response).await?),
+            Body::Events => Ok(Stream::new(self, session, id, live).run(response).await?),
             Body::Other => Err(CallError::protocol(Executed::Unknown).into()),
         }
     }
@@ -171,6 +173,7 @@ struct Stream<'a> {
     wire: &'a Wire,
     session: &'a Session,
     id: u64,
+    live: Option<&'a Live>,
     parser: Parser,
     events: usize,
     bytes: usize,
@@ -180,9 +183,10 @@ struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    fn new(wire: &'a Wire, session: &'a Session, id: u64) -> Self {
+    fn new(wire: &'a Wire, session: &'a Session, id: u64, live: Option<&'a Live>) -> Self {
         let parser = Parser::new(wire.max_response_bytes);
-        Self { wire, session, id, parser, events: 0, bytes: 0, server_requests: 0, turn: None }
+        let (events, bytes, server_requests, turn) = (0, 0, 0, None);
+        Self { wire, session, id, live, parser, events, bytes, server_requests, turn }
     }
 
     /// Reads until the answer. When a server of the older era breaks the stream off but can resume
@@ -250,6 +254,12 @@ impl<'a> Stream<'a> {
             Ok(Incoming::Answer { id: Some(id), outcome }) if id == self.id => Ok(Some(outcome)),
             Ok(Incoming::ToolsChanged) => {
                 self.wire.tools_changed();
+                Ok(None)
+            }
+            Ok(Incoming::Progress { token, progress }) => {
+                if let Some(live) = self.live.filter(|_| token == self.id) {
+                    live.hear(progress);
+                }
                 Ok(None)
             }
             Ok(Incoming::Request { id, method }) => {

@@ -80,10 +80,11 @@ impl Session {
             has_id: false,
             _listener: None,
         };
-        let outcome = wire.receive(response, id, &bare).await.map_err(|trouble| match trouble {
-            Trouble::Call(error) => error,
-            Trouble::Status(_) | Trouble::Rpc(_) => CallError::protocol(Executed::No),
-        })?;
+        let outcome =
+            wire.receive(response, id, &bare, None).await.map_err(|trouble| match trouble {
+                Trouble::Call(error) => error,
+                Trouble::Status(_) | Trouble::Rpc(_) => CallError::protocol(Executed::No),
+            })?;
         let result = outcome.map_err(|_| CallError::protocol(Executed::No))?;
         let version = era::initialized(&result).ok_or(CallError::protocol(Executed::No))?;
         let mut headers = bare.headers;
@@ -109,7 +110,7 @@ async fn discover(wire: &Wire) -> Result<Verdict, CallError> {
     headers.insert(MCP_METHOD, HeaderValue::from_static(Method::Discover.as_str()));
     let response = wire.post(headers.clone(), body).await?;
     let bare = Session { era: Era::Modern, headers, has_id: false, _listener: None };
-    match wire.receive(response, id, &bare).await {
+    match wire.receive(response, id, &bare, None).await {
         Ok(outcome) => Ok(era::discovered(&outcome)),
         Err(Trouble::Status(_) | Trouble::Rpc(_)) => Ok(Verdict::Legacy),
         Err(Trouble::Call(error)) => match error.kind {

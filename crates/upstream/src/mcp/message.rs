@@ -15,7 +15,10 @@ use portcullis_core::{
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 
-use crate::error::{CallError, CallErrorKind};
+use crate::{
+    error::{CallError, CallErrorKind},
+    live::{Live, Progress},
+};
 
 /// A request, whichever era it will be sent in.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +34,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) cursor: Option<&'a str>,
     pub(crate) traceparent: Option<TraceParent>,
     pub(crate) tracestate: Option<&'a str>,
+    /// Where its progress is heard. The token is its id, so that no byte of the caller's goes out.
+    pub(crate) live: Option<&'a Live>,
 }
 
 impl Outgoing<'_> {
@@ -53,6 +58,7 @@ impl Outgoing<'_> {
             cursor: None,
             traceparent: None,
             tracestate: None,
+            live: None,
         }
     }
 
@@ -66,7 +72,9 @@ impl Outgoing<'_> {
             capabilities: modern.then_some(Declared(self.capabilities)),
             traceparent: self.traceparent,
             tracestate: self.tracestate,
+            progress_token: self.live.map(|_| id),
         };
+        let has_meta = modern || self.traceparent.is_some() || self.live.is_some();
         let params = Params {
             name: self.name.map(ToolName::as_str),
             arguments: self.arguments,
@@ -77,7 +85,7 @@ impl Outgoing<'_> {
             version: initializes.then_some(LEGACY[0]),
             capabilities: initializes.then_some(Empty {}),
             client: initializes.then_some(CLIENT),
-            meta: (modern || self.traceparent.is_some()).then_some(meta),
+            meta: has_meta.then_some(meta),
         };
         encode(&Request { jsonrpc: "2.0", id, method: self.method.as_str(), params })
     }
@@ -121,6 +129,7 @@ struct Meta<'a> {
     capabilities: Option<Declared>,
     traceparent: Option<TraceParent>,
     tracestate: Option<&'a str>,
+    progress_token: Option<u64>,
 }
 
 impl Serialize for Meta<'_> {
@@ -140,6 +149,9 @@ impl Serialize for Meta<'_> {
         }
         if let Some(tracestate) = self.tracestate {
             members.serialize_entry("tracestate", tracestate)?;
+        }
+        if let Some(token) = self.progress_token {
+            members.serialize_entry(meta::PROGRESS_TOKEN, &token)?;
         }
         members.end()
     }
@@ -224,6 +236,8 @@ pub(crate) enum Incoming {
     Answer { id: Option<u64>, outcome: Outcome },
     /// The server's list of tools has changed.
     ToolsChanged,
+    /// The progress of the request that has this id.
+    Progress { token: u64, progress: Progress },
     /// Another notification.
     Notification,
     /// A request of the server's.
@@ -313,6 +327,12 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming, Malformed> {
                 Incoming::Request { id, method: method.chars().take(128).collect() }
             }
             (None, "notifications/tools/list_changed") => Incoming::ToolsChanged,
+            (None, "notifications/progress") => {
+                let params = message.get("params").and_then(Value::as_object);
+                Progress::read(params).map_or(Incoming::Notification, |(token, progress)| {
+                    Incoming::Progress { token, progress }
+                })
+            }
             (None, _) => Incoming::Notification,
         });
     }

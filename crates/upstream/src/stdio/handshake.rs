@@ -91,5 +91,5 @@ async fn ask(pipe: &Pipe, launch: &Launch, method: Method, era: Era) -> Result<O
     let id = launch.ids.next();
     let body = Outgoing::bare(method).encode(id, era)?;
     let deadline = Instant::now() + launch.call_timeout;
-    pipe.request(id, body, deadline, launch.call_timeout).await
+    pipe.request(id, body, deadline, (launch.call_timeout, None)).await
 }

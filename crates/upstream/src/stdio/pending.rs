@@ -12,7 +12,10 @@ use portcullis_core::refusal::Executed;
 use portcullis_lanes::LARGE;
 use tokio::sync::oneshot;
 
-use crate::mcp::message::Outcome;
+use crate::{
+    live::{Live, Progress},
+    mcp::message::Outcome,
+};
 
 /// Reply to a request.
 #[derive(Debug)]
@@ -73,25 +76,44 @@ pub(super) struct Pending(Mutex<Map>);
 #[derive(Debug, Default)]
 struct Map {
     closed: bool,
-    waiting: HashMap<u64, oneshot::Sender<Arrival>>,
+    waiting: HashMap<u64, Waiter>,
+}
+
+/// Where the answer to a request goes, and its progress.
+#[derive(Debug)]
+struct Waiter {
+    arrival: oneshot::Sender<Arrival>,
+    live: Option<Live>,
 }
 
 impl Pending {
     /// Registers a request; `None` when the child is gone.
-    pub(super) fn add(self: &Arc<Self>, id: u64) -> Option<(Waiting, oneshot::Receiver<Arrival>)> {
-        let (sender, receiver) = oneshot::channel();
+    pub(super) fn add(
+        self: &Arc<Self>,
+        id: u64,
+        live: Option<Live>,
+    ) -> Option<(Waiting, oneshot::Receiver<Arrival>)> {
+        let (arrival, receiver) = oneshot::channel();
         let mut map = self.lock();
         if map.closed {
             return None;
         }
-        map.waiting.insert(id, sender);
+        map.waiting.insert(id, Waiter { arrival, live });
         Some((Waiting { pending: self.clone(), id }, receiver))
     }
 
     /// Hands something over to the request it is for; says whether there was one.
     pub(super) fn hand_over(&self, id: u64, arrival: Arrival) -> bool {
         let waiting = self.lock().waiting.remove(&id);
-        waiting.is_some_and(|waiting| waiting.send(arrival).is_ok())
+        waiting.is_some_and(|waiting| waiting.arrival.send(arrival).is_ok())
+    }
+
+    /// Passes progress on to whoever waits for the request.
+    pub(super) fn hear(&self, id: u64, progress: Progress) {
+        let live = self.lock().waiting.get(&id).and_then(|waiting| waiting.live.clone());
+        if let Some(live) = live {
+            live.hear(progress);
+        }
     }
 
     /// Lets all requests know that nothing will come any more.
@@ -137,15 +159,15 @@ mod tests {
     #[test]
     fn a_late_or_second_answer_finds_nobody() {
         let pending = Arc::new(Pending::default());
-        let (waiting, _receiver) = pending.add(1).unwrap();
-        let (_second, _other) = pending.add(2).unwrap();
+        let (waiting, _receiver) = pending.add(1, None).unwrap();
+        let (_second, _other) = pending.add(2, None).unwrap();
 
         assert!(pending.hand_over(1, Arrival::Garbled));
         assert!(!pending.hand_over(1, Arrival::Garbled));
         drop(waiting);
         assert!(!pending.hand_over(3, Arrival::TooLarge));
         pending.close();
-        assert!(pending.add(4).is_none());
+        assert!(pending.add(4, None).is_none());
         assert!(!pending.hand_over(2, Arrival::TooLarge));
     }
 }

@@ -33,6 +33,7 @@ use super::{
 use crate::{
     error::CallError,
     ids::Ids,
+    live::Live,
     mcp::{
         message::{self, Incoming, Outcome, Outgoing},
         scan::IdScanner,
@@ -146,9 +147,9 @@ impl Pipe {
         id: u64,
         body: Vec<u8>,
         deadline: Instant,
-        after: Duration,
+        (after, live): (Duration, Option<&Live>),
     ) -> Result<Outcome, CallError> {
-        let Some((waiting, arrival)) = self.pending.add(id) else {
+        let Some((waiting, arrival)) = self.pending.add(id, live.cloned()) else {
             return Err(CallError::connect_failed());
         };
         let mut sending = Sending { pipe: self, id, ticket: Arc::default(), done: false };
@@ -158,7 +159,20 @@ impl Pipe {
             Ok(Err(_)) => return Err(CallError::reset(sending.ticket.withdraw())),
             Ok(Ok(())) => {}
         }
-        let Ok(arrival) = timeout_at(deadline, arrival).await else {
+        let answered = async {
+            let arrival = timeout_at(deadline, arrival);
+            let Some(live) = live else { return Some(arrival.await) };
+            tokio::select! {
+                biased;
+                arrival = arrival => Some(arrival),
+                () = live.given_up() => None,
+            }
+        };
+        let Some(arrival) = answered.await else {
+            // Dropping `sending` tells the child.
+            return Err(CallError::cancelled(Executed::Unknown));
+        };
+        let Ok(arrival) = arrival else {
             let executed = sending.ticket.withdraw();
             if executed != Executed::No {
                 self.liveness.doubt();
@@ -299,6 +313,10 @@ impl Reader {
                 self.hand_over(id, Arrival::Answer(outcome, Size::of(line.len())))
             }
             Ok(Incoming::Answer { id: None, .. } | Incoming::Notification) => false,
+            Ok(Incoming::Progress { token, progress }) => {
+                self.pending.hear(token, progress);
+                false
+            }
             Ok(Incoming::ToolsChanged) => {
                 self.changed.send_modify(|count| *count = count.wrapping_add(1));
                 false

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::http::HeaderMap;
-use portcullis_app::{Ctx, Invocation, OfferedTool, View, tool_named};
+use axum::{http::HeaderMap, response::Response};
+use portcullis_app::{
+    Answered, Attendance, Ctx, Invocation, OfferedTool, Stopped, View, tool_named,
+};
 use portcullis_core::{
     idempotency::IdempotencyKey,
     mcp::{Era, Mirror, ProtocolError, Request as Asking, meta, mismatch, names},
@@ -12,7 +14,7 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value};
 
-use super::{Face, mirror, question, search};
+use super::{Face, mirror, question, search, stream};
 use crate::http::{Gateway, exchange::Exchange, idempotency::idempotency_key, outcome::Outcome};
 
 /// The HTTP request that a message came with.
@@ -34,16 +36,20 @@ pub(super) async fn call(
     ctx: Ctx,
     face: &Face,
     asking: Asking,
-    (exchange, arrived): (&Exchange, Arrived),
-) -> Outcome {
+    (exchange, arrived): (&Arc<Exchange>, Arrived),
+) -> Result<Response, Outcome> {
     let Asking { mut params, meta, era, .. } = asking;
     let conversation = match question::taken(&mut params, &meta, era) {
         Ok(conversation) => conversation,
-        Err(error) => return super::refused(gateway, &ctx, error.into()).await,
+        Err(error) => return Err(super::refused(gateway, &ctx, error.into()).await),
     };
     let wanted = match wanted(gateway, &ctx, face, &mut params, (era, &arrived.headers)).await {
         Ok(wanted) => wanted,
-        Err(answer) => return super::refused(gateway, &ctx, answer).await,
+        Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
+    };
+    let token = match stream::Token::of(&meta) {
+        Ok(token) => token,
+        Err(error) => return Err(super::refused(gateway, &ctx, error.into()).await),
     };
     exchange.message().into_iter().for_each(|asked| asked.calls(&wanted.tool));
     let ctx = traced(ctx, &meta);
@@ -56,7 +62,17 @@ pub(super) async fn call(
         body: Ok((wanted.input, size)),
         conversation,
     };
-    match gateway.app.calls.invoke(ctx, bytes, invocation).await {
+    let Some(token) = token else {
+        return Err(outcome(gateway.app.calls.invoke(ctx, bytes, invocation).await));
+    };
+    let (attendance, attending) = Attendance::new();
+    let (app, ctx) = (Arc::clone(gateway), Ctx { attendance: Some(attendance), ..ctx });
+    let call = async move { outcome(app.app.calls.invoke(ctx, bytes, invocation).await) };
+    stream::open(gateway, exchange, (token, attending), call).await
+}
+
+fn outcome(ended: Result<Answered, Box<Stopped>>) -> Outcome {
+    match ended {
         Ok(answered) => Outcome::answered(answered),
         Err(stopped) => Outcome::from(*stopped),
     }

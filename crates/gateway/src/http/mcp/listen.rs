@@ -7,7 +7,8 @@
 use std::{
     collections::HashMap,
     convert::Infallible,
-    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    hash::Hash,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
@@ -20,8 +21,9 @@ use bytes::Bytes;
 use futures_util::stream;
 use portcullis_app::{Ctx, Purpose, Stages};
 use portcullis_core::{
-    id::PrincipalId,
+    id::{OrgId, PrincipalId},
     mcp::{Request as Asking, RequestId, meta},
+    principal::Caller,
     refusal::{Refusal, Unavailable},
     secret::Secret,
 };
@@ -36,43 +38,73 @@ const LOOK: Duration = Duration::from_secs(2);
 const LOOKS_PER_COMMENT: u32 = 5;
 /// Bounds of streams.
 const PER_PRINCIPAL: usize = 16;
+const PER_ORG: usize = 1_024;
 const IN_ALL: usize = 4_096;
 
-/// Open streams by principal.
+/// Open streams, by whose they are.
 #[derive(Debug, Default)]
-pub(crate) struct Listeners(Mutex<HashMap<PrincipalId, usize>>);
+pub(crate) struct Listeners(Mutex<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    all: usize,
+    orgs: HashMap<OrgId, usize>,
+    principals: HashMap<PrincipalId, usize>,
+}
+
+impl Counts {
+    /// Counts a stream, unless there are too many.
+    fn add(&mut self, org: OrgId, principal: PrincipalId) -> bool {
+        let of_org = self.orgs.get(&org).copied().unwrap_or_default();
+        let own = self.principals.get(&principal).copied().unwrap_or_default();
+        let fits = self.all < IN_ALL && of_org < PER_ORG && own < PER_PRINCIPAL;
+        if fits {
+            self.all += 1;
+            self.orgs.insert(org, of_org + 1);
+            self.principals.insert(principal, own + 1);
+        }
+        fits
+    }
+
+    fn remove(&mut self, org: OrgId, principal: PrincipalId) {
+        self.all = self.all.saturating_sub(1);
+        less(&mut self.orgs, &org);
+        less(&mut self.principals, &principal);
+    }
+}
+
+fn less<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
+    }
+}
 
 /// An open stream, counted until it is dropped.
 struct Open {
     gateway: Arc<Gateway>,
+    org: OrgId,
     principal: PrincipalId,
 }
 
 impl Open {
-    fn count(gateway: &Arc<Gateway>, principal: PrincipalId) -> Option<Self> {
-        let mut open = gateway.mcp.listeners.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.values().sum::<usize>() >= IN_ALL {
-            return None;
-        }
-        let own = open.entry(principal).or_default();
-        if *own >= PER_PRINCIPAL {
-            return None;
-        }
-        *own += 1;
-        Some(Self { gateway: Arc::clone(gateway), principal })
+    fn count(gateway: &Arc<Gateway>, caller: &Caller) -> Option<Self> {
+        let (org, principal) = (caller.org_id, caller.principal_id);
+        let added = locked(gateway).add(org, principal);
+        added.then(|| Self { gateway: Arc::clone(gateway), org, principal })
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let mut open = self.gateway.mcp.listeners.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = open.get_mut(&self.principal) {
-            *own -= 1;
-            if *own == 0 {
-                open.remove(&self.principal);
-            }
-        }
+        locked(&self.gateway).remove(self.org, self.principal);
     }
+}
+
+fn locked(gateway: &Gateway) -> MutexGuard<'_, Counts> {
+    gateway.mcp.listeners.0.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One stream between two of its events.
@@ -99,7 +131,7 @@ pub(super) fn open(
     let wanted = asking.params.get("notifications");
     let of_tools = wanted.and_then(|wanted| wanted.get("toolsListChanged"));
     let of_tools = of_tools.and_then(Value::as_bool).unwrap_or(false);
-    let open = Open::count(gateway, ctx.caller().principal_id)
+    let open = Open::count(gateway, ctx.caller())
         .ok_or(Refusal::Unavailable { reason: Unavailable::Overloaded })?;
     let id = asking.id.clone();
     // The trace of the request ends with its head.

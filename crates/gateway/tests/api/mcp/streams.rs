@@ -5,7 +5,7 @@ use reqwest::Response;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{ask, ask_legacy, error, modern, names};
+use super::{ask, ask_legacy, call, error, modern, names};
 use crate::{
     gateway,
     given::{ENOUGH, PATIENCE},
@@ -103,4 +103,58 @@ async fn streams_are_few_for_each_caller_and_of_the_stateless_era() {
         (503.try_into().unwrap(), 200.try_into().unwrap(), 403.try_into().unwrap())
     );
     assert_eq!(error(&legacy), (200, -32601));
+}
+
+/// Memory of a process in KiB.
+fn memory(gateway: &Gateway) -> u64 {
+    let status =
+        std::fs::read_to_string(format!("/proc/{}/status", gateway.pid())).expect("status");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_idle_streams_leave_room_for_other_callers() {
+    let (gateway, _upstream, who) = start(&["one"]).await;
+    let mut callers = Vec::new();
+    for number in 0..63 {
+        let kind = ["--type", "service", "--scopes", "mcps:read"];
+        let name = format!("listener {number}");
+        let token = ["--scopes", "mcps:read"];
+        callers.push(gateway.principal(&who.org, &name, &kind, &token));
+    }
+    let before = memory(&gateway);
+
+    let mut streams = Vec::new();
+    for caller in &callers {
+        // The streams of one caller share a connection.
+        let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build();
+        let client = client.expect("a client");
+        for _ in 0..16 {
+            let params = json!({"notifications": {"toolsListChanged": true}});
+            let request = modern(&gateway, caller, "/mcp/up", ("subscriptions/listen", &params));
+            let stream = client.execute(request.build().expect("a request")).await;
+            let mut stream = stream.expect("a stream");
+            assert_eq!(stream.status(), 200);
+            next(&mut stream).await.expect("an acknowledgement");
+            streams.push((client.clone(), stream));
+        }
+    }
+    let grown = memory(&gateway).saturating_sub(before);
+    let answer = call(&gateway, &who, "/mcp/up", "one", json!({"a": 1})).await;
+    let own = listen(&gateway, &who, &json!({})).await;
+    let stranger = gateway.service(&gateway.org("other", &ENOUGH), "mcps:read");
+    let others = listen(&gateway, &stranger, &json!({})).await;
+
+    assert!(streams.len() >= 1_000);
+    assert_eq!(answer.at("/result/structuredContent"), &json!({"a": 1}), "{}", answer.text);
+    assert_eq!((own.status().as_u16(), others.status().as_u16()), (200, 200));
+    println!("{} idle streams: {grown} KiB", streams.len());
+    assert!(grown < 64 << 10, "{grown} KiB for {} streams", streams.len());
+    drop(streams);
+    // Their places are free again.
+    for caller in callers.iter().take(4) {
+        let again = async { while listen(&gateway, caller, &json!({})).await.status() != 200 {} };
+        timeout(PATIENCE, again).await.expect("a place");
+    }
 }

@@ -1,0 +1,165 @@
+//! Calls whose caller attends them: their progress is told while they run, as far as it may leave,
+//! and they end when nobody waits for them any more.
+
+use std::{
+    future::pending,
+    pin::{Pin, pin},
+    sync::Arc,
+    time::Duration,
+};
+
+use portcullis_core::call::{Answer, Cleared, Denial, Ruling};
+use portcullis_upstream::{CallAnswer, CallError, Live, Progress};
+use serde_json::{Map, Number, Value, json};
+use tokio::{
+    sync::{Mutex, mpsc},
+    time::timeout,
+};
+use tokio_util::sync::DropGuard;
+
+use super::{Calls, invoke::Ready};
+
+/// Notifications that wait for a caller who does not read; later ones are dropped.
+const WAITING: usize = 16;
+/// Time for what a tool told right before its answer.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Rulings on progress that the event of a call keeps.
+const KEPT: usize = 16;
+
+/// Progress of a call as it may leave the gateway.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClearedProgress {
+    /// Progress so far.
+    pub progress: Number,
+    /// Progress at the end.
+    pub total: Option<Number>,
+    /// A text for people.
+    pub message: Option<String>,
+}
+
+/// The call's side of what its caller attends. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Attendance(Arc<Attended>);
+
+#[derive(Debug)]
+struct Attended {
+    live: Live,
+    heard: Mutex<mpsc::Receiver<Progress>>,
+    told: mpsc::Sender<ClearedProgress>,
+}
+
+/// The caller's side. Dropping it before the tool has answered gives the call up.
+#[derive(Debug)]
+pub struct Attending {
+    live: Live,
+    told: mpsc::Receiver<ClearedProgress>,
+    _given_up_on_drop: DropGuard,
+}
+
+impl Attendance {
+    /// Both sides of a call.
+    #[must_use]
+    pub fn new() -> (Self, Attending) {
+        let (live, heard) = Live::new();
+        let (told, receiver) = mpsc::channel(WAITING);
+        let guard = live.guard();
+        let attending = Attending { live: live.clone(), told: receiver, _given_up_on_drop: guard };
+        (Self(Arc::new(Attended { live, heard: Mutex::new(heard), told })), attending)
+    }
+
+    pub(crate) fn live(&self) -> &Live {
+        &self.0.live
+    }
+}
+
+impl Attending {
+    /// Ends once the intent of the call is durable and the call goes out.
+    pub async fn dispatched(&self) {
+        self.live.dispatched().await;
+    }
+
+    /// The next progress; `None` when there will be none.
+    pub async fn next(&mut self) -> Option<ClearedProgress> {
+        self.told.recv().await
+    }
+}
+
+impl Calls {
+    /// Waits for the answer of a call and meanwhile tells its progress. Also gives the rulings on
+    /// what was told, for the event.
+    pub(super) async fn attended(
+        &self,
+        ready: &Ready,
+        call: impl Future<Output = Result<CallAnswer, CallError>> + Send,
+    ) -> (Result<CallAnswer, CallError>, Vec<Ruling>) {
+        let call = pin!(call);
+        match &ready.ctx.attendance {
+            None => (call.await, Vec::new()),
+            // Boxed, so that calls which nobody attends carry no room for it.
+            Some(Attendance(attended)) => Box::pin(self.telling(ready, attended, call)).await,
+        }
+    }
+
+    async fn telling(
+        &self,
+        ready: &Ready,
+        attended: &Attended,
+        call: Pin<&mut (impl Future<Output = Result<CallAnswer, CallError>> + Send)>,
+    ) -> (Result<CallAnswer, CallError>, Vec<Ruling>) {
+        let mut rulings = Vec::new();
+        attended.live.dispatch();
+        let mut heard = attended.heard.lock().await;
+        let telling = async {
+            while let Some(progress) = heard.recv().await {
+                rulings.extend(self.tell(ready, attended, progress).await);
+            }
+            pending().await
+        };
+        let answered = tokio::select! {
+            biased;
+            answered = call => answered,
+            never = telling => never,
+        };
+        let rest = async {
+            while let Ok(progress) = heard.try_recv() {
+                rulings.extend(self.tell(ready, attended, progress).await);
+            }
+        };
+        // What is late is left out, as if the tool had not told it.
+        let _ = timeout(LAST_WORDS, rest).await;
+        rulings.truncate(KEPT);
+        (answered, rulings)
+    }
+
+    /// Tells progress, once DLP and policies let it pass as they would an answer. What they do not
+    /// let pass is dropped. Gives the ruling if anything was found.
+    async fn tell(&self, ready: &Ready, attended: &Attended, progress: Progress) -> Option<Ruling> {
+        let Progress { progress, total, message } = progress;
+        let block = message.map(|text| json!({"type": "text", "text": text}));
+        let mut more = Map::from_iter([("progress".to_owned(), Value::Number(progress))]);
+        more.extend(total.map(|total| ("total".to_owned(), Value::Number(total))));
+        let content = block.into_iter().collect();
+        let answer = Answer::mcp(content, None, false, more);
+        let (result, _, ruling) = self.judge_progress(ready, answer).await.ok()?.into_parts();
+        let number = |name: &str| result.get(name).and_then(Value::as_number).cloned();
+        let text = result.pointer("/content/0/text").and_then(Value::as_str);
+        if let Some(progress) = number("progress") {
+            let (total, message) = (number("total"), text.map(str::to_owned));
+            // A caller who does not read hears less.
+            let _ = attended.told.try_send(ClearedProgress { progress, total, message });
+        }
+        (!ruling.findings.is_empty()).then_some(ruling)
+    }
+
+    async fn judge_progress(
+        &self,
+        ready: &Ready,
+        progress: Answer,
+    ) -> Result<Cleared<Answer>, Denial> {
+        let subject = self.screening.subject(&ready.ctx.session.tenant, ready.call.tool());
+        let scanned = ready.dlp.scan_answer(progress, &subject).await?;
+        let (engine, asker) = (ready.dlp.engine(), ready.ctx.asker(self.capture));
+        let permitted = scanned.decide(&ready.call, &*ready.policies, engine, asker)?;
+        permitted.fulfil(engine, ready.call.tool())
+    }
+}

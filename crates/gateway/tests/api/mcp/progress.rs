@@ -1,0 +1,341 @@
+//! Calls whose answer is a stream: progress while they run, the result at the end, and a client that
+//! closes the stream, or does not read it.
+
+use std::{fmt::Write, time::Duration};
+
+use portcullis_testkit::{Gateway, McpServer, Principal, Script};
+use reqwest::Response;
+use serde_json::{Value, json};
+use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
+
+use super::{error, modern, own, raw};
+use crate::{
+    gateway,
+    given::PATIENCE,
+    scene::{AMPLE, Scene, list, scene_with, tool},
+};
+
+/// The answer in a body that was read to its end: JSON, or the last event of a stream. `None` if it
+/// was cut off before that.
+pub(crate) fn message_of(text: &str) -> Option<Value> {
+    if text.starts_with('{') {
+        return serde_json::from_str(text).ok();
+    }
+    let events = text.split_inclusive("\n\n").filter(|event| event.ends_with("\n\n"));
+    let data = events.filter_map(|event| event.strip_prefix("event: message\ndata: "));
+    let messages = data.filter_map(|data| serde_json::from_str::<Value>(data).ok());
+    messages.filter(|message| message.get("id").is_some()).last()
+}
+
+/// Events of a stream, comments left out.
+struct Events {
+    response: Response,
+    text: String,
+}
+
+impl Events {
+    async fn of(request: reqwest::RequestBuilder) -> Self {
+        let response =
+            timeout(PATIENCE, request.send()).await.expect("in time").expect("an answer");
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self { response, text: String::new() }
+    }
+
+    /// The next event or comment as it came; `None` at the end.
+    async fn next_text(&mut self) -> Option<String> {
+        loop {
+            if let Some((event, rest)) = self.text.split_once("\n\n") {
+                let (event, rest) = (event.to_owned(), rest.to_owned());
+                self.text = rest;
+                return Some(event);
+            }
+            let piece = timeout(PATIENCE, self.response.chunk()).await.expect("news in time");
+            self.text.push_str(std::str::from_utf8(&piece.ok()??).expect("UTF-8"));
+        }
+    }
+
+    /// The next message; `None` at the end, however that came.
+    async fn next(&mut self) -> Option<Value> {
+        loop {
+            let event = self.next_text().await?;
+            if let Some(data) = event.strip_prefix("event: message\ndata: ") {
+                return Some(serde_json::from_str(data).expect("JSON"));
+            }
+        }
+    }
+}
+
+const RESULT: &str = r#"{"content":[{"type":"text","text":"done"}]}"#;
+
+/// Parameters of a progress notification, with the token of the call.
+fn note(progress: u32, message: &str) -> String {
+    format!(
+        r#"{{"progressToken":{{token}},"progress":{progress},"total":9,"message":"{message}"}}"#
+    )
+}
+
+fn telling(notes: Vec<String>) -> Script {
+    Script::Telling(notes, RESULT.to_owned())
+}
+
+/// A scene whose provider takes one call at a time.
+async fn one_at_a_time(script: Script) -> Scene {
+    let tools = vec![tool("work", script), tool("echo", Script::Echo)];
+    scene_with(tools, "max_in_flight = 1", |builder| builder).await
+}
+
+fn asking(
+    gateway: &Gateway,
+    who: &Principal,
+    tool: &str,
+    token: &Value,
+) -> reqwest::RequestBuilder {
+    let params = json!({"name": tool, "arguments": {}, "_meta": {"progressToken": token}});
+    modern(gateway, who, "/mcp/up", ("tools/call", &params))
+}
+
+/// The address of the gateway, and head and body of a request as they go over the wire.
+fn bytes_of(gateway: &Gateway, request: reqwest::RequestBuilder) -> (String, String, Vec<u8>) {
+    let request = request.build().expect("a request");
+    let address = gateway.url().trim_start_matches("http://").to_owned();
+    let body = request.body().and_then(reqwest::Body::as_bytes).expect("a body").to_vec();
+    let mut head = format!("POST {} HTTP/1.1\r\nhost: {address}\r\n", request.url().path());
+    for (name, value) in request.headers() {
+        write!(head, "{name}: {}\r\n", value.to_str().expect("text")).expect("a text");
+    }
+    write!(head, "content-length: {}\r\n\r\n", body.len()).expect("a text");
+    (address, head, body)
+}
+
+/// The one event of the calls of this tool.
+async fn event_of(gateway: &Gateway, who: &Principal, tool: &str) -> Value {
+    let found = async {
+        loop {
+            let mut events = list(gateway, who, &format!("target=up:{tool}")).await;
+            if let Some(event) = events.pop() {
+                assert!(events.is_empty(), "{events:#?}");
+                return event;
+            }
+        }
+    };
+    timeout(PATIENCE, found).await.expect("an event in time")
+}
+
+/// A call of another tool finds its place within a moment.
+async fn assert_free(scene: &Scene) {
+    let answer = scene.invoke("echo", json!({})).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn progress_is_told_while_the_tool_works_and_the_result_comes_last() {
+    let notes = vec![
+        note(1, "one"),
+        note(1, "not more than before"),
+        note(2, "card 4111 1111 1111 1111"),
+        r#"{"progressToken":"caller","progress":3,"message":"under a token of somebody else"}"#
+            .to_owned(),
+        note(4, &"x".repeat(3_000)),
+    ];
+    let scene = one_at_a_time(telling(notes)).await;
+
+    let mut events = Events::of(asking(&scene.gateway, &scene.who, "work", &json!("caller"))).await;
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        told.push(events.next().await.expect("progress"));
+    }
+    scene.upstream.release();
+    let end = events.next().await.expect("an answer");
+
+    for message in &told {
+        assert_eq!(message["method"], "notifications/progress", "{message}");
+        assert_eq!(message["params"]["progressToken"], "caller", "{message}");
+    }
+    let params: Vec<_> = told.iter().map(|message| &message["params"]).collect();
+    assert_eq!((&params[0]["progress"], &params[0]["total"]), (&json!(1), &json!(9)));
+    assert_eq!(params[0]["message"], "one");
+    assert_eq!(params[1]["message"], "card [REDACTED:credit_card:1111]");
+    assert_eq!((&params[2]["progress"], params[2].get("message")), (&json!(4), None));
+    assert_eq!((&end["id"], &end["result"]["content"][0]["text"]), (&json!(7), &json!("done")));
+    assert_eq!(end["result"]["_meta"]["dev.portcullis/governance"]["dlp_result"], "redacted");
+    assert_eq!(events.next().await, None);
+    let call = scene.upstream.calls().remove(0);
+    assert!(call.message["params"]["_meta"]["progressToken"].is_u64(), "{}", call.body);
+    assert!(!call.body.contains("caller"), "{}", call.body);
+    let event = event_of(&scene.gateway, &scene.who, "work").await;
+    assert_eq!(event["outcome"]["status"], "success");
+    assert_eq!(event["governance"]["dlp_result"], "redacted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_progress_a_stream_is_kept_open_by_comments() {
+    let scene = one_at_a_time(telling(Vec::new())).await;
+    let mut events = Events::of(asking(&scene.gateway, &scene.who, "work", &json!(1))).await;
+
+    let first = events.next_text().await.expect("a comment");
+    scene.upstream.release();
+    let end = events.next().await.expect("an answer");
+
+    assert_eq!(first, ":");
+    assert_eq!(end["result"]["content"][0]["text"], "done");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_progress_is_cut_to_its_rate() {
+    let scene = one_at_a_time(telling((1..5_000).map(|n| note(n, "more")).collect())).await;
+    scene.upstream.release();
+    let begun = tokio::time::Instant::now();
+    let mut events = Events::of(asking(&scene.gateway, &scene.who, "work", &json!(1))).await;
+
+    let mut told = 0;
+    let end = loop {
+        let message = events.next().await.expect("an answer");
+        if message.get("id").is_some() {
+            break message;
+        }
+        told += 1;
+    };
+
+    let allowed = 16 + 8 * (begun.elapsed().as_secs() + 1);
+    assert!((1..=allowed).contains(&told), "{told} of {allowed}");
+    assert_eq!(end["result"]["content"][0]["text"], "done");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_closes_the_stream_cancels_the_call() {
+    let scene = one_at_a_time(telling(vec![note(1, "begun")])).await;
+    let mut events = Events::of(asking(&scene.gateway, &scene.who, "work", &json!(1))).await;
+    events.next().await.expect("progress");
+
+    drop(events);
+
+    scene.upstream.wait_for_closed(1).await;
+    let event = event_of(&scene.gateway, &scene.who, "work").await;
+    assert_eq!(event["outcome"]["executed"], "unknown", "{event}");
+    assert_eq!(event["outcome"]["error_code"], "upstream_error", "{event}");
+    assert_free(&scene).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_of_the_older_era_is_told_of_progress_and_of_its_end() {
+    let upstream = McpServer::start(vec![portcullis_testkit::tool("work")]).await;
+    let gateway = gateway().http("up", &upstream.url(), "").start();
+    let who = gateway.service(&gateway.org("acme", &AMPLE), "mcps:read mcps:invoke");
+    let params = json!({
+        "name": "work", "arguments": {"hold": true}, "_meta": {"progressToken": "caller"},
+    });
+    let message = json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": params});
+    let request = raw(&gateway, &who, "/mcp/up", &message.to_string());
+    let request = request.header("mcp-protocol-version", "2025-11-25");
+    let mut events = Events::of(request).await;
+
+    let told = events.next().await.expect("progress");
+    drop(events);
+
+    assert_eq!(
+        told["params"],
+        json!({
+            "progressToken": "caller", "progress": 1, "message": "begun",
+        })
+    );
+    let cancelled = async { while upstream.count("notifications/cancelled") == 0 {} };
+    timeout(PATIENCE, cancelled).await.expect("the server is told");
+    let seen = upstream.seen();
+    let of =
+        |method: &str| seen.iter().find(|(_, it)| it["method"] == method).expect("it").1.clone();
+    assert_eq!(of("notifications/cancelled")["params"]["requestId"], of("tools/call")["id"]);
+    let event = event_of(&gateway, &who, "work").await;
+    assert_eq!(event["outcome"]["executed"], "unknown", "{event}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_never_reads_holds_no_place_of_its_provider() {
+    let scene = one_at_a_time(Script::Large(3 << 20)).await;
+    let params = json!({"name": "work", "arguments": {}, "_meta": {"progressToken": 1}});
+    let request = modern(&scene.gateway, &scene.who, "/mcp/up", ("tools/call", &params));
+    let (address, head, body) = bytes_of(&scene.gateway, request);
+    let mut deaf = Vec::new();
+    for _ in 0..4 {
+        let mut stream = TcpStream::connect(&address).await.expect("a connection");
+        stream.write_all(head.as_bytes()).await.expect("a head sent");
+        stream.write_all(&body).await.expect("a body sent");
+        deaf.push(stream);
+        scene.upstream.wait_for(deaf.len()).await;
+    }
+
+    let done = async {
+        loop {
+            let events = list(&scene.gateway, &scene.who, "target=up:work").await;
+            if events.len() == deaf.len() {
+                return events;
+            }
+        }
+    };
+    let events = timeout(PATIENCE, done).await.expect("their events");
+
+    for event in events {
+        assert_eq!(event["outcome"]["status"], "success", "{event}");
+    }
+    assert_free(&scene).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_before_the_call_is_answered_as_json() {
+    let none = "@id(\"none\") forbid (principal, action, resource);";
+    let tools = vec![tool("work", Script::Echo)];
+    let scene = scene_with(tools, "", |builder| builder.policies(none)).await;
+    let ask = async |token: &Value| {
+        scene.gateway.send(asking(&scene.gateway, &scene.who, "work", token)).await
+    };
+
+    let denied = ask(&json!("p")).await;
+
+    assert_eq!(denied.header("content-type"), "application/json");
+    assert_eq!(denied.at("/result/isError"), true, "{}", denied.text);
+    assert_eq!(own(&denied, "error")["code"], "policy_denied");
+    for token in [json!(null), json!(1.5), json!({}), json!("x".repeat(257))] {
+        assert_eq!(error(&ask(&token).await), (400, -32602), "{token}");
+    }
+    assert!(scene.upstream.calls().is_empty());
+}
+
+/// Each stage at which a client can close: the head, the body, right after it, while the tool works,
+/// and while the answer is written.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_closes_at_any_stage_leaves_one_event_for_each_call_and_frees_its_place() {
+    let scene = one_at_a_time(telling(vec![note(1, "begun")])).await;
+    let request = asking(&scene.gateway, &scene.who, "work", &json!(1));
+    let (address, head, body) = bytes_of(&scene.gateway, request);
+    let whole = [head.as_bytes(), &body].concat();
+
+    for cut in [20, head.len(), head.len() + body.len() / 2, whole.len()] {
+        for reset in [false, true] {
+            let mut stream = TcpStream::connect(&address).await.expect("a connection");
+            stream.write_all(&whole[..cut]).await.expect("a part sent");
+            if reset {
+                stream.set_zero_linger().expect("a connection to be reset");
+            }
+        }
+    }
+    let mut events = Events::of(asking(&scene.gateway, &scene.who, "work", &json!(1))).await;
+    events.next().await.expect("progress");
+    drop(events);
+
+    assert_free(&scene).await;
+    let open = async { while scene.gateway.ask("SELECT count(*) FROM audit_intents") != "0" {} };
+    timeout(Duration::from_secs(30), open).await.expect("every intent has its outcome");
+    let dispatched = scene.upstream.count("work");
+    let recorded = list(&scene.gateway, &scene.who, "target=up:work").await;
+    let mut requests: Vec<_> = recorded.iter().map(|it| it["request"]["id"].to_string()).collect();
+    requests.sort();
+    requests.dedup();
+    assert_eq!(requests.len(), recorded.len(), "one event for each");
+    assert!(recorded.len() >= dispatched && recorded.len() <= 3, "{recorded:#?}");
+    for event in &recorded {
+        let executed = event["outcome"]["executed"].as_str().expect("a word");
+        assert!(["no", "unknown"].contains(&executed), "{event}");
+    }
+    let unknown = recorded.iter().filter(|it| it["outcome"]["executed"] == "unknown").count();
+    assert!(unknown <= dispatched && unknown >= 1, "{recorded:#?}");
+}
