@@ -4,7 +4,7 @@ use portcullis_testkit::{Answer, Gateway, Principal, Script};
 use serde_json::{Value, json};
 
 use super::{error, modern, own};
-use crate::scene::{AMPLE, Ending, Scene, events, giving, scene, scene_with, tool};
+use crate::scene::{AMPLE, Ending, SUCCESS, Scene, events, giving, scene, scene_with, tool};
 
 /// The input of most calls here.
 pub(super) const FORM: &str = r#"{"n":1}"#;
@@ -126,8 +126,7 @@ async fn a_rest_caller_is_asked_and_answers_in_the_same_call() {
         decision: "allow",
         outcome: "input_required",
     };
-    let event = scene.check(&asked, ending).await;
-    assert!(event["commitments"]["output"].is_string() || event["detached"].is_object(), "{event}");
+    scene.check(&asked, ending).await;
     assert_eq!(asked.at("/result/interaction/requests"), &form("Your name?"));
     let state = asked.at("/result/interaction/state").clone();
     let again = json!({"state": state, "responses": answers()});
@@ -135,6 +134,7 @@ async fn a_rest_caller_is_asked_and_answers_in_the_same_call() {
 
     assert_eq!(done.at("/result/responses"), &answers(), "{}", done.text);
     assert_eq!(done.at("/result/state"), "theirs");
+    scene.check(&done, SUCCESS).await;
     let meta = "/params/_meta/io.modelcontextprotocol~1clientCapabilities";
     for call in scene.upstream.calls() {
         let declared = json!({"elicitation": {"form": {}}, "roots": {}});
@@ -235,8 +235,14 @@ async fn answers_without_a_state_begin_the_call_anew() {
     assert!(!scene.upstream.calls().iter().any(|call| call.body.contains("inputResponses")));
 }
 
-const CARD: &str = "4111 1111 1111 1111";
 const KEY: &str = "AKIAIOSFODNN7EXAMPLX";
+const MAIL: &str = "ada@acme.example";
+const MASKING: &str = r#"
+@id("all") permit (principal, action, resource);
+@id("mask-mail") @redact("input: email")
+forbid (principal, action == Mcp::Action::"up:asks", resource)
+when { context has dlp && context.dlp.findings.contains("email") };
+"#;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_leave_neither_with_questions_nor_with_answers() {
@@ -244,7 +250,8 @@ async fn secrets_leave_neither_with_questions_nor_with_answers() {
         "resultType": "input_required", "requestState": "theirs",
         "inputRequests": form(&format!("Is {KEY} yours?")),
     });
-    let scene = scene(vec![asks(&asking()), giving("leaks", &secret)]).await;
+    let tools = vec![asks(&asking()), giving("leaks", &secret)];
+    let scene = scene_with(tools, "", |builder| builder.policies(MASKING)).await;
     let who = (&scene.gateway, &scene.who);
     let declared = json!({"elicitation": {}});
 
@@ -254,22 +261,22 @@ async fn secrets_leave_neither_with_questions_nor_with_answers() {
     assert!(dlp == "redacted" || dlp == "blocked", "{}", asked.text);
 
     let state = state_of(&leg(who, "asks", &declared, FORM, None).await);
-    let calls = scene.upstream.calls().len();
-    for secret in [KEY, CARD] {
-        let answer = leg(who, "asks", &declared, FORM, Some((&state, answering(secret)))).await;
+    let blocked = leg(who, "asks", &declared, FORM, Some((&state, answering(KEY)))).await;
+    assert_eq!(own(&blocked, "error")["code"], "policy_denied", "{}", blocked.text);
+    let found = &own(&blocked, "error")["details"]["dlp"]["findings"][0]["path"];
+    assert_eq!(found, "/responses/name/content/name", "{}", blocked.text);
+    assert_eq!(statuses(&scene, &blocked).await.0, "denied");
+    assert_eq!(scene.upstream.count("asks"), 1);
+
+    let masked = leg(who, "asks", &declared, FORM, Some((&state, answering(MAIL)))).await;
+    assert_eq!(own(&masked, "governance")["dlp_result"], "redacted", "{}", masked.text);
+    let told = masked.at("/result/structuredContent/responses/name");
+    assert_eq!(told["action"], "accept", "{}", masked.text);
+    assert_ne!(told["content"]["name"], MAIL);
+    for secret in [KEY, MAIL] {
         assert!(!scene.upstream.calls().iter().any(|call| call.body.contains(secret)));
-        let findings = own(&answer, "error")["details"]["dlp"]["findings"].clone();
-        if own(&answer, "governance")["dlp_result"] == "blocked" {
-            assert_eq!(own(&answer, "error")["code"], "policy_denied", "{}", answer.text);
-            assert_eq!(findings[0]["path"], "/responses/name/content/name", "{}", answer.text);
-            assert_eq!(statuses(&scene, &answer).await.0, "denied");
-        } else {
-            assert_eq!(own(&answer, "governance")["dlp_result"], "redacted", "{}", answer.text);
-        }
+        assert!(!scene.gateway.log().contains(secret));
     }
-    let blocked = scene.upstream.calls().len() - calls;
-    assert!(blocked < 2, "a key in an answer is blocked");
-    assert!(!scene.gateway.log().contains(KEY));
 }
 
 #[tokio::test(flavor = "multi_thread")]
