@@ -1,12 +1,7 @@
 //! Calls whose caller attends them: their progress is told while they run, as far as it may leave,
 //! and they end when nobody waits for them any more.
 
-use std::{
-    future::pending,
-    pin::{Pin, pin},
-    sync::Arc,
-    time::Duration,
-};
+use std::{future::pending, pin::Pin, sync::Arc, time::Duration};
 
 use portcullis_core::call::{Answer, Cleared, Denial, Ruling};
 use portcullis_upstream::{CallAnswer, CallError, Live, Progress};
@@ -90,9 +85,8 @@ impl Calls {
     pub(super) async fn attended(
         &self,
         ready: &Ready,
-        call: impl Future<Output = Result<CallAnswer, CallError>> + Send,
+        call: Pin<&mut (impl Future<Output = Result<CallAnswer, CallError>> + Send)>,
     ) -> (Result<CallAnswer, CallError>, Vec<Ruling>) {
-        let call = pin!(call);
         match &ready.ctx.attendance {
             None => (call.await, Vec::new()),
             // Boxed, so that calls which nobody attends carry no room for it.

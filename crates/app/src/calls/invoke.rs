@@ -6,7 +6,7 @@
 //! the answer → outcome durable → answer. A tool that asks something instead ends its leg of the call in
 //! the same way; [`interaction`](super::interaction) holds what is particular to that.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
 use futures_util::FutureExt;
 use portcullis_core::{
@@ -285,7 +285,7 @@ impl Calls {
             tracestate: origin.tracestate.as_deref().filter(|text| self.screening.is_clean(text)),
             live: ready.ctx.attendance.as_ref().map(Attendance::live),
         };
-        let call = self.providers.call_through(connection, &ready.call, trace);
+        let call = pin!(self.providers.call_through(connection, &ready.call, trace));
         let (answered, told) = self.attended(&ready, call).await;
         for ruling in &told {
             ruling.add_to(&mut governance);
