@@ -4,6 +4,7 @@
 pub(crate) mod admission;
 pub(crate) mod answers;
 pub(crate) mod claim;
+pub(crate) mod conversation;
 pub(crate) mod idempotency;
 pub(crate) mod interaction;
 pub(crate) mod invoke;
@@ -28,8 +29,8 @@ use serde_json::Value;
 use self::{
     admission::{Admissions, Judging},
     answers::GovernanceView,
+    conversation::Conversation,
     idempotency::Replayed,
-    interaction::Conversation,
     simulate::Simulations,
 };
 use crate::{

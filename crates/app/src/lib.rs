@@ -55,8 +55,8 @@ pub use self::{
         Answered, CallParts, Calls, Invocation, Invoked, Stopped, View,
         answers::GovernanceView,
         claim::Claim,
+        conversation::{Conversation, Questions},
         idempotency::{Replayed, ReplayedError},
-        interaction::{Conversation, Questions},
         simulate::{
             Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay,
             Simulation, Subject, Unread, Who, Workbench,

@@ -27,8 +27,9 @@ use super::{
     Answered, Calls, Invocation, Stopped, View,
     admission::{Admission, Judged, overloaded},
     claim::Claim,
+    conversation::Conversation,
     idempotency::{Known, Replayed},
-    interaction::{Conversation, Leg},
+    interaction::Leg,
     recorded::{Done, Draft},
     uninterrupted::Uninterrupted,
 };
