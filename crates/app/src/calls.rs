@@ -5,6 +5,7 @@ pub(crate) mod admission;
 pub(crate) mod answers;
 pub(crate) mod attended;
 pub(crate) mod claim;
+pub(crate) mod conversation;
 pub(crate) mod idempotency;
 pub(crate) mod interaction;
 pub(crate) mod invoke;
@@ -29,8 +30,8 @@ use serde_json::Value;
 use self::{
     admission::{Admissions, Judging},
     answers::GovernanceView,
+    conversation::Conversation,
     idempotency::Replayed,
-    interaction::Conversation,
     simulate::Simulations,
 };
 use crate::{

@@ -56,8 +56,8 @@ pub use self::{
         answers::GovernanceView,
         attended::{Attendance, Attending, ClearedProgress},
         claim::Claim,
+        conversation::{Conversation, Questions},
         idempotency::{Replayed, ReplayedError},
-        interaction::{Conversation, Questions},
         simulate::{
             Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay,
             Simulation, Subject, Unread, Who, Workbench,

@@ -12,7 +12,7 @@ use portcullis_core::{
 use portcullis_store::NewKey;
 use serde_json::Value;
 
-use super::interaction::Conversation;
+use super::conversation::Conversation;
 use crate::base::Base;
 
 /// The endpoints in whose scopes keys mean something.

@@ -15,50 +15,16 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value};
 
-use super::{Calls, invoke::Ready, recorded::Done};
+use super::{
+    Calls,
+    conversation::{Conversation, Questions},
+    invoke::Ready,
+    recorded::Done,
+};
 use crate::{ctx::Ctx, policies::notices::Went, tools::catalogue::Visible};
 
 /// Legs after which a tool that still asks is given up: its caller would answer for ever.
 const MOST_LEGS: u32 = 32;
-
-/// Questions that a caller is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Questions {
-    /// None: its protocol knows no way to answer them.
-    #[default]
-    Refused,
-    /// Those that its capabilities answer.
-    Declared,
-    /// All of them. The capabilities only tell the upstream what it may ask for.
-    All,
-}
-
-/// Part of a request that is about questions of the tool.
-#[derive(Debug, Default)]
-pub struct Conversation {
-    /// What the caller is able to answer, as it declared.
-    pub capabilities: ClientCapabilities,
-    /// The questions that it is given.
-    pub questions: Questions,
-    /// State of an earlier leg. Without one the call begins anew.
-    pub state: Option<String>,
-    /// Answers to the questions of that leg, by their names. Without a state they are ignored.
-    pub responses: Map<String, Value>,
-}
-
-impl Conversation {
-    /// Member of what an idempotency key stands for: legs of one call are different requests.
-    pub(super) fn fingerprint(&self) -> String {
-        if self.state.is_none() && self.capabilities.is_empty() {
-            return String::new();
-        }
-        let responses = self.state.as_ref().map(|_| &self.responses);
-        let all = serde_json::json!({
-            "capabilities": self.capabilities, "responses": responses, "state": self.state,
-        });
-        format!(",\"interaction\":{}", json::canonical(&all))
-    }
-}
 
 /// Leg of a conversation that a call is.
 #[derive(Debug)]

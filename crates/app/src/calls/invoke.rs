@@ -28,8 +28,9 @@ use super::{
     admission::{Admission, Judged, overloaded},
     attended::Attendance,
     claim::Claim,
+    conversation::Conversation,
     idempotency::{Known, Replayed},
-    interaction::{Conversation, Leg},
+    interaction::Leg,
     recorded::{Done, Draft},
     uninterrupted::Uninterrupted,
 };

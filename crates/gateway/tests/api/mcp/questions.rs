@@ -6,6 +6,10 @@ use serde_json::{Value, json};
 use super::{error, modern, own};
 use crate::scene::{AMPLE, Ending, SUCCESS, Scene, events, giving, scene, scene_with, tool};
 
+/// An error of a server that asks nobody who did not declare to be able to answer.
+const INSISTING: &str = r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32021,"message":"hunter2",
+    "data":{"requiredCapabilities":{"sampling":{}}}}}"#;
+
 /// The input of most calls here.
 pub(super) const FORM: &str = r#"{"n":1}"#;
 
@@ -159,18 +163,25 @@ async fn a_rest_caller_is_asked_and_answers_in_the_same_call() {
 async fn a_client_that_cannot_answer_is_told_what_was_asked() {
     let url = json!({"method": "elicitation/create", "params": {"mode": "url", "url": "https://a.example"}});
     let asks_url = json!({"resultType": "input_required", "inputRequests": {"open": url}});
-    let scene = scene(vec![asks(&asking()), giving("opens", &asks_url)]).await;
+    let tools = vec![
+        asks(&asking()),
+        giving("opens", &asks_url),
+        tool("insists", Script::Typed("application/json", INSISTING.to_owned())),
+    ];
+    let scene = scene(tools).await;
     let who = (&scene.gateway, &scene.who);
 
     for (tool, declared, required) in [
         ("asks", json!({}), json!({"elicitation": {"form": {}}})),
         ("asks", json!({"sampling": {}}), json!({"elicitation": {"form": {}}})),
+        ("insists", json!({}), json!({"sampling": {}})),
         ("opens", json!({"elicitation": {}}), json!({"elicitation": {"url": {}}})),
     ] {
         let answer = leg(who, tool, &declared, FORM, None).await;
 
         assert_eq!(error(&answer), (400, -32021), "{}", answer.text);
         assert_eq!(answer.at("/error/data/requiredCapabilities"), &required);
+        assert!(!answer.text.contains("hunter2"));
         assert!(!answer.text.contains("Your name?") && !answer.text.contains("a.example"));
         assert_eq!(statuses(&scene, &answer).await.0, "upstream_error");
     }
