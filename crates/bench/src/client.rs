@@ -136,6 +136,18 @@ pub(crate) fn governed_call(
     Ok(request.body(Full::from(json!({ "input": arguments }).to_string()))?)
 }
 
+/// The same call as an MCP client makes it, answered as JSON.
+pub(crate) fn mcp_call(
+    address: SocketAddr,
+    token: &str,
+    arguments: &Value,
+) -> Result<Template, Failure> {
+    let mut call = direct_call(address, arguments)?;
+    *call.uri_mut() = Uri::from_static("/mcp/bench");
+    call.headers_mut().insert(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}"))?);
+    Ok(call)
+}
+
 /// The same call under an idempotency key.
 pub(crate) fn keyed_call(
     address: SocketAddr,
