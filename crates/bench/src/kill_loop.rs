@@ -15,7 +15,7 @@ use crate::{
     Failure, Verdict,
     args::KillLoopArgs,
     audit::{self, Counted},
-    client::{Answer, Connection, get, governed_call, keyed_call},
+    client::{Answer, Connection, get, governed_call, keyed_call, mcp_call},
     gateway::{self, Installation},
     payload, say, say_aside,
     upstream::{MARK, TWICE, Upstream},
@@ -175,7 +175,9 @@ struct Caller {
 async fn call_on(mut whereabouts: Whereabouts, caller: Caller) -> Result<Seen, Failure> {
     let mut seen = Seen::default();
     while let Some(address) = next_place(&mut whereabouts).await {
-        let call = governed_call(address, &caller.installation.token, &caller.arguments)?;
+        // Every second one of these speaks MCP.
+        let make = if caller.number % 4 == 2 { mcp_call } else { governed_call };
+        let call = make(address, &caller.installation.token, &caller.arguments)?;
         if let Ok(mut connection) = Connection::open(address).await {
             while *whereabouts.borrow() == Some(address) {
                 let Ok(answer) = connection.send(call.clone()).await else {
@@ -247,7 +249,9 @@ async fn next_place(whereabouts: &mut Whereabouts) -> Option<SocketAddr> {
 
 fn event_of(answer: &Answer) -> Result<String, Failure> {
     let body = answer.json()?;
-    let event = body.pointer("/governance/audit_event_id").and_then(Value::as_str);
+    let over_mcp = "/result/_meta/dev.portcullis~1governance/audit_event_id";
+    let event = body.pointer("/governance/audit_event_id").or_else(|| body.pointer(over_mcp));
+    let event = event.and_then(Value::as_str);
     Ok(event.ok_or("an answer names no event")?.to_owned())
 }
 
