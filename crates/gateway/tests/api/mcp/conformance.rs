@@ -119,10 +119,10 @@ impl Expected {
     fn is_met(self, told: &str) -> bool {
         let is_failed = |line: &&str| line.contains("FAILURE") || line.contains("WARNING");
         let failed: Vec<&str> = told.lines().filter(is_failed).collect();
-        let named = |name: &&str| failed.iter().any(|line| line.contains(&format!("[{name}")));
+        let is_there = |name: &&str| failed.iter().any(|line| line.contains(&format!("[{name}")));
         match self {
             Passed => told.contains(", 0 failed, 0 warnings"),
-            Besides(names) => failed.len() == names.len() && names.iter().all(named),
+            Besides(names) => failed.len() == names.len() && names.iter().all(is_there),
             Missing(_) => told.contains(" failed, ") && !Passed.is_met(told),
             Foreign(_) => false,
         }
