@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use reqwest::Url;
+use portcullis_upstream::Endpoint;
 
 use super::{
     provider::{Imported, Members, SSE},
@@ -105,18 +105,12 @@ fn address(
         imported.set("url", &reference);
         return Ok(());
     }
-    let url = Url::parse(text).map_err(|_| "its address is not a URL".to_owned())?;
+    let endpoint = Endpoint::named(text).map_err(|error| format!("its address: {error}"))?;
+    let url = endpoint.address();
     if url.path().trim_end_matches('/').ends_with("/sse") {
         return Err(SSE.to_owned());
     }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(
-            "its address holds a user name or password; send them in a header: `Authorization` \
-                    with `Basic` and both in base64"
-                .to_owned(),
-        );
-    }
-    let private = is_private(&url);
+    let private = is_private(url.host_str().unwrap_or_default());
     if url.scheme() == "http" && !private {
         return Err(
             "its address begins with `http://`, so that anybody on the way could read the \
@@ -142,8 +136,7 @@ fn address(
 }
 
 /// A host that is only found in a private network, as far as its name tells.
-fn is_private(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
+fn is_private(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     match bare.parse::<IpAddr>() {
         Ok(IpAddr::V4(it)) => it.is_loopback() || it.is_private(),
