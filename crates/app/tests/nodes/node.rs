@@ -223,7 +223,10 @@ impl Node {
             body: Ok((json!({}), 2)),
             conversation: portcullis_app::Conversation::default(),
         };
-        self.app.calls.invoke(Ctx { origin, session, attendance: None }, 2, move || invocation).await
+        self.app
+            .calls
+            .invoke(Ctx { origin, session, attendance: None }, 2, move || invocation)
+            .await
     }
 
     pub(crate) async fn ask(&self, token: &str) -> Result<(), Refusal> {
