@@ -169,7 +169,7 @@ mod tests {
         for other in [
             StateOwner { org: id("org", 'H').parse().unwrap(), ..owner },
             StateOwner { principal: id("usr", 'H').parse().unwrap(), ..owner },
-            StateOwner { via: Some(id("svc", 'H').parse().unwrap()), ..owner },
+            StateOwner { via: Some(id("sa", 'H').parse().unwrap()), ..owner },
             StateOwner { tool: &other, ..owner },
             StateOwner { tool: &newer, ..owner },
             StateOwner { connection: id("prv", 'H').parse().unwrap(), ..owner },
