@@ -25,15 +25,14 @@ use serde_json::Value;
 use super::{
     Answered, Calls, Invocation, Stopped, View,
     admission::{Admission, Judged, overloaded},
-    attended::Attendance,
     claim::Claim,
     idempotency::{Known, Replayed},
     recorded::{Done, Draft},
     uninterrupted::Uninterrupted,
 };
 use crate::{
-    access::limits::uncounted, audit::outcome::outcome_of, ctx::Ctx, dlp::Dlp,
-    policies::notices::Went, telemetry::stages::Stage, tools::catalogue::Visible,
+    access::limits::uncounted, attendance::Attendance, audit::outcome::outcome_of, ctx::Ctx,
+    dlp::Dlp, policies::notices::Went, telemetry::stages::Stage, tools::catalogue::Visible,
 };
 
 /// A call that may be dispatched: all that the part after the intent needs.

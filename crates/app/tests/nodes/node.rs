@@ -221,7 +221,10 @@ impl Node {
             key: Ok(None),
             body: Ok((json!({}), 2)),
         };
-        self.app.calls.invoke(Ctx { origin, session }, 2, move || invocation).await
+        self.app
+            .calls
+            .invoke(Ctx { origin, session, attendance: None }, 2, move || invocation)
+            .await
     }
 
     pub(crate) async fn ask(&self, token: &str) -> Result<(), Refusal> {
