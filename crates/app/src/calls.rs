@@ -3,7 +3,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod answers;
-pub(crate) mod attended;
+mod attended;
 pub(crate) mod claim;
 pub(crate) mod conversation;
 pub(crate) mod idempotency;

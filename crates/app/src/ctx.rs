@@ -13,7 +13,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    access::session::Session, calls::attended::Attendance, screening::Screening,
+    access::session::Session, attendance::Attendance, screening::Screening,
     telemetry::stages::Stages,
 };
 

@@ -17,6 +17,7 @@ mod policies;
 pub mod audit;
 pub mod telemetry;
 
+mod attendance;
 mod base;
 mod ctx;
 mod dlp;
@@ -39,6 +40,7 @@ pub use self::{
         trust::{KeySource, Trust, TrustRefusal},
     },
     app::{App, Parts},
+    attendance::{Attendance, Attending, ClearedProgress},
     audit::{
         Audit, AuditParts,
         anchors::{AnchorFile, Anchors, WitnessedBy},
@@ -54,7 +56,6 @@ pub use self::{
     calls::{
         Answered, CallParts, Calls, Invocation, Invoked, Stopped, View,
         answers::GovernanceView,
-        attended::{Attendance, Attending, ClearedProgress},
         claim::Claim,
         conversation::{Conversation, Questions},
         idempotency::{Replayed, ReplayedError},

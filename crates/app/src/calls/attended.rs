@@ -1,83 +1,20 @@
 //! Calls whose caller attends them: their progress is told while they run, as far as it may leave,
 //! and they end when nobody waits for them any more.
 
-use std::{future::pending, pin::Pin, sync::Arc, time::Duration};
+use std::{future::pending, pin::Pin, time::Duration};
 
 use portcullis_core::call::{Answer, Cleared, Denial, Ruling};
-use portcullis_upstream::{CallAnswer, CallError, Live, Progress};
-use serde_json::{Map, Number, Value, json};
-use tokio::{
-    sync::{Mutex, mpsc},
-    time::timeout,
-};
-use tokio_util::sync::DropGuard;
+use portcullis_upstream::{CallAnswer, CallError, Progress};
+use serde_json::{Map, Value, json};
+use tokio::time::timeout;
 
 use super::{Calls, invoke::Ready};
+use crate::attendance::{Attendance, Attended, ClearedProgress};
 
-/// Notifications that wait for a caller who does not read; later ones are dropped.
-const WAITING: usize = 16;
 /// Time for what a tool told right before its answer.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Rulings on progress that the event of a call keeps.
 const KEPT: usize = 16;
-
-/// Progress of a call as it may leave the gateway.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ClearedProgress {
-    /// Progress so far.
-    pub progress: Number,
-    /// Progress at the end.
-    pub total: Option<Number>,
-    /// A text for people.
-    pub message: Option<String>,
-}
-
-/// The call's side of what its caller attends. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Attendance(Arc<Attended>);
-
-#[derive(Debug)]
-struct Attended {
-    live: Live,
-    heard: Mutex<mpsc::Receiver<Progress>>,
-    told: mpsc::Sender<ClearedProgress>,
-}
-
-/// The caller's side. Dropping it before the tool has answered gives the call up.
-#[derive(Debug)]
-pub struct Attending {
-    live: Live,
-    told: mpsc::Receiver<ClearedProgress>,
-    _given_up_on_drop: DropGuard,
-}
-
-impl Attendance {
-    /// Both sides of a call.
-    #[must_use]
-    pub fn new() -> (Self, Attending) {
-        let (live, heard) = Live::new();
-        let (told, receiver) = mpsc::channel(WAITING);
-        let guard = live.guard();
-        let attending = Attending { live: live.clone(), told: receiver, _given_up_on_drop: guard };
-        (Self(Arc::new(Attended { live, heard: Mutex::new(heard), told })), attending)
-    }
-
-    pub(crate) fn live(&self) -> &Live {
-        &self.0.live
-    }
-}
-
-impl Attending {
-    /// Ends once the intent of the call is durable and the call goes out.
-    pub async fn dispatched(&self) {
-        self.live.dispatched().await;
-    }
-
-    /// The next progress; `None` when there will be none.
-    pub async fn next(&mut self) -> Option<ClearedProgress> {
-        self.told.recv().await
-    }
-}
 
 impl Calls {
     /// Waits for the answer of a call and meanwhile tells its progress. Also gives the rulings on

@@ -26,7 +26,6 @@ use serde_json::Value;
 use super::{
     Answered, Calls, Invocation, Stopped, View,
     admission::{Admission, Judged, overloaded},
-    attended::Attendance,
     claim::Claim,
     conversation::Conversation,
     idempotency::{Known, Replayed},
@@ -35,8 +34,8 @@ use super::{
     uninterrupted::Uninterrupted,
 };
 use crate::{
-    access::limits::uncounted, audit::outcome::outcome_of, ctx::Ctx, dlp::Dlp,
-    policies::notices::Went, telemetry::stages::Stage, tools::catalogue::Visible,
+    access::limits::uncounted, attendance::Attendance, audit::outcome::outcome_of, ctx::Ctx,
+    dlp::Dlp, policies::notices::Went, telemetry::stages::Stage, tools::catalogue::Visible,
 };
 
 /// A call that may be dispatched: all that the part after the intent needs.

@@ -155,7 +155,7 @@ async fn progress_is_told_while_the_tool_works_and_the_result_comes_last() {
     let params: Vec<_> = told.iter().map(|message| &message["params"]).collect();
     assert_eq!((&params[0]["progress"], &params[0]["total"]), (&json!(1), &json!(9)));
     assert_eq!(params[0]["message"], "one");
-    assert_eq!(params[1]["message"], "card [REDACTED:credit_card:1111]");
+    assert_eq!(params[1]["message"], "card [REDACTED:credit_card]");
     assert_eq!((&params[2]["progress"], params[2].get("message")), (&json!(4), None));
     assert_eq!((&end["id"], &end["result"]["content"][0]["text"]), (&json!(7), &json!("done")));
     assert_eq!(end["result"]["_meta"]["dev.portcullis/governance"]["dlp_result"], "redacted");
@@ -251,32 +251,29 @@ async fn a_server_of_the_older_era_is_told_of_progress_and_of_its_end() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_never_reads_holds_no_place_of_its_provider() {
-    let scene = one_at_a_time(Script::Large(3 << 20)).await;
+    let scene = one_at_a_time(Script::Large(1 << 20)).await;
     let params = json!({"name": "work", "arguments": {}, "_meta": {"progressToken": 1}});
     let request = modern(&scene.gateway, &scene.who, "/mcp/up", ("tools/call", &params));
     let (address, head, body) = bytes_of(&scene.gateway, request);
     let mut deaf = Vec::new();
-    for _ in 0..4 {
+    for _ in 0..3 {
         let mut stream = TcpStream::connect(&address).await.expect("a connection");
         stream.write_all(head.as_bytes()).await.expect("a head sent");
         stream.write_all(&body).await.expect("a body sent");
         deaf.push(stream);
-        scene.upstream.wait_for(deaf.len()).await;
-    }
-
-    let done = async {
-        loop {
-            let events = list(&scene.gateway, &scene.who, "target=up:work").await;
-            if events.len() == deaf.len() {
-                return events;
+        let done = async {
+            loop {
+                let events = list(&scene.gateway, &scene.who, "target=up:work").await;
+                if events.len() == deaf.len() {
+                    return events;
+                }
             }
+        };
+        for event in timeout(PATIENCE, done).await.expect("their events") {
+            assert_eq!(event["outcome"]["status"], "success", "{event}");
         }
-    };
-    let events = timeout(PATIENCE, done).await.expect("their events");
-
-    for event in events {
-        assert_eq!(event["outcome"]["status"], "success", "{event}");
     }
+
     assert_free(&scene).await;
 }
 
