@@ -257,7 +257,7 @@ async fn no_call_waits_for_a_receiver_that_is_gone_and_what_is_lost_is_counted()
     let took = begun.elapsed();
 
     assert!(took < Duration::from_secs(5), "{took:?}");
-    let _ = scene.gateway.wait_for_log("traces cannot be handed over");
+    let _ = scene.gateway.wait_for_log("sending traces failed");
     let until = Instant::now() + PATIENCE;
     loop {
         let text = scrape(url).await;
