@@ -10,6 +10,7 @@ mod listen;
 mod question;
 pub(crate) mod reply;
 mod search;
+mod sse;
 mod stream;
 
 use std::sync::Arc;

@@ -6,17 +6,12 @@
 
 use std::{
     collections::HashMap,
-    convert::Infallible,
     hash::Hash,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
-use axum::{
-    body::Body,
-    http::{HeaderName, HeaderValue, header},
-    response::{IntoResponse, Response},
-};
+use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use portcullis_app::{Ctx, Purpose, Stages};
@@ -29,7 +24,7 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Face, common};
+use super::{Face, common, sse};
 use crate::http::Gateway;
 
 /// Time between two looks at the tools.
@@ -139,13 +134,9 @@ pub(super) fn open(
     let listener = Listener { open, ctx, bearer, face, id, of_tools, seen: None, ended: false };
     let events = stream::unfold(listener, |mut listener| async {
         let event = listener.next().await?;
-        Some((Ok::<_, Infallible>(event), listener))
+        Some((event, listener))
     });
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-        (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
-    ];
-    Ok((headers, Body::from_stream(events)).into_response())
+    Ok(sse::response(events))
 }
 
 impl Listener {
@@ -175,7 +166,7 @@ impl Listener {
                 }
             }
         }
-        Some(Bytes::from_static(b":\n\n"))
+        Some(sse::COMMENT)
     }
 
     /// A fingerprint of the tools that the caller may use; `None` when its token has ended.
@@ -204,5 +195,51 @@ impl Listener {
 }
 
 fn event(message: &Value) -> Bytes {
-    Bytes::from(format!("event: message\ndata: {message}\n\n"))
+    sse::event(message.to_string().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_org_that_has_its_streams_leaves_room_for_others_until_all_are_taken() {
+        let org = |letter: char| -> OrgId {
+            format!("org_01M754BKTKX1YB8Q05NMW9TP4{letter}").parse().unwrap()
+        };
+        let user = |number: usize| -> PrincipalId { format!("usr_{number:026}").parse().unwrap() };
+        let mut counts = Counts::default();
+
+        for number in 0..PER_ORG {
+            assert!(counts.add(org('A'), user(number / PER_PRINCIPAL)), "stream {number}");
+        }
+        assert!(!counts.add(org('A'), user(PER_ORG)));
+        for (of_org, letter) in ('B'..='D').enumerate() {
+            for number in 0..PER_ORG {
+                let principal = (of_org + 1) * PER_ORG + number / PER_PRINCIPAL;
+                assert!(counts.add(org(letter), user(principal)), "stream {number} of {letter}");
+            }
+        }
+        assert!(!counts.add(org('E'), user(9 * PER_ORG)));
+
+        counts.remove(org('A'), user(0));
+
+        assert!(!counts.add(org('B'), user(9 * PER_ORG)));
+        assert!(counts.add(org('E'), user(9 * PER_ORG)));
+    }
+
+    #[test]
+    fn nothing_is_kept_of_streams_that_have_ended() {
+        let org: OrgId = "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap();
+        let principal: PrincipalId = "usr_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap();
+        let mut counts = Counts::default();
+        for _ in 0..PER_PRINCIPAL {
+            assert!(counts.add(org, principal));
+        }
+        assert!(!counts.add(org, principal));
+
+        (0..PER_PRINCIPAL).for_each(|_| counts.remove(org, principal));
+
+        assert_eq!((counts.all, counts.orgs.len(), counts.principals.len()), (0, 0, 0));
+    }
 }

@@ -265,7 +265,7 @@ fn is_result(failure: &Failure, asked: &Asked) -> bool {
         && required_capabilities(failure, asked).is_none()
 }
 
-/// What a client of the present era would have to declare to be asked, if that is the failure.
+/// Capabilities that a client of the present era has to declare to be asked, if that is the failure.
 fn required_capabilities(failure: &Failure, asked: &Asked) -> Option<Value> {
     if asked.era != Era::Modern {
         return None;

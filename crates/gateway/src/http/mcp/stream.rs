@@ -4,13 +4,9 @@
 //! The call runs on a task of its own, so that a client that does not read holds nothing but its
 //! connection and what may wait there. A client that closes the stream cancels the call.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use axum::{
-    body::Body,
-    http::{HeaderName, HeaderValue, header},
-    response::{IntoResponse, Response},
-};
+use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use portcullis_app::{Attending, ClearedProgress};
@@ -22,7 +18,7 @@ use serde::Serialize;
 use serde_json::{Map, Number, Value};
 use tokio::sync::oneshot;
 
-use super::reply;
+use super::{reply, sse};
 use crate::http::{Gateway, exchange::Exchange, outcome::Outcome};
 
 /// Time without news after which a comment is sent, so that the connection is not taken for dead.
@@ -85,13 +81,9 @@ pub(super) async fn open(
     let events = Events { gateway, exchange, token, attending, end, ended: false };
     let events = stream::unfold(events, |mut events| async {
         let event = events.next().await?;
-        Some((Ok::<_, Infallible>(event), events))
+        Some((event, events))
     });
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-        (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
-    ];
-    Ok((headers, Body::from_stream(events)).into_response())
+    Ok(sse::response(events))
 }
 
 impl Events {
@@ -107,7 +99,7 @@ impl Events {
                 self.ended = true;
                 Some(self.answer(outcome.unwrap_or_else(|_| Refusal::Internal.into())).await)
             }
-            () = tokio::time::sleep(COMMENT_AFTER) => Some(Bytes::from_static(b":\n\n")),
+            () = tokio::time::sleep(COMMENT_AFTER) => Some(sse::COMMENT),
         }
     }
 
@@ -121,7 +113,7 @@ impl Events {
         let method = "notifications/progress";
         // Texts and numbers always serialise.
         let text = serde_json::to_vec(&Notification { jsonrpc: "2.0", method, params });
-        event(&text.unwrap_or_default())
+        sse::event(&text.unwrap_or_default())
     }
 
     /// The answer, which a worker writes if it is large.
@@ -130,7 +122,7 @@ impl Events {
         let (large, org) = (outcome.large, self.exchange.org());
         let write = move || {
             let request_id = exchange.origin.request_id;
-            event(&reply::body(&outcome, exchange.message(), request_id))
+            sse::event(&reply::body(&outcome, exchange.message(), request_id))
         };
         match org.filter(|_| large) {
             None => write(),
@@ -158,9 +150,4 @@ struct Params<'a> {
     total: Option<&'a Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
-}
-
-/// An event around a message, which has no line feed in it.
-fn event(message: &[u8]) -> Bytes {
-    [&b"event: message\ndata: "[..], message, b"\n\n"].concat().into()
 }
