@@ -14,3 +14,15 @@ pub fn bytes<const N: usize>(source: &dyn Random) -> [u8; N] {
     source.fill(&mut bytes);
     bytes
 }
+
+/// Sevens instead of random bytes, for results that a test can name.
+#[cfg(test)]
+#[derive(Debug)]
+pub(crate) struct Sevens;
+
+#[cfg(test)]
+impl Random for Sevens {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(7);
+    }
+}

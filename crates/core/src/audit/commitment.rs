@@ -161,15 +161,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[derive(Debug)]
-    struct Sevens;
-
-    impl Random for Sevens {
-        fn fill(&self, bytes: &mut [u8]) {
-            bytes.fill(7);
-        }
-    }
+    use crate::random::Sevens;
 
     fn parsed(text: &str) -> Value {
         serde_json::from_str(text).unwrap()

@@ -84,16 +84,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{audit::Detached, clock::Timestamp, random::Random};
-
-    #[derive(Debug)]
-    struct Sevens;
-
-    impl Random for Sevens {
-        fn fill(&self, bytes: &mut [u8]) {
-            bytes.fill(7);
-        }
-    }
+    use crate::{audit::Detached, clock::Timestamp, random::Sevens};
 
     struct Row {
         core: String,

@@ -30,18 +30,9 @@ mod tests {
             Outcome, RecordedDecision, Request, Target, leaf_hash,
         },
         json::{Bounds, canonical, parse, sha256},
-        random::Random,
+        random::Sevens,
         refusal::Executed,
     };
-
-    #[derive(Debug)]
-    struct Sevens;
-
-    impl Random for Sevens {
-        fn fill(&self, bytes: &mut [u8]) {
-            bytes.fill(7);
-        }
-    }
 
     fn event(reason: &str) -> Event {
         let mut detached = Detached::default()

@@ -76,15 +76,7 @@ impl AnswerKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[derive(Debug)]
-    struct Sevens;
-
-    impl Random for Sevens {
-        fn fill(&self, bytes: &mut [u8]) {
-            bytes.fill(7);
-        }
-    }
+    use crate::random::Sevens;
 
     #[test]
     fn an_answer_opens_only_under_its_key_for_its_org_and_subject() {
