@@ -78,7 +78,7 @@ pub struct Invocation {
     pub key: Result<Option<IdempotencyKey>, Refusal>,
     /// The `input` member and the size of the whole body in bytes.
     pub body: Result<(Value, u64), Refusal>,
-    /// How far the caller answers questions of the tool.
+    /// Questions of the tool that the caller answers, and answers to earlier ones.
     pub conversation: Conversation,
 }
 

@@ -195,7 +195,7 @@ pub enum Refusal {
     Unanswerable {
         /// The provider.
         provider: ProviderSlug,
-        /// What the caller would have to declare.
+        /// Capabilities that the caller has to declare.
         required: ClientCapabilities,
     },
     /// The provider or the tool kept failing and is left in peace for a while.

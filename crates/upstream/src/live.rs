@@ -19,7 +19,7 @@ const LONGEST_MESSAGE: usize = 2048;
 /// Longest number in bytes.
 const LONGEST_NUMBER: usize = 32;
 
-/// What a tool tells of its progress. Nothing of it has been looked at yet.
+/// Progress as a tool tells it, not scanned yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
     /// Progress so far, which only grows.

@@ -9,16 +9,16 @@ pub enum Questions {
     /// None: its protocol knows no way to answer them.
     #[default]
     Refused,
-    /// Those that its capabilities answer.
+    /// Questions that the declared capabilities answer.
     Declared,
-    /// All of them. The capabilities only tell the upstream what it may ask for.
+    /// All questions. The capabilities only tell the upstream what it may ask for.
     All,
 }
 
 /// Part of a request that is about questions of the tool.
 #[derive(Debug, Default)]
 pub struct Conversation {
-    /// What the caller is able to answer, as it declared.
+    /// Capabilities that the caller declared.
     pub capabilities: ClientCapabilities,
     /// The questions that it is given.
     pub questions: Questions,

@@ -46,7 +46,7 @@ impl Leg {
         }
     }
 
-    /// What the caller would have to declare to be given questions that need so much.
+    /// Capabilities that the caller has to declare to be given questions that need so much.
     fn lacks(&self, needed: ClientCapabilities) -> Option<ClientCapabilities> {
         match self.questions {
             Questions::All => None,

@@ -133,7 +133,7 @@ pub enum AuthorizationServer {
 /// The endpoints of an authorization server without metadata.
 #[derive(Debug, Clone)]
 pub struct Endpoints {
-    /// Its name, in `iss` and here.
+    /// Name of the issuer, in `iss` and here.
     pub issuer: String,
     /// Where browsers go.
     pub authorize: Endpoint,

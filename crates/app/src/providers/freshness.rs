@@ -32,7 +32,7 @@ const SECOND: i64 = 1_000_000;
 pub(crate) enum Unlisted {
     /// The upstream did not give one.
     Call(CallError),
-    /// Its pins cannot be read.
+    /// The pins of the connection cannot be read.
     Store(Refusal),
 }
 

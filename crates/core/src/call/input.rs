@@ -44,7 +44,7 @@ pub struct ToolCall {
 /// Position of a call in a conversation with its tool.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Turn {
-    /// What the caller can answer, as it declared.
+    /// Capabilities that the caller declared.
     pub capabilities: ClientCapabilities,
     /// State that the upstream gave with its questions.
     pub state: Option<String>,
@@ -329,7 +329,7 @@ impl<Mode> Cleared<ToolCall, Mode> {
         if self.inner.answers { self.inner.payload.get(RESPONSES) } else { None }
     }
 
-    /// Its position in a conversation with the tool.
+    /// Position of the call in a conversation with the tool.
     #[must_use]
     pub const fn turn(&self) -> &Turn {
         &self.inner.turn

@@ -103,7 +103,7 @@ impl StateKey {
     }
 }
 
-/// No part of it can hold a line feed.
+/// Text of all but the org that a state is bound to. No part can hold a line feed.
 fn subject(owner: StateOwner<'_>) -> String {
     let StateOwner { org: _, principal, via, tool, connection } = owner;
     let via = via.map(|via| via.to_string()).unwrap_or_default();
@@ -115,16 +115,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::random::Sevens;
     use crate::tool::ToolDefinition;
-
-    #[derive(Debug)]
-    struct Sevens;
-
-    impl Random for Sevens {
-        fn fill(&self, bytes: &mut [u8]) {
-            bytes.fill(7);
-        }
-    }
 
     fn tool(name: &str, description: &str) -> Tool {
         let definition = ToolDefinition {

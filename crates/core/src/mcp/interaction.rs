@@ -13,7 +13,7 @@ const LONGEST_NAME: usize = 128;
 /// Longest state of an upstream in bytes.
 const LONGEST_STATE: usize = 64 << 10;
 
-/// What a client is able to answer, as far as tools may ask for it.
+/// Capabilities of a client that tools may ask for.
 #[expect(clippy::struct_excessive_bools, reason = "each is declared by itself")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClientCapabilities {
@@ -92,7 +92,7 @@ impl ClientCapabilities {
         Value::Object(all)
     }
 
-    /// Those of `self` that `held` lacks.
+    /// Capabilities of `self` that `held` lacks.
     #[must_use]
     pub fn beyond(self, held: Self) -> Self {
         let context = self.sampling_context && !held.sampling_context;
@@ -118,7 +118,7 @@ impl ClientCapabilities {
         }
     }
 
-    /// What a client needs to answer this question; `None` if it is none of the protocol.
+    /// Capabilities that this question needs; `None` if the protocol has no such question.
     fn needed(question: &Value) -> Option<Self> {
         let params = question.get("params");
         if params.is_some_and(|params| !params.is_object()) {
@@ -154,7 +154,7 @@ pub struct Interaction {
     pub requests: Map<String, Value>,
     /// State of the server, which it wants back as it is.
     pub state: Option<String>,
-    /// What a client needs to answer them.
+    /// Capabilities that the questions need.
     pub needed: ClientCapabilities,
 }
 

@@ -115,7 +115,7 @@ impl Import {
     }
 }
 
-/// What entries are judged by.
+/// Rules that entries are judged by.
 struct Judge {
     detectors: Detectors,
     outbound: Outbound,

@@ -26,9 +26,9 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) method: Method,
     pub(crate) name: Option<&'a ToolName>,
     pub(crate) arguments: Option<&'a Value>,
-    /// What the caller can answer; told to servers of the modern era.
+    /// Capabilities of the caller; told to servers of the modern era.
     pub(crate) capabilities: ClientCapabilities,
-    /// Its answers to questions, and the state that came with these.
+    /// Answers of the caller to questions, and the state that came with these.
     pub(crate) responses: Option<&'a Value>,
     pub(crate) state: Option<&'a str>,
     pub(crate) cursor: Option<&'a str>,

@@ -32,7 +32,7 @@ pub struct NewToken {
 pub struct TokenRequest {
     /// Principal of the token.
     pub principal: PrincipalId,
-    /// Its scopes; `None` means the default of the role.
+    /// Scopes of the token; `None` means the default of the role.
     pub scopes: Option<ScopeSet>,
     /// Lifetime in seconds; `None` means 90 days.
     pub lifetime_seconds: Option<i64>,

@@ -205,7 +205,7 @@ impl Members {
     }
 }
 
-/// What to do about a server of the first HTTP transport.
+/// Advice for a server of the first HTTP transport.
 pub(super) const SSE: &str = "it speaks HTTP+SSE, the transport that MCP replaced in 2025 and that this gateway does \
      not speak; use the server's streamable HTTP address, which often ends in `/mcp`";
 

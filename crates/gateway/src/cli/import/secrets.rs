@@ -37,7 +37,7 @@ pub(super) fn quoted(text: &str) -> String {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Variable {
     pub(super) name: String,
-    /// Its content, in words.
+    /// Content of the value, in words.
     pub(super) holds: String,
 }
 
@@ -66,11 +66,11 @@ fn derived(slug: &str, part: &str) -> String {
         .collect()
 }
 
-/// What a client puts in the place of a whole value.
+/// Reference that a client puts in the place of a whole value.
 enum Reference<'a> {
     /// A variable of its environment.
     Environment(&'a str),
-    /// What it asks the person for.
+    /// Question to the person.
     Asked(&'a str),
 }
 

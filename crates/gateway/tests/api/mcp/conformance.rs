@@ -22,14 +22,14 @@ use crate::{gateway, real_servers::servers, scene::AMPLE};
 /// The longest that a scenario may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// What has to come of a scenario.
+/// Required end of a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     /// Every check of it holds.
     Passed,
     /// Every check of it holds but these, for the reason at the name.
     Besides(&'static [&'static str]),
-    /// It does not concern a gateway of tools, for this reason.
+    /// The scenario does not concern a gateway of tools, for this reason.
     Foreign(&'static str),
 }
 

@@ -58,7 +58,7 @@ fn wrong(name: &str, problem: &str) -> Refusal {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the member is parsed strictly")]
 pub(crate) struct InteractionRequest {
-    /// What the caller can answer, as `ClientCapabilities` of MCP: `elicitation` (`form`, `url`),
+    /// Capabilities of the caller, as `ClientCapabilities` of MCP: `elicitation` (`form`, `url`),
     /// `sampling`, `roots`. Exactly this is declared to the provider. Once in a conversation is enough.
     #[schema(value_type = Option<Object>)]
     capabilities: Option<Map<String, Value>>,
