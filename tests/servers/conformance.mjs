@@ -79,7 +79,7 @@ url = ${JSON.stringify(url)}
 allow_private = true
 protocol = "${modern ? "modern" : "auto"}"
 timeout_seconds = 20
-${authorization}`,
+${scenario.startsWith("elicitation-") ? 'forms = "defaults"\n' : ""}${authorization}`,
   );
 }
 

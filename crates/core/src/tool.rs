@@ -1,6 +1,7 @@
 //! Tools that can be invoked: names, definitions as upstream servers give them, and their schemas.
 
 mod definition;
+pub mod form;
 mod schema;
 
 pub use self::{

@@ -16,14 +16,16 @@ use axum::{
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, Method, StatusCode};
-use serde_json::{Value, json};
-use tokio::sync::broadcast;
+use serde_json::{Map, Value, json};
+use tokio::sync::{broadcast, watch};
 
 /// Tools on one page of `tools/list`.
 const PAGE: usize = 2;
 
 /// An MCP server whose tools give back their arguments; with the argument `hold` they tell progress
-/// once and never answer.
+/// once and never answer. With the argument `forms` they present these, one after the other, in the stream
+/// of the answer, and give back the replies, or with `insist` a result that asks for input. A form
+/// `{"many": n}` stands for one of so many properties, each with a default.
 #[derive(Debug)]
 pub struct McpServer {
     address: SocketAddr,
@@ -38,6 +40,7 @@ struct Shared {
     lists: Mutex<Lists>,
     seen: Mutex<Vec<(HeaderMap, Value)>>,
     changed: broadcast::Sender<()>,
+    replies: watch::Sender<Vec<Value>>,
 }
 
 /// Its answers to `tools/list`.
@@ -69,6 +72,7 @@ impl McpServer {
             lists: Mutex::default(),
             seen: Mutex::default(),
             changed: broadcast::channel(16).0,
+            replies: watch::Sender::default(),
         });
         let router = Router::new().fallback(answer).with_state(Arc::clone(&state));
         #[expect(clippy::disallowed_methods, reason = "it ends with the test")]
@@ -139,6 +143,10 @@ async fn answer(State(state): State<Arc<Shared>>, request: Request) -> Response 
     if parts.method == Method::GET {
         return announcements(&state);
     }
+    if message.get("id").is_some() && message.get("method").is_none() {
+        state.replies.send_modify(|replies| replies.push(message.clone()));
+        return StatusCode::ACCEPTED.into_response();
+    }
     let result = match message.pointer("/method").and_then(Value::as_str) {
         Some("initialize") => initialized(&message),
         Some("tools/list") => {
@@ -154,6 +162,9 @@ async fn answer(State(state): State<Arc<Shared>>, request: Request) -> Response 
         }
         Some("tools/call") if message.pointer("/params/arguments/hold").is_some() => {
             return held(&message);
+        }
+        Some("tools/call") if message.pointer("/params/arguments/forms").is_some() => {
+            return presenting(&state, &message);
         }
         Some("tools/call") => {
             let arguments = message.pointer("/params/arguments").cloned().unwrap_or_default();
@@ -176,6 +187,42 @@ fn held(message: &Value) -> Response {
     let event = Bytes::from(format!("event: message\ndata: {news}\n\n"));
     let events = stream::once(async { Ok::<_, Infallible>(event) }).chain(stream::pending());
     ([("content-type", "text/event-stream")], Body::from_stream(events)).into_response()
+}
+
+/// A form each time the one before was replied to, then the replies to these.
+fn presenting(state: &Shared, message: &Value) -> Response {
+    let forms = message.pointer("/params/arguments/forms").and_then(Value::as_array);
+    let forms: Vec<Value> = forms.into_iter().flatten().map(written_out).collect();
+    let insists = message.pointer("/params/arguments/insist").is_some();
+    let (id, heard) = (message["id"].clone(), state.replies.subscribe());
+    let before = heard.borrow().len();
+    let events = stream::unfold((0, heard), move |(step, mut heard)| {
+        let (form, id, rest) =
+            (forms.get(step).cloned(), id.clone(), forms.len().checked_sub(step));
+        async move {
+            rest?;
+            let all = heard.wait_for(|all| all.len() >= before + step).await.ok()?.clone();
+            let news = if let Some(params) = form {
+                let method = "elicitation/create";
+                json!({"jsonrpc": "2.0", "id": step, "method": method, "params": params})
+            } else {
+                let replies = all.get(before..).unwrap_or_default();
+                let told = json!({"content": [], "structuredContent": {"replies": replies}});
+                let result = if insists { json!({"resultType": "input_required"}) } else { told };
+                json!({"jsonrpc": "2.0", "id": id, "result": result})
+            };
+            let event = Bytes::from(format!("event: message\ndata: {news}\n\n"));
+            Some((Ok::<_, Infallible>(event), (step + 1, heard)))
+        }
+    });
+    ([("content-type", "text/event-stream")], Body::from_stream(events)).into_response()
+}
+
+fn written_out(form: &Value) -> Value {
+    let Some(many) = form.get("many").and_then(Value::as_u64) else { return form.clone() };
+    let property = |n| (format!("p{n}"), json!({"type": "boolean", "default": true}));
+    let properties: Map<String, Value> = (0..many).map(property).collect();
+    json!({"message": "?", "requestedSchema": {"type": "object", "properties": properties}})
 }
 
 fn initialized(message: &Value) -> Value {

@@ -23,7 +23,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-pub(crate) use self::wire::{Stop, Wire};
+pub(crate) use self::wire::{Hears, Stop, Wire};
 use self::{receive::Trouble, session::Session};
 use crate::{
     error::CallError,
@@ -178,17 +178,20 @@ impl Http {
         trace(request, &mut headers);
         let work = async {
             let response = self.wire.post(headers, body).await.map_err(Trouble::Call)?;
-            self.wire.receive(response, id, session, request.live).await
+            self.wire.receive(response, id, session, request).await
         };
+        let _waits = session.forms.as_ref().zip(request.forms).map(|(all, call)| all.add(id, call));
         let work = async {
             let work = timeout_at(deadline, work);
             let late = |_| CallError::timeout(self.call_timeout, Executed::Unknown);
-            let Some(live) = request.live else { return work.await.map_err(late) };
+            if !request.may_be_abandoned() {
+                return work.await.map_err(late);
+            }
             tokio::select! {
                 // An answer that has come counts.
                 biased;
                 outcome = work => outcome.map_err(late),
-                () = live.given_up() => Err(CallError::cancelled(Executed::Unknown)),
+                ended = request.abandoned() => Err(ended),
             }
         };
         let result = match work.await {

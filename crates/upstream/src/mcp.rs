@@ -2,5 +2,6 @@
 
 pub(crate) mod era;
 pub(crate) mod message;
+pub(crate) mod reply;
 pub(crate) mod scan;
 pub(crate) mod sse;

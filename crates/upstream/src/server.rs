@@ -19,7 +19,8 @@ use crate::{
     answer::CallAnswer,
     breaker::Breaker,
     error::CallError,
-    http::{Http, Stop, Wire},
+    forms::{FormTally, Forms},
+    http::{Hears, Http, Stop, Wire},
     live::Live,
     mcp::message::Outgoing,
     outbound::Outbound,
@@ -39,6 +40,7 @@ pub struct Server(Arc<Inner>);
 struct Inner {
     slug: ProviderSlug,
     call_timeout: Duration,
+    forms: Forms,
     slots: Arc<FairSlots<OrgId>>,
     breaker: Arc<Breaker>,
     link: Link,
@@ -60,6 +62,8 @@ pub struct Trace<'a> {
     pub tracestate: Option<&'a str>,
     /// The caller's side of the call, if it wants to hear of progress.
     pub live: Option<&'a Live>,
+    /// Where the forms of the server are counted, if it has any answered.
+    pub forms: Option<&'a FormTally>,
 }
 
 impl Server {
@@ -69,10 +73,11 @@ impl Server {
         settings.check()?;
         let (announcer, changed) = watch::channel(0);
         let (slug, call_timeout) = (settings.slug.clone(), settings.call_timeout);
+        let forms = settings.forms;
         let slots = Arc::new(FairSlots::new(in_flight(settings.max_in_flight)));
         let link = Link::new(settings, outbound, announcer)?;
         let breaker = Arc::default();
-        Ok(Self(Arc::new(Inner { slug, call_timeout, slots, breaker, link, changed })))
+        Ok(Self(Arc::new(Inner { slug, call_timeout, forms, slots, breaker, link, changed })))
     }
 
     /// A way of its own to the same server that shows this credential: sessions, and what the
@@ -86,6 +91,7 @@ impl Server {
                 Self(Arc::new(Inner {
                     slug: self.0.slug.clone(),
                     call_timeout: self.0.call_timeout,
+                    forms: self.0.forms,
                     slots: Arc::clone(&self.0.slots),
                     breaker: Arc::clone(&self.0.breaker),
                     link: Link::Http { http, _stop: stop },
@@ -135,6 +141,15 @@ impl Server {
         self.0.call_timeout
     }
 
+    /// A count for the forms of one call, if forms of this server are answered.
+    #[must_use]
+    pub fn forms(&self) -> Option<FormTally> {
+        match self.0.forms {
+            Forms::Refuse => None,
+            Forms::Defaults => Some(FormTally::default()),
+        }
+    }
+
     /// All tools the server lists, page by page: at most 20 pages, 1000 tools, 2 MiB. What is
     /// unusable is skipped and named.
     pub async fn list_tools(&self) -> Result<ToolList, CallError> {
@@ -182,6 +197,7 @@ impl Server {
             traceparent: trace.traceparent,
             tracestate: trace.tracestate,
             live: trace.live,
+            forms: trace.forms,
             ..Outgoing::bare(Method::CallTool)
         };
         if trace.live.is_some_and(Live::is_given_up) {
@@ -249,8 +265,9 @@ impl Link {
             Transport::Http { endpoint, credential } => {
                 let clients = outbound.clients(endpoint.reach(), settings.connect_timeout)?;
                 let way = (clients, endpoint.uri()?, credential);
+                let hears = Hears { announcements: true, forms: settings.forms };
                 let (wire, stop) =
-                    Wire::new(way, true, settings.max_response_bytes, (ids, tasks), changed);
+                    Wire::new(way, hears, settings.max_response_bytes, (ids, tasks), changed);
                 let http = Http::new(wire, settings.protocol, settings.call_timeout);
                 Ok(Self::Http { http, _stop: stop })
             }
@@ -258,6 +275,7 @@ impl Link {
                 slug: settings.slug,
                 program,
                 protocol: settings.protocol,
+                forms: settings.forms,
                 call_timeout: settings.call_timeout,
                 silence: settings.connect_timeout,
                 max_line_bytes: settings.max_response_bytes,

@@ -11,7 +11,7 @@ use std::{
 use http::{HeaderName, HeaderValue};
 use portcullis_core::{secret::Secret, tool::ProviderSlug};
 
-use crate::reach::Endpoint;
+use crate::{forms::Forms, reach::Endpoint};
 
 /// One upstream server, as configured.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub struct ServerSettings {
     pub transport: Transport,
     /// Era of MCP that it speaks.
     pub protocol: Protocol,
+    /// Answer to its forms, if it speaks the older era.
+    pub forms: Forms,
     /// The time for one call, everything included: at most [`MAX_CALL_TIMEOUT`].
     pub call_timeout: Duration,
     /// The time for one connection; over stdio, the silence after which a server that does not
@@ -133,6 +135,7 @@ impl ServerSettings {
             slug,
             transport,
             protocol: Protocol::Auto,
+            forms: Forms::Refuse,
             call_timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(3),
             max_response_bytes: 4 << 20,

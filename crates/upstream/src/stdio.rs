@@ -15,7 +15,11 @@ mod pipe;
 
 use std::{sync::Arc, time::Duration};
 
-use portcullis_core::{mcp::Method, refusal::Executed, tool::ProviderSlug};
+use portcullis_core::{
+    mcp::{Era, Method},
+    refusal::Executed,
+    tool::ProviderSlug,
+};
 use serde_json::{Map, Value};
 use tokio::{
     sync::{Mutex, watch},
@@ -26,6 +30,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use self::{backoff::Backoff, pipe::Pipe};
 use crate::{
     error::CallError,
+    forms::Forms,
     ids::Ids,
     mcp::message::{Outgoing, of_era},
     settings::{Program, Protocol},
@@ -37,6 +42,7 @@ pub(crate) struct Launch {
     pub(crate) slug: ProviderSlug,
     pub(crate) program: Program,
     pub(crate) protocol: Protocol,
+    pub(crate) forms: Forms,
     pub(crate) call_timeout: Duration,
     /// The silence after which a server is taken for one of the older era.
     pub(crate) silence: Duration,
@@ -79,9 +85,12 @@ impl Stdio {
         let out_of_time = CallError::timeout(self.launch.call_timeout, Executed::No);
         let pipe = pipe.map_err(|_| out_of_time)??;
         let id = self.launch.ids.next();
+        let request = &match pipe.era() {
+            Era::Modern => Outgoing { forms: None, ..*request },
+            Era::Legacy(_) => *request,
+        };
         let body = request.encode(id, pipe.era())?;
-        let outcome =
-            pipe.request(id, body, deadline, (self.launch.call_timeout, request.live)).await?;
+        let outcome = pipe.request(id, body, deadline, (self.launch.call_timeout, request)).await?;
         if request.method == Method::CallTool {
             pipe.proved_itself();
         }

@@ -131,12 +131,13 @@ pub struct EventView {
 /// Members of `detached` in every answer, `null` where nothing was captured.
 const DETACHED: [&str; 6] = ["actor_name", "label", "source_ip", "user_agent", "input", "output"];
 /// Members that only events of some kinds have.
-const DETAILS: [&str; 10] = [
+const DETAILS: [&str; 11] = [
     "change",
     "connection",
     "decision_inputs",
     "erasure",
     "export",
+    "forms",
     "hold",
     "log",
     "pruning",

@@ -279,11 +279,13 @@ impl Calls {
         let (origin, connection) = (&ready.ctx.origin, &ready.visible.connection);
         let begun = self.enter_stage(&ready.ctx, Stage::Upstream);
         ready.ctx.trace_call(&ready.visible.tool, connection.server().network());
+        let forms = connection.server().forms();
         let trace = Trace {
             traceparent: origin.stages.parent().or(origin.traceparent),
             // It goes to the server, and nobody has looked through it.
             tracestate: origin.tracestate.as_deref().filter(|text| self.screening.is_clean(text)),
             live: ready.ctx.attendance.as_ref().map(Attendance::live),
+            forms: forms.as_ref(),
         };
         let call = pin!(self.providers.call_through(connection, &ready.call, trace));
         let (answered, told) = self.attended(&ready, call).await;
@@ -292,7 +294,7 @@ impl Calls {
         }
         connection.provider.called(&answered, begun, self.base.clock.now());
         ready.ctx.trace_answer(&answered);
-        match answered {
+        let done = match answered {
             Err(error) => {
                 connection.provider.fails();
                 failed(&ready, governance, &error)
@@ -310,7 +312,8 @@ impl Calls {
                 }
                 Err(denial) => self.withheld(&ready, governance, denial),
             },
-        }
+        };
+        done.shown(forms.clone())
     }
 
     /// The end of a call whose answer, or questions, must not leave.

@@ -14,7 +14,8 @@ use portcullis_core::{
 };
 use portcullis_lanes::is_offloaded;
 use portcullis_store::{Began, KeyEnd, StoreError};
-use serde_json::{Map, Value};
+use portcullis_upstream::FormTally;
+use serde_json::{Map, Value, json};
 
 use super::{
     Answered, Calls, Invoked, Stopped,
@@ -60,6 +61,7 @@ pub(crate) struct Done {
     inputs: Box<Map<String, Value>>,
     capture: Option<Capture>,
     captured: Option<Box<Value>>,
+    forms: Option<FormTally>,
     end: Result<(Value, OutcomeStatus), (Refusal, Executed)>,
 }
 
@@ -81,12 +83,18 @@ impl Done {
         governance: Option<Governance>,
         end: Result<(Value, OutcomeStatus), (Refusal, Executed)>,
     ) -> Self {
-        Self { governance, inputs: Box::default(), capture: None, captured: None, end }
+        let (capture, captured, forms) = (None, None, None);
+        Self { governance, inputs: Box::default(), capture, captured, forms, end }
     }
 
     /// Adds how much of the result is kept, if policies say so, and what.
     pub(crate) fn captured(self, capture: Option<Capture>, captured: Option<Box<Value>>) -> Self {
         Self { capture, captured, ..self }
+    }
+
+    /// Adds the forms that the server presented meanwhile, if they are answered.
+    pub(crate) fn shown(self, forms: Option<FormTally>) -> Self {
+        Self { forms, ..self }
     }
 
     /// Adds what the decision about the answer looked at.
@@ -173,6 +181,15 @@ impl Draft {
             (Capture::Commit | Capture::Redacted | Capture::Full, Some(masked)) => {
                 self.detached.keep_payload("output", &masked, &*calls.base.random);
             }
+        }
+    }
+
+    /// Notes the forms that the server presented: how many, and nothing of what stood in them.
+    fn shown(&mut self, calls: &Calls, forms: &FormTally) {
+        let (accepted, refused) = (forms.accepted(), forms.refused());
+        if accepted + refused > 0 {
+            let told = json!({"accepted": accepted, "refused": refused});
+            self.detached.set("forms", &told, &*calls.base.random);
         }
     }
 
@@ -297,6 +314,9 @@ impl Calls {
         let _at_work = self.audit.writer.at_work();
         let outcome = done.outcome();
         draft.looked_at(self, &done.inputs);
+        if let Some(forms) = &done.forms {
+            draft.shown(self, forms);
+        }
         draft.governance = done.governance;
         if let Ok((result, _)) = &done.end {
             draft.capture_output(self, result, done.capture, done.captured);

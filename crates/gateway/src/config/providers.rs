@@ -52,6 +52,9 @@ pub(crate) struct Provider {
     /// Era of MCP that it speaks; found out when absent.
     #[serde(default)]
     protocol: Protocol,
+    /// Answer to forms of a server of the older era.
+    #[serde(default)]
+    forms: Forms,
     /// Seconds a call may take, 1 to 300.
     timeout_seconds: Option<u64>,
     /// Seconds a connection may take, 1 to 300.
@@ -104,13 +107,40 @@ impl From<Pin> for Pinning {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Protocol {
     #[default]
     Auto,
     Modern,
     Legacy,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Forms {
+    #[default]
+    Refuse,
+    Defaults,
+}
+
+impl From<Forms> for upstream::Forms {
+    fn from(forms: Forms) -> Self {
+        match forms {
+            Forms::Refuse => Self::Refuse,
+            Forms::Defaults => Self::Defaults,
+        }
+    }
+}
+
+impl From<Protocol> for upstream::Protocol {
+    fn from(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Auto => Self::Auto,
+            Protocol::Modern => Self::Modern,
+            Protocol::Legacy => Self::Legacy,
+        }
+    }
 }
 
 /// Source of a secret. Plain text in the file is possible for what is none.
@@ -192,17 +222,20 @@ impl Provider {
             return Err("this slug is reserved for action groups; choose another".to_owned());
         }
         let org: Option<OrgId> = self.org.as_deref().map(str::parse).transpose().map_err(text)?;
+        if self.forms == Forms::Defaults && self.protocol == Protocol::Modern {
+            return Err(
+                "`forms = \"defaults\"` concerns the older era; leave out `protocol = \"modern\"`"
+                    .to_owned(),
+            );
+        }
         let auth = self.auth(connect)?;
         let endpoint = self.endpoint()?;
         let owners = owners(self.owners.as_deref(), &auth)?;
         let account = self.account.as_ref().map(|it| it.source(self.reach())).transpose()?;
         let defaults = upstream::ServerSettings::new(slug.clone(), self.transport()?);
         let settings = upstream::ServerSettings {
-            protocol: match self.protocol {
-                Protocol::Auto => upstream::Protocol::Auto,
-                Protocol::Modern => upstream::Protocol::Modern,
-                Protocol::Legacy => upstream::Protocol::Legacy,
-            },
+            protocol: self.protocol.into(),
+            forms: self.forms.into(),
             call_timeout: self.timeout_seconds.map_or(defaults.call_timeout, Duration::from_secs),
             connect_timeout: self
                 .connect_timeout_seconds

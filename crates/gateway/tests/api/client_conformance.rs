@@ -1,11 +1,10 @@
 //! The official MCP conformance suite: its client scenarios, played through the REST API by
-//! `tests/servers/conformance.mjs`. What a revision requires is named by the suite itself.
-//!
-//! One required scenario is not played, `elicitation-sep1034-client-defaults`: in the older era a
-//! question comes in the open stream of a call, and Portcullis passes on only questions of the
-//! stateless one.
+//! `tests/servers/conformance.mjs`. What a revision requires is named by the suite itself; all 50 scenarios
+//! are played.
 
 use std::{
+    collections::BTreeSet,
+    fs,
     path::{Path, PathBuf},
     process::Output,
     time::Duration,
@@ -64,26 +63,8 @@ async fn conforms(revision: &str, scenarios: &[&str]) {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_stateless_revision_is_spoken_as_the_suite_wants() {
-    let scenarios = [
-        "tools_call",
-        "request-metadata",
-        "http-standard-headers",
-        "http-custom-headers",
-        "http-invalid-tool-headers",
-        "json-schema-ref-no-deref",
-        "sep-2322-client-request-state",
-        // Not scored, and held nevertheless.
-        "json-schema-2020-12-preservation",
-    ];
-    conforms("2026-07-28", &scenarios).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_revision_with_sessions_is_spoken_as_the_suite_wants() {
-    conforms("2025-11-25", &["initialize", "tools_call", "sse-retry"]).await;
-}
+const STATELESS: &str = "2026-07-28";
+const SESSIONS: &str = "2025-11-25";
 
 /// Required of both revisions.
 const AUTHORIZATION: [&str; 14] = [
@@ -103,26 +84,82 @@ const AUTHORIZATION: [&str; 14] = [
     "auth/pre-registration",
 ];
 
+/// Required of the stateless revision besides.
+const MORE_AUTHORIZATION: [&str; 11] = [
+    "auth/resource-mismatch",
+    "auth/offline-access-scope",
+    "auth/offline-access-not-supported",
+    "auth/authorization-server-migration",
+    "auth/iss-supported",
+    "auth/iss-not-advertised",
+    "auth/iss-supported-missing",
+    "auth/iss-wrong-issuer",
+    "auth/iss-unexpected",
+    "auth/iss-normalized",
+    "auth/metadata-issuer-mismatch",
+];
+
+/// Required of the stateless revision in speaking to servers.
+const SPOKEN_STATELESS: [&str; 7] = [
+    "tools_call",
+    "request-metadata",
+    "http-standard-headers",
+    "http-custom-headers",
+    "http-invalid-tool-headers",
+    "json-schema-ref-no-deref",
+    "sep-2322-client-request-state",
+];
+
+/// Required of the revision with sessions in speaking to servers.
+const SPOKEN_WITH_SESSIONS: [&str; 4] =
+    ["initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry"];
+
+/// The client scenarios that the suite requires of a revision.
+fn required(revision: &str) -> BTreeSet<String> {
+    let package = servers().join("node_modules/@modelcontextprotocol/conformance");
+    let file = package.join("requirements").join(format!("{revision}.yaml"));
+    let text = fs::read_to_string(&file).expect("the requirements of a revision");
+    let lines = text.lines().skip_while(|line| *line != "client:").skip(1);
+    let names = lines.map_while(|line| line.strip_prefix("  - "));
+    names.map(|name| name.trim().to_owned()).collect()
+}
+
+#[test]
+fn each_of_the_50_required_scenarios_is_played() {
+    let both = [
+        (SESSIONS, vec![&SPOKEN_WITH_SESSIONS[..], &AUTHORIZATION]),
+        (STATELESS, vec![&SPOKEN_STATELESS[..], &AUTHORIZATION, &MORE_AUTHORIZATION]),
+    ];
+    let mut played = 0;
+
+    for (revision, lists) in both {
+        let names: BTreeSet<String> = lists.concat().iter().map(ToString::to_string).collect();
+
+        assert_eq!(names, required(revision), "{revision}");
+        played += names.len();
+    }
+    assert_eq!(played, 50);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_stateless_revision_is_spoken_as_the_suite_wants() {
+    conforms(STATELESS, &SPOKEN_STATELESS).await;
+    // Not scored, and held nevertheless.
+    conforms(STATELESS, &["json-schema-2020-12-preservation"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_revision_with_sessions_is_spoken_as_the_suite_wants() {
+    conforms(SESSIONS, &SPOKEN_WITH_SESSIONS).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_of_the_revision_with_sessions_are_connected_as_the_suite_wants() {
-    conforms("2025-11-25", &AUTHORIZATION).await;
+    conforms(SESSIONS, &AUTHORIZATION).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_of_the_stateless_revision_are_connected_as_the_suite_wants() {
-    conforms("2026-07-28", &AUTHORIZATION).await;
-    let more = [
-        "auth/resource-mismatch",
-        "auth/offline-access-scope",
-        "auth/offline-access-not-supported",
-        "auth/authorization-server-migration",
-        "auth/iss-supported",
-        "auth/iss-not-advertised",
-        "auth/iss-supported-missing",
-        "auth/iss-wrong-issuer",
-        "auth/iss-unexpected",
-        "auth/iss-normalized",
-        "auth/metadata-issuer-mismatch",
-    ];
-    conforms("2026-07-28", &more).await;
+    conforms(STATELESS, &AUTHORIZATION).await;
+    conforms(STATELESS, &MORE_AUTHORIZATION).await;
 }

@@ -56,6 +56,13 @@ async fn a_configuration_that_is_wrong_is_refused_and_the_wrong_is_named() {
             "api_key",
         ),
         (gateway().http("a", "ftp://127.0.0.1", "").prepare(), "`a`"),
+        (gateway().http("a", "http://127.0.0.1:1", "forms = \"all\"").prepare(), "`defaults`"),
+        (
+            gateway()
+                .http("a", "http://127.0.0.1:1", "forms = \"defaults\"\nprotocol = \"modern\"")
+                .prepare(),
+            "older era",
+        ),
         (
             gateway()
                 .http(

@@ -1,4 +1,4 @@
-//! Hearing when a server's tools change.
+//! Hearing when a server's tools change, and what a server of the older era asks outside of answers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,9 +8,12 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{LISTEN, MCP_METHOD, receive::Body, wire::Wire};
-use crate::mcp::{
-    message::{self, Incoming},
-    sse::Parser,
+use crate::{
+    forms::{self, FormCalls},
+    mcp::{
+        message::{self, Incoming},
+        sse::Parser,
+    },
 };
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -20,17 +23,36 @@ const BETWEEN_PIECES: Duration = Duration::from_millis(20);
 const MAX_ANNOUNCEMENT_BYTES: usize = 64 << 10;
 
 /// Listens in the background until the guard is dropped.
-pub(super) fn start(wire: &Arc<Wire>, era: Era, headers: &HeaderMap) -> DropGuard {
+pub(super) fn start(wire: &Arc<Wire>, stream: SessionStream) -> DropGuard {
     let stop = wire.stop.child_token();
-    let listener = Listener { wire: wire.clone(), era, headers: headers.clone() };
+    let listener = Listener { wire: wire.clone(), stream };
     wire.tasks.spawn(listener.run(stop.clone()));
     stop.drop_guard()
 }
 
+/// A stream that belongs to no call.
+pub(super) struct SessionStream {
+    pub(super) era: Era,
+    pub(super) headers: HeaderMap,
+    /// True if changes of tools are announced on it.
+    pub(super) announces: bool,
+    /// The calls to one of which a form on it belongs.
+    pub(super) forms: Option<Arc<FormCalls>>,
+    /// Set once it was opened for the first time, or could not be.
+    pub(super) opened: CancellationToken,
+}
+
+impl SessionStream {
+    /// The one of announcements in a session with these headers.
+    pub(super) fn of(era: Era, headers: &HeaderMap) -> Self {
+        let (headers, opened) = (headers.clone(), CancellationToken::new());
+        Self { era, headers, announces: true, forms: None, opened }
+    }
+}
+
 struct Listener {
     wire: Arc<Wire>,
-    era: Era,
-    headers: HeaderMap,
+    stream: SessionStream,
 }
 
 /// End of a stream.
@@ -53,7 +75,9 @@ impl Listener {
         let mut pause = FIRST_PAUSE;
         loop {
             let started = Instant::now();
-            match self.listen_once().await {
+            let over = self.listen_once().await;
+            self.stream.opened.cancel();
+            match over {
                 Over::NotOffered => return,
                 Over::Ended => {}
             }
@@ -66,16 +90,17 @@ impl Listener {
     }
 
     async fn listen_once(&self) -> Over {
-        let opened = match self.era {
+        let SessionStream { era, headers, .. } = &self.stream;
+        let opened = match era {
             Era::Modern => {
-                let mut headers = self.headers.clone();
+                let mut headers = headers.clone();
                 headers.insert(MCP_METHOD, HeaderValue::from_static(Method::Listen.as_str()));
                 let Ok(body) = LISTEN.encode(self.wire.ids.next(), Era::Modern) else {
                     return Over::NotOffered;
                 };
                 self.wire.post(headers, body).await
             }
-            Era::Legacy(_) => self.wire.get(&self.headers, None).await,
+            Era::Legacy(_) => self.wire.get(headers, None).await,
         };
         let Ok(mut response) = opened else { return Over::Ended };
         if response.status().is_server_error() {
@@ -84,9 +109,10 @@ impl Listener {
         if !response.status().is_success() || Body::of(&response) != Body::Events {
             return Over::NotOffered;
         }
+        self.stream.opened.cancel();
         // Something may have been announced before anybody listened, also between the beginning of
         // the session and now.
-        self.wire.tools_changed();
+        self.tools_changed();
         let mut parser = Parser::new(MAX_ANNOUNCEMENT_BYTES);
         while let Ok(Some(piece)) = response.chunk().await {
             if parser.push(&piece).is_err() {
@@ -102,19 +128,26 @@ impl Listener {
 
     fn take(&self, data: &[u8]) {
         match message::parse(data) {
-            Ok(Incoming::ToolsChanged) => self.wire.tools_changed(),
-            Ok(Incoming::Request { id, method }) if self.era != Era::Modern => {
-                if let Ok(reply) = message::reply(&id, &method) {
-                    self.wire.post_in_background(self.headers.clone(), reply);
+            Ok(Incoming::ToolsChanged) => self.tools_changed(),
+            Ok(Incoming::Request(request)) if self.stream.era != Era::Modern => {
+                let calls = self.stream.forms.as_ref().map(|calls| calls.waiting());
+                if let Ok(reply) = forms::reply(&request, &calls.unwrap_or_default()) {
+                    self.wire.reply_in_background(self.stream.headers.clone(), reply);
                 }
             }
             Ok(
                 Incoming::Answer { .. }
                 | Incoming::Progress { .. }
                 | Incoming::Notification
-                | Incoming::Request { .. },
+                | Incoming::Request(_),
             )
             | Err(message::Malformed) => {}
+        }
+    }
+
+    fn tools_changed(&self) {
+        if self.stream.announces {
+            self.wire.tools_changed();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Reading answers: one JSON object, or a stream of events that holds it.
 
-use std::time::Duration;
+use std::{slice, time::Duration};
 
 use http::{
     StatusCode,
@@ -20,9 +20,9 @@ use super::{
 use crate::{
     direct::Answer,
     error::CallError,
-    live::Live,
+    forms,
     mcp::{
-        message::{self, Incoming, Outcome, RpcError},
+        message::{self, Incoming, Outcome, Outgoing, RpcError},
         scan::IdScanner,
         sse::Parser,
     },
@@ -78,13 +78,13 @@ impl Body {
 }
 
 impl Wire {
-    /// Reads the answer to the request `id`.
+    /// Reads the answer to a request, which went out as `id`.
     pub(super) async fn receive(
         &self,
         response: Answer,
         id: u64,
         session: &Session,
-        live: Option<&Live>,
+        request: &Outgoing<'_>,
     ) -> Result<Outcome, Trouble> {
         let status = response.status();
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
@@ -102,7 +102,7 @@ impl Wire {
         }
         match Body::of(&response) {
             Body::Json => Ok(self.receive_json(response, id).await?),
-            Body::Events => Ok(Stream::new(self, session, id, live).run(response).await?),
+            Body::Events => Ok(Stream::new(self, session, id, request).run(response).await?),
             Body::Other => Err(CallError::protocol(Executed::Unknown).into()),
         }
     }
@@ -173,7 +173,7 @@ struct Stream<'a> {
     wire: &'a Wire,
     session: &'a Session,
     id: u64,
-    live: Option<&'a Live>,
+    request: &'a Outgoing<'a>,
     parser: Parser,
     events: usize,
     bytes: usize,
@@ -183,10 +183,10 @@ struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    fn new(wire: &'a Wire, session: &'a Session, id: u64, live: Option<&'a Live>) -> Self {
+    fn new(wire: &'a Wire, session: &'a Session, id: u64, request: &'a Outgoing<'a>) -> Self {
         let parser = Parser::new(wire.max_response_bytes);
         let (events, bytes, server_requests, turn) = (0, 0, 0, None);
-        Self { wire, session, id, live, parser, events, bytes, server_requests, turn }
+        Self { wire, session, id, request, parser, events, bytes, server_requests, turn }
     }
 
     /// Reads until the answer. When a server of the older era breaks the stream off but can resume
@@ -257,16 +257,17 @@ impl<'a> Stream<'a> {
                 Ok(None)
             }
             Ok(Incoming::Progress { token, progress }) => {
-                if let Some(live) = self.live.filter(|_| token == self.id) {
+                if let Some(live) = self.request.live.filter(|_| token == self.id) {
                     live.hear(progress);
                 }
                 Ok(None)
             }
-            Ok(Incoming::Request { id, method }) => {
+            Ok(Incoming::Request(request)) => {
                 self.server_requests += 1;
                 if self.session.era != Era::Modern && self.server_requests <= MAX_SERVER_REQUESTS {
-                    let reply = message::reply(&id, &method)?;
-                    self.wire.post_in_background(self.session.headers.clone(), reply);
+                    let call = self.request.forms.map_or(&[][..], slice::from_ref);
+                    let reply = forms::reply(&request, call)?;
+                    self.wire.reply_in_background(self.session.headers.clone(), reply);
                 }
                 Ok(None)
             }

@@ -10,10 +10,11 @@ use portcullis_core::{
 use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
 
-use super::{MCP_METHOD, listen, receive::Trouble, wire::Wire};
+use super::{COURTESY, MCP_METHOD, listen, receive::Trouble, wire::Wire};
 use crate::{
     direct::Answer,
     error::{CallError, CallErrorKind},
+    forms::{FormCalls, Forms},
     mcp::{
         era::{self, Verdict},
         message::{INITIALIZED, Outgoing},
@@ -33,6 +34,8 @@ pub(super) struct Session {
     pub(super) headers: HeaderMap,
     /// True if the server gave it an id, so that it can also forget it.
     pub(super) has_id: bool,
+    /// The calls that wait in it, if forms of the server are answered.
+    pub(super) forms: Option<Arc<FormCalls>>,
     _listener: Option<DropGuard>,
 }
 
@@ -64,27 +67,24 @@ impl Session {
     fn modern(wire: &Arc<Wire>, announces: bool) -> Self {
         let mut headers = Wire::headers();
         headers.insert(MCP_PROTOCOL_VERSION, HeaderValue::from_static(MODERN));
-        let listener =
-            (announces && wire.listens).then(|| listen::start(wire, Era::Modern, &headers));
-        Self { era: Era::Modern, headers, has_id: false, _listener: listener }
+        let listener = (announces && wire.hears.announcements)
+            .then(|| listen::start(wire, listen::SessionStream::of(Era::Modern, &headers)));
+        Self { headers, _listener: listener, ..Self::bare(Era::Modern) }
     }
 
     async fn legacy(wire: &Arc<Wire>) -> Result<Self, CallError> {
         let id = wire.ids.next();
-        let body = Outgoing::bare(Method::Initialize).encode(id, Era::Legacy(LEGACY[0]))?;
+        let capabilities = wire.hears.forms.capabilities();
+        let initialize = Outgoing { capabilities, ..Outgoing::bare(Method::Initialize) };
+        let body = initialize.encode(id, Era::Legacy(LEGACY[0]))?;
         let response = wire.post(Wire::headers(), body).await?;
         let session_id = session_id(&response)?;
-        let bare = Self {
-            era: Era::Legacy(LEGACY[0]),
-            headers: Wire::headers(),
-            has_id: false,
-            _listener: None,
-        };
-        let outcome =
-            wire.receive(response, id, &bare, None).await.map_err(|trouble| match trouble {
-                Trouble::Call(error) => error,
-                Trouble::Status(_) | Trouble::Rpc(_) => CallError::protocol(Executed::No),
-            })?;
+        let bare = Self::bare(Era::Legacy(LEGACY[0]));
+        let received = wire.receive(response, id, &bare, &initialize).await;
+        let outcome = received.map_err(|trouble| match trouble {
+            Trouble::Call(error) => error,
+            Trouble::Status(_) | Trouble::Rpc(_) => CallError::protocol(Executed::No),
+        })?;
         let result = outcome.map_err(|_| CallError::protocol(Executed::No))?;
         let version = era::initialized(&result).ok_or(CallError::protocol(Executed::No))?;
         let mut headers = bare.headers;
@@ -95,22 +95,43 @@ impl Session {
         }
         wire.post(headers.clone(), INITIALIZED.to_vec()).await?;
         let era = Era::Legacy(version);
-        let announces = era::announces(&result) && wire.listens;
-        let listener = announces.then(|| listen::start(wire, era, &headers));
-        Ok(Self { era, headers, has_id, _listener: listener })
+        let announces = era::announces(&result) && wire.hears.announcements;
+        let forms = match wire.hears.forms {
+            Forms::Refuse => None,
+            Forms::Defaults => Some(Arc::<FormCalls>::default()),
+        };
+        let stream =
+            listen::SessionStream { announces, forms, ..listen::SessionStream::of(era, &headers) };
+        let forms = stream.forms.clone();
+        let listener = if forms.is_some() {
+            // A form that comes before somebody listens is lost.
+            let opened = stream.opened.clone();
+            let listener = listen::start(wire, stream);
+            let _ = timeout(COURTESY, opened.cancelled()).await;
+            Some(listener)
+        } else {
+            announces.then(|| listen::start(wire, stream))
+        };
+        Ok(Self { era, headers, has_id, forms, _listener: listener })
+    }
+
+    /// What is known before anything is agreed on.
+    fn bare(era: Era) -> Self {
+        Self { era, headers: Wire::headers(), has_id: false, forms: None, _listener: None }
     }
 }
 
 /// Asks the question that only modern servers understand.
 async fn discover(wire: &Wire) -> Result<Verdict, CallError> {
     let id = wire.ids.next();
-    let body = Outgoing::bare(Method::Discover).encode(id, Era::Modern)?;
+    let discover = Outgoing::bare(Method::Discover);
+    let body = discover.encode(id, Era::Modern)?;
     let mut headers = Wire::headers();
     headers.insert(MCP_PROTOCOL_VERSION, HeaderValue::from_static(MODERN));
     headers.insert(MCP_METHOD, HeaderValue::from_static(Method::Discover.as_str()));
     let response = wire.post(headers.clone(), body).await?;
-    let bare = Session { era: Era::Modern, headers, has_id: false, _listener: None };
-    match wire.receive(response, id, &bare, None).await {
+    let bare = Session { headers, ..Session::bare(Era::Modern) };
+    match wire.receive(response, id, &bare, &discover).await {
         Ok(outcome) => Ok(era::discovered(&outcome)),
         Err(Trouble::Status(_) | Trouble::Rpc(_)) => Ok(Verdict::Legacy),
         Err(Trouble::Call(error)) => match error.kind {

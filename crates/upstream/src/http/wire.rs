@@ -1,6 +1,6 @@
 //! Single HTTP requests to one upstream.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwapOption;
 use http::{
@@ -23,6 +23,7 @@ use crate::{
     clients::{Clients, USER_AGENT},
     direct::Answer,
     error::CallError,
+    forms::Forms,
     ids::Ids,
     settings::{Credential, Protocol},
 };
@@ -34,6 +35,19 @@ const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const AGENT: HeaderValue = HeaderValue::from_static(USER_AGENT);
 
 const MAX_COURTESIES: usize = 16;
+/// Replies under way at once.
+const MAX_REPLIES: usize = 256;
+/// Time limit of a reply.
+const REPLY: Duration = Duration::from_secs(10);
+
+/// What is heard of a server besides its answers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hears {
+    /// Announcements of changes of its tools.
+    pub(crate) announcements: bool,
+    /// Forms, if it speaks the older era.
+    pub(crate) forms: Forms,
+}
 
 /// The way to one upstream, without any memory of what was said.
 #[derive(Debug)]
@@ -43,8 +57,7 @@ pub(crate) struct Wire {
     credential: ArcSwapOption<Credential>,
     /// Challenge of the last refusal of the credential.
     challenge: ArcSwapOption<Challenge>,
-    /// True if announcements of the server are listened for.
-    pub(super) listens: bool,
+    pub(super) hears: Hears,
     pub(super) max_response_bytes: usize,
     /// Of its large answers.
     pub(super) turns: Arc<Turns>,
@@ -52,6 +65,7 @@ pub(crate) struct Wire {
     pub(super) tasks: TaskTracker,
     pub(super) stop: CancellationToken,
     courtesies: Arc<Semaphore>,
+    replies: Arc<Semaphore>,
     changed: watch::Sender<u64>,
 }
 
@@ -61,7 +75,7 @@ pub(crate) type Stop = DropGuard;
 impl Wire {
     pub(crate) fn new(
         (clients, uri, credential): (Arc<Clients>, Uri, Option<Credential>),
-        listens: bool,
+        hears: Hears,
         max_response_bytes: usize,
         (ids, tasks): (Ids, TaskTracker),
         changed: watch::Sender<u64>,
@@ -70,18 +84,20 @@ impl Wire {
         let credential = ArcSwapOption::from_pointee(credential);
         let guard = stop.clone().drop_guard();
         let courtesies = Arc::new(Semaphore::new(MAX_COURTESIES));
+        let replies = Arc::new(Semaphore::new(MAX_REPLIES));
         let wire = Self {
             clients,
             uri,
             credential,
             challenge: ArcSwapOption::empty(),
-            listens,
+            hears,
             max_response_bytes,
             turns: Arc::default(),
             ids: Arc::new(ids),
             tasks,
             stop,
             courtesies,
+            replies,
             changed,
         };
         (wire, guard)
@@ -107,13 +123,14 @@ impl Wire {
             uri: self.uri.clone(),
             credential: ArcSwapOption::from_pointee(credential),
             challenge: ArcSwapOption::empty(),
-            listens: false,
+            hears: Hears { announcements: false, ..self.hears },
             max_response_bytes: self.max_response_bytes,
             turns: Arc::clone(&self.turns),
             ids: Arc::clone(&self.ids),
             tasks: self.tasks.clone(),
             stop,
             courtesies: Arc::clone(&self.courtesies),
+            replies: Arc::clone(&self.replies),
             changed: self.changed.clone(),
         };
         (wire, guard)
@@ -185,15 +202,34 @@ impl Wire {
     /// Sends a message for which no answer is expected, without waiting. With many of them under
     /// way already it is left out.
     pub(super) fn post_in_background(&self, headers: HeaderMap, body: Vec<u8>) {
-        let Ok(permit) = self.courtesies.clone().try_acquire_owned() else { return };
+        // When it is lost, the server finds out by itself.
+        self.send_in_background(&self.courtesies, COURTESY, (headers, body));
+    }
+
+    /// Sends the reply to a request of the server's likewise. Where forms are answered, calls wait for
+    /// it: it is left out only when a server asks more than they could.
+    pub(super) fn reply_in_background(&self, headers: HeaderMap, body: Vec<u8>) {
+        let (permits, limit) = match self.hears.forms {
+            Forms::Refuse => (&self.courtesies, COURTESY),
+            Forms::Defaults => (&self.replies, REPLY),
+        };
+        self.send_in_background(permits, limit, (headers, body));
+    }
+
+    fn send_in_background(
+        &self,
+        permits: &Arc<Semaphore>,
+        limit: Duration,
+        (headers, body): (HeaderMap, Vec<u8>),
+    ) {
+        let Ok(permit) = Arc::clone(permits).try_acquire_owned() else { return };
         let (headers, uri) = (self.shown(headers), self.uri.clone());
         let (client, stop) = (self.clients.direct(), self.stop.clone());
         self.tasks.spawn(async move {
             let _permit = permit;
             tokio::select! {
                 () = stop.cancelled() => {}
-                // A courtesy: when it is lost, the server finds out by itself.
-                _ = timeout(COURTESY, client.send(Method::POST, uri, headers, body)) => {}
+                _ = timeout(limit, client.send(Method::POST, uri, headers, body)) => {}
             }
         });
     }

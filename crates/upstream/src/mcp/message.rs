@@ -1,5 +1,7 @@
 //! JSON-RPC messages: requests are written once into one buffer, answers are parsed once.
 
+use std::future::pending;
+
 use portcullis_core::{
     json::{self, Bounds},
     mcp::{
@@ -8,15 +10,17 @@ use portcullis_core::{
         interaction::ClientCapabilities,
         meta,
     },
-    refusal::Executed,
+    refusal::{Executed, UpstreamReason},
     tool::ToolName,
     trace::TraceParent,
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 
+use super::reply::ServerRequest;
 use crate::{
     error::{CallError, CallErrorKind},
+    forms::FormTally,
     live::{Live, Progress},
 };
 
@@ -26,7 +30,7 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) method: Method,
     pub(crate) name: Option<&'a ToolName>,
     pub(crate) arguments: Option<&'a Value>,
-    /// Capabilities of the caller; told to servers of the modern era.
+    /// Capabilities of the caller, told to servers of the modern era; in `initialize` our own.
     pub(crate) capabilities: ClientCapabilities,
     /// Answers of the caller to questions, and the state that came with these.
     pub(crate) responses: Option<&'a Value>,
@@ -36,6 +40,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) tracestate: Option<&'a str>,
     /// Where its progress is heard. The token is its id, so that no byte of the caller's goes out.
     pub(crate) live: Option<&'a Live>,
+    /// Where the forms are counted that a server of the older era presents meanwhile.
+    pub(crate) forms: Option<&'a FormTally>,
 }
 
 impl Outgoing<'_> {
@@ -59,6 +65,35 @@ impl Outgoing<'_> {
             traceparent: None,
             tracestate: None,
             live: None,
+            forms: None,
+        }
+    }
+
+    /// Returns true if something may end it before its answer or its time.
+    pub(crate) const fn may_be_abandoned(&self) -> bool {
+        self.live.is_some() || self.forms.is_some()
+    }
+
+    /// Ends once its answer is not waited for any more, because the caller gave it up or its server wants
+    /// an answer that nobody gives; says which.
+    pub(crate) async fn abandoned(&self) -> CallError {
+        let given_up = async {
+            match self.live {
+                Some(live) => live.given_up().await,
+                None => pending().await,
+            }
+        };
+        let refused = async {
+            match self.forms {
+                Some(forms) => forms.ended().await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            () = given_up => CallError::cancelled(Executed::Unknown),
+            () = refused => {
+                CallError::upstream(UpstreamReason::InteractionRequired, Executed::Unknown)
+            }
         }
     }
 
@@ -83,7 +118,7 @@ impl Outgoing<'_> {
             cursor: self.cursor,
             notifications: (self.method == Method::Listen).then_some(Wanted { tools: true }),
             version: initializes.then_some(LEGACY[0]),
-            capabilities: initializes.then_some(Empty {}),
+            capabilities: initializes.then_some(Declared(self.capabilities)),
             client: initializes.then_some(CLIENT),
             meta: has_meta.then_some(meta),
         };
@@ -116,7 +151,7 @@ struct Params<'a> {
     #[serde(rename = "protocolVersion", skip_serializing_if = "Option::is_none")]
     version: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    capabilities: Option<Empty>,
+    capabilities: Option<Declared>,
     #[serde(rename = "clientInfo", skip_serializing_if = "Option::is_none")]
     client: Option<Client>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -165,7 +200,7 @@ struct Client {
 
 const CLIENT: Client = Client { name: "portcullis", version: env!("CARGO_PKG_VERSION") };
 
-/// Capabilities that the caller declared; of ours there are none.
+/// Capabilities: those of the caller in the modern era, ours in the older one.
 struct Declared(ClientCapabilities);
 
 impl Serialize for Declared {
@@ -196,33 +231,8 @@ pub(crate) fn cancelled(id: u64) -> Vec<u8> {
     format!("{head}{id}}}}}").into_bytes()
 }
 
-/// Our answer to a request of the server's: `ping` is answered, the rest we do not offer.
-pub(crate) fn reply(id: &Value, method: &str) -> Result<Vec<u8>, CallError> {
-    #[derive(Serialize)]
-    struct Reply<'a> {
-        jsonrpc: &'static str,
-        id: &'a Value,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        result: Option<Empty>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<Refused>,
-    }
-    #[derive(Serialize)]
-    struct Refused {
-        code: i64,
-        message: &'static str,
-    }
-    let ping = method == "ping";
-    let error = Refused { code: METHOD_NOT_FOUND, message: "Method not found" };
-    encode(&Reply {
-        jsonrpc: "2.0",
-        id,
-        result: ping.then_some(Empty {}),
-        error: (!ping).then_some(error),
-    })
-}
-
-fn encode(message: &impl Serialize) -> Result<Vec<u8>, CallError> {
+/// The text of a message, with no line feed in it.
+pub(super) fn encode(message: &impl Serialize) -> Result<Vec<u8>, CallError> {
     // Room for a message with small arguments, so that writing it moves nothing.
     let mut text = Vec::with_capacity(2048);
     serde_json::to_writer(&mut text, message).map_err(|_| CallError::protocol(Executed::No))?;
@@ -241,7 +251,7 @@ pub(crate) enum Incoming {
     /// Another notification.
     Notification,
     /// A request of the server's.
-    Request { id: Value, method: String },
+    Request(ServerRequest),
 }
 
 /// A result, which is an object, or an error.
@@ -260,7 +270,7 @@ pub(crate) struct RpcError {
 impl RpcError {
     /// Maps the error to that of a call.
     pub(crate) fn to_call_error(&self) -> CallError {
-        use portcullis_core::refusal::UpstreamReason::{InteractionRequired, JsonrpcError};
+        use UpstreamReason::{InteractionRequired, JsonrpcError};
         match self.code {
             METHOD_NOT_FOUND | INVALID_PARAMS => CallError::upstream(JsonrpcError, Executed::No),
             MISSING_CAPABILITY if !self.required.is_empty() => CallError {
@@ -281,10 +291,9 @@ pub(crate) fn of_era(
     result: Map<String, Value>,
     era: Era,
 ) -> Result<Map<String, Value>, CallError> {
-    use portcullis_core::refusal::UpstreamReason::InteractionRequired;
     let asks = result.get("resultType").is_some_and(|kind| kind == INPUT_REQUIRED);
     if asks && era != Era::Modern {
-        return Err(CallError::upstream(InteractionRequired, Executed::Unknown));
+        return Err(CallError::upstream(UpstreamReason::InteractionRequired, Executed::Unknown));
     }
     Ok(result)
 }
@@ -320,19 +329,24 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming, Malformed> {
         return Err(Malformed);
     }
     let id = message.remove("id");
-    if let Some(method) = message.get("method") {
-        let method = method.as_str().ok_or(Malformed)?;
-        return Ok(match (id, method) {
-            (Some(id), method) => {
-                Incoming::Request { id, method: method.chars().take(128).collect() }
-            }
+    if let Some(method) = message.remove("method") {
+        let Value::String(method) = method else { return Err(Malformed) };
+        let params = match message.remove("params") {
+            Some(Value::Object(params)) => Some(params),
+            Some(_) | None => None,
+        };
+        return Ok(match (id, method.as_str()) {
+            (Some(id), method) => Incoming::Request(ServerRequest {
+                id,
+                method: method.chars().take(128).collect(),
+                params: params.unwrap_or_default(),
+                bytes: bytes.len(),
+            }),
             (None, "notifications/tools/list_changed") => Incoming::ToolsChanged,
-            (None, "notifications/progress") => {
-                let params = message.get("params").and_then(Value::as_object);
-                Progress::read(params).map_or(Incoming::Notification, |(token, progress)| {
-                    Incoming::Progress { token, progress }
-                })
-            }
+            (None, "notifications/progress") => Progress::read(params.as_ref()).map_or(
+                Incoming::Notification,
+                |(token, progress)| Incoming::Progress { token, progress },
+            ),
             (None, _) => Incoming::Notification,
         });
     }
@@ -436,7 +450,7 @@ mod tests {
         ));
         assert!(matches!(
             read(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#),
-            Ok(Incoming::Request { .. })
+            Ok(Incoming::Request(_))
         ));
         assert!(matches!(
             read(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#),
@@ -474,13 +488,5 @@ mod tests {
         assert_eq!(result[UNREADABLE], json!(["b", "c"]));
         let call = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[],"a":1e400}}"#;
         assert_eq!(parse(call.as_bytes()).err(), Some(Malformed));
-    }
-
-    #[test]
-    fn pings_are_answered_and_the_rest_is_refused() {
-        let text = |method| String::from_utf8(reply(&json!("x"), method).unwrap()).unwrap();
-
-        assert_eq!(text("ping"), r#"{"jsonrpc":"2.0","id":"x","result":{}}"#);
-        assert!(text("sampling/createMessage").contains("-32601"));
     }
 }

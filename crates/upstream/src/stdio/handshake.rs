@@ -1,7 +1,7 @@
 //! Finding out what a child speaks.
 
 use portcullis_core::{
-    mcp::{Era, LEGACY, Method},
+    mcp::{Era, LEGACY, Method, interaction::ClientCapabilities},
     refusal::Executed,
 };
 use tokio::time::{Instant, timeout};
@@ -89,7 +89,12 @@ async fn initialize(pipe: &Pipe, launch: &Launch) -> Result<Era, CallError> {
 
 async fn ask(pipe: &Pipe, launch: &Launch, method: Method, era: Era) -> Result<Outcome, CallError> {
     let id = launch.ids.next();
-    let body = Outgoing::bare(method).encode(id, era)?;
+    let capabilities = match era {
+        Era::Modern => ClientCapabilities::default(),
+        Era::Legacy(_) => launch.forms.capabilities(),
+    };
+    let request = Outgoing { capabilities, ..Outgoing::bare(method) };
+    let body = request.encode(id, era)?;
     let deadline = Instant::now() + launch.call_timeout;
-    pipe.request(id, body, deadline, (launch.call_timeout, None)).await
+    pipe.request(id, body, deadline, (launch.call_timeout, &request)).await
 }

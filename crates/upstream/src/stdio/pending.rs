@@ -13,8 +13,9 @@ use portcullis_lanes::LARGE;
 use tokio::sync::oneshot;
 
 use crate::{
+    forms::FormTally,
     live::{Live, Progress},
-    mcp::message::Outcome,
+    mcp::message::{Outcome, Outgoing},
 };
 
 /// Reply to a request.
@@ -79,11 +80,12 @@ struct Map {
     waiting: HashMap<u64, Waiter>,
 }
 
-/// Where the answer to a request goes, and its progress.
+/// Where the answer to a request goes, its progress, and the forms that come meanwhile.
 #[derive(Debug)]
 struct Waiter {
     arrival: oneshot::Sender<Arrival>,
     live: Option<Live>,
+    forms: Option<FormTally>,
 }
 
 impl Pending {
@@ -91,14 +93,15 @@ impl Pending {
     pub(super) fn add(
         self: &Arc<Self>,
         id: u64,
-        live: Option<Live>,
+        request: &Outgoing<'_>,
     ) -> Option<(Waiting, oneshot::Receiver<Arrival>)> {
         let (arrival, receiver) = oneshot::channel();
         let mut map = self.lock();
         if map.closed {
             return None;
         }
-        map.waiting.insert(id, Waiter { arrival, live });
+        let (live, forms) = (request.live.cloned(), request.forms.cloned());
+        map.waiting.insert(id, Waiter { arrival, live, forms });
         Some((Waiting { pending: self.clone(), id }, receiver))
     }
 
@@ -114,6 +117,11 @@ impl Pending {
         if let Some(live) = live {
             live.hear(progress);
         }
+    }
+
+    /// The calls that wait and have forms answered.
+    pub(super) fn forms(&self) -> Vec<FormTally> {
+        self.lock().waiting.values().filter_map(|waiting| waiting.forms.clone()).collect()
     }
 
     /// Lets all requests know that nothing will come any more.
@@ -143,6 +151,8 @@ impl Drop for Waiting {
 
 #[cfg(test)]
 mod tests {
+    use portcullis_core::mcp::Method;
+
     use super::*;
 
     #[test]
@@ -158,16 +168,17 @@ mod tests {
 
     #[test]
     fn a_late_or_second_answer_finds_nobody() {
+        let request = Outgoing::bare(Method::CallTool);
         let pending = Arc::new(Pending::default());
-        let (waiting, _receiver) = pending.add(1, None).unwrap();
-        let (_second, _other) = pending.add(2, None).unwrap();
+        let (waiting, _receiver) = pending.add(1, &request).unwrap();
+        let (_second, _other) = pending.add(2, &request).unwrap();
 
         assert!(pending.hand_over(1, Arrival::Garbled));
         assert!(!pending.hand_over(1, Arrival::Garbled));
         drop(waiting);
         assert!(!pending.hand_over(3, Arrival::TooLarge));
         pending.close();
-        assert!(pending.add(4, None).is_none());
+        assert!(pending.add(4, &request).is_none());
         assert!(!pending.hand_over(2, Arrival::TooLarge));
     }
 }

@@ -32,8 +32,8 @@ use super::{
 };
 use crate::{
     error::CallError,
+    forms,
     ids::Ids,
-    live::Live,
     mcp::{
         message::{self, Incoming, Outcome, Outgoing},
         scan::IdScanner,
@@ -147,9 +147,9 @@ impl Pipe {
         id: u64,
         body: Vec<u8>,
         deadline: Instant,
-        (after, live): (Duration, Option<&Live>),
+        (after, request): (Duration, &Outgoing<'_>),
     ) -> Result<Outcome, CallError> {
-        let Some((waiting, arrival)) = self.pending.add(id, live.cloned()) else {
+        let Some((waiting, arrival)) = self.pending.add(id, request) else {
             return Err(CallError::connect_failed());
         };
         let mut sending = Sending { pipe: self, id, ticket: Arc::default(), done: false };
@@ -161,18 +161,17 @@ impl Pipe {
         }
         let answered = async {
             let arrival = timeout_at(deadline, arrival);
-            let Some(live) = live else { return Some(arrival.await) };
+            if !request.may_be_abandoned() {
+                return Ok(arrival.await);
+            }
             tokio::select! {
                 biased;
-                arrival = arrival => Some(arrival),
-                () = live.given_up() => None,
+                arrival = arrival => Ok(arrival),
+                // Dropping `sending` tells the child.
+                ended = request.abandoned() => Err(ended),
             }
         };
-        let Some(arrival) = answered.await else {
-            // Dropping `sending` tells the child.
-            return Err(CallError::cancelled(Executed::Unknown));
-        };
-        let Ok(arrival) = arrival else {
+        let Ok(arrival) = answered.await? else {
             let executed = sending.ticket.withdraw();
             if executed != Executed::No {
                 self.liveness.doubt();
@@ -321,8 +320,8 @@ impl Reader {
                 self.changed.send_modify(|count| *count = count.wrapping_add(1));
                 false
             }
-            Ok(Incoming::Request { id, method }) => {
-                let reply = message::reply(&id, &method);
+            Ok(Incoming::Request(request)) => {
+                let reply = forms::reply(&request, &self.pending.forms());
                 if let (Ok(body), Some(replies)) = (reply, self.replies.upgrade()) {
                     // A child that asks faster than it reads gets no answer.
                     let _ = replies.try_send(Frame { body, ticket: None });

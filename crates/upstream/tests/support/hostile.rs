@@ -157,6 +157,12 @@ impl Hostile {
                 self.held.push(id);
                 Ok(())
             }
+            "presents" => {
+                let (method, params) = ("elicitation/create", arguments.get("form"));
+                let form = json!({"jsonrpc": "2.0", "id": "f", "method": method, "params": params});
+                self.held.push(id);
+                self.send(&form).await
+            }
             "wants_input" => self.succeed(id, json!({"resultType": "input_required"})).await,
             "environment" => {
                 let mut names: Vec<_> = env::vars().map(|(name, _)| name).collect();
@@ -191,10 +197,11 @@ impl Hostile {
     /// Collects what it asked for, then answers the call with it.
     async fn was_answered(&mut self, line: &str) -> io::Result<()> {
         self.heard.push(line.to_owned());
-        if self.heard.len() == 2
+        let wanted = if self.behaviour == "presents" { 1 } else { 2 };
+        if self.heard.len() == wanted
             && let Some(id) = self.held.pop()
         {
-            let heard = self.heard.join("\n");
+            let heard = std::mem::take(&mut self.heard).join("\n");
             self.succeed(id, text(&heard)).await?;
         }
         Ok(())

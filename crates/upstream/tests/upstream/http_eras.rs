@@ -9,14 +9,14 @@ use axum::{
     http::{Method, StatusCode},
     response::{IntoResponse, Response},
 };
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use portcullis_core::refusal::{Executed, UpstreamReason};
-use portcullis_upstream::{Protocol, ServerSettings};
-use serde_json::json;
+use portcullis_upstream::{Forms, Protocol, ServerSettings};
+use serde_json::{Value, json};
 
 use crate::{
     fake::{Fake, Seen, content, discovered, error, event, events, message, success},
-    support::{call, failure, server, settings, text, upstream},
+    support::{call, call_with_forms, failure, form, server, settings, text, upstream},
 };
 
 /// A server of the older era; `call` answers `tools/call` in a session.
@@ -321,6 +321,74 @@ async fn requests_of_an_older_server_are_answered_while_the_call_waits() {
     let answer = call(&fake.client(), json!({})).await.unwrap();
 
     assert_eq!(text(&answer), "heard");
+}
+
+/// An older server that presents a form in the stream of its session, once it is called, and gives back
+/// the answer.
+async fn presenting(form: Value) -> Fake {
+    let (called, calls) = tokio::sync::watch::channel(0);
+    let (answered, answers) = tokio::sync::watch::channel(Value::Null);
+    Fake::start(move |seen| match (&seen.verb, seen.method()) {
+        (&Method::GET, _) => {
+            let (mut calls, form) = (calls.clone(), form.clone());
+            let first = stream::once(async move {
+                calls.wait_for(|count| *count == 1).await.unwrap();
+                let method = "elicitation/create";
+                let form = json!({"jsonrpc": "2.0", "id": 9, "method": method, "params": form});
+                event(&form.to_string())
+            });
+            events(Vec::new(), first.chain(stream::pending()))
+        }
+        (_, "initialize") => {
+            let result = json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}});
+            ([("mcp-session-id", "s")], success(&seen.id(), &result)).into_response()
+        }
+        (_, "tools/call") => {
+            called.send_modify(|count| *count += 1);
+            let (mut answers, id) = (answers.clone(), seen.id());
+            let last = stream::once(async move {
+                let answer = answers.wait_for(|it| !it.is_null()).await.unwrap().to_string();
+                event(&message(&id, &content(&answer)))
+            });
+            events(Vec::new(), last)
+        }
+        (_, "") if seen.id() == 9 => {
+            answered.send_replace(seen.message.clone());
+            StatusCode::ACCEPTED.into_response()
+        }
+        (_, "notifications/initialized" | "notifications/cancelled") => {
+            StatusCode::ACCEPTED.into_response()
+        }
+        _ => StatusCode::BAD_REQUEST.into_response(),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_form_in_the_stream_of_the_session_is_answered_for_the_call_that_waits() {
+    let good = presenting(form(&json!({"type": "string", "default": "x"}))).await;
+    let open = presenting(form(&json!({"type": "string"}))).await;
+    let client = |fake: &Fake| {
+        server(ServerSettings { forms: Forms::Defaults, ..settings(fake.transport()) })
+    };
+    let (answering, refusing) = (client(&good), client(&open));
+    let (answered, refused) = (answering.forms().unwrap(), refusing.forms().unwrap());
+    let (mut changed, secret) = (answering.tools_changed(), json!({"secret": "of the caller"}));
+    changed.mark_unchanged();
+
+    let some = call_with_forms(&answering, secret, &answered).await.unwrap();
+    let ended = call_with_forms(&refusing, json!({}), &refused).await.unwrap_err();
+
+    let answer = json!({"action": "accept", "content": {"a": "x"}});
+    let expected = json!({"jsonrpc": "2.0", "id": 9, "result": answer});
+    assert_eq!(serde_json::from_str::<Value>(text(&some)).unwrap(), expected);
+    assert_eq!((answered.accepted(), refused.refused()), (1, 1));
+    assert_eq!(ended.kind, upstream(UpstreamReason::InteractionRequired));
+    assert!(!changed.has_changed().unwrap(), "the server announces nothing");
+    let seen = good.seen();
+    let initialize = seen.iter().find(|seen| seen.method() == "initialize").unwrap();
+    let declared = &initialize.message["params"]["capabilities"];
+    assert_eq!(declared, &json!({"elicitation": {"form": {}}}));
 }
 
 #[tokio::test]

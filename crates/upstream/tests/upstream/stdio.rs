@@ -3,12 +3,14 @@
 use std::{path::Path, time::Duration};
 
 use portcullis_core::refusal::{Executed, UpstreamReason};
-use portcullis_upstream::{CallErrorKind, Protocol, Server, ServerSettings, Transport};
+use portcullis_upstream::{CallErrorKind, Forms, Protocol, Server, ServerSettings, Transport};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::support::{call, failure, hostile, server, settings, text, upstream};
+use crate::support::{
+    call, call_with_forms, failure, form, hostile, server, settings, text, upstream,
+};
 
 fn child(era: &str, behaviour: &str) -> Server {
     server(settings(hostile(&[era, behaviour])))
@@ -229,6 +231,34 @@ async fn requests_of_the_server_are_answered() {
 
     assert!(text(&heard).contains(r#"{"jsonrpc":"2.0","id":"p","result":{}}"#), "{heard:?}");
     assert!(text(&heard).contains(r#""id":"s","error":{"code":-32601"#), "{heard:?}");
+}
+
+#[tokio::test]
+async fn a_form_is_answered_with_its_defaults_where_the_operator_says_so() {
+    let given = json!({"form": form(&json!({"type": "integer", "default": 3}))});
+    let open = json!({"form": form(&json!({"type": "integer"}))});
+    let refusing = child("legacy", "presents");
+    let answering = |era| {
+        let settings = settings(hostile(&[era, "presents"]));
+        server(ServerSettings { forms: Forms::Defaults, ..settings })
+    };
+    let (legacy, modern) = (answering("legacy"), answering("modern"));
+    assert!(refusing.forms().is_none());
+    let (answered, refused, unasked) =
+        (legacy.forms().unwrap(), legacy.forms().unwrap(), modern.forms().unwrap());
+
+    let none = call(&refusing, given.clone()).await.unwrap();
+    let some = call_with_forms(&legacy, given.clone(), &answered).await.unwrap();
+    let ended = call_with_forms(&legacy, open, &refused).await.unwrap_err();
+    let strange = call_with_forms(&modern, given, &unasked).await.unwrap();
+
+    assert!(text(&none).contains("-32601"), "{none:?}");
+    assert!(text(&some).contains(r#""result":{"action":"accept","content":{"a":3}}"#), "{some:?}");
+    assert_eq!(ended.kind, upstream(UpstreamReason::InteractionRequired));
+    assert_eq!(ended.executed, Executed::Unknown);
+    assert!(text(&strange).contains("-32601"), "there is no such request: {strange:?}");
+    let told = [answered, refused, unasked].map(|it| (it.accepted(), it.refused()));
+    assert_eq!(told, [(1, 0), (0, 1), (0, 0)]);
 }
 
 #[tokio::test]

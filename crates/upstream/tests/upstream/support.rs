@@ -13,8 +13,8 @@ use portcullis_core::{
     tool::{Tool, ToolDefinition},
 };
 use portcullis_upstream::{
-    CallAnswer, CallError, CallErrorKind, Outbound, Program, Server, ServerSettings, Trace,
-    Transport,
+    CallAnswer, CallError, CallErrorKind, FormTally, Outbound, Program, Server, ServerSettings,
+    Trace, Transport,
 };
 use serde_json::{Value, json};
 
@@ -62,6 +62,22 @@ pub(crate) async fn call_tool(
     arguments: Value,
 ) -> Result<CallAnswer, CallError> {
     server.call_tool(caller().org_id, &cleared(name, arguments), Trace::default()).await
+}
+
+/// A call during which forms of the server are answered.
+pub(crate) async fn call_with_forms(
+    server: &Server,
+    arguments: Value,
+    forms: &FormTally,
+) -> Result<CallAnswer, CallError> {
+    let trace = Trace { forms: Some(forms), ..Trace::default() };
+    server.call_tool(caller().org_id, &cleared("act", arguments), trace).await
+}
+
+/// A form with one property, which has to be answered.
+pub(crate) fn form(property: &Value) -> Value {
+    let schema = json!({"type": "object", "properties": {"a": property}, "required": ["a"]});
+    json!({"message": "Which one?", "requestedSchema": schema})
 }
 
 /// A call that went through DLP and a policy that permits everything.

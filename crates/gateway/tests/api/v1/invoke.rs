@@ -5,6 +5,7 @@ mod crowded;
 mod decided;
 mod encrypted;
 mod fair;
+mod forms;
 mod hangups;
 mod hostile;
 mod idempotency;
