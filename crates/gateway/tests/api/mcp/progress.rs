@@ -1,14 +1,14 @@
 //! Calls whose answer is a stream: progress while they run, the result at the end, and a client that
 //! closes the stream, or does not read it.
 
-use std::{fmt::Write, time::Duration};
+use std::{fmt::Write, fs, path::Path, time::Duration};
 
 use portcullis_testkit::{Gateway, McpServer, Principal, Script};
 use reqwest::Response;
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
 
-use super::{error, modern, own, raw};
+use super::{clients::script, error, modern, own, raw};
 use crate::{
     gateway,
     given::PATIENCE,
@@ -247,6 +247,60 @@ async fn a_server_of_the_older_era_is_told_of_progress_and_of_its_end() {
     assert_eq!(of("notifications/cancelled")["params"]["requestId"], of("tools/call")["id"]);
     let event = event_of(&gateway, &who, "work").await;
     assert_eq!(event["outcome"]["executed"], "unknown", "{event}");
+}
+
+/// Messages of this method in the diary of `tests/servers/working.py`.
+fn written(diary: &Path, method: &str) -> Vec<Value> {
+    let text = fs::read_to_string(diary).unwrap_or_default();
+    // The last line may be half written.
+    let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    messages.filter(|message| message["method"] == method).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_of_either_era_tells_progress_and_is_told_of_the_end() {
+    for era in ["modern", "legacy"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let diary = folder.path().join("diary");
+        let program = [&script("working.py"), era, diary.to_str().expect("UTF-8")];
+        let gateway = gateway().stdio("up", &[&["python3"][..], &program].concat(), "").start();
+        let who = gateway.service(&gateway.org("acme", &AMPLE), "mcps:read mcps:invoke");
+        let end = async || gateway.invoke(&who, "up:work", json!({"end": true})).await;
+        let before = end().await;
+        let mut events = Events::of(asking(&gateway, &who, "work", &json!("caller"))).await;
+
+        let (first, second) = (events.next().await, events.next().await);
+        drop(events);
+        let cancelled = async { while written(&diary, "notifications/cancelled").is_empty() {} };
+        timeout(PATIENCE, cancelled).await.expect("the program is told");
+        let after = end().await;
+
+        let params = |message: Option<Value>| message.expect("progress")["params"].clone();
+        let told = |progress: u32, message: &str| json!({"progressToken": "caller", "progress": progress, "total": 3, "message": message});
+        assert_eq!(params(first), told(1, "begun"), "{era}");
+        assert_eq!(params(second), told(2, "card [REDACTED:credit_card]"), "{era}");
+        let calls = written(&diary, "tools/call");
+        assert_eq!(calls.len(), 3, "{era}: each call once");
+        assert!(calls[1]["params"]["_meta"]["progressToken"].is_u64(), "{era}: {}", calls[1]);
+        let ends = written(&diary, "notifications/cancelled");
+        assert_eq!((ends.len(), &ends[0]["params"]["requestId"]), (1, &calls[1]["id"]), "{era}");
+        let recorded = async {
+            loop {
+                let event =
+                    list(&gateway, &who, "target=up:work&outcome=upstream_error").await.pop();
+                if let Some(event) = event {
+                    return event;
+                }
+            }
+        };
+        let event = timeout(PATIENCE, recorded).await.expect("its event");
+        assert_eq!(event["outcome"]["executed"], "unknown", "{era}: {event}");
+        assert_eq!(
+            (before.status, after.status),
+            (200.try_into().unwrap(), 200.try_into().unwrap())
+        );
+        assert_eq!(before.at("/result"), after.at("/result"), "{era}: the program goes on");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
