@@ -3,6 +3,7 @@
 mod calls;
 mod clients;
 mod conformance;
+mod guide;
 mod law;
 mod lists;
 mod messages;
