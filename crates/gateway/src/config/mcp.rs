@@ -8,6 +8,9 @@ use crate::http::{Guard, Listed, Listeners, McpSettings};
 
 /// Longest instructions in bytes.
 const LONGEST: usize = 1024;
+/// Seconds for which a client may keep a list of tools: as long as definitions are looked at anew.
+const TTL_SECONDS: u64 = 60;
+const MOST_TTL_SECONDS: u64 = 3_600;
 
 /// `[mcp]`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -17,6 +20,8 @@ pub(crate) struct Mcp {
     pub(crate) tools: ToolsMode,
     /// Instructions for the models of clients; at most 1 KiB.
     pub(crate) instructions: Option<String>,
+    /// Seconds for which a client may keep a list of tools, at most an hour.
+    pub(crate) ttl_seconds: Option<u64>,
     /// Names by which clients reach the gateway, besides `server.public_host` and that of
     /// `server.public_url`.
     pub(crate) hosts: Vec<String>,
@@ -42,6 +47,9 @@ impl Mcp {
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.instructions.as_ref().is_some_and(|text| text.len() > LONGEST) {
             return Err(format!("`mcp.instructions` is longer than {LONGEST} bytes"));
+        }
+        if self.ttl_seconds.is_some_and(|ttl| ttl > MOST_TTL_SECONDS) {
+            return Err(format!("`mcp.ttl_seconds` has to be 0 to {MOST_TTL_SECONDS}"));
         }
         if let Some(host) = self.hosts.iter().find(|it| it.is_empty() || it.contains(['/', ':'])) {
             return Err(format!(
@@ -73,6 +81,7 @@ impl Mcp {
         };
         let instructions = self.instructions.clone();
         let guard = Guard::new(listen, hosts, origins);
-        McpSettings { tools, instructions, guard, listeners: Listeners::default() }
+        let ttl_ms = self.ttl_seconds.unwrap_or(TTL_SECONDS).saturating_mul(1_000);
+        McpSettings { tools, instructions, ttl_ms, guard, listeners: Listeners::default() }
     }
 }

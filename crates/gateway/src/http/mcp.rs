@@ -77,6 +77,8 @@ pub(crate) enum Listed {
 pub(crate) struct Settings {
     pub(crate) tools: Listed,
     pub(crate) instructions: Option<String>,
+    /// Time for which a client may keep a list of tools.
+    pub(crate) ttl_ms: u64,
     pub(crate) guard: Guard,
     pub(crate) listeners: Listeners,
 }

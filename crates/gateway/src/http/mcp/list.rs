@@ -14,8 +14,6 @@ const MANY: usize = 40;
 /// Bounds of a page.
 const PAGE_TOOLS: usize = 1_000;
 const PAGE_BYTES: usize = 1 << 20;
-/// For how long a client may keep a list. Definitions are looked at anew every minute.
-const TTL_MS: u64 = 60_000;
 
 /// A list that is asked for.
 pub(super) struct Listing<'a> {
@@ -48,7 +46,7 @@ impl Listing<'_> {
             more.insert("nextCursor".to_owned(), json!(cursor));
         }
         if self.asking.era == Era::Modern {
-            more.insert("ttlMs".to_owned(), json!(TTL_MS));
+            more.insert("ttlMs".to_owned(), json!(self.gateway.mcp.ttl_ms));
             more.insert("cacheScope".to_owned(), json!("private"));
         }
         let more = Value::Object(more).to_string();

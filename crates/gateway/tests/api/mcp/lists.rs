@@ -42,7 +42,7 @@ async fn a_list_holds_what_the_caller_may_use_as_it_was_accepted() {
     assert_eq!(one.at("/result/tools/1/description"), "Stripes.");
     assert_eq!(one.at("/result/cacheScope"), "private");
     assert_eq!(one.at("/result/resultType"), "complete");
-    assert!(one.at("/result/ttlMs").is_u64());
+    assert_eq!(one.at("/result/ttlMs"), 60_000);
     let all = names(&all);
     assert!(all.contains(&"up__zebra") && all.iter().any(|name| name.starts_with("sample__")));
     assert!(all.is_sorted(), "{all:?}");
@@ -52,6 +52,18 @@ async fn a_list_holds_what_the_caller_may_use_as_it_was_accepted() {
     // It is what REST shows.
     let rest = scene.gateway.get(&scene.who, "/v1/mcps?access=allow,conditional&provider=up").await;
     assert_eq!(crate::given::members(&rest, "name"), ["sometimes", "zebra"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_says_for_how_long_a_list_may_be_kept() {
+    for (seconds, expected) in [(0, 0), (3_600, 3_600_000)] {
+        let config = format!("[mcp]\nttl_seconds = {seconds}");
+        let scene = scene_with(vec![tool("one", Script::Echo)], "", |it| it.config(&config)).await;
+
+        let listed = ask(&scene.gateway, &scene.who, "/mcp", "tools/list", json!({})).await;
+
+        assert_eq!(listed.at("/result/ttlMs"), expected, "{}", listed.text);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
