@@ -103,6 +103,7 @@ pub use self::{
         traces::{Attribute, Recording, TraceSettings},
     },
     tools::{
-        NamedTool, OfferedTool, OfferedTools, ToolQuery, ToolStatus, ToolView, Tools, tool_named,
+        ListedNames, ListedPage, NamedTool, OfferedTool, OfferedTools, PageQuery, ToolQuery,
+        ToolStatus, ToolView, Tools, tool_named,
     },
 };

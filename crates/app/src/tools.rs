@@ -8,7 +8,7 @@ mod listed;
 mod offered;
 pub(crate) mod pins;
 
-pub use self::offered::{NamedTool, OfferedTool, OfferedTools};
+pub use self::offered::{ListedNames, ListedPage, NamedTool, OfferedTool, OfferedTools, PageQuery};
 
 use std::sync::Arc;
 

@@ -18,6 +18,7 @@ mod oauth;
 mod openapi;
 mod outcome;
 mod page;
+mod parts;
 mod proxies;
 mod query;
 mod routes;

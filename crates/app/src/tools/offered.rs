@@ -1,12 +1,17 @@
 //! Tools as MCP clients are offered them: texts, names and index are prepared once for a list of
 //! tools, and filtered for each caller.
 
+mod pages;
+mod view;
+
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
 
+pub use self::pages::{ListedNames, ListedPage, PageQuery};
+use self::{pages::Pages, view::View};
 use super::Tools;
 use crate::{
     ctx::Ctx,
@@ -93,13 +98,14 @@ pub(crate) struct Offers {
     by_list: Cache<usize, (ListHandle, Arc<Offer>)>,
     /// The last of each provider: a list that was replaced by an equal one is not prepared again.
     last: Cache<String, Arc<Offer>>,
+    pages: Pages,
 }
 
 impl Offers {
     pub(crate) fn new() -> Self {
         let by_list = Cache::builder().max_capacity(MAX_BYTES);
         let by_list = by_list.weigher(|_, (_, offer): &(ListHandle, Arc<Offer>)| offer.weight());
-        Self { by_list: by_list.build(), last: Cache::new(1_000) }
+        Self { by_list: by_list.build(), last: Cache::new(1_000), pages: Pages::new() }
     }
 }
 
@@ -121,29 +127,27 @@ impl NamedTool {
 /// The tools that a caller may use.
 #[derive(Debug)]
 pub struct OfferedTools {
-    lists: Vec<Arc<Offer>>,
-    /// List and place of each, in the order of providers and names.
-    usable: Vec<(usize, usize)>,
+    /// In the order of providers.
+    views: Vec<View>,
 }
 
 impl OfferedTools {
     /// Number of tools.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.usable.len()
+        self.views.iter().map(View::count).sum()
     }
 
     /// All of them, in the order of providers and names.
     pub fn iter(&self) -> impl Iterator<Item = &OfferedTool> {
-        self.usable.iter().filter_map(|(list, place)| self.get(*list, *place))
+        self.views.iter().flat_map(View::iter)
     }
 
     /// The slugs of their providers.
     #[must_use]
     pub fn providers(&self) -> Vec<&str> {
-        let mut slugs: Vec<&str> = self.iter().map(|it| it.tool.id.provider()).collect();
-        slugs.dedup();
-        slugs
+        let first = self.views.iter().filter_map(|view| view.iter().next());
+        first.map(|it| it.tool.id.provider()).collect()
     }
 
     /// The tool of this id or name.
@@ -155,11 +159,11 @@ impl OfferedTools {
     /// Tools that answer a question, the best first.
     #[must_use]
     pub fn search(&self, question: &str, limit: usize) -> Vec<&OfferedTool> {
-        let usable: HashSet<&(usize, usize)> = self.usable.iter().collect();
-        let indexes: Vec<&Index> = self.lists.iter().map(|offer| &offer.index).collect();
-        let hits = search::rank(&indexes, question).into_iter();
-        let hits = hits.filter(|hit| usable.contains(&(hit.list, hit.tool)));
-        hits.take(limit).filter_map(|hit| self.get(hit.list, hit.tool)).collect()
+        let indexes: Vec<&Index> = self.views.iter().map(|view| &view.offer.index).collect();
+        let usable =
+            |list: usize, tool: usize| self.views.get(list).is_some_and(|view| view.holds(tool));
+        let hits = search::rank(&indexes, question, (limit, usable)).into_iter();
+        hits.filter_map(|hit| self.views.get(hit.list)?.offer.tools.get(hit.tool)).collect()
     }
 
     /// A fingerprint of ids and versions, which is another when the caller may use other tools.
@@ -170,10 +174,6 @@ impl OfferedTools {
             (offered.tool.id.as_str(), &offered.tool.version).hash(&mut hasher);
         }
         hasher.finish()
-    }
-
-    fn get(&self, list: usize, place: usize) -> Option<&OfferedTool> {
-        self.lists.get(list)?.tools.get(place)
     }
 }
 
@@ -187,20 +187,18 @@ impl Tools {
     ) -> Result<OfferedTools, Refusal> {
         ctx.require(Scope::McpsRead)?;
         let connections = ctx.session.connections.iter();
-        let mut lists = Vec::new();
+        let mut offers = Vec::new();
         for connection in connections.filter(|it| provider.is_none_or(|slug| it.slug() == slug)) {
-            lists.push(self.offer_of(connection).await?);
+            offers.push(self.offer_of(connection).await?);
         }
         let policies = self.policies.current();
         let accesses = policies.accesses(&ctx.session.principal);
         let org = ctx.caller().org_id;
-        let usable = |tool: &Tool| accesses.of(tool) != Access::Deny && !self.pins.hold(org, tool);
-        let places = (0..).zip(&lists).flat_map(|(list, offer)| {
-            let tools = (0..).zip(&offer.tools);
-            tools.filter(|(_, it)| usable(&it.tool)).map(move |(place, _)| (list, place))
-        });
-        let usable = places.collect();
-        Ok(OfferedTools { lists, usable })
+        let usable = |it: &OfferedTool| {
+            accesses.of(&it.tool) != Access::Deny && !self.pins.hold(org, &it.tool)
+        };
+        let views = offers.into_iter().map(|offer| View::new(offer, usable)).collect();
+        Ok(OfferedTools { views })
     }
 
     /// The tool behind a name in the list of one provider or of all, whether or not the caller may

@@ -3,7 +3,7 @@
 //! An index is built once for a list of tools. Several lists are ranked together as if they were
 //! one, so a caller's catalogue needs no index of its own.
 
-use std::{cmp::Ordering, collections::HashMap};
+use std::collections::HashMap;
 
 use serde_json::Value;
 
@@ -89,48 +89,55 @@ fn parameters(schema: &Value, add: &mut impl FnMut(&str)) {
     }
 }
 
-/// The tools of these lists that hold a word of `question`, the best first.
+/// At most `limit` tools of these lists that hold a word of `question`, the best first. Those are left
+/// out of which `wanted` says no to list and place.
 #[must_use]
-pub fn rank(lists: &[&Index], question: &str) -> Vec<Hit> {
+pub fn rank(
+    lists: &[&Index],
+    question: &str,
+    (limit, wanted): (usize, impl Fn(usize, usize) -> bool),
+) -> Vec<Hit> {
     let mut terms: Vec<String> = words_of(question).take(MAX_TERMS).collect();
     terms.sort_unstable();
     terms.dedup();
     let all = number(lists.iter().map(|index| index.lengths.len()).sum());
     let mean = lists.iter().flat_map(|it| &it.lengths).sum::<f32>() / all.max(1.0);
-    let mut scores: HashMap<(usize, u32), f32> = HashMap::new();
+    // The score of each tool, in lists of which one holds a word.
+    let mut scores: Vec<Vec<f32>> = vec![Vec::new(); lists.len()];
     for term in &terms {
-        let found: Vec<(usize, &Vec<(u32, f32)>)> = (0..)
-            .zip(lists)
-            .filter_map(|(list, index)| Some((list, index.postings.get(term.as_str())?)))
-            .collect();
-        let holding = number(found.iter().map(|(_, postings)| postings.len()).sum());
+        let found = || lists.iter().map(|index| index.postings.get(term.as_str()));
+        let holding = number(found().flatten().map(Vec::len).sum());
         let rarity = (1.0 + (all - holding + 0.5) / (holding + 0.5)).ln();
-        for (list, postings) in found {
-            let lengths = lists.get(list).map_or(&[][..], |index| &index.lengths);
+        for ((index, scores), postings) in lists.iter().zip(&mut scores).zip(found()) {
+            let Some(postings) = postings else { continue };
+            scores.resize(index.lengths.len(), 0.0);
             for (tool, weight) in postings {
-                let length = usize::try_from(*tool).ok().and_then(|it| lengths.get(it));
-                let length = length.copied().unwrap_or(mean) / mean.max(f32::MIN_POSITIVE);
+                let Ok(tool) = usize::try_from(*tool) else { continue };
+                let length = index.lengths.get(tool).copied().unwrap_or(mean);
+                let length = length / mean.max(f32::MIN_POSITIVE);
                 let much = weight * (K1 + 1.0) / (weight + K1 * (1.0 - B + B * length));
-                *scores.entry((list, *tool)).or_default() += rarity * much;
+                scores.get_mut(tool).into_iter().for_each(|score| *score += rarity * much);
             }
         }
     }
-    ranked(scores)
+    let hits = scores.iter().enumerate().flat_map(|(list, scores)| {
+        let held = scores.iter().enumerate().filter(|(_, score)| **score > 0.0);
+        held.map(move |(tool, score)| Hit { list, tool, score: *score })
+    });
+    best(hits.filter(|hit| wanted(hit.list, hit.tool)).collect(), limit)
 }
 
-fn ranked(scores: HashMap<(usize, u32), f32>) -> Vec<Hit> {
-    let mut hits: Vec<Hit> = scores
-        .into_iter()
-        .map(|((list, tool), score)| Hit {
-            list,
-            tool: usize::try_from(tool).unwrap_or(usize::MAX),
-            score,
-        })
-        .collect();
-    hits.sort_unstable_by(|one, other| {
-        let by_score = other.score.partial_cmp(&one.score).unwrap_or(Ordering::Equal);
+/// The best hits in order.
+fn best(mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
+    let order = |one: &Hit, other: &Hit| {
+        let by_score = other.score.total_cmp(&one.score);
         by_score.then(one.list.cmp(&other.list)).then(one.tool.cmp(&other.tool))
-    });
+    };
+    if hits.len() > limit {
+        hits.select_nth_unstable_by(limit, order);
+        hits.truncate(limit);
+    }
+    hits.sort_unstable_by(order);
     hits
 }
 
@@ -206,23 +213,25 @@ mod tests {
         ]
     }
 
-    fn best(question: &str) -> Vec<String> {
+    fn best_ids(question: &str) -> Vec<String> {
         let catalogue = catalogue();
         let lists: Vec<Index> = catalogue.iter().map(Index::build).collect();
-        let hits = rank(&lists.iter().collect::<Vec<_>>(), question);
+        let hits = rank(&lists.iter().collect::<Vec<_>>(), question, (10, |_, _| true));
         hits.iter().map(|hit| catalogue[hit.list][hit.tool].id.to_string()).collect()
     }
 
     #[test]
     fn the_tool_that_is_named_comes_first_and_others_only_with_a_word_in_common() {
         assert_eq!(
-            best("create an issue"),
+            best_ids("create an issue"),
             ["github:createIssue", "mail:search", "github:list_repos"]
         );
-        assert_eq!(best("send messages"), ["mail:send", "mail:search"]);
-        assert_eq!(best("repository")[0], "github:createIssue");
-        assert_eq!(best("mail").len(), 2);
-        assert!(best("weather").is_empty() && best("").is_empty() && best("?!").is_empty());
+        assert_eq!(best_ids("send messages"), ["mail:send", "mail:search"]);
+        assert_eq!(best_ids("repository")[0], "github:createIssue");
+        assert_eq!(best_ids("mail").len(), 2);
+        assert!(
+            best_ids("weather").is_empty() && best_ids("").is_empty() && best_ids("?!").is_empty()
+        );
     }
 
     #[test]
@@ -237,11 +246,25 @@ mod tests {
     fn several_lists_are_ranked_as_if_they_were_one() {
         let [mut one, other] = catalogue();
         let apart = [Index::build(&one), Index::build(&other)];
-        let apart = rank(&apart.iter().collect::<Vec<_>>(), "issue repository");
+        let apart = rank(&apart.iter().collect::<Vec<_>>(), "issue repository", (10, |_, _| true));
         one.extend(other);
-        let together = rank(&[&Index::build(&one)], "issue repository");
+        let together = rank(&[&Index::build(&one)], "issue repository", (10, |_, _| true));
 
         let scores = |hits: &[Hit]| hits.iter().map(|hit| hit.score).collect::<Vec<_>>();
         assert_eq!(scores(&apart), scores(&together));
+    }
+
+    #[test]
+    fn the_best_of_the_wanted_are_given() {
+        let index = Index::build(catalogue().iter().flatten());
+        let places = |limit: usize, unwanted: usize| {
+            let hits = rank(&[&index], "create an issue", (limit, |_, tool| tool != unwanted));
+            hits.iter().map(|hit| hit.tool).collect::<Vec<_>>()
+        };
+
+        assert_eq!(places(9, 9), [0, 3, 1]);
+        assert_eq!(places(2, 9), [0, 3]);
+        assert_eq!(places(2, 0), [3, 1]);
+        assert!(places(0, 9).is_empty());
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use axum::{
-    body::Body,
+    body::{Body, HttpBody as _},
     extract::Request,
     http::{HeaderMap, HeaderName, HeaderValue, Version, header, request::Parts},
     response::{IntoResponse, Response},
@@ -255,19 +255,19 @@ async fn write(
         Some(_) => reply::status(outcome, exchange.message()),
     };
     let headers = response.headers_mut();
-    if !body.is_empty() {
+    if !body.is_end_stream() {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
     headers.remove(header::CONTENT_LENGTH);
-    *response.body_mut() = Body::from(body);
+    *response.body_mut() = body;
 }
 
 /// The body in the protocol of the route.
-fn body(exchange: &Exchange, outcome: &Outcome, now: Timestamp) -> Vec<u8> {
+fn body(exchange: &Exchange, outcome: &Outcome, now: Timestamp) -> Body {
     let (request_id, is_invocation) = (exchange.origin.request_id, exchange.is_invocation());
     match exchange.message {
-        None => answer::body(outcome, answer::Asked { request_id, is_invocation, now }),
-        Some(_) => reply::body(outcome, exchange.message(), request_id),
+        None => Body::from(answer::body(outcome, answer::Asked { request_id, is_invocation, now })),
+        Some(_) => reply::response_body(outcome, exchange.message(), request_id),
     }
 }
 

@@ -244,7 +244,7 @@ async fn told(
     let result = match asking.method {
         Some(Method::ListTools) => {
             let listing = Listing { gateway, ctx, face, asking };
-            return Ok(Outcome::message(Reply::Result(listing.text().await?)));
+            return Ok(Outcome::message(Reply::List(listing.page().await?)));
         }
         Some(Method::Ping) if !modern => json!({}),
         Some(Method::Discover) if modern => discovered(gateway),

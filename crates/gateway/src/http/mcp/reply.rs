@@ -2,7 +2,8 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use axum::http::StatusCode;
+use axum::{body::Body, http::StatusCode};
+use bytes::Bytes;
 use portcullis_app::GovernanceView;
 use portcullis_core::{
     audit::OutcomeStatus,
@@ -14,17 +15,31 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 
 use super::{common, question, server_info};
-use crate::http::outcome::{Content, Failure, Outcome};
+use crate::http::{
+    outcome::{Content, Failure, Outcome},
+    parts::Parts,
+};
 
 /// The answer to a message, where it is none of a call.
 #[derive(Debug)]
 pub(crate) enum Reply {
     /// The result as text.
     Result(String),
+    /// A list of tools.
+    List(List),
     /// An error of the protocol.
     Error(ProtocolError),
     /// A notification was taken.
     Accepted,
+}
+
+/// A page of a list of tools.
+#[derive(Debug)]
+pub(crate) struct List {
+    /// The tools as JSON, separated by commas.
+    pub(super) tools: Bytes,
+    /// The members that follow them, and the end of the result.
+    pub(super) rest: String,
 }
 
 impl From<ProtocolError> for Outcome {
@@ -85,6 +100,8 @@ static SERVER_INFO: LazyLock<Value> = LazyLock::new(server_info);
 enum Written<'a> {
     /// A result that was prepared as text.
     Text(&'a str),
+    /// A list that was.
+    List(&'a List),
     /// The result of a tool, as far as it may leave.
     Called(Called<'a>),
     /// Nothing.
@@ -155,11 +172,30 @@ struct Envelope<'a, R: Serialize> {
     error: Option<RpcError<'a>>,
 }
 
-/// The body of an answer.
+/// The body of a response. A list is not copied.
+pub(crate) fn response_body(
+    outcome: &Outcome,
+    asked: Option<&Asked>,
+    request_id: HttpRequestId,
+) -> Body {
+    match &outcome.content {
+        Content::Message(Reply::List(list)) => {
+            Body::new(Parts::from(in_parts(asked.map(|asked| &asked.id), list)))
+        }
+        Content::Message(Reply::Result(_) | Reply::Error(_) | Reply::Accepted)
+        | Content::Data(_)
+        | Content::Begun(_)
+        | Content::Page(_)
+        | Content::Result(_)
+        | Content::Failed(_) => Body::from(body(outcome, asked, request_id)),
+    }
+}
+
+/// The text of an answer.
 pub(crate) fn body(outcome: &Outcome, asked: Option<&Asked>, request_id: HttpRequestId) -> Vec<u8> {
     let of_error = match &outcome.content {
         Content::Message(Reply::Error(error)) => error.id.as_ref(),
-        Content::Message(Reply::Result(_) | Reply::Accepted)
+        Content::Message(Reply::Result(_) | Reply::List(_) | Reply::Accepted)
         | Content::Data(_)
         | Content::Begun(_)
         | Content::Page(_)
@@ -171,6 +207,7 @@ pub(crate) fn body(outcome: &Outcome, asked: Option<&Asked>, request_id: HttpReq
     let written = match written(outcome, asked, request_id) {
         Written::Nothing => return Vec::new(),
         Written::Text(text) => return around(id, text),
+        Written::List(list) => return in_parts(id, list).concat(),
         Written::Called(called) => {
             // Room for a small answer, so that writing it moves nothing.
             let mut body = Vec::with_capacity(2048);
@@ -193,6 +230,14 @@ fn around(id: Option<&RequestId>, result: &str) -> Vec<u8> {
     body
 }
 
+/// A message around a list.
+fn in_parts(id: Option<&RequestId>, list: &List) -> [Bytes; 3] {
+    let id = id.and_then(|id| serde_json::to_string(id).ok()).unwrap_or_default();
+    let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"tools\":[");
+    let tail = format!("]{}}}", list.rest);
+    [Bytes::from(head), list.tools.clone(), Bytes::from(tail)]
+}
+
 fn written<'a>(
     outcome: &'a Outcome,
     asked: Option<&'a Asked>,
@@ -201,6 +246,7 @@ fn written<'a>(
     match (&outcome.content, asked) {
         (Content::Message(Reply::Accepted), _) => Written::Nothing,
         (Content::Message(Reply::Result(text)), _) => Written::Text(text),
+        (Content::Message(Reply::List(list)), _) => Written::List(list),
         (Content::Message(Reply::Error(error)), _) => Written::Error(RpcError {
             code: error.code,
             message: error.message.clone(),
@@ -301,7 +347,7 @@ pub(crate) fn status(outcome: &Outcome, asked: Option<&Asked>) -> StatusCode {
             StatusCode::from_u16(error.http_status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
         }
         Content::Message(Reply::Accepted) => StatusCode::ACCEPTED,
-        Content::Message(Reply::Result(_)) | Content::Result(_) => StatusCode::OK,
+        Content::Message(Reply::Result(_) | Reply::List(_)) | Content::Result(_) => StatusCode::OK,
         Content::Failed(failure) => {
             let not_found = matches!(failure, Failure::Refused(Refusal::NotFound { .. }));
             if (is_call && not_found) || told(failure) {

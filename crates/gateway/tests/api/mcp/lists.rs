@@ -135,3 +135,37 @@ async fn a_tool_that_changed_leaves_the_list_until_it_is_accepted() {
     assert_eq!(own(&refused, "error")["details"]["policy"], "tool-pinning", "{}", refused.text);
     assert_eq!(refused.at("/result/isError"), true);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_caller_is_given_the_list_of_another() {
+    let policies = r#"
+        @id("all") permit (principal, action, resource);
+        @id("careful") forbid (
+            principal in Mcp::Role::"member", action == Mcp::Action::"up:danger", resource
+        );"#;
+    let tools = vec![tool("danger", Script::Echo), tool("safe", Script::Echo)];
+    let scene = scene_with(tools, "", |builder| builder.policies(policies)).await;
+    let member = scene.gateway.user(&scene.who.org, "member", "mcps:read");
+    let admin = scene.gateway.user(&scene.who.org, "admin", "mcps:read");
+    let other = scene.gateway.user(&scene.gateway.org("other", &ENOUGH), "member", "mcps:read");
+    let everybody = [&member, &admin, &other, &scene.who];
+
+    // Whoever asks first has it prepared; all ask again, for the other names, and in the other era.
+    for round in 0..3 {
+        for (who, may) in everybody.into_iter().zip([false, true, false, true]) {
+            let of_one = ask(&scene.gateway, who, "/mcp/up", "tools/list", json!({})).await;
+            let of_all = ask(&scene.gateway, who, "/mcp", "tools/list", json!({})).await;
+            let legacy =
+                ask_legacy(&scene.gateway, who, "/mcp/up", ("tools/list", json!({}))).await;
+
+            let (own, unique): (&[_], &[_]) = if may {
+                (&["danger", "safe"], &["up__danger", "up__safe"])
+            } else {
+                (&["safe"], &["up__safe"])
+            };
+            assert_eq!((names(&of_one), names(&legacy)), (own.to_vec(), own.to_vec()), "{round}");
+            assert_eq!(names(&of_all), unique, "{round}");
+            assert_eq!(of_one.header("content-length"), of_one.text.len().to_string());
+        }
+    }
+}
