@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Overload(OverloadArgs),
     /// Measures several builds of the gateway in very short turns, for small differences.
     Builds(BuildsArgs),
+    /// Measures the same call over REST and over MCP, and lists and searches of 1,000 tools.
+    Faces(FacesArgs),
     /// The MCP server that the gateway guards; runs until its standard input ends.
     #[command(hide = true)]
     ServeUpstream {
@@ -223,6 +225,32 @@ pub(crate) struct BuildsArgs {
     /// Bytes of JSON that the tool is given and gives back
     #[arg(long, default_value_t = 1024)]
     pub(crate) payload: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FacesArgs {
+    /// Seconds of load for each face
+    #[arg(long, default_value = "12", value_parser = seconds)]
+    pub(crate) duration: Duration,
+    /// Connections at a time
+    #[arg(long, default_value = "1,32", value_delimiter = ',')]
+    pub(crate) connections: Vec<usize>,
+    /// Bytes of JSON that the tool is given and gives back
+    #[arg(long, default_value_t = 1024)]
+    pub(crate) payload: usize,
+    /// Tools of the catalogue that is listed and searched
+    #[arg(long, default_value_t = 1_000)]
+    pub(crate) tools: usize,
+    /// Lists and searches, one after the other
+    #[arg(long, default_value_t = 1_000)]
+    pub(crate) requests: u32,
+    /// Count instructions of the gateway instead of measuring times, for so many calls and
+    /// requests a turn (needs valgrind)
+    #[arg(long, value_name = "CALLS")]
+    pub(crate) count: Option<u32>,
+    /// The gateway to measure; by default it is built by cargo, like this program
+    #[arg(long)]
+    pub(crate) binary: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -92,23 +92,23 @@ impl Connection {
     }
 }
 
+/// A request of a stateless MCP client.
+pub(crate) fn mcp_message(method: &str, mut params: Value) -> Value {
+    let client = json!({ "name": "portcullis-bench", "version": env!("CARGO_PKG_VERSION") });
+    if let Value::Object(members) = &mut params {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": upstream::MODERN,
+            "io.modelcontextprotocol/clientInfo": client,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        members.insert("_meta".to_owned(), meta);
+    }
+    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+}
+
 /// `tools/call` of `echo` as a stateless MCP client sends it.
 pub(crate) fn direct_call(address: SocketAddr, arguments: &Value) -> Result<Template, Failure> {
-    let client = json!({ "name": "portcullis-bench", "version": env!("CARGO_PKG_VERSION") });
-    let message = json!({
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {
-            "name": "echo",
-            "arguments": arguments,
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": upstream::MODERN,
-                "io.modelcontextprotocol/clientInfo": client,
-                "io.modelcontextprotocol/clientCapabilities": {},
-            },
-        },
-    });
+    let message = mcp_message("tools/call", json!({ "name": "echo", "arguments": arguments }));
     let request = Request::builder()
         .method(Method::POST)
         .uri(Uri::from_static(upstream::PATH))

@@ -30,7 +30,7 @@ pub(crate) const POLICIES: usize = 100;
 /// Per minute, and never reached.
 const LIMIT: &str = "1000000000";
 const SCOPES: &str = "mcps:read mcps:invoke policies:read audit:read audit:export";
-const START_TIMEOUT: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_mins(2);
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 const TOOL_PATH: &str = "/v1/mcps/bench:echo";
 const LISTENING: &str = "listening on http://";
@@ -202,7 +202,17 @@ impl Installation {
 
     /// Starts the gateway on the data it has and waits until it knows the tool.
     pub(crate) async fn start(&self) -> Result<Running, Failure> {
-        let mut child = Command::new(&self.binary)
+        self.start_by(Command::new(&self.binary)).await
+    }
+
+    /// The same under a program that runs others.
+    pub(crate) async fn start_under(&self, mut program: Command) -> Result<Running, Failure> {
+        program.arg(&self.binary);
+        self.start_by(program).await
+    }
+
+    async fn start_by(&self, mut command: Command) -> Result<Running, Failure> {
+        let mut child = command
             .arg("serve")
             .arg("--config")
             .arg(self.config())

@@ -9,7 +9,7 @@
 //! calls; with `upstream` what a call costs the client of upstreams, with `hostile` what one provider's
 //! misery is to another. `systems` is the comparison with a plain proxy and both databases, `growth`
 //! lets what is around a call grow, `overload` sends twice of what can be answered, `soak` looks for
-//! leaks, and `builds` compares several builds of the gateway.
+//! leaks, `builds` compares several builds of the gateway, and `faces` REST with MCP.
 
 use std::{error::Error, io::Write as _, process::ExitCode};
 
@@ -30,6 +30,7 @@ mod disk;
 mod dlp;
 mod evidence;
 mod export;
+mod faces;
 mod gateway;
 mod growth;
 mod hostile;
@@ -88,6 +89,7 @@ async fn main() -> ExitCode {
         Some(Command::Soak(args)) => soak::run(args).await,
         Some(Command::Overload(args)) => overload::run(args).await,
         Some(Command::Builds(args)) => builds::run(args).await,
+        Some(Command::Faces(args)) => faces::run(args).await,
         Some(Command::ServeUpstream { listen }) => upstream::serve(*listen).await.map(holds),
         Some(Command::ServeSdkUpstream) => sdk_upstream::serve().await.map(holds),
         Some(Command::ServeHostile) => hostile::serve().await.map(holds),
