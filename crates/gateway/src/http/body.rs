@@ -69,6 +69,11 @@ impl RequestBody {
 
     /// Reads what is declared to be JSON.
     pub(crate) async fn read(self) -> Result<Bytes, Refusal> {
+        self.read_beside_headers().await.1
+    }
+
+    /// The same, and the headers that came with it.
+    pub(crate) async fn read_beside_headers(self) -> (HeaderMap, Result<Bytes, Refusal>) {
         let Self { headers, body, allowance } = self;
         let limit = allowance.bytes;
         let reading = async {
@@ -80,7 +85,8 @@ impl RequestBody {
                 Err(_) => Err(cut_short()),
             }
         };
-        bounded(&headers, allowance, reading).await
+        let read = bounded(&headers, allowance, reading).await;
+        (headers, read)
     }
 }
 

@@ -172,8 +172,7 @@ async fn answer(
     (exchange, request): (&Arc<Exchange>, RequestBody),
 ) -> Result<Response, Outcome> {
     ctx.origin.stages.enter(Stage::Body, gateway.app.base.now());
-    let headers = request.headers.clone();
-    let read = request.read().await;
+    let (headers, read) = request.read_beside_headers().await;
     let (message, bytes) = match read {
         Ok(read) => (message(gateway, &ctx, &headers, &read).await, read.len()),
         Err(refusal) => (Err(refusal.into()), 0),
