@@ -97,6 +97,14 @@ fn error(answer: &Answer) -> (u16, i64) {
     (answer.status.as_u16(), answer.at("/error/code").as_i64().unwrap_or_default())
 }
 
+/// Memory of the gateway's process in KiB.
+fn resident_kib(gateway: &Gateway) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.pid()));
+    let status = status.expect("the status of the process");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
 /// Our member of this name in `_meta` of a result.
 fn own<'a>(answer: &'a Answer, name: &str) -> &'a Value {
     answer.at(&format!("/result/_meta/dev.portcullis~1{name}"))
