@@ -61,7 +61,7 @@ pub use self::{
         idempotency::{Replayed, ReplayedError},
         simulate::{
             Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay,
-            Simulation, Subject, Unread, Who, Workbench,
+            Simulation, Subject, Unread, Who, Workbench, report::SimulationReport,
         },
     },
     ctx::{Ctx, Origin},

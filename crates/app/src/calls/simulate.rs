@@ -8,7 +8,7 @@ mod members;
 pub(crate) mod rehearsal;
 mod replay;
 mod replayed;
-mod report;
+pub(crate) mod report;
 mod request;
 mod sets;
 mod workbench;
@@ -36,6 +36,7 @@ pub use self::request::{
 use self::{
     answers::{case, identity},
     judge::{Case, NodeDlp, Simulator},
+    report::{BaselineSource, SimulatedSets, SimulationReport},
     request::refusal,
     sets::Origins,
 };
@@ -71,15 +72,15 @@ impl Default for Simulations {
 pub(crate) struct Sets {
     live: Arc<PolicySet>,
     candidate: Arc<PolicySet>,
-    baseline: Option<(Arc<PolicySet>, &'static str)>,
+    baseline: Option<(Arc<PolicySet>, BaselineSource)>,
     /// The org that the report is for; `None` for the operator.
     org: Option<Arc<OrgView>>,
 }
 
 impl Sets {
-    fn told(&self) -> Value {
+    fn reported(&self) -> SimulatedSets {
         let baseline = self.baseline.as_ref().map(|(set, source)| (&**set, *source));
-        report::sets(&self.candidate, &self.live, baseline, self.org.as_deref())
+        SimulatedSets::of(&self.candidate, &self.live, baseline, self.org.as_deref())
     }
 
     fn baseline(&self) -> Option<&PolicySet> {
@@ -88,12 +89,12 @@ impl Sets {
 }
 
 impl Calls {
-    /// Answers a simulation; `data` of the answer.
+    /// Answers a simulation.
     pub async fn simulate(
         self: &Arc<Self>,
         ctx: &Ctx,
         simulation: Simulation,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<SimulationReport, Refusal> {
         let Simulation { subject, draft, baseline, options } = simulation;
         let deadline = Instant::now() + Duration::from_millis(options.timeout_ms);
         let slot = self.simulations.0.take(ctx.caller().org_id);
@@ -112,15 +113,16 @@ impl Calls {
                     let simulator = Simulator { engine: dlp.engine(), key: &key, node };
                     answers::answer(&simulator, &asks, &cases, &sets, &options, deadline)
                 };
-                let (answer, told) = off_the_request(work).await?;
-                self.simulated(ctx, told).await?;
-                Ok(answer)
+                let (report, recorded) = off_the_request(work).await?;
+                self.simulated(ctx, recorded).await?;
+                Ok(SimulationReport::Requests(report))
             }
             Subject::Replay(replay) => {
                 let sets = self.sets(ctx, draft, baseline).await?;
-                let (answer, told) = self.replayed(ctx, &replay, sets, &options, deadline).await?;
-                self.simulated(ctx, told).await?;
-                Ok(answer)
+                let (report, recorded) =
+                    self.replayed(ctx, &replay, sets, &options, deadline).await?;
+                self.simulated(ctx, recorded).await?;
+                Ok(SimulationReport::Replay(report))
             }
         }
     }
@@ -195,8 +197,8 @@ impl Calls {
             let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };
             let candidate = sets::drafted(&draft, &live, origins, ground).map_err(refusal)?;
             let baseline = match (baseline, kept) {
-                (_, Some(files)) => Some((kept_set(&live, files, ground)?, "kept")),
-                (Some(Baseline::Live), None) => Some((Arc::clone(&live), "live")),
+                (_, Some(files)) => Some((kept_set(&live, files, ground)?, BaselineSource::Kept)),
+                (Some(Baseline::Live), None) => Some((Arc::clone(&live), BaselineSource::Live)),
                 (Some(Baseline::Recorded | Baseline::Kept(_)) | None, None) => None,
             };
             Ok::<_, Refusal>(Sets { live, candidate, baseline, org: None })
@@ -217,10 +219,10 @@ impl Calls {
     }
 
     /// Records that somebody asked.
-    async fn simulated(&self, ctx: &Ctx, told: Value) -> Result<(), Refusal> {
-        let set = told.get("candidate").and_then(Value::as_str).map(str::to_owned);
+    async fn simulated(&self, ctx: &Ctx, simulation: Value) -> Result<(), Refusal> {
+        let set = simulation.get("candidate").and_then(Value::as_str).map(str::to_owned);
         let detached =
-            ctx.detached(&self.screening).keep("simulation", Some(told), &*self.base.random);
+            ctx.detached(&self.screening).keep("simulation", Some(simulation), &*self.base.random);
         self.audit
             .record(Event {
                 id: EventId::new(self.base.ids()),

@@ -298,7 +298,9 @@ pub struct DlpFinding {
 }
 
 /// Decision of the policies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Decision)]
 pub enum RecordedDecision {

@@ -14,11 +14,11 @@ use tokio::time::Instant;
 use super::{
     Sets,
     judge::{Case, Simulator},
-    report::{Counts, Item},
+    report::{ComparedCall, RequestReport, SimulationCounts},
     request::{Ask, Options, Who},
 };
 
-/// The answer, and what of it is recorded.
+/// The report, and the part of it that is recorded.
 pub(super) fn answer(
     simulator: &Simulator<'_>,
     asks: &[Ask],
@@ -26,29 +26,34 @@ pub(super) fn answer(
     sets: &Sets,
     options: &Options,
     deadline: Instant,
-) -> (Value, Value) {
+) -> (RequestReport, Value) {
     let started = Instant::now();
-    let mut counts = Counts::default();
+    let mut summary = SimulationCounts::default();
     let mut results = Vec::with_capacity(asks.len());
     for (ask, case) in asks.iter().zip(cases) {
         if Instant::now() > deadline {
             break;
         }
-        let item = judged(simulator, ask, case, sets, options);
-        item.count(&mut counts);
-        results.push(item.told(options.include_shadow));
+        let call = judged(simulator, ask, case, sets, options).answered(options.include_shadow);
+        summary.count(&call);
+        results.push(call);
     }
     let complete = results.len() == asks.len();
-    let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let told = json!({
+    let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let recorded = json!({
         "mode": "requests", "candidate": sets.candidate.version(),
-        "baseline": sets.baseline().map(PolicySet::version), "summary": counts,
+        "baseline": sets.baseline().map(PolicySet::version), "summary": summary,
     });
-    let answer = json!({
-        "mode": "requests", "simulated": true, "policy_set": sets.told(),
-        "results": results, "summary": counts, "complete": complete, "duration_ms": duration,
-    });
-    (answer, told)
+    let report = RequestReport {
+        mode: "requests",
+        simulated: true,
+        policy_set: sets.reported(),
+        results,
+        summary,
+        complete,
+        duration_ms,
+    };
+    (report, recorded)
 }
 
 fn judged<'a>(
@@ -57,12 +62,12 @@ fn judged<'a>(
     case: &Case,
     sets: &Sets,
     options: &Options,
-) -> Item<'a> {
+) -> ComparedCall<'a> {
     let began = Instant::now();
     let prepared = simulator.prepare(case);
     let judged = simulator.judge(&sets.candidate, case, &prepared, options.explain);
     let evaluated_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-    Item {
+    ComparedCall {
         id: ask.id.as_deref(),
         tool: &ask.tool,
         judged,

@@ -37,7 +37,7 @@ pub struct CaseRun {
     /// True if the result is as expected; absent if the case was not evaluated because its provider
     /// has not listed its tools.
     pub passed: Option<bool>,
-    /// The answer.
+    /// The simulated call, as the API answers it, or why it could not be judged.
     pub result: Value,
 }
 
@@ -102,18 +102,17 @@ impl CaseFile {
         }
         let (asks, places): (Vec<_>, Vec<_>) = known.into_iter().unzip();
         let simulation = Simulation { subject: Subject::Asks(asks), ..self.simulation.clone() };
-        let answer = rehearsal.simulate(set, &simulation).map_err(|refusal| {
+        let report = rehearsal.simulate(set, &simulation).map_err(|refusal| {
             error(&self.path, first_place(&refusal, &places), "syntax", told(&refusal))
         })?;
-        let results =
-            answer.get("results").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        let mut results = results.iter();
+        let mut results = report.results.iter();
         for place in places {
             let result = results.next();
-            let met = result.and_then(|result| result.pointer("/expectation/met"));
+            let expectation = result.and_then(|result| result.expectation.as_ref());
+            let met = expectation.is_some_and(|expectation| expectation.met);
             let late = || json!({ "cause": "there was no time left" });
-            let result = result.cloned().unwrap_or_else(late);
-            runs.push(self.ran(place, Some(met == Some(&Value::Bool(true))), result));
+            let result = result.map_or_else(late, |result| json!(result));
+            runs.push(self.ran(place, Some(met), result));
         }
         runs.sort_by_key(|run| (run.line, run.column));
         Ok(runs)

@@ -4,7 +4,7 @@
 use std::{cell::Cell, net::IpAddr, sync::Arc};
 
 use portcullis_core::{
-    audit::{Capture, DlpResult, RecordedDecision},
+    audit::{Capture, RecordedDecision},
     call::{
         Answer, Asker, Cleared, Decider, Denial, Grounds, PinState, Premise, Ruling, Scanned,
         Simulated, ToolCall,
@@ -18,9 +18,10 @@ use portcullis_core::{
     refusal::Violation,
     tool::Tool,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::runtime::Handle;
 
+use super::report::{Explanation, SimulatedCause, SimulatedDlpAction};
 use crate::Dlp;
 
 /// One call with everything looked up.
@@ -42,17 +43,17 @@ pub(crate) struct Case {
 #[derive(Debug, Clone)]
 pub(crate) struct Judged {
     pub(crate) decision: Option<RecordedDecision>,
-    pub(crate) cause: &'static str,
+    pub(crate) cause: SimulatedCause,
     pub(crate) policy: Option<Arc<str>>,
     pub(crate) reason: Option<String>,
     pub(crate) determining: Vec<String>,
     pub(crate) obligations: Vec<Value>,
     pub(crate) found: Vec<String>,
-    pub(crate) action: &'static str,
+    pub(crate) action: SimulatedDlpAction,
     pub(crate) shadow: Vec<Shadow>,
     pub(crate) errors: Vec<Errored>,
     pub(crate) violations: Vec<Violation>,
-    pub(crate) explained: Option<Value>,
+    pub(crate) explained: Option<Explanation>,
 }
 
 /// A call with the findings of DLP, which are the same for every set that is asked.
@@ -201,7 +202,7 @@ fn answer(case: &Case) -> Answer {
 struct Examiner<'a> {
     set: &'a PolicySet,
     explain: Option<Explain>,
-    explained: Cell<Option<Value>>,
+    explained: Cell<Option<Explanation>>,
 }
 
 impl Decider for Examiner<'_> {
@@ -226,15 +227,15 @@ const fn depth(explain: Option<Explain>) -> Explain {
 }
 
 /// Explanation of a decision: the permits that nearly applied and, as far as asked, what each policy said.
-fn explained(examined: &Examined, explain: Explain) -> Value {
-    let near_misses = &examined.near_misses;
+fn explained(examined: &Examined, explain: Explain) -> Explanation {
+    let near_misses = examined.near_misses.clone();
     match explain {
-        Explain::Determining => json!({ "near_misses": near_misses }),
-        Explain::Candidates | Explain::Full => json!({
-            "near_misses": near_misses,
-            "considered": examined.considered,
-            "candidates": examined.candidates,
-        }),
+        Explain::Determining => Explanation { near_misses, considered: None, candidates: None },
+        Explain::Candidates | Explain::Full => Explanation {
+            near_misses,
+            considered: Some(examined.considered),
+            candidates: Some(examined.candidates.clone()),
+        },
     }
 }
 
@@ -247,14 +248,16 @@ impl Judged {
         };
         let policy = denial.map_or_else(|| ruling.map(|it| &*it.policy), Denial::policy);
         let action = match denial {
-            None => ruling.map_or("none", |ruling| acted(ruling.dlp_result)),
-            Some(denial) => action_of(denial.grounds(), !found.is_empty()),
+            None => ruling.map_or(SimulatedDlpAction::None, |ruling| {
+                SimulatedDlpAction::passing(ruling.dlp_result)
+            }),
+            Some(denial) => SimulatedDlpAction::denying(denial.grounds(), !found.is_empty()),
         };
         let decided =
             if denial.is_some() { RecordedDecision::Deny } else { RecordedDecision::Allow };
         Self {
             decision: policy.map(|_| decided),
-            cause: denial.map_or("permit", |denial| denial.grounds().as_str()),
+            cause: SimulatedCause::of(denial),
             policy: policy.map(Arc::from),
             reason: denial.filter(|_| policy.is_some()).map(|denial| denial.reason.clone()),
             determining: match (denial, ruling) {
@@ -271,32 +274,6 @@ impl Judged {
             violations: denial.map(|it| violations(it.grounds())).unwrap_or_default(),
             explained: None,
         }
-    }
-}
-
-/// Action of DLP on a call that passes.
-const fn acted(result: DlpResult) -> &'static str {
-    match result {
-        DlpResult::Skipped => "none",
-        DlpResult::Passed => "allow",
-        DlpResult::Flagged => "flag",
-        DlpResult::Redacted => "redact",
-        DlpResult::Blocked => "block",
-    }
-}
-
-/// Action of DLP on a call that is denied.
-const fn action_of(grounds: &Grounds, found: bool) -> &'static str {
-    match grounds {
-        Grounds::Policy(_) if !found => "allow",
-        Grounds::Dlp | Grounds::Masking if found => "block",
-        Grounds::Scope(_)
-        | Grounds::Quarantine
-        | Grounds::Schema { .. }
-        | Grounds::Policy(_)
-        | Grounds::Dlp
-        | Grounds::Limit(_)
-        | Grounds::Masking => "none",
     }
 }
 

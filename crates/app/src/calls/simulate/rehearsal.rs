@@ -7,7 +7,6 @@ use portcullis_core::{
     policy::{PolicySet, Principal},
     refusal::Refusal,
 };
-use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
@@ -15,6 +14,7 @@ use super::{
     answers::{answer, case, identity},
     judge::Simulator,
     members::violation,
+    report::{BaselineSource, RequestReport},
     request::refusal,
     sets::{Origins, drafted},
 };
@@ -30,12 +30,12 @@ impl Rehearsal<'_> {
         &self,
         live: &Arc<PolicySet>,
         simulation: &Simulation,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<RequestReport, Refusal> {
         let elsewhere = |place| refusal(vec![violation(place, "needs a gateway: ask its API")]);
         let Subject::Asks(asks) = &simulation.subject else { return Err(elsewhere("/replay")) };
         let baseline = match &simulation.baseline {
             None => None,
-            Some(Baseline::Live) => Some((Arc::clone(live), "live")),
+            Some(Baseline::Live) => Some((Arc::clone(live), BaselineSource::Live)),
             Some(Baseline::Kept(_) | Baseline::Recorded) => return Err(elsewhere("/baseline")),
         };
         let origins = match simulation.draft.base {

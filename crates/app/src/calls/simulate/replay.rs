@@ -3,6 +3,7 @@
 mod compare;
 mod player;
 mod recorded;
+mod report;
 mod tally;
 
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use portcullis_store::{
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use self::player::Player;
+pub(super) use self::report::ReplayReport;
+use self::{player::Player, tally::Tallied};
 use super::{Options, Replay, Sets, off_the_request};
 use crate::{Ctx, audit::events::visibility, calls::Calls};
 
@@ -22,8 +24,8 @@ use crate::{Ctx, audit::events::visibility, calls::Calls};
 const PAGE: usize = 2_000;
 
 impl Calls {
-    /// Asks the recorded calls that the caller may see again; gives the answer and what of it is
-    /// recorded.
+    /// Asks the recorded calls that the caller may see again; gives the report and the part of it
+    /// that is recorded.
     pub(super) async fn replayed(
         self: &Arc<Self>,
         ctx: &Ctx,
@@ -31,11 +33,11 @@ impl Calls {
         sets: Sets,
         options: &Options,
         deadline: Instant,
-    ) -> Result<(Value, Value), Refusal> {
+    ) -> Result<(ReplayReport, Value), Refusal> {
         let started = Instant::now();
         let org = ctx.caller().org_id;
         self.audit.seal(org).await?;
-        let told_sets = sets.told();
+        let policy_set = sets.reported();
         let versions = (
             sets.candidate.version().to_owned(),
             sets.baseline().map(|set| set.version().to_owned()),
@@ -48,20 +50,24 @@ impl Calls {
         } else {
             self.play_named(ctx, replay, run, deadline).await?
         };
-        let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let report = run.player.report(run.complete);
-        let told = json!({
-            "mode": "replay", "candidate": versions.0, "baseline": versions.1,
-            "summary": report.summary,
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let tallied = run.player.tallied(run.complete);
+        let Tallied { summary, by_policy, changes, changes_left_off } = tallied;
+        let recorded = json!({
+            "mode": "replay", "candidate": versions.0, "baseline": versions.1, "summary": summary,
         });
-        let answer = json!({
-            "mode": "replay", "simulated": true, "policy_set": told_sets,
-            "summary": report.summary, "by_policy": report.by_policy,
-            "changes": report.changes, "changes_left_off": report.left_off,
-            "next_cursor": run.next.map(|sequence| sequence.to_string()),
-            "duration_ms": duration,
-        });
-        Ok((answer, told))
+        let report = ReplayReport {
+            mode: "replay",
+            simulated: true,
+            policy_set,
+            summary,
+            by_policy,
+            changes,
+            changes_left_off,
+            next_cursor: run.next.map(|sequence| sequence.to_string()),
+            duration_ms,
+        };
+        Ok((report, recorded))
     }
 
     async fn play_pages(

@@ -1,105 +1,181 @@
-//! Report of a simulation of hypothetical calls.
+//! Report of a simulation: the answer and its schema.
+
+mod decision;
+mod sets;
 
 use std::sync::Arc;
 
 use portcullis_core::{
     audit::RecordedDecision,
-    policy::{Errored, OrgView, PolicySet, Shadow},
+    policy::{Considered, Errored, NearMiss, Shadow},
     refusal::Violation,
 };
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+use utoipa::ToSchema;
 
-use super::{judge::Judged, request::Expectation};
-use crate::policies::reload::SetChange;
+pub(super) use self::{
+    decision::{SimulatedCause, SimulatedChange, SimulatedDecision, SimulatedDlpAction},
+    sets::{BaselineSource, SimulatedSets},
+};
+use super::{judge::Judged, replay::ReplayReport, request::Expectation};
 
-/// Change of a decision under other policies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Change {
-    /// Nothing.
-    None,
-    /// Allowed before, denied now.
-    NewlyDenied,
-    /// Denied before, allowed now.
-    NewlyAllowed,
-    /// The same decision by another policy.
-    PolicyChanged,
-    /// The same decision with other obligations.
-    ObligationsChanged,
-    /// Allowed before; what the event does not tell could deny it.
-    MaybeDenied,
-    /// Denied before; what the event does not tell could allow it.
-    MaybeAllowed,
-    /// It cannot be told.
-    Indeterminate,
+/// The report of a simulation, of hypothetical calls or of recorded ones.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = Simulation)]
+pub enum SimulationReport {
+    /// Of hypothetical calls.
+    Requests(RequestReport),
+    /// Of recorded ones.
+    Replay(ReplayReport),
 }
 
-impl Change {
-    /// Change from `before` to `after`.
-    pub(crate) fn between(before: &Judged, after: &Judged) -> Self {
-        match (before.decision, after.decision) {
-            (Some(RecordedDecision::Allow), Some(RecordedDecision::Deny)) => Self::NewlyDenied,
-            (Some(RecordedDecision::Deny), Some(RecordedDecision::Allow)) => Self::NewlyAllowed,
-            _ if before.policy != after.policy => Self::PolicyChanged,
-            _ if before.obligations != after.obligations => Self::ObligationsChanged,
-            _ => Self::None,
+/// The report on hypothetical calls.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RequestReport {
+    /// Always `requests`.
+    #[schema(pattern = "^requests$")]
+    pub mode: &'static str,
+    /// Always `true`.
+    pub simulated: bool,
+    /// The sets that were asked.
+    pub policy_set: SimulatedSets,
+    /// In the order of the requests.
+    pub results: Vec<SimulatedCall>,
+    /// Number of calls by result.
+    pub summary: SimulationCounts,
+    /// False when the time was over before the last request.
+    pub complete: bool,
+    /// Time that judging them took.
+    pub duration_ms: u64,
+}
+
+/// One hypothetical call.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SimulatedCall {
+    /// The `id` of the request, if it had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The tool's id.
+    pub tool: String,
+    /// `null` when no policy was asked, because the input does not fit the tool's schema.
+    pub decision: Option<RecordedDecision>,
+    /// Kind of reason for the decision.
+    pub cause: SimulatedCause,
+    /// The policy that decided.
+    #[schema(value_type = Option<String>)]
+    pub policy: Option<Arc<str>>,
+    /// The reason of a denial.
+    pub reason: Option<String>,
+    /// Every policy that took part in the decision.
+    pub determining_policies: Vec<String>,
+    /// Obligations to fulfil: `type`, `policy` and `properties`.
+    #[schema(value_type = Vec<Object>)]
+    pub obligations: Vec<Value>,
+    /// Findings of DLP.
+    pub dlp: SimulatedDlp,
+    /// Decisions that shadow policies would have made, if asked for: `policy`, `would` and `flips`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub shadow: Option<Vec<Shadow>>,
+    /// Policies that could not be evaluated: `policy` and `why`.
+    #[schema(value_type = Vec<Object>)]
+    pub errors: Vec<Errored>,
+    /// The places of the input that do not fit the tool's schema; absent when it fits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<Violation>,
+    /// Explanation of the decision, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<Explanation>,
+    /// Decision of the baseline, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<SimulatedDecision>,
+    /// Difference from the decision of the baseline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<SimulatedChange>,
+    /// Expectation of the request, compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expectation: Option<SimulatedExpectation>,
+    /// Time that judging it took.
+    pub evaluated_us: u64,
+}
+
+/// Findings of DLP in a simulated call.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SimulatedDlp {
+    /// Ids of the detectors that found something.
+    pub findings: Vec<String>,
+    /// Action of DLP.
+    pub action: SimulatedDlpAction,
+}
+
+/// Explanation of a decision, as far as it was asked for.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = SimulatedExplanation)]
+pub struct Explanation {
+    /// On `default-deny`, the permits whose scope matched: `policy`, and the `clause` that failed
+    /// with its `outcome`.
+    #[schema(value_type = Vec<Object>)]
+    pub near_misses: Vec<NearMiss>,
+    /// Number of policies whose scope matches; with `candidates` or `full`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub considered: Option<usize>,
+    /// Answer of each of them; with `candidates` or `full`: `policy`, `effect`, `status`,
+    /// `outcome` and `clauses`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub candidates: Option<Vec<Considered>>,
+}
+
+/// Expectation of a call, compared.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SimulatedExpectation {
+    /// True if the result is as expected.
+    pub met: bool,
+    /// Differences, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Option<Vec<String>>)]
+    pub unmet: Vec<String>,
+}
+
+/// Number of calls by result.
+#[derive(Debug, Clone, Copy, Default, Serialize, ToSchema)]
+pub struct SimulationCounts {
+    /// All of them.
+    pub total: usize,
+    /// Allowed.
+    pub allow: usize,
+    /// Denied.
+    pub deny: usize,
+    /// Not decided, because the input does not fit the tool's schema.
+    pub invalid: usize,
+    /// Always 0: everything is known of a hypothetical call.
+    pub indeterminate: usize,
+    /// Decided otherwise than by the baseline.
+    pub changed: usize,
+    /// Not as expected.
+    pub expectations_failed: usize,
+}
+
+impl SimulationCounts {
+    /// Counts a call.
+    pub(crate) fn count(&mut self, call: &SimulatedCall) {
+        self.total += 1;
+        match call.decision {
+            Some(RecordedDecision::Allow) => self.allow += 1,
+            Some(RecordedDecision::Deny) => self.deny += 1,
+            None => self.invalid += 1,
         }
+        let changed = call.change.is_some_and(|change| change != SimulatedChange::None);
+        self.changed += usize::from(changed);
+        let failed = call.expectation.as_ref().is_some_and(|expectation| !expectation.met);
+        self.expectations_failed += usize::from(failed);
     }
-}
-
-/// A decision in short.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-pub(crate) struct Brief {
-    pub(crate) decision: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) cause: Option<&'static str>,
-    pub(crate) policy: Option<Arc<str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) reason: Option<String>,
-}
-
-impl Brief {
-    pub(crate) fn of(judged: &Judged) -> Self {
-        Self {
-            decision: judged.decision.map(RecordedDecision::as_str),
-            cause: Some(judged.cause),
-            policy: judged.policy.clone(),
-            reason: judged.reason.clone(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Told<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a str>,
-    tool: &'a str,
-    decision: Option<&'static str>,
-    cause: &'a str,
-    policy: Option<&'a str>,
-    reason: Option<&'a str>,
-    determining_policies: &'a [String],
-    obligations: &'a [Value],
-    dlp: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shadow: Option<&'a [Shadow]>,
-    errors: &'a [Errored],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    violations: &'a [Violation],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    explain: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    baseline: Option<Brief>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    change: Option<Change>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expectation: Option<Value>,
-    evaluated_us: u64,
 }
 
 /// One call, judged and compared.
-pub(crate) struct Item<'a> {
+pub(crate) struct ComparedCall<'a> {
     pub(crate) id: Option<&'a str>,
     pub(crate) tool: &'a str,
     pub(crate) judged: Judged,
@@ -108,75 +184,42 @@ pub(crate) struct Item<'a> {
     pub(crate) evaluated_us: u64,
 }
 
-/// Numbers of calls by result.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
-pub(crate) struct Counts {
-    pub(crate) total: usize,
-    allow: usize,
-    deny: usize,
-    invalid: usize,
-    indeterminate: usize,
-    pub(crate) changed: usize,
-    pub(crate) expectations_failed: usize,
-}
-
-impl Item<'_> {
-    fn change(&self) -> Option<Change> {
-        self.before.as_ref().map(|before| Change::between(before, &self.judged))
-    }
-
-    fn unmet(&self) -> Vec<String> {
-        self.expect.map(|expected| expected.unmet(&self.judged)).unwrap_or_default()
-    }
-
-    /// Counts it.
-    pub(crate) fn count(&self, counts: &mut Counts) {
-        counts.total += 1;
-        match self.judged.decision {
-            Some(RecordedDecision::Allow) => counts.allow += 1,
-            Some(RecordedDecision::Deny) => counts.deny += 1,
-            None => counts.invalid += 1,
-        }
-        counts.changed += usize::from(self.change().is_some_and(|change| change != Change::None));
-        counts.expectations_failed += usize::from(!self.unmet().is_empty());
-    }
-
-    /// As it is answered.
-    pub(crate) fn told(&self, with_shadow: bool) -> Value {
-        let judged = &self.judged;
-        let unmet = self.unmet();
-        let expectation = self.expect.map(|_| {
-            if unmet.is_empty() {
-                json!({ "met": true })
-            } else {
-                json!({ "met": false, "unmet": unmet })
-            }
-        });
-        json!(Told {
-            id: self.id,
-            tool: self.tool,
-            decision: judged.decision.map(RecordedDecision::as_str),
+impl ComparedCall<'_> {
+    /// The call as it is answered.
+    pub(crate) fn answered(self, with_shadow: bool) -> SimulatedCall {
+        let Self { id, tool, judged, before, expect, evaluated_us } = self;
+        let expectation = expect.map(|expected| expected.compared(&judged));
+        let change = before.as_ref().map(|before| SimulatedChange::between(before, &judged));
+        SimulatedCall {
+            id: id.map(str::to_owned),
+            tool: tool.to_owned(),
+            decision: judged.decision,
             cause: judged.cause,
-            policy: judged.policy.as_deref(),
-            reason: judged.reason.as_deref(),
-            determining_policies: &judged.determining,
-            obligations: &judged.obligations,
-            dlp: json!({ "findings": judged.found, "action": judged.action }),
-            shadow: with_shadow.then_some(&judged.shadow),
-            errors: &judged.errors,
-            violations: &judged.violations,
-            explain: judged.explained.clone(),
-            baseline: self.before.as_ref().map(Brief::of),
-            change: self.change(),
+            policy: judged.policy,
+            reason: judged.reason,
+            determining_policies: judged.determining,
+            obligations: judged.obligations,
+            dlp: SimulatedDlp { findings: judged.found, action: judged.action },
+            shadow: with_shadow.then_some(judged.shadow),
+            errors: judged.errors,
+            violations: judged.violations,
+            explain: judged.explained,
+            baseline: before.as_ref().map(SimulatedDecision::of),
+            change,
             expectation,
-            evaluated_us: self.evaluated_us,
-        })
+            evaluated_us,
+        }
     }
 }
 
 impl Expectation {
+    fn compared(&self, judged: &Judged) -> SimulatedExpectation {
+        let unmet = self.unmet(judged);
+        SimulatedExpectation { met: unmet.is_empty(), unmet }
+    }
+
     /// Descriptions of the expectations that are not met.
-    pub(crate) fn unmet(&self, judged: &Judged) -> Vec<String> {
+    fn unmet(&self, judged: &Judged) -> Vec<String> {
         let mut unmet = Vec::new();
         let mut compare = |what: &str, wanted: Option<&str>, got: Option<&str>| {
             if let Some(wanted) = wanted.filter(|wanted| got != Some(*wanted)) {
@@ -187,44 +230,7 @@ impl Expectation {
         let decision = |decision: Option<RecordedDecision>| decision.map(RecordedDecision::as_str);
         compare("decision", decision(self.decision), decision(judged.decision));
         compare("policy", self.policy.as_deref(), judged.policy.as_deref());
-        compare("cause", self.cause.as_deref(), Some(judged.cause));
+        compare("cause", self.cause.as_deref(), Some(judged.cause.as_str()));
         unmet
     }
-}
-
-/// The sets that were asked, as answers name them. An org is told of the policies that can concern
-/// it.
-pub(crate) fn sets(
-    candidate: &PolicySet,
-    live: &PolicySet,
-    baseline: Option<(&PolicySet, &'static str)>,
-    org: Option<&OrgView>,
-) -> Value {
-    let shown = |id: &Arc<str>| {
-        org.is_none_or(|org| live.can_concern(id, org) || candidate.can_concern(id, org))
-    };
-    let change = SetChange::between(live, candidate).only(shown);
-    let policies = |set: &PolicySet| {
-        let concerns = |id: &Arc<str>| org.is_none_or(|org| set.can_concern(id, org));
-        set.records().iter().filter(|it| !it.builtin && concerns(&it.id)).count()
-    };
-    let warnings: Vec<Value> = candidate
-        .records()
-        .iter()
-        .filter(|record| change.added.contains(&record.id) || change.changed.contains(&record.id))
-        .filter(|record| !record.validation.warnings.is_empty())
-        .map(|record| json!({ "policy": record.id, "warnings": record.validation.warnings }))
-        .collect();
-    let mut told = Map::new();
-    let shown = json!({
-        "version": candidate.version(), "policies": policies(candidate), "added": change.added,
-        "changed": change.changed, "removed": change.removed, "warnings": warnings,
-    });
-    told.insert("candidate".to_owned(), shown);
-    if let Some((set, source)) = baseline {
-        let shown =
-            json!({ "version": set.version(), "policies": policies(set), "source": source });
-        told.insert("baseline".to_owned(), shown);
-    }
-    Value::Object(told)
 }

@@ -34,9 +34,9 @@ fn simulated(policies: &str, call: &Value) -> Value {
     let mut body = json!({ "tool": "mail:send" });
     body.as_object_mut().unwrap().extend(call.as_object().unwrap().clone());
 
-    let answer = bench.simulate(&set, &Simulation::read(&body).unwrap()).unwrap();
+    let report = bench.simulate(&set, &Simulation::read(&body).unwrap()).unwrap();
 
-    answer["results"][0].clone()
+    json!(report.results[0])
 }
 
 #[test]

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::{
     CaseFile, CaseRun, Simulation,
     rehearsal::{Called, Rehearsal},
+    report::RequestReport,
 };
 use crate::{
     policies::reload::{Ground, load_files},
@@ -154,7 +155,7 @@ impl Workbench {
         &self,
         live: &Arc<PolicySet>,
         simulation: &Simulation,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<RequestReport, Refusal> {
         self.rehearsed(|rehearsal| rehearsal.simulate(live, simulation))
     }
 

@@ -52,14 +52,14 @@ impl Simulate {
         let simulation =
             Simulation::read(&read(&self.file)?).map_err(|refusal| told(&self.file, &refusal))?;
         let (bench, set) = self.desk.loaded().await?;
-        let answer =
+        let report =
             bench.simulate(&set, &simulation).map_err(|refusal| told(&self.file, &refusal))?;
-        let results = list(&answer, "/results");
-        let lines: Vec<String> = results.iter().map(line).collect();
-        self.desk.output().record(&answer, &lines.join("\n"))?;
-        match answer.pointer("/summary/expectations_failed").and_then(Value::as_u64) {
-            Some(0) | None => Ok(()),
-            Some(failed) => Err(format!("{failed} not as expected").into()),
+        let shown = json!(report);
+        let lines: Vec<String> = list(&shown, "/results").iter().map(line).collect();
+        self.desk.output().record(&shown, &lines.join("\n"))?;
+        match report.summary.expectations_failed {
+            0 => Ok(()),
+            failed => Err(format!("{failed} not as expected").into()),
         }
     }
 }

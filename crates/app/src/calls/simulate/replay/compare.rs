@@ -16,34 +16,39 @@ use super::recorded::{Core, Detached, Facts, Inputs};
 use crate::calls::simulate::{
     Sets,
     judge::Judged,
-    report::{Brief, Change},
+    report::{SimulatedChange, SimulatedDecision},
 };
 
 /// Result of the comparison for one event.
 pub(super) struct Outcome {
-    pub(super) change: Change,
-    pub(super) before: Brief,
-    pub(super) after: Brief,
+    pub(super) change: SimulatedChange,
+    pub(super) before: SimulatedDecision,
+    pub(super) after: SimulatedDecision,
     pub(super) missing: Vec<String>,
 }
 
 impl Outcome {
     /// The decision stays as it was recorded.
-    pub(super) fn unchanged(recorded: Brief) -> Self {
+    pub(super) fn unchanged(recorded: SimulatedDecision) -> Self {
         let (before, after) = (recorded.clone(), recorded);
-        Self { change: Change::None, before, after, missing: Vec::new() }
+        Self { change: SimulatedChange::None, before, after, missing: Vec::new() }
     }
 
     /// Indeterminate, because `missing` is not known.
-    pub(super) fn untellable(before: Brief, missing: &str) -> Self {
-        let after = Brief { decision: None, cause: None, policy: None, reason: None };
-        Self { change: Change::Indeterminate, before, after, missing: vec![missing.to_owned()] }
+    pub(super) fn untellable(before: SimulatedDecision, missing: &str) -> Self {
+        let after = SimulatedDecision { decision: None, cause: None, policy: None, reason: None };
+        Self {
+            change: SimulatedChange::Indeterminate,
+            before,
+            after,
+            missing: vec![missing.to_owned()],
+        }
     }
 }
 
 /// Decision of a set, and the unknown parts of the call that could reverse it.
 #[derive(Clone)]
-pub(super) struct Said {
+pub(super) struct SetDecision {
     pub(super) judged: Judged,
     pub(super) unknown: Option<Indeterminate>,
 }
@@ -51,9 +56,9 @@ pub(super) struct Said {
 /// Decision to compare with.
 pub(super) enum Before {
     /// Decision of the other set.
-    Asked(Box<Said>),
+    Asked(Box<SetDecision>),
     /// Recorded decision.
-    Recorded(Brief),
+    Recorded(SimulatedDecision),
 }
 
 /// One recorded call, ready to be decided again.
@@ -70,7 +75,7 @@ pub(super) struct Call<'a> {
 
 impl Call<'_> {
     /// Evaluates the call under `set`, in both phases.
-    pub(super) fn decide(&self, set: &PolicySet) -> Said {
+    pub(super) fn decide(&self, set: &PolicySet) -> SetDecision {
         let request = self.ask(set, Phase::Request);
         if !self.answered || request.judged.decision != Some(RecordedDecision::Allow) {
             return request;
@@ -79,14 +84,14 @@ impl Call<'_> {
         match response.judged.decision {
             Some(RecordedDecision::Deny) => response,
             Some(RecordedDecision::Allow) | None => {
-                let Said { judged: mut both, unknown } = request;
+                let SetDecision { judged: mut both, unknown } = request;
                 both.obligations.extend(response.judged.obligations);
-                Said { judged: both, unknown: unknown.or(response.unknown) }
+                SetDecision { judged: both, unknown: unknown.or(response.unknown) }
             }
         }
     }
 
-    fn ask(&self, set: &PolicySet, phase: Phase) -> Said {
+    fn ask(&self, set: &PolicySet, phase: Phase) -> SetDecision {
         let Self { principal, tool, inputs, .. } = *self;
         let nothing = Value::Object(serde_json::Map::new());
         let names = |facts: &Facts| -> Vec<String> { facts.findings.clone() };
@@ -113,7 +118,7 @@ impl Call<'_> {
         };
         let examined = set.examine(&question, &self.known, Explain::Determining);
         let ruled = Ruling::of(examined.decision, serde_json::Map::new());
-        Said { judged: Judged::of(&ruled, Vec::new()), unknown: examined.indeterminate }
+        SetDecision { judged: Judged::of(&ruled, Vec::new()), unknown: examined.indeterminate }
     }
 }
 
@@ -123,39 +128,50 @@ fn facts<'a>(facts: &Facts, detectors: &'a [&'a str]) -> DlpFacts<'a> {
 }
 
 /// The decision that was recorded, if policies made one.
-pub(super) fn recorded(core: &Core<'_>) -> Option<Brief> {
+pub(super) fn recorded(core: &Core<'_>) -> Option<SimulatedDecision> {
     let governance = core.governance.as_ref()?;
     let decision = match governance.decision.as_deref()? {
-        "allow" => "allow",
-        "deny" => "deny",
+        "allow" => RecordedDecision::Allow,
+        "deny" => RecordedDecision::Deny,
         _ => return None,
     };
     let policy = governance.policy.as_deref()?;
     if policy == TOKEN_SCOPES {
         return None;
     }
-    Some(Brief { decision: Some(decision), cause: None, policy: Some(policy.into()), reason: None })
+    Some(SimulatedDecision {
+        decision: Some(decision),
+        cause: None,
+        policy: Some(policy.into()),
+        reason: None,
+    })
 }
 
 /// Compares the decision before with the one after.
-pub(super) fn compare(sets: &Sets, before: Before, after: Said) -> Outcome {
+pub(super) fn compare(sets: &Sets, before: Before, after: SetDecision) -> Outcome {
     let (change, before, unknown_before) = match before {
         Before::Asked(said) => {
-            let Said { judged, unknown } = *said;
-            (Change::between(&judged, &after.judged), Brief::of(&judged), unknown)
+            let SetDecision { judged, unknown } = *said;
+            (
+                SimulatedChange::between(&judged, &after.judged),
+                SimulatedDecision::of(&judged),
+                unknown,
+            )
         }
         Before::Recorded(recorded) => (since(&recorded, &after.judged), recorded, None),
     };
     let turned = |unknown: Option<&Indeterminate>| unknown.is_some_and(|it| could_differ(sets, it));
     let change = match (turned(after.unknown.as_ref()), turned(unknown_before.as_ref())) {
         (false, false) => change,
-        (true, false) if before.decision == Some("allow") => Change::MaybeDenied,
-        (true, false) => Change::MaybeAllowed,
-        (_, true) => Change::Indeterminate,
+        (true, false) if before.decision == Some(RecordedDecision::Allow) => {
+            SimulatedChange::MaybeDenied
+        }
+        (true, false) => SimulatedChange::MaybeAllowed,
+        (_, true) => SimulatedChange::Indeterminate,
     };
     let missing = after.unknown.or(unknown_before).map(|unknown| unknown.missing);
     let missing = missing.unwrap_or_default();
-    Outcome { change, before, after: Brief::of(&after.judged), missing }
+    Outcome { change, before, after: SimulatedDecision::of(&after.judged), missing }
 }
 
 /// Returns true if an undetermined policy differs between the two sets. One that is the same in
@@ -168,11 +184,15 @@ fn could_differ(sets: &Sets, unknown: &Indeterminate) -> bool {
 }
 
 /// Change of a recorded decision, of which the obligations are not known.
-fn since(recorded: &Brief, after: &Judged) -> Change {
-    match (recorded.decision, after.decision.map(RecordedDecision::as_str)) {
-        (Some("allow"), Some("deny")) => Change::NewlyDenied,
-        (Some("deny"), Some("allow")) => Change::NewlyAllowed,
-        _ if recorded.policy != after.policy => Change::PolicyChanged,
-        _ => Change::None,
+fn since(recorded: &SimulatedDecision, after: &Judged) -> SimulatedChange {
+    match (recorded.decision, after.decision) {
+        (Some(RecordedDecision::Allow), Some(RecordedDecision::Deny)) => {
+            SimulatedChange::NewlyDenied
+        }
+        (Some(RecordedDecision::Deny), Some(RecordedDecision::Allow)) => {
+            SimulatedChange::NewlyAllowed
+        }
+        _ if recorded.policy != after.policy => SimulatedChange::PolicyChanged,
+        _ => SimulatedChange::None,
     }
 }

@@ -13,10 +13,10 @@ use tokio::time::Instant;
 use super::{
     compare::{Before, Call, Outcome, compare, recorded},
     recorded::{Core, Detached},
-    tally::{Report, Tally},
+    tally::{Tallied, Tally},
 };
 use crate::{
-    calls::simulate::{Options, Sets, report::Brief},
+    calls::simulate::{Options, Sets, report::SimulatedDecision},
     tools::catalogue::ToolTable,
 };
 
@@ -128,12 +128,12 @@ impl Player {
         event: &EventRecord,
         core: &Core<'_>,
         detached: &Detached<'_>,
-        recorded: Brief,
+        recorded: SimulatedDecision,
         tool: &str,
     ) -> Outcome {
         // What decided stands outside the policy files.
         let builtin = [DLP_DEFAULT, TOKEN_SCOPES, TOOL_PINNING];
-        let outside = recorded.decision == Some("deny")
+        let outside = recorded.decision == Some(RecordedDecision::Deny)
             && recorded.policy.as_deref().is_some_and(|policy| builtin.contains(&policy));
         if outside {
             self.tally.summary.evaluated += 1;
@@ -172,8 +172,8 @@ impl Player {
         };
         let before = self.sets.baseline().map(|set| call.decide(set));
         if let Some(before) = before.as_ref().filter(|before| before.unknown.is_none()) {
-            let said = before.judged.decision.map(RecordedDecision::as_str);
-            self.tally.summary.drift += usize::from(said != recorded.decision);
+            let differs = before.judged.decision != recorded.decision;
+            self.tally.summary.drift += usize::from(differs);
         }
         let after = match &before {
             Some(before) if known.same => before.clone(),
@@ -188,9 +188,9 @@ impl Player {
         compare(&self.sets, before, after)
     }
 
-    /// The answer.
-    pub(super) fn report(self, complete: bool) -> Report {
-        self.tally.report(complete)
+    /// The counts and groups as they are answered.
+    pub(super) fn tallied(self, complete: bool) -> Tallied {
+        self.tally.tallied(complete)
     }
 }
 
