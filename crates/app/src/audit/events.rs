@@ -1,5 +1,7 @@
 //! The audit log: writing events that have no upstream effect, and reading what was written.
 
+mod view;
+
 use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
@@ -8,17 +10,19 @@ use portcullis_core::{
         uncommitted,
     },
     clock::Timestamp,
-    id::{EventId, OrgId, PrincipalId},
+    id::{EventId, OrgId},
     json::{self, Bounds},
     principal::Scope,
     refusal::{Executed, Refusal, Unavailable},
 };
 use portcullis_store::{
-    EventFilter, EventOrder, EventRecord, NewEvent, NewIntent, OpenIntent, Seal, Visibility,
+    EventFilter, EventOrder, EventRecord, NewEvent, NewIntent, OpenIntent, Visibility,
 };
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
+pub use self::view::EventView;
+use self::view::{EventDetached, EventIntegrity};
 use super::{Audit, exports::lines::sealed};
 use crate::ctx::Ctx;
 
@@ -108,7 +112,7 @@ pub struct EventQuery {
     pub limit: usize,
 }
 
-/// A page of events.
+/// A page of events, without payloads and salts.
 #[derive(Debug)]
 pub struct Events {
     /// In the order asked for.
@@ -117,72 +121,6 @@ pub struct Events {
     pub more: bool,
     /// Place of the last one.
     pub last: Option<i64>,
-}
-
-/// An event as it is shown.
-#[derive(Debug)]
-pub struct EventView {
-    record: Map<String, Value>,
-    detached: Map<String, Value>,
-    salts: Value,
-    integrity: Map<String, Value>,
-}
-
-/// Members of `detached` in every answer, `null` where nothing was captured.
-const DETACHED: [&str; 6] = ["actor_name", "label", "source_ip", "user_agent", "input", "output"];
-/// Members that only events of some kinds have.
-const DETAILS: [&str; 11] = [
-    "change",
-    "connection",
-    "decision_inputs",
-    "erasure",
-    "export",
-    "forms",
-    "hold",
-    "log",
-    "pruning",
-    "reload",
-    "simulation",
-];
-
-impl EventView {
-    /// Without payloads and salts.
-    #[must_use]
-    pub fn basic(&self) -> Value {
-        self.with(&["actor_name", "label", "source_ip", "user_agent"], self.integrity.clone())
-    }
-
-    /// Everything.
-    #[must_use]
-    pub fn full(&self) -> Value {
-        let mut integrity = self.integrity.clone();
-        integrity.insert("salts".to_owned(), self.salts.clone());
-        self.with(&DETACHED, integrity)
-    }
-
-    /// True if the principal did it itself or it was done on its behalf.
-    fn concerns(&self, principal: PrincipalId) -> bool {
-        let principal = principal.to_string();
-        let actor = self.record.get("actor");
-        let mine = |name| actor.and_then(|actor| actor.get(name)?.as_str()) == Some(&*principal);
-        mine("id") || mine("via")
-    }
-
-    fn with(&self, members: &[&str], integrity: Map<String, Value>) -> Value {
-        let shown = members.iter().map(|name| {
-            let value = self.detached.get(*name).cloned().unwrap_or(Value::Null);
-            ((*name).to_owned(), value)
-        });
-        let details = DETAILS.iter().filter_map(|name| {
-            let value = self.detached.get(*name).filter(|_| members.len() == DETACHED.len())?;
-            Some(((*name).to_owned(), value.clone()))
-        });
-        let shown = shown.chain(details);
-        let mut record = self.record.clone();
-        record.insert("detached".to_owned(), Value::Object(shown.collect()));
-        record.insert("integrity".to_owned(), Value::Object(integrity));
-        Value::Object(record)
-    }
 }
 
 pub(crate) fn object(text: &str) -> Option<Map<String, Value>> {
@@ -293,7 +231,7 @@ impl Audit {
         Ok(Events { items: shown.collect::<Result<_, _>>()?, more: page.more, last: page.reached })
     }
 
-    /// One event, if the caller may see it; also when it has no place in the log yet.
+    /// One event in full, if the caller may see it; also when it has no place in the log yet.
     pub async fn event(&self, ctx: &Ctx, id: &str) -> Result<EventView, Refusal> {
         let unknown = || Refusal::not_found("event", id);
         let event_id: EventId = id.parse().map_err(|_| unknown())?;
@@ -318,17 +256,29 @@ impl Audit {
             tracing::error!(event = %stored.id, "a stored event cannot be read");
             Refusal::Internal
         };
-        let mut record = object(&stored.core).ok_or_else(corrupt)?;
-        let mismatches = self.mismatches_of(org, stored, shown, &record);
-        let place = stored.seal.as_ref();
-        record.insert("sequence".to_owned(), json!(place.map(|seal| seal.sequence)));
-        record.insert("recorded_at".to_owned(), json!(place.map(|seal| seal.recorded_at)));
+        let record = object(&stored.core).ok_or_else(corrupt)?;
+        let mismatch = self.mismatches_of(org, stored, shown, &record);
         let parsed = |text: &Option<String>| text.as_deref().map_or(Some(Map::new()), object);
+        let mut kept = parsed(&stored.detached).ok_or_else(corrupt)?;
+        let salts = parsed(&stored.salts).ok_or_else(corrupt)?;
+        let (detached, salts) = match shown {
+            Shown::Whole => (EventDetached::whole(kept), Some(salts)),
+            Shown::Named | Shown::Bare => (EventDetached::named(&mut kept), None),
+        };
+        let place = stored.seal.as_ref();
+        let integrity = EventIntegrity {
+            log: self.log.origin(org),
+            leaf_hash: place.map(|seal| hash_text(&seal.leaf_hash)),
+            sealed: place.is_some(),
+            mismatch,
+            salts,
+        };
         Ok(EventView {
             record,
-            detached: parsed(&stored.detached).ok_or_else(corrupt)?,
-            salts: Value::Object(parsed(&stored.salts).ok_or_else(corrupt)?),
-            integrity: self.integrity(org, place, mismatches),
+            sequence: place.map(|seal| seal.sequence),
+            recorded_at: place.map(|seal| seal.recorded_at),
+            detached,
+            integrity,
         })
     }
 
@@ -351,23 +301,6 @@ impl Audit {
         found.extend(misplaced.map(|(name, _)| (*name).to_owned()));
         self.note_mismatch(org, stored.id, &found);
         found
-    }
-
-    fn integrity(
-        &self,
-        org: OrgId,
-        place: Option<&Seal>,
-        mismatches: Vec<String>,
-    ) -> Map<String, Value> {
-        let mut integrity = Map::new();
-        integrity.insert("log".to_owned(), Value::from(self.log.origin(org)));
-        let hash = place.map(|seal| hash_text(&seal.leaf_hash));
-        integrity.insert("leaf_hash".to_owned(), json!(hash));
-        integrity.insert("sealed".to_owned(), Value::from(place.is_some()));
-        if !mismatches.is_empty() {
-            integrity.insert("mismatch".to_owned(), Value::from(mismatches));
-        }
-        integrity
     }
 }
 

@@ -86,7 +86,7 @@ impl Detached {
 
     /// `sha256:…` by member: hashed into the log.
     #[must_use]
-    pub const fn commitments(&self) -> impl Serialize + '_ {
+    pub const fn commitments(&self) -> Commitments<'_> {
         Commitments(self)
     }
 
@@ -147,7 +147,9 @@ impl fmt::Debug for Detached {
     }
 }
 
-struct Commitments<'a>(&'a Detached);
+/// Commitments to the members of [`Detached`], as they are recorded.
+#[derive(Debug)]
+pub struct Commitments<'a>(&'a Detached);
 
 impl Serialize for Commitments<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {

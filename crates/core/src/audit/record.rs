@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    audit::Detached,
+    audit::{Detached, commitment::Commitments},
     clock::Timestamp,
     id::{EventId, OrgId, PrincipalId, ProviderId, RequestId, TokenId},
     lineage::Act,
@@ -443,18 +443,24 @@ pub struct Event {
     pub detached: Detached,
 }
 
-#[derive(Serialize)]
-struct Core<'a, C> {
+/// Part of an event that is hashed, but for its place in the log.
+#[derive(Serialize, ToSchema)]
+pub struct RecordedEvent<'a> {
     actor: &'a Actor,
-    commitments: &'a C,
+    /// SHA-256 of each member of `detached` with its salt.
+    #[schema(value_type = BTreeMap<String, String>)]
+    commitments: Commitments<'a>,
+    /// The number of occurrences that it stands for, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<u64>,
     governance: Option<&'a Governance>,
     id: EventId,
+    /// When the request arrived.
     occurred_at: Timestamp,
     org_id: OrgId,
     outcome: &'a Outcome,
     request: Option<&'a Request>,
+    /// Version of the record's shape.
     schema: u32,
     target: Option<&'a Target>,
     #[serde(rename = "type")]
@@ -466,9 +472,9 @@ impl Event {
     /// [`super::leaf_bytes`] adds when the event is sealed.
     #[must_use]
     pub fn core_json(&self) -> String {
-        let core = Core {
+        let core = RecordedEvent {
             actor: &self.actor,
-            commitments: &self.detached.commitments(),
+            commitments: self.detached.commitments(),
             count: self.count,
             governance: self.governance.as_ref(),
             id: self.id,

@@ -4,15 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
 use portcullis_app::{EventQuery, EventView, audit::filters};
-use portcullis_core::{
-    audit::{Actor, EventType, Governance, Outcome as RecordedOutcome, Request, Target},
-    clock::Timestamp,
-    id::{EventId, OrgId},
-    refusal::Refusal,
-};
+use portcullis_core::refusal::Refusal;
 use portcullis_store::{EventFilter, EventOrder};
-use serde_json::Value;
-use utoipa::ToSchema;
 
 use super::{Segment, segment};
 use crate::http::{
@@ -58,7 +51,7 @@ const FILTERS: [&str; 12] = [
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
     responses(
-        (status = 200, description = "a page of events; `integrity.mismatch`, there only when something is wrong, names what is not as the log holds it", body = Paged<Items<Event>>),
+        (status = 200, description = "a page of events; `integrity.mismatch`, there only when something is wrong, names what is not as the log holds it", body = Paged<Items<EventView>>),
     )
 )]
 pub(crate) async fn list(
@@ -75,8 +68,7 @@ pub(crate) async fn list(
     let page = gateway.app.audit.events(&ctx, &wanted).await?;
     let resume = if page.more || tail { page.last.or(wanted.after) } else { None };
     let position = resume.map(|sequence| sequence.to_string()).or(tail.then(|| "-1".to_owned()));
-    let items: Vec<_> = page.items.iter().map(EventView::basic).collect();
-    Ok(list.answer(&Items { items }, position.as_deref()))
+    Ok(list.answer(&Items { items: page.items }, position.as_deref()))
 }
 
 fn wanted(list: &Listing<'_>) -> Result<EventQuery, Refusal> {
@@ -114,7 +106,7 @@ fn filter(query: &Query) -> Result<EventFilter, Refusal> {
     get, path = "/v1/audit/events/{id}", tag = "audit", operation_id = "get_event",
     params(("id" = String, Path, description = "`evt_` and a ULID")),
     responses(
-        (status = 200, description = "the event; `integrity.mismatch`, there only when something is wrong, names what is not as the log holds it", body = One<Event>),
+        (status = 200, description = "the event; `integrity.mismatch`, there only when something is wrong, names what is not as the log holds it", body = One<EventView>),
         (status = 404, description = "no such event for this caller", body = ErrorAnswer),
     )
 )]
@@ -125,66 +117,5 @@ pub(crate) async fn get(
     RawQuery(raw): RawQuery,
 ) -> Result<Outcome, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
-    let event = gateway.app.audit.event(&ctx, &segment(path)).await?;
-    Ok(Outcome::data(&event.full()))
-}
-
-/// An audit event. Its leaf in the log is the canonical JSON of all but `detached` and `integrity`.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "events are sent as they were recorded")]
-pub(crate) struct Event {
-    id: EventId,
-    #[schema(rename = "type")]
-    kind: EventType,
-    /// Version of the record's shape.
-    schema: u32,
-    org_id: OrgId,
-    occurred_at: Timestamp,
-    /// When it got its place in the log; `null` before.
-    recorded_at: Option<Timestamp>,
-    /// Its place in the log; `null` before it has one.
-    sequence: Option<u64>,
-    /// The number of occurrences that it stands for, if there are several.
-    count: Option<u64>,
-    actor: Actor,
-    request: Option<Request>,
-    target: Option<Target>,
-    governance: Option<Governance>,
-    outcome: RecordedOutcome,
-    /// SHA-256 of each member of `detached` with its salt.
-    #[schema(value_type = Object)]
-    commitments: Value,
-    detached: EventDetached,
-    integrity: EventIntegrity,
-}
-
-/// The erasable part of an event: `null` where nothing was captured or it was erased. Events of
-/// some types have further members.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "events are sent as they were recorded")]
-struct EventDetached {
-    actor_name: Option<String>,
-    label: Option<String>,
-    source_ip: Option<String>,
-    user_agent: Option<String>,
-    /// In full views: the captured input.
-    input: Option<Value>,
-    /// In full views: the captured result.
-    output: Option<Value>,
-}
-
-/// Proof of an event.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "events are sent as they were recorded")]
-struct EventIntegrity {
-    /// The origin of the log.
-    log: String,
-    /// Hash of its leaf, in base64; `null` before it has a place.
-    leaf_hash: Option<String>,
-    sealed: bool,
-    /// Present only when something is wrong: the parts that are not as the log holds them.
-    mismatch: Option<Vec<String>>,
-    /// In full views: the salts that open the commitments, in base64.
-    #[schema(value_type = Option<Object>)]
-    salts: Option<Value>,
+    Ok(Outcome::data(&gateway.app.audit.event(&ctx, &segment(path)).await?))
 }
