@@ -8,7 +8,10 @@ mod details;
 mod message;
 mod reasons;
 
-pub use self::reasons::{Executed, Remedy, Unavailable, UpstreamReason, Violation};
+pub use self::{
+    details::ErrorDetails,
+    reasons::{Executed, Remedy, Unavailable, UpstreamReason, Violation},
+};
 
 use serde_json::{Map, Value};
 

@@ -1,155 +1,321 @@
 //! Members of `error.details`, code by code.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
-use super::{NOT_DELEGATED, Refusal, UpstreamReason, Violation, lacks};
+use super::{Executed, NOT_DELEGATED, Refusal, Unavailable, UpstreamReason, Violation, lacks};
 use crate::{
-    clock::Timestamp, id::ProviderId, mcp::interaction::ClientCapabilities, policy::TOKEN_SCOPES,
+    clock::Timestamp,
+    id::{ProviderId, RequestId},
+    mcp::interaction::ClientCapabilities,
+    policy::TOKEN_SCOPES,
     tool::ProviderSlug,
+    trust::CredentialCheck,
 };
+
+/// Details of an error; which there are depends on its code, and members can be added.
+// In the order in which they are sent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, ToSchema)]
+pub struct ErrorDetails {
+    /// The query parameter or header at fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameter: Option<String>,
+    /// The places in the body at fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    violations: Option<Vec<Violation>>,
+    /// Size of the limit that was exceeded, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_bytes: Option<u64>,
+    /// On denials: the policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<String>,
+    /// The provider that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    provider: Option<ProviderSlug>,
+    /// In words or, where the gateway or a provider failed, in one word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// On denials: what DLP found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    dlp: Option<Value>,
+    /// On denials because a rate is used up: the obligation that sets it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    obligation: Option<Value>,
+    /// The missing scope; `null` where no scope is enough.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    required_scope: Option<Value>,
+    /// Capabilities that the caller has to declare, as `ClientCapabilities` of MCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    required_capabilities: Option<Value>,
+    /// The limit that was exceeded, or the kind of what was not found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource: Option<&'static str>,
+    /// The id of what was not found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    /// The providers that can be connected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<String>>)]
+    available: Option<Vec<ProviderSlug>>,
+    /// Size of the limit that was exceeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<u64>,
+    /// Seconds to wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0)]
+    retry_after: Option<i64>,
+    /// When the limit has room again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reset_at: Option<Timestamp>,
+    /// The connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider_id: Option<ProviderId>,
+    /// Path at which to connect it anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connect: Option<String>,
+    /// Scopes that its credentials lack.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scopes: Option<Vec<String>>,
+    /// Time limit of the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout_ms: Option<u64>,
+    /// The scopes asked for that are too much.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
+    /// When the token ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expired_at: Option<Timestamp>,
+    /// The class of the check that a credential failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    check: Option<&'static str>,
+    /// The methods that the path takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allow: Option<Vec<String>>,
+    /// Number of bytes in the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    /// Authentication of the gateway to the provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    auth_type: Option<&'static str>,
+    /// The request that an idempotency key stands for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_request_id: Option<RequestId>,
+    /// On errors of invocations: the effect at the provider, which tells if a retry is safe.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    executed: Option<Executed>,
+}
+
+impl ErrorDetails {
+    /// The same with the effect of the call that was refused.
+    #[must_use]
+    pub fn with_executed(self, executed: Option<Executed>) -> Self {
+        Self { executed, ..self }
+    }
+
+    /// The members as they are sent, by name.
+    #[must_use]
+    pub fn members(&self) -> Map<String, Value> {
+        // Strings, integers and maps with string keys always serialise.
+        match serde_json::to_value(self) {
+            Ok(Value::Object(members)) => members,
+            Ok(_) | Err(_) => Map::new(),
+        }
+    }
+}
 
 impl Refusal {
     /// The members of `error.details`.
     #[must_use]
     pub fn details(&self) -> Map<String, Value> {
-        let details = match self {
+        self.error_details().members()
+    }
+
+    /// `error.details`, without `executed`.
+    #[must_use]
+    pub fn error_details(&self) -> ErrorDetails {
+        let none = ErrorDetails::default();
+        match self {
             Self::InvalidRequest { parameter, violations, .. } => {
-                return invalid(parameter.as_deref(), violations);
+                invalid(parameter.as_deref(), violations)
             }
-            Self::InvalidInput { violations, .. } => json!({ "violations": violations }),
-            Self::InvalidScope { scope, .. } => json!({ "scope": scope }),
+            Self::InvalidInput { violations, .. } => unfit(violations),
+            Self::InvalidScope { scope, .. } => ErrorDetails { scope: Some(scope.clone()), ..none },
             Self::MissingToken
             | Self::InvalidToken
             | Self::WrongTokenKind { .. }
             | Self::TokenRevoked
             | Self::TokenReused
             | Self::UnsupportedMediaType
-            | Self::Internal => json!({}),
-            Self::TokenExpired { expired_at } => json!({ "expired_at": expired_at }),
-            Self::InvalidCredential { check } => json!({ "check": check.as_str() }),
+            | Self::Internal => none,
+            Self::TokenExpired { expired_at } => expired(*expired_at),
+            Self::InvalidCredential { check } => worthless(*check),
             Self::PolicyDenied { policy, reason, dlp, more } => {
-                let mut details = denial(policy, reason, dlp.as_ref());
-                details.extend(more.clone());
-                return details;
+                denied(policy, reason, dlp.as_ref(), more)
             }
-            Self::InsufficientScope { required } => json!({
-                "policy": TOKEN_SCOPES,
-                "reason": lacks(*required),
-                "required_scope": required.as_str(),
-            }),
-            Self::DelegationNotTrusted => not_delegated(),
-            Self::NoSuchProvider { slug, available } => unknown(slug, available),
-            Self::RejectedByProvider { provider } => rejected(provider),
-            Self::NotRefreshable { auth_type } => json!({ "auth_type": auth_type }),
-            Self::NotFound { resource, id } => json!({ "resource": resource, "id": id }),
-            Self::MethodNotAllowed { allow } => json!({ "allow": allow }),
+            Self::InsufficientScope { required } => {
+                unscoped(lacks(*required), Value::from(required.as_str()))
+            }
+            Self::DelegationNotTrusted => unscoped(NOT_DELEGATED.to_owned(), Value::Null),
+            Self::NoSuchProvider { slug, available } => ErrorDetails {
+                available: Some(available.clone()),
+                ..missing("provider_slug", slug)
+            },
+            Self::RejectedByProvider { provider } => failed(provider, REJECTED),
+            Self::NotRefreshable { auth_type } => {
+                ErrorDetails { auth_type: Some(*auth_type), ..none }
+            }
+            Self::NotFound { resource, id } => missing(resource, id),
+            Self::MethodNotAllowed { allow } => ErrorDetails { allow: Some(allow.clone()), ..none },
             Self::ProviderAuthRequired { provider, provider_id, scopes, remedy: _ } => {
-                return unauthorized(provider, *provider_id, scopes);
+                unauthorized(provider, *provider_id, scopes)
             }
-            Self::PayloadTooLarge { limit_bytes } => json!({ "limit_bytes": limit_bytes }),
+            Self::PayloadTooLarge { limit_bytes } => too_large(*limit_bytes),
             Self::RateLimited { resource, limit, retry_after, reset_at } => {
-                limited(resource.as_str(), *limit, *retry_after, *reset_at)
+                exceeded(resource.as_str(), *limit, *retry_after, *reset_at)
             }
             Self::TooManyExports { limit, retry_after, reset_at } => {
-                limited("exports", *limit, *retry_after, *reset_at)
+                exceeded("exports", *limit, *retry_after, *reset_at)
             }
             Self::ExportsFull { files, bytes, retry_after, reset_at } => {
-                return full(*bytes, limited("export_files", *files, *retry_after, *reset_at));
+                full(*bytes, exceeded("export_files", *files, *retry_after, *reset_at))
             }
-            Self::RangeNotSatisfiable { bytes } => json!({ "bytes": bytes }),
-            Self::UpstreamError { provider, reason } => failed(provider, *reason),
+            Self::RangeNotSatisfiable { bytes } => ErrorDetails { bytes: Some(*bytes), ..none },
+            Self::UpstreamError { provider, reason } => failed(provider, reason.as_str()),
             Self::Unanswerable { provider, required } => unanswerable(provider, *required),
             Self::UpstreamResting { provider, retry_after } => resting(provider, *retry_after),
-            Self::Unavailable { reason } => json!({ "reason": reason.as_str() }),
+            Self::Unavailable { reason } => unavailable(*reason),
             Self::IdempotencyKeyReused { first } | Self::IdempotencyInProgress { first } => {
-                json!({ "first_request_id": first })
+                ErrorDetails { first_request_id: Some(*first), ..none }
             }
             Self::UpstreamTimeout { provider, timeout_ms }
-            | Self::Interrupted { provider, timeout_ms } => {
-                json!({ "provider": provider, "timeout_ms": timeout_ms })
-            }
-        };
-        if let Value::Object(details) = details { details } else { Map::new() }
+            | Self::Interrupted { provider, timeout_ms } => late(provider, *timeout_ms),
+        }
     }
-}
-
-/// An upstream that was not asked.
-fn resting(provider: &ProviderSlug, retry_after: u64) -> Value {
-    json!({ "provider": provider, "reason": "circuit_open", "retry_after": retry_after })
-}
-
-fn rejected(provider: &ProviderSlug) -> Value {
-    json!({ "provider": provider, "reason": REJECTED })
-}
-
-fn failed(provider: &ProviderSlug, reason: UpstreamReason) -> Value {
-    json!({ "provider": provider, "reason": reason })
-}
-
-fn unanswerable(provider: &ProviderSlug, required: ClientCapabilities) -> Value {
-    let reason = UpstreamReason::InteractionRequired;
-    json!({ "provider": provider, "reason": reason, "required_capabilities": required.declared() })
-}
-
-fn full(bytes: u64, limited: Value) -> Map<String, Value> {
-    let mut details = Map::from_iter([("limit_bytes".to_owned(), json!(bytes))]);
-    if let Value::Object(limited) = limited {
-        details.extend(limited);
-    }
-    details
-}
-
-fn limited(resource: &str, limit: u32, retry_after: i64, reset_at: Timestamp) -> Value {
-    json!({
-        "resource": resource,
-        "limit": limit,
-        "retry_after": retry_after,
-        "reset_at": reset_at,
-    })
-}
-
-fn invalid(parameter: Option<&str>, violations: &[Violation]) -> Map<String, Value> {
-    let mut details = Map::new();
-    if let Some(parameter) = parameter {
-        details.insert("parameter".to_owned(), json!(parameter));
-    }
-    if !violations.is_empty() {
-        details.insert("violations".to_owned(), json!(violations));
-    }
-    details
-}
-
-fn not_delegated() -> Value {
-    json!({ "policy": TOKEN_SCOPES, "reason": NOT_DELEGATED, "required_scope": null })
 }
 
 const REJECTED: &str = "rejected_by_provider";
 
-fn unknown(slug: &str, available: &[ProviderSlug]) -> Value {
-    json!({ "resource": "provider_slug", "id": slug, "available": available })
+fn invalid(parameter: Option<&str>, violations: &[Violation]) -> ErrorDetails {
+    let violations = (!violations.is_empty()).then(|| violations.to_vec());
+    ErrorDetails { parameter: parameter.map(str::to_owned), violations, ..ErrorDetails::default() }
+}
+
+fn unfit(violations: &[Violation]) -> ErrorDetails {
+    ErrorDetails { violations: Some(violations.to_vec()), ..ErrorDetails::default() }
+}
+
+fn expired(at: Timestamp) -> ErrorDetails {
+    ErrorDetails { expired_at: Some(at), ..ErrorDetails::default() }
+}
+
+fn worthless(check: CredentialCheck) -> ErrorDetails {
+    ErrorDetails { check: Some(check.as_str()), ..ErrorDetails::default() }
+}
+
+fn too_large(limit_bytes: usize) -> ErrorDetails {
+    ErrorDetails { limit_bytes: u64::try_from(limit_bytes).ok(), ..ErrorDetails::default() }
+}
+
+/// A denial; of its further members, those of a rate that is used up.
+fn denied(
+    policy: &str,
+    reason: &str,
+    dlp: Option<&Value>,
+    more: &Map<String, Value>,
+) -> ErrorDetails {
+    ErrorDetails {
+        policy: Some(policy.to_owned()),
+        reason: Some(reason.to_owned()),
+        dlp: dlp.cloned(),
+        obligation: more.get("obligation").cloned(),
+        retry_after: more.get("retry_after").and_then(Value::as_i64),
+        ..ErrorDetails::default()
+    }
+}
+
+fn unscoped(reason: String, required: Value) -> ErrorDetails {
+    ErrorDetails {
+        policy: Some(TOKEN_SCOPES.to_owned()),
+        reason: Some(reason),
+        required_scope: Some(required),
+        ..ErrorDetails::default()
+    }
+}
+
+fn missing(resource: &'static str, id: &str) -> ErrorDetails {
+    ErrorDetails { resource: Some(resource), id: Some(id.to_owned()), ..ErrorDetails::default() }
+}
+
+fn exceeded(
+    resource: &'static str,
+    limit: u32,
+    retry_after: i64,
+    reset_at: Timestamp,
+) -> ErrorDetails {
+    ErrorDetails {
+        resource: Some(resource),
+        limit: Some(u64::from(limit)),
+        retry_after: Some(retry_after),
+        reset_at: Some(reset_at),
+        ..ErrorDetails::default()
+    }
+}
+
+fn full(bytes: u64, exceeded: ErrorDetails) -> ErrorDetails {
+    ErrorDetails { limit_bytes: Some(bytes), ..exceeded }
 }
 
 fn unauthorized(
     provider: &ProviderSlug,
     provider_id: ProviderId,
     scopes: &[String],
-) -> Map<String, Value> {
-    let mut details = Map::new();
-    details.insert("provider".to_owned(), json!(provider));
-    details.insert("provider_id".to_owned(), json!(provider_id));
-    details.insert("connect".to_owned(), json!(format!("/v1/providers/{provider}/connect")));
-    if !scopes.is_empty() {
-        details.insert("scopes".to_owned(), json!(scopes));
+) -> ErrorDetails {
+    ErrorDetails {
+        provider: Some(provider.clone()),
+        provider_id: Some(provider_id),
+        connect: Some(format!("/v1/providers/{provider}/connect")),
+        scopes: (!scopes.is_empty()).then(|| scopes.to_vec()),
+        ..ErrorDetails::default()
     }
-    details
 }
 
-fn denial(policy: &str, reason: &str, dlp: Option<&Value>) -> Map<String, Value> {
-    let mut details = Map::new();
-    details.insert("policy".to_owned(), json!(policy));
-    details.insert("reason".to_owned(), json!(reason));
-    if let Some(dlp) = dlp {
-        details.insert("dlp".to_owned(), dlp.clone());
+fn failed(provider: &ProviderSlug, reason: &str) -> ErrorDetails {
+    ErrorDetails {
+        provider: Some(provider.clone()),
+        reason: Some(reason.to_owned()),
+        ..ErrorDetails::default()
     }
-    details
+}
+
+fn unanswerable(provider: &ProviderSlug, required: ClientCapabilities) -> ErrorDetails {
+    ErrorDetails {
+        required_capabilities: Some(required.declared()),
+        ..failed(provider, UpstreamReason::InteractionRequired.as_str())
+    }
+}
+
+/// An upstream that was not asked.
+fn resting(provider: &ProviderSlug, retry_after: u64) -> ErrorDetails {
+    ErrorDetails {
+        retry_after: i64::try_from(retry_after).ok(),
+        ..failed(provider, "circuit_open")
+    }
+}
+
+fn unavailable(reason: Unavailable) -> ErrorDetails {
+    ErrorDetails { reason: Some(reason.as_str().to_owned()), ..ErrorDetails::default() }
+}
+
+fn late(provider: &ProviderSlug, timeout_ms: u64) -> ErrorDetails {
+    ErrorDetails {
+        provider: Some(provider.clone()),
+        timeout_ms: Some(timeout_ms),
+        ..ErrorDetails::default()
+    }
 }

@@ -7,8 +7,8 @@ use portcullis_app::GovernanceView;
 use portcullis_core::{
     audit::OutcomeStatus,
     clock::Timestamp,
-    id::{ProviderId, RequestId},
-    refusal::{CODES, Executed, Violation},
+    id::RequestId,
+    refusal::{CODES, ErrorDetails, Executed},
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -122,40 +122,6 @@ impl PartialSchema for ErrorCode {
 
 impl ToSchema for ErrorCode {}
 
-/// Details of an error; which there are depends on its code, and members can be added.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes what each refusal puts together")]
-struct ErrorDetails {
-    /// On errors of invocations: the effect at the provider, which tells if a retry is safe.
-    executed: Option<Executed>,
-    /// On denials: the policy.
-    policy: Option<String>,
-    /// In words or, where the gateway or a provider failed, in one word.
-    reason: Option<String>,
-    /// On denials: what DLP found.
-    #[schema(value_type = Option<Object>)]
-    dlp: Option<Value>,
-    /// The missing scope.
-    required_scope: Option<String>,
-    /// The query parameter or header at fault.
-    parameter: Option<String>,
-    /// The places in the body at fault.
-    violations: Option<Vec<Violation>>,
-    /// The limit that was exceeded, or the kind of what was not found.
-    resource: Option<String>,
-    /// The id of what was not found.
-    id: Option<String>,
-    limit: Option<u64>,
-    /// Seconds to wait.
-    retry_after: Option<u64>,
-    reset_at: Option<Timestamp>,
-    /// The provider that failed.
-    provider: Option<String>,
-    provider_id: Option<ProviderId>,
-    /// The request that an idempotency key stands for.
-    first_request_id: Option<RequestId>,
-}
-
 /// The request that an answer belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked {
@@ -200,9 +166,6 @@ fn written(envelope: &impl Serialize) -> Vec<u8> {
 }
 
 fn error_body(failure: &Failure, executed: Option<Executed>) -> ErrorBody {
-    let mut details = failure.details();
-    if let Some(executed) = executed {
-        details.insert("executed".to_owned(), Value::from(executed.as_str()));
-    }
+    let details = failure.details(executed);
     ErrorBody { code: failure.code().to_owned(), message: failure.message(), details }
 }

@@ -95,11 +95,18 @@ impl Failure {
         }
     }
 
-    /// The members of `error.details`, without `executed`.
-    pub(crate) fn details(&self) -> Map<String, Value> {
+    /// The members of `error.details`, with the effect of a call. A replayed error has the others
+    /// that it was kept with.
+    pub(crate) fn details(&self, executed: Option<Executed>) -> Map<String, Value> {
         match self {
-            Self::Refused(refusal) => refusal.details(),
-            Self::Replayed { error, .. } => error.details.clone(),
+            Self::Refused(refusal) => refusal.error_details().with_executed(executed).members(),
+            Self::Replayed { error, .. } => {
+                let mut details = error.details.clone();
+                if let Some(executed) = executed {
+                    details.insert("executed".to_owned(), Value::from(executed.as_str()));
+                }
+                details
+            }
         }
     }
 

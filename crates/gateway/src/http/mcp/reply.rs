@@ -277,10 +277,7 @@ fn failed<'a>(
 ) -> Written<'a> {
     let governance = outcome.governance.as_ref();
     let executed = outcome.told_executed(asked.is_some_and(Asked::is_call));
-    let mut details = failure.details();
-    if let Some(executed) = executed {
-        details.insert("executed".to_owned(), Value::from(executed.as_str()));
-    }
+    let details = failure.details(executed);
     let (code, message) = (failure.code().to_owned(), failure.message());
     let error = ErrorBody { code, message: message.clone(), details };
     if let (Some(asked), Some(executed)) = (asked, executed)
