@@ -35,6 +35,7 @@ use portcullis_core::{
     secret::Secret,
 };
 use portcullis_store::ProviderOwner;
+use utoipa::ToSchema;
 
 use super::{Providers, auth::Auth, authorizer::Server, provider::Provider, view::ProviderView};
 use crate::ctx::Ctx;
@@ -117,17 +118,25 @@ pub enum Owner {
 }
 
 /// The body of a connect.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, ToSchema)]
+#[schema(as = ConnectBody)]
 pub struct ConnectRequest {
-    /// Owner of the connection; if absent, the user, or the org of a service.
+    /// Owner of the connection, `me` or `org`; if absent, the user, or the org of a service.
+    #[schema(value_type = Option<String>, pattern = "^(me|org)$")]
     pub owner: Option<Owner>,
-    /// Scopes to ask for; the configured scopes if absent.
+    /// Scopes that it shall permit, a subset of those that the operator allows; those that are
+    /// configured if absent.
+    #[schema(max_items = 100)]
     pub scopes: Option<Vec<String>>,
-    /// Where the browser goes afterwards.
+    /// Address that the browser goes to afterwards: an https address on an allowed origin, or
+    /// `http://127.0.0.1:*`.
+    #[schema(max_length = 2000)]
     pub return_to: Option<String>,
-    /// The key.
+    /// The key, for a provider that takes one.
+    #[schema(value_type = Option<String>, max_length = 8192)]
     pub api_key: Option<Secret>,
     /// The code that the browser was shown.
+    #[schema(value_type = Option<String>, max_length = 100)]
     pub confirm: Option<Secret>,
 }
 

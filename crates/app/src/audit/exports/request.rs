@@ -73,20 +73,27 @@ impl Format {
     }
 }
 
-/// The request as it was given.
-#[derive(Debug, Clone, Default)]
+/// The body of an export; without any, the last 30 days as `jsonl`.
+#[derive(Debug, Clone, Default, ToSchema)]
+#[schema(as = ExportAsked)]
 pub struct ExportAsk {
-    /// From when on.
+    /// RFC 3339, inclusive, on `recorded_at`; 30 days before `to` by default.
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub from: Option<Timestamp>,
-    /// Until when; not included.
+    /// RFC 3339, exclusive; now by default. At most 366 days after `from`.
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub to: Option<Timestamp>,
-    /// In which format.
+    /// `jsonl` (default), `csv` or `ocsf`.
+    #[schema(example = "jsonl", pattern = "^(jsonl|csv|ocsf)$")]
     pub format: Option<String>,
-    /// Filters of the events.
+    /// The filters of `GET /v1/audit/events`, each with an array of values.
+    #[schema(value_type = Option<Object>)]
     pub filters: Given,
-    /// Names of the extras.
+    /// Of `jsonl`: `payloads`, `proofs`.
+    #[schema(value_type = Option<Vec<String>>)]
     pub include: Vec<String>,
-    /// The size of a tree whose checkpoint somebody kept.
+    /// Of `jsonl`: the size of a tree whose checkpoint you kept. The file then also proves that
+    /// the log of that time is its beginning.
     pub since: Option<u64>,
 }
 

@@ -11,7 +11,6 @@ use portcullis_app::{BegunExport, Claim, ExportAsk, ExportView, audit::filters::
 use portcullis_core::{clock::Timestamp, json, refusal::Refusal};
 use portcullis_store::ExportStatus;
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 
 use super::{Segment, segment};
 use crate::http::{
@@ -35,7 +34,7 @@ const MEMBERS: [&str; 6] = ["from", "to", "format", "filters", "include", "since
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters, bare or quoted: for 24 hours the same request with the same key names the same export", pattern = "^(\"[!#-~]{1,253}\"|[!#-~][!-~]{0,254})$"),
     ),
-    request_body = Option<ExportAsked>,
+    request_body = Option<ExportAsk>,
     responses(
         (status = 200, description = "the export is ready", body = One<ExportView>),
         (status = 202, description = "the export is being written; poll it", body = One<ExportView>),
@@ -174,27 +173,4 @@ pub(crate) async fn file(
     Query::parse(raw.as_deref(), &[])?;
     let file = gateway.app.audit.export_file(&ctx, &segment(path)).await?;
     Ok(download::answer(file, &headers)?)
-}
-
-/// The body of an export; without any, the last 30 days as `jsonl`.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the body is parsed strictly by `exports.rs`")]
-pub(crate) struct ExportAsked {
-    /// RFC 3339, inclusive, on `recorded_at`; 30 days before `to` by default.
-    #[schema(format = DateTime)]
-    from: Option<String>,
-    /// RFC 3339, exclusive; now by default. At most 366 days after `from`.
-    #[schema(format = DateTime)]
-    to: Option<String>,
-    /// `jsonl` (default), `csv` or `ocsf`.
-    #[schema(example = "jsonl", pattern = "^(jsonl|csv|ocsf)$")]
-    format: Option<String>,
-    /// The filters of `GET /v1/audit/events`, each with an array of values.
-    #[schema(value_type = Option<Object>)]
-    filters: Option<Value>,
-    /// Of `jsonl`: `payloads`, `proofs`.
-    include: Option<Vec<String>>,
-    /// Of `jsonl`: the size of a tree whose checkpoint you kept. The file then also proves that
-    /// the log of that time is its beginning.
-    since: Option<u64>,
 }

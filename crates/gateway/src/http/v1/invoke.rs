@@ -54,9 +54,12 @@ pub(crate) async fn invoke(
     let read = request.read().await;
     let bytes = read.as_ref().map_or(0, Bytes::len);
     let asked = move || {
-        let read = read.and_then(|bytes| input(&bytes));
+        let read = read.and_then(|bytes| InvokeRequest::read(&bytes));
         let (body, conversation) = match read {
-            Ok((input, bytes, conversation)) => (Ok((input, bytes)), conversation),
+            Ok(InvokeRequest { input, interaction }) => {
+                let size = u64::try_from(bytes).unwrap_or(u64::MAX);
+                (Ok((input, size)), interaction::conversation(interaction))
+            }
             Err(refusal) => (Err(refusal), Conversation::default()),
         };
         Invocation { tool, view: view(raw.as_deref()), key, body, conversation }
@@ -73,28 +76,32 @@ fn view(raw: Option<&str>) -> Result<View, Refusal> {
     Ok(if mcp { View::Mcp } else { View::Structured })
 }
 
-/// `{"input": {…}}`, perhaps with `interaction`, and nothing else.
-fn input(bytes: &[u8]) -> Result<(Value, u64, Conversation), Refusal> {
-    let mut members = body::parsed(bytes)?;
-    let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    body::only(&members, &["input", "interaction"])?;
-    let conversation = interaction::read(members.remove("interaction"))?;
-    match members.remove("input") {
-        Some(input @ Value::Object(_)) => Ok((input, size, conversation)),
-        None => Err(body::wrong_member("input", "is required; send `{}` for no arguments")),
-        Some(
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
-        ) => Err(body::wrong_member("input", "has to be an object")),
-    }
-}
-
 /// The body of an invocation.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the body is parsed strictly by `body.rs`")]
 pub(crate) struct InvokeRequest {
     /// Arguments of the tool; `{}` for none.
     #[schema(value_type = Object)]
     input: Value,
     /// Part of a conversation with the tool.
     interaction: Option<InteractionRequest>,
+}
+
+impl InvokeRequest {
+    /// Reads `{"input": {…}}`, perhaps with `interaction`, and nothing else.
+    fn read(bytes: &[u8]) -> Result<Self, Refusal> {
+        let mut members = body::parsed(bytes)?;
+        body::only(&members, &["input", "interaction"])?;
+        let interaction = InteractionRequest::read(members.remove("interaction"))?;
+        match members.remove("input") {
+            Some(input @ Value::Object(_)) => Ok(Self { input, interaction }),
+            None => Err(body::wrong_member("input", "is required; send `{}` for no arguments")),
+            Some(
+                Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Array(_),
+            ) => Err(body::wrong_member("input", "has to be an object")),
+        }
+    }
 }

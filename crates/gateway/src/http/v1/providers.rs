@@ -111,7 +111,7 @@ pub(crate) async fn get(
 #[utoipa::path(
     post, path = "/v1/providers/{slug}/connect", tag = "providers", operation_id = "connect_provider",
     params(("slug" = String, Path, description = "what to connect")),
-    request_body = Option<ConnectBody>,
+    request_body = Option<ConnectRequest>,
     responses(
         (status = 200, description = "the connection, `connected`", body = One<Provider>),
         (status = 202, description = "a browser has to go to `authorization_url`", body = One<Connecting>),
@@ -238,28 +238,6 @@ pub(crate) async fn refresh(
     body::only(&members, &[])?;
     let view = gateway.app.providers.refresh_connection(ctx, segment(path)).await?;
     Ok(Outcome::data(&Provider::of(&view)))
-}
-
-/// The body of a connect.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the body is parsed strictly by `asked`")]
-pub(crate) struct ConnectBody {
-    /// `me` or `org`: whose connection it shall be.
-    #[schema(pattern = "^(me|org)$")]
-    owner: Option<String>,
-    /// Scopes that it shall permit: a subset of those that the operator allows.
-    #[schema(max_items = 100)]
-    scopes: Option<Vec<String>>,
-    /// Address that the browser goes to afterwards: an https address on an allowed origin, or
-    /// `http://127.0.0.1:*`.
-    #[schema(max_length = 2000)]
-    return_to: Option<String>,
-    /// The key, for a provider that takes one.
-    #[schema(max_length = 8192)]
-    api_key: Option<String>,
-    /// The code that the browser was shown.
-    #[schema(max_length = 100)]
-    confirm: Option<String>,
 }
 
 /// A connection to a provider.

@@ -9,7 +9,7 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value};
 
-use super::granted::{ExchangeBody, Token, answer, scope};
+use super::granted::{ExchangeBody, Token, TokenExchange, answer, scope};
 use crate::http::{
     Gateway,
     answer::{ErrorAnswer, One},
@@ -51,56 +51,54 @@ pub(crate) async fn exchange(
     let screened =
         app.access.screen_exchange(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
     let asked = match gateway.strangers.optional_object(request, (screened, origin)).await {
-        Ok(Charged { members, .. }) => Asked::read(members),
+        Ok(Charged { members, .. }) => ExchangeBody::read(members),
         Err(refusal) => Err(refusal),
     };
     let asked = asked.map_err(|refusal| app.quotas.charge_source(refusal, origin).refusal)?;
-    let presented = Presented { bearer, ..asked.presented };
+    let ExchangeBody { subject_token, subject_token_type, org_id, .. } = asked;
+    let presented =
+        Presented { bearer, subject: subject_token, subject_type: subject_token_type, org_id };
     let credentials = app.access.credentials(presented, origin).await.map_err(|no| no.refusal)?;
     exchange.known(credentials.account().clone());
     app.access.admit_exchange(&credentials, origin).await?;
-    let request = ExchangeRequest { scope: scope(asked.scope.as_deref())?, ..asked.request };
+    let ExchangeBody { expires_in, label, .. } = asked;
+    let request = ExchangeRequest { scope: scope(asked.scope.as_deref())?, expires_in, label };
     Ok(answer(&app.access.exchange(credentials, request, origin).await?))
 }
 
-/// The body, read.
-struct Asked {
-    presented: Presented,
-    scope: Option<String>,
-    request: ExchangeRequest,
-}
-
-impl Asked {
+impl ExchangeBody {
     fn read(mut members: Map<String, Value>) -> Result<Self, Refusal> {
         body::only(&members, &MEMBERS)?;
         let members = &mut members;
-        let subject = text(members, "subject_token", MAX_JWT_BYTES)?;
-        if text(members, "grant_type", 100)?.is_some_and(|given| given != GRANT_TYPE) {
-            return Err(wrong_member("grant_type", &format!("can only be `{GRANT_TYPE}`")));
-        }
-        let subject_type = match text(members, "subject_token_type", 100)?.as_deref() {
-            None => None,
-            Some(JWT) => Some(SubjectType::Jwt),
-            Some(ACCESS_TOKEN) => Some(SubjectType::AccessToken),
-            Some(_) => {
-                let problem = format!("can be `{JWT}` or `{ACCESS_TOKEN}`");
-                return Err(wrong_member("subject_token_type", &problem));
-            }
-        };
         Ok(Self {
-            presented: Presented {
-                bearer: None,
-                subject: subject.map(Secret::new),
-                subject_type,
-                org_id: org(members)?,
-            },
+            subject_token: text(members, "subject_token", MAX_JWT_BYTES)?.map(Secret::new),
+            grant_type: grant_type(members)?,
+            subject_token_type: subject_token_type(members)?,
+            org_id: org(members)?,
             scope: text(members, "scope", 1024)?,
-            request: ExchangeRequest {
-                scope: None,
-                expires_in: expires_in(members)?,
-                label: label(members)?,
-            },
+            expires_in: expires_in(members)?,
+            label: label(members)?,
         })
+    }
+}
+
+fn grant_type(members: &mut Map<String, Value>) -> Result<Option<TokenExchange>, Refusal> {
+    match text(members, "grant_type", 100)?.as_deref() {
+        None => Ok(None),
+        Some(GRANT_TYPE) => Ok(Some(TokenExchange)),
+        Some(_) => Err(wrong_member("grant_type", &format!("can only be `{GRANT_TYPE}`"))),
+    }
+}
+
+fn subject_token_type(members: &mut Map<String, Value>) -> Result<Option<SubjectType>, Refusal> {
+    match text(members, "subject_token_type", 100)?.as_deref() {
+        None => Ok(None),
+        Some(JWT) => Ok(Some(SubjectType::Jwt)),
+        Some(ACCESS_TOKEN) => Ok(Some(SubjectType::AccessToken)),
+        Some(_) => {
+            let problem = format!("can be `{JWT}` or `{ACCESS_TOKEN}`");
+            Err(wrong_member("subject_token_type", &problem))
+        }
     }
 }
 

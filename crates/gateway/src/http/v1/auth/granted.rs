@@ -1,12 +1,13 @@
 //! Bodies and answers of the token endpoints.
 
-use portcullis_app::Granted;
+use portcullis_app::{Granted, SubjectType};
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId, PrincipalKind, TokenId},
     lineage::{Act, Lineage},
     principal::{Scope, ScopeSet},
     refusal::Refusal,
+    secret::Secret,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -57,17 +58,23 @@ pub(super) fn answer(granted: &Granted) -> Outcome {
 
 /// The body of an exchange; every member may be left out.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the body is parsed strictly by `exchange.rs`")]
 pub(crate) struct ExchangeBody {
     /// JWT of a trusted issuer or one of our live tokens, at most 16 KiB; the Bearer when absent.
-    #[schema(max_length = 16384)]
-    subject_token: Option<String>,
+    #[schema(value_type = Option<String>, max_length = 16384)]
+    pub(super) subject_token: Option<Secret>,
     /// `urn:ietf:params:oauth:grant-type:token-exchange`
-    #[schema(pattern = "^urn:ietf:params:oauth:grant-type:token-exchange$")]
-    grant_type: Option<String>,
+    #[schema(
+        value_type = Option<String>,
+        pattern = "^urn:ietf:params:oauth:grant-type:token-exchange$"
+    )]
+    #[expect(dead_code, reason = "one value is known, and stands for itself")]
+    pub(super) grant_type: Option<TokenExchange>,
     /// `urn:ietf:params:oauth:token-type:jwt` or `…:access_token`; found out when absent.
-    #[schema(pattern = "^urn:ietf:params:oauth:token-type:(jwt|access_token)$")]
-    subject_token_type: Option<String>,
+    #[schema(
+        value_type = Option<String>,
+        pattern = "^urn:ietf:params:oauth:token-type:(jwt|access_token)$"
+    )]
+    pub(super) subject_token_type: Option<SubjectType>,
     /// Scopes with spaces between them; all the subject may have but `admin` and `audit:export`
     /// when absent.
     #[schema(
@@ -75,34 +82,37 @@ pub(crate) struct ExchangeBody {
         max_length = 1024,
         pattern = "^(admin|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write)( (admin|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write))*$"
     )]
-    scope: Option<String>,
+    pub(super) scope: Option<String>,
     /// Seconds, 60 or more; cut to what is allowed.
     #[schema(minimum = 60)]
-    expires_in: Option<i64>,
+    pub(super) expires_in: Option<i64>,
     /// The org, when the credential is known to several.
-    #[schema(pattern = "^org_[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
-    org_id: Option<String>,
+    #[schema(value_type = Option<String>, pattern = "^org_[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
+    pub(super) org_id: Option<OrgId>,
     /// At most 64 characters, recorded in every event; never trusted.
     #[schema(
         example = "nightly-deploy",
         max_length = 64,
         pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$"
     )]
-    label: Option<String>,
+    pub(super) label: Option<String>,
 }
+
+/// The grant type of an exchange.
+pub(super) struct TokenExchange;
 
 /// The body of a refresh; every member may be left out.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the body is parsed strictly by `refresh.rs`")]
 pub(crate) struct RefreshBody {
     /// `mcp_refresh_…`; the Bearer when absent.
-    refresh_token: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub(super) refresh_token: Option<Secret>,
     /// Scopes of the new access token, among those of the login; all of them when absent.
     #[schema(
         max_length = 1024,
         pattern = "^(admin|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write)( (admin|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write))*$"
     )]
-    scope: Option<String>,
+    pub(super) scope: Option<String>,
 }
 
 /// A token, shown this once.

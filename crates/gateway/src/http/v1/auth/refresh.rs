@@ -39,21 +39,25 @@ pub(crate) async fn refresh(
     let screened =
         app.access.screen_refresh(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
     let asked = match gateway.strangers.optional_object(request, (screened, origin)).await {
-        Ok(Charged { members, .. }) => read(members),
+        Ok(Charged { members, .. }) => RefreshBody::read(members),
         Err(refusal) => Err(refusal),
     };
-    let (token, asked) =
-        asked.map_err(|refusal| app.quotas.charge_source(refusal, origin).refusal)?;
+    let asked = asked.map_err(|refusal| app.quotas.charge_source(refusal, origin).refusal)?;
+    let token = asked.refresh_token;
     let refreshing = app.access.refreshing(bearer, token, origin).await.map_err(|no| no.refusal)?;
     exchange.known(refreshing.account().clone());
     app.access.admit_refresh(&refreshing, origin).await?;
-    let scope = scope(asked.as_deref())?;
+    let scope = scope(asked.scope.as_deref())?;
     Ok(answer(&app.access.refresh_token(refreshing, scope, origin).await?))
 }
 
-/// The refresh token and the scope, if they are given.
-fn read(mut members: Map<String, Value>) -> Result<(Option<Secret>, Option<String>), Refusal> {
-    body::only(&members, &["refresh_token", "scope"])?;
-    let token = text(&mut members, "refresh_token", 256)?;
-    Ok((token.map(Secret::new), text(&mut members, "scope", 1024)?))
+impl RefreshBody {
+    fn read(mut members: Map<String, Value>) -> Result<Self, Refusal> {
+        body::only(&members, &["refresh_token", "scope"])?;
+        let token = text(&mut members, "refresh_token", 256)?;
+        Ok(Self {
+            refresh_token: token.map(Secret::new),
+            scope: text(&mut members, "scope", 1024)?,
+        })
+    }
 }
