@@ -23,16 +23,16 @@ const MINUTE: i64 = 60;
 
 /// The events that were told.
 #[derive(Debug, Default)]
-pub(crate) struct Mismatches(Mutex<Told>);
+pub(crate) struct Mismatches(Mutex<ReportedMismatches>);
 
 #[derive(Debug, Default)]
-struct Told {
+struct ReportedMismatches {
     events: BTreeSet<EventId>,
     minute: Timestamp,
     lines: u32,
 }
 
-impl Told {
+impl ReportedMismatches {
     /// True if there is to be a line about this event now.
     fn is_due(&mut self, event: EventId, now: Timestamp) -> bool {
         if self.events.contains(&event) {
@@ -115,7 +115,7 @@ mod tests {
         let random = Counting(0.into());
         let ids = Ids { clock: &Noon, random: &random };
         let events: Vec<EventId> = (0..20).map(|_| EventId::new(ids)).collect();
-        let mut told = Told::default();
+        let mut told = ReportedMismatches::default();
         let now = Noon.now();
 
         let mut told_at = |now| events.iter().filter(|event| told.is_due(**event, now)).count();

@@ -158,7 +158,7 @@ pub enum Connected {
 
 /// A connect whose caller may ask for it.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct PermittedConnect {
     pub(crate) ctx: Ctx,
     pub(crate) provider: Arc<Provider>,
     pub(crate) owner: ProviderOwner,
@@ -214,7 +214,12 @@ impl Providers {
     }
 
     /// Says no to whoever may not connect this provider for this owner.
-    fn asked(&self, ctx: Ctx, slug: &str, owner: Option<Owner>) -> Result<Asked, Refusal> {
+    fn asked(
+        &self,
+        ctx: Ctx,
+        slug: &str,
+        owner: Option<Owner>,
+    ) -> Result<PermittedConnect, Refusal> {
         let provider = self.open_to(&ctx).find(|it| it.declared.slug.as_str() == slug);
         let Some(provider) = provider.map(Arc::clone) else {
             let available = self.open_to(&ctx).map(|it| it.declared.slug.clone()).collect();
@@ -240,7 +245,7 @@ impl Providers {
                 ProviderOwner::Org
             }
         };
-        Ok(Asked { ctx, provider, owner })
+        Ok(PermittedConnect { ctx, provider, owner })
     }
 }
 

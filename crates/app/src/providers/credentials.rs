@@ -8,7 +8,7 @@ use portcullis_upstream as upstream;
 use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
-use super::{Providers, auth::Auth, vault::Kept};
+use super::{Providers, auth::Auth, vault::SecretPlace};
 
 /// A credential as it is kept.
 #[derive(Debug, Clone)]
@@ -95,7 +95,7 @@ impl Providers {
         row: &str,
         credential: &StoredCredential,
     ) -> Result<SealedSecret, Refusal> {
-        let kept = Kept { org, kind: CONNECTION, row, field: CREDENTIAL };
+        let kept = SecretPlace { org, kind: CONNECTION, row, field: CREDENTIAL };
         self.sealed(&kept, &credential.encode())
     }
 

@@ -80,9 +80,9 @@ impl Vaults {
     }
 }
 
-/// Where a secret is kept.
+/// Place of a secret in the store.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct SecretPlace<'a> {
     pub(crate) org: &'a str,
     pub(crate) kind: &'static str,
     pub(crate) row: &'a str,
@@ -91,7 +91,11 @@ pub(crate) struct Kept<'a> {
 
 impl Providers {
     /// Seals a value for its place.
-    pub(crate) fn sealed(&self, kept: &Kept<'_>, plain: &[u8]) -> Result<SealedSecret, Refusal> {
+    pub(crate) fn sealed(
+        &self,
+        kept: &SecretPlace<'_>,
+        plain: &[u8],
+    ) -> Result<SealedSecret, Refusal> {
         let place =
             FieldAddress { table: kept.kind, org: kept.org, row: kept.row, field: kept.field };
         let sealed = self.vaults.ring().seal(place, plain, &*self.base.random);

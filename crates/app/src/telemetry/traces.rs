@@ -44,7 +44,7 @@ pub struct TraceSettings {
 struct Span {
     id: SpanId,
     name: String,
-    kind: Kind,
+    kind: SpanKind,
     begun: Timestamp,
     ended: Timestamp,
     attributes: Vec<Attribute>,
@@ -54,7 +54,7 @@ struct Span {
 
 /// Side of an exchange that a span describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum SpanKind {
     Internal,
     Server,
     Client,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Which way a value travels: what leaves for a tool, or what comes back from it.
+/// Direction in which a value travels: to a tool, or back from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Arguments on their way to a tool.

@@ -55,7 +55,7 @@ pub struct Credentials {
 pub(super) struct Party {
     pub(super) org_id: OrgId,
     pub(super) account: Account,
-    pub(super) who: Known,
+    pub(super) who: KnownPrincipal,
     /// Upper bound of the scopes of a token for it.
     pub(super) scopes: ScopeSet,
     pub(super) life: AccessLife,
@@ -64,7 +64,7 @@ pub(super) struct Party {
 
 /// A principal that is there, or a user whose first login this is.
 #[derive(Debug)]
-pub(super) enum Known {
+pub(super) enum KnownPrincipal {
     There(PrincipalId, String),
     Login { user: TrustedUser, known: Option<Principal> },
 }
@@ -86,10 +86,11 @@ impl Party {
             (Subject::User(user), _) => (user.role, PrincipalKind::User),
         };
         let who = match (&trusted.who, known) {
-            (Subject::User(user), known) => Known::Login { user: user.clone(), known },
-            (Subject::Fixed(id), known) => {
-                Known::There(*id, known.map(|principal| principal.name).unwrap_or_default())
-            }
+            (Subject::User(user), known) => KnownPrincipal::Login { user: user.clone(), known },
+            (Subject::Fixed(id), known) => KnownPrincipal::There(
+                *id,
+                known.map(|principal| principal.name).unwrap_or_default(),
+            ),
         };
         Some(Self {
             org_id: trusted.org(),
@@ -104,8 +105,8 @@ impl Party {
     /// The principal, unless it has still to be made.
     pub(super) fn id(&self) -> Option<PrincipalId> {
         match &self.who {
-            Known::There(id, _) => Some(*id),
-            Known::Login { known, .. } => known.as_ref().map(|principal| principal.id),
+            KnownPrincipal::There(id, _) => Some(*id),
+            KnownPrincipal::Login { known, .. } => known.as_ref().map(|principal| principal.id),
         }
     }
 
@@ -305,7 +306,7 @@ impl From<Arc<Session>> for Party {
         Self {
             org_id: caller.org_id,
             account: session.account(),
-            who: Known::There(caller.principal_id, caller.principal_name.clone()),
+            who: KnownPrincipal::There(caller.principal_id, caller.principal_name.clone()),
             scopes: caller.scopes,
             life,
             proof: Proof::Token(session),

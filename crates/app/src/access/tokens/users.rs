@@ -8,7 +8,7 @@ use portcullis_core::{
 };
 use portcullis_store::{Principal, StoreError};
 
-use super::credentials::{Known, Party, identity};
+use super::credentials::{KnownPrincipal, Party, identity};
 use crate::{access::Access, ctx::Origin};
 
 impl Access {
@@ -20,8 +20,8 @@ impl Access {
         origin: &Origin,
     ) -> Result<(PrincipalId, String), Refusal> {
         let (user, known) = match &party.who {
-            Known::There(id, name) => return Ok((*id, name.clone())),
-            Known::Login { user, known } => (user, known.clone()),
+            KnownPrincipal::There(id, name) => return Ok((*id, name.clone())),
+            KnownPrincipal::Login { user, known } => (user, known.clone()),
         };
         let principal = match known {
             Some(principal) => principal,

@@ -23,7 +23,7 @@ pub struct WitnessedBy {
 }
 
 /// Result of asking a witness.
-enum Asked {
+enum WitnessReply {
     /// The witness signed.
     Signed,
     /// The witness did not sign this log; others may succeed.
@@ -46,12 +46,12 @@ impl WitnessedBy {
         for (org, checkpoint) in waiting {
             let known = reached.sizes.get(&org).copied().unwrap_or(0);
             let outcome = match self.ask(audit, org, &checkpoint, known).await {
-                Ok(Asked::Signed) => {
+                Ok(WitnessReply::Signed) => {
                     reached.published(org, checkpoint.size);
                     "published"
                 }
-                Ok(Asked::Refused(outcome)) => outcome,
-                Ok(Asked::Away) => {
+                Ok(WitnessReply::Refused(outcome)) => outcome,
+                Ok(WitnessReply::Away) => {
                     counters::anchored(self.key.name(), "unreachable");
                     tracing::warn!(witness = self.key.name(), "the witness cannot be reached");
                     break;
@@ -72,7 +72,7 @@ impl WitnessedBy {
         org: OrgId,
         checkpoint: &StoredCheckpoint,
         known: u64,
-    ) -> Result<Asked, StoreError> {
+    ) -> Result<WitnessReply, StoreError> {
         let mut old = known;
         // A witness that knows another size says which; a second answer of the kind is no use.
         for _ in 0..2 {
@@ -85,7 +85,7 @@ impl WitnessedBy {
                     witnessed = old,
                     "the witness saw more of the log than there is: the database was set back"
                 );
-                return Ok(Asked::Refused("set_back"));
+                return Ok(WitnessReply::Refused("set_back"));
             };
             let proof: Vec<_> =
                 audit.base.store.prove(org, &plan).await?.iter().map(hash_text).collect();
@@ -95,12 +95,12 @@ impl WitnessedBy {
                 }
                 Ok(Witnessing::Knows(size)) if size != old => old = size,
                 Ok(Witnessing::Knows(_)) => break,
-                Err(WitnessError::Unreachable) => return Ok(Asked::Away),
+                Err(WitnessError::Unreachable) => return Ok(WitnessReply::Away),
                 Err(error) => {
                     let (name, log) = (self.key.name(), audit.log.origin(org));
                     tracing::error!(witness = name, log, %error, "the witness does not sign");
                     let inconsistent = error == WitnessError::Inconsistent;
-                    return Ok(Asked::Refused(if inconsistent {
+                    return Ok(WitnessReply::Refused(if inconsistent {
                         "inconsistent"
                     } else {
                         "refused"
@@ -108,7 +108,7 @@ impl WitnessedBy {
                 }
             }
         }
-        Ok(Asked::Refused("refused"))
+        Ok(WitnessReply::Refused("refused"))
     }
 
     /// Keeps the signature with the checkpoint, beside those of other witnesses.
@@ -118,14 +118,14 @@ impl WitnessedBy {
         org: OrgId,
         checkpoint: &StoredCheckpoint,
         lines: &str,
-    ) -> Result<Asked, StoreError> {
+    ) -> Result<WitnessReply, StoreError> {
         let kind = CheckpointKind::Witnessed;
         let _turn = audit.anchors.merging.lock().await;
         let before = audit.base.store.find_checkpoint(org, kind).await?;
         let same = before.filter(|it| it.size == checkpoint.size && it.root == checkpoint.root);
         let base = same.map_or_else(|| checkpoint.note.clone(), |it| it.note);
         let (Ok(mut note), Ok(given)) = (Note::parse(&base), signatures(lines)) else {
-            return Ok(Asked::Refused("malformed"));
+            return Ok(WitnessReply::Refused("malformed"));
         };
         let mut signed = Note::sign(note.text().to_owned(), &[]);
         for signature in given.into_iter().filter(|it| it.name == self.key.name()) {
@@ -135,10 +135,10 @@ impl WitnessedBy {
         if signed.verify(std::slice::from_ref(&self.key)).is_err() {
             let name = self.key.name();
             tracing::error!(witness = name, "what the witness answered is not signed by its key");
-            return Ok(Asked::Refused("bad_signature"));
+            return Ok(WitnessReply::Refused("bad_signature"));
         }
         let witnessed = StoredCheckpoint { note: note.to_string(), ..checkpoint.clone() };
         audit.base.store.keep_checkpoint(org, kind, &witnessed).await?;
-        Ok(Asked::Signed)
+        Ok(WitnessReply::Signed)
     }
 }

@@ -17,7 +17,7 @@ pub struct ExportView {
     /// Its state.
     pub status: ExportStatus,
     #[serde(flatten)]
-    asked: Asked,
+    asked: ExportRequested,
     #[serde(flatten)]
     written: Written,
     /// Path of the file, once it is ready.
@@ -35,8 +35,7 @@ pub struct ExportView {
 /// The request, as it was remembered.
 #[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
-#[schema(as = ExportRequested)]
-struct Asked {
+struct ExportRequested {
     /// The form of the file.
     format: Format,
     /// The first moment that it covers, RFC 3339.

@@ -174,7 +174,7 @@ impl<'a> Feed<'a> {
             let sealed = sealed(event)?;
             let mismatches = self.audit.mismatches(log.org_id, event.id, &sealed, shown);
             Some(sealed.record(&origin, shown, &mismatches).map(|json| {
-                let told: Told = serde_json::from_str(&event.core).unwrap_or_default();
+                let told: DeliveredMembers = serde_json::from_str(&event.core).unwrap_or_default();
                 Copy {
                     json,
                     org: log.org_id.to_string(),
@@ -225,17 +225,17 @@ impl<'a> Feed<'a> {
 
 /// Members of an event that a sink is given beside it.
 #[derive(Debug, Default, Deserialize)]
-struct Told {
-    governance: Option<ToldGovernance>,
-    request: Option<ToldRequest>,
+struct DeliveredMembers {
+    governance: Option<DeliveredGovernance>,
+    request: Option<DeliveredRequest>,
 }
 
 #[derive(Debug, Deserialize)]
-struct ToldGovernance {
+struct DeliveredGovernance {
     decision: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-struct ToldRequest {
+struct DeliveredRequest {
     trace_id: Option<String>,
 }

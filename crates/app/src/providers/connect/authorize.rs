@@ -13,8 +13,8 @@ use portcullis_store::{ATTEMPT, NewAttempt, ProviderStatus};
 use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
-use super::{Asked, Connected, events::About, wrong};
-use crate::providers::{Providers, auth::OAuthSettings, authorizer::Server, vault::Kept};
+use super::{Connected, PermittedConnect, events::About, wrong};
+use crate::providers::{Providers, auth::OAuthSettings, authorizer::Server, vault::SecretPlace};
 
 /// The field of what it takes to go on with an attempt.
 pub(super) const BEGUN: &str = "begun";
@@ -64,7 +64,7 @@ impl Providers {
     /// Earlier attempts of the same caller for the same connection end.
     pub(super) async fn begin(
         self: &Arc<Self>,
-        asked: Asked,
+        asked: PermittedConnect,
         scopes: Option<Vec<String>>,
         return_to: Option<&str>,
     ) -> Result<Connected, Refusal> {
@@ -111,7 +111,7 @@ impl Providers {
 
     async fn remember(
         self: &Arc<Self>,
-        asked: &Asked,
+        asked: &PermittedConnect,
         id: ProviderId,
         server: &Server,
         begun: &Begun,
@@ -132,7 +132,7 @@ impl Providers {
         self.audit.record(started).await?;
         let attempt_id = GrantId::new(self.base.ids()).to_string().replace("grn_", "att_");
         let org = caller.org_id.to_string();
-        let kept = Kept { org: &org, kind: ATTEMPT, row: &attempt_id, field: BEGUN };
+        let kept = SecretPlace { org: &org, kind: ATTEMPT, row: &attempt_id, field: BEGUN };
         let state = State::generate(&*self.base.random);
         let expires_at = self.base.clock.now().plus_seconds(self.connecting.attempt_seconds);
         let attempt = NewAttempt {

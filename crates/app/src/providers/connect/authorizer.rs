@@ -29,7 +29,7 @@ use crate::providers::{
     auth::{AuthorizationServer, Endpoints, OAuthSettings},
     authorizer::Server,
     provider::Provider,
-    vault::{Kept, unopened},
+    vault::{SecretPlace, unopened},
 };
 
 /// Seconds for which metadata is believed.
@@ -295,7 +295,7 @@ impl Providers {
         let Registration { client_id, client_secret, expires_at, method } = registration;
         let secret = match &client_secret {
             Some(secret) => {
-                let kept = Kept { org: "", kind: CLIENT, row: &id, field: SECRET };
+                let kept = SecretPlace { org: "", kind: CLIENT, row: &id, field: SECRET };
                 Some(self.sealed(&kept, secret.expose().as_bytes())?)
             }
             None => None,

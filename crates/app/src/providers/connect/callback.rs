@@ -22,7 +22,7 @@ use crate::{
     ctx::Origin,
     providers::{
         Providers, auth::OAuthSettings, authorizer::Server, credentials::StoredCredential,
-        provider::Provider, vault::Kept,
+        provider::Provider, vault::SecretPlace,
     },
 };
 
@@ -240,7 +240,7 @@ impl Providers {
         }
         let code = Confirmation::generate(&*self.base.random);
         let org = attempt.org_id.to_string();
-        let kept = Kept { org: &org, kind: ATTEMPT, row: &attempt.id, field: GRANTED };
+        let kept = SecretPlace { org: &org, kind: ATTEMPT, row: &attempt.id, field: GRANTED };
         let secret = self.sealed(&kept, &pending.encode())?;
         let granted = self.base.store.grant_attempt(attempt, &code.hash(), &secret).await;
         if !granted? {

@@ -12,7 +12,7 @@ use portcullis_store::{ATTEMPT, Attempt};
 use serde_json::json;
 
 use super::{
-    Asked,
+    PermittedConnect,
     callback::{GRANTED, Pending},
     events::{About, failed},
     wrong,
@@ -26,7 +26,7 @@ impl Providers {
     /// Completes the attempt whose code this is, of this caller and no other.
     pub(super) async fn confirm(
         self: &Arc<Self>,
-        asked: Asked,
+        asked: PermittedConnect,
         code: &Secret,
     ) -> Result<ProviderView, Refusal> {
         let unknown = || wrong("confirm", "is wrong, used or too old; begin again");
@@ -77,7 +77,7 @@ impl Providers {
     }
 
     /// The attempt that the caller could complete now.
-    async fn attempt_of(&self, asked: &Asked) -> Result<Option<Attempt>, Refusal> {
+    async fn attempt_of(&self, asked: &PermittedConnect) -> Result<Option<Attempt>, Refusal> {
         let caller = asked.ctx.caller();
         let slug = asked.provider.declared.slug.as_str();
         let attempts =

@@ -8,7 +8,7 @@ use portcullis_core::{
 use portcullis_store::ProviderOwner;
 use serde_json::{Value, json};
 
-use super::Asked;
+use super::PermittedConnect;
 use crate::{ctx::Origin, providers::Providers};
 
 /// Connection that an event is about.
@@ -21,7 +21,7 @@ pub(crate) struct About {
 }
 
 impl About {
-    pub(crate) fn of(asked: &Asked, id: ProviderId) -> Self {
+    pub(crate) fn of(asked: &PermittedConnect, id: ProviderId) -> Self {
         let slug = asked.provider.declared.slug.as_str().to_owned();
         Self { org: asked.ctx.caller().org_id, id, owner: asked.owner, slug }
     }

@@ -13,7 +13,7 @@ use portcullis_upstream::Credential;
 use serde_json::json;
 
 use super::{
-    Asked,
+    PermittedConnect,
     events::{About, failed},
     wrong,
 };
@@ -36,9 +36,9 @@ impl Providers {
     /// Connects a provider that nobody has to consent to, once it answers.
     pub(super) async fn connect_open(
         self: &Arc<Self>,
-        asked: Asked,
+        asked: PermittedConnect,
     ) -> Result<ProviderView, Refusal> {
-        let Asked { ctx, provider, owner } = &asked;
+        let PermittedConnect { ctx, provider, owner } = &asked;
         if !provider.declared.owners.me && *owner != ProviderOwner::Org {
             return Err(wrong("owner", "can only be `org` for this provider"));
         }
@@ -68,7 +68,7 @@ impl Providers {
     /// Connects a provider with a key, once the provider has taken it for a call.
     pub(super) async fn connect_key(
         self: &Arc<Self>,
-        asked: Asked,
+        asked: PermittedConnect,
         key: Secret,
     ) -> Result<ProviderView, Refusal> {
         let auth = &asked.provider.declared.auth;
@@ -99,7 +99,7 @@ impl Providers {
     /// The record of the owner's connection; a new one is `pending`.
     pub(super) async fn first_record(
         &self,
-        asked: &Asked,
+        asked: &PermittedConnect,
         id: ProviderId,
     ) -> Result<ProviderRecord, Refusal> {
         let org = asked.ctx.caller().org_id;
@@ -112,12 +112,12 @@ impl Providers {
     /// before: not until it works.
     pub(super) async fn take_into_use(
         self: &Arc<Self>,
-        asked: &Asked,
+        asked: &PermittedConnect,
         record: ProviderRecord,
         credential: &StoredCredential,
         grant: Grant,
     ) -> Result<ProviderView, Refusal> {
-        let Asked { ctx, provider, .. } = asked;
+        let PermittedConnect { ctx, provider, .. } = asked;
         let (org, id) = (record.org_id, record.id);
         let header = provider.declared.auth.header(&credential.token).ok_or(Refusal::Internal)?;
         let tried_at = self.base.clock.now();
@@ -186,7 +186,7 @@ impl Providers {
     /// Records that a connect failed; gives what to answer.
     pub(super) async fn connect_failed(
         &self,
-        asked: &Asked,
+        asked: &PermittedConnect,
         id: ProviderId,
         refusal: Refusal,
     ) -> Refusal {

@@ -4,8 +4,8 @@ use portcullis_core::{clock::Timestamp, trace::SpanId};
 use serde_json::{Value, json};
 
 use super::{
-    Kind, Span, Trace,
-    recording::{Attribute, Told},
+    Span, SpanKind, Trace,
+    recording::{Attribute, AttributeValue},
 };
 
 /// `SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE`, `…_IS_REMOTE`, and the sampled flag of W3C.
@@ -71,18 +71,18 @@ fn span(trace: &Trace, span: &Span, (parent, flags): (Option<SpanId>, u32)) -> V
     told
 }
 
-const fn kind(kind: Kind) -> u32 {
+const fn kind(kind: SpanKind) -> u32 {
     match kind {
-        Kind::Internal => 1,
-        Kind::Server => 2,
-        Kind::Client => 3,
+        SpanKind::Internal => 1,
+        SpanKind::Server => 2,
+        SpanKind::Client => 3,
     }
 }
 
 fn attribute(attribute: &Attribute) -> Value {
     let value = match &attribute.value {
-        Told::Text(text) => json!({ "stringValue": text }),
-        Told::Number(number) => json!({ "intValue": number.to_string() }),
+        AttributeValue::Text(text) => json!({ "stringValue": text }),
+        AttributeValue::Number(number) => json!({ "intValue": number.to_string() }),
     };
     json!({ "key": attribute.key, "value": value })
 }

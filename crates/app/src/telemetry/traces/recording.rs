@@ -10,17 +10,17 @@ use portcullis_core::{
     trace::{SpanId, TraceId, TraceParent},
 };
 
-use super::{Kind, Span, Trace, Tracer};
+use super::{Span, SpanKind, Trace, Tracer};
 
 /// Something told about a span.
 #[derive(Debug)]
 pub struct Attribute {
     pub(super) key: &'static str,
-    pub(super) value: Told,
+    pub(super) value: AttributeValue,
 }
 
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum AttributeValue {
     Text(String),
     Number(i64),
 }
@@ -29,13 +29,13 @@ impl Attribute {
     /// A text; nothing that a caller or an upstream wrote.
     #[must_use]
     pub fn text(key: &'static str, text: impl Into<String>) -> Self {
-        Self { key, value: Told::Text(text.into()) }
+        Self { key, value: AttributeValue::Text(text.into()) }
     }
 
     /// A whole number.
     #[must_use]
     pub fn number(key: &'static str, number: impl Into<i64>) -> Self {
-        Self { key, value: Told::Number(number.into()) }
+        Self { key, value: AttributeValue::Number(number.into()) }
     }
 }
 
@@ -81,7 +81,7 @@ impl Recording {
         mut ids: Ids,
         arrived: Timestamp,
     ) -> Self {
-        let request = open(ids.next(), "request", Kind::Server, arrived);
+        let request = open(ids.next(), "request", SpanKind::Server, arrived);
         let (answered, known) = (false, false);
         let written =
             Written { ids, request, answered, known, stage: None, over: Vec::with_capacity(12) };
@@ -106,7 +106,7 @@ impl Recording {
     pub(crate) fn enter(&self, stage: &str, now: Timestamp) {
         let written = &mut *self.written();
         written.leave(now);
-        written.stage = Some(open(written.ids.next(), stage, Kind::Internal, now));
+        written.stage = Some(open(written.ids.next(), stage, SpanKind::Internal, now));
     }
 
     pub(crate) fn leave(&self, now: Timestamp) {
@@ -116,7 +116,7 @@ impl Recording {
     /// The present stage is a request to somebody else.
     pub(crate) fn calls(&self, name: String, attributes: Vec<Attribute>) {
         if let Some(stage) = &mut self.written().stage {
-            stage.kind = Kind::Client;
+            stage.kind = SpanKind::Client;
             stage.name = name;
             stage.attributes.extend(attributes);
         }
@@ -167,7 +167,7 @@ impl Written {
     }
 }
 
-fn open(id: SpanId, name: &str, kind: Kind, now: Timestamp) -> Span {
+fn open(id: SpanId, name: &str, kind: SpanKind, now: Timestamp) -> Span {
     let (name, attributes) = (name.to_owned(), Vec::new());
     Span { id, name, kind, begun: now, ended: now, attributes, failed: None }
 }
@@ -181,7 +181,7 @@ impl Drop for Recording {
         }
         written.leave(now);
         let ended = if written.answered { written.request.ended } else { now };
-        let unnamed = open(written.request.id, "request", Kind::Server, ended);
+        let unnamed = open(written.request.id, "request", SpanKind::Server, ended);
         let request = Span { ended, ..mem::replace(&mut written.request, unnamed) };
         let mut spans = Vec::with_capacity(written.over.len() + 1);
         spans.push(request);

@@ -96,7 +96,7 @@ pub(in crate::dlp) enum Shape {
 /// Evidence, in bits, that a layout is worth which is telling by itself.
 pub(in crate::dlp) const ALONE_BITS: i32 = 10;
 
-/// Which characters may not touch a match.
+/// Characters that may not touch a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::dlp) enum Edges {
     /// The shape sees to it itself.

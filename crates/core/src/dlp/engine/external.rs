@@ -22,7 +22,7 @@ use crate::dlp::{
 /// A key, a text or a number of a value, as an external detector is shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
-    /// Which of the value's keys, texts and numbers it is.
+    /// Its number among the keys, texts and numbers of the value.
     pub place: u32,
     /// The text.
     pub text: String,

@@ -103,7 +103,7 @@ impl DelimitedTable {
         Some(DelimitedTable { head, known: line.end, delimiter, delimiters })
     }
 
-    /// Which column of its first line an offset stands in, if its cell can be a name.
+    /// Number of the column in which an offset of its first line stands, if its cell can be a name.
     pub(in crate::dlp) fn column(&self, text: &[u8], at: usize) -> Option<usize> {
         let (start, end) = self.head;
         let column = count(text, &(start..at), self.delimiter);

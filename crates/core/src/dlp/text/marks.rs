@@ -340,7 +340,7 @@ fn spread<S: Simd>(simd: S, table: &[u8; 16]) -> u8x64<S> {
     u8x64::block_splat(u8x16::from_slice(simd, table))
 }
 
-/// Which bytes are in a set, given their halves.
+/// Returns a mask of the bytes that are in a set, given their halves.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "or it is not compiled for the processor's vectors")]
 fn among<S: Simd>(set: u8x64<S>, lower: u8x64<S>, upper: u8x64<S>) -> u64 {
