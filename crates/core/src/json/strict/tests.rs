@@ -156,7 +156,8 @@ fn whole() -> impl Strategy<Value = String> {
         any::<bool>().prop_map(|it| it.to_string()),
         any::<i64>().prop_map(|it| it.to_string()),
         any::<f64>().prop_map(|it| json!(it).to_string()),
-        "\\PC{0,20}".prop_map(|it| json!(it).to_string()),
+        // A colon stands after names only, so that names can be counted.
+        "\\PC{0,20}".prop_map(|it| json!(it.replace(':', ";")).to_string()),
     ];
     leaf.prop_recursive(5, 60, 6, |inner| {
         let member = ("[a-d]{1,2}", inner.clone());
@@ -203,7 +204,6 @@ proptest! {
 
     #[test]
     fn whole_texts_are_read_as_the_usual_parser_reads_them(text in whole()) {
-        prop_assume!(!text.contains("\\\" :"));
         let usual: Value = serde_json::from_str(&text).unwrap();
 
         match strict(&text) {
