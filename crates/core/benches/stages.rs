@@ -373,6 +373,7 @@ fn event(detached: Detached) -> Option<Event> {
             version: None,
         }),
         governance: Some(Governance {
+            approvals: Vec::new(),
             decision: Some(RecordedDecision::Allow),
             determining_policies: vec!["permit".to_owned()],
             dlp_findings: Vec::new(),

@@ -41,7 +41,7 @@ pub use self::{
     ocsf::{OCSF_VERSION, ocsf_line},
     record::{
         Actor, Auth, Credential, DlpFinding, DlpResult, Event, EventType, Governance, Outcome,
-        OutcomeStatus, RecordedDecision, RecordedEvent, Request, SCHEMA, Target,
+        OutcomeStatus, RecordedDecision, RecordedEvent, Request, SCHEMA, Target, UsedApproval,
     },
     shown::Shown,
     stored::{Sealed, StoredError},

@@ -40,7 +40,7 @@ mod state;
 pub use self::{
     answer::{Answer, Premise},
     denial::{Denial, Grounds},
-    input::{PinState, ToolCall, Turn},
+    input::{PinState, RequiredApproval, ToolCall, Turn},
     limits::Limiter,
     ruling::{Asker, Ruling},
     state::{CallState, STATES, StateKey, StateOwner},

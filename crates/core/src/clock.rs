@@ -3,7 +3,7 @@
 use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
@@ -91,6 +91,13 @@ impl PartialSchema for Timestamp {
 }
 
 impl ToSchema for Timestamp {}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(reader)?;
+        Self::parse_rfc3339(&text).ok_or_else(|| D::Error::custom("not a moment of RFC 3339"))
+    }
+}
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -141,6 +141,14 @@ id!(
     HoldId, "hld"
 );
 id!(
+    /// A message to a webhook.
+    MessageId, "msg"
+);
+id!(
+    /// A request that people approve a call.
+    ApprovalId, "apr"
+);
+id!(
     /// An export of the audit log.
     ExportId, "exp"
 );

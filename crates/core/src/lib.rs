@@ -3,6 +3,7 @@
 //! Everything here is pure. **Invariant:** core never waits, has no clock and no random source of
 //! its own, and knows neither HTTP nor SQL nor MCP transports.
 
+pub mod approval;
 pub mod audit;
 pub mod call;
 pub mod clock;

@@ -104,8 +104,11 @@ impl Role {
                 .with(Scope::McpsRead)
                 .with(Scope::McpsInvoke)
                 .with(Scope::ProvidersRead)
-                .with(Scope::ProvidersWrite),
+                .with(Scope::ProvidersWrite)
+                .with(Scope::ApprovalsRead)
+                .with(Scope::ApprovalsDecide),
             Self::Auditor => ScopeSet::EMPTY
+                .with(Scope::ApprovalsRead)
                 .with(Scope::McpsRead)
                 .with(Scope::ProvidersRead)
                 .with(Scope::PoliciesRead)
@@ -116,10 +119,11 @@ impl Role {
         }
     }
 
-    /// Scopes of a token when none are asked for: all but `admin` and `audit:export`.
+    /// Scopes of a token when none are asked for: all but `admin`, `audit:export` and those of
+    /// approvals, so that a token handed to an agent does not decide by accident.
     #[must_use]
     pub const fn default_scopes(self) -> ScopeSet {
-        self.scopes().without(Scope::Admin).without(Scope::AuditExport)
+        self.scopes().unless_asked_for()
     }
 
     /// Reads back a role from its name and, for `service`, its scopes.

@@ -10,14 +10,15 @@ mod reasons;
 
 pub use self::{
     details::ErrorDetails,
-    reasons::{Executed, Remedy, Unavailable, UpstreamReason, Violation},
+    reasons::{AskedApproval, Executed, Remedy, Unavailable, UpstreamReason, Violation},
 };
 
 use serde_json::{Map, Value};
 
 use crate::{
+    approval::Status,
     clock::Timestamp,
-    id::{ProviderId, RequestId},
+    id::{ApprovalId, ProviderId, RequestId},
     limits::Resource,
     mcp::interaction::ClientCapabilities,
     principal::{Scope, ScopeSet},
@@ -89,6 +90,22 @@ pub enum Refusal {
         dlp: Option<Value>,
         /// Further members of `details`.
         more: Map<String, Value>,
+    },
+    /// A policy asks that people approve the call first.
+    AwaitsApproval {
+        /// The policy's name.
+        policy: String,
+        /// Its reason.
+        reason: String,
+        /// The approval that was asked for.
+        approval: AskedApproval,
+    },
+    /// The approval cannot be decided any more, or this person decided already.
+    ApprovalSettled {
+        /// The approval.
+        id: ApprovalId,
+        /// Its status; `pending` if it waits for others.
+        status: Status,
     },
     /// The token lacks a scope.
     InsufficientScope {
@@ -269,12 +286,13 @@ impl Refusal {
             Self::TokenRevoked => "token_revoked",
             Self::TokenReused => "token_reused",
             Self::InvalidCredential { .. } => "invalid_credential",
-            Self::PolicyDenied { .. } => "policy_denied",
+            Self::PolicyDenied { .. } | Self::AwaitsApproval { .. } => "policy_denied",
             Self::InsufficientScope { .. } | Self::DelegationNotTrusted => "insufficient_scope",
             Self::NotFound { .. } | Self::NoSuchProvider { .. } => "not_found",
             Self::MethodNotAllowed { .. } => "method_not_allowed",
             Self::ProviderAuthRequired { .. } => "provider_auth_required",
             Self::NotRefreshable { .. } => "not_refreshable",
+            Self::ApprovalSettled { .. } => "approval_settled",
             Self::IdempotencyInProgress { .. } => "idempotency_in_progress",
             Self::PayloadTooLarge { .. } => "payload_too_large",
             Self::UnsupportedMediaType => "unsupported_media_type",
@@ -308,11 +326,13 @@ impl Refusal {
             | Self::TokenReused
             | Self::InvalidCredential { .. } => 401,
             Self::PolicyDenied { .. }
+            | Self::AwaitsApproval { .. }
             | Self::InsufficientScope { .. }
             | Self::DelegationNotTrusted => 403,
             Self::NotFound { .. } | Self::NoSuchProvider { .. } => 404,
             Self::MethodNotAllowed { .. } => 405,
             Self::ProviderAuthRequired { .. }
+            | Self::ApprovalSettled { .. }
             | Self::NotRefreshable { .. }
             | Self::IdempotencyInProgress { .. } => 409,
             Self::PayloadTooLarge { .. } => 413,
@@ -332,7 +352,8 @@ impl Refusal {
 }
 
 /// Every `error.code`, sorted.
-pub const CODES: [&str; 25] = [
+pub const CODES: [&str; 26] = [
+    "approval_settled",
     "idempotency_in_progress",
     "idempotency_key_reused",
     "insufficient_scope",

@@ -10,6 +10,10 @@ use serde::{Serialize, Serializer};
 pub enum Scope {
     /// Adds reach, not endpoints: others' connections and tokens.
     Admin,
+    /// Decide about approvals.
+    ApprovalsDecide,
+    /// List and get approvals.
+    ApprovalsRead,
     /// Create and fetch exports.
     AuditExport,
     /// Everybody's events in the org.
@@ -28,8 +32,10 @@ pub enum Scope {
 
 impl Scope {
     /// Every scope, in the order of their names.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Admin,
+        Self::ApprovalsDecide,
+        Self::ApprovalsRead,
         Self::AuditExport,
         Self::AuditRead,
         Self::McpsInvoke,
@@ -44,6 +50,8 @@ impl Scope {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Admin => "admin",
+            Self::ApprovalsDecide => "approvals:decide",
+            Self::ApprovalsRead => "approvals:read",
             Self::AuditExport => "audit:export",
             Self::AuditRead => "audit:read",
             Self::McpsInvoke => "mcps:invoke",
@@ -76,13 +84,13 @@ impl FromStr for Scope {
 
 /// A set of scopes; written as their names, sorted, with a space between (RFC 6749 §3.3).
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct ScopeSet(u8);
+pub struct ScopeSet(u16);
 
 impl ScopeSet {
     /// No scope at all.
     pub const EMPTY: Self = Self(0);
     /// Every scope there is.
-    pub const ALL: Self = Self(u8::MAX);
+    pub const ALL: Self = Self((1 << Scope::ALL.len()) - 1);
 
     /// This set and `scope`.
     #[must_use]
@@ -94,6 +102,15 @@ impl ScopeSet {
     #[must_use]
     pub const fn without(self, scope: Scope) -> Self {
         Self(self.0 & !(1 << scope as u8))
+    }
+
+    /// The set without the scopes that a token has only if they are asked for by name.
+    #[must_use]
+    pub const fn unless_asked_for(self) -> Self {
+        self.without(Scope::Admin)
+            .without(Scope::AuditExport)
+            .without(Scope::ApprovalsRead)
+            .without(Scope::ApprovalsDecide)
     }
 
     /// Returns true if `scope` is in the set.

@@ -60,6 +60,7 @@ mod tests {
                 version: None,
             }),
             governance: Some(Governance {
+                approvals: Vec::new(),
                 decision: Some(RecordedDecision::Deny),
                 determining_policies: vec!["a".to_owned()],
                 dlp_findings: vec![DlpFinding {

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::{
     audit::{Detached, commitment::Commitments},
     clock::Timestamp,
-    id::{EventId, OrgId, PrincipalId, ProviderId, RequestId, TokenId},
+    id::{ApprovalId, EventId, OrgId, PrincipalId, ProviderId, RequestId, TokenId},
     lineage::Act,
     principal::{AuthMethod, Caller},
     refusal::Executed,
@@ -68,6 +68,21 @@ pub enum EventType {
     /// A connection and its credentials were deleted.
     #[serde(rename = "provider.disconnected")]
     ProviderDisconnected,
+    /// A call waits for people to approve it.
+    #[serde(rename = "approval.requested")]
+    ApprovalRequested,
+    /// Somebody said yes to a call.
+    #[serde(rename = "approval.granted")]
+    ApprovalGranted,
+    /// Somebody said no to a call.
+    #[serde(rename = "approval.denied")]
+    ApprovalDenied,
+    /// An approval ended without being used up.
+    #[serde(rename = "approval.expired")]
+    ApprovalExpired,
+    /// An approved call began.
+    #[serde(rename = "approval.consumed")]
+    ApprovalConsumed,
     /// An upstream changed a tool's definition.
     #[serde(rename = "tool.changed")]
     ToolChanged,
@@ -124,6 +139,11 @@ impl EventType {
             Self::ProviderRefreshed => "provider.refreshed",
             Self::ProviderNeedsAuth => "provider.needs_auth",
             Self::ProviderDisconnected => "provider.disconnected",
+            Self::ApprovalRequested => "approval.requested",
+            Self::ApprovalGranted => "approval.granted",
+            Self::ApprovalDenied => "approval.denied",
+            Self::ApprovalExpired => "approval.expired",
+            Self::ApprovalConsumed => "approval.consumed",
             Self::ToolChanged => "tool.changed",
             Self::ToolSkipped => "tool.skipped",
             Self::PolicyChanged => "policy.changed",
@@ -241,8 +261,8 @@ pub struct Target {
     pub id: Option<String>,
     /// The connection.
     pub provider_id: Option<ProviderId>,
-    /// `mcp`, `audit_event`, `audit_log`, `hold`, `token`, `principal`, `org`, `provider`,
-    /// `policy_set`, `export` or `node`.
+    /// `mcp`, `approval`, `audit_event`, `audit_log`, `hold`, `token`, `principal`, `org`,
+    /// `provider`, `policy_set`, `export` or `node`.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Definition of the tool that was in force.
@@ -321,10 +341,23 @@ impl RecordedDecision {
     }
 }
 
+/// Approval that a call was made with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct UsedApproval {
+    /// Those who said yes: principals, or `operator`.
+    pub approvers: Vec<String>,
+    /// The approval.
+    #[schema(value_type = String, example = "apr_01M754BKTKX1YB8Q05NMW9TP4G")]
+    pub id: ApprovalId,
+}
+
 /// Governance of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = RecordedGovernance)]
 pub struct Governance {
+    /// Approvals that a call was made with.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<UsedApproval>,
     /// Absent when none was reached.
     pub decision: Option<RecordedDecision>,
     /// Every policy that took part in the decision.
@@ -355,6 +388,8 @@ pub enum OutcomeStatus {
     ToolError,
     /// The tool asked something before it ends the call.
     InputRequired,
+    /// People have to approve the call first.
+    ApprovalPending,
     /// Policy or DLP said no.
     Denied,
     /// The request or its input was invalid.
@@ -381,6 +416,7 @@ impl OutcomeStatus {
             Self::Success => "success",
             Self::ToolError => "tool_error",
             Self::InputRequired => "input_required",
+            Self::ApprovalPending => "approval_pending",
             Self::Denied => "denied",
             Self::Invalid => "invalid",
             Self::NotFound => "not_found",

@@ -8,7 +8,7 @@ use crate::{
     dlp::{Direction, Unscannable},
     policy::{Cause, TOKEN_SCOPES, TOOL_PINNING},
     principal::Scope,
-    refusal::{Refusal, Violation, lacks},
+    refusal::{AskedApproval, Refusal, Violation, lacks},
     tool::ToolId,
 };
 
@@ -46,6 +46,8 @@ pub enum Grounds {
     Dlp,
     /// A rate is used up; the members tell the caller which, and when there is room.
     Limit(Map<String, Value>),
+    /// People have to approve the call first, or denied it.
+    Approval(AskedApproval),
     /// Masked as it has to be, the input no longer fits the tool's schema.
     Masking,
 }
@@ -62,7 +64,7 @@ impl Grounds {
             Self::Policy(Cause::DefaultDeny) => "default_deny",
             Self::Policy(Cause::PolicyError) => "policy_error",
             Self::Dlp => "dlp",
-            Self::Limit(_) | Self::Masking => "obligation",
+            Self::Limit(_) | Self::Approval(_) | Self::Masking => "obligation",
         }
     }
 }
@@ -147,6 +149,7 @@ impl Denial {
                 | Grounds::Policy(_)
                 | Grounds::Dlp
                 | Grounds::Limit(_)
+                | Grounds::Approval(_)
                 | Grounds::Masking,
                 None,
             ) => None,
@@ -168,6 +171,7 @@ impl Denial {
         let mut governance = match &self.ruling {
             Some(ruling) => ruling.governance(policy_set),
             None => Governance {
+                approvals: Vec::new(),
                 decision: None,
                 determining_policies: self.determining(),
                 dlp_findings: Vec::new(),
@@ -204,6 +208,13 @@ impl Denial {
                 return Refusal::InvalidInput {
                     tool: tool.clone(),
                     violations: violations.clone(),
+                };
+            }
+            Grounds::Approval(approval) => {
+                return Refusal::AwaitsApproval {
+                    policy: self.policy().unwrap_or_default().to_owned(),
+                    reason: self.reason.clone(),
+                    approval: approval.clone(),
                 };
             }
             Grounds::Limit(more) => more.clone(),

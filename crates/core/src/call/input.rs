@@ -13,10 +13,11 @@ use super::{
     ruling::{Asker, Ruling, action, block_reason, masked},
 };
 use crate::{
+    approval::{ApprovalTerms, MAX_PENDING},
     dlp::{Action, Direction, Engine, Finding, Findings, FingerprintKey, Mask, Subject},
     mcp::interaction::ClientCapabilities,
-    policy::{Obligation, Phase, Question, Rate},
-    refusal::Violation,
+    policy::{Named, Obligation, Phase, Question, Rate},
+    refusal::{AskedApproval, Violation},
     tool::Tool,
 };
 
@@ -199,13 +200,61 @@ impl<Mode> Scanned<ToolCall, Mode> {
     }
 }
 
+fn rates(obligations: &[Obligation]) -> impl Iterator<Item = (&str, Rate)> {
+    obligations.iter().filter_map(|obligation| match obligation {
+        Obligation::RateLimit { key, rate, .. } => Some((key.as_str(), *rate)),
+        Obligation::Redact { .. } | Obligation::RequireApproval { .. } => None,
+    })
+}
+
+/// Approval that a policy asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct RequiredApproval<'a> {
+    obligation: &'a Obligation,
+    /// The policy.
+    pub policy: &'a Named,
+    /// Who approves, how many, and for how long.
+    pub terms: &'a ApprovalTerms,
+    /// Why.
+    pub reason: &'a str,
+}
+
+impl RequiredApproval<'_> {
+    /// The denial of a call that nobody has approved yet, or that somebody denied.
+    #[must_use]
+    pub fn awaited(&self, ruling: &Ruling, approval: AskedApproval) -> Denial {
+        let mut ruling = ruling.clone();
+        ruling.decided_by_obligation(self.obligation);
+        Denial::ruled(Grounds::Approval(approval), ruling, self.reason.to_owned())
+    }
+
+    /// The denial of a call that nobody can look at before it runs.
+    #[must_use]
+    pub fn unshowable(&self, ruling: &Ruling) -> Denial {
+        let mut ruling = ruling.clone();
+        ruling.decided_by_obligation(self.obligation);
+        let reason = "the input is too large to be shown to approvers, who see at most 64 KiB";
+        Denial::ruled(Grounds::Limit(Map::new()), ruling, reason.to_owned())
+    }
+
+    /// The denial of a call for which no approval is asked, because too many wait already.
+    #[must_use]
+    pub fn crowded(&self, ruling: &Ruling, retry_after_s: u32) -> Denial {
+        let mut ruling = ruling.clone();
+        ruling.decided_by_obligation(self.obligation);
+        let reason = format!(
+            "{MAX_PENDING} requests of this principal wait for approval already; let them be decided \
+             first"
+        );
+        let more = Map::from_iter([("retry_after".to_owned(), json!(retry_after_s))]);
+        Denial::ruled(Grounds::Limit(more), ruling, reason)
+    }
+}
+
 impl<Mode> Permitted<ToolCall, Mode> {
     /// The rates that one is to be taken from, each with the key under which it is counted.
     pub fn rates(&self) -> impl Iterator<Item = (&str, Rate)> {
-        self.obligations.iter().filter_map(|obligation| match obligation {
-            Obligation::RateLimit { key, rate, .. } => Some((key.as_str(), *rate)),
-            Obligation::Redact { .. } => None,
-        })
+        rates(&self.obligations)
     }
 
     /// Blocks, or masks the input and checks that it still fits the tool's schema.
@@ -327,6 +376,34 @@ impl<Mode> Cleared<ToolCall, Mode> {
     #[must_use]
     pub fn responses(&self) -> Option<&Value> {
         if self.inner.answers { self.inner.payload.get(RESPONSES) } else { None }
+    }
+
+    /// Approvals that policies ask for before the call may be made, in the order of the policies.
+    pub fn required_approvals(&self) -> impl Iterator<Item = RequiredApproval<'_>> {
+        self.obligations.iter().filter_map(|obligation| match obligation {
+            Obligation::RequireApproval { policy, terms, reason } => {
+                Some(RequiredApproval { obligation, policy, terms, reason })
+            }
+            Obligation::RateLimit { .. } | Obligation::Redact { .. } => None,
+        })
+    }
+
+    /// The rates that one was taken from, each with the key under which it is counted.
+    pub fn rates(&self) -> impl Iterator<Item = (&str, Rate)> {
+        rates(&self.obligations)
+    }
+
+    /// The input as approvers see it, with the answers to questions of the tool if there are some:
+    /// masked as the answer of a tool would be. `None` if it cannot be scanned.
+    #[must_use]
+    pub fn shown(&self, engine: &Engine, subject: &Subject) -> Option<Value> {
+        let payload = &self.inner.payload;
+        let findings = engine.scan_for(payload, subject).ok()?;
+        let masks = |finding: &Finding| {
+            let action = engine.default_action(finding, Direction::Output);
+            (action != Action::Flag).then(|| engine.default_mask(finding))
+        };
+        Some(engine.redact(payload.clone(), &findings, None, masks))
     }
 
     /// Position of the call in a conversation with the tool.

@@ -179,6 +179,7 @@ impl Ruling {
     #[must_use]
     pub fn governance(&self, policy_set: &str) -> Governance {
         Governance {
+            approvals: Vec::new(),
             decision: Some(RecordedDecision::Allow),
             determining_policies: self.determining.clone(),
             dlp_findings: self.findings.clone(),

@@ -1,6 +1,9 @@
 //! Sentences for models: why a call was refused or failed, and the next thing to do.
 
-use crate::refusal::{Executed, Refusal, Violation};
+use crate::{
+    approval::Status,
+    refusal::{AskedApproval, Executed, Refusal, Violation},
+};
 
 /// Violations of a schema that are told in the sentence; all of them stand in the details.
 const TOLD: usize = 5;
@@ -24,6 +27,9 @@ pub fn is_for_models(code: &str) -> bool {
 pub fn sentence(refusal: &Refusal, executed: Executed) -> String {
     if let Refusal::InvalidInput { violations, .. } = refusal {
         return invalid(refusal, violations);
+    }
+    if let Refusal::AwaitsApproval { approval, .. } = refusal {
+        return awaits(refusal, approval);
     }
     repeated(refusal.code(), &refusal.to_string(), executed)
 }
@@ -50,6 +56,17 @@ fn advice(code: &str, executed: Executed) -> &'static str {
         (_, Executed::No) => "The tool was not called; the same call may be tried again later.",
         (_, Executed::Yes) => "The tool was called.",
     }
+}
+
+fn awaits(refusal: &Refusal, approval: &AskedApproval) -> String {
+    let url = approval.url.as_ref().map(|url| format!(" People decide at {url}."));
+    let advice = if approval.status == Status::Pending {
+        "Tell the user, and make the same call again once it is approved; another input is another \
+         call."
+    } else {
+        "Do not repeat the call; tell the user."
+    };
+    format!("{refusal}{} The tool was not called. {advice}", url.unwrap_or_default())
 }
 
 fn invalid(refusal: &Refusal, violations: &[Violation]) -> String {

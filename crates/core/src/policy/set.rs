@@ -40,6 +40,7 @@ use crate::{
 
 pub(super) mod access;
 pub(super) mod draft;
+mod owed;
 pub(super) mod projection;
 pub(super) mod tenancy;
 

@@ -4,10 +4,13 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::{Executed, NOT_DELEGATED, Refusal, Unavailable, UpstreamReason, Violation, lacks};
+use super::{
+    AskedApproval, Executed, NOT_DELEGATED, Refusal, Unavailable, UpstreamReason, Violation, lacks,
+};
 use crate::{
+    approval::Status,
     clock::Timestamp,
-    id::{ProviderId, RequestId},
+    id::{ApprovalId, ProviderId, RequestId},
     mcp::interaction::ClientCapabilities,
     policy::TOKEN_SCOPES,
     tool::ProviderSlug,
@@ -45,6 +48,15 @@ pub struct ErrorDetails {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     obligation: Option<Value>,
+    /// On calls that people have to approve first: the approval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<AskedApproval>,
+    /// On decisions about an approval that is settled: its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval_id: Option<ApprovalId>,
+    /// Its status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Status>,
     /// The missing scope; `null` where no scope is enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -158,6 +170,7 @@ impl Refusal {
             Self::PolicyDenied { policy, reason, dlp, more } => {
                 denied(policy, reason, dlp.as_ref(), more)
             }
+            Self::AwaitsApproval { policy, reason, approval } => awaited(policy, reason, approval),
             Self::InsufficientScope { required } => {
                 unscoped(lacks(*required), Value::from(required.as_str()))
             }
@@ -167,6 +180,7 @@ impl Refusal {
                 ..missing("provider_slug", slug)
             },
             Self::RejectedByProvider { provider } => failed(provider, REJECTED),
+            Self::ApprovalSettled { id, status } => settled(*id, *status),
             Self::NotRefreshable { auth_type } => {
                 ErrorDetails { auth_type: Some(*auth_type), ..none }
             }
@@ -237,6 +251,14 @@ fn denied(
         retry_after: more.get("retry_after").and_then(Value::as_i64),
         ..ErrorDetails::default()
     }
+}
+
+fn awaited(policy: &str, reason: &str, approval: &AskedApproval) -> ErrorDetails {
+    ErrorDetails { approval: Some(approval.clone()), ..denied(policy, reason, None, &Map::new()) }
+}
+
+fn settled(id: ApprovalId, status: Status) -> ErrorDetails {
+    ErrorDetails { approval_id: Some(id), status: Some(status), ..ErrorDetails::default() }
 }
 
 fn unscoped(reason: String, required: Value) -> ErrorDetails {

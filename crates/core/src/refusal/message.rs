@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use super::{NOT_DELEGATED, Refusal, Unavailable, UpstreamReason, Violation};
-use crate::{limits::Resource, tool::ProviderSlug};
+use super::{AskedApproval, NOT_DELEGATED, Refusal, Unavailable, UpstreamReason, Violation};
+use crate::{
+    approval::Status, id::ApprovalId, limits::Resource, scope::ScopeSet, tool::ProviderSlug,
+};
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -12,9 +14,7 @@ impl fmt::Display for Refusal {
             Self::InvalidInput { tool, violations } => {
                 write!(f, "Input does not match the schema of {tool}{}.", First(violations))
             }
-            Self::InvalidScope { scope, allowed } => {
-                write!(f, "The scope `{scope}` cannot be had here; `{allowed}` can.")
-            }
+            Self::InvalidScope { scope, allowed } => excessive(f, scope, *allowed),
             Self::MissingToken => f.write_str("Send a token as `Authorization: Bearer <token>`."),
             Self::InvalidToken => f.write_str("The token is not valid here."),
             Self::TokenExpired { expired_at } => write!(f, "The token expired at {expired_at}."),
@@ -22,8 +22,9 @@ impl fmt::Display for Refusal {
             Self::TokenRevoked => f.write_str("The token was revoked."),
             Self::TokenReused => f.write_str(REUSED),
             Self::InvalidCredential { check } => f.write_str(check.sentence()),
-            Self::PolicyDenied { policy, reason, .. } => {
-                write!(f, "Denied by policy '{policy}': {}.", reason.trim_end_matches('.'))
+            Self::PolicyDenied { policy, reason, .. } => denied(f, policy, reason),
+            Self::AwaitsApproval { policy, reason, approval } => {
+                awaits(f, policy, reason, approval)
             }
             Self::InsufficientScope { required } => {
                 write!(f, "The token lacks the scope {required}.")
@@ -31,6 +32,7 @@ impl fmt::Display for Refusal {
             Self::DelegationNotTrusted => write!(f, "Delegation is refused: {NOT_DELEGATED}."),
             Self::NoSuchProvider { slug, .. } => write!(f, "There is no provider `{slug}` here."),
             Self::RejectedByProvider { provider } => write!(f, "Provider '{provider}' {REJECTS}."),
+            Self::ApprovalSettled { id, status } => settled(f, *id, *status),
             Self::NotRefreshable { .. } => f.write_str(NOT_REFRESHABLE),
             Self::NotFound { resource, id } => {
                 write!(f, "There is no {} `{id}` here.", noun(resource))
@@ -150,6 +152,33 @@ const fn failure(reason: UpstreamReason) -> &'static str {
         | UpstreamReason::Http5xx
         | UpstreamReason::JsonrpcError => FAILED,
     }
+}
+
+fn excessive(f: &mut fmt::Formatter<'_>, scope: &str, allowed: ScopeSet) -> fmt::Result {
+    write!(f, "The scope `{scope}` cannot be had here; `{allowed}` can.")
+}
+
+fn awaits(
+    f: &mut fmt::Formatter<'_>,
+    policy: &str,
+    reason: &str,
+    approval: &AskedApproval,
+) -> fmt::Result {
+    let reason = reason.trim_end_matches('.');
+    write!(f, "Policy '{policy}' asks for an approval: {reason}. {approval}.")
+}
+
+fn settled(f: &mut fmt::Formatter<'_>, id: ApprovalId, status: Status) -> fmt::Result {
+    match status {
+        Status::Pending => write!(f, "You have decided about {id} already; it waits for others."),
+        Status::Approved | Status::Denied | Status::Expired | Status::Consumed => {
+            write!(f, "{id} cannot be decided any more: it is {}.", status.as_str())
+        }
+    }
+}
+
+fn denied(f: &mut fmt::Formatter<'_>, policy: &str, reason: &str) -> fmt::Result {
+    write!(f, "Denied by policy '{policy}': {}.", reason.trim_end_matches('.'))
 }
 
 const fn missing(reason: Unavailable) -> &'static str {

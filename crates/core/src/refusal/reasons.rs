@@ -1,7 +1,11 @@
 //! The closed words inside refusals: what was executed, what is missing, what an upstream did.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use crate::{approval::Status, clock::Timestamp, id::ApprovalId};
 
 /// Execution state of the upstream effect; tells a caller if a retry is safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -168,5 +172,30 @@ impl Unavailable {
             Self::Space => "space",
             Self::IssuerKeys => "issuer_keys",
         }
+    }
+}
+
+/// Approval that a call waits for, as its caller is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct AskedApproval {
+    /// Its id.
+    pub id: ApprovalId,
+    /// `pending`, or `denied` until its time is over.
+    pub status: Status,
+    /// When it ends.
+    pub expires_at: Timestamp,
+    /// The address at which people learn how to decide; none if the gateway has no public address.
+    pub url: Option<String>,
+}
+
+impl fmt::Display for AskedApproval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.status {
+            Status::Pending => write!(f, "Approval {} is pending", self.id)?,
+            Status::Approved | Status::Denied | Status::Expired | Status::Consumed => {
+                return write!(f, "Approval {} was {}", self.id, self.status.as_str());
+            }
+        }
+        f.write_str("; make the same call again once it is approved")
     }
 }

@@ -47,12 +47,17 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
         "auth.rejected" => Activity::Other("Authenticate"),
         "request.throttled" => Activity::Other("Throttle"),
         "system.started" => Activity::Other("Start"),
-        "token.issued"
+        "approval.consumed" => Activity::Other("Use"),
+        "approval.requested"
+        | "token.issued"
         | "provider.connect_started"
         | "provider.connected"
         | "provider.connect_failed" => Activity::Create,
         "policy.simulated" | "audit.accessed" | "audit.exported" => Activity::Read,
-        "token.refreshed"
+        "approval.granted"
+        | "approval.denied"
+        | "approval.expired"
+        | "token.refreshed"
         | "org.changed"
         | "principal.changed"
         | "provider.refreshed"
@@ -75,7 +80,7 @@ pub(super) fn status(outcome: &str) -> Named {
     match outcome {
         "success" => (1, "Success"),
         "unknown" => (0, "Unknown"),
-        "input_required" => (99, "Other"),
+        "input_required" | "approval_pending" => (99, "Other"),
         _ => (2, "Failure"),
     }
 }

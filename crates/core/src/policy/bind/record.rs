@@ -141,6 +141,14 @@ impl PolicyRecord {
         record
     }
 
+    /// The same record with these warnings after its own.
+    #[must_use]
+    pub fn warning(&self, warnings: Vec<String>) -> Self {
+        let mut record = self.clone();
+        record.validation.warnings.extend(warnings);
+        record
+    }
+
     pub(in crate::policy) fn of(
         placed: &Placed,
         validation: Validation,

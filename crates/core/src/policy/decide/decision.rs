@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
+    approval::ApprovalTerms,
     audit::Capture,
     dlp::{Finding, Mask},
 };
@@ -110,6 +111,15 @@ pub enum Obligation {
         /// Why, for the caller, when it is used up.
         reason: String,
     },
+    /// People have to approve this very call; until they did, the policy forbids.
+    RequireApproval {
+        /// The policy that asks for it.
+        policy: Named,
+        /// Who approves, how many, and for how long.
+        terms: Arc<ApprovalTerms>,
+        /// Why, for the caller and for approvers.
+        reason: String,
+    },
     /// Mask what these detectors find.
     Redact {
         /// The policy that asks for it.
@@ -126,7 +136,9 @@ impl Obligation {
     #[must_use]
     pub const fn policy(&self) -> &Named {
         match self {
-            Self::RateLimit { policy, .. } | Self::Redact { policy, .. } => policy,
+            Self::RateLimit { policy, .. }
+            | Self::RequireApproval { policy, .. }
+            | Self::Redact { policy, .. } => policy,
         }
     }
 
@@ -144,7 +156,7 @@ impl Obligation {
 
     fn detectors(&self, direction: Direction) -> Option<&Detectors> {
         match self {
-            Self::RateLimit { .. } => None,
+            Self::RateLimit { .. } | Self::RequireApproval { .. } => None,
             Self::Redact { direction: asked, detectors, .. } => {
                 (*asked == direction).then_some(detectors)
             }
@@ -156,6 +168,7 @@ impl Obligation {
     pub fn to_json(&self) -> Value {
         let (kind, properties) = match self {
             Self::RateLimit { rate, .. } => obligations::rate_json(*rate),
+            Self::RequireApproval { terms, .. } => obligations::approval_json(terms),
             Self::Redact { direction, detectors, .. } => {
                 obligations::redact_json(*direction, detectors)
             }

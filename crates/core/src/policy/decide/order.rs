@@ -212,7 +212,12 @@ fn obligations(policy: &Compiled, question: &Question<'_>) -> Vec<Obligation> {
         direction: redact.direction,
         detectors: redact.detectors.clone(),
     });
-    rate.into_iter().chain(redact).collect()
+    let approval = owed.approval.as_ref().map(|terms| Obligation::RequireApproval {
+        policy: Named::of(policy),
+        terms: Arc::clone(terms),
+        reason: stated(policy).unwrap_or_else(|| "people have to approve this call".to_owned()),
+    });
+    rate.into_iter().chain(redact).chain(approval).collect()
 }
 
 /// Key of the calls that are counted together. The rate is part of it, so that a changed rate

@@ -31,7 +31,7 @@ pub(in crate::policy) struct Annotations {
     pub(in crate::policy) owed: Owed,
 }
 
-const LATER: [&str; 2] = ["require_approval", "step_up"];
+const LATER: [&str; 1] = ["step_up"];
 const MAX_TEXT: usize = 2_000;
 
 /// The names that annotations may refer to.
@@ -94,6 +94,7 @@ impl Annotations {
             "redact" => self.owed.redact = Some(obligations::redact(value, names.detectors)?),
             "rate_limit" => self.owed.rate = Some(obligations::rate(value)?),
             "notify" => self.owed.notify = Some(obligations::channel(value, names.webhooks)?),
+            "require_approval" => self.owed.approval = Some(obligations::approval(value)?),
             "log" => self.owed.log = Some(obligations::capture(value)?),
             later if LATER.contains(&later) => {
                 let message = format!("`@{later}` is not supported yet");
@@ -131,6 +132,11 @@ impl Annotations {
                 "rate_limit",
                 "too_late",
                 "in the response phase the call is made already; limit it in the request phase",
+            ),
+            (Effect::Forbid, Phase::Response) if self.owed.approval.is_some() => (
+                "require_approval",
+                "too_late",
+                "in the response phase the call is made already; ask in the request phase",
             ),
             (Effect::Permit | Effect::Forbid, Phase::Request | Phase::Response) => return None,
         };

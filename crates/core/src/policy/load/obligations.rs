@@ -9,6 +9,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    approval::ApprovalTerms,
     audit::Capture,
     dlp::{Category, Finding, Mask},
 };
@@ -47,6 +48,7 @@ impl Detectors {
 /// Obligations of one policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::policy) struct Owed {
+    pub(in crate::policy) approval: Option<Arc<ApprovalTerms>>,
     pub(in crate::policy) redact: Option<Redact>,
     pub(in crate::policy) rate: Option<Rate>,
     pub(in crate::policy) notify: Option<Channel>,
@@ -72,16 +74,21 @@ pub enum Channel {
 impl Owed {
     /// Returns true if the policy forbids outright.
     pub(in crate::policy) const fn is_empty(&self) -> bool {
-        self.redact.is_none() && self.rate.is_none() && self.notify.is_none() && self.log.is_none()
+        self.approval.is_none()
+            && self.redact.is_none()
+            && self.rate.is_none()
+            && self.notify.is_none()
+            && self.log.is_none()
     }
 
     /// The annotation that makes it conditional.
     pub(in crate::policy) const fn first_key(&self) -> &'static str {
-        match (&self.redact, &self.rate, &self.notify) {
-            (Some(_), _, _) => "redact",
-            (None, Some(_), _) => "rate_limit",
-            (None, None, Some(_)) => "notify",
-            (None, None, None) => "log",
+        match (&self.approval, &self.redact, &self.rate, &self.notify) {
+            (Some(_), _, _, _) => "require_approval",
+            (None, Some(_), _, _) => "redact",
+            (None, None, Some(_), _) => "rate_limit",
+            (None, None, None, Some(_)) => "notify",
+            (None, None, None, None) => "log",
         }
     }
 
@@ -91,7 +98,8 @@ impl Owed {
         let redact = self.redact.as_ref().map(|r| redact_json(r.direction, &r.detectors));
         let notify = self.notify.as_ref().map(channel_json);
         let log = self.log.map(|capture| ("log", json!({ "payloads": capture })));
-        let all = [rate, redact, notify, log].into_iter().flatten();
+        let approval = self.approval.as_deref().map(approval_json);
+        let all = [rate, redact, notify, log, approval].into_iter().flatten();
         let numbered = |((kind, properties), number): (Shown, usize)| json!({ "id": format!("o{number}"), "type": kind, "properties": properties });
         all.zip(1..).map(numbered).collect()
     }
@@ -118,6 +126,10 @@ pub(in crate::policy) fn redact_json(direction: Direction, detectors: &Detectors
     };
     let properties = json!({ "direction": direction, "detectors": detectors });
     ("redact", properties)
+}
+
+pub(in crate::policy) fn approval_json(terms: &ApprovalTerms) -> Shown {
+    ("require_approval", json!(terms))
 }
 
 fn channel_json(channel: &Channel) -> Shown {
@@ -199,6 +211,13 @@ pub(in crate::policy) fn rate(value: &str) -> Result<Rate, Fault> {
     let count = count.parse::<NonZeroU32>().map_err(|_| form())?;
     let period_s = seconds(period).ok_or_else(form)?;
     Ok(Rate { count, period_s, per })
+}
+
+/// `approvers=finance ttl=15m uses=1 approvals=1 mfa=true`.
+pub(in crate::policy) fn approval(value: &str) -> Result<Arc<ApprovalTerms>, Fault> {
+    let terms = ApprovalTerms::parse(value, |text| seconds(text).map(NonZeroU32::get));
+    let wrong = |message| fault("require_approval", "invalid_annotation", message);
+    terms.map(Arc::new).map_err(wrong)
 }
 
 /// `90s`, `15m`, `1h` or `2d`.

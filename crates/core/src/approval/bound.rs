@@ -1,0 +1,59 @@
+//! The call that an approval is bound to.
+
+use serde_json::{Value, json};
+
+use crate::{
+    id::{OrgId, PrincipalId, ProviderId},
+    json,
+};
+
+/// The call that an approval is bound to: whatever differs in one of these is another call.
+#[derive(Debug, Clone, Copy)]
+pub struct BoundCall<'a> {
+    /// The tenant.
+    pub org: OrgId,
+    /// The principal.
+    pub principal: PrincipalId,
+    /// The service that acts for it.
+    pub via: Option<PrincipalId>,
+    /// Id of the tool.
+    pub tool: &'a str,
+    /// Digest of the tool's definition.
+    pub tool_version: &'a str,
+    /// The connection.
+    pub connection: ProviderId,
+    /// The input as it is sent, which is after masking.
+    pub input: &'a Value,
+    /// Answers to questions of the tool that are sent with it.
+    pub responses: Option<&'a Value>,
+    /// Name of the policy that asks.
+    pub policy: &'a str,
+    /// Digest of that policy's meaning.
+    pub policy_version: &'a str,
+}
+
+impl BoundCall<'_> {
+    /// `sha256:…` over the canonical JSON (RFC 8785, numbers as they were written) of the object with
+    /// the members `connection`, `input`, `org_id`, `policy`, `policy_version`, `principal_id`,
+    /// `responses` if there are some, `tool`, `tool_version` and `via`.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let mut call = json!({
+            "connection": self.connection,
+            "org_id": self.org,
+            "policy": self.policy,
+            "policy_version": self.policy_version,
+            "principal_id": self.principal,
+            "tool": self.tool,
+            "tool_version": self.tool_version,
+            "via": self.via,
+        });
+        if let Some(members) = call.as_object_mut() {
+            members.insert("input".to_owned(), self.input.clone());
+            if let Some(responses) = self.responses {
+                members.insert("responses".to_owned(), responses.clone());
+            }
+        }
+        json::sha256(&[json::canonical(&call).as_bytes()])
+    }
+}
