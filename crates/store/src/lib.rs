@@ -8,7 +8,8 @@
 //! jobs at start-up and of sealing ([`Store::list_orgs`], [`Store::abandoned_intents`],
 //! [`Store::orgs_with_unsealed`], [`Store::orgs_with_unsigned`], [`Store::committed_since`], [`Store::horizon`],
 //! [`Store::checkpoints_since`], [`Store::any_checkpoint`]) look for work in all of them, as do
-//! those of keys ([`Store::forget_idempotency_keys`]), exports and sinks
+//! those of keys ([`Store::forget_idempotency_keys`]), approvals ([`Store::open_approvals`],
+//! [`Store::forget_approvals`]), exports and sinks
 //! ([`Store::fail_exports_of`], [`Store::fail_silent_exports`], [`Store::export_expiry`],
 //! [`Store::forget_exports`], [`Store::behind`], [`Store::last_sealed`]), connections and secrets
 //! ([`Store::due_refreshes`], [`Store::expired_attempts`], [`Store::secrets_not_under`]).
@@ -21,6 +22,7 @@
     reason = "a future has to be used anyway; boxing hides from the lint that these are futures"
 )]
 
+mod approvals;
 mod audit;
 mod counters;
 mod db;
@@ -44,6 +46,7 @@ mod tools;
 mod unreadable;
 
 pub use crate::{
+    approvals::{ApprovalChange, ApprovalFilter, ApprovalUse, PendingApprovals, StoredApproval},
     audit::{
         checkpoints::{CheckpointKind, StoredCheckpoint},
         erasure::{Erased, Selection},

@@ -1,5 +1,7 @@
 //! Claims of logins, kept beside their grants.
 
+use std::collections::BTreeSet;
+
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
@@ -9,7 +11,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{read, row},
+    db::{Db, read, row},
     error::StoreError,
 };
 
@@ -41,6 +43,18 @@ impl LoginRecord {
 
 row!(LoginRow { said: String, said_at: i64 });
 
+/// A login that named a group. Most texts do not hold its name and are not read as JSON.
+macro_rules! named_sql {
+    (sqlite) => {
+        "SELECT said_at FROM logins WHERE org_id = $1 AND instr(said, $3) > 0 AND EXISTS (\
+         SELECT 1 FROM json_each(said, '$.groups') AS named WHERE named.value = $2) LIMIT 1"
+    };
+    (postgres) => {
+        "SELECT said_at FROM logins WHERE org_id = $1 AND strpos(said, $3) > 0 \
+         AND jsonb_exists(said::jsonb -> 'groups', $2) LIMIT 1"
+    };
+}
+
 impl Store {
     /// Claims of the last login of the org's principal.
     #[boxed]
@@ -57,6 +71,35 @@ impl Store {
                 .await?
         });
         row.map_or(Ok(None), |row| LoginRecord::read(Some(row.said), Some(row.said_at)))
+    }
+
+    /// Those of the groups that no login of the org named which is still kept.
+    #[boxed]
+    pub async fn unnamed_groups(
+        &self,
+        org: OrgId,
+        groups: &BTreeSet<String>,
+    ) -> Result<BTreeSet<String>, StoreError> {
+        let named = match &self.db {
+            Db::Sqlite { .. } => named_sql!(sqlite),
+            Db::Postgres(_) => named_sql!(postgres),
+        };
+        let found: BTreeSet<String> = read!(self, org, |conn| {
+            let mut unnamed = BTreeSet::new();
+            for group in groups {
+                let named: Option<i64> = sqlx::query_scalar(named)
+                    .bind(org.to_string())
+                    .bind(group)
+                    .bind(serde_json::json!(group).to_string())
+                    .fetch_optional(&mut *conn)
+                    .await?;
+                if named.is_none() {
+                    unnamed.insert(group.clone());
+                }
+            }
+            unnamed
+        });
+        Ok(found)
     }
 }
 

@@ -33,6 +33,7 @@ use self::{
 pub use self::{pace::AtWork, task::AuditTask};
 use crate::{
     Store,
+    approvals::{ApprovalChange, ApprovalRow, ApprovalUse},
     error::StoreError,
     idempotency::{KeyEnd, NewKey},
 };
@@ -50,15 +51,21 @@ pub struct NewIntent {
     pub record: String,
     /// The idempotency key it is protected by, if it is: then it begins only if the key is free.
     pub key: Option<NewKey>,
+    /// Approvals it takes a use of, each for its own policy: it begins only if all of them permit it.
+    /// Empty for calls that need none.
+    pub approvals: Vec<ApprovalUse>,
 }
 
 /// Permission for a call to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Began {
-    /// Its intent is durable, and so is its key.
+    /// Its intent is durable, and so are its key and the uses of its approvals.
     Begun,
     /// Its key stands for another call. Nothing was written.
     KeyTaken,
+    /// One of its approvals is not approved, used up, over its time or for another digest. Nothing was
+    /// written, and its key is free.
+    NotApproved,
 }
 
 /// An event to remember for ever. The columns are those the log can be searched by; the record
@@ -186,8 +193,9 @@ impl AuditWriter {
         self.workers.begin()
     }
 
-    /// Commits an intent, and the idempotency key it names with it: after this the effect may
-    /// begin. Of any number of intents with the same key one begins.
+    /// Commits an intent, and with it the idempotency key it names and a use of each approval it names:
+    /// after this the effect may begin. Of any number of intents with the same key one begins, and with
+    /// the same approval as many as it has uses.
     pub async fn intent(&self, intent: NewIntent, deadline: Instant) -> Result<Began, StoreError> {
         self.commit(Work::Intent(intent), deadline).await
     }
@@ -210,6 +218,21 @@ impl AuditWriter {
     /// Commits an event that had no intent.
     pub async fn append(&self, event: NewEvent, deadline: Instant) -> Result<(), StoreError> {
         self.commit(Work::Append(event), deadline).await.map(drop)
+    }
+
+    /// Commits an event with the change of an approval that it tells of, or neither: `false` if the
+    /// approval was changed or ended meanwhile, or if it is new and an open one of its org and digest
+    /// exists, be it over its time. Made again after [`StoreError::OutcomeUnknown`], a change that was
+    /// made is `false`.
+    pub async fn change_approval(
+        &self,
+        change: ApprovalChange,
+        event: NewEvent,
+        deadline: Instant,
+    ) -> Result<bool, StoreError> {
+        let row = Box::new(ApprovalRow::of(&change)?);
+        let made = self.commit(Work::Change(event, row), deadline).await?;
+        Ok(made == Began::Begun)
     }
 
     /// Numbers of written and waiting records.

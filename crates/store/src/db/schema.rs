@@ -40,6 +40,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(20, "0020_missing_providers"),
     migration!(21, "0021_token_lineage"),
     migration!(22, "0022_bounds"),
+    migration!(23, "0023_approvals"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number no one else uses.

@@ -9,7 +9,7 @@ use super::{MovedTable, MovingError};
 use crate::error::StoreError;
 
 /// Every table that holds something to move, each behind those it refers to.
-pub(super) const TABLES: [&str; 29] = [
+pub(super) const TABLES: [&str; 30] = [
     "orgs",
     "principals",
     "tokens",
@@ -29,6 +29,7 @@ pub(super) const TABLES: [&str; 29] = [
     "policy_sets",
     "exports",
     "idempotency_keys",
+    "approvals",
     "audit_events",
     "audit_seals",
     "audit_heads",

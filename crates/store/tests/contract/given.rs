@@ -10,6 +10,7 @@ use std::{
 };
 
 use portcullis_core::{
+    approval::{Approval, ApprovalTerms, AskingPolicy, BoundTool, NewApproval, Requester},
     clock::{Clock, Timestamp},
     id::{GrantId, OrgId, PrincipalId, TokenId},
     lineage::Lineage,
@@ -18,8 +19,8 @@ use portcullis_core::{
     token::{Token, TokenHash, TokenKind},
 };
 use portcullis_store::{
-    AuditSettings, AuditTask, AuditWriter, NewEvent, NewIntent, NewKey, Org, Principal, Store,
-    TokenRecord,
+    ApprovalChange, ApprovalUse, AuditSettings, AuditTask, AuditWriter, NewEvent, NewIntent,
+    NewKey, Org, Principal, Store, TokenRecord,
 };
 use tokio::{task::JoinSet, time::Instant};
 
@@ -149,7 +150,7 @@ pub(crate) fn event(org_id: OrgId, n: u32) -> NewEvent {
 
 pub(crate) fn intent(org_id: OrgId, n: u32) -> NewIntent {
     let record = format!(r#"{{"n":{n}}}"#);
-    NewIntent { id: id("evt", n), org_id, opened_at: NOW, record, key: None }
+    NewIntent { id: id("evt", n), org_id, opened_at: NOW, record, key: None, approvals: vec![] }
 }
 
 /// An intent that is protected by the key of this digest for an hour.
@@ -161,6 +162,51 @@ pub(crate) fn keyed_intent(org_id: OrgId, n: u32, digest: &str) -> NewIntent {
         expires_at: NOW.plus_seconds(3600),
     };
     NewIntent { key: Some(key), ..intent(org_id, n) }
+}
+
+/// The `n`th approval, pending for a quarter of an hour, of the call with this digest.
+pub(crate) fn approval(org_id: OrgId, n: u32, digest: &str) -> Approval {
+    let text = || "text".to_owned();
+    let new = NewApproval {
+        id: id("apr", n),
+        org_id,
+        digest: digest.to_owned(),
+        requester: Requester {
+            actors: vec![],
+            principal_id: id("usr", 1),
+            principal_name: "person 1".to_owned(),
+        },
+        policy: AskingPolicy { id: text(), reason: text(), version: text() },
+        tool: BoundTool { description: None, id: text(), title: None, version: text() },
+        connection: id("prv", 1),
+        terms: ApprovalTerms {
+            approvals: 1,
+            approvers: ["finance".to_owned()].into(),
+            mfa: false,
+            ttl_s: 900,
+            uses: 1,
+        },
+        input: serde_json::json!({ "amount": 7 }),
+    };
+    Approval::request(new, NOW)
+}
+
+/// Writes a change of an approval, with the event of this number.
+pub(crate) async fn change(
+    writer: &AuditWriter,
+    approval: &Approval,
+    from: Option<i64>,
+    n: u32,
+) -> bool {
+    let change = ApprovalChange { approval: approval.clone(), from };
+    writer.change_approval(change, event(approval.org_id, n), soon()).await.unwrap()
+}
+
+/// An intent that uses the approvals of these numbers and digests.
+pub(crate) fn approved_intent(org_id: OrgId, n: u32, approvals: &[(u32, &str)]) -> NewIntent {
+    let used =
+        |&(n, digest): &(u32, &str)| ApprovalUse { id: id("apr", n), digest: digest.to_owned() };
+    NewIntent { approvals: approvals.iter().map(used).collect(), ..intent(org_id, n) }
 }
 
 /// A writer whose task nobody runs yet.

@@ -8,6 +8,9 @@
 mod database;
 mod given;
 
+mod approvals;
+mod approvals_stories;
+mod approvals_used;
 mod audit_events;
 mod audit_seal;
 mod audit_tree;

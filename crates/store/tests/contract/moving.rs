@@ -1,13 +1,19 @@
 //! Moving everything from SQLite into PostgreSQL: all of it, or nothing.
 
-use portcullis_core::id::OrgId;
+use portcullis_core::{
+    approval::{Approval, Status},
+    id::OrgId,
+};
 use portcullis_store::{
     EventFilter, EventOrder, MovingError, ProviderOwner, SealedSecret, Store, Visibility,
 };
 
 use crate::{
     database::Database,
-    given::{self, NOW, append_all, event, hash, intent, keyed_intent, leaf, soon, token, writer},
+    given::{
+        self, NOW, append_all, approval, approved_intent, event, hash, intent, keyed_intent, leaf,
+        soon, token, writer,
+    },
     providers::provider,
 };
 
@@ -29,6 +35,10 @@ async fn use_it(store: &Store) -> OrgId {
     let (writer, _tasks) = writer(store);
     writer.intent(keyed_intent(orgs[0], 1501, "digest"), soon()).await.unwrap();
     writer.intent(intent(orgs[1], 2501), soon()).await.unwrap();
+    let approved =
+        Approval { status: Status::Approved, uses_left: 2, ..approval(orgs[1], 1, "call") };
+    assert!(given::change(&writer, &approved, None, 2502).await);
+    writer.intent(approved_intent(orgs[1], 2503, &[(1, "call")]), soon()).await.unwrap();
     let secret = SealedSecret {
         org_id: String::new(),
         kind: "client".to_owned(),
@@ -69,7 +79,7 @@ async fn everything_is_there_afterwards_and_goes_on() {
         let moved = target.take_over(&source.file()).await.unwrap();
 
         let rows = |name| moved.tables.iter().find(|table| table.name == name).unwrap().rows;
-        assert_eq!((rows("audit_events"), rows("audit_seals"), rows("tokens")), (601, 600, 4));
+        assert_eq!((rows("audit_events"), rows("audit_seals"), rows("tokens")), (602, 600, 4));
         assert_eq!(
             (moved.logs[0].org_id, moved.logs[0].size, moved.logs[0].root),
             (org, 300, root)
@@ -80,7 +90,10 @@ async fn everything_is_there_afterwards_and_goes_on() {
         assert_eq!(found.token.parent_id, Some(given::token_id(1)));
         let secret = target.find_secret("", "client", "c", "f").await.unwrap().unwrap();
         assert_eq!(secret.sealed, [0, 255, 10]);
-        assert_eq!(target.abandoned_intents(10).await.unwrap().len(), 2);
+        assert_eq!(target.abandoned_intents(10).await.unwrap().len(), 3);
+        let call = target.find_approval(given::id("org", 2), given::id("apr", 1)).await;
+        let call = call.unwrap().unwrap();
+        assert_eq!((call.revision, call.approval.uses_left), (2, 1));
         append_all(&target, vec![event(org, 1600)]).await;
         target.seal(org, leaf).await.unwrap();
         assert_eq!(target.sealed_size(org).await.unwrap(), 302);

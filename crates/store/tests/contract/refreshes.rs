@@ -400,5 +400,11 @@ on_both! {
         let last = db.store.last_login(org, user).await.unwrap();
         assert_eq!(last, Some(said("staff", 5)), "the last, whatever was stored last");
         assert_eq!(db.store.last_login(org, other).await.unwrap(), None);
+        let groups = ["staff", "former", "sta", "eu", "groups", "a\"b"];
+        let groups = groups.into_iter().map(str::to_owned).collect();
+        let unnamed = db.store.unnamed_groups(org, &groups).await.unwrap();
+        assert_eq!(unnamed.into_iter().collect::<Vec<_>>(), ["a\"b", "eu", "groups", "sta"]);
+        let elsewhere = given::org(&db.store, 2).await;
+        assert_eq!(db.store.unnamed_groups(elsewhere, &groups).await.unwrap(), groups);
     }
 }

@@ -1,8 +1,11 @@
 //! Jobs of the writer, and their waiters.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU8, Ordering},
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
 };
 
 use super::{
@@ -10,7 +13,7 @@ use super::{
     batch::Losers,
     completions::{Completions, Waiter},
 };
-use crate::{error::StoreError, idempotency::KeyEnd};
+use crate::{approvals::ApprovalRow, error::StoreError, idempotency::KeyEnd};
 
 #[derive(Debug)]
 pub(super) enum Work {
@@ -18,6 +21,7 @@ pub(super) enum Work {
     Finish(NewEvent),
     FinishKeyed(NewEvent, KeyEnd),
     Append(NewEvent),
+    Change(NewEvent, Box<ApprovalRow>),
 }
 
 #[derive(Debug)]
@@ -39,7 +43,12 @@ impl Parts {
 
     /// The next jobs to commit together.
     pub(super) fn next(&mut self) -> Option<Vec<Job>> {
-        std::iter::from_fn(|| self.0.pop()).find(|part| !part.is_empty())
+        let mut part = std::iter::from_fn(|| self.0.pop()).find(|part| !part.is_empty())?;
+        let later = take_undecided(&mut part);
+        if !later.is_empty() {
+            self.0.push(later);
+        }
+        Some(part)
     }
 
     /// Answers those who wait for `part`, or splits it.
@@ -62,6 +71,27 @@ impl Parts {
             (job.waiter, outcome, job.work)
         }));
     }
+}
+
+/// Takes out the intents whose key an earlier one asks for together with an approval: whether it is
+/// free shows when that one has begun or not.
+fn take_undecided(part: &mut Vec<Job>) -> Vec<Job> {
+    if !part.iter().any(|job| matches!(&job.work, Work::Intent(it) if !it.approvals.is_empty())) {
+        return Vec::new();
+    }
+    let mut asked = BTreeSet::new();
+    let is_undecided = |job: &mut Job| {
+        let Work::Intent(NewIntent { org_id, key: Some(key), approvals, .. }) = &job.work else {
+            return false;
+        };
+        let name = (*org_id, key.digest.clone());
+        let undecided = asked.contains(&name);
+        if !undecided && !approvals.is_empty() {
+            asked.insert(name);
+        }
+        undecided
+    };
+    part.extract_if(.., is_undecided).collect()
 }
 
 /// Ownership of a job: the first claim wins, the writer's by taking it or the waiter's by withdrawing.

@@ -1,5 +1,7 @@
 //! A batch of the audit log on PostgreSQL: few statements, each of many rows.
 
+mod approvals;
+
 use std::time::Duration;
 
 use portcullis_core::id::EventId;
@@ -11,6 +13,7 @@ use tokio::time::Instant;
 
 use super::{bind_events, insert_events, writers};
 use crate::{
+    approvals::Uses,
     audit::writer::{
         NewIntent,
         batch::{AnsweredKey, Batch},
@@ -36,8 +39,8 @@ impl LogWriter {
         Self { pool, kept: None }
     }
 
-    /// Writes the batch in one transaction. Those intents of it that lost their keys are not
-    /// written.
+    /// Writes the batch in one transaction. Those intents of it that lost their keys or have no
+    /// approval are not written.
     ///
     /// Intents or events alone are three round trips: the beginning, one statement, the end.
     pub(crate) async fn commit(
@@ -96,11 +99,23 @@ async fn commit(
     batch: &mut Batch<'_>,
 ) -> Result<(), StoreError> {
     // The rows of a batch are those of many orgs.
-    let begin = if batch.events.is_empty() { begin!() } else { BEGIN_ANNOUNCED };
+    let is_silent = batch.events.is_empty() && batch.changes.is_empty();
+    let begin = if is_silent { begin!() } else { BEGIN_ANNOUNCED };
     let mut tx = connection.begin_with(begin).await?;
+    // Locked before keys, on every node: a batch that waits for an approval holds no key.
+    if !batch.changes.is_empty() {
+        approvals::change(&mut tx, batch).await?;
+    }
+    let mut uses = Uses::default();
+    if !batch.approved.is_empty() {
+        uses = approvals::lock_usable(&mut tx, committed_at, &batch.approved).await?;
+    }
     if !batch.keyed.is_empty() {
         let won = insert_keys(&mut tx, committed_at, &batch.keyed).await?;
         batch.keep_winners(&won);
+    }
+    if !batch.approved.is_empty() {
+        approvals::take(&mut tx, batch.use_approvals(uses)).await?;
     }
     if !batch.intents.is_empty() {
         insert_intents(&mut tx, node, &batch.intents).await?;

@@ -1,6 +1,8 @@
 //! A batch of the audit log, row by row: where nothing has to be sent anywhere, prepared statements
 //! of one row cost no more than one of many.
 
+mod approvals;
+
 use std::{collections::HashMap, mem};
 
 use portcullis_core::id::EventId;
@@ -14,8 +16,8 @@ use crate::{
 };
 
 impl LogConnection {
-    /// Writes the batch in one transaction. Those intents of it that lost their keys are not
-    /// written.
+    /// Writes the batch in one transaction. Those intents of it that lost their keys or have no
+    /// approval are not written.
     pub(crate) fn commit(
         &mut self,
         node: &str,
@@ -27,6 +29,12 @@ impl LogConnection {
             if !batch.keyed.is_empty() {
                 let won = insert_keys(open, committed_at, batch)?;
                 batch.keep_winners(&won);
+            }
+            if !batch.changes.is_empty() {
+                approvals::change(open, batch)?;
+            }
+            if !batch.approved.is_empty() {
+                approvals::take_uses(open, committed_at, batch)?;
             }
             insert_intents(open, node, &batch.intents, &mut rowids)?;
             insert_events(open, committed_at, &batch.events)?;

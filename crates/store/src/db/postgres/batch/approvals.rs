@@ -1,0 +1,104 @@
+//! Approvals: changes of them, and their uses by intents.
+//!
+//! **Invariant:** all rows that a batch changes or uses are locked at its beginning and in one order,
+//! and digests are inserted in one order, so that two batches never wait for each other.
+
+use std::mem;
+
+use portcullis_core::id::{ApprovalId, OrgId};
+use sqlx::PgConnection;
+
+use crate::{
+    approvals::{ApprovalRow, INSERT, TAKE, TakenUses, UPDATE, Uses},
+    audit::writer::batch::Batch,
+    db::parse,
+    error::StoreError,
+};
+
+pub(super) async fn change(
+    conn: &mut PgConnection,
+    batch: &mut Batch<'_>,
+) -> Result<(), StoreError> {
+    let changed = batch.changes.iter().map(|(row, _)| (row.org_id.clone(), row.id.clone()));
+    let used = batch.approved.iter().map(|(org, id)| (org.to_string(), id.to_string()));
+    let (orgs, ids): (Vec<_>, Vec<_>) = changed.chain(used).unzip();
+    sqlx::query(LOCK).bind(orgs).bind(ids).execute(&mut *conn).await?;
+    for (row, event) in mem::take(&mut batch.changes) {
+        let made = write(conn, row).await?;
+        batch.settle_change(event, made);
+    }
+    Ok(())
+}
+
+async fn write(conn: &mut PgConnection, row: &ApprovalRow) -> Result<bool, sqlx::Error> {
+    let write = match row.replaces {
+        None => sqlx::query(INSERT)
+            .bind(&row.org_id)
+            .bind(&row.id)
+            .bind(&row.digest)
+            .bind(&row.principal_id)
+            .bind(row.status)
+            .bind(row.uses_left)
+            .bind(row.created_at)
+            .bind(row.expires_at)
+            .bind(&row.state),
+        Some(revision) => sqlx::query(UPDATE)
+            .bind(row.status)
+            .bind(row.uses_left)
+            .bind(row.expires_at)
+            .bind(&row.state)
+            .bind(&row.org_id)
+            .bind(&row.id)
+            .bind(&row.digest)
+            .bind(revision),
+    };
+    Ok(write.execute(conn).await?.rows_affected() == 1)
+}
+
+/// Locks those of the approvals that permit a call, until the batch is committed.
+pub(super) async fn lock_usable(
+    conn: &mut PgConnection,
+    now: i64,
+    approved: &[(OrgId, ApprovalId)],
+) -> Result<Uses, StoreError> {
+    let rows: Vec<(String, String, String, i64)> = sqlx::query_as(LOCK_USABLE)
+        .bind(approved.iter().map(|(org, _)| org.to_string()).collect::<Vec<_>>())
+        .bind(approved.iter().map(|(_, id)| id.to_string()).collect::<Vec<_>>())
+        .bind(now)
+        .fetch_all(conn)
+        .await?;
+    let mut uses = Uses::default();
+    for (org, id, digest, left) in rows {
+        let place = (parse(&org, "approvals.org_id")?, parse(&id, "approvals.id")?);
+        uses.add(place, digest, left);
+    }
+    Ok(uses)
+}
+
+pub(super) async fn take(
+    conn: &mut PgConnection,
+    uses: impl Iterator<Item = TakenUses>,
+) -> Result<(), sqlx::Error> {
+    for taken in uses {
+        sqlx::query(TAKE)
+            .bind(taken.count)
+            .bind(taken.org.to_string())
+            .bind(taken.id.to_string())
+            .execute(&mut *conn)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Those that have ended are never changed, and may be removed by somebody else.
+const LOCK: &str = "
+SELECT 1 FROM approvals
+WHERE (org_id, id) IN (SELECT * FROM UNNEST($1::text[], $2::text[]))
+    AND status IN ('pending', 'approved')
+ORDER BY org_id, id FOR UPDATE";
+
+const LOCK_USABLE: &str = "
+SELECT org_id, id, digest, uses_left FROM approvals
+WHERE (org_id, id) IN (SELECT * FROM UNNEST($1::text[], $2::text[]))
+    AND status = 'approved' AND uses_left > 0 AND expires_at > $3
+ORDER BY org_id, id FOR UPDATE";

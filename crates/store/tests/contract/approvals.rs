@@ -1,0 +1,328 @@
+//! Approvals: changed with their events by revision, read, listed, forgotten.
+
+use std::time::Duration;
+
+use portcullis_core::{
+    approval::{Approval, Decider, Status, Vote},
+    clock::Timestamp,
+    id::{ApprovalId, OrgId, PrincipalId},
+};
+use portcullis_store::{
+    ApprovalChange, ApprovalFilter, PendingApprovals, Store, StoreError, StoredApproval, Visibility,
+};
+use tokio::{
+    task::{self, JoinSet},
+    time::Instant,
+};
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, NOW, approval, change, event, idle_writer, soon, writer},
+};
+
+async fn find(store: &Store, org: OrgId, n: u32) -> Option<StoredApproval> {
+    store.find_approval(org, given::id("apr", n)).await.unwrap()
+}
+
+async fn of_call(store: &Store, org: OrgId, digest: &str, now: Timestamp) -> Option<ApprovalId> {
+    let found = store.find_approval_of_call(org, digest, now).await.unwrap();
+    found.map(|found| found.approval.id)
+}
+
+async fn has_event(store: &Store, org: OrgId, n: u32) -> bool {
+    store.find_event(org, Visibility::All, given::id("evt", n)).await.unwrap().is_some()
+}
+
+fn decided(approval: &Approval, vote: Vote) -> Approval {
+    approval.decided(&Decider::Operator, vote, None, NOW).unwrap()
+}
+
+/// The numbers of the approvals.
+fn numbers(found: &[StoredApproval]) -> Vec<u32> {
+    let number = |it: &StoredApproval| it.approval.id.to_string()[4..].parse().unwrap();
+    found.iter().map(number).collect()
+}
+
+fn filter(status: Option<Status>, requester: Option<PrincipalId>) -> ApprovalFilter {
+    ApprovalFilter { status, requester, now: NOW.plus_seconds(100) }
+}
+
+/// Approvals 1 to 7 of an org, one of each status, one over its time and one of another requester.
+async fn one_of_each(store: &Store, org: OrgId) {
+    let (writer, _tasks) = writer(store);
+    for (n, status) in (1..).zip(Status::ALL) {
+        let it = Approval { status, ..approval(org, n, &format!("call {n}")) };
+        assert!(change(&writer, &it, None, n).await);
+    }
+    let over = Approval { expires_at: NOW.plus_seconds(100), ..approval(org, 6, "call 6") };
+    assert!(change(&writer, &over, None, 6).await);
+    let mut of_other = approval(org, 7, "call 7");
+    of_other.requester.principal_id = given::id("usr", 2);
+    assert!(change(&writer, &of_other, None, 7).await);
+}
+
+on_both! {
+    async fn an_approval_and_its_event_are_written_together_or_not_at_all(db: Database) {
+        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let (writer, _tasks) = writer(store);
+        let first = approval(org, 1, "call");
+
+        let opened = change(&writer, &first, None, 1).await;
+        let same_call = change(&writer, &approval(org, 2, "call"), None, 2).await;
+        let same_id = change(&writer, &approval(org, 1, "other call"), None, 3).await;
+
+        assert_eq!((opened, same_call, same_id), (true, false, false));
+        assert_eq!(find(store, org, 1).await, Some(StoredApproval { approval: first, revision: 1 }));
+        assert_eq!(find(store, org, 2).await, None);
+        let mut events = [false; 3];
+        for (known, n) in events.iter_mut().zip(1..) {
+            *known = has_event(store, org, n).await;
+        }
+        assert_eq!(events, [true, false, false]);
+    }
+
+    async fn a_change_replaces_the_revision_that_it_was_made_of(db: Database) {
+        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let (writer, _tasks) = writer(store);
+        let first = approval(org, 1, "call");
+        change(&writer, &first, None, 1).await;
+        let (yes, no) = (decided(&first, Vote::Approve), decided(&first, Vote::Deny));
+
+        let approved = change(&writer, &yes, Some(1), 2).await;
+        let denied = change(&writer, &no, Some(1), 3).await;
+        let ended = change(&writer, &yes.ended(), Some(2), 4).await;
+        let revived = change(&writer, &yes, Some(3), 5).await;
+        let missing = change(&writer, &approval(org, 9, "call"), Some(1), 6).await;
+
+        assert_eq!([approved, denied, ended, revived, missing], [true, false, true, false, false]);
+        let found = find(store, org, 1).await.unwrap();
+        assert_eq!((found.approval, found.revision), (yes.ended(), 3));
+        assert!(has_event(store, org, 4).await);
+        assert!(!has_event(store, org, 5).await && !has_event(store, org, 3).await);
+    }
+
+    async fn of_many_changes_at_once_one_is_made(db: Database) {
+        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let again = Store::open(&db.settings).await.unwrap();
+        let writers = [writer(store), writer(store), writer(&again)];
+        let mut jobs = JoinSet::new();
+        for n in 0..24 {
+            let writer = writers[n as usize % 3].0.clone();
+            jobs.spawn(async move {
+                let it = approval(org, n, &format!("call {}", n % 2));
+                (n % 2, change(&writer, &it, None, n).await)
+            });
+        }
+        let opened = jobs.join_all().await;
+        let won = |call| opened.iter().filter(|it| **it == (call, true)).count();
+        assert_eq!((won(0), won(1)), (1, 1));
+        let of_call = store.find_approval_of_call(org, "call 0", NOW).await.unwrap().unwrap();
+
+        let mut jobs = JoinSet::new();
+        for n in 0..24 {
+            let writer = writers[n as usize % 3].0.clone();
+            let vote = if n % 2 == 0 { Vote::Approve } else { Vote::Deny };
+            let next = decided(&of_call.approval, vote);
+            jobs.spawn(async move { change(&writer, &next, Some(1), 100 + n).await });
+        }
+
+        let made = jobs.join_all().await;
+        assert_eq!(made.iter().filter(|made| **made).count(), 1);
+        assert_eq!(store.seal(org, given::leaf).await.unwrap(), 3, "an event for each change");
+    }
+
+    async fn changes_of_one_commit_follow_each_other(db: Database) {
+        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let (writer, task) = idle_writer(store);
+        let first = approval(org, 1, "call");
+        let steps = [
+            (first.clone(), None),
+            (first.ended(), Some(1)),
+            (approval(org, 2, "call"), None),
+            (approval(org, 3, "call"), None),
+        ];
+        let mut jobs = JoinSet::new();
+        for (n, (next, from)) in (0..).zip(steps) {
+            let its = writer.clone();
+            jobs.spawn(async move { (n, change(&its, &next, from, n).await) });
+            while writer.progress().waiting < n as usize + 1 {
+                task::yield_now().await;
+            }
+        }
+
+        let mut tasks = JoinSet::new();
+        tasks.spawn(task.run());
+        let mut made = jobs.join_all().await;
+
+        made.sort_unstable();
+        assert_eq!(made, [(0, true), (1, true), (2, true), (3, false)]);
+        assert_eq!(writer.progress().commits, 1);
+        assert_eq!(of_call(store, org, "call", NOW).await, Some(given::id("apr", 2)));
+    }
+
+    async fn an_event_that_is_refused_leaves_its_approval_as_it_was(db: Database) {
+        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let (writer, _tasks) = writer(store);
+        let first = approval(org, 1, "call");
+        change(&writer, &first, None, 1).await;
+        let approval = decided(&first, Vote::Approve);
+        let change = ApprovalChange { approval, from: Some(1) };
+
+        let twin = writer.change_approval(change.clone(), event(org, 1), soon()).await;
+        db.refuse_writes("audit_events").await;
+        let refused = writer.change_approval(change.clone(), event(org, 2), soon()).await;
+        db.allow_writes("audit_events").await;
+        let before = find(store, org, 1).await.unwrap().revision;
+        let written = writer.change_approval(change, event(org, 2), soon()).await;
+
+        assert!(matches!(twin, Err(StoreError::Conflict(_))), "{twin:?}");
+        assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+        assert_eq!((before, written), (1, Ok(true)));
+    }
+
+    async fn a_change_whose_answer_is_lost_is_made_once(db: Database) {
+        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let (writer, _tasks) = writer(store);
+        let open = ApprovalChange { approval: approval(org, 1, "call"), from: None };
+        let blocked = db.block_writers().await;
+        let soon_over = Instant::now() + Duration::from_secs(1);
+
+        let lost = writer.change_approval(open.clone(), event(org, 1), soon_over).await;
+        blocked.release().await;
+        let again = writer.change_approval(open, event(org, 1), soon()).await;
+
+        assert!(matches!(lost, Err(StoreError::OutcomeUnknown(_))), "{lost:?}");
+        assert_eq!(again, Ok(false));
+        assert_eq!(find(store, org, 1).await.unwrap().revision, 1);
+        assert!(has_event(store, org, 1).await);
+    }
+
+    async fn a_call_finds_its_newest_approval_that_counts(db: Database) {
+        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let (writer, _tasks) = writer(store);
+        let end = NOW.plus_seconds(900);
+        let (first, second) = (approval(org, 1, "call"), approval(org, 2, "call"));
+
+        change(&writer, &first, None, 1).await;
+        assert_eq!(of_call(store, org, "call", NOW).await, Some(first.id));
+        assert_eq!(of_call(store, org, "call", end).await, None, "over its time");
+        change(&writer, &decided(&first, Vote::Deny), Some(1), 2).await;
+        assert_eq!(of_call(store, org, "call", NOW).await, Some(first.id), "denied");
+        change(&writer, &second, None, 3).await;
+        assert_eq!(of_call(store, org, "call", NOW).await, Some(second.id), "the newest");
+        change(&writer, &second.ended(), Some(1), 4).await;
+        assert_eq!(of_call(store, org, "call", NOW).await, Some(first.id), "ended");
+        assert_eq!(of_call(store, org, "another call", NOW).await, None);
+    }
+
+    async fn a_list_is_filtered_by_the_status_of_the_moment(db: Database) {
+        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        one_of_each(store, org).await;
+        given::org(store, 2).await;
+
+        let mut found = Vec::new();
+        for status in Status::ALL {
+            let filter = filter(Some(status), None);
+            let page = store.list_approvals(org, &filter, None, 10).await.unwrap();
+            found.push((status, numbers(&page)));
+        }
+
+        let expected = [
+            (Status::Pending, vec![7, 1]),
+            (Status::Approved, vec![2]),
+            (Status::Denied, vec![3]),
+            (Status::Expired, vec![6, 4]),
+            (Status::Consumed, vec![5]),
+        ];
+        assert_eq!(found, expected);
+        for (status, pending) in [(None, 1), (Some(Status::Pending), 1), (Some(Status::Denied), 0)] {
+            let of_other = filter(status, Some(given::id("usr", 2)));
+            let page = store.list_approvals(org, &of_other, None, 10).await.unwrap();
+            assert_eq!(page.len(), pending, "{status:?}");
+        }
+        for (principal, at, pending) in [(1, 0, 2), (1, 100, 1), (2, 100, 1), (2, 900, 0), (3, 0, 0)] {
+            let (id, now) = (given::id("usr", principal), NOW.plus_seconds(at));
+            assert_eq!(store.count_pending_approvals(org, id, now).await.unwrap(), pending);
+        }
+    }
+
+    async fn pages_of_a_list_follow_each_other_newest_first(db: Database) {
+        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        one_of_each(store, org).await;
+
+        let (mut pages, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.list_approvals(org, &filter(None, None), after, 3).await.unwrap();
+            let Some(last) = page.last() else { break };
+            after = Some(last.approval.id);
+            pages.push(numbers(&page));
+        }
+
+        assert_eq!(pages, [vec![7, 6, 5], vec![4, 3, 2], vec![1]]);
+        let pending = filter(Some(Status::Pending), None);
+        let page = store.list_approvals(org, &pending, Some(given::id("apr", 7)), 3).await.unwrap();
+        assert_eq!(numbers(&page), [1]);
+    }
+
+    async fn open_ones_of_all_orgs_are_found_and_old_ended_ones_forgotten(db: Database) {
+        let store = &db.store;
+        let orgs = [given::org(store, 1).await, given::org(store, 2).await];
+        for org in orgs {
+            let (writer, _tasks) = writer(store);
+            let base = if org == orgs[0] { 0 } else { 10 };
+            for (n, status) in (base..).zip(Status::ALL) {
+                let expires_at = NOW.plus_seconds(100 - i64::from(n));
+                let it = Approval { status, expires_at, ..approval(org, n, &format!("call {n}")) };
+                assert!(change(&writer, &it, None, n).await);
+            }
+        }
+        let due = Some(NOW.plus_seconds(90));
+        for (at, count) in [(0, 2), (95, 1), (1000, 0)] {
+            let pending = store.pending_approvals(NOW.plus_seconds(at)).await.unwrap();
+            let oldest = (count > 0).then_some(NOW);
+            assert_eq!(pending, PendingApprovals { count, oldest }, "{at}");
+        }
+
+        assert_eq!(numbers(&store.open_approvals(None, 10).await.unwrap()), [11, 10, 1, 0]);
+        assert_eq!(numbers(&store.open_approvals(None, 3).await.unwrap()), [11, 10, 1]);
+        assert_eq!(numbers(&store.open_approvals(due, 10).await.unwrap()), [11, 10]);
+        let forgotten = store.forget_approvals(NOW.plus_seconds(88)).await.unwrap();
+        assert_eq!(forgotten, 2, "13 and 14; of the others none is older or has ended");
+        assert_eq!(store.forget_approvals(NOW.plus_seconds(1000)).await.unwrap(), 4);
+        assert_eq!(store.open_approvals(None, 10).await.unwrap().len(), 4);
+    }
+
+    async fn nothing_is_shown_to_or_changed_by_another_org(db: Database) {
+        let store = &db.store;
+        let (ours, theirs) = (given::org(store, 1).await, given::org(store, 2).await);
+        let (writer, _tasks) = writer(store);
+        assert!(change(&writer, &approval(ours, 1, "call"), None, 1).await);
+
+        let foreign = Approval { org_id: theirs, ..approval(ours, 1, "call").ended() };
+        assert!(!change(&writer, &foreign, Some(1), 2).await);
+        assert_eq!(find(store, theirs, 1).await, None);
+        assert_eq!(of_call(store, theirs, "call", NOW).await, None);
+        let user = given::id("usr", 1);
+        assert_eq!(store.count_pending_approvals(theirs, user, NOW).await.unwrap(), 0);
+        let listed = store.list_approvals(theirs, &filter(None, None), None, 10).await.unwrap();
+        assert!(listed.is_empty());
+        assert!(change(&writer, &approval(theirs, 1, "call"), None, 3).await, "its own");
+        assert_eq!(find(store, ours, 1).await.unwrap().revision, 1);
+    }
+
+    async fn one_that_cannot_be_read_takes_no_other_along(db: Database) {
+        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        one_of_each(store, org).await;
+        db.execute("UPDATE approvals SET state = '{}', expires_at = 1 WHERE id LIKE '%1'").await;
+        db.execute("UPDATE approvals SET digest = 'another call' WHERE id LIKE '%2'").await;
+
+        let found = store.find_approval(org, given::id("apr", 1)).await;
+        let listed = store.list_approvals(org, &filter(None, None), None, 10).await.unwrap();
+        let open = store.open_approvals(None, 1).await.unwrap();
+
+        assert_eq!(found, Err(StoreError::Corrupt("approvals.state")));
+        assert_eq!(numbers(&listed), [7, 6, 5, 4, 3]);
+        assert_eq!(numbers(&open), [6]);
+        assert!(store.take_unreadable().iter().all(|row| row.table == "approvals"));
+    }
+}
