@@ -51,5 +51,5 @@ pub use reach::{Endpoint, Reach};
 pub use server::{Server, Trace};
 pub use settings::{Credential, Program, Protocol, ServerSettings, SettingsError, Transport};
 pub use tools::{SkipReason, Skipped, ToolList};
-pub use webhook::{Webhook, WebhookError};
+pub use webhook::{Message, SigningSecret, SigningSecretError, Webhook, WebhookError};
 pub use witness::{Witness, WitnessError, Witnessing};

@@ -1,10 +1,15 @@
-//! Messages to addresses that the operator configured: sent once, their answers not read.
+//! Messages to addresses that the operator configured, with the headers of
+//! [Standard Webhooks](https://www.standardwebhooks.com); their answers are not read.
+
+mod signature;
+
+pub use self::signature::{SigningSecret, SigningSecretError};
 
 use std::{fmt, time::Duration};
 
 use http::header::CONTENT_TYPE;
+use portcullis_core::clock::Timestamp;
 use reqwest::{Client, Url};
-use serde_json::Value;
 
 use crate::{outbound::Outbound, reach::Endpoint, settings::SettingsError};
 
@@ -16,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Webhook {
     client: Client,
     url: Url,
+    secrets: Vec<SigningSecret>,
 }
 
 impl fmt::Debug for Webhook {
@@ -35,23 +41,46 @@ pub enum WebhookError {
     Refused(u16),
 }
 
+/// A message. Sent again, it is the same one, by which receivers know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Its id, of visible ASCII characters without a `.`.
+    pub id: String,
+    /// JSON, as it is sent and signed.
+    pub body: String,
+}
+
 impl Webhook {
-    /// Prepares the way to `endpoint`; nothing is sent yet.
-    pub fn new(outbound: &Outbound, endpoint: &Endpoint) -> Result<Self, SettingsError> {
+    /// Prepares the way to `endpoint`; nothing is sent yet. Messages are signed with each of
+    /// `secrets`, of which a receiver needs one.
+    pub fn new(
+        outbound: &Outbound,
+        endpoint: &Endpoint,
+        secrets: Vec<SigningSecret>,
+    ) -> Result<Self, SettingsError> {
         let client = outbound.client(endpoint.reach(), PATIENCE)?;
-        Ok(Self { client, url: endpoint.url().clone() })
+        Ok(Self { client, url: endpoint.url().clone(), secrets })
     }
 
-    /// Posts `body` as JSON, once.
-    pub async fn send(&self, body: &Value) -> Result<(), WebhookError> {
-        let request = self
+    /// Posts the message, once.
+    pub async fn send(&self, message: &Message, now: Timestamp) -> Result<(), WebhookError> {
+        let Message { id, body } = message;
+        let seconds = now.as_seconds();
+        let mut request = self
             .client
             .post(self.url.clone())
             .header(CONTENT_TYPE, "application/json")
-            .timeout(PATIENCE)
-            .body(body.to_string());
+            .header("webhook-id", id)
+            .header("webhook-timestamp", seconds)
+            .timeout(PATIENCE);
+        if !self.secrets.is_empty() {
+            let signatures: Vec<String> =
+                self.secrets.iter().map(|secret| secret.sign(id, seconds, body)).collect();
+            request = request.header("webhook-signature", signatures.join(" "));
+        }
         // The library's error holds the address.
-        let answer = request.send().await.map_err(|_| WebhookError::Unreachable)?;
+        let answer = request.body(body.clone()).send().await;
+        let answer = answer.map_err(|_| WebhookError::Unreachable)?;
         if answer.status().is_success() {
             Ok(())
         } else {

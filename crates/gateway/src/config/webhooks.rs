@@ -1,6 +1,6 @@
 //! `[webhooks.<name>]`: where the notices go that policies ask for.
 
-use portcullis_upstream::{Endpoint, Outbound, Webhook};
+use portcullis_upstream::{Endpoint, Outbound, SigningSecret, Webhook};
 use serde::Deserialize;
 
 use super::{ConfigError, providers::SecretSource};
@@ -14,6 +14,10 @@ pub(crate) struct WebhookSettings {
     /// This host may have a private or loopback address, and may be spoken to without TLS.
     #[serde(default)]
     allow_private: bool,
+    /// Messages are signed with it: `whsec_…`.
+    secret: Option<SecretSource>,
+    /// The secret before it, with which messages are also signed until receivers know the new one.
+    previous_secret: Option<SecretSource>,
 }
 
 impl WebhookSettings {
@@ -31,6 +35,11 @@ impl WebhookSettings {
             Endpoint::public(url.expose())
         };
         let endpoint = endpoint.map_err(|error| error.to_string())?;
-        Webhook::new(outbound, &endpoint).map_err(|error| error.to_string())
+        let mut secrets = Vec::new();
+        for source in [&self.secret, &self.previous_secret].into_iter().flatten() {
+            let secret = SigningSecret::parse(source.read()?.expose());
+            secrets.push(secret.map_err(|error| error.to_string())?);
+        }
+        Webhook::new(outbound, &endpoint, secrets).map_err(|error| error.to_string())
     }
 }
