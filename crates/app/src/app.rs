@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     access::{Access, AccessHandles, limits::Quotas, trust::Trust},
+    approvals::{ApprovalHandles, Approvals},
     audit::{Audit, AuditParts},
     base::Base,
     calls::{CallHandles, CallParts, Calls, policy_cases::run_cases},
@@ -86,6 +87,8 @@ pub struct App {
     pub providers: Arc<Providers>,
     /// Tokens and sessions.
     pub access: Arc<Access>,
+    /// Approvals of calls.
+    pub approvals: Arc<Approvals>,
     /// Governed calls.
     pub calls: Arc<Calls>,
     /// Membership, jobs and readiness.
@@ -143,6 +146,14 @@ impl App {
             cluster: cluster.clone(),
         };
         let access = Arc::new(Access::new(handles, parts.trust, parts.grant_life));
+        let approvals = Arc::new(Approvals::new(ApprovalHandles {
+            base: Arc::clone(&base),
+            screening: Arc::clone(&screening),
+            audit: Arc::clone(&audit),
+            policies: Arc::clone(&policies),
+            catalogue: Arc::clone(&catalogue),
+            providers: Arc::clone(&providers),
+        }));
         let handles = CallHandles {
             base: Arc::clone(&base),
             screening,
@@ -152,6 +163,7 @@ impl App {
             catalogue: Arc::clone(&catalogue),
             tools: Arc::clone(&tools),
             providers: Arc::clone(&providers),
+            approvals: Arc::clone(&approvals),
         };
         let calls = Arc::new(Calls::new(handles, parts.calls));
         let nodes = Arc::new(Nodes::new(NodeHandles {
@@ -165,6 +177,7 @@ impl App {
             providers: Arc::clone(&providers),
             access: Arc::clone(&access),
             calls: Arc::clone(&calls),
+            approvals: Arc::clone(&approvals),
             cluster,
         }));
         let rooms = Self {
@@ -176,6 +189,7 @@ impl App {
             tools,
             providers,
             access,
+            approvals,
             calls,
             nodes,
         };

@@ -3,6 +3,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod answers;
+mod approval;
 mod attended;
 pub(crate) mod claim;
 pub(crate) mod conversation;
@@ -36,6 +37,7 @@ use self::{
 };
 use crate::{
     access::limits::Quotas,
+    approvals::Approvals,
     audit::Audit,
     base::Base,
     ctx::Ctx,
@@ -148,6 +150,7 @@ pub(crate) struct CallHandles {
     pub(crate) catalogue: Arc<ToolCatalogue>,
     pub(crate) tools: Arc<Tools>,
     pub(crate) providers: Arc<Providers>,
+    pub(crate) approvals: Arc<Approvals>,
 }
 
 /// Governed calls of a node.
@@ -161,6 +164,7 @@ pub struct Calls {
     catalogue: Arc<ToolCatalogue>,
     tools: Arc<Tools>,
     providers: Arc<Providers>,
+    approvals: Arc<Approvals>,
     /// Calls until they are dispatched.
     admissions: Arc<Admissions>,
     simulations: Simulations,
@@ -171,8 +175,17 @@ pub struct Calls {
 
 impl Calls {
     pub(crate) fn new(handles: CallHandles, parts: CallParts) -> Self {
-        let CallHandles { base, screening, audit, quotas, policies, catalogue, tools, providers } =
-            handles;
+        let CallHandles {
+            base,
+            screening,
+            audit,
+            quotas,
+            policies,
+            catalogue,
+            tools,
+            providers,
+            approvals,
+        } = handles;
         let judging = Judging::new(parts.max_calls, base.workers.threads());
         Self {
             admissions: Arc::new(Admissions::new(judging, audit.writer.clone())),
@@ -184,6 +197,7 @@ impl Calls {
             catalogue,
             tools,
             providers,
+            approvals,
             simulations: Simulations::default(),
             capture: parts.capture,
             answer_key: parts.answer_key,

@@ -5,6 +5,7 @@
 //! `calls/recorded.rs` is the bracket that makes sure that nothing happens unrecorded.
 
 mod app;
+mod approvals;
 mod calls;
 mod nodes;
 
@@ -40,6 +41,9 @@ pub use self::{
         trust::{KeySource, Trust, TrustRefusal},
     },
     app::{App, Parts},
+    approvals::{
+        ApprovalPage, ApprovalQuery, ApprovalView, Approvals, DecisionRequest, EarlierApproval,
+    },
     attendance::{Attendance, Attending, ClearedProgress},
     audit::{
         Audit, AuditParts,

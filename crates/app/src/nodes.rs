@@ -13,6 +13,7 @@ use portcullis_core::audit::EventType;
 use self::{cluster::Cluster, jobs::unreadable::Named, readiness::Readiness};
 use crate::{
     access::{Access, limits::Quotas},
+    approvals::Approvals,
     audit::{Audit, events::installation},
     base::Base,
     calls::Calls,
@@ -34,6 +35,7 @@ pub(crate) struct NodeHandles {
     pub(crate) providers: Arc<Providers>,
     pub(crate) access: Arc<Access>,
     pub(crate) calls: Arc<Calls>,
+    pub(crate) approvals: Arc<Approvals>,
     pub(crate) cluster: Option<Arc<Cluster>>,
 }
 
@@ -50,6 +52,7 @@ pub struct Nodes {
     providers: Arc<Providers>,
     access: Arc<Access>,
     calls: Arc<Calls>,
+    approvals: Arc<Approvals>,
     cluster: Option<Arc<Cluster>>,
     readiness: Readiness,
     named: Named,
@@ -68,6 +71,7 @@ impl Nodes {
             providers: handles.providers,
             access: handles.access,
             calls: handles.calls,
+            approvals: handles.approvals,
             cluster: handles.cluster,
             readiness: Readiness::default(),
             named: Named::default(),

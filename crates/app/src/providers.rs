@@ -65,7 +65,7 @@ pub struct Providers {
     tools: Arc<Tools>,
     pub(crate) vaults: Vaults,
     outbound: Outbound,
-    connecting: Connecting,
+    pub(crate) connecting: Connecting,
     connections: Connections,
 }
 

@@ -203,7 +203,8 @@ impl Rows {
 
     fn intent(&self, bench: &Bench, id: EventId) -> NewIntent {
         let opened_at = bench.clock.now();
-        NewIntent { id, org_id: bench.org, opened_at, record: self.record.clone(), key: None }
+        let record = self.record.clone();
+        NewIntent { id, org_id: bench.org, opened_at, record, key: None, approvals: Vec::new() }
     }
 
     fn event(&self, bench: &Bench, id: EventId) -> NewEvent {
@@ -249,6 +250,7 @@ fn event(bench: &Bench) -> Event {
             version: digest(),
         }),
         governance: Some(Governance {
+            approvals: Vec::new(),
             decision: Some(RecordedDecision::Allow),
             determining_policies: vec!["bench-allows".to_owned()],
             dlp_findings: Vec::new(),

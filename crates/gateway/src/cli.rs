@@ -1,5 +1,6 @@
 //! The command line.
 
+mod approvals;
 mod audit;
 mod check;
 mod client_config;
@@ -63,6 +64,9 @@ enum Command {
     /// List what was accepted of tools, show what changed, and accept it
     #[command(subcommand)]
     Tool(tools::Tools),
+    /// List the calls that wait for people, show one, and decide about it
+    #[command(subcommand)]
+    Approval(approvals::Approvals),
     /// Print what MCP clients want in their settings to use this gateway
     ClientConfig(client_config::ClientConfig),
     /// Write the servers in the settings of an MCP client as `[[providers]]`
@@ -132,6 +136,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Principal(principals) => principals.run().await,
         Command::Token(tokens) => tokens.run().await,
         Command::Tool(tools) => tools.run().await,
+        Command::Approval(approvals) => approvals.run().await,
         Command::ClientConfig(command) => command.run(),
         Command::Import(import) => import.run(),
         Command::Trust(trust) => trust.run().await,

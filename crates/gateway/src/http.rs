@@ -4,12 +4,14 @@
 //! `exchange` is the outermost layer, so every answer has its envelope and its headers.
 
 mod answer;
+mod approvals;
 mod body;
 mod caller;
 mod download;
 mod exchange;
 mod health;
 mod host;
+mod html;
 mod idempotency;
 mod leftover;
 mod mcp;

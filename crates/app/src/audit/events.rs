@@ -147,6 +147,7 @@ impl Audit {
             opened_at: self.base.clock.now(),
             record: unfinished(event),
             key: None,
+            approvals: Vec::new(),
         }
     }
 

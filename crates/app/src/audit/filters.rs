@@ -14,10 +14,11 @@ pub const MANY: [&str; 5] = ["type", "decision", "policy", "dlp_result", "outcom
 
 const DECISIONS: [&str; 2] = ["allow", "deny"];
 const DLP_RESULTS: [&str; 5] = ["passed", "flagged", "redacted", "blocked", "skipped"];
-const OUTCOMES: [&str; 11] = [
+const OUTCOMES: [&str; 12] = [
     "success",
     "tool_error",
     "input_required",
+    "approval_pending",
     "denied",
     "invalid",
     "not_found",

@@ -1,6 +1,7 @@
 //! Outcome of a refused request, as its event records it.
 
 use portcullis_core::{
+    approval::Status as ApprovalStatus,
     audit::{Outcome, OutcomeStatus},
     refusal::{Executed, Refusal},
 };
@@ -21,6 +22,7 @@ const fn outcome_status(refusal: &Refusal) -> OutcomeStatus {
         Refusal::InvalidRequest { .. }
         | Refusal::RejectedByProvider { .. }
         | Refusal::NotRefreshable { .. }
+        | Refusal::ApprovalSettled { .. }
         | Refusal::InvalidInput { .. }
         | Refusal::InvalidScope { .. }
         | Refusal::IdempotencyKeyReused { .. }
@@ -38,6 +40,13 @@ const fn outcome_status(refusal: &Refusal) -> OutcomeStatus {
         | Refusal::PolicyDenied { .. }
         | Refusal::InsufficientScope { .. }
         | Refusal::DelegationNotTrusted => OutcomeStatus::Denied,
+        Refusal::AwaitsApproval { approval, .. } => match approval.status {
+            ApprovalStatus::Pending => OutcomeStatus::ApprovalPending,
+            ApprovalStatus::Approved
+            | ApprovalStatus::Denied
+            | ApprovalStatus::Expired
+            | ApprovalStatus::Consumed => OutcomeStatus::Denied,
+        },
         Refusal::NotFound { .. } | Refusal::NoSuchProvider { .. } => OutcomeStatus::NotFound,
         Refusal::RateLimited { .. }
         | Refusal::TooManyExports { .. }

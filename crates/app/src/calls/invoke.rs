@@ -2,14 +2,15 @@
 //!
 //! authenticate and `requests` limit (the HTTP layer) → scope → body → visible → `invocations`
 //! limit (a replay costs none) → idempotency key → definition younger than a minute → quarantine →
-//! schema → DLP → policy → obligations → connection → intent durable → upstream → DLP and policy on
-//! the answer → outcome durable → answer. A tool that asks something instead ends its leg of the call in
+//! schema → DLP → policy → obligations → connection → approvals → intent durable → upstream → DLP and
+//! policy on the answer → outcome durable → answer. A tool that asks something instead ends its leg of the call in
 //! the same way; [`interaction`](super::interaction) holds what is particular to that.
 
 use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
 use futures_util::FutureExt;
 use portcullis_core::{
+    approval::Approval,
     audit::{Governance, Target},
     call::{Answer, Cleared, Denial, Ruling, ToolCall},
     limits::Resource,
@@ -26,6 +27,7 @@ use serde_json::Value;
 use super::{
     Answered, Calls, Invocation, Stopped, View,
     admission::{Admission, Judged, overloaded},
+    approval,
     claim::Claim,
     conversation::Conversation,
     idempotency::{Known, Replayed},
@@ -47,6 +49,8 @@ pub(crate) struct Ready {
     pub(super) dlp: Arc<Dlp>,
     view: View,
     pub(super) leg: Leg,
+    /// Approvals that it is made with.
+    pub(super) approvals: Vec<Approval>,
     /// The idempotency key that it has to take before anything is sent.
     pub(crate) claim: Option<Claim>,
 }
@@ -207,7 +211,10 @@ impl Calls {
             }
             refused(draft, &denial, policies.version())
         })?;
-        self.ruled(ctx, &tool, call.ruling(), Went::Allowed);
+        let asks = call.required_approvals().next().is_some();
+        if !asks {
+            self.ruled(ctx, &tool, call.ruling(), Went::Allowed);
+        }
         draft.looked_at(self, &call.ruling().inputs);
         draft.capture_input(self, call.ruling());
         draft.governance(call.ruling().governance(policies.version()));
@@ -218,7 +225,41 @@ impl Calls {
         let (connection, name) = (&visible.connection, &tool.definition.name);
         let resting = connection.server().check(connection.org, name);
         resting.map_err(|error| provider.refusal(&error, &visible.connection))?;
-        Ok(Ready { ctx: ctx.clone(), call, visible, policies, dlp, view, leg, claim })
+        let approvals = if asks {
+            let governed = (&call, &*policies, &*dlp);
+            self.approvals_of(ctx, &visible, governed, draft).await?
+        } else {
+            Vec::new()
+        };
+        Ok(Ready { ctx: ctx.clone(), call, visible, policies, dlp, view, leg, approvals, claim })
+    }
+
+    /// The last step before a call may be dispatched, where policies ask that people approve it.
+    async fn approvals_of(
+        &self,
+        ctx: &Ctx,
+        visible: &Visible,
+        (call, policies, dlp): (&Cleared<ToolCall>, &PolicySet, &Dlp),
+        draft: &mut Draft,
+    ) -> Result<Vec<Approval>, Refusal> {
+        match self.approved(ctx, visible, call, dlp).await {
+            Ok(approvals) => {
+                self.ruled(ctx, &visible.tool, call.ruling(), Went::Allowed);
+                let governance = call.ruling().governance(policies.version());
+                draft.governance(approval::named(governance, &approvals));
+                Ok(approvals)
+            }
+            Err(judged) => {
+                self.policies.give_back(ctx, call.rates());
+                match judged {
+                    Judged::Stopped(refusal) => Err(refusal),
+                    Judged::Denied(denial) => {
+                        self.ruled(ctx, &visible.tool, call.ruling(), Went::Denied);
+                        Err(refused(draft, &denial, policies.version()))
+                    }
+                }
+            }
+        }
     }
 
     /// Steps 7 and 8: the limits and the idempotency key. What is refused already costs a request,
@@ -275,7 +316,8 @@ impl Calls {
 
     /// Steps 14 and 15, on a task of its own: call the upstream, judge what came back.
     pub(crate) async fn perform(self: &Arc<Self>, ready: Ready) -> Done {
-        let mut governance = ready.call.ruling().governance(ready.policies.version());
+        let governance = ready.call.ruling().governance(ready.policies.version());
+        let mut governance = approval::named(governance, &ready.approvals);
         let (origin, connection) = (&ready.ctx.origin, &ready.visible.connection);
         let begun = self.enter_stage(&ready.ctx, Stage::Upstream);
         ready.ctx.trace_call(&ready.visible.tool, connection.server().network());

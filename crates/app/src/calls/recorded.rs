@@ -21,6 +21,7 @@ use super::{
     Answered, Calls, Invoked, Stopped,
     admission::Admission,
     answers::GovernanceView,
+    approval,
     claim::Claim,
     idempotency::{Kept, Known},
     invoke::Ready,
@@ -273,7 +274,7 @@ impl Calls {
     /// a crash after the outcome loses nothing.
     pub(crate) async fn recorded(
         self: &Arc<Self>,
-        draft: Draft,
+        mut draft: Draft,
         mut ready: Ready,
         admission: Admission,
     ) -> Result<Answered, Box<Stopped>> {
@@ -283,9 +284,17 @@ impl Calls {
         let mut intent = self.audit.intent_of(&unfinished);
         intent.key =
             claim.as_ref().map(|claim| claim.row(draft.ctx.origin.request_id, self.base.now()));
+        intent.approvals = approval::uses(&ready.approvals);
         match (self.audit.writer.intent(intent, patience()).await, &claim) {
             (Ok(Began::Begun), _) => {}
             (Ok(Began::KeyTaken), Some(claim)) => return Box::pin(self.outrun(draft, claim)).await,
+            (Ok(Began::NotApproved), _) => {
+                draft.governance =
+                    draft.governance.take().map(|it| approval::lost(it, &ready.approvals));
+                let refusal = self.outdated(&ready.approvals);
+                let outcome = outcome_of(&refusal, Executed::No);
+                return Err(self.refused(draft, refusal, outcome).await);
+            }
             (Ok(Began::KeyTaken), None) => {
                 return Err(self.unrecorded(&draft, Executed::No, None));
             }
@@ -295,6 +304,9 @@ impl Calls {
             }
         }
         drop(admission);
+        if !ready.approvals.is_empty() {
+            self.approvals.consumed(&draft.ctx, &ready.approvals).await;
+        }
         // A panic ends the call, not its record.
         let done = AssertUnwindSafe(self.perform(ready)).catch_unwind().await;
         let done = done.unwrap_or_else(|_| {

@@ -1,6 +1,7 @@
 //! Commands of the operator's shell: orgs, principals, tokens, holds and erasure. The shell is the
 //! first root of trust; all its actions are recorded with the actor `system`.
 
+mod approvals;
 mod audit;
 mod indexes;
 mod logs;
@@ -20,6 +21,7 @@ pub use self::{
 use std::{fmt, sync::Arc};
 
 use portcullis_core::{
+    approval::DecisionError,
     audit::{Actor, Auth, Detached, Event, EventType, Outcome, Target},
     clock::Clock,
     id::{EventId, Ids, OrgId},
@@ -107,6 +109,15 @@ pub enum ShellError {
     /// The member holds neither persons nor payloads.
     #[error("`{0}` cannot be erased; these can: {ERASABLE:?}")]
     NotErasable(String),
+    /// There is no such approval.
+    #[error("there is no approval `{0}`; `portcullis approval list` shows those there are")]
+    NoApproval(String),
+    /// The approval cannot be decided by the operator.
+    #[error(transparent)]
+    Undecided(#[from] DecisionError),
+    /// Others changed the approval at every try.
+    #[error("others change the approval `{0}` at this moment; look at it anew and try again")]
+    Overtaken(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

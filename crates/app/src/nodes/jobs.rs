@@ -19,6 +19,7 @@ use crate::{
         token_use,
         tokens::renewal::{RENEW_EVERY, renew},
     },
+    approvals,
     audit::{anchors, exports, late},
     providers::pin_changes,
     telemetry::counters,
@@ -45,6 +46,8 @@ impl Nodes {
         self.repeat(sealing::EVERY, |this| Box::pin(sealing::seal_all(&this.audit)), stop);
         self.repeat(sealing::SWEEP, |this| Box::pin(sealing::sweep(&this.audit)), stop);
         self.repeat(late::EVERY, |this| Box::pin(late::write(&this.audit)), stop);
+        self.approvals.notify_until(stop);
+        self.repeat(approvals::EVERY, |this| Box::pin(this.approvals.end_round()), stop);
         self.repeat(COALESCE, |this| Box::pin(this.audit.record_coalesced()), stop);
         self.repeat(COALESCE, |this| Box::pin(this.audit.record_accesses()), stop);
         self.repeat(PRUNE, |this| Box::pin(this.audit.prune()), stop);

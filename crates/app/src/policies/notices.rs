@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use portcullis_core::{
     call::Ruling,
+    id::MessageId,
     policy::{Channel, Notice},
 };
-use portcullis_upstream::Webhook;
+use portcullis_upstream::{Message, Webhook};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -48,6 +49,11 @@ impl Went {
 }
 
 impl Policies {
+    /// The webhook of this name.
+    pub(crate) fn webhook(&self, name: &str) -> Option<Webhook> {
+        self.notices.webhooks.get(name).cloned()
+    }
+
     /// Gives the notices that policies ask for.
     pub(crate) fn give_notices(&self, ctx: &Ctx, tool: &str, ruling: &Ruling, went: Went) {
         for Notice { policy, channel } in &ruling.notices {
@@ -64,23 +70,24 @@ impl Policies {
             match channel {
                 Channel::Log => counters::notice(channel, "logged"),
                 Channel::Webhook(name) => {
-                    let message = message(ctx, &policy.id, tool, went);
-                    self.post(channel, name, message);
+                    self.post(channel, name, &body(ctx, &policy.id, tool, went));
                 }
             }
         }
     }
 
     /// Sends the message on a task of its own, when there is room.
-    fn post(&self, channel: &Channel, name: &str, message: Value) {
+    fn post(&self, channel: &Channel, name: &str, body: &Value) {
         let room = Arc::clone(&self.notices.room).try_acquire_owned();
         let (Some(webhook), Ok(room)) = (self.notices.webhooks.get(name), room) else {
             counters::notice(channel, "dropped");
             return;
         };
-        let (webhook, channel) = (webhook.clone(), channel.clone());
+        let id = MessageId::new(self.base.ids()).to_string();
+        let message = Message { id, body: body.to_string() };
+        let (webhook, channel, now) = (webhook.clone(), channel.clone(), self.base.now());
         self.base.tasks.spawn(async move {
-            match webhook.send(&message).await {
+            match webhook.send(&message, now).await {
                 Ok(()) => counters::notice(&channel, "sent"),
                 Err(error) => {
                     counters::notice(&channel, "failed");
@@ -92,8 +99,8 @@ impl Policies {
     }
 }
 
-/// Message to a webhook: names and ids, no contents of the call.
-fn message(ctx: &Ctx, policy: &str, tool: &str, went: Went) -> Value {
+/// Body of a message to a webhook: names and ids, no contents of the call.
+fn body(ctx: &Ctx, policy: &str, tool: &str, went: Went) -> Value {
     json!({
         "type": "policy.notice",
         "policy": policy,

@@ -1,6 +1,9 @@
 //! Listing policies.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use portcullis_core::{
     policy::{Effect, PolicyError, PolicyRecord, PolicySet, Somebody},
@@ -39,6 +42,8 @@ pub struct PolicyPage {
     pub set: Arc<PolicySet>,
     /// The numbers of the records that the query wants, by id.
     pub found: Vec<usize>,
+    /// Warnings for the caller's org about policies among them, by id.
+    pub warnings: BTreeMap<Arc<str>, Vec<String>>,
     /// True if there are more.
     pub more: bool,
     /// Result of the last reload.
@@ -46,6 +51,9 @@ pub struct PolicyPage {
     /// Errors of the last reload, except those in policies of other orgs.
     pub errors: Vec<PolicyError>,
 }
+
+/// Groups that are looked up for one answer; others get no warning.
+const GROUPS_LOOKED_UP: usize = 200;
 
 fn mentions(record: &PolicyRecord, text: &str) -> bool {
     let text = text.to_lowercase();
@@ -99,17 +107,53 @@ impl Policies {
             }
             found.push(index);
         }
-        Ok(PolicyPage { set, found, more, reload, errors })
+        let records = found.iter().filter_map(|index| set.records().get(*index));
+        let warnings = self.warnings(ctx, &set, records).await?;
+        Ok(PolicyPage { set, found, warnings, more, reload, errors })
     }
 
-    /// One record with its source, if the policy can concern the caller's org.
-    pub async fn policy(&self, ctx: &Ctx, id: &str) -> Result<(Arc<PolicySet>, usize), Refusal> {
+    /// One record for its source and with the warnings for the caller's org, if the policy can concern
+    /// it.
+    pub async fn policy(
+        &self,
+        ctx: &Ctx,
+        id: &str,
+    ) -> Result<(Arc<PolicySet>, PolicyRecord), Refusal> {
         let unknown = || Refusal::not_found("policy", id);
         let set = self.current();
         let index = set.records().binary_search_by(|record| (*record.id).cmp(id));
         let index = index.map_err(|_| unknown())?;
         let org = self.org_view_of(ctx.caller().org_id, &set).await?;
-        if set.can_concern(id, &org) { Ok((set, index)) } else { Err(unknown()) }
+        let found = set.records().get(index).filter(|_| set.can_concern(id, &org));
+        let record = found.ok_or_else(unknown)?;
+        let mut warnings = self.warnings(ctx, &set, [record].into_iter()).await?;
+        let record = record.warning(warnings.remove(&record.id).unwrap_or_default());
+        Ok((set, record))
+    }
+
+    /// Warnings about these policies that depend on the caller's org: nobody was ever in a group that
+    /// has to approve. A set is loaded without knowing who logs in.
+    async fn warnings<'a>(
+        &self,
+        ctx: &Ctx,
+        set: &PolicySet,
+        records: impl Iterator<Item = &'a PolicyRecord> + Clone,
+    ) -> Result<BTreeMap<Arc<str>, Vec<String>>, Refusal> {
+        let groups = |record: &PolicyRecord| set.approvers_of(&record.id).into_iter().flatten();
+        let all: BTreeSet<String> =
+            records.clone().flat_map(groups).take(GROUPS_LOOKED_UP).cloned().collect();
+        if all.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let unnamed = self.base.store.unnamed_groups(ctx.caller().org_id, &all).await?;
+        let warning = |group: &String| {
+            format!("no login of this org named the group `{group}`: nobody in it can approve")
+        };
+        let of = |record: &PolicyRecord| -> Vec<String> {
+            groups(record).filter(|group| unnamed.contains(*group)).map(warning).collect()
+        };
+        let found = records.map(|record| (Arc::clone(&record.id), of(record)));
+        Ok(found.filter(|(_, warnings)| !warnings.is_empty()).collect())
     }
 
     /// Statistics of a policy in the caller's org: the number of tools it applies to, and its

@@ -183,6 +183,20 @@ impl Policies {
         let given_back = Mutex::default();
         Ok(CallLimiter::Shared(Prepaid { counters, tasks, org, rates, full, given_back }))
     }
+
+    /// Gives back what was taken from these rates for a call that is not made after all.
+    pub(crate) fn give_back<'a>(&self, ctx: &Ctx, rates: impl Iterator<Item = (&'a str, Rate)>) {
+        let Some(counters) = &self.quotas.limits.shared else {
+            let here = self.rates.at(ctx.origin.arrived);
+            rates.for_each(|(key, rate)| here.give_back(key, rate));
+            return;
+        };
+        let (org, tasks) = (ctx.caller().org_id, &self.base.tasks);
+        let rates: Vec<_> = rates.map(|(key, rate)| (key.to_owned(), rate)).collect();
+        // Dropped, it gives them back.
+        let given_back = Mutex::new(rates.clone());
+        drop(Prepaid { counters, tasks, org, rates, full: None, given_back });
+    }
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ use std::{
 };
 
 use portcullis_core::{
-    id::PrincipalKind,
+    id::{ApprovalId, PrincipalKind},
     oauth::Origin,
     principal::Scope,
     refusal::{Refusal, Violation},
@@ -77,6 +77,12 @@ impl Connecting {
         self.public_url.get().map(String::as_str).ok_or(Refusal::Internal)
     }
 
+    /// The address at which people learn how to decide about an approval, once it is known where
+    /// browsers find the gateway.
+    pub(crate) fn approval_url(&self, id: ApprovalId) -> Option<String> {
+        self.public_url.get().map(|url| format!("{url}/approvals/{id}"))
+    }
+
     /// Where authorization servers send browsers back to.
     pub(crate) fn redirect_uri(&self) -> Result<String, Refusal> {
         Ok(format!("{}/oauth/callback", self.public_url()?))
@@ -89,6 +95,12 @@ impl Connecting {
 }
 
 impl Providers {
+    /// The address at which browsers find the gateway, once it is known.
+    #[must_use]
+    pub fn public_url(&self) -> Option<&str> {
+        self.connecting.public_url.get().map(String::as_str)
+    }
+
     /// Asks all providers that are connected with OAuth at the same time who authorizes access to
     /// them. Where nobody can be found within `patience`, the provider says so.
     pub async fn find_authorizers(&self, patience: Duration) {

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::telemetry::{
     counters,
-    histograms::{Family, Times},
+    histograms::{Family, MOMENTS, Times},
 };
 
 /// Setting of the operator for changes of a provider's tools.
@@ -100,6 +100,7 @@ static FAMILY: Family = Family {
     name: "portcullis_upstream_seconds",
     help: "Time of calls at each provider, failed ones included",
     label: "provider",
+    bounds: &MOMENTS,
 };
 
 impl Provider {

@@ -4,10 +4,11 @@
 use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
 use portcullis_core::{
     audit::Outcome,
+    clock::Timestamp,
     dlp::{Direction, Findings},
     policy::Channel,
 };
-use portcullis_store::{AuditProgress, ProviderStatus};
+use portcullis_store::{AuditProgress, PendingApprovals, ProviderStatus};
 
 const INVOCATIONS: &str = "portcullis_invocations_total";
 const REPLAYS: &str = "portcullis_replays_total";
@@ -16,6 +17,9 @@ const PROVIDER_UP: &str = "portcullis_provider_up";
 const CIRCUITS_OPEN: &str = "portcullis_provider_circuits_open";
 const ISSUER_UP: &str = "portcullis_issuer_up";
 const RELOAD_FAILURES: &str = "portcullis_policy_reload_failures_total";
+const APPROVALS: &str = "portcullis_approvals_total";
+const APPROVALS_PENDING: &str = "portcullis_approvals_pending";
+const APPROVALS_OLDEST: &str = "portcullis_approvals_oldest_pending_seconds";
 const NOTICES: &str = "portcullis_policy_notices_total";
 const DLP_RELOAD_FAILURES: &str = "portcullis_dlp_reload_failures_total";
 const EXTERNAL_FAILURES: &str = "portcullis_external_detector_failures_total";
@@ -56,6 +60,9 @@ pub fn describe() {
     describe_counter!(RELOAD_FAILURES, "Policy folders that could not be loaded");
     describe_counter!(DLP_RELOAD_FAILURES, "DLP settings that could not be loaded");
     describe_counter!(EXTERNAL_FAILURES, "Questions an external detector did not answer");
+    describe_counter!(APPROVALS, "Approvals by what became of them");
+    describe_gauge!(APPROVALS_PENDING, Unit::Count, "Approvals that somebody has to decide about");
+    describe_gauge!(APPROVALS_OLDEST, Unit::Seconds, "Age of the oldest of them");
     describe_counter!(NOTICES, "Notices that policies asked for, by channel and how they fared");
     describe_gauge!(SINK_LAG_EVENTS, Unit::Count, "Events a sink has not taken yet");
     describe_gauge!(SINK_LAG_SECONDS, Unit::Seconds, "Age of the oldest of them");
@@ -163,6 +170,16 @@ pub(crate) fn issuer(issuer: &str, up: bool) {
 
 pub(crate) fn reload_failed() {
     counter!(RELOAD_FAILURES).increment(1);
+}
+
+pub(crate) fn approval(change: &'static str) {
+    counter!(APPROVALS, "change" => change).increment(1);
+}
+
+pub(crate) fn approvals_pending(pending: PendingApprovals, now: Timestamp) {
+    gauge!(APPROVALS_PENDING).set(f64::from(u32::try_from(pending.count).unwrap_or(u32::MAX)));
+    let age = pending.oldest.map_or(0, |oldest| now.as_seconds() - oldest.as_seconds());
+    gauge!(APPROVALS_OLDEST).set(f64::from(u32::try_from(age).unwrap_or(0)));
 }
 
 pub(crate) fn notice(channel: &Channel, outcome: &'static str) {

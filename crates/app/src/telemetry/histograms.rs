@@ -13,8 +13,14 @@ use std::{
 
 use portcullis_core::clock::Timestamp;
 
-/// Upper bounds in microseconds, and the same in seconds as they are shown.
-const BOUNDS: [(u64, &str); 20] = [
+/// Upper bound of a bucket in microseconds, and the same in seconds as it is shown.
+type Bound = (u64, &'static str);
+
+/// The most buckets with a bound.
+const MOST: usize = 20;
+
+/// Bounds for work of machines.
+pub static MOMENTS: [Bound; MOST] = [
     (10, "0.00001"),
     (25, "0.000025"),
     (50, "0.00005"),
@@ -35,6 +41,24 @@ const BOUNDS: [(u64, &str); 20] = [
     (5_000_000, "5"),
     (10_000_000, "10"),
     (30_000_000, "30"),
+];
+
+/// Bounds for decisions of people.
+pub static DAYS: [Bound; 14] = [
+    (1_000_000, "1"),
+    (5_000_000, "5"),
+    (15_000_000, "15"),
+    (60_000_000, "60"),
+    (120_000_000, "120"),
+    (300_000_000, "300"),
+    (600_000_000, "600"),
+    (1_800_000_000, "1800"),
+    (3_600_000_000, "3600"),
+    (14_400_000_000, "14400"),
+    (43_200_000_000, "43200"),
+    (86_400_000_000, "86400"),
+    (259_200_000_000, "259200"),
+    (604_800_000_000, "604800"),
 ];
 
 /// Threads that count in places of their own do not wait for each other's caches.
@@ -60,16 +84,21 @@ pub struct Family {
     pub help: &'static str,
     /// The label; empty for a family of one.
     pub label: &'static str,
+    /// Bounds of its buckets, at most 20.
+    pub bounds: &'static [Bound],
 }
 
 /// Counts of observations by duration.
 #[derive(Debug)]
-pub struct Times([Shard; SHARDS]);
+pub struct Times {
+    bounds: &'static [Bound],
+    shards: [Shard; SHARDS],
+}
 
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Shard {
-    buckets: [AtomicU64; BOUNDS.len() + 1],
+    buckets: [AtomicU64; MOST + 1],
     micros: AtomicU64,
 }
 
@@ -83,7 +112,8 @@ impl Times {
         if let Some(known) = known {
             return Arc::clone(&known.times);
         }
-        let times = Arc::new(Self(array::from_fn(|_| Shard::default())));
+        let shards = array::from_fn(|_| Shard::default());
+        let times = Arc::new(Self { bounds: family.bounds, shards });
         all.push(Shown { family, label: label.to_owned(), times: Arc::clone(&times) });
         times
     }
@@ -92,8 +122,8 @@ impl Times {
     pub fn count(&self, from: Timestamp, to: Timestamp) {
         let micros = to.as_micros().saturating_sub(from.as_micros());
         let micros = u64::try_from(micros).unwrap_or(0);
-        let bucket = BOUNDS.partition_point(|(bound, _)| *bound < micros);
-        if let Some(shard) = self.0.get(shard()) {
+        let bucket = self.bounds.partition_point(|(bound, _)| *bound < micros);
+        if let Some(shard) = self.shards.get(shard()) {
             if let Some(bucket) = shard.buckets.get(bucket) {
                 bucket.fetch_add(1, Relaxed);
             }
@@ -108,15 +138,15 @@ impl Times {
             "" => (String::new(), String::new()),
             own => (format!("{own},"), format!("{{{own}}}")),
         };
-        let ends = BOUNDS.iter().map(|(_, shown)| *shown).chain(["+Inf"]);
+        let ends = family.bounds.iter().map(|(_, shown)| *shown).chain(["+Inf"]);
         let mut count = 0;
         // Writing to a string cannot fail.
         for (place, end) in ends.enumerate() {
-            let in_it = self.0.iter().filter_map(|shard| shard.buckets.get(place));
+            let in_it = self.shards.iter().filter_map(|shard| shard.buckets.get(place));
             count += in_it.map(|bucket| bucket.load(Relaxed)).sum::<u64>();
             let _ = writeln!(text, "{name}_bucket{{{first}le=\"{end}\"}} {count}");
         }
-        let micros: u64 = self.0.iter().map(|shard| shard.micros.load(Relaxed)).sum();
+        let micros: u64 = self.shards.iter().map(|shard| shard.micros.load(Relaxed)).sum();
         let (seconds, rest) = (micros / 1_000_000, micros % 1_000_000);
         let _ = writeln!(text, "{name}_sum{alone} {seconds}.{rest:06}");
         let _ = writeln!(text, "{name}_count{alone} {count}");
@@ -159,8 +189,12 @@ pub fn shown() -> String {
 mod tests {
     use super::*;
 
-    static FAMILY: Family = Family { name: "test_seconds", help: "Of a test", label: "stage" };
-    static ALONE: Family = Family { name: "alone_seconds", help: "Of another", label: "" };
+    static FAMILY: Family =
+        Family { name: "test_seconds", help: "Of a test", label: "stage", bounds: &MOMENTS };
+    static ALONE: Family =
+        Family { name: "alone_seconds", help: "Of another", label: "", bounds: &MOMENTS };
+    static SLOW: Family =
+        Family { name: "slow_seconds", help: "Of people", label: "", bounds: &DAYS };
 
     fn took(times: &Times, micros: i64) {
         times.count(Timestamp::from_micros(1_000), Timestamp::from_micros(1_000 + micros));
@@ -201,6 +235,19 @@ mod tests {
         assert!(text.contains("alone_seconds_bucket{le=\"0.00001\"} 2\n"), "{text}");
         assert!(text.contains("alone_seconds_sum 0.000002\n"), "{text}");
         assert!(text.contains("alone_seconds_count 2\n"), "{text}");
+    }
+
+    #[test]
+    fn decisions_of_people_have_bounds_of_their_own() {
+        let times = Times::of(&SLOW, "");
+        took(&times, 60_000_000);
+        took(&times, 700_000_000_000);
+
+        let text = shown();
+
+        for line in ["le=\"15\"} 0", "le=\"60\"} 1", "le=\"604800\"} 1", "le=\"+Inf\"} 2"] {
+            assert!(text.contains(&format!("slow_seconds_bucket{{{line}\n")), "{line} in:\n{text}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use portcullis_core::{
 };
 
 use super::{
-    histograms::{Family, Times},
+    histograms::{Family, MOMENTS, Times},
     traces::recording::Recording,
 };
 
@@ -102,6 +102,7 @@ static FAMILY: Family = Family {
     name: "portcullis_stage_seconds",
     help: "Time of requests in each of their stages",
     label: "stage",
+    bounds: &MOMENTS,
 };
 
 static TIMES: LazyLock<[Arc<Times>; Stage::ALL.len()]> =

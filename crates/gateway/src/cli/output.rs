@@ -6,6 +6,7 @@ use std::{
     process::ExitCode,
 };
 
+use portcullis_upstream::text::is_hidden;
 use serde_json::Value;
 
 use super::Failure;
@@ -77,11 +78,24 @@ impl Output {
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
-        Value::String(text) => text.clone(),
+        Value::String(text) => visible(text),
         other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
-            other.to_string()
+            visible(&other.to_string())
         }
     }
+}
+
+/// A line with everything visible that a terminal would obey or not show.
+pub(super) fn visible(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len());
+    for letter in line.chars() {
+        if is_hidden(letter) || letter.is_control() {
+            shown.extend(letter.escape_unicode());
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
 }
 
 /// Prints an error with its causes on stderr.
@@ -94,4 +108,19 @@ pub(super) fn fail(error: &(dyn Error + 'static)) -> ExitCode {
         cause = inner.source();
     }
     ExitCode::FAILURE
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_terminal_is_told_nothing_by_what_callers_sent() {
+        let input = json!({"to": "DE\u{9b}2J\u{202e}\n"});
+
+        assert_eq!(cell(&input), r#"{"to":"DE\u{9b}2J\u{202e}\n"}"#);
+        assert_eq!(cell(&json!("Zoë")), "Zoë");
+    }
 }

@@ -47,8 +47,8 @@ pub(super) struct Create {
     /// Id or name of the org, where several have a principal of that name
     #[arg(long)]
     org: Option<String>,
-    /// Scopes, such as "mcps:read mcps:invoke"; all but `admin` and `audit:export`
-    /// of what the principal may when absent
+    /// Scopes, such as "mcps:read mcps:invoke"; all of what the principal may but
+    /// `admin`, `audit:export`, `approvals:read` and `approvals:decide` when absent
     #[arg(long, value_name = "SCOPES", value_parser = super::scopes)]
     scopes: Option<ScopeSet>,
     /// Lifetime, such as 15m, 12h or 90d (the default); 365d at most

@@ -7,10 +7,9 @@ use portcullis_core::{
     tool::{Difference, ToolDefinition},
 };
 use portcullis_store::{Pin, Surplus};
-use portcullis_upstream::text::is_hidden;
 use serde_json::{Value, json};
 
-use super::{Failure, Installation};
+use super::{Failure, Installation, output::visible};
 use crate::boot::Office;
 
 #[derive(Subcommand)]
@@ -211,7 +210,7 @@ fn diff(pin: &Pin, waiting: Option<Waiting>, installation: &Installation) -> Res
     ];
     for it in &differences {
         lines.push(String::new());
-        lines.push(shown(&it.path));
+        lines.push(visible(&it.path));
         lines.extend(sides(it.old.as_ref(), it.new.as_ref()));
     }
     lines.push(String::new());
@@ -242,7 +241,7 @@ fn sides(old: Option<&Value>, new: Option<&Value>) -> Vec<String> {
             Some(Value::String(text)) => text.clone(),
             Some(value) => serde_json::to_string_pretty(value).unwrap_or_default(),
         };
-        text.split('\n').map(shown).collect()
+        text.split('\n').map(visible).collect()
     };
     let (old, new) = (lines(old), lines(new));
     let same = |(one, other): &(&String, &String)| one == other;
@@ -256,19 +255,6 @@ fn sides(old: Option<&Value>, new: Option<&Value>) -> Vec<String> {
     let mut told = part(&old, '-');
     told.extend(part(&new, '+'));
     told
-}
-
-/// A line with everything visible that a terminal would obey or not show.
-fn shown(line: &str) -> String {
-    let mut shown = String::with_capacity(line.len());
-    for letter in line.chars() {
-        if is_hidden(letter) || letter.is_control() {
-            shown.extend(letter.escape_unicode());
-        } else {
-            shown.push(letter);
-        }
-    }
-    shown
 }
 
 #[cfg(test)]

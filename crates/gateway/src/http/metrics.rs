@@ -9,14 +9,18 @@ use axum::{
 use metrics::counter;
 use portcullis_app::{
     Origin,
-    telemetry::histograms::{Family, Times},
+    telemetry::histograms::{Family, MOMENTS, Times},
 };
 use portcullis_core::refusal::Refusal;
 
 use super::Gateway;
 
-static FAMILY: Family =
-    Family { name: "portcullis_http_request_seconds", help: "Time to answer", label: "" };
+static FAMILY: Family = Family {
+    name: "portcullis_http_request_seconds",
+    help: "Time to answer",
+    label: "",
+    bounds: &MOMENTS,
+};
 
 static TIMES: LazyLock<Arc<Times>> = LazyLock::new(|| Times::of(&FAMILY, ""));
 

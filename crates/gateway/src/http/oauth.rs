@@ -13,12 +13,13 @@ use percent_encoding::percent_decode_str;
 use portcullis_app::{Callback, CalledBack};
 use portcullis_core::secret::Secret;
 
-use super::{Gateway, caller::Stranger, outcome::Outcome};
+use super::{
+    Gateway,
+    caller::Stranger,
+    html::{escape, page},
+    outcome::Outcome,
+};
 
-const CSP: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-);
-const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 /// The longest query; codes are at most a few KiB.
 const MAX_QUERY: usize = 16 << 10;
 
@@ -118,35 +119,6 @@ fn unknown() -> Response {
     page(StatusCode::BAD_REQUEST, "Not known", text)
 }
 
-fn page(status: StatusCode, title: &str, text: &str) -> Response {
-    let html = format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
-         </head><body><h1>{title}</h1>{text}</body></html>"
-    );
-    let mut response = Response::new(Body::from(html));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HTML);
-    headers.insert(header::CONTENT_SECURITY_POLICY, CSP);
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    response
-}
-
-/// A text as it stands in HTML.
-fn escape(text: &str, into: &mut String) {
-    for letter in text.chars() {
-        match letter {
-            '&' => into.push_str("&amp;"),
-            '<' => into.push_str("&lt;"),
-            '>' => into.push_str("&gt;"),
-            '"' => into.push_str("&quot;"),
-            '\'' => into.push_str("&#39;"),
-            other => into.push(other),
-        }
-    }
-}
-
 /// The Client ID Metadata Document: what the gateway is, for servers that it is not registered at.
 #[utoipa::path(
     get, path = "/oauth/client-metadata.json", tag = "providers", operation_id = "get_client_metadata",
@@ -180,14 +152,5 @@ mod tests {
             read("iss=https%3A%2F%2Fid.example").unwrap().iss.unwrap(),
             "https://id.example"
         );
-    }
-
-    #[test]
-    fn names_are_text_in_pages() {
-        let mut text = String::new();
-
-        escape("<script>'\"&", &mut text);
-
-        assert_eq!(text, "&lt;script&gt;&#39;&quot;&amp;");
     }
 }

@@ -264,33 +264,27 @@ impl IntoResponse for Outcome {
     }
 }
 
+/// The challenge of RFC 6750 §3, with what follows the realm.
+fn challenge(headers: &mut HeaderMap, more: &str) {
+    insert(headers, header::WWW_AUTHENTICATE, &format!("Bearer realm=\"portcullis\"{more}"));
+}
+
 fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
     match refusal {
-        Refusal::MissingToken => {
-            insert(headers, header::WWW_AUTHENTICATE, "Bearer realm=\"portcullis\"");
-        }
+        Refusal::MissingToken => challenge(headers, ""),
         Refusal::InvalidToken
         | Refusal::WrongTokenKind { .. }
         | Refusal::TokenExpired { .. }
         | Refusal::TokenRevoked
         | Refusal::TokenReused
-        | Refusal::InvalidCredential { .. } => insert(
-            headers,
-            header::WWW_AUTHENTICATE,
-            "Bearer realm=\"portcullis\", error=\"invalid_token\"",
-        ),
-        Refusal::InsufficientScope { required } => insert(
-            headers,
-            header::WWW_AUTHENTICATE,
-            &format!(
-                "Bearer realm=\"portcullis\", error=\"insufficient_scope\", scope=\"{required}\""
-            ),
-        ),
-        Refusal::DelegationNotTrusted => insert(
-            headers,
-            header::WWW_AUTHENTICATE,
-            "Bearer realm=\"portcullis\", error=\"insufficient_scope\"",
-        ),
+        | Refusal::InvalidCredential { .. } => challenge(headers, ", error=\"invalid_token\""),
+        Refusal::InsufficientScope { required } => {
+            let more = format!(", error=\"insufficient_scope\", scope=\"{required}\"");
+            challenge(headers, &more);
+        }
+        Refusal::DelegationNotTrusted => {
+            challenge(headers, ", error=\"insufficient_scope\"");
+        }
         Refusal::RateLimited { retry_after, .. }
         | Refusal::TooManyExports { retry_after, .. }
         | Refusal::ExportsFull { retry_after, .. } => {
@@ -312,6 +306,8 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
         | Refusal::InvalidScope { .. }
         | Refusal::IdempotencyKeyReused { .. }
         | Refusal::PolicyDenied { .. }
+        | Refusal::AwaitsApproval { .. }
+        | Refusal::ApprovalSettled { .. }
         | Refusal::NotFound { .. }
         | Refusal::ProviderAuthRequired { .. }
         | Refusal::NotRefreshable { .. }

@@ -21,7 +21,7 @@ pub(crate) use self::{
     spec::{Access, RouteSpec, Thread},
 };
 use super::{
-    Gateway,
+    Gateway, approvals,
     body::{INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL},
     health, oauth, v1,
 };
@@ -62,6 +62,10 @@ pub(super) fn table() -> Vec<Row> {
         row(Scoped(Scope::AuditExport),     Requests,    Shared,     SMALL, routes!(v1::exports::create)),
         row(Scoped(Scope::AuditExport),     Requests,    Shared,     NONE,  routes!(v1::exports::get)),
         row(Scoped(Scope::AuditExport),     Requests,    Shared,     NONE,  routes!(v1::exports::file)),
+        row(Scoped(Scope::ApprovalsRead),   Requests,    Shared,     NONE,  routes!(v1::approvals::list)),
+        row(Scoped(Scope::ApprovalsRead),   Requests,    Shared,     NONE,  routes!(v1::approvals::get)),
+        row(Scoped(Scope::ApprovalsDecide), Requests,    Shared,     SMALL, routes!(v1::approvals::decide)),
+        row(Open,                           Requests,    Shared,     NONE,  routes!(approvals::show)),
         row(Open,                           Requests,    Shared,     NONE,  routes!(oauth::callback)),
         row(Open,                           Requests,    Shared,     NONE,  routes!(oauth::client_metadata)),
         row(Probe,                          Requests,    Shared,     NONE,  routes!(health::healthz)),

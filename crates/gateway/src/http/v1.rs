@@ -1,5 +1,6 @@
 //! Version 1 of the API, one file a resource.
 
+pub(super) mod approvals;
 pub(super) mod auth;
 pub(super) mod checkpoint;
 pub(super) mod events;

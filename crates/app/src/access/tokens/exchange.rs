@@ -9,7 +9,7 @@ use portcullis_core::{
     id::{GrantId, OrgId, PrincipalId, TokenId},
     lifetime::AccessLife,
     lineage::Lineage,
-    principal::{AuthMethod, Scope, ScopeSet},
+    principal::{AuthMethod, ScopeSet},
     refusal::Refusal,
     token::{CidrList, Token, TokenKind},
     trust::{CredentialCheck, SingleUse},
@@ -25,7 +25,8 @@ use crate::{access::Access, ctx::Origin};
 /// Properties of the new token.
 #[derive(Debug, Default)]
 pub struct ExchangeRequest {
-    /// Its scopes; all of the subject's but `admin` and `audit:export` when absent.
+    /// Its scopes; all of the subject's but `admin`, `audit:export` and those of
+    /// approvals when absent.
     pub scope: Option<ScopeSet>,
     /// Number of seconds it lives.
     pub expires_in: Option<i64>,
@@ -232,8 +233,7 @@ fn ceiling(subject: &Party, actor: Option<&Party>) -> ScopeSet {
 
 /// The scopes asked for, or the usual ones if none were. Never more than `allowed`, never none.
 fn wanted(asked: Option<ScopeSet>, allowed: ScopeSet) -> Result<ScopeSet, Refusal> {
-    let usual = allowed.without(Scope::Admin).without(Scope::AuditExport);
-    let scopes = asked.unwrap_or(usual);
+    let scopes = asked.unwrap_or(allowed.unless_asked_for());
     if !scopes.is_subset_of(allowed) || scopes.is_empty() {
         let scope = scopes.difference(allowed).to_string();
         return Err(Refusal::InvalidScope { scope, allowed });

@@ -46,6 +46,10 @@ pub(super) struct EventDetached {
     /// In full views: the captured result.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<Value>,
+    /// Of events about approvals: the approval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    approval: Option<Value>,
     /// Of `policy.changed` and `tool.changed`: the difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -139,6 +143,7 @@ impl EventDetached {
         Self {
             input: Some(kept.remove("input").unwrap_or_default()),
             output: Some(kept.remove("output").unwrap_or_default()),
+            approval: kept.remove("approval"),
             change: kept.remove("change"),
             connection: kept.remove("connection"),
             decision_inputs: kept.remove("decision_inputs"),

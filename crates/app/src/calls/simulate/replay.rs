@@ -1,5 +1,6 @@
 //! Asking recorded calls again.
 
+mod approvals;
 mod compare;
 mod player;
 mod recorded;
@@ -52,7 +53,7 @@ impl Calls {
         };
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let tallied = run.player.tallied(run.complete);
-        let Tallied { summary, by_policy, changes, changes_left_off } = tallied;
+        let Tallied { summary, approvals, by_policy, changes, changes_left_off } = tallied;
         let recorded = json!({
             "mode": "replay", "candidate": versions.0, "baseline": versions.1, "summary": summary,
         });
@@ -61,6 +62,7 @@ impl Calls {
             simulated: true,
             policy_set,
             summary,
+            approvals,
             by_policy,
             changes,
             changes_left_off,

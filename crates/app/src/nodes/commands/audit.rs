@@ -150,7 +150,7 @@ pub fn record(hold: &Hold) -> Value {
     })
 }
 
-fn reason(text: &str) -> Result<&str, ShellError> {
+pub(super) fn reason(text: &str) -> Result<&str, ShellError> {
     let text = text.trim();
     let fits = (1..=MAX_REASON).contains(&text.chars().count());
     if fits && !text.chars().any(char::is_control) { Ok(text) } else { Err(ShellError::Reason) }

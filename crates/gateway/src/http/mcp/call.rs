@@ -51,7 +51,13 @@ pub(super) async fn call(
         Ok(token) => token,
         Err(error) => return Err(super::refused(gateway, &ctx, error.into()).await),
     };
-    exchange.message().into_iter().for_each(|asked| asked.calls(&wanted.tool));
+    let opens_urls = question::may_open_urls(&conversation);
+    if let Some(asked) = exchange.message() {
+        asked.calls(&wanted.tool);
+        if opens_urls {
+            asked.may_open_urls();
+        }
+    }
     let ctx = traced(ctx, &meta);
     let Arrived { headers, bytes } = arrived;
     let size = u64::try_from(bytes).unwrap_or(u64::MAX);

@@ -1,13 +1,19 @@
 //! Questions of tools: the part of a `tools/call` that answers them, and the result that asks them.
 
 use portcullis_app::{Conversation, Questions};
-use portcullis_core::mcp::{
-    Era, ProtocolError,
-    interaction::{ClientCapabilities, responses},
-    meta,
+use portcullis_core::{
+    approval::Status,
+    mcp::{
+        Era, ProtocolError,
+        interaction::{ClientCapabilities, responses},
+        meta,
+    },
+    refusal::Refusal,
 };
 use serde::ser::SerializeMap;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+
+use crate::http::outcome::Failure;
 
 /// Takes what a call says about questions out of its parameters. Answers without a state are ignored,
 /// whatever they are: the call begins anew. Clients of the older era are asked nothing, for they need
@@ -41,6 +47,31 @@ pub(super) fn taken(
     let declared = meta.get(meta::CLIENT_CAPABILITIES);
     let capabilities = declared.map(ClientCapabilities::read).unwrap_or_default();
     Ok(Conversation { capabilities, questions: Questions::Declared, state, responses })
+}
+
+/// True if the client opens addresses for its user, and does not go on with a conversation: a question
+/// of the gateway would take the place of its state.
+pub(super) const fn may_open_urls(conversation: &Conversation) -> bool {
+    conversation.capabilities.url && conversation.state.is_none()
+}
+
+/// The question in place of the refusal of a call that waits for an approval: the address at which
+/// people learn how to decide. The client calls again without a state, so the call begins anew.
+pub(super) fn approval(failure: &Failure, opens_urls: bool) -> Option<Value> {
+    let Failure::Refused(refusal @ Refusal::AwaitsApproval { approval, .. }) = failure else {
+        return None;
+    };
+    let url = approval.url.as_ref().filter(|_| opens_urls)?;
+    let request = json!({
+        "method": "elicitation/create",
+        "params": {
+            "mode": "url",
+            "elicitationId": approval.id,
+            "url": url,
+            "message": refusal.to_string(),
+        },
+    });
+    (approval.status == Status::Pending).then(|| json!({ "requests": { "approval": request } }))
 }
 
 /// Writes the members of a result that asks.

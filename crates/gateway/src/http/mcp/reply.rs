@@ -1,6 +1,9 @@
 //! Answers in the words of JSON-RPC and MCP: the other writer of what REST writes as an envelope.
 
-use std::sync::{LazyLock, OnceLock};
+use std::{
+    borrow::Cow,
+    sync::{LazyLock, OnceLock},
+};
 
 use axum::{body::Body, http::StatusCode};
 use bytes::Bytes;
@@ -75,11 +78,23 @@ pub(crate) struct Asked {
     era: Era,
     /// The tool that is called, if one is.
     tool: OnceLock<String>,
+    /// The client opens addresses for its user, and may be asked to in place of an answer.
+    opens_urls: OnceLock<()>,
 }
 
 impl Asked {
     pub(super) fn new(asking: &Asking) -> Self {
-        Self { id: asking.id.clone(), era: asking.era, tool: OnceLock::new() }
+        Self {
+            id: asking.id.clone(),
+            era: asking.era,
+            tool: OnceLock::new(),
+            opens_urls: OnceLock::new(),
+        }
+    }
+
+    /// Its client opens addresses for its user.
+    pub(crate) fn may_open_urls(&self) {
+        let _ = self.opens_urls.set(());
     }
 
     /// It is a call of this tool.
@@ -114,7 +129,7 @@ struct Called<'a> {
     era: Era,
     members: Option<&'a Map<String, Value>>,
     /// Questions of the tool, instead of members.
-    asks: Option<&'a Value>,
+    asks: Option<Cow<'a, Value>>,
     /// The sentence for a model, instead of members.
     sentence: Option<String>,
     own: OwnMeta<'a>,
@@ -258,6 +273,7 @@ fn written<'a>(
             let asks = result.get("interaction");
             let asks = asks.filter(|_| outcome.recorded == Some(OutcomeStatus::InputRequired));
             let members = result.as_object().filter(|_| asks.is_none());
+            let asks = asks.map(Cow::Borrowed);
             Written::Called(Called { era: asked.era, members, asks, sentence: None, own })
         }
         (Content::Failed(failure), _) => failed(outcome, failure, (asked, request_id)),
@@ -283,12 +299,14 @@ fn failed<'a>(
     if let (Some(asked), Some(executed)) = (asked, executed)
         && is_result(failure, asked)
     {
-        let sentence = Some(match failure {
+        let asks = question::approval(failure, asked.opens_urls.get().is_some()).map(Cow::Owned);
+        let told = match failure {
             Failure::Refused(refusal) => refused::sentence(refusal, executed),
             Failure::Replayed { error, .. } => refused::repeated(&error.code, &message, executed),
-        });
+        };
+        let sentence = asks.is_none().then_some(told);
         let own = OwnMeta { governance, error: Some(error), ..OwnMeta::of(asked, request_id) };
-        let (era, members, asks) = (asked.era, None, None);
+        let (era, members) = (asked.era, None);
         return Written::Called(Called { era, members, asks, sentence, own });
     }
     let code = match failure {
@@ -371,7 +389,7 @@ impl<'a> OwnMeta<'a> {
 impl Serialize for Called<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut out = serializer.serialize_map(None)?;
-        match self.asks {
+        match &self.asks {
             Some(asks) => question::write(&mut out, asks)?,
             None if self.era == Era::Modern => out.serialize_entry("resultType", "complete")?,
             None => {}

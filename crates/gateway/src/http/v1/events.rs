@@ -43,7 +43,7 @@ const FILTERS: [&str; 12] = [
         ("decision" = Option<String>, Query, description = "`allow` or `deny`, or both, comma-separated", pattern = "^(allow|deny)(,(allow|deny))*$"),
         ("policy" = Option<String>, Query, description = "policy names, comma-separated", pattern = "[^, ]"),
         ("dlp_result" = Option<String>, Query, description = "DLP outcomes, comma-separated", pattern = "^(passed|flagged|redacted|blocked|skipped)(,(passed|flagged|redacted|blocked|skipped))*$"),
-        ("outcome" = Option<String>, Query, description = "outcomes, comma-separated", pattern = "^(success|tool_error|input_required|denied|invalid|not_found|rate_limited|upstream_error|upstream_timeout|unavailable|unknown)(,(success|tool_error|input_required|denied|invalid|not_found|rate_limited|upstream_error|upstream_timeout|unavailable|unknown))*$"),
+        ("outcome" = Option<String>, Query, description = "outcomes, comma-separated", pattern = "^(success|tool_error|input_required|approval_pending|denied|invalid|not_found|rate_limited|upstream_error|upstream_timeout|unavailable|unknown)(,(success|tool_error|input_required|approval_pending|denied|invalid|not_found|rate_limited|upstream_error|upstream_timeout|unavailable|unknown))*$"),
         ("request_id" = Option<String>, Query, description = "`req_…` of a given answer", pattern = "^req_[0-7][0-9A-HJKMNP-TV-Z]{25}$"),
         ("order" = Option<String>, Query, description = "`desc` (default) or `asc`", pattern = "^(desc|asc)$"),
         ("tail" = Option<bool>, Query, description = "with `order=asc`: never ends"),

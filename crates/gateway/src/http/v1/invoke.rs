@@ -1,17 +1,18 @@
 //! `POST /v1/mcps/{id}/invoke`: the governed call.
 
 mod interaction;
+mod waiting;
 
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
 use bytes::Bytes;
-use portcullis_app::{Conversation, Invocation, Stage, View};
+use portcullis_app::{Answered, Conversation, Ctx, Invocation, Stage, Stopped, View};
 use portcullis_core::refusal::Refusal;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use self::interaction::InteractionRequest;
+use self::{interaction::InteractionRequest, waiting::Wait};
 use super::ToolPath;
 use crate::http::{
     Gateway,
@@ -29,6 +30,7 @@ use crate::http::{
     params(
         ("id" = String, Path, description = "`<provider>:<tool_name>`"),
         ("view" = Option<String>, Query, description = "`structured` (default) or `mcp`", pattern = "^(structured|mcp)$"),
+        ("Prefer" = Option<String>, Header, description = "`wait=N`: a call that waits for an approval is held for at most N seconds, 1 to 300, until people decided (RFC 7240)"),
         ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters, bare or quoted: for 24 hours the same request with the same key is given the same answer and reaches no tool", pattern = "^(\"[!#-~]{1,253}\"|[!#-~][!-~]{0,254})$"),
     ),
     request_body = InvokeRequest,
@@ -51,6 +53,7 @@ pub(crate) async fn invoke(
 ) -> Outcome {
     ctx.origin.stages.enter(Stage::Body, gateway.app.base.now());
     let key = idempotency_key(&request.headers);
+    let wait = Wait::of(&request.headers);
     let read = request.read().await;
     let bytes = read.as_ref().map_or(0, Bytes::len);
     let asked = move || {
@@ -64,9 +67,32 @@ pub(crate) async fn invoke(
         };
         Invocation { tool, view: view(raw.as_deref()), key, body, conversation }
     };
-    match gateway.app.calls.invoke(ctx, bytes, asked).await {
+    let ended = match wait {
+        None => gateway.app.calls.invoke(ctx, bytes, asked).await,
+        Some(wait) => match patiently(&gateway, ctx, (bytes, asked), &wait).await {
+            Ok(ended) => ended,
+            Err(refusal) => return Outcome::from(refusal),
+        },
+    };
+    match ended {
         Ok(answered) => Outcome::answered(answered),
         Err(stopped) => Outcome::from(*stopped),
+    }
+}
+
+/// Makes the call, and makes it again whenever people decided about an approval that it waited for.
+async fn patiently(
+    gateway: &Arc<Gateway>,
+    mut ctx: Ctx,
+    (bytes, asked): (usize, impl FnOnce() -> Invocation + Clone + Send + 'static),
+    wait: &Wait,
+) -> Result<Result<Answered, Box<Stopped>>, Refusal> {
+    loop {
+        let ended = gateway.app.calls.invoke(ctx.clone(), bytes, asked.clone()).await;
+        match wait.decided(gateway, &ctx, &ended).await? {
+            Some(again) => ctx = again,
+            None => return Ok(ended),
+        }
     }
 }
 

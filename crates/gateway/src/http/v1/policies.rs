@@ -66,7 +66,7 @@ pub(crate) async fn list(
     let end = records.last().filter(|_| *more).map(|record| &*record.id);
     let items = records.iter().map(|record| ListedPolicy {
         stats: gateway.app.policies.policy_stats(&ctx, set, &record.id),
-        record: as_switched(&gateway, record),
+        record: warned(as_switched(&gateway, record), &page),
     });
     let data = Policies { items: items.collect(), policy_set: policy_set(&gateway, &page) };
     Ok(list.answer(&data, end))
@@ -94,13 +94,12 @@ pub(crate) async fn get(
     let id = segment(path);
     let found = gateway.app.policies.policy(&ctx, &id).await;
     let wanted = query.text("version");
-    if let Ok((set, index)) = &found {
-        let record = set.records().get(*index).ok_or(Refusal::Internal)?;
-        if wanted.is_none_or(|version| record.version.as_deref() == Some(version)) {
-            let record = as_switched(&gateway, record);
-            let stats = Some(gateway.app.policies.policy_stats(&ctx, set, &id));
-            return Ok(Outcome::data(&Policy { record: record.full(), stats }));
-        }
+    if let Ok((set, record)) = &found
+        && wanted.is_none_or(|version| record.version.as_deref() == Some(version))
+    {
+        let record = as_switched(&gateway, record);
+        let stats = Some(gateway.app.policies.policy_stats(&ctx, set, &id));
+        return Ok(Outcome::data(&Policy { record: record.full(), stats }));
     }
     // A policy that is gone can still be read in the version that an event points at.
     match (wanted, found) {
@@ -120,6 +119,14 @@ fn somebody(text: &str) -> Result<Somebody, Refusal> {
 fn as_switched<'a>(gateway: &Gateway, record: &'a PolicyRecord) -> Cow<'a, PolicyRecord> {
     let end = gateway.app.policies.switched_off_until(&record.id);
     end.map_or(Cow::Borrowed(record), |end| Cow::Owned(record.switched_off(end)))
+}
+
+/// The record with what is to be said about it to the caller's org.
+fn warned<'a>(record: Cow<'a, PolicyRecord>, page: &PolicyPage) -> Cow<'a, PolicyRecord> {
+    match page.warnings.get(&record.id) {
+        Some(warnings) => Cow::Owned(record.warning(warnings.clone())),
+        None => record,
+    }
 }
 
 /// A policy in a list.

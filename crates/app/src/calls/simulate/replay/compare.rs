@@ -1,11 +1,13 @@
 //! One recorded call, asked again, and what became of its decision.
 
+use std::sync::Arc;
+
 use portcullis_core::{
     audit::RecordedDecision,
     call::Ruling,
     clock::Timestamp,
     policy::{
-        DlpFacts, Explain, Indeterminate, Known, Phase, PolicySet, Principal, Question,
+        DlpFacts, Explain, Indeterminate, Known, Obligation, Phase, PolicySet, Principal, Question,
         TOKEN_SCOPES,
     },
     tool::Tool,
@@ -25,24 +27,23 @@ pub(super) struct Outcome {
     pub(super) before: SimulatedDecision,
     pub(super) after: SimulatedDecision,
     pub(super) missing: Vec<String>,
+    /// Policies of the candidate that would have asked for an approval of the call.
+    pub(super) approvals: Vec<Arc<str>>,
 }
 
 impl Outcome {
     /// The decision stays as it was recorded.
     pub(super) fn unchanged(recorded: SimulatedDecision) -> Self {
         let (before, after) = (recorded.clone(), recorded);
-        Self { change: SimulatedChange::None, before, after, missing: Vec::new() }
+        let change = SimulatedChange::None;
+        Self { change, before, after, missing: Vec::new(), approvals: Vec::new() }
     }
 
     /// Indeterminate, because `missing` is not known.
     pub(super) fn untellable(before: SimulatedDecision, missing: &str) -> Self {
         let after = SimulatedDecision { decision: None, cause: None, policy: None, reason: None };
-        Self {
-            change: SimulatedChange::Indeterminate,
-            before,
-            after,
-            missing: vec![missing.to_owned()],
-        }
+        let (change, missing) = (SimulatedChange::Indeterminate, vec![missing.to_owned()]);
+        Self { change, before, after, missing, approvals: Vec::new() }
     }
 }
 
@@ -51,6 +52,8 @@ impl Outcome {
 pub(super) struct SetDecision {
     pub(super) judged: Judged,
     pub(super) unknown: Option<Indeterminate>,
+    /// Policies that ask for an approval of the call.
+    approvals: Vec<Arc<str>>,
 }
 
 /// Decision to compare with.
@@ -82,11 +85,13 @@ impl Call<'_> {
         }
         let response = self.ask(set, Phase::Response);
         match response.judged.decision {
-            Some(RecordedDecision::Deny) => response,
+            Some(RecordedDecision::Deny) => {
+                SetDecision { approvals: request.approvals, ..response }
+            }
             Some(RecordedDecision::Allow) | None => {
-                let SetDecision { judged: mut both, unknown } = request;
+                let SetDecision { judged: mut both, unknown, approvals } = request;
                 both.obligations.extend(response.judged.obligations);
-                SetDecision { judged: both, unknown: unknown.or(response.unknown) }
+                SetDecision { judged: both, unknown: unknown.or(response.unknown), approvals }
             }
         }
     }
@@ -118,8 +123,21 @@ impl Call<'_> {
         };
         let examined = set.examine(&question, &self.known, Explain::Determining);
         let ruled = Ruling::of(examined.decision, serde_json::Map::new());
-        SetDecision { judged: Judged::of(&ruled, Vec::new()), unknown: examined.indeterminate }
+        SetDecision {
+            judged: Judged::of(&ruled, Vec::new()),
+            unknown: examined.indeterminate,
+            approvals: ruled.as_ref().map(approvals).unwrap_or_default(),
+        }
     }
+}
+
+/// Policies that ask for an approval.
+fn approvals(ruling: &Ruling) -> Vec<Arc<str>> {
+    let asking = ruling.obligations.iter().filter_map(|obligation| match obligation {
+        Obligation::RequireApproval { policy, .. } => Some(Arc::clone(&policy.id)),
+        Obligation::RateLimit { .. } | Obligation::Redact { .. } => None,
+    });
+    asking.collect()
 }
 
 fn facts<'a>(facts: &Facts, detectors: &'a [&'a str]) -> DlpFacts<'a> {
@@ -151,7 +169,7 @@ pub(super) fn recorded(core: &Core<'_>) -> Option<SimulatedDecision> {
 pub(super) fn compare(sets: &Sets, before: Before, after: SetDecision) -> Outcome {
     let (change, before, unknown_before) = match before {
         Before::Asked(said) => {
-            let SetDecision { judged, unknown } = *said;
+            let SetDecision { judged, unknown, .. } = *said;
             (
                 SimulatedChange::between(&judged, &after.judged),
                 SimulatedDecision::of(&judged),
@@ -171,7 +189,8 @@ pub(super) fn compare(sets: &Sets, before: Before, after: SetDecision) -> Outcom
     };
     let missing = after.unknown.or(unknown_before).map(|unknown| unknown.missing);
     let missing = missing.unwrap_or_default();
-    Outcome { change, before, after: SimulatedDecision::of(&after.judged), missing }
+    let (after, approvals) = (SimulatedDecision::of(&after.judged), after.approvals);
+    Outcome { change, before, after, missing, approvals }
 }
 
 /// Returns true if an undetermined policy differs between the two sets. One that is the same in

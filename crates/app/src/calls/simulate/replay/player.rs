@@ -22,10 +22,13 @@ use crate::{
 
 /// Number of events between two checks of the time limit.
 const STRIDE: usize = 128;
-/// A tool of the log, and whether both sets have the same policies about it.
+/// A tool of the log.
 struct Subject {
     tool: Arc<Tool>,
+    /// Both sets have the same policies about it.
     same: bool,
+    /// The candidate can ask for approvals of its calls.
+    asks: bool,
 }
 
 /// A replay: its sets and what it has seen.
@@ -119,7 +122,11 @@ impl Player {
         let same =
             |tool: &Tool| baseline.is_some_and(|it| self.sets.candidate.is_same_for(it, tool));
         let found = self.tools.get(tool);
-        let found = found.map(|(tool, _)| Subject { same: same(tool), tool: Arc::clone(tool) });
+        let found = found.map(|(tool, _)| Subject {
+            same: same(tool),
+            asks: self.sets.candidate.can_ask_for_approvals(tool),
+            tool: Arc::clone(tool),
+        });
         self.known.insert(tool.to_owned(), found);
     }
 
@@ -147,7 +154,7 @@ impl Player {
         self.tally.summary.evaluated += 1;
         let same_set = core.governance.as_ref().and_then(|it| it.policy_set.as_deref())
             == self.sets.baseline().map(PolicySet::version);
-        if known.same && same_set {
+        if known.same && same_set && !known.asks {
             return Outcome::unchanged(recorded);
         }
         let key = format!(
@@ -190,7 +197,7 @@ impl Player {
 
     /// The counts and groups as they are answered.
     pub(super) fn tallied(self, complete: bool) -> Tallied {
-        self.tally.tallied(complete)
+        self.tally.tallied(complete, self.sample)
     }
 }
 

@@ -9,6 +9,7 @@ use portcullis_core::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::approvals::ApprovalsReport;
 use crate::calls::simulate::report::{SimulatedChange, SimulatedDecision, SimulatedSets};
 
 /// The report on recorded calls.
@@ -23,6 +24,8 @@ pub struct ReplayReport {
     pub policy_set: SimulatedSets,
     /// Number of calls by change.
     pub summary: ReplaySummary,
+    /// Approvals that the candidate would have asked for.
+    pub approvals: ApprovalsReport,
     /// Changes that each policy brings.
     pub by_policy: Vec<ChangedByPolicy>,
     /// The most frequent first.

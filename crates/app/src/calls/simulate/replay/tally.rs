@@ -9,6 +9,7 @@ use portcullis_core::{clock::Timestamp, id::EventId};
 use portcullis_store::EventRecord;
 
 use super::{
+    approvals::{Approvals, ApprovalsReport},
     compare::Outcome,
     recorded::Core,
     report::{ChangedByPolicy, ReplayChange, ReplaySummary, ReplayedPrincipal},
@@ -25,6 +26,7 @@ const MAX_EXAMPLES: usize = 5;
 /// The counts and groups of a replay, as they are answered.
 pub(super) struct Tallied {
     pub(super) summary: ReplaySummary,
+    pub(super) approvals: ApprovalsReport,
     pub(super) by_policy: Vec<ChangedByPolicy>,
     pub(super) changes: Vec<ReplayChange>,
     pub(super) changes_left_off: usize,
@@ -57,6 +59,7 @@ pub(super) struct Tally {
     pub(super) summary: ReplaySummary,
     groups: HashMap<ChangeGroup, GroupedChanges>,
     by_policy: BTreeMap<Arc<str>, ChangedByPolicy>,
+    approvals: Approvals,
     grouped: bool,
     changed_only: bool,
     max_changes: usize,
@@ -68,6 +71,7 @@ impl Tally {
             summary: ReplaySummary::default(),
             groups: HashMap::new(),
             by_policy: BTreeMap::new(),
+            approvals: Approvals::default(),
             grouped: options.group,
             changed_only: options.changed_only,
             max_changes: options.max_changes,
@@ -80,8 +84,9 @@ impl Tally {
         event: &EventRecord,
         core: &Core<'_>,
         tool: &str,
-        outcome: Outcome,
+        mut outcome: Outcome,
     ) {
+        self.approvals.count(event, std::mem::take(&mut outcome.approvals));
         let change = outcome.change;
         let summary = &mut self.summary;
         let counter = match change {
@@ -160,8 +165,8 @@ impl Tally {
         so_far.newly_allowed += allowed;
     }
 
-    /// The counts and groups as they are answered.
-    pub(super) fn tallied(mut self, complete: bool) -> Tallied {
+    /// The counts and groups as they are answered; `share` of the calls was replayed.
+    pub(super) fn tallied(mut self, complete: bool, share: Option<f64>) -> Tallied {
         self.summary.complete = complete;
         let mut groups: Vec<(ChangeGroup, GroupedChanges)> = self.groups.into_iter().collect();
         // The most frequent first; equals in an order that does not depend on hashing.
@@ -170,8 +175,10 @@ impl Tally {
         });
         let changes_left_off = groups.len().saturating_sub(self.max_changes);
         groups.truncate(self.max_changes);
+        let span = self.summary.oldest.zip(self.summary.newest);
         Tallied {
             summary: self.summary,
+            approvals: self.approvals.report(span, share),
             by_policy: self.by_policy.into_values().collect(),
             changes: groups.into_iter().map(|(group, seen)| seen.answered(group)).collect(),
             changes_left_off,

@@ -72,7 +72,7 @@ impl SimulatedCause {
             Grounds::Policy(Cause::DefaultDeny) => Self::DefaultDeny,
             Grounds::Policy(Cause::PolicyError) => Self::PolicyError,
             Grounds::Dlp => Self::Dlp,
-            Grounds::Limit(_) | Grounds::Masking => Self::Obligation,
+            Grounds::Limit(_) | Grounds::Approval(_) | Grounds::Masking => Self::Obligation,
         }
     }
 
@@ -129,6 +129,7 @@ impl SimulatedDlpAction {
             | Grounds::Policy(_)
             | Grounds::Dlp
             | Grounds::Limit(_)
+            | Grounds::Approval(_)
             | Grounds::Masking => Self::None,
         }
     }

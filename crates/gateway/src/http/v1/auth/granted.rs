@@ -75,12 +75,12 @@ pub(crate) struct ExchangeBody {
         pattern = "^urn:ietf:params:oauth:token-type:(jwt|access_token)$"
     )]
     pub(super) subject_token_type: Option<SubjectType>,
-    /// Scopes with spaces between them; all the subject may have but `admin` and `audit:export`
-    /// when absent.
+    /// Scopes with spaces between them; all the subject may have but `admin`, `audit:export`
+    /// and those of approvals when absent.
     #[schema(
         example = "mcps:read mcps:invoke",
         max_length = 1024,
-        pattern = "^(admin|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write)( (admin|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write))*$"
+        pattern = "^(admin|approvals:decide|approvals:read|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write)( (admin|approvals:decide|approvals:read|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write))*$"
     )]
     pub(super) scope: Option<String>,
     /// Seconds, 60 or more; cut to what is allowed.
@@ -110,7 +110,7 @@ pub(crate) struct RefreshBody {
     /// Scopes of the new access token, among those of the login; all of them when absent.
     #[schema(
         max_length = 1024,
-        pattern = "^(admin|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write)( (admin|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write))*$"
+        pattern = "^(admin|approvals:decide|approvals:read|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write)( (admin|approvals:decide|approvals:read|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write))*$"
     )]
     pub(super) scope: Option<String>,
 }

@@ -1,0 +1,138 @@
+//! Approvals: calls that wait for people, and what people decide about them.
+//!
+//! The law of an approval is [`portcullis_core::approval`]; here its changes are recorded, each event
+//! in one transaction with the change that it tells of.
+
+mod asking;
+mod counting;
+mod deciding;
+mod ending;
+mod listing;
+mod notices;
+mod waiting;
+
+pub(crate) use self::{asking::Obtained, deciding::kind_of, ending::EVERY};
+pub use self::{
+    deciding::DecisionRequest,
+    listing::{ApprovalPage, ApprovalQuery, ApprovalView, EarlierApproval},
+};
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    approval::Approval,
+    audit::{Event, EventType, Target},
+    id::EventId,
+    refusal::{Refusal, Unavailable},
+};
+use portcullis_store::{ApprovalChange, StoreError};
+use serde_json::{Value, json};
+
+use self::{notices::Notices, waiting::Waiting};
+use crate::{
+    audit::{
+        Audit,
+        events::{patience, row_of},
+    },
+    base::Base,
+    policies::Policies,
+    providers::Providers,
+    screening::Screening,
+    tools::catalogue::ToolCatalogue,
+};
+
+/// Rooms that approvals work with.
+pub(crate) struct ApprovalHandles {
+    pub(crate) base: Arc<Base>,
+    pub(crate) screening: Arc<Screening>,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) policies: Arc<Policies>,
+    pub(crate) catalogue: Arc<ToolCatalogue>,
+    pub(crate) providers: Arc<Providers>,
+}
+
+/// Approvals of a node.
+#[derive(Debug)]
+pub struct Approvals {
+    base: Arc<Base>,
+    screening: Arc<Screening>,
+    audit: Arc<Audit>,
+    policies: Arc<Policies>,
+    catalogue: Arc<ToolCatalogue>,
+    providers: Arc<Providers>,
+    notices: Notices,
+    waiting: Waiting,
+}
+
+impl Approvals {
+    pub(crate) fn new(handles: ApprovalHandles) -> Self {
+        let ApprovalHandles { base, screening, audit, policies, catalogue, providers } = handles;
+        let (notices, waiting) = (Notices::default(), Waiting::default());
+        Self { base, screening, audit, policies, catalogue, providers, notices, waiting }
+    }
+
+    /// Writes the next state of an approval with its event, and tells of it. `false` if it was changed
+    /// meanwhile.
+    async fn change(
+        &self,
+        approval: Approval,
+        from: Option<i64>,
+        event: Event,
+    ) -> Result<bool, Refusal> {
+        let (id, kind) = (event.id, event.kind);
+        let change = ApprovalChange { approval: approval.clone(), from };
+        let changed = self.audit.writer.change_approval(change, row_of(&event), patience()).await;
+        let changed = changed.map_err(|error| unrecorded(id, &error))?;
+        if changed {
+            self.waiting.wake();
+            counting::count(kind, &approval, self.base.now());
+            self.tell(kind, id, &approval);
+        }
+        Ok(changed)
+    }
+
+    /// An event of the gateway itself about an approval.
+    fn system_event(&self, approval: &Approval, kind: EventType) -> Event {
+        let event = self.audit.system_event(approval.org_id, kind, target(approval));
+        self.telling(event, approval)
+    }
+
+    /// The event with what it tells of the approval, in its erasable part.
+    fn telling(&self, mut event: Event, approval: &Approval) -> Event {
+        event.detached = event.detached.keep("approval", Some(told(approval)), &*self.base.random);
+        event
+    }
+}
+
+/// What events tell of an approval.
+pub(crate) fn told(approval: &Approval) -> Value {
+    json!({
+        "approvals": approval.terms.approvals,
+        "connection": approval.connection,
+        "decisions": approval.decisions,
+        "digest": approval.digest,
+        "expires_at": approval.expires_at,
+        "policy": approval.policy.id,
+        "policy_version": approval.policy.version,
+        "requester": approval.requester.principal_id,
+        "status": approval.status,
+        "tool": approval.tool.id,
+        "tool_version": approval.tool.version,
+    })
+}
+
+/// An approval as the object of an event.
+pub(crate) fn target(approval: &Approval) -> Target {
+    Target {
+        credential: None,
+        id: Some(approval.id.to_string()),
+        provider_id: Some(approval.connection),
+        kind: "approval",
+        version: None,
+    }
+}
+
+fn unrecorded(event: EventId, error: &StoreError) -> Refusal {
+    tracing::error!(%error, %event, "a change of an approval could not be recorded");
+    Refusal::Unavailable { reason: Unavailable::Audit }
+}

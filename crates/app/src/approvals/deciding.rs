@@ -1,0 +1,104 @@
+//! Deciding about approvals: by people of the org, over the API.
+
+use std::collections::BTreeSet;
+
+use portcullis_core::{
+    approval::{Approval, Approver, Decider, DecisionError, Status, Vote},
+    audit::EventType,
+    id::ApprovalId,
+    principal::Role,
+    refusal::Refusal,
+};
+
+use super::{ApprovalView, Approvals};
+use crate::ctx::Ctx;
+
+/// Writes of a decision that others overtake before it is given up.
+const TRIES: u32 = 5;
+
+/// A decision as it was asked for.
+#[derive(Debug, Clone)]
+pub struct DecisionRequest {
+    /// Yes or no.
+    pub vote: Vote,
+    /// Why, in words.
+    pub comment: Option<String>,
+    /// Digest of the call that was looked at, if the caller says so.
+    pub digest: Option<String>,
+}
+
+impl Approvals {
+    /// Decides about an approval. Says no to everybody who must not, and to a digest that is not that
+    /// of the approval.
+    pub async fn decide(
+        &self,
+        ctx: &Ctx,
+        id: ApprovalId,
+        request: DecisionRequest,
+    ) -> Result<ApprovalView, Refusal> {
+        let decider = Decider::Principal(self.approver(ctx).await?);
+        let comment = request.comment.as_deref().map(|text| self.screening.recordable(text));
+        let kind = kind_of(request.vote);
+        for _ in 0..TRIES {
+            let found = self.seen(ctx, id).await?;
+            if request.digest.as_ref().is_some_and(|digest| *digest != found.approval.digest) {
+                let message = "The digest is not that of the approval; look at it again.";
+                return Err(Refusal::bad_request(message));
+            }
+            let now = self.base.now();
+            let next = found.approval.decided(&decider, request.vote, comment.clone(), now);
+            let next = next.map_err(|error| refusal(&found.approval, error))?;
+            let event = self.event_of(ctx, kind, &next);
+            if self.change(next.clone(), Some(found.revision), event).await? {
+                return Ok(ApprovalView::new(next, now));
+            }
+        }
+        Err(Refusal::Unavailable { reason: portcullis_core::refusal::Unavailable::Overloaded })
+    }
+
+    /// The caller as somebody who decides. A group counts if the login of the token and the newest
+    /// login both named it: whoever lost a group since cannot decide by an older token.
+    pub(super) async fn approver(&self, ctx: &Ctx) -> Result<Approver, Refusal> {
+        let (caller, identity) = (ctx.caller(), ctx.session.principal.identity());
+        let newest = self.base.store.last_login(caller.org_id, caller.principal_id).await?;
+        let newest = newest.map(|login| login.said.groups).unwrap_or_default();
+        let groups: BTreeSet<String> =
+            identity.groups.iter().filter(|group| newest.contains(*group)).cloned().collect();
+        Ok(Approver {
+            id: caller.principal_id,
+            name: caller.principal_name.clone(),
+            delegated: caller.via.is_some() || !caller.lineage.actors().is_empty(),
+            admin: caller.role == Role::Admin,
+            groups,
+            mfa: identity.mfa,
+        })
+    }
+}
+
+/// The event of a decision.
+pub(crate) const fn kind_of(vote: Vote) -> EventType {
+    match vote {
+        Vote::Approve => EventType::ApprovalGranted,
+        Vote::Deny => EventType::ApprovalDenied,
+    }
+}
+
+/// The answer to a decision that is not taken.
+fn refusal(approval: &Approval, error: DecisionError) -> Refusal {
+    match error {
+        DecisionError::Settled(status) => Refusal::ApprovalSettled { id: approval.id, status },
+        DecisionError::Twice => {
+            Refusal::ApprovalSettled { id: approval.id, status: Status::Pending }
+        }
+        DecisionError::Service
+        | DecisionError::Delegated
+        | DecisionError::Requester
+        | DecisionError::NotApprover
+        | DecisionError::SecondFactor => Refusal::PolicyDenied {
+            policy: approval.policy.id.clone(),
+            reason: error.to_string(),
+            dlp: None,
+            more: serde_json::Map::new(),
+        },
+    }
+}

@@ -1,0 +1,81 @@
+//! Approvals that end without being used up: their time is over, or what they are bound to is gone.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use portcullis_core::{
+    approval::Approval,
+    audit::EventType,
+    id::{OrgId, PrincipalId},
+    refusal::Refusal,
+};
+
+use super::Approvals;
+use crate::telemetry::counters;
+
+/// Time between two rounds that end approvals.
+pub(crate) const EVERY: Duration = Duration::from_secs(5);
+/// Approvals looked at in one round; the others wait for the next one.
+const PER_ROUND: u32 = 500;
+/// Days after which an ended approval is forgotten. Its events stay.
+const KEPT_DAYS: i64 = 90;
+
+impl Approvals {
+    /// One round: ends what is due, and what no call can use any more. Of several nodes one writes it.
+    pub(crate) async fn end_round(self: &Arc<Self>) {
+        if let Err(refusal) = self.round().await {
+            tracing::warn!(%refusal, "approvals could not be looked through");
+        }
+    }
+
+    async fn round(&self) -> Result<(), Refusal> {
+        let now = self.base.now();
+        counters::approvals_pending(self.base.store.pending_approvals(now).await?, now);
+        for due in self.base.store.open_approvals(Some(now), PER_ROUND).await? {
+            if let Some(ended) = due.approval.expired(now) {
+                self.end(&ended, due.revision).await?;
+            }
+        }
+        let mut known = BTreeMap::new();
+        for open in self.base.store.open_approvals(None, PER_ROUND).await? {
+            if !self.is_bound(&open.approval, &mut known).await? {
+                self.end(&open.approval.ended(), open.revision).await?;
+            }
+        }
+        self.base.store.forget_approvals(now.plus_seconds(-KEPT_DAYS * 86_400)).await?;
+        Ok(())
+    }
+
+    /// Writes that an approval ended. Whoever changed it meanwhile was first.
+    pub(super) async fn end(&self, ended: &Approval, revision: i64) -> Result<(), Refusal> {
+        let event = self.system_event(ended, EventType::ApprovalExpired);
+        self.change(ended.clone(), Some(revision), event).await.map(drop)
+    }
+
+    /// True while the policy, the tool's version and the principal are those that it is bound to.
+    async fn is_bound(
+        &self,
+        approval: &Approval,
+        known: &mut BTreeMap<(OrgId, PrincipalId), bool>,
+    ) -> Result<bool, Refusal> {
+        let set = self.policies.current();
+        let policy = set.find(&approval.policy.id);
+        let same = |version: &str| version == approval.policy.version;
+        if !policy.is_some_and(|policy| policy.version.as_deref().is_some_and(same)) {
+            return Ok(false);
+        }
+        // A tool that is not listed just now may come back; another version is another call.
+        let tools = self.catalogue.tools.load();
+        let listed = tools.get(&approval.tool.id);
+        if listed.is_some_and(|(tool, _)| tool.version != approval.tool.version) {
+            return Ok(false);
+        }
+        let (org, who) = (approval.org_id, approval.requester.principal_id);
+        if let Some(active) = known.get(&(org, who)) {
+            return Ok(*active);
+        }
+        let found = self.base.store.find_principal(org, who).await?;
+        let active = found.is_some_and(|principal| principal.disabled_at.is_none());
+        known.insert((org, who), active);
+        Ok(active)
+    }
+}

@@ -1,0 +1,166 @@
+//! `portcullis approval`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use portcullis_app::ApprovalView;
+use portcullis_core::{
+    approval::{Status, Vote},
+    id::ApprovalId,
+};
+use serde_json::{Value, json};
+
+use super::{Failure, Installation};
+
+#[derive(Subcommand)]
+pub(super) enum Approvals {
+    /// List approvals of an org, the newest first
+    List {
+        /// Only those with this status at this moment
+        #[arg(long, value_enum)]
+        status: Option<Named>,
+        /// Id or name of the org; not needed where there is only one
+        #[arg(long)]
+        org: Option<String>,
+        #[command(flatten)]
+        installation: Installation,
+    },
+    /// Show one approval in full: the call that it is bound to, and what was decided
+    Show {
+        /// Its id: `apr_…`
+        approval: ApprovalId,
+        /// Id or name of the org; not needed where there is only one
+        #[arg(long)]
+        org: Option<String>,
+        #[command(flatten)]
+        installation: Installation,
+    },
+    /// Say yes to the call; it runs when its caller makes it again
+    ///
+    /// Recorded as a decision of the operator, with the user of the operating system. The operator
+    /// counts as one of the people that the policy asks for, whatever groups it names.
+    Approve(Decision),
+    /// Say no to the call; nobody can approve this request any more
+    ///
+    /// Recorded as a decision of the operator, with the user of the operating system.
+    Deny(Decision),
+}
+
+#[derive(Args)]
+pub(super) struct Decision {
+    /// Its id: `apr_…`
+    approval: ApprovalId,
+    /// The reason, which is recorded and shown to requester and approvers
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Id or name of the org; not needed where there is only one
+    #[arg(long)]
+    org: Option<String>,
+    #[command(flatten)]
+    installation: Installation,
+}
+
+/// A status on the command line.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Named {
+    /// Somebody has to decide
+    Pending,
+    /// The call may run
+    Approved,
+    /// Somebody said no
+    Denied,
+    /// Its time is over, or what it was bound to ended
+    Expired,
+    /// The call ran as often as it may
+    Consumed,
+}
+
+impl Named {
+    const fn status(self) -> Status {
+        match self {
+            Self::Pending => Status::Pending,
+            Self::Approved => Status::Approved,
+            Self::Denied => Status::Denied,
+            Self::Expired => Status::Expired,
+            Self::Consumed => Status::Consumed,
+        }
+    }
+}
+
+impl Approvals {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        match self {
+            Self::List { status, org, installation } => {
+                list(status, org.as_deref(), &installation).await
+            }
+            Self::Show { approval, org, installation } => {
+                show(approval, org.as_deref(), &installation).await
+            }
+            Self::Approve(decision) => decision.run(Vote::Approve).await,
+            Self::Deny(decision) => decision.run(Vote::Deny).await,
+        }
+    }
+}
+
+async fn list(
+    status: Option<Named>,
+    org: Option<&str>,
+    installation: &Installation,
+) -> Result<(), Failure> {
+    let office = installation.office().await?;
+    let listed = async {
+        let org = office.shell.org_or_only(org).await?.id;
+        office.shell.approvals(org, status.map(Named::status)).await
+    };
+    let listed = listed.await;
+    office.close().await;
+    let records: Vec<Value> = listed?.iter().map(record).collect();
+    let columns = ["id", "status", "requester", "tool", "policy", "approved_by", "expires_at"];
+    installation.output().table(&records, &columns)
+}
+
+async fn show(
+    approval: ApprovalId,
+    org: Option<&str>,
+    installation: &Installation,
+) -> Result<(), Failure> {
+    let office = installation.office().await?;
+    let found = async {
+        let org = office.shell.org_or_only(org).await?.id;
+        office.shell.approval(org, approval).await
+    };
+    let found = found.await;
+    office.close().await;
+    installation.output().members(&json!(found?))
+}
+
+impl Decision {
+    async fn run(self, vote: Vote) -> Result<(), Failure> {
+        let Self { approval, reason, org, installation } = self;
+        let office = installation.office().await?;
+        let decided = async {
+            let org = office.shell.org_or_only(org.as_deref()).await?.id;
+            office.shell.decide(org, approval, vote, reason.as_deref()).await
+        };
+        let decided = decided.await;
+        office.close().await;
+        let decided = decided?;
+        let text = format!("{approval} is {}", decided.status.as_str());
+        installation.output().record(&json!(decided), &text)
+    }
+}
+
+/// An approval in a list.
+fn record(approval: &ApprovalView) -> Value {
+    let yes = approval.decisions.iter().filter(|it| it.decision == Vote::Approve).count();
+    json!({
+        "id": approval.id,
+        "status": approval.status,
+        "requester": approval.requester.principal_name,
+        "requester_id": approval.requester.principal_id,
+        "tool": approval.tool.id,
+        "policy": approval.policy.id,
+        "approved_by": format!("{yes} of {}", approval.terms.approvals),
+        "digest": approval.digest,
+        "created_at": approval.created_at,
+        "expires_at": approval.expires_at,
+    })
+}

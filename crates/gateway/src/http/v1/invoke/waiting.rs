@@ -1,0 +1,123 @@
+//! `Prefer: wait=N` (RFC 7240): a call that waits for an approval is held until people decided.
+//!
+//! Nothing is held meanwhile but the request: the call was judged, recorded as pending, and its permit
+//! given back. Once people decided, the token is looked up again and the call is made anew.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use axum::http::HeaderMap;
+use portcullis_app::{Answered, Ctx, Purpose, Stopped};
+use portcullis_core::{approval::Status, id::ApprovalId, refusal::Refusal, secret::Secret};
+use tokio::time::Instant;
+
+use crate::http::{Gateway, caller::bearer};
+
+/// Longest wait in seconds; a longer one is cut.
+const LONGEST: u64 = 300;
+/// Time between two looks at whether this node is about to stop.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Wish of a caller to wait for an approval.
+pub(super) struct Wait {
+    end: Instant,
+    bearer: Option<Secret>,
+}
+
+impl Wait {
+    /// The wish in these headers. What is malformed is ignored, as RFC 7240 §2 asks.
+    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+        let seconds = seconds(headers)?;
+        let bearer = bearer(headers).map(|text| Secret::new(text.to_owned()));
+        Some(Self { end: Instant::now() + Duration::from_secs(seconds), bearer })
+    }
+
+    /// Waits for the decision that the call needs. The context in which it is to be made again;
+    /// `None` if it ended otherwise, or nobody decided in time. Says no if its token ended meanwhile.
+    pub(super) async fn decided(
+        &self,
+        gateway: &Arc<Gateway>,
+        ctx: &Ctx,
+        ended: &Result<Answered, Box<Stopped>>,
+    ) -> Result<Option<Ctx>, Refusal> {
+        let Some(id) = pending(ended) else { return Ok(None) };
+        if !self.is_decided(gateway, ctx, id).await? {
+            return Ok(None);
+        }
+        let mut origin = ctx.origin.clone();
+        origin.arrived = gateway.app.base.now();
+        let bearer = self.bearer.as_ref().map(Secret::expose);
+        let session = gateway.app.access.authenticate(bearer, Purpose::Access, &origin).await;
+        let session = session.map_err(|refused| refused.refusal)?;
+        Ok(Some(Ctx { origin, session, attendance: None }))
+    }
+
+    async fn is_decided(
+        &self,
+        gateway: &Arc<Gateway>,
+        ctx: &Ctx,
+        id: ApprovalId,
+    ) -> Result<bool, Refusal> {
+        while Instant::now() < self.end && !gateway.draining.load(Ordering::Acquire) {
+            let part = (Instant::now() + LOOK).min(self.end);
+            if gateway.app.approvals.decided(ctx.caller().org_id, id, part).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn pending(ended: &Result<Answered, Box<Stopped>>) -> Option<ApprovalId> {
+    let Err(stopped) = ended else { return None };
+    let Refusal::AwaitsApproval { approval, .. } = &stopped.refusal else { return None };
+    (approval.status == Status::Pending).then_some(approval.id)
+}
+
+/// Seconds of the preference `wait`, in one of the headers `Prefer`.
+fn seconds(headers: &HeaderMap) -> Option<u64> {
+    let values = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    let preferences = values.flat_map(|value| value.split(','));
+    let mut waits = preferences.filter_map(|preference| {
+        let preference = preference.split(';').next()?;
+        let (name, value) = preference.split_once('=')?;
+        let is_wait = name.trim().eq_ignore_ascii_case("wait");
+        is_wait.then(|| value.trim().trim_matches('"').parse::<u64>().ok())
+    });
+    // Of several the first counts.
+    waits.next()?.filter(|seconds| *seconds > 0).map(|seconds| seconds.min(LONGEST))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    #[test]
+    fn the_first_wait_counts_and_what_is_malformed_does_not() {
+        let read = |values: &[&'static str]| {
+            let named = values
+                .iter()
+                .map(|value| (HeaderName::from_static("prefer"), HeaderValue::from_static(value)));
+            seconds(&named.collect())
+        };
+
+        for (values, expected) in [
+            (&["wait=10"][..], Some(10)),
+            (&["respond-async, Wait = \"20\"; x=1"], Some(20)),
+            (&["respond-async", "wait=5, wait=7"], Some(5)),
+            (&["wait=9999"], Some(300)),
+            (&["wait=0"], None),
+            (&["wait=-1"], None),
+            (&["wait=1.5"], None),
+            (&["wait"], None),
+            (&["waiting=3"], None),
+            (&[], None),
+        ] {
+            assert_eq!(read(values), expected, "{values:?}");
+        }
+    }
+}
