@@ -76,7 +76,7 @@ async fn principals_are_made_with_a_role_or_with_scopes() {
     let made = gateway.admin(&["principal", "create", "ada", "--org", "acme", "--role", "auditor"]);
 
     assert!(who.id.starts_with("sa_") && made["id"].as_str().unwrap().starts_with("usr_"));
-    let scopes = "audit:export audit:read mcps:read policies:read providers:read";
+    let scopes = "approvals:read audit:export audit:read mcps:read policies:read providers:read";
     let mut listed: Vec<&str> = made["scopes"].as_str().unwrap().split(' ').collect();
     listed.sort_unstable();
     assert_eq!(listed.join(" "), scopes);

@@ -1,5 +1,6 @@
 //! Several nodes on one PostgreSQL database and one set of counters.
 
+mod approvals;
 mod encrypted;
 mod limits;
 mod members;

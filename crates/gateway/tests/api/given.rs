@@ -22,7 +22,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Every scope a service account can have.
 pub(crate) const ALL_SCOPES: &str = "mcps:read mcps:invoke providers:read providers:write \
-                                     policies:read audit:read audit:export admin";
+                                     policies:read audit:read audit:export approvals:read approvals:decide \
+                                     admin";
 
 /// An enterprise plan so large that no test meets its limits.
 pub(crate) const ENOUGH: [&str; 6] = [

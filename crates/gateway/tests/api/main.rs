@@ -7,6 +7,7 @@ mod planted;
 mod scene;
 
 mod agents_guide;
+mod approvals;
 mod audit_commands;
 mod audit_log;
 mod capture;

@@ -1,7 +1,7 @@
 //! `POST /mcp` and `POST /mcp/{slug}`: the server that MCP clients speak to.
 
 mod calls;
-mod clients;
+pub(crate) mod clients;
 mod conformance;
 mod guide;
 mod law;

@@ -14,7 +14,7 @@ use crate::{
 
 /// Groups of operations. Each is examined from an address of its own, for strangers have a limit of
 /// requests, and a part of the examination comes without a token.
-const TAGS: [&str; 6] = ["audit", "auth", "health", "mcps", "policies", "providers"];
+const TAGS: [&str; 7] = ["approvals", "audit", "auth", "health", "mcps", "policies", "providers"];
 
 /// Requests of each operation, and what chooses them.
 const EXAMPLES: &str = "12";
@@ -25,7 +25,7 @@ const SEED: &str = "23";
 /// may make, or that two members exclude each other.
 const SETTINGS: &str = r#"
 [[operations]]
-include-path-regex = "^/oauth/callback$|^/v1/mcps/.id./invoke$|^/v1/providers/.slug./connect$|^/v1/(mcps|providers|policies|policies/simulate|audit/events|audit/checkpoint|audit/export|auth/token)$"
+include-path-regex = "^/oauth/callback$|^/v1/mcps/.id./invoke$|^/v1/providers/.slug./connect$|^/v1/(mcps|providers|approvals|policies|policies/simulate|audit/events|audit/checkpoint|audit/export|auth/token)$"
 [operations.checks.positive_data_acceptance]
 expected-statuses = ["2xx", 400, 401, 403, 404, 409, 429]
 "#;

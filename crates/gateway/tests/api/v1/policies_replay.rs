@@ -88,6 +88,36 @@ async fn a_draft_is_told_by_what_it_would_have_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn approvals_that_a_draft_would_ask_for_are_counted_by_policy_and_day() {
+    let (gateway, who) = played().await;
+    let asking = |id: &str, action: &str, least: u32| {
+        let source = format!(
+            "@id(\"{id}\") @require_approval(\"approvers=staff\") @reason(\"Staff looks\")\n\
+             forbid (principal, action == Mcp::Action::\"sample:{action}\", resource)\n\
+             when {{ context.input has limit && context.input.limit > {least} }};"
+        );
+        json!({"source": source})
+    };
+    let drafts = [asking("large", "list_items", 3), asking("any", "list_items", 1)];
+    let body = json!({"replay": {}, "policies": {"upsert": drafts}});
+
+    let none = replay(&gateway, &who, &json!({"replay": {}})).await;
+    let answer = replay(&gateway, &who, &body).await;
+
+    assert_eq!(none.at("/data/approvals/calls"), 0, "{}", none.text);
+    // The one of 50 is denied by another policy: nobody would be asked.
+    let approvals = answer.at("/data/approvals");
+    assert_eq!((&approvals["calls"], &approvals["per_day"]), (&json!(4), &json!(4.0)));
+    let of =
+        |at: usize| (&approvals["policies"][at]["policy"], &approvals["policies"][at]["calls"]);
+    assert_eq!(of(0), (&json!("any"), &json!(4)), "{}", answer.text);
+    assert_eq!(of(1), (&json!("large"), &json!(2)));
+    let id = approvals["policies"][1]["example_event_ids"][0].as_str().unwrap();
+    assert_eq!(gateway.get(&who, &format!("/v1/audit/events/{id}")).await.status, 200);
+    assert_eq!(number(&answer, "obligations_changed"), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn dropping_a_forbid_is_told_as_newly_allowed() {
     let (gateway, who) = played().await;
     let body = json!({"replay": {}, "policies": {"remove": ["short-lists"]}});

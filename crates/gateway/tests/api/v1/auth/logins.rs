@@ -131,6 +131,29 @@ async fn the_actor_of_a_delegation_brings_none_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_policy_whose_approvers_nobody_ever_was_warns_the_org() {
+    let policies = format!(
+        "{POLICIES}\n@id(\"payouts\") @reason(\"r\") \
+         @require_approval(\"approvers=staff,finance\") forbid (principal, action, resource);"
+    );
+    let it = Trusting::governed_by(&policies);
+    let root = admin(&it).await;
+    let warnings = async |path: &str, pointer: &str| {
+        let answer = get(&it.gateway, &root, path).await;
+        answer.at(&format!("{pointer}/validation/warnings")).to_string()
+    };
+
+    let before = warnings("/v1/policies/payouts", "/data").await;
+    login(&it, "ana", &staff()).await;
+    let after = warnings("/v1/policies/payouts", "/data").await;
+    let listed = warnings("/v1/policies?q=payouts", "/data/items/0").await;
+
+    assert!(before.contains("`staff`") && before.contains("`finance`"), "{before}");
+    assert!(!after.contains("`staff`") && after.contains("`finance`"), "{after}");
+    assert_eq!(listed, after);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn somebody_else_is_simulated_with_what_was_said_at_the_last_login() {
     let it = Trusting::governed_by(POLICIES);
     let ana = login(&it, "ana", &staff().claim("amr", vec!["mfa"])).await;

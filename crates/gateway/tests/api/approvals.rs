@@ -1,0 +1,357 @@
+//! Calls that people have to approve: over both faces, once each, and never another call.
+
+mod changed;
+mod offline;
+mod sdk;
+mod waiting;
+
+use std::time::Duration;
+
+use portcullis_testkit::{Answer, Gateway, Principal, Script};
+use serde_json::{Value, json};
+
+use crate::{
+    mcp::modern,
+    scene::{AMPLE, Ending, SUCCESS, Scene, check, events, request_id, scene_with, tool},
+};
+
+pub(crate) const POLICIES: &str = r#"
+@id("all") permit (principal, action, resource);
+@id("payouts") @reason("Payouts need a second person")
+@require_approval("approvers=finance ttl=15m uses=1")
+forbid (principal, action == Mcp::Action::"up:pay", resource);
+@id("exports") @require_approval("approvers=finance uses=3") @rate_limit("4/1h")
+forbid (principal, action == Mcp::Action::"up:export", resource);
+"#;
+
+pub(crate) const PENDING: Ending = Ending {
+    status: 403,
+    code: "policy_denied",
+    executed: "no",
+    decision: "deny",
+    outcome: "approval_pending",
+};
+const DENIED: Ending = Ending { outcome: "denied", ..PENDING };
+
+/// A scene with an admin who decides.
+pub(crate) async fn asking_scene() -> (Scene, Principal) {
+    let tools = ["pay", "export", "free"].map(|name| tool(name, Script::Echo)).to_vec();
+    let scene = scene_with(tools, "", |builder| builder.policies(POLICIES)).await;
+    let admin = approver(&scene.gateway, &scene.who.org);
+    (scene, admin)
+}
+
+pub(crate) fn approver(gateway: &Gateway, org: &str) -> Principal {
+    let scopes = "admin approvals:read approvals:decide audit:read policies:read";
+    gateway.user(org, "admin", scopes)
+}
+
+/// The approval that an answer says it waits for.
+pub(crate) fn asked(answer: &Answer) -> String {
+    let id = answer.at("/error/details/approval/id").as_str();
+    id.unwrap_or_else(|| panic!("no approval: {}", answer.text)).to_owned()
+}
+
+pub(crate) async fn decide(gateway: &Gateway, who: &Principal, id: &str, vote: &str) -> Answer {
+    let body = json!({ "decision": vote }).to_string();
+    gateway.post(who, &format!("/v1/approvals/{id}/decision"), &body).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_call_runs_once_and_its_event_names_the_approval() {
+    let (scene, admin) = asking_scene().await;
+    let input = json!({"amount": 7, "to": "DE"});
+
+    let first = scene.invoke("pay", input.clone()).await;
+    let again = scene.invoke("pay", input.clone()).await;
+
+    let event = scene.check(&first, PENDING).await;
+    assert_eq!(event["governance"]["policy"], "payouts");
+    scene.check(&again, PENDING).await;
+    let id = asked(&first);
+    assert_eq!(asked(&again), id, "the same call finds the same approval");
+    assert_eq!(first.at("/error/details/approval/status"), "pending");
+    let url = format!("{}/approvals/{id}", scene.gateway.url());
+    assert_eq!(first.at("/error/details/approval/url"), &json!(url));
+    assert!(scene.upstream.calls().is_empty());
+
+    let decided = decide(&scene.gateway, &admin, &id, "approve").await;
+    assert_eq!(decided.status, 200, "{}", decided.text);
+    assert_eq!(decided.at("/data/status"), "approved");
+    let ran = scene.invoke("pay", input.clone()).await;
+    let event = scene.check(&ran, SUCCESS).await;
+    let named = json!([{ "approvers": [admin.id], "id": id }]);
+    assert_eq!(event["governance"]["approvals"], named);
+    assert_eq!(scene.upstream.calls().len(), 1);
+
+    let anew = scene.invoke("pay", input).await;
+    scene.check(&anew, PENDING).await;
+    assert_ne!(asked(&anew), id, "a used approval is used up");
+    assert_eq!(scene.upstream.calls().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_denied_call_stays_denied_until_its_time_is_over() {
+    let (scene, admin) = asking_scene().await;
+    let id = asked(&scene.invoke("pay", json!({"amount": 7})).await);
+
+    decide(&scene.gateway, &admin, &id, "deny").await;
+
+    let answer = scene.invoke("pay", json!({"amount": 7})).await;
+    scene.check(&answer, DENIED).await;
+    assert_eq!(answer.at("/error/details/approval/status"), "denied");
+    assert_eq!(asked(&answer), id);
+    // Another call is another question.
+    scene.check(&scene.invoke("pay", json!({"amount": 8})).await, PENDING).await;
+    assert!(scene.upstream.calls().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_same_canonical_input_is_the_same_call() {
+    let (scene, admin) = asking_scene().await;
+    let first = scene.post("pay", r#"{"input":{"amount":7,"to":"DE"}}"#).await;
+    let id = asked(&first);
+    decide(&scene.gateway, &admin, &id, "approve").await;
+
+    for other in [
+        r#"{"input":{"amount":7.0,"to":"DE"}}"#,
+        r#"{"input":{"amount":7,"to":"DE "}}"#,
+        r#"{"input":{"amount":7,"to":"DE","x":1}}"#,
+        r#"{"input":{"amount":70,"to":"DE"}}"#,
+    ] {
+        let answer = scene.post("pay", other).await;
+        scene.check(&answer, PENDING).await;
+        assert_ne!(asked(&answer), id, "{other}");
+    }
+    assert!(scene.upstream.calls().is_empty());
+    let same = scene.post("pay", "{ \"input\" : {\"to\": \"DE\",  \"amount\":7 } }").await;
+    scene.check(&same, SUCCESS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_is_of_one_principal() {
+    let (scene, admin) = asking_scene().await;
+    let id = asked(&scene.invoke("pay", json!({"amount": 7})).await);
+    decide(&scene.gateway, &admin, &id, "approve").await;
+    let other = scene.gateway.service(&scene.who.org, "mcps:read mcps:invoke approvals:decide");
+
+    let answer = scene.gateway.invoke(&other, "up:pay", json!({"amount": 7})).await;
+
+    check(&scene.gateway, &other, &answer, PENDING).await;
+    assert_ne!(asked(&answer), id);
+    // A service account decides nothing, whatever its scopes.
+    let decided = decide(&scene.gateway, &other, &asked(&answer), "approve").await;
+    assert!([403, 404].contains(&decided.status.as_u16()), "{}", decided.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_callers_at_once_as_many_run_as_the_policy_says() {
+    let (scene, admin) = asking_scene().await;
+    for (tool, uses) in [("pay", 1), ("export", 3)] {
+        let id = asked(&scene.invoke(tool, json!({"n": 1})).await);
+        decide(&scene.gateway, &admin, &id, "approve").await;
+        let before = scene.upstream.calls().len();
+
+        let calls = (0..16).map(|_| scene.invoke(tool, json!({"n": 1})));
+        let answers = futures_util::future::join_all(calls).await;
+
+        let ran = answers.iter().filter(|answer| answer.status == 200).count();
+        assert_eq!(ran, uses, "{tool}");
+        assert_eq!(scene.upstream.calls().len() - before, uses, "{tool}");
+        for answer in answers.iter().filter(|answer| answer.status == 200) {
+            let event = events(&scene.gateway, &scene.who, &request_id(answer)).await.remove(0);
+            assert_eq!(event["governance"]["approvals"][0]["id"], id);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_waits_takes_nothing_from_its_rate_and_no_idempotency_key() {
+    let (scene, admin) = asking_scene().await;
+    let body = json!({"input": {"n": 1}}).to_string();
+    let keyed = async || {
+        let request = scene.gateway.request(reqwest::Method::POST, "/v1/mcps/up:export/invoke");
+        let request = request.bearer_auth(&scene.who.token).header("idempotency-key", "k1");
+        scene
+            .gateway
+            .send(request.header("content-type", "application/json").body(body.clone()))
+            .await
+    };
+    let mut id = String::new();
+    for _ in 0..6 {
+        let answer = keyed().await;
+        scene.check(&answer, PENDING).await;
+        id = asked(&answer);
+    }
+
+    decide(&scene.gateway, &admin, &id, "approve").await;
+
+    let ran = keyed().await;
+    assert_eq!(ran.status, 200, "{}", ran.text);
+    let replayed = keyed().await;
+    assert_eq!(replayed.header("idempotency-replayed"), "true");
+    assert_eq!(scene.upstream.calls().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_that_is_edited_takes_its_approvals_with_it() {
+    let (scene, admin) = asking_scene().await;
+    let (pending, approved) = (json!({"amount": 1}), json!({"amount": 2}));
+    let waits = asked(&scene.invoke("pay", pending.clone()).await);
+    let granted = asked(&scene.invoke("pay", approved.clone()).await);
+    decide(&scene.gateway, &admin, &granted, "approve").await;
+
+    let edited = POLICIES.replace("ttl=15m", "ttl=20m");
+    std::fs::write(scene.gateway.folder().join("policies/test.cedar"), edited).expect("a policy");
+    scene.gateway.hang_up();
+    let until = tokio::time::Instant::now() + Duration::from_secs(30);
+    let ended = async |id: &str| {
+        let shown = scene.gateway.get(&admin, &format!("/v1/approvals/{id}")).await;
+        shown.at("/data/status") == "expired"
+    };
+    while !(ended(&waits).await && ended(&granted).await) {
+        assert!(tokio::time::Instant::now() < until, "they never end");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+
+    for (input, before) in [(pending, waits), (approved, granted)] {
+        let answer = scene.invoke("pay", input).await;
+        scene.check(&answer, PENDING).await;
+        assert_ne!(asked(&answer), before);
+    }
+    assert!(scene.upstream.calls().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_dies_in_an_approved_call_leaves_the_approval_used_and_named() {
+    let held = Script::Held(json!({"content": []}).to_string());
+    let mut scene =
+        scene_with(vec![tool("pay", held)], "", |builder| builder.policies(POLICIES)).await;
+    let admin = approver(&scene.gateway, &scene.who.org);
+    let input = json!({"amount": 7});
+    let id = asked(&scene.invoke("pay", input.clone()).await);
+    decide(&scene.gateway, &admin, &id, "approve").await;
+
+    {
+        let call = scene.invoke("pay", input.clone());
+        tokio::pin!(call);
+        while scene.upstream.calls().is_empty() {
+            let step = tokio::time::sleep(Duration::from_millis(20));
+            tokio::select! { _ = &mut call => panic!("it was held"), () = step => {} }
+        }
+        scene.gateway.kill_at_once();
+    }
+    scene.gateway.kill();
+    scene.gateway.start();
+
+    let answer = scene.invoke("pay", input).await;
+    scene.check(&answer, PENDING).await;
+    assert_ne!(asked(&answer), id);
+    assert_eq!(scene.upstream.calls().len(), 1);
+    let filter = "/v1/audit/events?type=mcp.invocation&order=asc&limit=200";
+    let listed = scene.gateway.get(&admin, filter).await;
+    let all = listed.at("/data/items").as_array().expect("a list").clone();
+    let died: Vec<&Value> =
+        all.iter().filter(|event| event["outcome"]["status"] == "unknown").collect();
+    assert_eq!(died.len(), 1, "{all:#?}");
+    assert_eq!(died[0]["governance"]["approvals"][0]["id"], json!(id));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_over_mcp_is_told_to_wait_and_calls_again() {
+    let (scene, admin) = asking_scene().await;
+    let params = json!({"name": "up__pay", "arguments": {"amount": 7}});
+    let call = async || {
+        let request = modern(&scene.gateway, &scene.who, "/mcp", ("tools/call", &params));
+        scene.gateway.send(request).await
+    };
+
+    let told = call().await;
+
+    assert_eq!(told.at("/result/isError"), true, "{}", told.text);
+    let text = told.at("/result/content/0/text").as_str().expect("a sentence");
+    assert!(text.contains("Payouts need a second person"), "{text}");
+    assert!(text.contains("make the same call again once it is approved"), "{text}");
+    let approval = &told.at("/result/_meta")["dev.portcullis/error"]["details"]["approval"];
+    let id = approval["id"].as_str().expect("an id").to_owned();
+    assert!(text.contains(&format!("{}/approvals/{id}", scene.gateway.url())), "{text}");
+    decide(&scene.gateway, &admin, &id, "approve").await;
+    let ran = call().await;
+    assert_eq!(ran.at("/result/structuredContent"), &json!({"amount": 7}), "{}", ran.text);
+    assert_eq!(scene.upstream.calls().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_opens_addresses_is_asked_to_open_one() {
+    let (scene, admin) = asking_scene().await;
+    let call = async |answers: Option<Value>| {
+        let mut params = json!({
+            "name": "up__pay", "arguments": {"amount": 7},
+            "_meta": {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {"url": {}}}},
+        });
+        if let Some(answers) = answers {
+            params["inputResponses"] = answers;
+        }
+        let request = modern(&scene.gateway, &scene.who, "/mcp", ("tools/call", &params));
+        scene.gateway.send(request).await
+    };
+
+    let asks = call(None).await;
+
+    assert_eq!(asks.status, 200, "{}", asks.text);
+    assert_eq!(asks.at("/result/resultType"), "input_required", "{}", asks.text);
+    let question = asks.at("/result/inputRequests/approval");
+    assert_eq!(question["method"], "elicitation/create");
+    assert_eq!(question["params"]["mode"], "url");
+    let id = question["params"]["elicitationId"].as_str().expect("an id").to_owned();
+    assert_eq!(question["params"]["url"], format!("{}/approvals/{id}", scene.gateway.url()));
+    assert!(asks.at("/result/content").is_null() && asks.at("/result/isError").is_null());
+    let answered = json!({"approval": {"action": "accept"}});
+    let still = call(Some(answered.clone())).await;
+    assert_eq!(still.at("/result/resultType"), "input_required", "{}", still.text);
+    decide(&scene.gateway, &admin, &id, "approve").await;
+    let ran = call(Some(answered)).await;
+    assert_eq!(ran.at("/result/structuredContent"), &json!({"amount": 7}), "{}", ran.text);
+    assert_eq!(scene.upstream.calls().len(), 1, "nothing was sent that nobody approved");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_of_another_org_is_nobodys() {
+    let (scene, _) = asking_scene().await;
+    let id = asked(&scene.invoke("pay", json!({"amount": 7})).await);
+    let org = scene.gateway.org("other", &AMPLE);
+    let stranger = approver(&scene.gateway, &org);
+
+    let shown = scene.gateway.get(&stranger, &format!("/v1/approvals/{id}")).await;
+    let decided = decide(&scene.gateway, &stranger, &id, "approve").await;
+    let listed = scene.gateway.get(&stranger, "/v1/approvals").await;
+
+    assert_eq!((shown.status.as_u16(), decided.status.as_u16()), (404, 404));
+    assert_eq!(listed.at("/data/items"), &json!([]));
+    scene.check(&scene.invoke("pay", json!({"amount": 7})).await, PENDING).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_principal_that_asks_for_too_much_is_told_so() {
+    let (scene, _) = asking_scene().await;
+    for n in 0..20 {
+        scene.check(&scene.invoke("pay", json!({ "n": n })).await, PENDING).await;
+    }
+
+    let answer = scene.invoke("pay", json!({"n": 20})).await;
+
+    scene.check(&answer, DENIED).await;
+    assert_eq!(answer.at("/error/details/retry_after"), 60, "{}", answer.text);
+    // What waits is still found.
+    scene.check(&scene.invoke("pay", json!({"n": 0})).await, PENDING).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_input_that_nobody_can_look_at_is_denied() {
+    let (scene, _) = asking_scene().await;
+
+    let answer = scene.invoke("pay", json!({"text": "words ".repeat(12_000)})).await;
+
+    scene.check(&answer, DENIED).await;
+    assert!(answer.text.contains("64 KiB"), "{}", answer.text);
+}

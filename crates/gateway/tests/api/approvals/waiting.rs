@@ -1,0 +1,91 @@
+//! `Prefer: wait=N`: the request is held until people decided.
+
+use std::time::Duration;
+
+use portcullis_testkit::Answer;
+use reqwest::Method;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use super::{PENDING, asking_scene, decide};
+use crate::{given::items, scene::Scene};
+
+async fn patient(scene: &Scene, seconds: u32) -> Answer {
+    let request = scene.gateway.request(Method::POST, "/v1/mcps/up:pay/invoke");
+    let request = request
+        .bearer_auth(&scene.who.token)
+        .header("prefer", format!("wait={seconds}"))
+        .header("content-type", "application/json")
+        .body(json!({"input": {"amount": 7}}).to_string());
+    scene.gateway.send(request).await
+}
+
+/// Waits until there is an approval to decide about, and decides.
+async fn decided(scene: &Scene, admin: &portcullis_testkit::Principal, vote: &str) {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let listed = scene.gateway.get(admin, "/v1/approvals?status=pending").await;
+        if let Some(first) = items(&listed).first() {
+            let id = first["id"].as_str().expect("an id");
+            let answer = decide(&scene.gateway, admin, id, vote).await;
+            assert_eq!(answer.status, 200, "{}", answer.text);
+            return;
+        }
+        assert!(Instant::now() < until, "nobody asks");
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_who_waits_is_given_the_result_once_it_is_approved() {
+    let (scene, admin) = asking_scene().await;
+
+    let (answer, ()) = tokio::join!(patient(&scene, 60), decided(&scene, &admin, "approve"));
+
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert_eq!(answer.at("/result"), &json!({"amount": 7}));
+    assert_eq!(scene.upstream.calls().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_who_waits_is_told_of_a_denial() {
+    let (scene, admin) = asking_scene().await;
+
+    let (answer, ()) = tokio::join!(patient(&scene, 60), decided(&scene, &admin, "deny"));
+
+    assert_eq!(answer.status, 403, "{}", answer.text);
+    assert_eq!(answer.at("/error/details/approval/status"), "denied");
+    assert!(scene.upstream.calls().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wait_ends_when_its_time_is_over() {
+    let (scene, _) = asking_scene().await;
+    let begun = Instant::now();
+
+    let answer = patient(&scene, 1).await;
+
+    scene.check(&answer, PENDING).await;
+    assert!(begun.elapsed() >= Duration::from_secs(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_revoked_while_its_caller_waits_opens_nothing() {
+    let (scene, admin) = asking_scene().await;
+    let revoked = async {
+        let until = Instant::now() + Duration::from_secs(20);
+        while items(&scene.gateway.get(&admin, "/v1/approvals").await).is_empty() {
+            assert!(Instant::now() < until, "nobody asks");
+            sleep(Duration::from_millis(20)).await;
+        }
+        let request = scene.gateway.request(Method::DELETE, "/v1/auth/token");
+        let answer = scene.gateway.send(request.bearer_auth(&scene.who.token)).await;
+        assert!(answer.status.is_success(), "{}", answer.text);
+        decided(&scene, &admin, "approve").await;
+    };
+
+    let (answer, ()) = tokio::join!(patient(&scene, 60), revoked);
+
+    assert_eq!(answer.status, 401, "{}", answer.text);
+    assert!(scene.upstream.calls().is_empty());
+}

@@ -1,0 +1,106 @@
+//! One approval on three nodes: asked for at one, decided at another, used once whatever dies.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use portcullis_testkit::{Hostile, Principal, Script};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use super::{Trio, trio};
+use crate::{
+    approvals::{POLICIES, approver, asked, decide},
+    scene::{AMPLE, list, tool},
+};
+
+/// Callers at once in a round.
+const CALLERS: usize = 16;
+/// Rounds; a node is killed in every second one.
+const ROUNDS: usize = 6;
+
+/// Waits until every node decides by the policies.
+async fn in_force(trio: &Trio, who: &Principal) {
+    let until = Instant::now() + Duration::from_secs(30);
+    for node in &trio.nodes {
+        while node.get(who, "/v1/policies/payouts").await.status != 200 {
+            assert!(Instant::now() < until, "a node does not load the policy");
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_is_used_once_by_three_nodes_of_which_one_is_killed() {
+    let upstream =
+        Hostile::start(vec![tool("pay", Script::Echo), tool("export", Script::Echo)]).await;
+    let url = upstream.url();
+    let Some(mut trio) = trio("approvals", |node| node.http("up", &url, "")).await else { return };
+    let org = trio.nodes[0].org("acme", &AMPLE);
+    let who = trio.nodes[0].service(&org, "mcps:read mcps:invoke");
+    let admin = approver(&trio.nodes[0], &org);
+    trio.common.policies(POLICIES);
+    in_force(&trio, &admin).await;
+
+    let mut used = Vec::new();
+    for round in 0..ROUNDS {
+        let (input, before) = (json!({ "round": round }), upstream.calls().len());
+        let id = asked(&trio.nodes[round % 3].invoke(&who, "up:pay", input.clone()).await);
+        let decided = decide(&trio.nodes[(round + 1) % 3], &admin, &id, "approve").await;
+        assert_eq!(decided.status, 200, "{}", decided.text);
+        let dies = round % 2 == 1;
+
+        let calls = (0..CALLERS).map(async |n| {
+            let node = &trio.nodes[n % 3];
+            let request = node.request(reqwest::Method::POST, "/v1/mcps/up:pay/invoke");
+            let body = json!({ "input": input }).to_string();
+            let request =
+                request.bearer_auth(&who.token).header("content-type", "application/json");
+            let sent = request.body(body).send().await.ok()?;
+            Some(sent.status().as_u16())
+        });
+        let killed = async {
+            if dies {
+                sleep(Duration::from_millis(5 * u64::try_from(round).unwrap_or(0))).await;
+                trio.nodes[2].kill_at_once();
+            }
+        };
+        let (statuses, ()) = tokio::join!(join_all(calls), killed);
+
+        let ran = statuses.iter().filter(|status| **status == Some(200)).count();
+        let sent = upstream.calls().len() - before;
+        assert!(sent <= 1 && ran <= sent, "round {round}: {sent} sent, {statuses:?}");
+        assert!(dies || ran == 1, "round {round}: {statuses:?}");
+        if sent == 1 {
+            used.push(id);
+        }
+        if dies {
+            trio.nodes[2].kill();
+            trio.nodes[2].start();
+        }
+    }
+
+    every_use_is_named(&trio, &who, &used).await;
+}
+
+/// Waits until an event names each of these approvals, and fails if one is named twice: what a killed
+/// node left open is closed by another.
+async fn every_use_is_named(trio: &Trio, who: &Principal, used: &[String]) {
+    let until = Instant::now() + Duration::from_mins(1);
+    loop {
+        let events = list(&trio.nodes[0], who, "").await;
+        let named: Vec<String> = events
+            .iter()
+            .filter_map(|event| event["governance"]["approvals"][0]["id"].as_str())
+            .map(str::to_owned)
+            .collect();
+        if used.iter().all(|id| named.contains(id)) {
+            let mut once = named.clone();
+            once.sort();
+            once.dedup();
+            assert_eq!(once.len(), named.len(), "an approval was used twice: {named:?}");
+            return;
+        }
+        assert!(Instant::now() < until, "{used:?} are not all in {named:?}");
+        sleep(Duration::from_millis(500)).await;
+    }
+}

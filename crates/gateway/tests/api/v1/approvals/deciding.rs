@@ -1,0 +1,141 @@
+//! Who decides about an approval, and what a decision is refused for.
+
+use serde_json::json;
+
+use super::{Waiting, told};
+use crate::given::{ALL_SCOPES, ENOUGH};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_people_of_its_groups_and_admins_decide_and_never_about_calls_of_their_own() {
+    let it = Waiting::start().await;
+    let ana = it.person("ana", &["finance"]).await;
+    let ben = it.person("ben", &["finance"]).await;
+    let cat = it.person("cat", &["sales"]).await;
+    let through = json!({"subject_token": ben.token, "scope": "approvals:decide"});
+    let through = it.exchange(&it.agent.token, &through).await;
+    let other = it.gateway.org("other", &ENOUGH);
+    let other = it.gateway.user(&other, "admin", ALL_SCOPES);
+    let theirs = it.ask(&it.agent, "pay", json!({"amount": 1})).await;
+    let hers = it.ask(&ana, "pay", json!({"amount": 1})).await;
+    let for_ana = json!({"subject_token": ana.token, "scope": "mcps:invoke"});
+    let for_ana = it.exchange(&it.agent.token, &for_ana).await;
+    let acted = it.ask(&for_ana, "pay", json!({"amount": 2})).await;
+
+    let table = [
+        ("whoever asked", &ana, &hers, (403, "policy_denied")),
+        ("a service account that asked", &it.agent, &theirs, (403, "policy_denied")),
+        ("a service account", &it.agent, &hers, (404, "not_found")),
+        ("whoever is acted for", &ana, &acted, (403, "policy_denied")),
+        ("whoever acts", &it.agent, &acted, (403, "policy_denied")),
+        ("somebody of another group", &cat, &hers, (404, "not_found")),
+        ("a token through which somebody acts", &through, &hers, (404, "not_found")),
+        ("an admin of another org", &other, &hers, (404, "not_found")),
+    ];
+    for (who, principal, id, expected) in table {
+        let answer = it.decide(principal, id, json!({"decision": "approve"})).await;
+        assert_eq!(told(&answer), expected, "{who}: {}", answer.text);
+    }
+    assert_eq!(told(&it.get(&other, &hers).await), (404, "not_found"));
+    assert_eq!(it.get(&ana, &hers).await.at("/data/decisions"), &json!([]));
+
+    it.approve(&ben, &hers).await;
+    let treasurer = it.person("tom", &["treasury"]).await;
+    it.approve(&treasurer, &acted).await;
+    it.approve(&it.person("ada", &["admins"]).await, &theirs).await;
+    assert_eq!(it.invoke(&it.agent, "pay", json!({"amount": 1})).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_people_with_two_factors_approve_a_call_for_several_runs() {
+    let it = Waiting::start().await;
+    let ana = it.person("ana", &[]).await;
+    let weak = it.person("ben", &["finance"]).await;
+    let ben = it.login("ben", &["finance"], &["pwd", "mfa"], "").await;
+    let cat = it.login("cat", &["finance"], &["pwd", "mfa"], "").await;
+    let id = it.ask(&ana, "wire", json!({"amount": 9})).await;
+
+    let refused = it.decide(&weak, &id, json!({"decision": "approve"})).await;
+    assert_eq!(told(&refused), (403, "policy_denied"), "{}", refused.text);
+    assert!(refused.at("/error/details/reason").as_str().unwrap().contains("second factor"));
+    it.approve(&ben, &id).await;
+    let twice = it.decide(&ben, &id, json!({"decision": "approve"})).await;
+    assert_eq!(told(&twice), (409, "approval_settled"), "{}", twice.text);
+    assert_eq!(twice.at("/error/details/status"), "pending");
+    assert_eq!(twice.at("/error/details/approval_id"), id.as_str());
+    assert_eq!(it.ask(&ana, "wire", json!({"amount": 9})).await, id);
+    it.approve(&cat, &id).await;
+
+    for _ in 0..2 {
+        let call = it.invoke(&ana, "wire", json!({"amount": 9})).await;
+        assert_eq!(call.status, 200, "{}", call.text);
+    }
+    assert_ne!(it.ask(&ana, "wire", json!({"amount": 9})).await, id);
+    assert_eq!(it.upstream.count("wire"), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_that_the_newest_login_lost_counts_no_more_for_older_tokens() {
+    let it = Waiting::start().await;
+    let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["finance"]).await);
+    let id = it.ask(&ana, "pay", json!({"amount": 7})).await;
+    assert_eq!(it.get(&ben, &id).await.status, 200);
+
+    let newest = it.person("ben", &["sales"]).await;
+
+    for token in [&ben, &newest] {
+        let answer = it.decide(token, &id, json!({"decision": "approve"})).await;
+        assert_eq!(told(&answer), (404, "not_found"), "{}", answer.text);
+    }
+    assert_eq!(it.get(&ana, &id).await.at("/data/status"), "pending");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_is_made_once_about_the_call_that_was_read() {
+    let it = Waiting::start().await;
+    let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["finance"]).await);
+    let id = it.ask(&ana, "pay", json!({"amount": 7})).await;
+    let other = format!("sha256:{}", "0".repeat(64));
+
+    for wrong in [
+        json!({"decision": "approve", "digest": other}),
+        json!({"decision": "approve", "digest": "sha256:00"}),
+        json!({"decision": "maybe"}),
+        json!({"comment": "yes"}),
+        json!({"decision": "approve", "reason": "yes"}),
+        json!({"decision": "approve", "comment": "\u{1b}[2J"}),
+    ] {
+        let answer = it.decide(&ben, &id, wrong.clone()).await;
+        assert_eq!(told(&answer), (400, "invalid_request"), "{wrong}: {}", answer.text);
+    }
+    for unknown in ["apr_01M754BKTK9TG1TCT7SPYHDJTD", "apr_", "up:pay", "%00"] {
+        let answer = it.decide(&ben, unknown, json!({"decision": "approve"})).await;
+        assert_eq!(told(&answer), (404, "not_found"), "{unknown}: {}", answer.text);
+    }
+    it.approve(&ben, &id).await;
+    for decision in ["approve", "deny"] {
+        let replayed = it.decide(&ben, &id, json!({ "decision": decision })).await;
+        assert_eq!(told(&replayed), (409, "approval_settled"), "{}", replayed.text);
+        assert_eq!(replayed.at("/error/details/status"), "approved");
+    }
+    assert_eq!(it.invoke(&ana, "pay", json!({"amount": 7})).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_comment_is_text_and_secrets_in_it_are_masked() {
+    let it = Waiting::start().await;
+    let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["finance"]).await);
+    let id = it.ask(&ana, "pay", json!({"amount": 7})).await;
+    let secret = concat!("AKIA", "Q3EGRZT5VJ7KXW2N");
+    let comment = format!("<img src=x onerror=alert(1)>\nkey {secret}");
+
+    let decided = it.decide(&ben, &id, json!({"decision": "approve", "comment": comment})).await;
+
+    assert_eq!(decided.status, 200, "{}", decided.text);
+    assert_eq!(decided.header("content-type"), "application/json");
+    let kept = decided.at("/data/decisions/0/comment").as_str().expect("a comment");
+    assert!(kept.starts_with("<img src=x onerror=alert(1)>\nkey "), "{kept}");
+    let stored = it.gateway.stored();
+    for text in [it.get(&ana, &id).await.text, String::from_utf8_lossy(&stored).into_owned()] {
+        assert!(!text.contains(secret), "a secret is not kept");
+    }
+}

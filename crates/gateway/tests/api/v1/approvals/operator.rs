@@ -1,0 +1,61 @@
+//! `portcullis approval`: the operator lists, shows and decides.
+
+use serde_json::json;
+
+use super::{Waiting, types};
+use crate::given::failure;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_lists_shows_and_decides() {
+    let it = Waiting::start().await;
+    let ana = it.person("ana", &[]).await;
+    let wanted = it.ask(&ana, "pay", json!({"amount": 7})).await;
+    let unwanted = it.ask(&ana, "pay", json!({"amount": 8})).await;
+
+    let listed = it.gateway.admin(&["approval", "list", "--status", "pending"]);
+    let shown = it.gateway.admin(&["approval", "show", &wanted, "--org", "acme"]);
+    let reason = ["--reason", "Called her back"];
+    let approved = [&["approval", "approve", &wanted][..], &reason].concat();
+    let approved = it.gateway.admin(&approved);
+    let denied = it.gateway.admin(&["approval", "deny", &unwanted]);
+
+    let ids: Vec<_> = listed.as_array().unwrap().iter().map(|it| &it["id"]).collect();
+    assert_eq!(ids, [&json!(unwanted), &json!(wanted)]);
+    assert_eq!(listed[1]["approved_by"], "0 of 1");
+    assert_eq!(shown["input"], json!({"amount": 7}));
+    assert_eq!((&approved["status"], &denied["status"]), (&json!("approved"), &json!("denied")));
+    assert_eq!(approved["decisions"][0]["name"], "operator");
+    assert_eq!(approved["decisions"][0]["comment"], "Called her back");
+    assert_eq!(it.invoke(&ana, "pay", json!({"amount": 7})).await.status, 200);
+    assert_eq!(it.invoke(&ana, "pay", json!({"amount": 8})).await.status, 403);
+    let events = it.events(&wanted, 3).await;
+    assert_eq!(types(&events), ["approval.requested", "approval.granted", "approval.consumed"]);
+    assert_eq!(events[1]["actor"]["auth"]["method"], "operator");
+    assert_eq!(events[1]["detached"]["approval"]["decisions"][0]["by"], json!(null));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_is_told_what_cannot_be_decided() {
+    let it = Waiting::start().await;
+    let ana = it.person("ana", &[]).await;
+    let once = it.ask(&ana, "pay", json!({"amount": 7})).await;
+    let several = it.ask(&ana, "wire", json!({"amount": 7})).await;
+    it.gateway.admin(&["approval", "deny", &once]);
+    it.gateway.admin(&["approval", "approve", &several]);
+    let unknown = "apr_01M754BKTK9TG1TCT7SPYHDJTD";
+
+    for (command, code, expected) in [
+        (&["approval", "show", unknown][..], 1, "there is no approval"),
+        (&["approval", "approve", unknown], 1, "there is no approval"),
+        (&["approval", "approve", "x"], 2, "apr_"),
+        (&["approval", "approve", &once], 1, "not pending any more: it is denied"),
+        (&["approval", "approve", &several], 1, "several people"),
+        (&["approval", "deny", &several, "--reason", ""], 1, "a reason has 1 to 500"),
+        (&["approval", "list", "--status", "open"], 2, "pending"),
+        (&["approval", "list", "--org", "nobody"], 1, "no org `nobody`"),
+    ] {
+        let (status, told) = failure(&it.gateway, command).await;
+        assert_eq!(status, code, "{command:?}: {told}");
+        assert!(told.contains(expected), "{command:?}: {told}");
+    }
+}

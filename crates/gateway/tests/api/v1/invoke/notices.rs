@@ -1,0 +1,257 @@
+//! Notices by webhook: their signatures, and what they tell of approvals.
+
+use std::{
+    collections::BTreeMap,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use aws_lc_rs::hmac;
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use portcullis_core::clock::Timestamp;
+use portcullis_testkit::Script;
+use serde_json::{Value, json};
+
+use crate::{
+    approvals::{approver, asked, decide},
+    metrics::scrape,
+    scene::{SUCCESS, Scene, scene_with, tool},
+};
+
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const OLD_SECRET: &str = "whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0";
+
+/// Longer than any notice of a test takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const POLICIES: &str = r#"
+@id("all") permit (principal, action, resource);
+@id("told") @notify("webhook:secops") @reason("Somebody looks")
+forbid (principal, action == Mcp::Action::"up:echo", resource);
+@id("payouts") @notify("webhook:secops") @reason("Finance looks at payouts")
+@require_approval("approvers=finance ttl=15m")
+forbid (principal, action == Mcp::Action::"up:pay", resource);
+"#;
+
+/// A message as it arrived.
+#[derive(Debug)]
+struct Received {
+    headers: BTreeMap<String, String>,
+    body: String,
+}
+
+impl Received {
+    fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    fn message(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    fn kind(&self) -> String {
+        self.message()["type"].as_str().unwrap().to_owned()
+    }
+
+    /// The signature as Standard Webhooks define it.
+    fn signed_with(&self, secret: &str) -> String {
+        let key = BASE64_STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
+        let (id, at) = (self.header("webhook-id"), self.header("webhook-timestamp"));
+        let tag = hmac::sign(&key, format!("{id}.{at}.{}", self.body).as_bytes());
+        format!("v1,{}", BASE64_STANDARD.encode(tag))
+    }
+}
+
+/// A receiver of messages, which refuses the first of each kind that is named.
+fn receiver(refused: &[&str]) -> (String, mpsc::Receiver<Received>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/hook", listener.local_addr().unwrap());
+    let mut refused: Vec<String> = refused.iter().map(ToString::to_string).collect();
+    let (sender, received) = mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let message = read(&mut stream);
+            let kind = message.kind();
+            let status = match refused.iter().position(|it| *it == kind) {
+                Some(at) => {
+                    refused.remove(at);
+                    "500 Internal Server Error"
+                }
+                None => "204 No Content",
+            };
+            let head =
+                format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            stream.write_all(head.as_bytes()).unwrap();
+            if sender.send(message).is_err() {
+                return;
+            }
+        }
+    });
+    (address, received)
+}
+
+fn read(stream: &mut TcpStream) -> Received {
+    let (mut text, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        let count = stream.read(&mut piece).unwrap();
+        text.extend_from_slice(&piece[..count]);
+        let request = String::from_utf8_lossy(&text).into_owned();
+        let Some((head, body)) = request.split_once("\r\n\r\n") else { continue };
+        let lines = head.lines().skip(1).filter_map(|line| line.split_once(": "));
+        let headers: BTreeMap<String, String> =
+            lines.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+        if body.len().to_string() == headers["content-length"] {
+            return Received { headers, body: body.to_owned() };
+        }
+    }
+}
+
+/// The next message of this kind.
+fn next(received: &mpsc::Receiver<Received>, kind: &str) -> Received {
+    loop {
+        let message = received.recv_timeout(PATIENCE).expect(kind);
+        if message.kind() == kind {
+            return message;
+        }
+    }
+}
+
+async fn governed(address: &str, more: &str) -> Scene {
+    let config = format!(
+        "[server]\nmetrics_listen = \"127.0.0.1:0\"\n\
+         [webhooks.secops]\nurl = \"{address}\"\nallow_private = true\n{more}"
+    );
+    let tools = vec![tool("echo", Script::Echo), tool("pay", Script::Echo)];
+    scene_with(tools, "", |builder| builder.policies(POLICIES).config(&config)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_secret_a_notice_has_an_id_and_a_moment() {
+    let (address, received) = receiver(&[]);
+    let scene = governed(&address, "").await;
+
+    let answer = scene.invoke("echo", json!({"word": "sesame"})).await;
+
+    scene.check(&answer, SUCCESS).await;
+    let notice = next(&received, "policy.notice");
+    assert!(notice.header("webhook-id").starts_with("msg_"), "{notice:?}");
+    assert!(notice.header("webhook-timestamp").parse::<i64>().is_ok(), "{notice:?}");
+    assert_eq!(notice.header("webhook-signature"), "");
+    assert_eq!(notice.header("content-type"), "application/json");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_a_secret_is_changed_a_notice_is_signed_with_both() {
+    let (address, received) = receiver(&[]);
+    let secrets = format!("secret = \"{SECRET}\"\nprevious_secret = \"{OLD_SECRET}\"");
+    let scene = governed(&address, &secrets).await;
+
+    scene.invoke("echo", json!({})).await;
+
+    let notice = next(&received, "policy.notice");
+    let both = format!("{} {}", notice.signed_with(SECRET), notice.signed_with(OLD_SECRET));
+    assert_eq!(notice.header("webhook-signature"), both);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_for_approval_is_told_until_it_arrives_masked_and_signed() {
+    let (address, received) = receiver(&["approval.requested"]);
+    let scene = governed(&address, &format!("secret = \"{SECRET}\"")).await;
+    let input = json!({"from": "4111 1111 1111 1111", "to": "DE"});
+
+    let answer = scene.invoke("pay", input).await;
+
+    let first = next(&received, "approval.requested");
+    let again = next(&received, "approval.requested");
+    assert_eq!(first.header("webhook-id"), again.header("webhook-id"));
+    assert!(first.header("webhook-id").starts_with("evt_"), "{first:?}");
+    assert_eq!(first.body, again.body);
+    for message in [&first, &again] {
+        assert_eq!(message.header("webhook-signature"), message.signed_with(SECRET));
+        assert!(!message.body.contains("1111 1111"), "{message:?}");
+    }
+    let told = first.message();
+    let (data, asked) = (&told["data"], answer.at("/error/details/approval"));
+    let moment = |pointer: &str| {
+        let text = told.pointer(pointer).and_then(Value::as_str).unwrap();
+        Timestamp::parse_rfc3339(text).unwrap().as_seconds()
+    };
+    let sent: i64 = first.header("webhook-timestamp").parse().unwrap();
+    assert!((sent - moment("/timestamp")).abs() < 30, "{first:?}");
+    assert_eq!(moment("/data/expires_at") - moment("/data/created_at"), 900);
+    assert_eq!((&data["id"], &data["expires_at"]), (&asked["id"], &asked["expires_at"]));
+    assert_eq!(data["url"], asked["url"]);
+    assert_eq!(data["org_id"], scene.who.org.as_str());
+    assert_eq!((&data["policy"], &data["tool"]), (&json!("payouts"), &json!("up:pay")));
+    assert_eq!(data["reason"], "Finance looks at payouts");
+    assert_eq!((&data["status"], &data["approvers"]), (&json!("pending"), &json!(["finance"])));
+    assert_eq!(data["requester"]["id"], scene.who.id.as_str());
+    assert_eq!(data["input"]["to"], "DE");
+    assert!(data["digest"].as_str().unwrap().starts_with("sha256:"), "{data}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_that_ends_is_told_and_counted() {
+    let (address, received) = receiver(&[]);
+    let scene = governed(&address, "").await;
+    let answer = scene.invoke("pay", json!({"to": "DE"})).await;
+    next(&received, "approval.requested");
+    let (_, url) = scene.gateway.starting_log().split_once("metrics on ").unwrap();
+    let url = url.lines().next().unwrap();
+
+    scene.gateway.admin(&["principal", "disable", &scene.who.id]);
+
+    let ended = next(&received, "approval.expired").message();
+    assert_eq!(ended["data"]["id"], *answer.at("/error/details/approval/id"));
+    assert_eq!(ended["data"]["status"], "expired");
+    assert_eq!(ended["data"]["input"], Value::Null);
+    let figures = scrape(url).await;
+    for line in [
+        "portcullis_approvals_total{change=\"requested\"} 1",
+        "portcullis_approvals_total{change=\"expired\"} 1",
+        "portcullis_approvals_pending ",
+        "portcullis_approvals_oldest_pending_seconds ",
+    ] {
+        assert!(figures.contains(line), "{line} in:\n{figures}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_is_told_with_who_made_it_and_without_the_input() {
+    let (address, received) = receiver(&[]);
+    let scene = governed(&address, "").await;
+    let admin = approver(&scene.gateway, &scene.who.org);
+    let (_, url) = scene.gateway.starting_log().split_once("metrics on ").unwrap();
+    let url = url.lines().next().unwrap();
+
+    for (to, vote, kind, status) in [
+        ("DE", "approve", "approval.granted", "approved"),
+        ("FR", "deny", "approval.denied", "denied"),
+    ] {
+        let id = asked(&scene.invoke("pay", json!({"to": to})).await);
+        decide(&scene.gateway, &admin, &id, vote).await;
+
+        let told = next(&received, kind).message();
+        let data = &told["data"];
+        assert_eq!((&data["id"], &data["status"]), (&json!(id), &json!(status)));
+        assert_eq!(data["decisions"][0]["by"], admin.id.as_str());
+        assert_eq!(data["decisions"][0]["decision"], vote);
+        assert_eq!(data["input"], Value::Null);
+    }
+    scene.invoke("pay", json!({"to": "DE"})).await;
+    let figures = scrape(url).await;
+    for line in [
+        "portcullis_approvals_total{change=\"requested\"} 2",
+        "portcullis_approvals_total{change=\"granted\"} 1",
+        "portcullis_approvals_total{change=\"denied\"} 1",
+        "portcullis_approvals_total{change=\"consumed\"} 1",
+        "portcullis_approval_decision_seconds_count 2",
+    ] {
+        assert!(figures.contains(line), "{line} in:\n{figures}");
+    }
+}
