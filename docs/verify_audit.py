@@ -2,14 +2,24 @@
 """Verifies an audit export of Portcullis (format jsonl), so that nobody has to trust our binary.
 
     python3 verify_audit.py EXPORT.jsonl[.gz] VKEY [OLD-CHECKPOINT]
+    python3 verify_audit.py approval APPROVAL.json EVENT.json
+    python3 verify_audit.py self-test
 
 Needs Python 3.9 and its standard library. VKEY is the verifier key of the log, from somebody you
 trust; OLD-CHECKPOINT is a checkpoint you kept, which has to be the beginning of this log, or an
 anchor file, of which one is taken: a larger one that was published a minute or more before the export
 was made (then the log was set back), otherwise the largest that is not larger.
 
+`approval` computes the digest of the call that an approval is bound to, and compares it with the one
+that the approval names. APPROVAL.json is the answer of GET /v1/approvals/{id}, EVENT.json that of
+GET /v1/audit/events/{id} for the call (or for the approval.requested): org and acting service stand
+there alone. It works if the approval shows the input that was sent. Where values are masked for
+approvers only, they cannot be checked: then the digest differs, and the input of the event
+(detached.input, if payloads are captured in full) is taken instead if there is one.
+
 Exit codes: 0 verified, 1 not readable, 2 wrong usage, 10 the events are not those of the signed
-tree, 11 not signed by VKEY, 12 not the continuation of OLD-CHECKPOINT, 13 something is missing.
+tree, or the approval is not that of the call, 11 not signed by VKEY, 12 not the continuation of
+OLD-CHECKPOINT, 13 something is missing.
 """
 import base64, datetime, gzip, hashlib, json, sys
 
@@ -353,20 +363,96 @@ def check_continuation(old, new, trailer, prefix, run, then):
         raise Fault(12, "the log was rewritten")
 
 
-def main(arguments):
-    if len(arguments) not in (2, 3):
-        print(__doc__, file=sys.stderr)
-        return 2
+# --- Approvals -----------------------------------------------------------------------------------
+
+def digest_of_call(approval, org, via, payload):
+    """`sha256:…` over the canonical call: another in one of these members is another call."""
+    call = {"connection": approval["connection"], "org_id": org,
+            "policy": approval["policy"]["id"], "policy_version": approval["policy"]["version"],
+            "principal_id": approval["requester"]["principal_id"],
+            "tool": approval["tool"]["id"], "tool_version": approval["tool"]["version"], "via": via}
+    call.update(payload)
+    return "sha256:" + sha256(canonical(call).encode()).hex()
+
+
+def payloads(approval, event):
+    """What may have been sent: with answers to questions of the tool, both stand side by side."""
+    captured = (event.get("detached") or {}).get("input")
+    for shown in (approval["input"], captured):
+        if shown is not None:
+            yield {"input": shown}
+        if isinstance(shown, dict) and set(shown) == {"input", "responses"}:
+            yield shown
+
+
+def verify_approval(approval, event):
+    """The digest, if the shown call has it."""
+    approval, event = approval.get("data", approval), event.get("data", event)
+    actor = event["actor"]
+    if actor.get("id") not in (None, approval["requester"]["principal_id"]):
+        raise Fault(10, "the event is of another principal")
+    used = (event.get("governance") or {}).get("approvals") or []
+    if used and approval["id"] not in [it["id"] for it in used]:
+        raise Fault(10, "the event names other approvals")
+    for payload in payloads(approval, event):
+        if digest_of_call(approval, event["org_id"], actor.get("via"), payload) == approval["digest"]:
+            return approval["digest"]
+    raise Fault(10, "the digest is not that of the shown call: it is another one, or values are masked")
+
+
+def self_test():
+    """The digest of a known call."""
+    last = "01M754BKTKX1YB8Q05NMW9TP4G"
+    digest = "sha256:7793fa2d927dc2fa20b9ab42d4fe76a793d56568e68acf3a6c3f8fb5ca991873"
+    approval = {
+        "id": "apr_" + last, "digest": digest, "connection": "prv_" + last,
+        "policy": {"id": "payouts", "version": "sha256:01"},
+        "requester": {"principal_id": "usr_" + last},
+        "tool": {"id": "bank:pay", "version": "sha256:02"},
+        "input": parse('{"to": "DE", "amount": 7}'),
+    }
+    event = {"type": "approval.requested", "org_id": "org_" + last, "actor": {"id": "usr_" + last}}
+    verify_approval(approval, event)
     try:
-        old = open(arguments[2], encoding="utf-8").read() if len(arguments) == 3 else None
-        events, log, complete = verify(arguments[0], arguments[1], old)
+        verify_approval({**approval, "input": parse('{"to": "DE", "amount": 7.0}')}, event)
+    except Fault:
+        return
+    raise Fault(10, "another call has the same digest")
+
+
+def document(path):
+    with open(path, encoding="utf-8") as file:
+        return parse(file.read())
+
+
+def checked(arguments):
+    """Does what the arguments ask for; says what was verified. None if they ask for nothing."""
+    if arguments == ["self-test"]:
+        self_test()
+        return "the digest of a known call is computed as published"
+    if len(arguments) == 3 and arguments[0] == "approval":
+        digest = verify_approval(document(arguments[1]), document(arguments[2]))
+        return f"the approval is bound to the shown call, {digest}"
+    if len(arguments) not in (2, 3):
+        return None
+    old = open(arguments[2], encoding="utf-8").read() if len(arguments) == 3 else None
+    events, log, complete = verify(arguments[0], arguments[1], old)
+    return f"{events} events of {log}, {'complete' if complete else 'filtered'}"
+
+
+def main(arguments):
+    try:
+        told = checked(arguments)
     except Fault as fault:
         print(f"NOT VERIFIED: {fault}", file=sys.stderr)
         return fault.code
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         print(f"not readable: {error!r}", file=sys.stderr)
         return 1
-    print(f"verified: {events} events of {log}, {'complete' if complete else 'filtered'}")
+    if told is None:
+        print(__doc__, file=sys.stderr)
+        return 2
+    print(f"verified: {told}")
     return 0
 
 
