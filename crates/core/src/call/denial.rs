@@ -52,23 +52,6 @@ pub enum Grounds {
     Masking,
 }
 
-impl Grounds {
-    /// The cause as simulations and files of cases name it.
-    #[must_use]
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Scope(_) | Self::Quarantine | Self::Policy(Cause::ExplicitDeny) => {
-                "explicit_deny"
-            }
-            Self::Schema { .. } => "invalid_input",
-            Self::Policy(Cause::DefaultDeny) => "default_deny",
-            Self::Policy(Cause::PolicyError) => "policy_error",
-            Self::Dlp => "dlp",
-            Self::Limit(_) | Self::Approval(_) | Self::Masking => "obligation",
-        }
-    }
-}
-
 impl Denial {
     /// A token that lacks a scope.
     #[must_use]
