@@ -4,7 +4,8 @@
 use std::{
     env,
     ffi::OsStr,
-    io::{BufRead, BufReader, Write},
+    fs::File,
+    io::{BufRead, BufReader, Read, Seek, Write},
     path::PathBuf,
     process::{Child, ChildStdin, Command, Stdio},
     sync::{
@@ -26,6 +27,8 @@ pub(crate) struct Driven {
     name: &'static str,
     child: Child,
     talk: Mutex<(ChildStdin, Receiver<String>)>,
+    /// Its complaints.
+    errors: File,
 }
 
 impl Drop for Driven {
@@ -38,13 +41,14 @@ impl Drop for Driven {
 impl Driven {
     /// Starts a script of `tests/servers` with what `./test` has installed for it.
     pub(crate) fn start(program: impl AsRef<OsStr>, script: &'static str, args: &[&str]) -> Self {
+        let errors = tempfile::tempfile().expect("a file");
         let mut child = Command::new(program)
             .arg(format!("{}/../../tests/servers/{script}", env!("CARGO_MANIFEST_DIR")))
             .args(args)
             .env("PORTCULLIS_TEST_SERVERS", servers())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(errors.try_clone().expect("the file"))
             .spawn()
             .unwrap_or_else(|error| panic!("{script}: {error}"));
         let commands = child.stdin.take().expect("its input");
@@ -54,7 +58,7 @@ impl Driven {
         thread::spawn(move || {
             output.lines().map_while(Result::ok).try_for_each(|line| told.send(line))
         });
-        Self { name: script, child, talk: Mutex::new((commands, lines)) }
+        Self { name: script, child, talk: Mutex::new((commands, lines)), errors }
     }
 
     /// The next line it says without being asked.
@@ -78,7 +82,15 @@ impl Driven {
 
     fn next(&self, lines: &Receiver<String>, after: &str) -> String {
         let line = lines.recv_timeout(PATIENCE);
-        line.unwrap_or_else(|error| panic!("{} says nothing after {after}: {error}", self.name))
+        line.unwrap_or_else(|error| {
+            panic!("{} says nothing after {after}: {error}\n{}", self.name, self.complaints())
+        })
+    }
+
+    fn complaints(&self) -> String {
+        let (mut errors, mut text) = (&self.errors, String::new());
+        let _ = errors.rewind().and_then(|()| errors.read_to_string(&mut text));
+        text
     }
 
     fn object(&self, line: &str) -> Value {

@@ -22,8 +22,12 @@ const SEED: &str = "23";
 
 /// The document cannot say all that makes a request a wrong one: that a cursor or a state was given by the
 /// gateway, that a log has that size, what input a tool takes, whose connection a caller
-/// may make, or that two members exclude each other.
+/// may make, or that two members exclude each other. A wrong request is refused by any status of 4xx, also
+/// by 413 and 429.
 const SETTINGS: &str = r#"
+[checks.negative_data_rejection]
+expected-statuses = ["4xx", 503]
+
 [[operations]]
 include-path-regex = "^/oauth/callback$|^/v1/mcps/.id./invoke$|^/v1/providers/.slug./connect$|^/v1/(mcps|providers|approvals|policies|policies/simulate|audit/events|audit/checkpoint|audit/export|auth/token)$"
 [operations.checks.positive_data_acceptance]
