@@ -7,11 +7,13 @@
 mod fair;
 mod own;
 mod permits;
+mod shares;
 mod threads;
 mod workers;
 
 pub use fair::{FairLimits, FairSlot, FairSlots};
 pub use own::Own;
 pub use permits::{Permit, PermitQueue};
+pub use shares::{SharePlace, Shares};
 pub use threads::{LaneSlot, Lanes};
 pub use workers::{LARGE, Polling, Workers, is_offloaded, offload};

@@ -16,17 +16,19 @@ use portcullis_core::{
     id::{ApprovalId, EventId, OrgId, PrincipalId},
     policy::Channel,
 };
+use portcullis_lanes::{SharePlace, Shares};
 use portcullis_upstream::{Message, Webhook};
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::Approvals;
 use crate::{base::Base, telemetry::counters};
 
-/// Notices that are on their way at once; what comes beyond is dropped and counted.
-const ON_THEIR_WAY: usize = 256;
+/// Notices of a node, and of an org at it, that are on their way at once; what comes beyond is dropped and
+/// counted. One that does not arrive may be on its way for days.
+const ON_THEIR_WAY: usize = 1_024;
+const PER_ORG: usize = 64;
 /// Wait before a notice is sent again; each one is twice as long as the one before.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// Longest of these waits.
@@ -37,14 +39,14 @@ const TRIES: u32 = 3;
 /// Notices under way.
 #[derive(Debug)]
 pub(super) struct Notices {
-    room: Arc<Semaphore>,
+    places: Arc<Shares<OrgId>>,
     /// Ends the waits before something is sent again.
     stop: OnceLock<CancellationToken>,
 }
 
 impl Default for Notices {
     fn default() -> Self {
-        Self { room: Arc::new(Semaphore::new(ON_THEIR_WAY)), stop: OnceLock::new() }
+        Self { places: Arc::new(Shares::new(ON_THEIR_WAY, PER_ORG)), stop: OnceLock::new() }
     }
 }
 
@@ -69,8 +71,8 @@ impl Approvals {
                 return counters::notice(channel, "logged");
             }
         };
-        let room = Arc::clone(&self.notices.room).try_acquire_owned();
-        let (Some(webhook), Ok(room)) = (self.policies.webhook(name), room) else {
+        let place = self.notices.places.take(approval.org_id);
+        let (Some(webhook), Some(place)) = (self.policies.webhook(name), place) else {
             return counters::notice(channel, "dropped");
         };
         let url = self.providers.connecting.approval_url(approval.id);
@@ -82,7 +84,7 @@ impl Approvals {
             message: Message { id: event.to_string(), body },
             patience: Patience::of(kind, approval),
             stop: self.notices.stop.get().cloned(),
-            _room: room,
+            _place: place,
         };
         self.base.tasks.spawn(notice.deliver());
     }
@@ -114,7 +116,7 @@ struct Notice {
     message: Message,
     patience: Patience,
     stop: Option<CancellationToken>,
-    _room: OwnedSemaphorePermit,
+    _place: SharePlace<OrgId>,
 }
 
 impl Notice {

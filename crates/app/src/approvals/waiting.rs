@@ -7,28 +7,28 @@ use portcullis_core::{
     id::{ApprovalId, OrgId},
     refusal::Refusal,
 };
-use tokio::{
-    sync::{Notify, Semaphore},
-    time::Instant,
-};
+use portcullis_lanes::Shares;
+use tokio::{sync::Notify, time::Instant};
 
 use super::Approvals;
 
-/// Callers of a node that may wait at once. Others are told at once that the call is pending.
+/// Callers of a node, and of an org at it, that may wait at once. Others are told at once that the call is
+/// pending.
 const AT_ONCE: usize = 512;
+const PER_ORG: usize = 128;
 /// Time between two looks at the store: another node may have been told the decision.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Callers who wait, and what wakes them.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    permits: Arc<Semaphore>,
+    places: Arc<Shares<OrgId>>,
     changed: Notify,
 }
 
 impl Default for Waiting {
     fn default() -> Self {
-        Self { permits: Arc::new(Semaphore::new(AT_ONCE)), changed: Notify::new() }
+        Self { places: Arc::new(Shares::new(AT_ONCE, PER_ORG)), changed: Notify::new() }
     }
 }
 
@@ -42,7 +42,7 @@ impl Approvals {
     /// Waits until the approval is not pending any more, or until `end`. `false` if nothing was
     /// decided by then, or too many wait already.
     pub async fn decided(&self, org: OrgId, id: ApprovalId, end: Instant) -> Result<bool, Refusal> {
-        let Ok(_permit) = self.waiting.permits.try_acquire() else { return Ok(false) };
+        let Some(_place) = self.waiting.places.take(org) else { return Ok(false) };
         loop {
             let changed = self.waiting.changed.notified();
             let found = self.base.store.find_approval(org, id).await?;
