@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use portcullis_core::{
-    approval::{Approval, Approver, Decider, DecisionError, Status, Vote},
+    approval::{Approval, Approver, DecisionError, Status, Vote},
     audit::EventType,
     id::ApprovalId,
     principal::Role,
@@ -36,17 +36,17 @@ impl Approvals {
         id: ApprovalId,
         request: DecisionRequest,
     ) -> Result<ApprovalView, Refusal> {
-        let decider = Decider::Principal(self.approver(ctx).await?);
+        let (org, looking) = (ctx.caller().org_id, self.looking(ctx).await?);
         let comment = request.comment.as_deref().map(|text| self.screening.recordable(text));
         let kind = kind_of(request.vote);
         for _ in 0..TRIES {
-            let found = self.seen(ctx, id).await?;
+            let found = self.seen(org, &looking, id).await?;
             if request.digest.as_ref().is_some_and(|digest| *digest != found.approval.digest) {
                 let message = "The digest is not that of the approval; look at it again.";
                 return Err(Refusal::bad_request(message));
             }
             let now = self.base.now();
-            let next = found.approval.decided(&decider, request.vote, comment.clone(), now);
+            let next = found.approval.decided(&looking.decider, request.vote, comment.clone(), now);
             let next = next.map_err(|error| refusal(&found.approval, error))?;
             let event = self.event_of(ctx, kind, &next);
             if self.change(next.clone(), Some(found.revision), event).await? {

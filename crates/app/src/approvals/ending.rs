@@ -14,11 +14,8 @@ use crate::telemetry::counters;
 
 /// Time between two rounds that end approvals.
 pub(crate) const EVERY: Duration = Duration::from_secs(5);
-/// Approvals looked at in one round; the others wait for the next one.
+/// Approvals looked at in one round, those that end first before others.
 const PER_ROUND: u32 = 500;
-/// Days after which an ended approval is forgotten. Its events stay.
-const KEPT_DAYS: i64 = 90;
-
 impl Approvals {
     /// One round: ends what is due, and what no call can use any more. Of several nodes one writes it.
     pub(crate) async fn end_round(self: &Arc<Self>) {
@@ -41,7 +38,6 @@ impl Approvals {
                 self.end(&open.approval.ended(), open.revision).await?;
             }
         }
-        self.base.store.forget_approvals(now.plus_seconds(-KEPT_DAYS * 86_400)).await?;
         Ok(())
     }
 

@@ -2,11 +2,11 @@
 
 use portcullis_core::{
     approval::{
-        Approval, ApprovalTerms, Approver, AskingPolicy, BoundTool, Decider, Decision,
-        DecisionError, Requester, Status,
+        Approval, ApprovalTerms, AskingPolicy, BoundTool, Decider, Decision, DecisionError,
+        Requester, Status,
     },
     clock::Timestamp,
-    id::{ApprovalId, ProviderId},
+    id::{ApprovalId, OrgId, PrincipalId, ProviderId},
     principal::Role,
     refusal::Refusal,
 };
@@ -37,7 +37,7 @@ pub struct ApprovalView {
     pub status: Status,
     /// Digest of the call that it is bound to.
     pub digest: String,
-    /// Whose call it is.
+    /// Requester of the call.
     pub requester: Requester,
     /// The policy that asks for it.
     pub policy: AskingPolicy,
@@ -71,7 +71,7 @@ pub struct EarlierApproval {
     pub id: ApprovalId,
     /// Status at this moment.
     pub status: Status,
-    /// Whose call it was.
+    /// Requester of that call.
     pub requester: Requester,
     /// Its decisions.
     pub decisions: Vec<Decision>,
@@ -119,8 +119,10 @@ pub struct ApprovalPage {
 }
 
 /// Principal that looks at approvals.
-struct Looking {
-    approver: Approver,
+pub(super) struct Looking {
+    id: PrincipalId,
+    /// The same as somebody who decides.
+    pub(super) decider: Decider,
     /// Admins and auditors see all of the org.
     all: bool,
 }
@@ -139,8 +141,8 @@ impl Looking {
             ) => false,
         };
         self.all
-            || approval.requester.includes(self.approver.id)
-            || decides(approval.may_be_decided_by(&Decider::Principal(self.approver.clone())))
+            || approval.requester.includes(self.id)
+            || decides(approval.may_be_decided_by(&self.decider))
     }
 }
 
@@ -158,11 +160,12 @@ impl Approvals {
             }
             read += rows.len();
             for StoredApproval { approval, .. } in rows {
-                if looking.sees(&approval) && items.len() == query.limit {
+                let sees = looking.sees(&approval);
+                if sees && items.len() == query.limit {
                     return Ok(ApprovalPage { items, end: after });
                 }
                 after = Some(approval.id);
-                if looking.sees(&approval) {
+                if sees {
                     items.push(ApprovalView::new(approval, now));
                 }
             }
@@ -174,10 +177,9 @@ impl Approvals {
 
     /// One approval, with earlier ones of the same tool.
     pub async fn get(&self, ctx: &Ctx, id: ApprovalId) -> Result<ApprovalView, Refusal> {
-        let found = self.seen(ctx, id).await?.approval;
-        let (looking, now) = (self.looking(ctx).await?, self.base.now());
+        let (looking, now, org) = (self.looking(ctx).await?, self.base.now(), ctx.caller().org_id);
+        let found = self.seen(org, &looking, id).await?.approval;
         let filter = ApprovalFilter { status: None, requester: None, now };
-        let org = ctx.caller().org_id;
         let before = self.base.store.list_approvals(org, &filter, Some(id), READ_AT_ONCE).await?;
         let same = before.into_iter().map(|it| it.approval);
         let same = same.filter(|it| it.tool.id == found.tool.id && looking.sees(it));
@@ -192,18 +194,24 @@ impl Approvals {
     }
 
     /// The approval of this id, unless the caller may not see it.
-    pub(super) async fn seen(&self, ctx: &Ctx, id: ApprovalId) -> Result<StoredApproval, Refusal> {
+    pub(super) async fn seen(
+        &self,
+        org: OrgId,
+        looking: &Looking,
+        id: ApprovalId,
+    ) -> Result<StoredApproval, Refusal> {
         let unknown = || Refusal::not_found("approval", &id.to_string());
-        let found = self.base.store.find_approval(ctx.caller().org_id, id).await?;
-        let found = found.ok_or_else(unknown)?;
-        if self.looking(ctx).await?.sees(&found.approval) { Ok(found) } else { Err(unknown()) }
+        let found = self.base.store.find_approval(org, id).await?;
+        found.filter(|found| looking.sees(&found.approval)).ok_or_else(unknown)
     }
 
-    async fn looking(&self, ctx: &Ctx) -> Result<Looking, Refusal> {
+    /// The caller, who looks.
+    pub(super) async fn looking(&self, ctx: &Ctx) -> Result<Looking, Refusal> {
         let all = match ctx.caller().role {
             Role::Admin | Role::Auditor => true,
             Role::Member | Role::Service(_) => false,
         };
-        Ok(Looking { approver: self.approver(ctx).await?, all })
+        let decider = Decider::Principal(self.approver(ctx).await?);
+        Ok(Looking { id: ctx.caller().principal_id, decider, all })
     }
 }

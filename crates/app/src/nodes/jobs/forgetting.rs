@@ -1,9 +1,12 @@
 //! Removes what is worth nothing any more: JWTs that have expired, pairs that may not be asked
-//! for again, idempotency keys that are a day old. Whoever comes too early or too late changes no answer.
+//! for again, idempotency keys that are a day old, approvals that ended long ago. Whoever comes too early or too late changes no answer.
 
 use std::time::Duration;
 
 use crate::nodes::Nodes;
+
+/// Days after which an ended approval is forgotten. Events of it stay.
+const APPROVALS_DAYS: i64 = 90;
 
 pub(super) const EVERY: Duration = Duration::from_mins(1);
 
@@ -13,6 +16,10 @@ pub(super) async fn forget(nodes: &Nodes) {
         error.log();
     }
     if let Err(error) = nodes.base.store.forget_sealed_pairs(now).await {
+        error.log();
+    }
+    let long_ago = now.plus_seconds(-APPROVALS_DAYS * 86_400);
+    if let Err(error) = nodes.base.store.forget_approvals(long_ago).await {
         error.log();
     }
     if let Err(error) = nodes.base.store.forget_idempotency_keys(now).await {
