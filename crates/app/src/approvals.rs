@@ -104,7 +104,7 @@ impl Approvals {
     }
 }
 
-/// What events tell of an approval.
+/// Part of an approval that events tell.
 pub(crate) fn told(approval: &Approval) -> Value {
     json!({
         "approvals": approval.terms.approvals,

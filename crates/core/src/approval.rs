@@ -154,7 +154,7 @@ pub struct Approval {
     pub status: Status,
     /// Digest of the call that it is bound to.
     pub digest: String,
-    /// Whose call it is.
+    /// Requester of the call.
     pub requester: Requester,
     /// The policy that asks for it.
     pub policy: AskingPolicy,
@@ -185,7 +185,7 @@ pub struct NewApproval {
     pub org_id: OrgId,
     /// Digest of the call.
     pub digest: String,
-    /// Whose call it is.
+    /// Requester of the call.
     pub requester: Requester,
     /// The policy that asks for it.
     pub policy: AskingPolicy,

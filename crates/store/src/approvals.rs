@@ -1,6 +1,6 @@
 //! Approvals: kept by their revision, changed with an event, used with an intent.
 //!
-//! What changes one is committed by [`crate::AuditWriter`]: a step of the state machine in the
+//! Changes are committed by [`crate::AuditWriter`]: a step of the state machine in the
 //! transaction of its event, a use in the transaction of the call's intent. Here they are read, and
 //! forgotten when they have ended long ago. **Invariant:** of an org's approvals at most one of a
 //! digest is open, by a unique index.

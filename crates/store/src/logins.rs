@@ -73,7 +73,7 @@ impl Store {
         row.map_or(Ok(None), |row| LoginRecord::read(Some(row.said), Some(row.said_at)))
     }
 
-    /// Those of the groups that no login of the org named which is still kept.
+    /// Groups among these that no login of the org named which is still kept.
     #[boxed]
     pub async fn unnamed_groups(
         &self,

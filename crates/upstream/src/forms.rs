@@ -34,7 +34,7 @@ pub enum Forms {
     /// None is answered, and the server is told so.
     #[default]
     Refuse,
-    /// Those whose answer is in their own defaults, with these (SEP-1034).
+    /// Forms whose answer is in their own defaults, with these (SEP-1034).
     Defaults,
 }
 
@@ -113,7 +113,7 @@ impl FormCalls {
         FormCall { calls: Arc::clone(self), id }
     }
 
-    /// Those that wait now.
+    /// Forms that wait now.
     pub(crate) fn waiting(&self) -> Vec<FormTally> {
         self.lock().values().cloned().collect()
     }

@@ -23,14 +23,14 @@ pub(super) fn uses(approvals: &[Approval]) -> Vec<ApprovalUse> {
     approvals.iter().map(used).collect()
 }
 
-/// What is recorded of a call that was made with these approvals.
+/// Governance of a call that was made with these approvals, as it is recorded.
 pub(super) fn named(mut governance: Governance, approvals: &[Approval]) -> Governance {
     let used = |it: &Approval| UsedApproval { approvers: it.approver_ids(), id: it.id };
     governance.approvals = approvals.iter().map(used).collect();
     governance
 }
 
-/// What is recorded of a call whose approvals were used up or ended while it was judged: a denial by
+/// Governance of a call whose approvals were used up or ended while it was judged: a denial by
 /// the policy that asked for the first of them.
 pub(super) fn lost(governance: Governance, approvals: &[Approval]) -> Governance {
     let Some(AskingPolicy { id, reason, version }) = approvals.first().map(|it| &it.policy) else {

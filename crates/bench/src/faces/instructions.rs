@@ -1,6 +1,6 @@
 //! Instructions of the whole gateway for a request, counted by valgrind's callgrind.
 //!
-//! What the gateway does of itself meanwhile is in the figures of both faces, which are counted in
+//! Work that the gateway does of itself meanwhile is in the figures of both faces, which are counted in
 //! turns.
 
 use std::{net::SocketAddr, path::PathBuf};

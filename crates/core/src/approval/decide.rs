@@ -1,4 +1,4 @@
-//! Who may decide about an approval, and what a decision makes of it.
+//! Decisions about an approval: people who may make one, and the approval after it.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub const OPERATOR: &str = "operator";
 pub enum Vote {
     /// The call may run.
     Approve,
-    /// It may not.
+    /// The call may not run.
     Deny,
 }
 

@@ -344,7 +344,7 @@ impl RecordedDecision {
 /// Approval that a call was made with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct UsedApproval {
-    /// Those who said yes: principals, or `operator`.
+    /// People who said yes: principals, or `operator`.
     pub approvers: Vec<String>,
     /// The approval.
     #[schema(value_type = String, example = "apr_01M754BKTKX1YB8Q05NMW9TP4G")]

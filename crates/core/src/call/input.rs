@@ -213,7 +213,7 @@ pub struct RequiredApproval<'a> {
     obligation: &'a Obligation,
     /// The policy.
     pub policy: &'a Named,
-    /// Who approves, how many, and for how long.
+    /// Conditions: approvers, their number, and the time for it.
     pub terms: &'a ApprovalTerms,
     /// Why.
     pub reason: &'a str,

@@ -115,7 +115,7 @@ impl Session {
         Ok(Self { era, headers, has_id, forms, _listener: listener })
     }
 
-    /// What is known before anything is agreed on.
+    /// State that is known before anything is agreed on.
     fn bare(era: Era) -> Self {
         Self { era, headers: Wire::headers(), has_id: false, forms: None, _listener: None }
     }

@@ -40,7 +40,7 @@ const MAX_REPLIES: usize = 256;
 /// Time limit of a reply.
 const REPLY: Duration = Duration::from_secs(10);
 
-/// What is heard of a server besides its answers.
+/// Messages that are heard of a server besides its answers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hears {
     /// Announcements of changes of its tools.

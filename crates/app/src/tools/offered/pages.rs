@@ -19,9 +19,9 @@ const IDLE: Duration = Duration::from_mins(10);
 /// Names under which tools are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ListedNames {
-    /// Those that their provider gave them.
+    /// Names that the provider gave.
     Own,
-    /// Those that are unique among all providers.
+    /// Names that are unique among all providers.
     Unique,
 }
 

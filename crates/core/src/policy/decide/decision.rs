@@ -115,7 +115,7 @@ pub enum Obligation {
     RequireApproval {
         /// The policy that asks for it.
         policy: Named,
-        /// Who approves, how many, and for how long.
+        /// Conditions: approvers, their number, and the time for it.
         terms: Arc<ApprovalTerms>,
         /// Why, for the caller and for approvers.
         reason: String,

@@ -21,7 +21,7 @@ async fn list_repos(gateway: &str, token: &str) -> Result<CallToolResult, Box<dy
     Ok(result)
 }
 
-/// What the program is given.
+/// Settings of the program.
 pub(super) async fn answer(gateway: &str, token: &str) -> serde_json::Value {
     let result = list_repos(gateway, token).await.expect("a result");
     result.structured_content.expect("structured content")

@@ -1,4 +1,4 @@
-//! Who decides about an approval, and what a decision is refused for.
+//! Decisions about approvals: people who may make one, and reasons for which one is refused.
 
 use serde_json::json;
 

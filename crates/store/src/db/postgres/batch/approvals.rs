@@ -90,7 +90,7 @@ pub(super) async fn take(
     Ok(())
 }
 
-/// Those that have ended are never changed, and may be removed by somebody else.
+/// Approvals that have ended are never changed, and may be removed by somebody else.
 const LOCK: &str = "
 SELECT 1 FROM approvals
 WHERE (org_id, id) IN (SELECT * FROM UNNEST($1::text[], $2::text[]))
