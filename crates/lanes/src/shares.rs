@@ -83,6 +83,7 @@ mod tests {
         drop(one);
         assert!(shares.take("three").is_some() && shares.take("two").is_some());
         drop(two);
-        assert_eq!((shares.lock().all, shares.lock().parties.len()), (0, 0));
+        let held = shares.lock();
+        assert_eq!((held.all, held.parties.len()), (0, 0));
     }
 }
