@@ -1,4 +1,5 @@
-//! Calls that people have to approve: over both faces, once each, and never another call.
+//! Calls that people have to approve, over both faces, at once and through crashes. `v1::approvals` tells
+//! what is asked, decided and shown.
 
 mod changed;
 mod offline;
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     mcp::modern,
-    scene::{AMPLE, Ending, SUCCESS, Scene, check, events, request_id, scene_with, tool},
+    scene::{AMPLE, Ending, Scene, check, events, request_id, scene_with, tool},
 };
 
 pub(crate) const POLICIES: &str = r#"
@@ -31,7 +32,6 @@ pub(crate) const PENDING: Ending = Ending {
     decision: "deny",
     outcome: "approval_pending",
 };
-const DENIED: Ending = Ending { outcome: "denied", ..PENDING };
 
 /// A scene with an admin who decides.
 pub(crate) async fn asking_scene() -> (Scene, Principal) {
@@ -55,77 +55,6 @@ pub(crate) fn asked(answer: &Answer) -> String {
 pub(crate) async fn decide(gateway: &Gateway, who: &Principal, id: &str, vote: &str) -> Answer {
     let body = json!({ "decision": vote }).to_string();
     gateway.post(who, &format!("/v1/approvals/{id}/decision"), &body).await
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_approved_call_runs_once_and_its_event_names_the_approval() {
-    let (scene, admin) = asking_scene().await;
-    let input = json!({"amount": 7, "to": "DE"});
-
-    let first = scene.invoke("pay", input.clone()).await;
-    let again = scene.invoke("pay", input.clone()).await;
-
-    let event = scene.check(&first, PENDING).await;
-    assert_eq!(event["governance"]["policy"], "payouts");
-    scene.check(&again, PENDING).await;
-    let id = asked(&first);
-    assert_eq!(asked(&again), id, "the same call finds the same approval");
-    assert_eq!(first.at("/error/details/approval/status"), "pending");
-    let url = format!("{}/approvals/{id}", scene.gateway.url());
-    assert_eq!(first.at("/error/details/approval/url"), &json!(url));
-    assert!(scene.upstream.calls().is_empty());
-
-    let decided = decide(&scene.gateway, &admin, &id, "approve").await;
-    assert_eq!(decided.status, 200, "{}", decided.text);
-    assert_eq!(decided.at("/data/status"), "approved");
-    let ran = scene.invoke("pay", input.clone()).await;
-    let event = scene.check(&ran, SUCCESS).await;
-    let named = json!([{ "approvers": [admin.id], "id": id }]);
-    assert_eq!(event["governance"]["approvals"], named);
-    assert_eq!(scene.upstream.calls().len(), 1);
-
-    let anew = scene.invoke("pay", input).await;
-    scene.check(&anew, PENDING).await;
-    assert_ne!(asked(&anew), id, "a used approval is used up");
-    assert_eq!(scene.upstream.calls().len(), 1);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_denied_call_stays_denied_until_its_time_is_over() {
-    let (scene, admin) = asking_scene().await;
-    let id = asked(&scene.invoke("pay", json!({"amount": 7})).await);
-
-    decide(&scene.gateway, &admin, &id, "deny").await;
-
-    let answer = scene.invoke("pay", json!({"amount": 7})).await;
-    scene.check(&answer, DENIED).await;
-    assert_eq!(answer.at("/error/details/approval/status"), "denied");
-    assert_eq!(asked(&answer), id);
-    // Another call is another question.
-    scene.check(&scene.invoke("pay", json!({"amount": 8})).await, PENDING).await;
-    assert!(scene.upstream.calls().is_empty());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn only_the_same_canonical_input_is_the_same_call() {
-    let (scene, admin) = asking_scene().await;
-    let first = scene.post("pay", r#"{"input":{"amount":7,"to":"DE"}}"#).await;
-    let id = asked(&first);
-    decide(&scene.gateway, &admin, &id, "approve").await;
-
-    for other in [
-        r#"{"input":{"amount":7.0,"to":"DE"}}"#,
-        r#"{"input":{"amount":7,"to":"DE "}}"#,
-        r#"{"input":{"amount":7,"to":"DE","x":1}}"#,
-        r#"{"input":{"amount":70,"to":"DE"}}"#,
-    ] {
-        let answer = scene.post("pay", other).await;
-        scene.check(&answer, PENDING).await;
-        assert_ne!(asked(&answer), id, "{other}");
-    }
-    assert!(scene.upstream.calls().is_empty());
-    let same = scene.post("pay", "{ \"input\" : {\"to\": \"DE\",  \"amount\":7 } }").await;
-    scene.check(&same, SUCCESS).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -329,29 +258,4 @@ async fn an_approval_of_another_org_is_nobodys() {
     assert_eq!((shown.status.as_u16(), decided.status.as_u16()), (404, 404));
     assert_eq!(listed.at("/data/items"), &json!([]));
     scene.check(&scene.invoke("pay", json!({"amount": 7})).await, PENDING).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_principal_that_asks_for_too_much_is_told_so() {
-    let (scene, _) = asking_scene().await;
-    for n in 0..20 {
-        scene.check(&scene.invoke("pay", json!({ "n": n })).await, PENDING).await;
-    }
-
-    let answer = scene.invoke("pay", json!({"n": 20})).await;
-
-    scene.check(&answer, DENIED).await;
-    assert_eq!(answer.at("/error/details/retry_after"), 60, "{}", answer.text);
-    // What waits is still found.
-    scene.check(&scene.invoke("pay", json!({"n": 0})).await, PENDING).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_input_that_nobody_can_look_at_is_denied() {
-    let (scene, _) = asking_scene().await;
-
-    let answer = scene.invoke("pay", json!({"text": "words ".repeat(12_000)})).await;
-
-    scene.check(&answer, DENIED).await;
-    assert!(answer.text.contains("64 KiB"), "{}", answer.text);
 }
