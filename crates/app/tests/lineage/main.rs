@@ -32,8 +32,8 @@ const RULES: [&str; 3] = ["people", "jobs", "agents"];
 /// An action of a principal. Numbers pick among the existing tokens, principals and rules.
 #[derive(Debug, Clone, Copy)]
 enum Act {
-    Narrow(u32, u8),
-    Delegate(u32, u32, u8),
+    Narrow(u32, u16),
+    Delegate(u32, u32, u16),
     Revoke(u32),
 }
 
@@ -42,9 +42,9 @@ enum Act {
 enum Change {
     RemoveRule(u32),
     RestoreRule(u32),
-    RuleScopes(u32, u8),
+    RuleScopes(u32, u16),
     RuleDelegation(u32, u8),
-    Role(u32, u8),
+    Role(u32, u16),
     Disable(u32),
     Enable(u32),
     Org(bool),
@@ -52,16 +52,16 @@ enum Change {
 
 fn rounds() -> impl Strategy<Value = Vec<(Vec<Act>, Vec<Change>)>> {
     let act = prop_oneof![
-        4 => any::<(u32, u8)>().prop_map(|(of, scopes)| Act::Narrow(of, scopes)),
-        4 => any::<(u32, u32, u8)>().prop_map(|(of, via, scopes)| Act::Delegate(of, via, scopes)),
+        4 => any::<(u32, u16)>().prop_map(|(of, scopes)| Act::Narrow(of, scopes)),
+        4 => any::<(u32, u32, u16)>().prop_map(|(of, via, scopes)| Act::Delegate(of, via, scopes)),
         1 => any::<u32>().prop_map(Act::Revoke),
     ];
     let change = prop_oneof![
         2 => any::<u32>().prop_map(Change::RemoveRule),
         3 => any::<u32>().prop_map(Change::RestoreRule),
-        2 => any::<(u32, u8)>().prop_map(|(rule, scopes)| Change::RuleScopes(rule, scopes)),
+        2 => any::<(u32, u16)>().prop_map(|(rule, scopes)| Change::RuleScopes(rule, scopes)),
         2 => any::<(u32, u8)>().prop_map(|(rule, actors)| Change::RuleDelegation(rule, actors)),
-        3 => any::<(u32, u8)>().prop_map(|(who, scopes)| Change::Role(who, scopes)),
+        3 => any::<(u32, u16)>().prop_map(|(who, scopes)| Change::Role(who, scopes)),
         1 => any::<u32>().prop_map(Change::Disable),
         3 => any::<u32>().prop_map(Change::Enable),
         1 => prop::bool::weighted(0.2).prop_map(Change::Org),
@@ -113,7 +113,7 @@ struct World {
     story: String,
 }
 
-fn scopes(bits: u8) -> ScopeSet {
+fn scopes(bits: u16) -> ScopeSet {
     let all = portcullis_core::principal::Scope::ALL;
     all.into_iter()
         .enumerate()
