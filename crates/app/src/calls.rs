@@ -23,10 +23,10 @@ use portcullis_core::{
     call::StateKey,
     clock::Timestamp,
     idempotency::{AnswerKey, IdempotencyKey},
+    json::Document,
     refusal::{Executed, Refusal},
     tool::ToolId,
 };
-use serde_json::Value;
 
 use self::{
     admission::{Admissions, Judging},
@@ -79,7 +79,7 @@ pub struct Invocation {
     /// The idempotency key, if there is one, or what is wrong with it.
     pub key: Result<Option<IdempotencyKey>, Refusal>,
     /// The `input` member and the size of the whole body in bytes.
-    pub body: Result<(Value, u64), Refusal>,
+    pub body: Result<(Document, u64), Refusal>,
     /// Questions of the tool that the caller answers, and answers to earlier ones.
     pub conversation: Conversation,
 }
@@ -88,7 +88,7 @@ pub struct Invocation {
 #[derive(Debug)]
 pub struct Invoked {
     /// Result of the tool, as far as it may leave the gateway.
-    pub result: Value,
+    pub result: Document,
     /// Governance of the call.
     pub governance: GovernanceView,
     /// `success`, `tool_error` or `input_required`.

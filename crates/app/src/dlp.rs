@@ -2,11 +2,10 @@
 //! Swapped whole when its settings change; a call keeps the one it began with.
 
 use portcullis_core::{
-    call::{Answer, Denial, Scanned, ToolCall},
+    call::{Answer, Denial, Payload, Scanned, ToolCall},
     dlp::{Direction, Engine, Reported, Subject, Text, Unscannable},
 };
 use portcullis_upstream::{DetectorError, ExternalDetector};
-use serde_json::Value;
 
 use crate::{
     calls::admission::{Admission, Judged},
@@ -91,7 +90,7 @@ impl Dlp {
         subject: &Subject,
     ) -> Result<Scanned<T>, Denial>
     where
-        T: AsRef<Value>,
+        T: Payload,
     {
         match self.question(&scanned, direction)? {
             Some(question) => question.answered(scanned, question.ask().await, subject),
@@ -106,14 +105,14 @@ impl Dlp {
         direction: Direction,
     ) -> Result<Option<Question<'_>>, Denial>
     where
-        T: AsRef<Value>,
+        T: Payload,
     {
         let wanted = |external: &&External| match direction {
             Direction::Input => external.input,
             Direction::Output => external.output,
         };
         let Some(external) = self.external.as_ref().filter(wanted) else { return Ok(None) };
-        let texts = self.engine.texts(scanned.as_ref());
+        let texts = self.engine.texts(scanned.payload());
         let texts = texts.map_err(|error| Denial::unscannable(direction, &error))?;
         let question = Question { engine: &self.engine, external, direction, texts };
         Ok((!question.texts.is_empty()).then_some(question))
@@ -141,7 +140,7 @@ impl Question<'_> {
         subject: &Subject,
     ) -> Result<Scanned<T>, Denial>
     where
-        T: AsRef<Value>,
+        T: Payload,
     {
         let (scanned, error) = match asked {
             Ok(reported) => match scanned.and(self.engine, &reported, subject) {

@@ -11,6 +11,7 @@ use portcullis_core::{
     clock::Timestamp,
     dlp::{Engine, FingerprintKey, Settings, Subject},
     id::{Ids, OrgId, PrincipalId, PrincipalKind, TokenId},
+    json::Document,
     policy::{Catalogue, Full, PolicyFile, PolicySet, Principal, Rate},
     principal::{AuthMethod, Caller, Plan, Role, ScopeSet},
     random::Random,
@@ -50,7 +51,7 @@ pub(crate) async fn run(args: &UpstreamArgs) -> Result<Verdict, Failure> {
     let upstream = Upstream::start().await?;
     let url = format!("http://{}{PATH}", upstream.address);
     let arguments = payload::of_size(args.payload);
-    let call = Arc::new(cleared(arguments.clone())?);
+    let call = Arc::new(cleared(&arguments)?);
     let outbound = Outbound::new(Arc::new(SystemRandom));
     let mut figures = Vec::new();
     for (name, protocol) in [("modern", Protocol::Modern), ("legacy", Protocol::Legacy)] {
@@ -132,7 +133,7 @@ async fn governed(
 }
 
 /// A call that went through DLP and a policy that permits everything.
-fn cleared(arguments: Value) -> Result<Cleared<ToolCall>, Failure> {
+fn cleared(arguments: &Value) -> Result<Cleared<ToolCall>, Failure> {
     let slug: portcullis_core::tool::ProviderSlug = "bench".parse()?;
     let definition = ToolDefinition {
         name: "echo".parse()?,
@@ -153,7 +154,7 @@ fn cleared(arguments: Value) -> Result<Cleared<ToolCall>, Failure> {
     let principal = Principal::of(&caller(&random));
     let asker = Asker { principal: &principal, time, source_ip: None, capture: Capture::Commit };
     let subject = Subject::of(FingerprintKey::new([7; 32]));
-    let call = ToolCall::new(&engine, tool, PinState::Accepted, arguments, 0)
+    let call = ToolCall::new(&engine, tool, PinState::Accepted, Document::of(arguments), 0)
         .map_err(|denial| denial.reason)?;
     let scanned = call.scan(&engine, &subject).map_err(|denial| denial.reason)?;
     let permitted = scanned.decide(&set, &engine, asker).map_err(|denial| denial.reason)?;

@@ -227,8 +227,8 @@ fn event(bench: &Bench) -> Event {
         .keep("source_ip", Some("203.0.113.7"), &*bench.random)
         .keep("user_agent", Some("bench/1.0"), &*bench.random)
         .keep("decision_inputs", Some(inputs), &*bench.random);
-    detached.commit("input", Some(&json!({"rows": 8})), &*bench.random);
-    detached.commit("output", Some(&json!({"rows": 8})), &*bench.random);
+    detached.commit("input", &json!({"rows": 8}), &*bench.random);
+    detached.commit("output", &json!({"rows": 8}), &*bench.random);
     Event {
         id: EventId::new(ids),
         org_id: bench.org,

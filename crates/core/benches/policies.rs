@@ -15,6 +15,7 @@ use criterion::{BenchmarkId, Criterion};
 use portcullis_core::{
     clock::Timestamp,
     id::PrincipalKind,
+    json::Document,
     policy::{
         Catalogue, DlpFacts, Explain, Identity, Known, Phase, PolicyFile, PolicySet, Principal,
         Question, engine::PUBLIC,
@@ -68,7 +69,7 @@ type Tools = (Vec<Arc<Tool>>, Catalogue);
 
 fn deciding(criterion: &mut Criterion, mix: Mix, (tools, catalogue): &Tools) {
     let mut group = criterion.benchmark_group(mix.name());
-    let input = input();
+    let input = Document::of(&input());
     for count in SIZES {
         let set = load(files(mix, count), catalogue);
         let candidates = candidates(&set, tools);
@@ -311,11 +312,11 @@ fn identity() -> Identity {
     }
 }
 
-fn question<'a>(principal: &'a Principal, tool: &'a Tool, input: &'a Value) -> Question<'a> {
+fn question<'a>(principal: &'a Principal, tool: &'a Tool, input: &'a Document) -> Question<'a> {
     Question {
         principal,
         tool,
-        input,
+        input: input.root(),
         facts: None,
         phase: Phase::Request,
         dlp: DlpFacts { detectors: &["email"], count: 2, max_severity: 1, media: 0 },
@@ -330,7 +331,7 @@ fn question<'a>(principal: &'a Principal, tool: &'a Tool, input: &'a Value) -> Q
 
 /// Number of policies that the median call is judged by.
 fn candidates(set: &PolicySet, tools: &[Arc<Tool>]) -> usize {
-    let (principal, input) = (Principal::new(identity()), input());
+    let (principal, input) = (Principal::new(identity()), Document::of(&input()));
     let count = |tool: &Arc<Tool>| {
         let question = question(&principal, tool, &input);
         set.examine(&question, &Known::everything(), Explain::Candidates).considered

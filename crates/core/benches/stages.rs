@@ -11,11 +11,11 @@ use portcullis_core::{
         Actor, Capture, Detached, DlpResult, Event, EventType, Governance, Outcome,
         RecordedDecision, Request, Target, leaf_bytes, leaf_hash,
     },
-    call::{Answer, Asker, PinState, ToolCall},
+    call::{Answer, Asker, CallResult, PinState, ToolCall},
     clock::Timestamp,
     dlp::{Engine, FingerprintKey, Settings, Subject},
     id::PrincipalKind,
-    json::{Bounds, parse},
+    json::{Bounds, Document},
     limits::{Window, window_offset},
     mcp::{
         Era, Message, Mirror, MirroredHeaders,
@@ -92,7 +92,7 @@ impl Random for Sevens {
 struct Bench {
     bearer: String,
     body: String,
-    input: Value,
+    input: Document,
     tool: Arc<Tool>,
     set: PolicySet,
     engine: Engine,
@@ -136,7 +136,7 @@ impl Bench {
             index: Index::build(&catalogued),
             bearer: Token::generate(TokenKind::Service, &Sevens).secret().expose().to_owned(),
             body: json!({ "input": input }).to_string(),
-            input,
+            input: Document::parse(input.to_string().as_bytes(), Bounds::REQUEST).ok()?,
             tool,
             set: PolicySet::load(vec![file], &catalogue, &[], NOW).ok()?,
             engine: Engine::new(&Settings::default()).ok()?,
@@ -287,15 +287,15 @@ fn limits(_: &Bench) {
 }
 
 fn parsing(bench: &Bench) {
-    let _ = black_box(parse(bench.body.as_bytes(), Bounds::REQUEST).is_ok());
+    let _ = black_box(Document::parse(bench.body.as_bytes(), Bounds::REQUEST).is_ok());
 }
 
 fn schema(bench: &Bench) {
-    black_box(bench.tool.violations(&bench.input).is_empty());
+    black_box(bench.tool.violations(bench.input.root()).is_empty());
 }
 
 fn dlp_input(bench: &Bench) {
-    let _ = black_box(bench.engine.scan_for(&bench.input, &bench.subject).is_ok());
+    let _ = black_box(bench.engine.scan_for(bench.input.root(), &bench.subject).is_ok());
 }
 
 /// From the input to what may be sent, with a scan that is counted by itself, too.
@@ -306,7 +306,8 @@ fn policy(bench: &Bench) {
 }
 
 fn dlp_output(bench: &Bench) {
-    let answer = Answer::structured(json!([]), Some(bench.input.clone()), false);
+    let structured = Some(bench.input.clone());
+    let answer = Answer::structured(CallResult { structured, ..CallResult::default() });
     let _ = black_box(answer.scan(&bench.engine, &bench.subject).is_ok());
 }
 
@@ -317,10 +318,10 @@ fn record(bench: &Bench) {
         Some("bench"),
         &Sevens,
     );
-    detached.commit("input", Some(&bench.input), &Sevens);
+    detached.commit("input", bench.input.root(), &Sevens);
     let Some(mut event) = event(detached) else { return };
     black_box((event.core_json(), event.detached.values_json(), event.detached.salts_json()));
-    event.detached.commit("output", Some(&bench.input), &Sevens);
+    event.detached.commit("output", bench.input.root(), &Sevens);
     let core = event.core_json();
     black_box((event.detached.values_json(), event.detached.salts_json()));
     let leaf = leaf_bytes(&core, 48_212, NOW);
@@ -334,8 +335,8 @@ fn mcp_read(bench: &Bench) {
         method: Mirror::Once("tools/call"),
         name: Mirror::Once("echo"),
     };
-    let value = parse(bench.message.as_bytes(), Bounds::REQUEST);
-    let _ = black_box(value.map(|value| Message::read(value, &headers).is_ok()).is_ok());
+    let body = Document::parse(bench.message.as_bytes(), Bounds::REQUEST);
+    let _ = black_box(body.map(|body| Message::read(&body, &headers).is_ok()).is_ok());
 }
 
 /// The list of all tools of a large catalogue.

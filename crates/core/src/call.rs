@@ -38,7 +38,7 @@ mod ruling;
 mod state;
 
 pub use self::{
-    answer::{Answer, Premise},
+    answer::{Answer, CallResult, Premise},
     denial::{Denial, Grounds},
     input::{PinState, RequiredApproval, ToolCall, Turn},
     limits::Limiter,
@@ -48,10 +48,9 @@ pub use self::{
 
 use std::marker::PhantomData;
 
-use serde_json::Value;
-
 use crate::{
     dlp::{Direction, Engine, Findings, Reported, Subject},
+    json::Node,
     policy::{Decision, DlpFacts, Obligation, PolicySet, Question},
 };
 
@@ -90,6 +89,12 @@ pub struct Cleared<T, Mode = Actual> {
     obligations: Vec<Obligation>,
     ruling: Ruling,
     mode: PhantomData<Mode>,
+}
+
+/// A call or an answer, by what travels.
+pub trait Payload {
+    /// The value that travels.
+    fn payload(&self) -> Node<'_>;
 }
 
 /// Decides a question by a policy set. Invocation takes the decision alone; simulation also keeps
@@ -134,28 +139,22 @@ impl<T> Scanned<T> {
         subject: &Subject,
     ) -> Result<Self, Denial>
     where
-        T: AsRef<Value>,
+        T: Payload,
     {
-        match engine.scan_for(inner.as_ref(), subject) {
+        match engine.scan_for(inner.payload(), subject) {
             Ok(findings) => Ok(Self { inner, findings, mode: PhantomData }),
             Err(unscannable) => Err(Denial::unscannable(direction, &unscannable)),
         }
     }
 }
 
-impl<T> AsRef<Value> for Scanned<T>
-where
-    T: AsRef<Value>,
-{
-    fn as_ref(&self) -> &Value {
-        self.inner.as_ref()
+impl<T: Payload> Payload for Scanned<T> {
+    fn payload(&self) -> Node<'_> {
+        self.inner.payload()
     }
 }
 
-impl<T> Scanned<T>
-where
-    T: AsRef<Value>,
-{
+impl<T: Payload> Scanned<T> {
     /// Adds the report of an external detector. Gives itself back when the report makes no sense.
     pub fn and(
         mut self,
@@ -163,7 +162,7 @@ where
         reported: &[Reported],
         subject: &Subject,
     ) -> Result<Self, Self> {
-        match engine.add_reported(self.as_ref(), &self.findings, reported, subject) {
+        match engine.add_reported(self.payload(), &self.findings, reported, subject) {
             Some(findings) => {
                 self.findings = findings;
                 Ok(self)

@@ -15,7 +15,11 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use self::schema::Schema;
-use crate::{clock::Timestamp, json, refusal::Violation};
+use crate::{
+    clock::Timestamp,
+    json::{self, Node},
+    refusal::Violation,
+};
 
 /// A provider's short name: `[a-z0-9][a-z0-9-]{0,62}`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -200,7 +204,7 @@ impl Tool {
     /// fits. Takes at most [`FLAT_STEPS`], or [`STEPS_PER_BYTE`] for each byte of `input`, and
     /// refuses what takes more.
     #[must_use]
-    pub fn violations(&self, input: &Value) -> Vec<Violation> {
+    pub fn violations(&self, input: Node<'_>) -> Vec<Violation> {
         self.input.violations(input)
     }
 }

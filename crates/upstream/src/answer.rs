@@ -1,78 +1,92 @@
 //! Answers of tools.
 
 use portcullis_core::{
+    call::CallResult,
+    json::{Document, JsonValue, Kind, Node},
     mcp::{interaction::Interaction, meta},
     refusal::{Executed, UpstreamReason},
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::{
     error::CallError,
-    mcp::message::{INPUT_REQUIRED, UNREADABLE},
+    mcp::message::{INPUT_REQUIRED, Reply},
 };
 
 /// The result of a `tools/call`, taken apart. Nothing of it has been looked at yet.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CallAnswer {
-    /// The content blocks, each an object.
-    pub content: Vec<Value>,
-    /// `structuredContent`: an object, or since 2026-07-28 any value.
-    pub structured: Option<Value>,
-    /// True if the tool says that it failed.
-    pub is_error: bool,
-    /// The result's other members, such as `_meta`.
-    pub more: Map<String, Value>,
+pub enum CallAnswer {
+    /// What the tool has to say.
+    Result(CallResult),
     /// Questions of the tool instead of a result.
-    pub interaction: Option<Box<Interaction>>,
+    Asked(Box<Interaction>),
 }
+
+/// Members of a result that are read.
+const READ: [&str; 4] = ["content", "isError", "resultType", "structuredContent"];
 
 impl CallAnswer {
     /// Takes a result apart, without what only the gateway may say in `_meta`. Says no to tasks, to
     /// questions that are none of the protocol, and to what is no result of a tool.
-    pub(crate) fn from_result(mut result: Map<String, Value>) -> Result<Self, CallError> {
-        let interaction = UpstreamReason::InteractionRequired;
+    pub(crate) fn of(reply: &Reply) -> Result<Self, CallError> {
+        let interaction =
+            CallError::upstream(UpstreamReason::InteractionRequired, Executed::Unknown);
         let garbage = CallError::protocol(Executed::Unknown);
-        if result.contains_key(UNREADABLE) {
+        if !reply.unreadable.is_empty() {
             return Err(garbage);
         }
-        match result.remove("resultType") {
-            None => {}
-            Some(Value::String(kind)) if kind == "complete" => {}
-            Some(Value::String(kind)) if kind == INPUT_REQUIRED => {
-                let refused = CallError::upstream(interaction, Executed::Unknown);
-                return Self::asking(&mut result).ok_or(refused);
+        let root = reply.result.root();
+        match root.get("resultType").map(Node::text) {
+            None | Some(Some("complete")) => {}
+            Some(Some(INPUT_REQUIRED)) => {
+                let asked = Interaction::read(&mut reply.members()).ok_or(interaction)?;
+                return Ok(Self::Asked(Box::new(asked)));
             }
-            Some(Value::String(kind)) if kind == "task" => {
-                return Err(CallError::upstream(interaction, Executed::Unknown));
-            }
+            Some(Some("task")) => return Err(interaction),
             Some(_) => return Err(garbage),
         }
-        let structured = result.remove("structuredContent");
-        meta::remove_own(&mut result);
-        let content = match result.remove("content") {
-            Some(Value::Array(mut blocks)) if blocks.iter().all(Value::is_object) => {
-                blocks.iter_mut().filter_map(Value::as_object_mut).for_each(meta::remove_own);
-                blocks
-            }
-            None if structured.is_some() => Vec::new(),
-            None if result.get("task").is_some_and(Value::is_object) => {
-                return Err(CallError::upstream(interaction, Executed::Unknown));
-            }
-            None | Some(_) => return Err(garbage),
+        let structured = reply.result.member("structuredContent");
+        let content = match root.get("content") {
+            Some(blocks) => Some(content_of(&reply.result, blocks).ok_or(garbage)?),
+            None if structured.is_some() => None,
+            None if root.get("task").is_some_and(Node::is_object) => return Err(interaction),
+            None => return Err(garbage),
         };
-        let is_error = match result.remove("isError") {
-            None | Some(Value::Null) => false,
-            Some(Value::Bool(failed)) => failed,
+        let is_error = match root.get("isError").map(Node::kind) {
+            None | Some(Kind::Null) => false,
+            Some(Kind::Bool(failed)) => failed,
             Some(_) => return Err(garbage),
         };
-        Ok(Self { content, structured, is_error, more: result, interaction: None })
+        let members = root.members().into_iter().flatten();
+        let more = members.filter(|(name, _)| !READ.contains(name)).map(|(name, member)| {
+            let own = name == meta::META && meta::has_own(root);
+            let kept = if own { without_own(root) } else { reply.result.part(member) };
+            (name.to_owned(), kept)
+        });
+        Ok(Self::Result(CallResult { content, structured, is_error, more: more.collect() }))
     }
+}
 
-    fn asking(result: &mut Map<String, Value>) -> Option<Self> {
-        let interaction = Some(Box::new(Interaction::read(result)?));
-        let (content, more) = (Vec::new(), Map::new());
-        Some(Self { content, structured: None, is_error: false, more, interaction })
+/// The `_meta` of a result without what only the gateway may say.
+fn without_own(result: Node<'_>) -> Document {
+    let mut whole = result.to_value();
+    whole.as_object_mut().into_iter().for_each(meta::remove_own);
+    Document::of(whole.get(meta::META).unwrap_or(&Value::Null))
+}
+
+/// The content blocks, if all are objects, without what only the gateway may say.
+fn content_of(result: &Document, blocks: Node<'_>) -> Option<Document> {
+    let mut all = blocks.items()?;
+    if !all.all(Node::is_object) {
+        return None;
     }
+    if !blocks.items()?.any(meta::has_own) {
+        return Some(result.part(blocks));
+    }
+    let mut blocks = blocks.to_value();
+    let objects = blocks.as_array_mut()?.iter_mut().filter_map(Value::as_object_mut);
+    objects.for_each(meta::remove_own);
+    Some(Document::of(&blocks))
 }
 
 #[cfg(test)]
@@ -81,22 +95,33 @@ mod tests {
 
     use super::*;
 
-    fn answer(result: Value) -> Result<CallAnswer, CallError> {
-        CallAnswer::from_result(serde_json::from_value(result).unwrap())
+    fn answer(result: &Value) -> Result<CallAnswer, CallError> {
+        CallAnswer::of(&Reply { result: Document::of(result), unreadable: Vec::new() })
+    }
+
+    fn result(of: &Value) -> CallResult {
+        match answer(of).unwrap() {
+            CallAnswer::Result(result) => result,
+            CallAnswer::Asked(_) => panic!("it asks"),
+        }
+    }
+
+    fn tree(document: &Document) -> Value {
+        document.root().to_value()
     }
 
     #[test]
     fn a_result_is_taken_apart_without_loss() {
-        let found = answer(json!({
+        let found = result(&json!({
             "resultType": "complete", "content": [{"type": "text", "text": "x"}],
             "structuredContent": [1], "isError": true, "_meta": {"a": 1},
-        }))
-        .unwrap();
+        }));
 
-        assert_eq!(found.content, [json!({"type": "text", "text": "x"})]);
-        assert_eq!(found.structured, Some(json!([1])));
+        assert_eq!(tree(&found.content.unwrap()), json!([{"type": "text", "text": "x"}]));
+        assert_eq!(tree(&found.structured.unwrap()), json!([1]));
         assert!(found.is_error);
-        assert_eq!(Value::Object(found.more), json!({"_meta": {"a": 1}}));
+        assert_eq!(found.more[0].0, "_meta");
+        assert_eq!(tree(&found.more[0].1), json!({"a": 1}));
     }
 
     #[test]
@@ -104,10 +129,10 @@ mod tests {
         let own = json!({"dev.portcullis/governance": {"decision": "allow"}, "a": 1});
         let block = json!({"type": "text", "text": "x", "_meta": own});
 
-        let found = answer(json!({"content": [block], "_meta": own})).unwrap();
+        let found = result(&json!({"content": [block], "_meta": own}));
 
-        assert_eq!(found.content[0]["_meta"], json!({"a": 1}));
-        assert_eq!(found.more["_meta"], json!({"a": 1}));
+        assert_eq!(tree(&found.content.unwrap())[0]["_meta"], json!({"a": 1}));
+        assert_eq!(tree(&found.more[0].1), json!({"a": 1}));
     }
 
     #[test]
@@ -118,7 +143,7 @@ mod tests {
             json!({"resultType": "task", "taskId": "1"}),
             json!({"task": {"taskId": "1", "status": "working"}}),
         ] {
-            let error = answer(result).unwrap_err();
+            let error = answer(&result).unwrap_err();
 
             let expected = UpstreamReason::InteractionRequired;
             assert_eq!(error, CallError::upstream(expected, Executed::Unknown));
@@ -131,7 +156,7 @@ mod tests {
         let result =
             json!({"resultType": "input_required", "inputRequests": requests, "requestState": "s"});
 
-        let found = answer(result).unwrap().interaction.unwrap();
+        let CallAnswer::Asked(found) = answer(&result).unwrap() else { panic!("it asks") };
 
         assert_eq!(Value::Object(found.requests), requests);
         assert_eq!(found.state.as_deref(), Some("s"));
@@ -147,7 +172,7 @@ mod tests {
             json!({"content": [], "resultType": "other"}),
             json!({"content": [], "resultType": 1}),
         ] {
-            let error = answer(result.clone()).unwrap_err();
+            let error = answer(&result).unwrap_err();
 
             assert_eq!(error, CallError::protocol(Executed::Unknown), "{result}");
         }

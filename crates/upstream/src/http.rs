@@ -13,11 +13,11 @@ use std::{
 
 use http::{HeaderName, HeaderValue, StatusCode};
 use portcullis_core::{
+    json::Node,
     mcp::{Era, Method, code::UNSUPPORTED_VERSION, header},
     oauth::Challenge,
     refusal::{Executed, UpstreamReason::SessionLost},
 };
-use serde_json::{Map, Value};
 use tokio::{
     sync::Mutex,
     time::{Instant, timeout_at},
@@ -27,7 +27,7 @@ pub(crate) use self::wire::{Hears, Stop, Wire};
 use self::{receive::Trouble, session::Session};
 use crate::{
     error::CallError,
-    mcp::message::{Outgoing, cancelled, of_era},
+    mcp::message::{Outgoing, Reply, cancelled, of_era},
     params,
     settings::{Credential, Protocol},
     tools::ParamHeaders,
@@ -68,7 +68,7 @@ impl Http {
         &self,
         request: &Outgoing<'_>,
         deadline: Instant,
-    ) -> Result<Map<String, Value>, CallError> {
+    ) -> Result<Reply, CallError> {
         let session = self.session_by(deadline).await?;
         match self.send(&session, request, deadline).await {
             Err(Trouble::Status(StatusCode::NOT_FOUND)) if session.has_id => {
@@ -165,7 +165,7 @@ impl Http {
         session: &Session,
         request: &Outgoing<'_>,
         deadline: Instant,
-    ) -> Result<Map<String, Value>, Trouble> {
+    ) -> Result<Reply, Trouble> {
         let id = self.wire.ids.next();
         let body = request.encode(id, session.era).map_err(Trouble::Call)?;
         let mut headers = session.headers.clone();
@@ -207,7 +207,7 @@ impl Http {
     fn mirror(
         &self,
         name: &portcullis_core::tool::ToolName,
-        arguments: Option<&Value>,
+        arguments: Option<Node<'_>>,
         headers: &mut http::HeaderMap,
     ) {
         if let Ok(value) = HeaderValue::from_str(name.as_str()) {

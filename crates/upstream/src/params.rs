@@ -1,7 +1,10 @@
 //! `x-mcp-header`: arguments that the modern era mirrors into HTTP headers.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use portcullis_core::mcp::params::{self, BadAnnotation};
+use portcullis_core::{
+    json::Node,
+    mcp::params::{self, BadAnnotation},
+};
 use serde_json::Value;
 
 /// One argument that is mirrored, with the header it goes to.
@@ -22,7 +25,7 @@ pub(crate) fn find(schema: &Value) -> Result<Vec<ParamHeader>, BadAnnotation> {
 }
 
 /// Adds the headers for these arguments. An absent or `null` argument has none.
-pub(crate) fn mirror(params: &[ParamHeader], arguments: &Value, headers: &mut HeaderMap) {
+pub(crate) fn mirror(params: &[ParamHeader], arguments: Node<'_>, headers: &mut HeaderMap) {
     for ParamHeader { header, param } in params {
         let value = param.value(arguments);
         if let Some(mut text) = value.and_then(|text| HeaderValue::from_str(&text).ok()) {
@@ -34,6 +37,7 @@ pub(crate) fn mirror(params: &[ParamHeader], arguments: &Value, headers: &mut He
 
 #[cfg(test)]
 mod tests {
+    use portcullis_core::json::Document;
     use serde_json::json;
 
     use super::*;
@@ -46,7 +50,8 @@ mod tests {
         }});
         let mut headers = HeaderMap::new();
 
-        mirror(&find(&schema).unwrap(), &json!({"region": "a\r\nb", "gone": null}), &mut headers);
+        let arguments = Document::of(&json!({"region": "a\r\nb", "gone": null}));
+        mirror(&find(&schema).unwrap(), arguments.root(), &mut headers);
 
         assert_eq!(headers["mcp-param-region"], "=?base64?YQ0KYg==?=");
         assert_eq!(headers.len(), 1);

@@ -12,7 +12,6 @@ use portcullis_core::{
     trace::TraceParent,
 };
 use portcullis_lanes::{FairLimits, FairSlots};
-use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
@@ -22,7 +21,7 @@ use crate::{
     forms::{FormTally, Forms},
     http::{Hears, Http, Stop, Wire},
     live::Live,
-    mcp::message::Outgoing,
+    mcp::message::{Outgoing, Reply},
     outbound::Outbound,
     settings::{Credential, ServerSettings, SettingsError, Transport},
     stdio::{Launch, Stdio},
@@ -161,7 +160,7 @@ impl Server {
             let request =
                 Outgoing { cursor: cursor.as_deref(), ..Outgoing::bare(Method::ListTools) };
             let page = link.exchange(&request, deadline).await;
-            cursor = collector.add_page(page.map_err(CallError::before_the_call)?)?;
+            cursor = collector.add_page(&page.map_err(CallError::before_the_call)?)?;
             self.0.breaker.reached();
             if cursor.is_none() {
                 break;
@@ -205,7 +204,7 @@ impl Server {
         }
         let answer = self.0.link.exchange(&request, deadline).await;
         let admission = admission.crowded(self.0.link.takes_turns());
-        admission.ended(answer.and_then(CallAnswer::from_result))
+        admission.ended(answer.and_then(|reply| CallAnswer::of(&reply)))
     }
 
     /// Says no if an org's call of this tool would not go out now, because it or the server kept
@@ -305,7 +304,7 @@ impl Link {
         &self,
         request: &Outgoing<'_>,
         deadline: Instant,
-    ) -> Result<Map<String, Value>, CallError> {
+    ) -> Result<Reply, CallError> {
         match self {
             Self::Http { http, .. } => http.exchange(request, deadline).await,
             Self::Stdio(stdio) => stdio.exchange(request, deadline).await,

@@ -20,7 +20,6 @@ use portcullis_core::{
     refusal::Executed,
     tool::ProviderSlug,
 };
-use serde_json::{Map, Value};
 use tokio::{
     sync::{Mutex, watch},
     time::{Instant, timeout_at},
@@ -32,7 +31,7 @@ use crate::{
     error::CallError,
     forms::Forms,
     ids::Ids,
-    mcp::message::{Outgoing, of_era},
+    mcp::message::{Outgoing, Reply, of_era},
     settings::{Program, Protocol},
 };
 
@@ -77,7 +76,7 @@ impl Stdio {
         &self,
         request: &Outgoing<'_>,
         deadline: Instant,
-    ) -> Result<Map<String, Value>, CallError> {
+    ) -> Result<Reply, CallError> {
         let pipe = tokio::select! {
             () = self.stop.cancelled() => return Err(CallError::connect_failed()),
             pipe = timeout_at(deadline, self.pipe()) => pipe,

@@ -11,11 +11,11 @@ use portcullis_core::{
     refusal::Executed,
     tool::{ToolDefinition, ToolName},
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::{
     error::CallError,
-    mcp::message::UNREADABLE,
+    mcp::message::Reply,
     params::{self, ParamHeader},
     text,
 };
@@ -120,21 +120,17 @@ impl Collector {
     }
 
     /// Takes one page and gives the cursor of the next one, if there is one that may be read.
-    pub(crate) fn add_page(
-        &mut self,
-        mut page: Map<String, Value>,
-    ) -> Result<Option<String>, CallError> {
+    pub(crate) fn add_page(&mut self, reply: &Reply) -> Result<Option<String>, CallError> {
         let garbage = CallError::protocol(Executed::No);
+        let mut page = reply.members();
         let Some(Value::Array(tools)) = page.remove("tools") else { return Err(garbage) };
         let ttl = page.get("ttlMs").and_then(Value::as_u64).map(Duration::from_millis);
         self.list.fresh_for = match (self.list.fresh_for, ttl) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
-        if let Some(Value::Array(names)) = page.remove(UNREADABLE) {
-            self.seen = self.seen.saturating_add(names.len());
-            names.iter().filter_map(Value::as_str).for_each(|name| self.unreadable(name));
-        }
+        self.seen = self.seen.saturating_add(reply.unreadable.len());
+        reply.unreadable.iter().for_each(|name| self.unreadable(name));
         for tool in tools {
             self.bytes = self.bytes.saturating_add(weight(&tool));
             self.seen += 1;
@@ -233,17 +229,18 @@ fn weight(value: &Value) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use portcullis_core::json::Document;
     use serde_json::json;
 
     use super::*;
 
-    fn page(value: Value) -> Map<String, Value> {
-        serde_json::from_value(value).unwrap()
+    fn page(value: &Value) -> Reply {
+        Reply { result: Document::of(value), unreadable: Vec::new() }
     }
 
     fn one_page(tools: &Value) -> ToolList {
         let mut collector = Collector::new(Headers::Mirrored);
-        collector.add_page(page(json!({ "tools": tools }))).unwrap();
+        collector.add_page(&page(&json!({ "tools": tools }))).unwrap();
         collector.finish().0
     }
 
@@ -279,8 +276,9 @@ mod tests {
     fn unreadable_definitions_are_skipped_by_name_and_have_no_stand_in() {
         let mut collector = Collector::new(Headers::None);
         let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
-        let tools = json!({"tools": [tool("a"), tool("b")], (UNREADABLE): ["b", ""]});
-        collector.add_page(page(tools)).unwrap();
+        let tools = json!({"tools": [tool("a"), tool("b")]});
+        let unreadable = ["b", ""].map(str::to_owned).into();
+        collector.add_page(&Reply { unreadable, ..page(&tools) }).unwrap();
 
         let (list, _) = collector.finish();
 
@@ -325,14 +323,14 @@ mod tests {
     #[test]
     fn pages_end_at_the_twentieth_and_a_repeated_cursor_is_an_error() {
         let mut collector = Collector::new(Headers::None);
-        let next = |n: usize| page(json!({"tools": [], "nextCursor": format!("c{n}")}));
-        let pages = (1..100).take_while(|n| collector.add_page(next(*n)).unwrap().is_some());
+        let next = |n: usize| page(&json!({"tools": [], "nextCursor": format!("c{n}")}));
+        let pages = (1..100).take_while(|n| collector.add_page(&next(*n)).unwrap().is_some());
 
         assert_eq!(pages.count() + 1, MAX_PAGES);
         assert!(collector.finish().0.truncated);
 
         let mut looping = Collector::new(Headers::None);
-        looping.add_page(next(1)).unwrap();
-        assert!(looping.add_page(next(1)).is_err());
+        looping.add_page(&next(1)).unwrap();
+        assert!(looping.add_page(&next(1)).is_err());
     }
 }

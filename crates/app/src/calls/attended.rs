@@ -3,7 +3,10 @@
 
 use std::{future::pending, pin::Pin, time::Duration};
 
-use portcullis_core::call::{Answer, Cleared, Denial, Ruling};
+use portcullis_core::{
+    call::{Answer, CallResult, Cleared, Denial, Ruling},
+    json::Document,
+};
 use portcullis_upstream::{CallAnswer, CallError, Progress};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
@@ -69,9 +72,12 @@ impl Calls {
         let block = message.map(|text| json!({"type": "text", "text": text}));
         let mut more = Map::from_iter([("progress".to_owned(), Value::Number(progress))]);
         more.extend(total.map(|total| ("total".to_owned(), Value::Number(total))));
-        let content = block.into_iter().collect();
-        let answer = Answer::mcp(content, None, false, more);
+        let content = Document::of(&block.into_iter().collect::<Value>());
+        let more = more.iter().map(|(name, it)| (name.clone(), Document::of(it))).collect();
+        let content = Some(content);
+        let answer = Answer::mcp(CallResult { content, more, ..CallResult::default() });
         let (result, _, ruling) = self.judge_progress(ready, answer).await.ok()?.into_parts();
+        let result = result.root().to_value();
         let number = |name: &str| result.get(name).and_then(Value::as_number).cloned();
         let text = result.pointer("/content/0/text").and_then(Value::as_str);
         if let Some(progress) = number("progress") {

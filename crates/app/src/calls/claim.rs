@@ -4,13 +4,12 @@ use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, RequestId},
     idempotency::{IdempotencyKey, KeyScope, LIFE_SECONDS, fingerprint},
-    json,
+    json::{JsonValue, Node},
     principal::Caller,
     refusal::Refusal,
     tool::ToolId,
 };
 use portcullis_store::NewKey;
-use serde_json::Value;
 
 use super::conversation::Conversation;
 use crate::base::Base;
@@ -33,7 +32,7 @@ impl Claim {
         key: &IdempotencyKey,
         tool: &ToolId,
         view: &str,
-        input: &Value,
+        input: Node<'_>,
         conversation: &Conversation,
     ) -> Self {
         let scope = KeyScope {
@@ -44,7 +43,7 @@ impl Claim {
             target: tool.as_str(),
         };
         // Members in the order of their names; ids of tools need no escape.
-        let input = json::canonical(input);
+        let input = input.canonical();
         let leg = conversation.fingerprint();
         let request = format!(r#"{{"input":{input},"tool":"{tool}","view":"{view}"{leg}}}"#);
         Self { digest: scope.digest(key), fingerprint: fingerprint(&request) }

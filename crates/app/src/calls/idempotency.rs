@@ -8,12 +8,13 @@
 use portcullis_core::{
     audit::{Actor, Event, EventType, Outcome, OutcomeStatus, Target},
     id::{EventId, OrgId, RequestId},
+    json::Document,
     refusal::{Executed, Refusal},
     tool::ProviderSlug,
 };
 use portcullis_lanes::{LARGE, is_offloaded, offload};
 use portcullis_store::{KeyEnd, NewEvent};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Answered, Calls, Stopped, answers::GovernanceView, claim::Claim};
@@ -55,7 +56,8 @@ pub struct Replayed {
     /// Its status.
     pub http_status: u16,
     /// Result of the tool.
-    pub result: Option<Value>,
+    #[serde(deserialize_with = "document")]
+    pub result: Option<Document>,
     /// Error that was answered instead.
     pub error: Option<ReplayedError>,
     /// Governance of the call.
@@ -80,6 +82,11 @@ pub struct ReplayedError {
     pub details: Map<String, Value>,
 }
 
+/// A result that was kept.
+fn document<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Document>, D::Error> {
+    Option::<Value>::deserialize(from).map(|kept| kept.map(|value| Document::of(&value)))
+}
+
 impl ReplayedError {
     fn of(refusal: &Refusal) -> Self {
         Self {
@@ -95,7 +102,7 @@ impl ReplayedError {
 pub(crate) struct Kept<'a> {
     event: EventId,
     http_status: u16,
-    result: Option<&'a Value>,
+    result: Option<&'a Document>,
     error: Option<ReplayedError>,
     governance: Option<GovernanceView>,
     outcome: OutcomeStatus,
@@ -106,7 +113,7 @@ impl<'a> Kept<'a> {
     /// The answer of the call with this event and outcome.
     pub(crate) fn new(
         event: EventId,
-        end: Result<&'a Value, &Refusal>,
+        end: Result<&'a Document, &Refusal>,
         governance: Option<GovernanceView>,
         outcome: &Outcome,
     ) -> Self {

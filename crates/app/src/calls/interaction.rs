@@ -9,7 +9,7 @@ use portcullis_core::{
     audit::Governance,
     call::{Answer, CallState, Cleared, StateOwner, ToolCall, Turn},
     idempotency::fingerprint,
-    json,
+    json::{Document, JsonValue},
     mcp::interaction::{ClientCapabilities, Interaction},
     refusal::{Executed, Refusal, UpstreamReason, Violation},
 };
@@ -61,7 +61,7 @@ impl Leg {
 
 /// Digest of the input as it is sent, which is after masking.
 fn digest_of(call: &Cleared<ToolCall>) -> String {
-    fingerprint(&json::canonical(call.input()))
+    fingerprint(&call.input().canonical())
 }
 
 /// One answer to each state that is not this caller's for this call, whatever is wrong with it.
@@ -140,10 +140,12 @@ impl Calls {
                 self.ruled(&ready.ctx, &ready.visible.tool, questions.ruling(), Went::Allowed);
                 questions.ruling().add_to(&mut governance);
                 let (requests, _, ruling) = questions.into_parts();
+                let requests = requests.root().to_value();
                 let Some(state) = self.sealed(ready, &requests, state) else {
                     return Done::stopped(governance, Refusal::Internal, Executed::Unknown);
                 };
-                let done = Done::asked(governance, Interaction::result(requests, state));
+                let done =
+                    Done::asked(governance, Document::of(&Interaction::result(requests, state)));
                 done.captured(ruling.capture, ruling.captured).looked_at(ruling.inputs)
             }
         }

@@ -12,7 +12,8 @@ use futures_util::FutureExt;
 use portcullis_core::{
     approval::Approval,
     audit::{Governance, Target},
-    call::{Answer, Cleared, Denial, Ruling, ToolCall},
+    call::{Answer, CallResult, Cleared, Denial, Ruling, ToolCall},
+    json::Document,
     limits::Resource,
     policy::PolicySet,
     principal::Scope,
@@ -22,7 +23,6 @@ use portcullis_core::{
 use portcullis_lanes::offload;
 use portcullis_store::Cost;
 use portcullis_upstream::{CallAnswer, CallError, Trace};
-use serde_json::Value;
 
 use super::{
     Answered, Calls, Invocation, Stopped, View,
@@ -60,7 +60,7 @@ struct Asked {
     visible: Visible,
     view: View,
     claim: Option<Claim>,
-    input: Value,
+    input: Document,
     bytes: u64,
     conversation: Conversation,
 }
@@ -163,14 +163,14 @@ impl Calls {
         draft.protected(key.is_some());
         let view = invocation.view?;
         let (input, bytes) = invocation.body?;
-        draft.input(self, &input);
+        draft.input(self, input.root());
         let visible = self.catalogue.visible(ctx, &invocation.tool?)?;
         draft.target(visible.target());
         ctx.trace_tool(&visible.tool);
         let conversation = invocation.conversation;
         let claim = key.map(|key| {
             let (id, view) = (&visible.tool.id, view.as_str());
-            Claim::of_call(ctx.caller(), &key, id, view, &input, &conversation)
+            Claim::of_call(ctx.caller(), &key, id, view, input.root(), &conversation)
         });
         Ok(Asked { visible, view, claim, input, bytes, conversation })
     }
@@ -341,19 +341,21 @@ impl Calls {
                 connection.provider.fails();
                 failed(&ready, governance, &error)
             }
-            Ok(CallAnswer { interaction: Some(interaction), .. }) => {
+            Ok(CallAnswer::Asked(interaction)) => {
                 self.asked(&ready, governance, *interaction).await
             }
-            Ok(answer) => match self.judge_answer(&ready, answer_of(&ready, answer)).await {
-                Ok(answer) => {
-                    self.ruled(&ready.ctx, &ready.visible.tool, answer.ruling(), Went::Allowed);
-                    answer.ruling().add_to(&mut governance);
-                    let (result, is_error, ruling) = answer.into_parts();
-                    let done = Done::answered(governance, result, is_error);
-                    done.captured(ruling.capture, ruling.captured).looked_at(ruling.inputs)
+            Ok(CallAnswer::Result(result)) => {
+                match self.judge_answer(&ready, answer_of(&ready, result)).await {
+                    Ok(answer) => {
+                        self.ruled(&ready.ctx, &ready.visible.tool, answer.ruling(), Went::Allowed);
+                        answer.ruling().add_to(&mut governance);
+                        let (result, is_error, ruling) = answer.into_parts();
+                        let done = Done::answered(governance, result, is_error);
+                        done.captured(ruling.capture, ruling.captured).looked_at(ruling.inputs)
+                    }
+                    Err(denial) => self.withheld(&ready, governance, denial),
                 }
-                Err(denial) => self.withheld(&ready, governance, denial),
-            },
+            }
         };
         done.shown(forms.clone())
     }
@@ -396,12 +398,10 @@ impl Calls {
 }
 
 /// The answer of a tool in the form that the caller wants.
-fn answer_of(ready: &Ready, answer: CallAnswer) -> Answer {
-    let CallAnswer { content, structured, is_error, more, interaction: _ } = answer;
-    let content = Value::Array(content);
+fn answer_of(ready: &Ready, result: CallResult) -> Answer {
     match ready.view {
-        View::Structured => Answer::structured(content, structured, is_error),
-        View::Mcp => Answer::mcp(content, structured, is_error, more),
+        View::Structured => Answer::structured(result),
+        View::Mcp => Answer::mcp(result),
     }
 }
 

@@ -10,6 +10,7 @@ use portcullis_core::{
     },
     call::Ruling,
     id::EventId,
+    json::{Document, Node},
     refusal::{Executed, Refusal, Unavailable},
 };
 use portcullis_lanes::is_offloaded;
@@ -63,16 +64,16 @@ pub(crate) struct Done {
     capture: Option<Capture>,
     captured: Option<Box<Value>>,
     forms: Option<FormTally>,
-    end: Result<(Value, OutcomeStatus), (Refusal, Executed)>,
+    end: Result<(Document, OutcomeStatus), (Refusal, Executed)>,
 }
 
 impl Done {
-    pub(crate) fn answered(governance: Governance, result: Value, is_error: bool) -> Self {
+    pub(crate) fn answered(governance: Governance, result: Document, is_error: bool) -> Self {
         let status = if is_error { OutcomeStatus::ToolError } else { OutcomeStatus::Success };
         Self::new(Some(governance), Ok((result, status)))
     }
 
-    pub(crate) fn asked(governance: Governance, result: Value) -> Self {
+    pub(crate) fn asked(governance: Governance, result: Document) -> Self {
         Self::new(Some(governance), Ok((result, OutcomeStatus::InputRequired)))
     }
 
@@ -82,7 +83,7 @@ impl Done {
 
     fn new(
         governance: Option<Governance>,
-        end: Result<(Value, OutcomeStatus), (Refusal, Executed)>,
+        end: Result<(Document, OutcomeStatus), (Refusal, Executed)>,
     ) -> Self {
         let (capture, captured, forms) = (None, None, None);
         Self { governance, inputs: Box::default(), capture, captured, forms, end }
@@ -150,8 +151,8 @@ impl Draft {
     }
 
     /// The input as the caller sent it, to be committed to unless nothing is to be kept.
-    pub(crate) fn input(&mut self, calls: &Calls, input: &Value) {
-        self.detached.commit("input", Some(input), &*calls.base.random);
+    pub(crate) fn input(&mut self, calls: &Calls, input: Node<'_>) {
+        self.detached.commit("input", input, &*calls.base.random);
         self.input_off = calls.capture == Capture::Off;
     }
 
@@ -159,7 +160,7 @@ impl Draft {
     pub(crate) fn capture_input(&mut self, calls: &Calls, ruling: &Ruling) {
         self.input_off = ruling.capture.unwrap_or(calls.capture) == Capture::Off;
         if let Some(captured) = &ruling.captured {
-            self.detached.keep_payload("input", captured, &*calls.base.random);
+            self.detached.keep_payload("input", &**captured, &*calls.base.random);
         }
     }
 
@@ -167,20 +168,20 @@ impl Draft {
     fn capture_output(
         &mut self,
         calls: &Calls,
-        result: &Value,
+        result: Node<'_>,
         capture: Option<Capture>,
         masked: Option<Box<Value>>,
     ) {
         match (capture.unwrap_or(calls.capture), masked) {
             (Capture::Off, _) => {}
             (Capture::Commit | Capture::Redacted, None) => {
-                self.detached.commit("output", Some(result), &*calls.base.random);
+                self.detached.commit("output", result, &*calls.base.random);
             }
             (Capture::Full, None) => {
                 self.detached.keep_payload("output", result, &*calls.base.random);
             }
             (Capture::Commit | Capture::Redacted | Capture::Full, Some(masked)) => {
-                self.detached.keep_payload("output", &masked, &*calls.base.random);
+                self.detached.keep_payload("output", &*masked, &*calls.base.random);
             }
         }
     }
@@ -331,7 +332,7 @@ impl Calls {
         }
         draft.governance = done.governance;
         if let Ok((result, _)) = &done.end {
-            draft.capture_output(self, result, done.capture, done.captured);
+            draft.capture_output(self, result.root(), done.capture, done.captured);
         }
         let governance = GovernanceView::of(draft.governance.as_ref(), draft.id);
         let event = draft.event(outcome);

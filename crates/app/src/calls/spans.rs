@@ -37,7 +37,7 @@ impl Ctx {
     pub(crate) fn trace_answer(&self, answered: &Result<CallAnswer, CallError>) {
         let Some(recording) = self.origin.stages.traced() else { return };
         match answered {
-            Ok(answer) if answer.is_error => recording.fail("tool_error"),
+            Ok(CallAnswer::Result(result)) if result.is_error => recording.fail("tool_error"),
             Ok(_) => {}
             Err(error) => recording.fail(error.kind.as_str()),
         }

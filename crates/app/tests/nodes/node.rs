@@ -23,6 +23,7 @@ use portcullis_core::{
     clock::{Clock, Timestamp},
     dlp::{Engine, Settings},
     id::{GrantId, Ids, OrgId, PrincipalId, PrincipalKind, RequestId, TokenId},
+    json::Document,
     lifetime::GrantLife,
     principal::{AuthMethod, Plan, Role, ScopeSet},
     random::Random,
@@ -220,7 +221,7 @@ impl Node {
             tool: tool_named(tool),
             view: Ok(View::Structured),
             key: Ok(None),
-            body: Ok((json!({}), 2)),
+            body: Ok((Document::of(&json!({})), 2)),
             conversation: portcullis_app::Conversation::default(),
         };
         self.app

@@ -1,10 +1,10 @@
 //! The call that an approval is bound to.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     id::{OrgId, PrincipalId, ProviderId},
-    json,
+    json::{self, Node},
 };
 
 /// The call that an approval is bound to: whatever differs in one of these is another call.
@@ -23,9 +23,9 @@ pub struct BoundCall<'a> {
     /// The connection.
     pub connection: ProviderId,
     /// The input as it is sent, which is after masking.
-    pub input: &'a Value,
+    pub input: Node<'a>,
     /// Answers to questions of the tool that are sent with it.
-    pub responses: Option<&'a Value>,
+    pub responses: Option<Node<'a>>,
     /// Name of the policy that asks.
     pub policy: &'a str,
     /// Digest of that policy's meaning.
@@ -49,9 +49,9 @@ impl BoundCall<'_> {
             "via": self.via,
         });
         if let Some(members) = call.as_object_mut() {
-            members.insert("input".to_owned(), self.input.clone());
+            members.insert("input".to_owned(), self.input.to_value());
             if let Some(responses) = self.responses {
-                members.insert("responses".to_owned(), responses.clone());
+                members.insert("responses".to_owned(), responses.to_value());
             }
         }
         json::sha256(&[json::canonical(&call).as_bytes()])

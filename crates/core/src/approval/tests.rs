@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::json::testing::node;
 
 const NOW: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
 
@@ -152,7 +153,7 @@ fn a_digest_is_that_of_one_very_call() {
         tool: "bank:pay",
         tool_version: "sha256:02",
         connection: id("prv", 'G').parse().unwrap(),
-        input: &input,
+        input: node(&input),
         responses: None,
         policy: "payouts",
         policy_version: "sha256:01",
@@ -161,13 +162,13 @@ fn a_digest_is_that_of_one_very_call() {
     assert_eq!(call.digest(), VECTOR);
     assert!(include_str!("../../../../docs/verify_audit.py").contains(VECTOR));
     let reordered: Value = serde_json::from_str(r#"{"to": "DE","amount":7}"#).unwrap();
-    assert_eq!(BoundCall { input: &reordered, ..call }.digest(), VECTOR);
+    assert_eq!(BoundCall { input: node(&reordered), ..call }.digest(), VECTOR);
     let spelled: Value = serde_json::from_str(r#"{"to":"DE","amount":7.0}"#).unwrap();
     let spaced = json!({"amount": 7, "to": "DE "});
     let others = [
-        BoundCall { input: &spelled, ..call },
-        BoundCall { input: &spaced, ..call },
-        BoundCall { responses: Some(&spaced), ..call },
+        BoundCall { input: node(&spelled), ..call },
+        BoundCall { input: node(&spaced), ..call },
+        BoundCall { responses: Some(node(&spaced)), ..call },
         BoundCall { via: Some(user('A')), ..call },
         BoundCall { principal: user('A'), ..call },
         BoundCall { tool: "bank:pay2", ..call },

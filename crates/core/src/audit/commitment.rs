@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     audit::{Hash, MOST_PAYLOAD_BYTES},
-    json,
+    json::{self, JsonValue},
     random::{self, Random},
 };
 
@@ -52,15 +52,23 @@ impl Detached {
 
     /// Adds a value of which only the commitment `SHA-256(salt ‖ canonical(value))` is kept: a
     /// party that holds the original can later prove that it is the one.
-    pub fn commit(&mut self, name: &'static str, value: Option<&Value>, source: &dyn Random) {
-        if let Some(value) = value {
-            self.add(name, &json::canonical(value), false, source);
-        }
+    pub fn commit<'a>(
+        &mut self,
+        name: &'static str,
+        value: impl JsonValue<'a>,
+        source: &dyn Random,
+    ) {
+        self.add(name, &value.canonical(), false, source);
     }
 
     /// Adds a payload that is kept, unless it is too long to be: then it is committed to.
-    pub fn keep_payload(&mut self, name: &'static str, value: &Value, source: &dyn Random) {
-        let text = json::canonical(value);
+    pub fn keep_payload<'a>(
+        &mut self,
+        name: &'static str,
+        value: impl JsonValue<'a>,
+        source: &dyn Random,
+    ) {
+        let text = value.canonical();
         self.add(name, &text, text.len() <= MOST_PAYLOAD_BYTES, source);
     }
 
@@ -175,7 +183,7 @@ mod tests {
             .keep("label", Some("al\"ice's\n"), &Sevens)
             .keep("actor_name", Some("alice"), &Sevens)
             .keep("user_agent", None::<String>, &Sevens);
-        detached.commit("input", Some(&json!({"limit": 10})), &Sevens);
+        detached.commit("input", &json!({"limit": 10}), &Sevens);
 
         let commitments = json!(detached.commitments());
         let opened = json::sha256(&[&[7; 32], b"\"alice\""]);
@@ -190,9 +198,9 @@ mod tests {
     #[test]
     fn a_member_that_is_added_again_takes_the_place_of_the_first() {
         let mut detached = Detached::default();
-        detached.commit("output", Some(&json!(1)), &Sevens);
+        detached.commit("output", &json!(1), &Sevens);
         detached.keep_payload("output", &json!({"b": 1, "a": [true]}), &Sevens);
-        detached.commit("input", Some(&json!(3)), &Sevens);
+        detached.commit("input", &json!(3), &Sevens);
 
         assert_eq!(detached.values_json(), r#"{"input":null,"output":{"a":[true],"b":1}}"#);
         assert!(detached.has_payload());

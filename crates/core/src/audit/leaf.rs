@@ -39,7 +39,7 @@ mod tests {
             .keep("label", Some("alice's"), &Sevens)
             .keep("actor_name", Some("alice"), &Sevens)
             .keep("user_agent", None::<String>, &Sevens);
-        detached.commit("input", Some(&json!({"limit": 10})), &Sevens);
+        detached.commit("input", &json!({"limit": 10}), &Sevens);
         Event {
             id: "evt_01M7W9Y2TKP17G0AVDQZTD2P3X".parse().unwrap(),
             org_id: "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap(),

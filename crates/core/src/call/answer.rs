@@ -5,7 +5,7 @@ use std::{borrow::Cow, marker::PhantomData};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Cleared, Decider, Permitted, Scanned, Simulated, ToolCall,
+    Cleared, Decider, Payload, Permitted, Scanned, Simulated, ToolCall,
     denial::{Denial, Grounds},
     facts,
     inputs::{inputs, pointers},
@@ -14,6 +14,7 @@ use super::{
 use crate::{
     audit::Capture,
     dlp::{Action, Direction, Engine, Findings, Subject},
+    json::{Document, JsonValue, Node, ObjectWriter},
     policy::{Obligation, Phase, Question},
     tool::Tool,
 };
@@ -24,7 +25,7 @@ pub struct Premise<'a> {
     /// The tool that was called.
     pub tool: &'a Tool,
     /// The arguments it was called with.
-    pub input: &'a Value,
+    pub input: Node<'a>,
     /// Findings of DLP in the arguments.
     pub findings: &'a Findings,
     /// Obligations that the call was permitted with.
@@ -48,10 +49,23 @@ impl<'a, Mode> From<&'a Cleared<ToolCall, Mode>> for Premise<'a> {
     }
 }
 
+/// The result of a tool, taken apart.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CallResult {
+    /// The content blocks: an array of objects. Absent stands for none.
+    pub content: Option<Document>,
+    /// `structuredContent`.
+    pub structured: Option<Document>,
+    /// The tool says that it failed.
+    pub is_error: bool,
+    /// The other members, such as `_meta`.
+    pub more: Vec<(String, Document)>,
+}
+
 /// A tool's answer in the shape the caller will see.
 #[derive(Debug)]
 pub struct Answer {
-    result: Value,
+    result: Document,
     form: Form,
     is_error: bool,
 }
@@ -68,48 +82,51 @@ enum Form {
 }
 
 impl Answer {
-    /// Maps an MCP `CallToolResult`: structured content of a success stands for
-    /// itself, everything else keeps the MCP form.
+    /// Maps an MCP `CallToolResult`: structured content of a success stands for itself, everything else
+    /// keeps the MCP form, without the other members of the result.
     #[must_use]
-    pub fn structured(content: Value, structured: Option<Value>, is_error: bool) -> Self {
-        match structured {
-            Some(result @ Value::Object(_)) if !is_error => {
-                Self { result, form: Form::Structured, is_error }
+    pub fn structured(content: CallResult) -> Self {
+        match &content.structured {
+            Some(result) if result.root().is_object() && !content.is_error => {
+                Self { result: result.clone(), form: Form::Structured, is_error: false }
             }
-            other => Self::mcp(content, other, is_error, Map::new()),
+            Some(_) | None => Self::mcp(CallResult { more: Vec::new(), ..content }),
         }
     }
 
     /// The MCP form, with whatever else the server put into its result.
     #[must_use]
-    pub fn mcp(
-        content: Value,
-        structured: Option<Value>,
-        is_error: bool,
-        more: Map<String, Value>,
-    ) -> Self {
-        let mut result = more;
-        result.insert("content".to_owned(), content);
-        if let Some(structured) = structured {
-            result.insert("structuredContent".to_owned(), structured);
+    pub fn mcp(content: CallResult) -> Self {
+        let CallResult { content, structured, is_error, more } = content;
+        let mut result = ObjectWriter::default();
+        match &content {
+            Some(content) => result.member("content", content.root()),
+            None => result.member("content", &Value::Array(Vec::new())),
         }
         if is_error {
-            result.insert("isError".to_owned(), Value::Bool(true));
+            result.member("isError", &Value::Bool(true));
         }
-        Self { result: Value::Object(result), form: Form::Mcp, is_error }
+        if let Some(structured) = &structured {
+            result.member("structuredContent", structured.root());
+        }
+        for (name, member) in &more {
+            result.member(name, member.root());
+        }
+        Self { result: result.finish(), form: Form::Mcp, is_error }
     }
 
     /// Questions of the tool instead of a result. They leave by the same rules; policies on answers
     /// see the findings in them, and no output.
     #[must_use]
-    pub const fn questions(requests: Map<String, Value>) -> Self {
-        Self { result: Value::Object(requests), form: Form::Questions, is_error: false }
+    pub fn questions(requests: Map<String, Value>) -> Self {
+        let result = Document::of(&Value::Object(requests));
+        Self { result, form: Form::Questions, is_error: false }
     }
 
-    fn object(&self) -> Option<&Value> {
+    fn object(&self) -> Option<Node<'_>> {
         match self.form {
-            Form::Structured => Some(&self.result),
-            Form::Mcp => self.result.get("structuredContent"),
+            Form::Structured => Some(self.result.root()),
+            Form::Mcp => self.result.root().get("structuredContent"),
             Form::Questions => None,
         }
     }
@@ -141,9 +158,9 @@ impl Answer {
     }
 }
 
-impl AsRef<Value> for Answer {
-    fn as_ref(&self) -> &Value {
-        &self.result
+impl Payload for Answer {
+    fn payload(&self) -> Node<'_> {
+        self.result.root()
     }
 }
 
@@ -198,7 +215,7 @@ impl<Mode> Scanned<Answer, Mode> {
         // Of what was said of the call and of the answer the less counts.
         ruling.capture = [ruling.capture, call.capture].into_iter().flatten().min();
         if ruling.capture.unwrap_or(asker.capture) == Capture::Redacted {
-            let kept = all_masked(engine, inner.result.clone(), &findings);
+            let kept = all_masked(engine, inner.result.root().to_value(), &findings);
             ruling.captured = Some(Box::new(kept));
         }
         Ok(Permitted { inner, findings, obligations, ruling, mode })
@@ -249,7 +266,9 @@ impl<Mode> Permitted<Answer, Mode> {
             let declared = tool.definition.output_schema.as_ref();
             let declared = declared.filter(|_| answer.form != Form::Questions);
             let schema = declared.map(|schema| answer.schema_of_all(schema));
-            answer.result = engine.redact(answer.result, &findings, schema.as_deref(), mask);
+            let result = answer.result.root().to_value();
+            let masked = engine.redact(result, &findings, schema.as_deref(), mask);
+            answer.result = Document::of(&masked);
         }
         Ok(Cleared { inner: answer, findings, obligations, ruling, mode })
     }
@@ -258,7 +277,7 @@ impl<Mode> Permitted<Answer, Mode> {
 impl<Mode> Cleared<Answer, Mode> {
     /// The result that may leave.
     #[must_use]
-    pub const fn result(&self) -> &Value {
+    pub const fn result(&self) -> &Document {
         &self.inner.result
     }
 
@@ -272,7 +291,7 @@ impl<Mode> Cleared<Answer, Mode> {
 impl Cleared<Answer> {
     /// The result and its ruling, taken apart to be answered.
     #[must_use]
-    pub fn into_parts(self) -> (Value, bool, Ruling) {
+    pub fn into_parts(self) -> (Document, bool, Ruling) {
         (self.inner.result, self.inner.is_error, self.ruling)
     }
 }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, marker::PhantomData, sync::Arc};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Actual, Cleared, Decider, Limiter, Permitted, Scanned, Simulated,
+    Actual, Cleared, Decider, Limiter, Payload, Permitted, Scanned, Simulated,
     denial::{Denial, Grounds},
     facts,
     inputs::{inputs, pointers},
@@ -15,6 +15,7 @@ use super::{
 use crate::{
     approval::{ApprovalTerms, MAX_PENDING},
     dlp::{Action, Direction, Engine, Finding, Findings, FingerprintKey, Mask, Subject},
+    json::{Document, JsonValue, Node, ObjectWriter},
     mcp::interaction::ClientCapabilities,
     policy::{Named, Obligation, Phase, Question, Rate},
     refusal::{AskedApproval, Violation},
@@ -35,7 +36,7 @@ pub enum PinState {
 pub struct ToolCall {
     tool: Arc<Tool>,
     /// The input, or an object of it and of answers to questions of the tool.
-    payload: Value,
+    payload: Document,
     /// The payload holds answers.
     answers: bool,
     turn: Turn,
@@ -61,13 +62,13 @@ impl ToolCall {
         engine: &Engine,
         tool: Arc<Tool>,
         pin: PinState,
-        input: Value,
+        input: Document,
         bytes: u64,
     ) -> Result<Self, Denial> {
         if pin == PinState::Quarantined {
             return Err(Denial::quarantined());
         }
-        let mut violations = tool.violations(&input);
+        let mut violations = tool.violations(input.root());
         if violations.is_empty() {
             let turn = Turn::default();
             return Ok(Self { tool, payload: input, answers: false, turn, bytes });
@@ -83,17 +84,20 @@ impl ToolCall {
     pub fn at_turn(mut self, turn: Turn, responses: Map<String, Value>) -> Self {
         self.turn = turn;
         if !responses.is_empty() {
-            let members = [(INPUT, self.payload), (RESPONSES, Value::Object(responses))];
-            self.payload = members.into_iter().map(|(name, it)| (name.to_owned(), it)).collect();
+            let mut both = ObjectWriter::default();
+            both.member(INPUT, self.payload.root());
+            both.member(RESPONSES, &Value::Object(responses));
+            self.payload = both.finish();
             self.answers = true;
         }
         self
     }
 
-    fn input(&self) -> &Value {
-        let input = if self.answers { self.payload.get(INPUT) } else { Some(&self.payload) };
+    fn input(&self) -> Node<'_> {
+        let payload = self.payload.root();
+        let input = if self.answers { payload.get(INPUT) } else { Some(payload) };
         // It always holds one.
-        input.unwrap_or(&Value::Null)
+        input.unwrap_or(payload)
     }
 
     /// A ruling that keeps the input of what is captured: answers are not kept.
@@ -140,9 +144,9 @@ impl ToolCall {
     }
 }
 
-impl AsRef<Value> for ToolCall {
-    fn as_ref(&self) -> &Value {
-        &self.payload
+impl Payload for ToolCall {
+    fn payload(&self) -> Node<'_> {
+        self.payload.root()
     }
 }
 
@@ -184,7 +188,7 @@ impl<Mode> Scanned<ToolCall, Mode> {
         let inputs = inputs(decider.set(), engine, &question, &places);
         let blocked = decision.verdict.reads_dlp() && !findings.is_empty();
         let captured = |ruling: Ruling| {
-            inner.captured(ruling.capturing(asker.capture, engine, inner.as_ref(), findings))
+            inner.captured(ruling.capturing(asker.capture, engine, inner.payload(), findings))
         };
         let ruling = Ruling::of(decision, inputs).map_err(|denial| {
             let default = |finding: &_| engine.default_action(finding, Direction::Input);
@@ -272,8 +276,9 @@ impl<Mode> Permitted<ToolCall, Mode> {
         let is_masked = findings.iter().any(|finding| chosen(finding) == Action::Redact);
         if is_masked {
             let mask = |finding: &_| masked(engine, finding, Direction::Input, &obligations);
-            let payload = std::mem::take(&mut call.payload);
-            call.payload = engine.redact(payload, &findings, Some(&call.schema()), mask);
+            let payload = call.payload.root().to_value();
+            let masked = engine.redact(payload, &findings, Some(&call.schema()), mask);
+            call.payload = Document::of(&masked);
         }
         let violations = if is_masked { call.tool.violations(call.input()) } else { Vec::new() };
         if violations.is_empty() {
@@ -368,14 +373,14 @@ impl<Mode> Cleared<ToolCall, Mode> {
 
     /// The arguments that may leave: the very value that was checked.
     #[must_use]
-    pub fn input(&self) -> &Value {
+    pub fn input(&self) -> Node<'_> {
         self.inner.input()
     }
 
     /// The answers that may leave, by the names of their questions.
     #[must_use]
-    pub fn responses(&self) -> Option<&Value> {
-        if self.inner.answers { self.inner.payload.get(RESPONSES) } else { None }
+    pub fn responses(&self) -> Option<Node<'_>> {
+        if self.inner.answers { self.inner.payload.root().get(RESPONSES) } else { None }
     }
 
     /// Approvals that policies ask for before the call may be made, in the order of the policies.
@@ -397,13 +402,13 @@ impl<Mode> Cleared<ToolCall, Mode> {
     /// masked as the answer of a tool would be. `None` if it cannot be scanned.
     #[must_use]
     pub fn shown(&self, engine: &Engine, subject: &Subject) -> Option<Value> {
-        let payload = &self.inner.payload;
+        let payload = self.inner.payload.root();
         let findings = engine.scan_for(payload, subject).ok()?;
         let masks = |finding: &Finding| {
             let action = engine.default_action(finding, Direction::Output);
             (action != Action::Flag).then(|| engine.default_mask(finding))
         };
-        Some(engine.redact(payload.clone(), &findings, None, masks))
+        Some(engine.redact(payload.to_value(), &findings, None, masks))
     }
 
     /// Position of the call in a conversation with the tool.

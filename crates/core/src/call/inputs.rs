@@ -198,6 +198,7 @@ mod tests {
     use crate::{
         clock::Timestamp,
         id::PrincipalKind,
+        json::testing::node,
         policy::{Catalogue, Identity, PolicyFile, Principal},
         tool::{ProviderSlug, Tool, ToolDefinition},
     };
@@ -256,11 +257,11 @@ mod tests {
         let question = Question {
             principal: &Principal::new(identity),
             tool: &tool,
-            input: value,
+            input: node(value),
             facts: None,
             phase,
             dlp: nothing,
-            output: (phase == Phase::Response).then_some(value),
+            output: (phase == Phase::Response).then_some(node(value)),
             dlp_output: None,
             time: Timestamp::default(),
             source_ip: None,

@@ -83,6 +83,7 @@ mod tests {
         clock::Timestamp,
         dlp::{Engine, FingerprintKey, Settings, Subject},
         id::OrgId,
+        json::Document,
         policy::{Catalogue, PolicyFile, PolicySet, Principal},
         principal::{AuthMethod, Caller, Plan, Role, ScopeSet},
         tool::{Tool, ToolDefinition},
@@ -153,7 +154,7 @@ mod tests {
         let capture = crate::audit::Capture::Commit;
         let asker =
             Asker { principal: &principal, time: Timestamp::default(), source_ip: None, capture };
-        let input = json!({ "to": to });
+        let input = Document::of(&json!({ "to": to }));
         let call = ToolCall::new(&engine, tool, PinState::Accepted, input, 0).unwrap();
         let subject = Subject::of(FingerprintKey::new([7; 32]));
         let scanned = call.scan(&engine, &subject).unwrap();

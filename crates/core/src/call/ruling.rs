@@ -10,6 +10,7 @@ use crate::{
     audit::{Capture, DlpFinding, DlpResult, Governance, RecordedDecision},
     clock::Timestamp,
     dlp::{Action, Direction, Engine, Finding, Findings, Mask},
+    json::Node,
     policy::{
         DLP_DEFAULT, Decision, Errored, Named, Notice, Obligation, Principal, Shadow, Verdict,
     },
@@ -96,13 +97,13 @@ impl Ruling {
         mut self,
         default: Capture,
         engine: &Engine,
-        payload: &Value,
+        payload: Node<'_>,
         findings: &Findings,
     ) -> Self {
         let captured = match self.capture.unwrap_or(default) {
             Capture::Off | Capture::Commit => None,
-            Capture::Redacted => Some(all_masked(engine, payload.clone(), findings)),
-            Capture::Full => Some(payload.clone()),
+            Capture::Redacted => Some(all_masked(engine, payload.to_value(), findings)),
+            Capture::Full => Some(payload.to_value()),
         };
         self.captured = captured.map(Box::new);
         self

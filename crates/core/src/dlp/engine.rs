@@ -21,6 +21,7 @@ use super::{
     },
     vocabulary::{Action, Direction},
 };
+use crate::json::JsonValue;
 
 pub(super) mod definitions;
 pub(super) mod external;
@@ -92,12 +93,20 @@ impl Engine {
     }
 
     /// Finds what the enabled detectors know in a value. Refuses a value beyond the limits.
-    pub fn scan(&self, value: &Value, key: &FingerprintKey) -> Result<Findings, Unscannable> {
+    pub fn scan<'a>(
+        &self,
+        value: impl JsonValue<'a>,
+        key: &FingerprintKey,
+    ) -> Result<Findings, Unscannable> {
         self.scan_for(value, &Subject::of(key.clone()))
     }
 
     /// The same, with the exceptions that hold for a tool.
-    pub fn scan_for(&self, value: &Value, subject: &Subject) -> Result<Findings, Unscannable> {
+    pub fn scan_for<'a>(
+        &self,
+        value: impl JsonValue<'a>,
+        subject: &Subject,
+    ) -> Result<Findings, Unscannable> {
         self.scan_within(value, subject, &self.settings.limits).map(|(findings, _)| findings)
     }
 
@@ -154,9 +163,9 @@ impl Engine {
     }
 
     /// Also says how many bytes were looked at beyond the single pass.
-    pub(super) fn scan_within(
+    pub(super) fn scan_within<'a>(
         &self,
-        value: &Value,
+        value: impl JsonValue<'a>,
         subject: &Subject,
         limits: &Limits,
     ) -> Result<(Findings, usize), Unscannable> {

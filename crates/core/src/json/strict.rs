@@ -7,28 +7,49 @@ pub use self::items::{parse_around, text_member};
 use std::fmt::Display;
 
 use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
 use self::items::Open;
-use super::{Bounds, JsonError, NumberRange, number::is_in_range};
+use super::{
+    Bounds, Document, JsonError, NumberRange,
+    number::is_in_range,
+    table::{EntryKind, Table},
+};
 
 /// Prefix of the names by which `serde_json` passes values on internally. An object that begins
 /// with one would be read as something else by whoever reads it again with that library.
 const RESERVED: &str = "$serde_json::private::";
-/// Room is made for as many items as the last array or object of that depth had, and no more than
-/// this: rows of a table are alike, but nobody may reserve memory by pretending so.
-const MOST_EXPECTED: usize = 8;
-
 /// Parses one JSON value strictly. Says no to duplicate members and whatever exceeds `bounds`.
 pub fn parse(bytes: &[u8], bounds: Bounds) -> Result<Value, JsonError> {
-    finished(&mut Reader::new(bytes, bounds))
+    Document::parse(bytes, bounds).map(|document| document.root().to_value())
 }
 
-/// The one value that there is.
-fn finished(reader: &mut Reader<'_>) -> Result<Value, JsonError> {
+/// The table of the one value that there is.
+pub(super) fn read(bytes: &[u8], bounds: Bounds) -> Result<Table, JsonError> {
+    let mut reader = Reader::new(text_of(bytes)?, bounds);
+    finished(&mut reader)?;
+    Ok(reader.table)
+}
+
+/// JSON is text in UTF-8, and its offsets have 32 bits.
+fn text_of(bytes: &[u8]) -> Result<&str, JsonError> {
+    if u32::try_from(bytes.len()).is_err() {
+        return Err(JsonError { message: "longer than 4 GiB".to_owned() });
+    }
+    str::from_utf8(bytes).map_err(|error| {
+        let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
+        let line = 1 + memchr::memchr_iter(b'\n', before).count();
+        let column = before.rsplit(|byte| *byte == b'\n').next().map_or(0, <[u8]>::len) + 1;
+        JsonError { message: format!("not valid JSON at line {line} column {column}") }
+    })
+}
+
+/// Reads the one value that there is.
+fn finished(reader: &mut Reader<'_>) -> Result<(), JsonError> {
     let first = reader.text.peek().map_err(No::from);
     let value = first.and_then(|first| reader.value(first, 0));
-    let whole = value.and_then(|value| Ok(reader.text.finish().map(|()| value)?));
+    let whole = value.and_then(|_| Ok(reader.text.finish()?));
+    reader.table.has_breaks = memchr::memchr2(b'\n', b'\r', reader.source.as_bytes()).is_some();
     whole.map_err(|no| JsonError { message: no.said_at(&reader.text) })
 }
 
@@ -75,38 +96,68 @@ fn ends_early(error: &JiterError) -> bool {
 }
 
 struct Reader<'a> {
+    source: &'a str,
     text: Jiter<'a>,
+    /// Offset in the source of the text that is being read.
+    begin: usize,
     bounds: Bounds,
     nodes: usize,
-    /// Number of items of the last array or object of each depth.
-    lengths: Vec<usize>,
+    table: Table,
     /// The array whose items may be left out.
     open: Option<Open<'a>>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(bytes: &'a [u8], bounds: Bounds) -> Self {
-        let text = Jiter::new(bytes);
-        Self { text, bounds, nodes: 0, lengths: Vec::new(), open: None }
+    fn new(source: &'a str, bounds: Bounds) -> Self {
+        let (text, table) = (Jiter::new(source.as_bytes()), Table::for_text(source));
+        Self { source, text, begin: 0, bounds, nodes: 0, table, open: None }
     }
 
-    /// The value that begins here, below `depth` arrays and objects.
-    fn value(&mut self, first: Peek, depth: usize) -> Result<Value, No> {
+    /// Offset of what is read next.
+    fn here(&self) -> usize {
+        self.begin + self.text.current_index()
+    }
+
+    /// Reads the value that begins here, below `depth` arrays and objects. Returns true if it stands in
+    /// canonical form.
+    fn value(&mut self, first: Peek, depth: usize) -> Result<bool, No> {
         self.nodes += 1;
         if self.nodes > self.bounds.nodes {
             return Err(No::Rule(format!("more than {} values", self.bounds.nodes)));
         }
-        Ok(match first {
-            Peek::Object => Value::Object(self.object(self.deeper(depth)?)?),
-            Peek::Array => Value::Array(self.array(self.deeper(depth)?)?),
-            Peek::String => Value::String(sized(self.text.known_str()?, self.bounds)?.to_owned()),
+        let start = self.here();
+        match first {
+            Peek::Object => return self.object(start, self.deeper(depth)?),
+            Peek::Array => return self.array(start, self.deeper(depth)?),
+            Peek::String => return self.string(start),
             Peek::Null => {
                 self.text.known_null()?;
-                Value::Null
+                self.table.push(EntryKind::Null, (start, self.here()), true);
             }
-            Peek::True | Peek::False => Value::Bool(self.text.known_bool(first)?),
-            _ => Value::Number(number(self.text.known_number_bytes(first)?, self.bounds)?),
-        })
+            Peek::True | Peek::False => {
+                let flag = self.text.known_bool(first)?;
+                let kind = if flag { EntryKind::True } else { EntryKind::False };
+                self.table.push(kind, (start, self.here()), true);
+            }
+            _ => {
+                let canonical = number(self.text.known_number_bytes(first)?, self.bounds)?;
+                self.table.push(EntryKind::Number, (start, self.here()), canonical);
+                return Ok(canonical);
+            }
+        }
+        Ok(true)
+    }
+
+    fn string(&mut self, start: usize) -> Result<bool, No> {
+        let text = sized(self.text.known_str()?, self.bounds)?;
+        if let Some(at) = offset_in(self.source, text) {
+            self.table.push(EntryKind::Text, (at, at + text.len()), true);
+            return Ok(true);
+        }
+        self.table.push_escaped(EntryKind::Text, (start + 1, 0), (text, false));
+        let end = self.here() - 1;
+        self.table.end_last(end);
+        Ok(false)
     }
 
     fn deeper(&self, depth: usize) -> Result<usize, No> {
@@ -116,51 +167,74 @@ impl<'a> Reader<'a> {
         Err(No::Rule(format!("nested deeper than {} levels", self.bounds.depth)))
     }
 
-    fn array(&mut self, depth: usize) -> Result<Vec<Value>, No> {
+    fn array(&mut self, start: usize, depth: usize) -> Result<bool, No> {
+        let at = self.table.len();
+        self.table.push(EntryKind::Array, (start, start), false);
+        let (mut count, mut canonical, mut behind) = (0, true, start + 1);
         let mut next = self.text.known_array()?;
-        let mut items =
-            if next.is_some() { Vec::with_capacity(self.expected(depth)) } else { Vec::new() };
         while let Some(first) = next {
-            items.extend(self.item(first, depth)?);
+            canonical &= self.here() == behind;
+            let item = self.item(first, depth)?;
+            count += u32::from(item.is_some());
+            canonical &= item.unwrap_or(false);
+            behind = self.here() + 1;
             next = self.text.array_step()?;
         }
-        self.learn(depth, items.len());
-        Ok(items)
+        let end = self.here();
+        canonical &= end == if count == 0 { behind + 1 } else { behind };
+        self.table.close(at, end, count, canonical);
+        Ok(canonical)
     }
 
-    fn object(&mut self, depth: usize) -> Result<Map<String, Value>, No> {
-        let expected = self.expected(depth);
-        let mut name =
-            self.text.known_object()?.map(|name| first_named(name, self.bounds)).transpose()?;
-        let mut members = if name.is_some() { Map::with_capacity(expected) } else { Map::new() };
+    fn object(&mut self, start: usize, depth: usize) -> Result<bool, No> {
+        let at = self.table.len();
+        self.table.push(EntryKind::Object, (start, start), false);
+        let (mut count, mut canonical, mut behind) = (0, true, start + 1);
+        let mut last = None;
+        let mut name = self.text.known_object()?;
         while let Some(known) = name {
+            if count == 0 && known.starts_with(RESERVED) && !self.bounds.reserved {
+                return Err(No::Rule("a reserved name of a member".to_owned()));
+            }
+            let known = sized(known, self.bounds)?;
+            let own = self.table.len();
+            let place = offset_in(self.source, known).map(|at| (at, at + known.len()));
+            match place {
+                Some(place) => self.table.push(EntryKind::Name, place, true),
+                None => self.table.push_escaped(EntryKind::Name, (0, 0), (known, false)),
+            }
+            if self.table.repeats(at, count) {
+                return Err(repeated());
+            }
             let first = self.text.peek()?;
-            let leads = self.enter(&known, depth);
-            let value = self.value(first, depth)?;
+            canonical &= place == Some((behind + 1, self.here().saturating_sub(2)));
+            canonical = canonical && last.is_none_or(|last| self.table.are_in_order(last, own));
+            let leads = self.enters(depth);
+            canonical &= self.value(first, depth)?;
             if leads {
                 self.leave();
             }
-            if members.insert(known, value).is_some() {
-                return Err(No::Rule("duplicate member in an object".to_owned()));
-            }
-            name = self.text.next_key()?.map(|name| named(name, self.bounds)).transpose()?;
+            (count, last, behind) = (count + 1, Some(own), self.here() + 1);
+            name = self.text.next_key()?;
         }
-        self.learn(depth, members.len());
-        Ok(members)
+        let end = self.here();
+        canonical &= end == if count == 0 { behind + 1 } else { behind };
+        self.table.close(at, end, count, canonical);
+        if self.table.order(at, count) {
+            return Err(repeated());
+        }
+        Ok(canonical)
     }
+}
 
-    fn expected(&self, depth: usize) -> usize {
-        self.lengths.get(depth).copied().unwrap_or(0).min(MOST_EXPECTED)
-    }
+fn repeated() -> No {
+    No::Rule("duplicate member in an object".to_owned())
+}
 
-    fn learn(&mut self, depth: usize, length: usize) {
-        if self.lengths.len() <= depth {
-            self.lengths.resize(depth + 1, 0);
-        }
-        if let Some(known) = self.lengths.get_mut(depth) {
-            *known = length;
-        }
-    }
+/// Where a text stands in the source; a text without its escapes stands elsewhere.
+fn offset_in(source: &str, text: &str) -> Option<usize> {
+    let offset = text.as_ptr().addr().checked_sub(source.as_ptr().addr())?;
+    (offset < source.len()).then_some(offset)
 }
 
 fn sized(text: &str, bounds: Bounds) -> Result<&str, No> {
@@ -170,49 +244,35 @@ fn sized(text: &str, bounds: Bounds) -> Result<&str, No> {
     Ok(text)
 }
 
-fn first_named(name: &str, bounds: Bounds) -> Result<String, No> {
-    if name.starts_with(RESERVED) && !bounds.reserved {
-        return Err(No::Rule("a reserved name of a member".to_owned()));
-    }
-    named(name, bounds)
-}
-
-fn named(name: &str, bounds: Bounds) -> Result<String, No> {
-    sized(name, bounds).map(str::to_owned)
-}
-
-/// A number with its text, so that nothing is rounded.
-fn number(text: &[u8], bounds: Bounds) -> Result<Number, No> {
-    let too_long = |length| length > bounds.number_chars;
+/// Says no to a literal out of bounds; returns true if it stands in canonical form.
+fn number(text: &[u8], bounds: Bounds) -> Result<bool, No> {
     let no = || No::longer(bounds.number_chars, "characters in one number");
-    if too_long(text.len()) {
+    if text.len() > bounds.number_chars {
         return Err(no());
     }
-    if let Some(short) = short_integer(text) {
-        return Ok(short.into());
+    if is_short_integer(text) {
+        return Ok(true);
     }
     let text = str::from_utf8(text).map_err(|_| No::Rule("not a number".to_owned()))?;
     let number: Number = text.parse().map_err(|_| No::Rule("not a number".to_owned()))?;
     // An exponent is given its sign.
-    if too_long(number.as_str().len()) {
+    if number.as_str().len() > bounds.number_chars {
         return Err(no());
     }
-    if bounds.numbers == NumberRange::Double && !is_in_range(number.as_str()) {
+    if bounds.numbers == NumberRange::Double && !is_in_range(text) {
         return Err(No::Rule("a number beyond the range of a double".to_owned()));
     }
-    Ok(number)
+    Ok(number.as_str() == text)
 }
 
-/// An integer that is written as it would be written again.
-fn short_integer(text: &[u8]) -> Option<i64> {
+/// Returns true for an integer of few digits that is written as it would be written again.
+fn is_short_integer(text: &[u8]) -> bool {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
-    let plain = match digits {
+    match digits {
         [b'0'] => digits.len() == text.len(),
         [b'1'..=b'9', ..] => digits.len() <= 18 && digits.iter().all(u8::is_ascii_digit),
         _ => false,
-    };
-    let value = || digits.iter().fold(0_i64, |sum, digit| sum * 10 + i64::from(digit - b'0'));
-    plain.then(|| if digits.len() == text.len() { value() } else { -value() })
+    }
 }
 
 #[cfg(test)]

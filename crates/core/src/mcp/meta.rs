@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::json::{JsonValue, Node};
+
 /// The member itself.
 pub const META: &str = "_meta";
 
@@ -32,6 +34,13 @@ pub const TOOL: &str = "dev.portcullis/tool";
 pub const ERROR: &str = "dev.portcullis/error";
 /// The idempotency key of a call.
 pub const IDEMPOTENCY_KEY: &str = "dev.portcullis/idempotency_key";
+
+/// Returns true if the `_meta` of an object holds what only we may say.
+#[must_use]
+pub fn has_own(object: Node<'_>) -> bool {
+    let mut members = object.get(META).and_then(Node::members).into_iter().flatten();
+    members.any(|(name, _)| name.starts_with(OWN_PREFIX))
+}
 
 /// Removes what only we may say from the `_meta` of what an upstream sent.
 pub fn remove_own(object: &mut Map<String, Value>) {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::header::{self, PARAM_PREFIX};
-use crate::json;
+use crate::json::{self, JsonValue, Kind, Node};
 
 /// One argument that is mirrored: where it stands, and the header it goes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,27 +30,27 @@ impl ParamHeader {
 
     /// The argument as text; an absent or `null` argument has none.
     #[must_use]
-    pub fn text<'a>(&self, arguments: &'a Value) -> Option<&'a str> {
+    pub fn text<'a>(&self, arguments: Node<'a>) -> Option<&'a str> {
         let value = self.path.iter().try_fold(arguments, |value, step| value.get(step))?;
-        match value {
-            Value::String(text) => Some(text),
-            Value::Number(number) => Some(number.as_str()),
-            Value::Bool(true) => Some("true"),
-            Value::Bool(false) => Some("false"),
-            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        match value.kind() {
+            Kind::Text(text) => Some(text),
+            Kind::Number(literal) => Some(literal),
+            Kind::Bool(true) => Some("true"),
+            Kind::Bool(false) => Some("false"),
+            Kind::Null | Kind::Array(_) | Kind::Object(_) => None,
         }
     }
 
     /// The argument as the value of its header.
     #[must_use]
-    pub fn value<'a>(&self, arguments: &'a Value) -> Option<Cow<'a, str>> {
+    pub fn value<'a>(&self, arguments: Node<'a>) -> Option<Cow<'a, str>> {
         self.text(arguments).map(header::encode)
     }
 
     /// Returns true if `value` of the header says the same as the argument. Numbers are compared
     /// by their value.
     #[must_use]
-    pub fn agrees(&self, arguments: &Value, value: Option<&str>) -> bool {
+    pub fn agrees(&self, arguments: Node<'_>, value: Option<&str>) -> bool {
         match (self.text(arguments), value) {
             (None, None) => true,
             (Some(text), Some(value)) => {
@@ -164,9 +164,10 @@ mod tests {
 
         let params = find(&schema()).unwrap();
 
+        let arguments = json::testing::node(&arguments);
         let mut told: Vec<_> = params
             .iter()
-            .filter_map(|it| Some((it.header(), it.value(&arguments)?.into_owned())))
+            .filter_map(|it| Some((it.header(), it.value(arguments)?.into_owned())))
             .collect();
         told.sort();
         let all =
@@ -179,7 +180,7 @@ mod tests {
         let params = find(&schema()).unwrap();
         let agrees = |name: &str, arguments: Value, value: Option<&str>| {
             let param = params.iter().find(|it| it.header() == format!("mcp-param-{name}"));
-            param.unwrap().agrees(&arguments, value)
+            param.unwrap().agrees(json::testing::node(&arguments), value)
         };
 
         assert!(agrees("region", json!({"region": "é"}), Some("=?base64?w6k=?=")));

@@ -7,7 +7,11 @@ use super::{
     header::{self, decode},
     meta,
 };
+use crate::json::{Document, Members};
 
+/// The member of a message that holds its parameters, and the parameter that holds a call's arguments.
+const PARAMS: &str = "params";
+const ARGUMENTS: &str = "arguments";
 /// Longest id of a request in bytes: it is echoed.
 const LONGEST_ID: usize = 256;
 /// Longest excerpt of what a client wrote that is repeated to it.
@@ -57,8 +61,10 @@ pub struct Request {
     pub id: RequestId,
     /// The method, if it is one of ours.
     pub method: Option<Method>,
-    /// The parameters without `_meta`.
+    /// The parameters without `_meta` and the arguments of a call.
     pub params: Map<String, Value>,
+    /// The arguments of a call.
+    pub arguments: Option<Document>,
     /// `_meta` of the parameters.
     pub meta: Map<String, Value>,
     /// The era of the version that the request names.
@@ -143,11 +149,12 @@ pub fn mismatch(name: &str, problem: &str) -> ProtocolError {
 impl Message {
     /// Reads a message. Says no to what is no single request or notification, to a version that is
     /// not spoken, and to headers that differ from the body.
-    pub fn read(value: Value, headers: &MirroredHeaders<'_>) -> Result<Self, ProtocolError> {
-        let Value::Object(mut members) = value else {
+    pub fn read(body: &Document, headers: &MirroredHeaders<'_>) -> Result<Self, ProtocolError> {
+        let Some(members) = body.root().members() else {
             let message = "Send one JSON-RPC message per request; batches are not taken.";
             return Err(ProtocolError::bad(code::INVALID_REQUEST, message));
         };
+        let (mut members, arguments) = taken_arguments(body, members);
         let id = members.remove("id").map(request_id).transpose()?;
         let Some(id) = id else {
             let (method, mut params) = method_and_params(members)?;
@@ -155,9 +162,37 @@ impl Message {
             era(&taken_meta(&mut params)?, headers)?;
             return Ok(Self::Notification);
         };
-        let read = request(members, headers, &id);
+        let read = request(members, headers, &id).map(|read| Request { arguments, ..read });
         read.map(|read| Self::Request(Box::new(read))).map_err(|error| error.about(&id))
     }
+}
+
+/// The members of a message as a tree, but for the arguments of a call, which stay as they came.
+fn taken_arguments(
+    body: &Document,
+    members: Members<'_>,
+) -> (Map<String, Value>, Option<Document>) {
+    let mut arguments = None;
+    let mut tree = Map::new();
+    for (name, member) in members {
+        let inner = if name == PARAMS { member.members() } else { None };
+        let value = match inner {
+            None => member.to_value(),
+            Some(inner) => {
+                let mut params = Map::new();
+                for (name, param) in inner {
+                    if name == ARGUMENTS {
+                        arguments = Some(body.part(param));
+                    } else {
+                        params.insert(name.to_owned(), param.to_value());
+                    }
+                }
+                Value::Object(params)
+            }
+        };
+        tree.insert(name.to_owned(), value);
+    }
+    (tree, arguments)
 }
 
 fn request(
@@ -185,7 +220,7 @@ fn request(
         }
         (told, Some(_)) => compare(header::NAME, told, called, modern)?,
     }
-    Ok(Request { id: id.clone(), method: found, params, meta, era })
+    Ok(Request { id: id.clone(), method: found, params, arguments: None, meta, era })
 }
 
 fn request_id(id: Value) -> Result<RequestId, ProtocolError> {
@@ -297,13 +332,15 @@ mod tests {
         MirroredHeaders { version: once(version), method: once(method), name: once(name) }
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "messages are written in place")]
     fn refused(value: Value, headers: &MirroredHeaders<'_>) -> (i64, u16) {
-        let error = Message::read(value, headers).unwrap_err();
+        let error = Message::read(&Document::of(&value), headers).unwrap_err();
         (error.code, error.http_status)
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "messages are written in place")]
     fn read(value: Value, headers: &MirroredHeaders<'_>) -> Request {
-        match Message::read(value, headers).unwrap() {
+        match Message::read(&Document::of(&value), headers).unwrap() {
             Message::Request(request) => *request,
             Message::Notification => panic!("it is a request"),
         }
@@ -316,7 +353,8 @@ mod tests {
         let request = read(call, &told("2026-07-28", "tools/call", "add"));
 
         assert_eq!((request.method, request.era), (Some(Method::CallTool), Era::Modern));
-        assert_eq!(request.params, *json!({"name": "add", "arguments": {}}).as_object().unwrap());
+        assert_eq!(request.params, *json!({"name": "add"}).as_object().unwrap());
+        assert_eq!(request.arguments, Some(Document::of(&json!({}))));
         assert_eq!(serde_json::to_string(&request.id).unwrap(), "1");
     }
 
@@ -339,11 +377,12 @@ mod tests {
             assert_eq!(refused(call(), &headers), (code::HEADER_MISMATCH, 400), "{headers:?}");
         }
         let encoded = told("2026-07-28", "tools/call", "=?base64?YWRk?=");
-        assert!(Message::read(call(), &encoded).is_ok());
+        assert!(Message::read(&Document::of(&call()), &encoded).is_ok());
         // An older request need not have them, but nobody on the way may be told another thing.
         let legacy = || json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "add"}});
         assert_eq!(refused(legacy(), &told("2025-11-25", "", "other")).0, code::HEADER_MISMATCH);
-        assert!(Message::read(legacy(), &told("2025-11-25", "", "")).is_ok());
+        let legacy = Document::of(&legacy());
+        assert!(Message::read(&legacy, &told("2025-11-25", "", "")).is_ok());
     }
 
     #[test]
@@ -367,7 +406,8 @@ mod tests {
         let mut list = modern("tools/list", json!({}));
         list["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("1900-01-01");
 
-        let error = Message::read(list, &told("1900-01-01", "tools/list", "")).unwrap_err();
+        let list = Document::of(&list);
+        let error = Message::read(&list, &told("1900-01-01", "tools/list", "")).unwrap_err();
 
         assert_eq!((error.code, error.http_status), (code::UNSUPPORTED_VERSION, 400));
         assert_eq!(error.data.unwrap(), json!({"supported": OFFERED, "requested": "1900-01-01"}));
@@ -410,7 +450,7 @@ mod tests {
         let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
 
         assert!(matches!(
-            Message::read(note, &told("2025-11-25", "", "")),
+            Message::read(&Document::of(&note), &told("2025-11-25", "", "")),
             Ok(Message::Notification)
         ));
     }

@@ -23,6 +23,7 @@ use super::*;
 use crate::{
     clock::Timestamp,
     id::{OrgId, PrincipalId, TokenId},
+    json::testing::node,
     principal::{AuthMethod, Caller, Plan, Role, Scope, ScopeSet},
     tool::{ProviderSlug, Tool, ToolDefinition, ToolId},
 };
@@ -101,7 +102,7 @@ fn question<'a>(principal: &'a Principal, tool: &'a Tool, input: &'a Value) -> Q
     Question {
         principal,
         tool,
-        input,
+        input: node(input),
         facts: None,
         phase: Phase::Request,
         dlp: NOTHING,

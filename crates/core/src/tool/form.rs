@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::schema::Schema;
+use crate::json::Document;
 
 /// Properties that a form may have.
 pub const MOST_PROPERTIES: usize = 64;
@@ -34,7 +35,7 @@ pub fn defaults(params: &Map<String, Value>) -> Option<Map<String, Value>> {
     }
     let schema = Schema::compile(schema).ok()?;
     let answer = Value::Object(answer);
-    if !schema.violations(&answer).is_empty() {
+    if !schema.violations(Document::of(&answer).root()).is_empty() {
         return None;
     }
     match answer {

@@ -30,7 +30,10 @@ use self::{
     patterns::Patterns,
 };
 use crate::{
-    json::number::{self, Divisor},
+    json::{
+        JsonValue, Kind, Node,
+        number::{self, Divisor},
+    },
     refusal::Violation,
 };
 
@@ -133,7 +136,7 @@ impl Schema {
 
     /// Violations of the schema by a value: at most 20, none echoing a value. Empty means it fits.
     /// For a large value possibly only the first one is returned.
-    pub(super) fn violations(&self, value: &Value) -> Vec<Violation> {
+    pub(super) fn violations(&self, value: Node<'_>) -> Vec<Violation> {
         // Each step of a schema is one down the stack, at each level of the value.
         if self.steps > MANY_STEPS {
             return stacker::maybe_grow(ROOM, 2 * ROOM, || self.found(value));
@@ -141,7 +144,7 @@ impl Schema {
         self.found(value)
     }
 
-    fn found(&self, value: &Value) -> Vec<Violation> {
+    fn found(&self, value: Node<'_>) -> Vec<Violation> {
         match self.fits(value) {
             Some(true) => Vec::new(),
             Some(false) => self.explained(value),
@@ -150,7 +153,7 @@ impl Schema {
     }
 
     /// Returns true if a value fits; `None` if the check takes more steps than its size allows.
-    fn fits(&self, value: &Value) -> Option<bool> {
+    fn fits(&self, value: Node<'_>) -> Option<bool> {
         let check = || self.validator.is_valid(Instance(value));
         meter::within(FLAT_STEPS, self.prices, check).or_else(|| {
             let steps = STEPS_PER_BYTE.saturating_mul(bytes(value));
@@ -158,7 +161,7 @@ impl Schema {
         })
     }
 
-    fn explained(&self, value: &Value) -> Vec<Violation> {
+    fn explained(&self, value: Node<'_>) -> Vec<Violation> {
         let all = meter::within(EXPLAINING_STEPS, self.prices, || {
             let errors = self.validator.iter_errors(Instance(value)).take(MAX_VIOLATIONS);
             errors.map(|error| violation(&error)).collect()
@@ -235,14 +238,14 @@ fn length(text: &str) -> u64 {
 }
 
 /// The least bytes that a value takes as JSON.
-fn bytes(value: &Value) -> u64 {
-    match value {
-        Value::Null | Value::Bool(_) => 5,
-        Value::Number(literal) => length(literal.as_str()) + 1,
-        Value::String(text) => length(text) + 3,
-        Value::Array(items) => 2 + items.iter().map(bytes).sum::<u64>(),
-        Value::Object(members) => {
-            2 + members.iter().map(|(name, it)| length(name) + 4 + bytes(it)).sum::<u64>()
+fn bytes<'a, T: JsonValue<'a>>(value: T) -> u64 {
+    match value.kind() {
+        Kind::Null | Kind::Bool(_) => 5,
+        Kind::Number(literal) => length(literal) + 1,
+        Kind::Text(text) => length(text) + 3,
+        Kind::Array(items) => 2 + items.map(bytes).sum::<u64>(),
+        Kind::Object(members) => {
+            2 + members.map(|(name, it)| length(name) + 4 + bytes(it)).sum::<u64>()
         }
     }
 }

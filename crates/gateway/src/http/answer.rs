@@ -8,6 +8,7 @@ use portcullis_core::{
     audit::OutcomeStatus,
     clock::Timestamp,
     id::RequestId,
+    json::Document,
     refusal::{CODES, ErrorDetails, Executed},
 };
 use serde::Serialize;
@@ -44,8 +45,9 @@ pub(crate) struct Items<T> {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct InvokeAnswer<'a> {
     /// The answer of the tool, as far as it may leave.
-    #[schema(value_type = Object)]
-    result: &'a Value,
+    #[schema(value_type = Object, required = true)]
+    #[serde(skip_serializing_if = "is_written_first")]
+    result: &'a Document,
     #[schema(value_type = GovernanceView)]
     governance: Option<&'a GovernanceView>,
     meta: CallMeta,
@@ -147,7 +149,7 @@ pub(crate) fn body(outcome: &Outcome, asked: Asked) -> Vec<u8> {
         }
         // JSON-RPC is not spoken on routes of REST.
         Content::Message(_) => Vec::new(),
-        Content::Result(result) => written(&InvokeAnswer { result, governance, meta: call }),
+        Content::Result(result) => invoked(&InvokeAnswer { result, governance, meta: call }),
         Content::Failed(failure) => {
             let error = error_body(failure, outcome.told_executed(is_invocation));
             written(&ErrorAnswer { error, governance, meta: call })
@@ -155,14 +157,38 @@ pub(crate) fn body(outcome: &Outcome, asked: Asked) -> Vec<u8> {
     }
 }
 
+/// The result of an invocation is written by [`invoked`].
+const fn is_written_first(_: &Document) -> bool {
+    true
+}
+
+/// The answer of an invocation, with the result as it came or was masked.
+fn invoked(answer: &InvokeAnswer<'_>) -> Vec<u8> {
+    let result = answer.result.root().raw();
+    let mut body = Vec::with_capacity(result.len() + 512);
+    body.extend_from_slice(b"{\"result\":");
+    body.extend_from_slice(result.as_bytes());
+    let rest = body.len();
+    write(&mut body, answer);
+    // The other members follow in the same object.
+    if let Some(brace) = body.get_mut(rest) {
+        *brace = b',';
+    }
+    body
+}
+
 fn written(envelope: &impl Serialize) -> Vec<u8> {
     // Large enough for a small answer, so that writing it moves nothing.
     let mut body = Vec::with_capacity(2048);
+    write(&mut body, envelope);
+    body
+}
+
+fn write(body: &mut Vec<u8>, envelope: &impl Serialize) {
     // Strings, numbers and maps with string keys always serialise, and memory takes all.
-    if serde_json::to_writer(&mut body, envelope).is_err() {
+    if serde_json::to_writer(&mut *body, envelope).is_err() {
         body.clear();
     }
-    body
 }
 
 fn error_body(failure: &Failure, executed: Option<Executed>) -> ErrorBody {

@@ -12,7 +12,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use portcullis_app::App;
 use portcullis_core::{
     id::OrgId,
-    json::{self, Bounds},
+    json::{Bounds, Document},
     refusal::{Refusal, Violation},
 };
 use serde_json::{Map, Value};
@@ -97,13 +97,19 @@ pub(crate) fn members(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
 
 /// The JSON object that was read.
 pub(crate) fn parsed(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
-    let parsed = json::parse(bytes, Bounds::REQUEST);
-    match parsed.map_err(|error| Refusal::bad_request(format!("The body is refused: {error}.")))? {
-        Value::Object(members) => Ok(members),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Err(Refusal::bad_request("The body has to be a JSON object."))
-        }
+    let document = document(bytes)?;
+    let members = document.root().members().into_iter().flatten();
+    Ok(members.map(|(name, member)| (name.to_owned(), member.to_value())).collect())
+}
+
+/// The JSON object that was read, as it came.
+pub(crate) fn document(bytes: &[u8]) -> Result<Document, Refusal> {
+    let document = Document::parse(bytes, Bounds::REQUEST)
+        .map_err(|error| Refusal::bad_request(format!("The body is refused: {error}.")))?;
+    if !document.root().is_object() {
+        return Err(Refusal::bad_request("The body has to be a JSON object."));
     }
+    Ok(document)
 }
 
 /// A member that is wrong, and what is.
@@ -135,7 +141,15 @@ pub(crate) fn text(
 
 /// Refuses members that are not among `known`: a mistyped one must not be ignored.
 pub(crate) fn only(members: &Map<String, Value>, known: &[&str]) -> Result<(), Refusal> {
-    let unknown = members.keys().filter(|name| !known.contains(&name.as_str()));
+    only_named(members.keys().map(String::as_str), known)
+}
+
+/// The same, of the names of the members.
+pub(crate) fn only_named<'a>(
+    names: impl Iterator<Item = &'a str>,
+    known: &[&str],
+) -> Result<(), Refusal> {
+    let unknown = names.filter(|name| !known.contains(name));
     let violations: Vec<Violation> = unknown
         .take(20)
         .map(|name| Violation {

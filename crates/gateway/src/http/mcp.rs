@@ -25,7 +25,7 @@ use axum::{
 use bytes::Bytes;
 use portcullis_app::{Ctx, Stage};
 use portcullis_core::{
-    json::{self, Bounds},
+    json::{Bounds, Document},
     mcp::{
         Era, Message, Method, Mirror, MirroredHeaders, OFFERED, ProtocolError, Request as Asking,
         header, meta,
@@ -212,14 +212,14 @@ async fn message(
     let text = bytes.clone();
     let org = ctx.caller().org_id;
     let parsed =
-        gateway.app.base.worked(org, bytes.len(), move || json::parse(&text, MESSAGE)).await?;
-    let value = parsed.map_err(|error| ProtocolError::unreadable(&error))?;
+        gateway.app.base.worked(org, bytes.len(), move || Document::parse(&text, MESSAGE)).await?;
+    let body = parsed.map_err(|error| ProtocolError::unreadable(&error))?;
     let mirrored = MirroredHeaders {
         version: mirror(headers, header::PROTOCOL_VERSION),
         method: mirror(headers, header::METHOD),
         name: mirror(headers, header::NAME),
     };
-    Ok(Message::read(value, &mirrored)?)
+    Ok(Message::read(&body, &mirrored)?)
 }
 
 /// The one value of a header.

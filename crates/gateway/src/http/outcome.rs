@@ -14,6 +14,7 @@ use axum::{
 use portcullis_app::{Answered, GovernanceView, ReplayedError, Stopped};
 use portcullis_core::{
     audit::OutcomeStatus,
+    json::Document,
     refusal::{Executed, Refusal},
 };
 use serde::Serialize;
@@ -55,7 +56,7 @@ pub(crate) enum Content {
     /// A page of resources.
     Page(Page),
     /// The result of a tool.
-    Result(Value),
+    Result(Document),
     /// A refusal or failure.
     Failed(Failure),
     /// A message of JSON-RPC that is no answer to a call.

@@ -85,7 +85,8 @@ impl Session {
             Trouble::Call(error) => error,
             Trouble::Status(_) | Trouble::Rpc(_) => CallError::protocol(Executed::No),
         })?;
-        let result = outcome.map_err(|_| CallError::protocol(Executed::No))?;
+        let reply = outcome.map_err(|_| CallError::protocol(Executed::No))?;
+        let result = reply.members();
         let version = era::initialized(&result).ok_or(CallError::protocol(Executed::No))?;
         let mut headers = bare.headers;
         headers.insert(MCP_PROTOCOL_VERSION, HeaderValue::from_static(version));

@@ -19,7 +19,8 @@ pub(crate) enum Verdict {
 /// Judges the answer to `server/discover`.
 pub(crate) fn discovered(outcome: &Outcome) -> Verdict {
     match outcome {
-        Ok(result) => {
+        Ok(reply) => {
+            let result = &reply.members();
             let versions = result.get("supportedVersions").and_then(Value::as_array);
             let versions: Vec<_> =
                 versions.into_iter().flatten().filter_map(Value::as_str).collect();
@@ -56,10 +57,11 @@ pub(crate) fn announces(result: &Map<String, Value>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use portcullis_core::mcp::interaction::ClientCapabilities;
+    use portcullis_core::{json::Document, mcp::interaction::ClientCapabilities};
     use serde_json::json;
 
     use super::*;
+    use crate::mcp::message::Reply;
 
     fn result(value: Value) -> Map<String, Value> {
         serde_json::from_value(value).unwrap()
@@ -77,7 +79,11 @@ mod tests {
             Err(RpcError { code: UNSUPPORTED_VERSION, supported, required })
         };
 
-        assert_eq!(discovered(&Ok(modern)), Verdict::Modern { announces: true });
+        let ok = |result: Map<String, Value>| {
+            let result = Document::of(&Value::Object(result));
+            Ok(Reply { result, unreadable: Vec::new() })
+        };
+        assert_eq!(discovered(&ok(modern)), Verdict::Modern { announces: true });
         assert_eq!(discovered(&refused(&["2026-07-28"])), Verdict::Modern { announces: false });
         assert_eq!(discovered(&refused(&["2025-11-25"])), Verdict::Legacy);
         assert_eq!(discovered(&refused(&["2099-01-01"])), Verdict::Stranger);
@@ -86,7 +92,7 @@ mod tests {
             let other = Err(RpcError { code, supported: Vec::new(), required });
             assert_eq!(discovered(&other), Verdict::Legacy, "{code}");
         }
-        assert_eq!(discovered(&Ok(result(json!({})))), Verdict::Legacy);
+        assert_eq!(discovered(&ok(result(json!({})))), Verdict::Legacy);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::future::pending;
 
 use portcullis_core::{
-    json::{self, Bounds},
+    json::{self, Bounds, Document, JsonValue, Node},
     mcp::{
         Era, LEGACY, MODERN, Method,
         code::{INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, URL_ELICITATION},
@@ -29,11 +29,11 @@ use crate::{
 pub(crate) struct Outgoing<'a> {
     pub(crate) method: Method,
     pub(crate) name: Option<&'a ToolName>,
-    pub(crate) arguments: Option<&'a Value>,
+    pub(crate) arguments: Option<Node<'a>>,
     /// Capabilities of the caller, told to servers of the modern era; in `initialize` our own.
     pub(crate) capabilities: ClientCapabilities,
     /// Answers of the caller to questions, and the state that came with these.
-    pub(crate) responses: Option<&'a Value>,
+    pub(crate) responses: Option<Node<'a>>,
     pub(crate) state: Option<&'a str>,
     pub(crate) cursor: Option<&'a str>,
     pub(crate) traceparent: Option<TraceParent>,
@@ -112,8 +112,6 @@ impl Outgoing<'_> {
         let has_meta = modern || self.traceparent.is_some() || self.live.is_some();
         let params = Params {
             name: self.name.map(ToolName::as_str),
-            arguments: self.arguments,
-            responses: self.responses.filter(|_| modern),
             state: self.state.filter(|_| modern),
             cursor: self.cursor,
             notifications: (self.method == Method::Listen).then_some(Wanted { tools: true }),
@@ -122,26 +120,40 @@ impl Outgoing<'_> {
             client: initializes.then_some(CLIENT),
             meta: has_meta.then_some(meta),
         };
-        encode(&Request { jsonrpc: "2.0", id, method: self.method.as_str(), params })
+        let responses = self.responses.filter(|_| modern);
+        let parts = [("arguments", self.arguments), ("inputResponses", responses)];
+        let lines = parts.map(|(name, part)| Some((name, part?.line())));
+        let room =
+            lines.iter().flatten().map(|(name, line)| name.len() + line.len()).sum::<usize>();
+        let mut text = Vec::with_capacity(room + 1024);
+        let method = self.method.as_str();
+        text.extend_from_slice(
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#).as_bytes(),
+        );
+        serde_json::to_writer(&mut text, &params).map_err(|_| CallError::protocol(Executed::No))?;
+        for (name, line) in lines.into_iter().flatten() {
+            add_member(&mut text, name, &line);
+        }
+        text.push(b'}');
+        Ok(text)
     }
 }
 
-#[derive(Serialize)]
-struct Request<'a> {
-    jsonrpc: &'static str,
-    id: u64,
-    method: &'static str,
-    params: Params<'a>,
+/// Adds a member to the object with which a text ends: the very bytes that were judged.
+fn add_member(text: &mut Vec<u8>, name: &str, value: &str) {
+    text.pop();
+    if text.last() != Some(&b'{') {
+        text.push(b',');
+    }
+    for part in ["\"", name, "\":", value, "}"] {
+        text.extend_from_slice(part.as_bytes());
+    }
 }
 
 #[derive(Serialize)]
 struct Params<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    arguments: Option<&'a Value>,
-    #[serde(rename = "inputResponses", skip_serializing_if = "Option::is_none")]
-    responses: Option<&'a Value>,
     #[serde(rename = "requestState", skip_serializing_if = "Option::is_none")]
     state: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -254,8 +266,31 @@ pub(crate) enum Incoming {
     Request(ServerRequest),
 }
 
-/// A result, which is an object, or an error.
-pub(crate) type Outcome = Result<Map<String, Value>, RpcError>;
+/// A result or an error.
+pub(crate) type Outcome = Result<Reply, RpcError>;
+
+/// A result, which is an object.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Reply {
+    pub(crate) result: Document,
+    /// The names of the definitions of tools that cannot be read and were left out. No result but a
+    /// list of tools is of use with them.
+    pub(crate) unreadable: Vec<String>,
+}
+
+impl Reply {
+    /// Its members as a tree.
+    pub(crate) fn members(&self) -> Map<String, Value> {
+        match self.result.root().to_value() {
+            Value::Object(members) => members,
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => Map::new(),
+        }
+    }
+}
 
 /// A JSON-RPC error; its message is the upstream's text and is left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -287,15 +322,13 @@ impl RpcError {
 
 /// The result of a server of this era. Only since 2026-07-28 a result can ask for input: what an older
 /// server means by it needs an open stream.
-pub(crate) fn of_era(
-    result: Map<String, Value>,
-    era: Era,
-) -> Result<Map<String, Value>, CallError> {
-    let asks = result.get("resultType").is_some_and(|kind| kind == INPUT_REQUIRED);
+pub(crate) fn of_era(reply: Reply, era: Era) -> Result<Reply, CallError> {
+    let kind = reply.result.root().get("resultType").and_then(Node::text);
+    let asks = kind == Some(INPUT_REQUIRED);
     if asks && era != Era::Modern {
         return Err(CallError::upstream(UpstreamReason::InteractionRequired, Executed::Unknown));
     }
-    Ok(result)
+    Ok(reply)
 }
 
 /// `resultType` of a result that asks for input.
@@ -309,41 +342,37 @@ pub(crate) struct Malformed;
 /// that it does not hide the others.
 const TOOLS: [&str; 2] = ["result", "tools"];
 
-/// The member of a result that names the definitions that were left out of it. No result but a list
-/// of tools is of use with it.
-pub(crate) const UNREADABLE: &str = "portcullis/unreadable";
-
-fn names_in(definitions: &[&[u8]]) -> Value {
-    let names = definitions.iter().map(|it| json::text_member(it, "name").unwrap_or_default());
-    names.map(Value::String).collect()
+fn names_in(definitions: &[&[u8]]) -> Vec<String> {
+    let name = |definition: &&[u8]| json::text_member(definition, "name").unwrap_or_default();
+    definitions.iter().map(name).collect()
 }
 
 /// Parses one message.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming, Malformed> {
-    let (value, unreadable) = match json::parse(bytes, Bounds::UPSTREAM) {
-        Ok(value) => (value, Vec::new()),
+    let (message, unreadable) = match Document::parse(bytes, Bounds::UPSTREAM) {
+        Ok(message) => (message, Vec::new()),
         Err(_) => json::parse_around(bytes, Bounds::UPSTREAM, &TOOLS).map_err(|_| Malformed)?,
     };
-    let Value::Object(mut message) = value else { return Err(Malformed) };
-    if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+    let root = message.root();
+    if root.get("jsonrpc").and_then(Node::text) != Some("2.0") {
         return Err(Malformed);
     }
-    let id = message.remove("id");
-    if let Some(method) = message.remove("method") {
-        let Value::String(method) = method else { return Err(Malformed) };
-        let params = match message.remove("params") {
+    let id = root.get("id").map(Node::to_value);
+    if let Some(method) = root.get("method") {
+        let method = method.text().ok_or(Malformed)?;
+        let params = || match root.get("params").map(Node::to_value) {
             Some(Value::Object(params)) => Some(params),
             Some(_) | None => None,
         };
-        return Ok(match (id, method.as_str()) {
+        return Ok(match (id, method) {
             (Some(id), method) => Incoming::Request(ServerRequest {
                 id,
                 method: method.chars().take(128).collect(),
-                params: params.unwrap_or_default(),
+                params: params().unwrap_or_default(),
                 bytes: bytes.len(),
             }),
             (None, "notifications/tools/list_changed") => Incoming::ToolsChanged,
-            (None, "notifications/progress") => Progress::read(params.as_ref()).map_or(
+            (None, "notifications/progress") => Progress::read(params().as_ref()).map_or(
                 Incoming::Notification,
                 |(token, progress)| Incoming::Progress { token, progress },
             ),
@@ -351,14 +380,10 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming, Malformed> {
         });
     }
     let id = id.as_ref().and_then(Value::as_u64);
-    let outcome = match (message.remove("result"), message.get("error")) {
-        (Some(Value::Object(mut result)), None) => {
-            if !unreadable.is_empty() {
-                result.insert(UNREADABLE.to_owned(), names_in(&unreadable));
-            }
-            Ok(result)
-        }
-        (None, Some(error)) => Err(rpc_error(error)?),
+    let result = root.get("result").map(|result| (result.is_object(), message.part(result)));
+    let outcome = match (result, root.get("error")) {
+        (Some((true, result)), None) => Ok(Reply { result, unreadable: names_in(&unreadable) }),
+        (None, Some(error)) => Err(rpc_error(&error.to_value())?),
         (Some(_) | None, _) => return Err(Malformed),
     };
     Ok(Incoming::Answer { id, outcome })
@@ -391,9 +416,10 @@ mod tests {
     fn a_modern_call_names_version_and_client_in_every_request() {
         let name = "add".parse().unwrap();
         let arguments = json!({"a": 1});
+        let document = Document::of(&arguments);
         let call = Outgoing {
             name: Some(&name),
-            arguments: Some(&arguments),
+            arguments: Some(document.root()),
             traceparent: TraceParent::parse(PARENT.as_bytes()),
             ..Outgoing::bare(Method::CallTool)
         };
@@ -424,10 +450,11 @@ mod tests {
     #[test]
     fn arguments_keep_the_text_of_their_numbers() {
         let name = "add".parse().unwrap();
-        let arguments = json::parse(b"{\"a\":12345678901234567890.10}", Bounds::REQUEST).unwrap();
+        let text = b"{\"a\":12345678901234567890.10}";
+        let arguments = Document::parse(text, Bounds::REQUEST).unwrap();
         let call = Outgoing {
             name: Some(&name),
-            arguments: Some(&arguments),
+            arguments: Some(arguments.root()),
             ..Outgoing::bare(Method::CallTool)
         };
 
@@ -484,8 +511,8 @@ mod tests {
             panic!("it is an answer")
         };
 
-        assert_eq!(result["tools"], json!([{"name": "a"}, {"name": "d"}]));
-        assert_eq!(result[UNREADABLE], json!(["b", "c"]));
+        assert_eq!(result.members()["tools"], json!([{"name": "a"}, {"name": "d"}]));
+        assert_eq!(result.unreadable, ["b", "c"]);
         let call = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[],"a":1e400}}"#;
         assert_eq!(parse(call.as_bytes()).err(), Some(Malformed));
     }

@@ -82,7 +82,8 @@ fn judge(
 
 async fn initialize(pipe: &Pipe, launch: &Launch) -> Result<Era, CallError> {
     let outcome = ask(pipe, launch, Method::Initialize, Era::Legacy(LEGACY[0])).await?;
-    let version = outcome.ok().and_then(|result| era::initialized(&result)).ok_or(STRANGER)?;
+    let version =
+        outcome.ok().and_then(|reply| era::initialized(&reply.members())).ok_or(STRANGER)?;
     pipe.notify(INITIALIZED.to_vec());
     Ok(Era::Legacy(version))
 }

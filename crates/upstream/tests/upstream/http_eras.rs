@@ -381,7 +381,7 @@ async fn a_form_in_the_stream_of_the_session_is_answered_for_the_call_that_waits
 
     let answer = json!({"action": "accept", "content": {"a": "x"}});
     let expected = json!({"jsonrpc": "2.0", "id": 9, "result": answer});
-    assert_eq!(serde_json::from_str::<Value>(text(&some)).unwrap(), expected);
+    assert_eq!(serde_json::from_str::<Value>(&text(&some)).unwrap(), expected);
     assert_eq!((answered.accepted(), refused.refused()), (1, 1));
     assert_eq!(ended.kind, upstream(UpstreamReason::InteractionRequired));
     assert!(!changed.has_changed().unwrap(), "the server announces nothing");

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use portcullis_core::{clock::Timestamp, refusal::Executed, tool::Tool};
+use portcullis_core::{clock::Timestamp, json::Document, refusal::Executed, tool::Tool};
 use portcullis_upstream::{CallErrorKind, Protocol, Server, ServerSettings};
 use serde_json::{Value, json};
 
-use crate::support::{call_tool, hostile, server, settings, text};
+use crate::support::{call_tool, hostile, result, server, settings, structured, text};
 
 fn sample(protocol: Protocol) -> Server {
     server(ServerSettings {
@@ -51,8 +51,12 @@ async fn its_answers_fit_its_output_schemas() {
             definition.input_schema = definition.output_schema.take().unwrap();
             let slug = "sample".parse().unwrap();
             let schema = Tool::new(&slug, definition, Timestamp::default()).unwrap();
-            let structured = answer.structured.unwrap();
-            assert_eq!(schema.violations(&structured).len(), 0, "{structured}");
+            let structured = structured(&answer);
+            assert_eq!(
+                schema.violations(Document::of(&structured).root()).len(),
+                0,
+                "{structured}"
+            );
             structured
         }
     };
@@ -80,7 +84,7 @@ async fn its_failures_are_errors_of_the_tool() {
         ("slow_echo", json!({"seconds": 61, "text": "x"})),
     ] {
         let answer = call_tool(&server, name, arguments).await.unwrap();
-        assert!(answer.is_error && !text(&answer).is_empty(), "{name}");
+        assert!(result(&answer).is_error && !text(&answer).is_empty(), "{name}");
     }
     let unknown = call_tool(&server, "nothing", json!({})).await.unwrap_err();
     assert_eq!(unknown.executed, Executed::No);

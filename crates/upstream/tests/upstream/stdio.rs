@@ -215,7 +215,7 @@ async fn answers_reach_the_calls_they_belong_to_in_any_order() {
     let server = child("modern", "reversed");
     let one = |n: i32| {
         let server = server.clone();
-        async move { text(&call(&server, json!({"n": n})).await.unwrap()).to_owned() }
+        async move { text(&call(&server, json!({"n": n})).await.unwrap()) }
     };
 
     let (a, b, c) = tokio::join!(one(1), one(2), one(3));
@@ -354,7 +354,8 @@ async fn a_child_sees_only_the_variables_it_may_see() {
 
     let answer = call(&server, json!({})).await.unwrap();
 
-    let names: Vec<_> = text(&answer).split(',').collect();
+    let text = text(&answer);
+    let names: Vec<_> = text.split(',').collect();
     assert!(names.contains(&"API_KEY") && names.contains(&"PATH"), "{names:?}");
     assert!(!names.iter().any(|name| name.starts_with("CARGO")), "{names:?}");
 }

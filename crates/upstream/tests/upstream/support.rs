@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
-    call::{Asker, Cleared, Limiter, PinState, ToolCall},
+    call::{Asker, CallResult, Cleared, Limiter, PinState, ToolCall},
     clock::Timestamp,
     dlp::{Engine, FingerprintKey, Settings, Subject},
+    json::Document,
     policy::{Catalogue, Full, PolicyFile, PolicySet, Principal, Rate},
     principal::{AuthMethod, Caller, Plan, Role, ScopeSet},
     random::Random,
@@ -81,6 +82,7 @@ pub(crate) fn form(property: &Value) -> Value {
 }
 
 /// A call that went through DLP and a policy that permits everything.
+#[expect(clippy::needless_pass_by_value, reason = "arguments are written in place")]
 fn cleared(name: &str, arguments: Value) -> Cleared<ToolCall> {
     let slug = "hostile".parse().unwrap();
     let definition = ToolDefinition {
@@ -101,7 +103,8 @@ fn cleared(name: &str, arguments: Value) -> Cleared<ToolCall> {
     let principal = Principal::of(&caller());
     let capture = portcullis_core::audit::Capture::Commit;
     let asker = Asker { principal: &principal, time, source_ip: None, capture };
-    let call = ToolCall::new(&engine, tool, PinState::Accepted, arguments, 0).unwrap();
+    let call =
+        ToolCall::new(&engine, tool, PinState::Accepted, Document::of(&arguments), 0).unwrap();
     let subject = Subject::of(FingerprintKey::new([7; 32]));
     let scanned = call.scan(&engine, &subject).unwrap();
     scanned.decide(&set, &engine, asker).unwrap().fulfil(&engine, &Unlimited).unwrap()
@@ -136,8 +139,22 @@ fn caller() -> Caller {
 }
 
 /// The text of an answer's only block.
-pub(crate) fn text(answer: &CallAnswer) -> &str {
-    answer.content[0]["text"].as_str().unwrap()
+pub(crate) fn text(answer: &CallAnswer) -> String {
+    let content = result(answer).content.as_ref().unwrap().root().to_value();
+    content[0]["text"].as_str().unwrap().to_owned()
+}
+
+/// The result that an answer is.
+pub(crate) fn result(answer: &CallAnswer) -> &CallResult {
+    match answer {
+        CallAnswer::Result(result) => result,
+        CallAnswer::Asked(_) => panic!("it asks"),
+    }
+}
+
+/// The structured content of an answer.
+pub(crate) fn structured(answer: &CallAnswer) -> Value {
+    result(answer).structured.as_ref().map(|it| it.root().to_value()).unwrap_or_default()
 }
 
 /// The failure of a call with empty arguments, in words.

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use portcullis_core::{
     call::PinState,
     clock::Timestamp,
+    json::Document,
     policy::{Agent, Identity, PolicySet, Principal},
     tool::Tool,
 };
@@ -90,9 +91,9 @@ pub(super) fn case(ask: &Ask, principal: Arc<Principal>, tool: Arc<Tool>, now: T
     Case {
         principal,
         tool,
-        input: ask.input.clone(),
+        input: Document::of(&ask.input),
         phase: ask.phase,
-        output: ask.output.clone(),
+        output: ask.output.as_ref().map(Document::of),
         time: ask.time.unwrap_or(now),
         ip: ask.ip,
         bytes: u64::try_from(body.len()).unwrap_or(u64::MAX),

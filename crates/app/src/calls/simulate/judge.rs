@@ -6,11 +6,12 @@ use std::{cell::Cell, net::IpAddr, sync::Arc};
 use portcullis_core::{
     audit::{Capture, RecordedDecision},
     call::{
-        Answer, Asker, Cleared, Decider, Denial, Grounds, PinState, Premise, Ruling, Scanned,
-        Simulated, ToolCall,
+        Answer, Asker, CallResult, Cleared, Decider, Denial, Grounds, Payload, PinState, Premise,
+        Ruling, Scanned, Simulated, ToolCall,
     },
     clock::Timestamp,
     dlp::{Direction, Engine, Findings, FingerprintKey, Subject},
+    json::Document,
     policy::{
         Decision, Errored, Examined, Explain, Known, Obligation, Phase, PolicySet, Principal,
         Question, Shadow,
@@ -29,9 +30,9 @@ pub(crate) struct Case {
     pub(crate) principal: Arc<Principal>,
     pub(crate) tool: Arc<Tool>,
     pub(crate) pin: PinState,
-    pub(crate) input: Value,
+    pub(crate) input: Document,
     pub(crate) phase: Phase,
-    pub(crate) output: Option<Value>,
+    pub(crate) output: Option<Document>,
     pub(crate) time: Timestamp,
     pub(crate) ip: Option<IpAddr>,
     pub(crate) bytes: u64,
@@ -91,7 +92,7 @@ impl Simulator<'_> {
             (None, Err(_), Phase::Request) => Ok(Findings::default()),
             (None, Err(_), Phase::Response) => self
                 .engine
-                .scan_for(&case.input, &subject)
+                .scan_for(case.input.root(), &subject)
                 .map_err(|error| Denial::unscannable(Direction::Input, &error)),
         };
         let output = match (&case.dlp_output, case.phase) {
@@ -105,7 +106,7 @@ impl Simulator<'_> {
         PreparedCase { call, input, output }
     }
 
-    fn completed<T: AsRef<Value>>(
+    fn completed<T: Payload>(
         &self,
         scanned: Result<Scanned<T>, Denial>,
         direction: Direction,
@@ -169,7 +170,7 @@ impl Simulator<'_> {
             Ok(call) => Premise::from(call),
             Err(_) => Premise {
                 tool: &case.tool,
-                input: &case.input,
+                input: case.input.root(),
                 findings: prepared.input.as_ref().map_err(Denial::clone)?,
                 obligations: &[],
                 bytes: case.bytes,
@@ -195,7 +196,8 @@ impl Case {
 
 /// The answer of the tool, as a caller would see it.
 fn answer(case: &Case) -> Answer {
-    Answer::structured(Value::Array(Vec::new()), case.output.clone(), false)
+    let structured = case.output.clone();
+    Answer::structured(CallResult { structured, ..CallResult::default() })
 }
 
 /// A set that also explains its decision.

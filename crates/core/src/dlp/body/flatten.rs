@@ -1,32 +1,34 @@
 //! A JSON value laid flat into the scan buffer.
 
-use serde_json::Value;
-
-use crate::dlp::{
-    body::{
-        buffer::{Body, Neighbours, PathNode, PathStep, ROOT},
-        joins, media,
-        segment::{SegmentKind, small},
-        table_rows::ObjectTables,
+use crate::{
+    dlp::{
+        body::{
+            buffer::{Body, Neighbours, PathNode, PathStep, ROOT},
+            joins, media,
+            segment::{SegmentKind, small},
+            table_rows::ObjectTables,
+            tables::FirstRows,
+        },
+        limits::{Limits, Unscannable},
+        text::number::plain_number,
     },
-    limits::{Limits, Unscannable},
-    text::number::plain_number,
+    json::{JsonValue, Kind},
 };
 
 impl Body {
     /// Lays a value flat in place of what was here, or says which limit it exceeds.
-    pub(in crate::dlp) fn flatten(
+    pub(in crate::dlp) fn flatten<'a>(
         &mut self,
-        value: &Value,
+        value: impl JsonValue<'a>,
         limits: &Limits,
     ) -> Result<(), Unscannable> {
         self.clear();
         self.walk(value, ROOT, 0, limits)
     }
 
-    fn walk(
+    fn walk<'a, T: JsonValue<'a>>(
         &mut self,
-        value: &Value,
+        value: T,
         node: u32,
         depth: usize,
         limits: &Limits,
@@ -34,34 +36,36 @@ impl Body {
         if depth > limits.max_depth {
             return Err(Unscannable::TooDeep { limit: limits.max_depth });
         }
-        match value {
-            Value::Null | Value::Bool(_) => {}
-            Value::String(text) => self.push(text.as_bytes(), node, SegmentKind::Text, limits)?,
-            Value::Number(number) => {
-                let text = plain_number(number.as_str());
+        match value.kind() {
+            Kind::Null | Kind::Bool(_) => {}
+            Kind::Text(text) => self.push(text.as_bytes(), node, SegmentKind::Text, limits)?,
+            Kind::Number(literal) => {
+                let text = plain_number(literal);
                 self.push(text.as_bytes(), node, SegmentKind::Number, limits)?;
             }
-            Value::Array(elements) => {
+            Kind::Array(elements) => {
                 let mut neighbours = Neighbours::new();
                 let start = self.segments.len();
+                let mut rows = FirstRows::default();
                 for (index, element) in (0..).zip(elements) {
                     let child = self.node(node, PathStep::Element { index }, limits)?;
                     let first = self.segments.len();
                     self.walk(element, child, depth + 1, limits)?;
                     neighbours.extend(joins::joining(self, element, first));
+                    rows.look(index, element);
                 }
                 if neighbours.len() > 1 {
                     self.neighbours.push((node, neighbours));
                 }
-                self.tables.add_first_row(node, elements, start);
+                rows.note(&mut self.tables, node, start);
             }
-            Value::Object(members) => {
+            Kind::Object(members) => {
                 let mut parts = ObjectTables::default();
                 for (key, member) in members {
                     let step = PathStep::Member { key: small(self.segments.len()) };
                     let child = self.node(node, step, limits)?;
                     self.push(key.as_bytes(), child, SegmentKind::Key, limits)?;
-                    self.media += u32::from(media::is_one(key, member, members));
+                    self.media += u32::from(media::is_one(key, member, value));
                     let first = self.segments.len();
                     self.walk(member, child, depth + 1, limits)?;
                     parts.look(self, key, member, child, first);

@@ -1,10 +1,11 @@
 //! Texts that stand side by side, read as one: a secret cut in two is still a secret.
 
-use serde_json::Value;
-
-use crate::dlp::body::{
-    buffer::Body,
-    segment::{SegmentKind, small},
+use crate::{
+    dlp::body::{
+        buffer::Body,
+        segment::{SegmentKind, small},
+    },
+    json::{JsonValue, Kind},
 };
 
 /// A longer text joins its neighbours only with its first and last half of this.
@@ -30,10 +31,14 @@ pub(in crate::dlp) struct Join {
 
 /// The segment that an array's element brings into a join: the element's own if it is a string,
 /// that of its `text` member if it is an object.
-pub(in crate::dlp) fn joining(body: &Body, element: &Value, first: usize) -> Option<u32> {
-    match element {
-        Value::String(_) => Some(small(first)),
-        Value::Object(members) if members.get("text").is_some_and(Value::is_string) => {
+pub(in crate::dlp) fn joining<'a, T: JsonValue<'a>>(
+    body: &Body,
+    element: T,
+    first: usize,
+) -> Option<u32> {
+    match element.kind() {
+        Kind::Text(_) => Some(small(first)),
+        Kind::Object(_) if element.get("text").and_then(T::text).is_some() => {
             let own = body.segments.get(first..)?;
             let of_text = own.windows(2).position(|pair| match pair {
                 [key, value] => {
@@ -46,9 +51,7 @@ pub(in crate::dlp) fn joining(body: &Body, element: &Value, first: usize) -> Opt
             })?;
             Some(small(first + of_text + 1))
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            None
-        }
+        Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Array(_) | Kind::Object(_) => None,
     }
 }
 

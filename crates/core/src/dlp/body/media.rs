@@ -1,36 +1,31 @@
 //! Images, recordings and other binary contents: counted, for nothing looks into them.
 
-use serde_json::{Map, Value};
+use crate::json::JsonValue;
 
 /// Returns true if a member holds one: the `data` of an MCP image or audio block, or the `blob` of
 /// a resource that says it is an image, a recording or a film.
-pub(in crate::dlp) fn is_one(key: &str, value: &Value, members: &Map<String, Value>) -> bool {
-    match (key, value) {
-        ("data", Value::String(_)) => matches!(text(members, "type"), "image" | "audio"),
-        ("blob", Value::String(_)) => {
-            let kind = text(members, "mimeType");
-            ["image/", "audio/", "video/"].iter().any(|start| kind.starts_with(start))
+pub(in crate::dlp) fn is_one<'a, T: JsonValue<'a>>(key: &str, value: T, holder: T) -> bool {
+    let told = |name| holder.get(name).and_then(T::text).unwrap_or_default();
+    match key {
+        "data" => value.text().is_some() && matches!(told("type"), "image" | "audio"),
+        "blob" => {
+            let kind = || told("mimeType");
+            let is_media = |start: &&str| kind().starts_with(*start);
+            value.text().is_some() && ["image/", "audio/", "video/"].iter().any(is_media)
         }
-        (_, _) => false,
+        _ => false,
     }
-}
-
-fn text<'a>(members: &'a Map<String, Value>, name: &str) -> &'a str {
-    members.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     #[test]
     fn blocks_and_resources_that_nothing_looks_into_are_counted() {
-        let is_media = |holder: Value, key: &str| {
-            let members = holder.as_object().unwrap();
-            is_one(key, &members[key], members)
-        };
+        let is_media = |holder: Value, key: &str| is_one(key, &holder[key], &holder);
 
         for (holder, key) in [
             (json!({"type": "image", "data": "aGk=", "mimeType": "image/png"}), "data"),

@@ -1,11 +1,12 @@
 //! Tables whose rows and column names are members of one object.
 
-use serde_json::Value;
-
-use crate::dlp::body::{
-    buffer::Body,
-    segment::{SegmentKind, small},
-    tables::Tables,
+use crate::{
+    dlp::body::{
+        buffer::Body,
+        segment::{SegmentKind, small},
+        tables::Tables,
+    },
+    json::{JsonValue, Kind},
 };
 
 /// The members that name columns.
@@ -22,18 +23,18 @@ pub(in crate::dlp) struct ObjectTables {
 
 impl ObjectTables {
     /// Looks at a member, which is the node `node` and the segments from `first` on.
-    pub(in crate::dlp) fn look(
+    pub(in crate::dlp) fn look<'a, T: JsonValue<'a>>(
         &mut self,
         body: &Body,
         key: &str,
-        member: &Value,
+        member: T,
         node: u32,
         first: usize,
     ) {
-        let Value::Array(elements) = member else { return };
-        match elements.first() {
-            Some(Value::Array(_)) => self.rows.push(node),
-            Some(Value::String(_) | Value::Object(_)) if COLUMNS.contains(&key) => {
+        let Kind::Array(mut elements) = member.kind() else { return };
+        match elements.next().map(T::kind) {
+            Some(Kind::Array(_)) => self.rows.push(node),
+            Some(Kind::Text(_) | Kind::Object(_)) if COLUMNS.contains(&key) => {
                 self.heads = heads(body, node, first);
             }
             _ => {}

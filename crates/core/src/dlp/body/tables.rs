@@ -6,9 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
-use crate::dlp::body::segment::small;
+use crate::{
+    dlp::body::segment::small,
+    json::{JsonValue, Kind},
+};
 
 /// A longer text is no name of a column.
 const LONGEST: usize = 64;
@@ -45,15 +46,38 @@ impl Tables {
         self.names.extend(&heads);
         self.heads.insert(rows, heads);
     }
+}
 
-    /// Takes the first of some rows for their names, if it can be. Its cells are the segments from
+/// The first two elements of an array, which may be rows of which the first names the columns.
+#[derive(Default)]
+pub(in crate::dlp) struct FirstRows {
+    /// Number of names in the first, if there is nothing else in it.
+    names: usize,
+    /// The second is a row as well.
+    are_rows: bool,
+}
+
+impl FirstRows {
+    pub(in crate::dlp) fn look<'a, T: JsonValue<'a>>(&mut self, index: u32, element: T) {
+        if index > 1 || (index == 1 && self.names == 0) {
+            return;
+        }
+        let Kind::Array(mut cells) = element.kind() else { return };
+        if index == 1 {
+            self.are_rows = true;
+            return;
+        }
+        let names = cells.try_fold(0, |count, cell: T| {
+            cell.text().filter(|text| may_be_name(text)).map(|_| count + 1)
+        });
+        self.names = names.unwrap_or(0);
+    }
+
+    /// Takes the first row for the names of the columns, if it can be. Its cells are the segments from
     /// `first` on.
-    pub(in crate::dlp) fn add_first_row(&mut self, rows: u32, elements: &[Value], first: usize) {
-        let [Value::Array(names), Value::Array(_), ..] = elements else { return };
-        let is_name = |it: &Value| it.as_str().is_some_and(may_be_name);
-        if !names.is_empty() && names.iter().all(is_name) {
-            let heads = (first..first + names.len()).map(small).collect();
-            self.add(rows, heads);
+    pub(in crate::dlp) fn note(self, tables: &mut Tables, rows: u32, first: usize) {
+        if self.are_rows {
+            tables.add(rows, (first..first + self.names).map(small).collect());
         }
     }
 }

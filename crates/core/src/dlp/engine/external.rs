@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::dlp::{
     body::{
         buffer::Body,
@@ -18,6 +16,7 @@ use crate::dlp::{
     limits::{Limits, Unscannable},
     vocabulary::{Category, Likelihood},
 };
+use crate::json::JsonValue;
 
 /// A key, a text or a number of a value, as an external detector is shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +44,7 @@ pub struct Reported {
 
 impl Engine {
     /// The keys, texts and numbers of a value that has been scanned.
-    pub fn texts(&self, value: &Value) -> Result<Vec<Text>, Unscannable> {
+    pub fn texts<'a>(&self, value: impl JsonValue<'a>) -> Result<Vec<Text>, Unscannable> {
         let body = self.flat(value)?;
         let segments = (0..).zip(&body.segments);
         let texts = segments.filter(|(_, segment)| match segment.kind {
@@ -61,9 +60,9 @@ impl Engine {
     /// Adds what an external detector found in a value to what the engine found in it. Says no
     /// to a report about a kind or a place that there is not.
     #[must_use]
-    pub fn add_reported(
+    pub fn add_reported<'a>(
         &self,
-        value: &Value,
+        value: impl JsonValue<'a>,
         findings: &Findings,
         reported: &[Reported],
         subject: &Subject,
@@ -109,7 +108,7 @@ impl Engine {
             .unwrap_or(Category::Contact)
     }
 
-    fn flat(&self, value: &Value) -> Result<Body, Unscannable> {
+    fn flat<'a>(&self, value: impl JsonValue<'a>) -> Result<Body, Unscannable> {
         let limits = Limits { max_bytes: usize::MAX, ..self.settings.limits };
         let mut body = Body::default();
         body.flatten(value, &limits)?;

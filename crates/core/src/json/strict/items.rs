@@ -1,19 +1,16 @@
 //! Lists of which single items are refused, so that one does not take the others along.
 
 use jiter::{Jiter, Peek};
-use serde_json::Value;
 
-use super::{Bounds, JsonError, No, Reader, finished};
+use super::{Bounds, JsonError, No, Reader, finished, text_of};
+use crate::json::Document;
 
 /// An array whose items may be left out.
 pub(super) struct Open<'a> {
-    bytes: &'a [u8],
     /// The names of the members that lead to it.
     path: &'a [&'a str],
     /// Number of members of the path that the reader is inside of.
     entered: usize,
-    /// Offset of the text that is being read.
-    begin: usize,
     refused: Vec<&'a [u8]>,
 }
 
@@ -23,11 +20,15 @@ pub fn parse_around<'a>(
     bytes: &'a [u8],
     bounds: Bounds,
     path: &'a [&'a str],
-) -> Result<(Value, Vec<&'a [u8]>), JsonError> {
-    let mut reader = Reader::new(bytes, bounds);
-    reader.open = Some(Open { bytes, path, entered: 0, begin: 0, refused: Vec::new() });
-    let value = finished(&mut reader)?;
-    Ok((value, reader.open.map(|open| open.refused).unwrap_or_default()))
+) -> Result<(Document, Vec<&'a [u8]>), JsonError> {
+    let mut reader = Reader::new(text_of(bytes)?, bounds);
+    reader.open = Some(Open { path, entered: 0, refused: Vec::new() });
+    finished(&mut reader)?;
+    let refused = reader.open.map(|open| open.refused).unwrap_or_default();
+    let document = Document::new(reader.table);
+    // The text of a document holds nothing that is not in its table.
+    let whole = if refused.is_empty() { document } else { Document::of(document.root()) };
+    Ok((whole, refused))
 }
 
 /// The text that a member of an object holds, also if the object breaks a rule further on.
@@ -45,10 +46,12 @@ pub fn text_member(object: &[u8], wanted: &str) -> Option<String> {
 }
 
 impl Reader<'_> {
-    /// Notes that the member of this name is being read; says whether it leads to the open array.
-    pub(super) fn enter(&mut self, name: &str, depth: usize) -> bool {
+    /// Notes that the member whose name was read last is being read; says whether it leads to the open
+    /// array.
+    pub(super) fn enters(&mut self, depth: usize) -> bool {
         let Some(open) = &mut self.open else { return false };
-        let leads = open.entered + 1 == depth && open.path.get(open.entered) == Some(&name);
+        let name = self.table.entries.last().map(|entry| self.table.text_of(entry));
+        let leads = open.entered + 1 == depth && open.path.get(open.entered).copied() == name;
         open.entered += usize::from(leads);
         leads
     }
@@ -60,18 +63,19 @@ impl Reader<'_> {
         }
     }
 
-    /// The item that begins here; nothing if it is refused and may be left out.
-    pub(super) fn item(&mut self, first: Peek, depth: usize) -> Result<Option<Value>, No> {
+    /// Reads the item that begins here; nothing of it is kept if it is refused and may be left out.
+    pub(super) fn item(&mut self, first: Peek, depth: usize) -> Result<Option<bool>, No> {
         let is_open =
             |open: &Open<'_>| open.entered == open.path.len() && depth == open.path.len() + 1;
         if !self.open.as_ref().is_some_and(is_open) {
             return self.value(first, depth).map(Some);
         }
-        let (start, nodes) = (self.text.current_index(), self.nodes);
+        let (start, nodes, mark) = (self.here(), self.nodes, self.table.mark());
         match self.value(first, depth) {
-            Ok(item) => Ok(Some(item)),
+            Ok(canonical) => Ok(Some(canonical)),
             Err(no) => {
                 self.nodes = nodes;
+                self.table.cut(mark);
                 self.go_past(start).map(|()| None).ok_or(no)
             }
         }
@@ -80,11 +84,11 @@ impl Reader<'_> {
     /// Goes on behind the item that began there.
     fn go_past(&mut self, start: usize) -> Option<()> {
         let open = self.open.as_mut()?;
-        let start = open.begin + start;
-        let end = start + length(open.bytes.get(start..)?)?;
-        open.refused.push(open.bytes.get(start..end)?);
-        open.begin = end;
-        self.text = Jiter::new(open.bytes.get(end..)?);
+        let source = self.source.as_bytes();
+        let end = start + length(source.get(start..)?)?;
+        open.refused.push(source.get(start..end)?);
+        self.begin = end;
+        self.text = Jiter::new(source.get(end..)?);
         Some(())
     }
 }
@@ -110,7 +114,7 @@ fn length(text: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -120,7 +124,7 @@ mod tests {
         let text = format!("{{\"id\":1,\"result\":{{\"a\":[1],\"tools\": [{tools}] ,\"b\":2}}}}");
         let (value, refused) = parse_around(text.as_bytes(), Bounds::UPSTREAM, &PATH).unwrap();
         let refused = refused.iter().map(|it| String::from_utf8_lossy(it).into_owned());
-        (value, refused.collect())
+        (value.root().to_value(), refused.collect())
     }
 
     #[test]

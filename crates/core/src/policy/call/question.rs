@@ -15,7 +15,7 @@ use crate::policy::{
         values::{self, Unreadable},
     },
 };
-use crate::{clock::Timestamp, tool::Tool};
+use crate::{clock::Timestamp, json::Node, tool::Tool};
 
 /// Findings of DLP, in numbers and names.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,7 @@ pub struct Question<'a> {
     /// Tool that is called.
     pub tool: &'a Tool,
     /// The arguments; valid against the tool's input schema.
-    pub input: &'a Value,
+    pub input: Node<'a>,
     /// Facts that were kept of the call, as an object; computed from the input when there are none.
     pub facts: Option<&'a Value>,
     /// Before the call or after it.
@@ -46,7 +46,7 @@ pub struct Question<'a> {
     /// Findings of DLP in the input.
     pub dlp: DlpFacts<'a>,
     /// The structured result, after the call.
-    pub output: Option<&'a Value>,
+    pub output: Option<Node<'a>>,
     /// Findings of DLP in the result, after the call.
     pub dlp_output: Option<DlpFacts<'a>>,
     /// When the call came.

@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::policy::{
-    call::question::{self, Question},
-    language::context_paths::Paths,
-    set::PolicySet,
+use crate::{
+    json::{JsonValue, Node},
+    policy::{
+        call::question::{self, Question},
+        language::context_paths::Paths,
+        set::PolicySet,
+    },
 };
 
 /// The part of a call that its tool's policies read, in either phase and whatever their status.
@@ -33,7 +36,7 @@ impl PolicySet {
     #[must_use]
     pub fn project(&self, question: &Question<'_>) -> Projection {
         let slot = self.slot(question.tool);
-        let of = |name: &str, value: &Value| {
+        let of = |name: &str, value: Node<'_>| {
             let wanted = slot.reads.member(name);
             wanted.map_or_else(|| Value::Object(Map::new()), |wanted| pruned(value, wanted))
         };
@@ -47,13 +50,12 @@ impl PolicySet {
     }
 }
 
-fn pruned(value: &Value, wanted: &Paths) -> Value {
-    let Value::Object(members) = value else { return value.clone() };
-    if wanted.is_whole() {
-        return value.clone();
+fn pruned(value: Node<'_>, wanted: &Paths) -> Value {
+    if wanted.is_whole() || !value.is_object() {
+        return value.to_value();
     }
     let kept = wanted
         .members()
-        .filter_map(|(name, wanted)| Some((name.clone(), pruned(members.get(name)?, wanted))));
+        .filter_map(|(name, wanted)| Some((name.clone(), pruned(value.get(name)?, wanted))));
     Value::Object(kept.collect())
 }

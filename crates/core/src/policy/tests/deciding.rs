@@ -265,7 +265,7 @@ fn a_result_needs_no_permit_and_a_forbid_suppresses_it() {
     let (caller, input, result) = (caller(Role::Member), json!({}), json!({"status": "bad"}));
     let asked = Question {
         phase: Phase::Response,
-        output: Some(&result),
+        output: Some(node(&result)),
         dlp_output: Some(DlpFacts { detectors: &["email"], count: 1, max_severity: 1, media: 0 }),
         ..question(&caller, &tool, &input)
     };

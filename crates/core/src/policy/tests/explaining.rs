@@ -155,7 +155,7 @@ fn a_call_is_judged_again_from_what_was_kept_of_it() {
         ["context.input.amount", "context.input.country", "context.request.hour_utc"]
     );
     let known = Known::only(kept.paths.iter().map(String::as_str));
-    let again = Question { input: &kept.input, ..asked };
+    let again = Question { input: node(&kept.input), ..asked };
     let examined = set.examine(&again, &known, Explain::Determining);
     assert_eq!(examined.decision, set.decide(&asked));
     assert_eq!(examined.indeterminate, None);

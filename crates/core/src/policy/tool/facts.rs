@@ -26,10 +26,10 @@ use std::{
 };
 
 use serde::Deserialize;
-use serde_json::Value;
 use toml::Spanned;
 
 use self::{kind::FactKind, pipeline::Pipeline};
+use crate::json::Node;
 use crate::policy::{
     engine::Plain,
     files::{PolicyError, SourceFile},
@@ -64,7 +64,7 @@ impl Fact {
     }
 
     /// Its value for this input; `None` when it cannot be computed.
-    pub(in crate::policy) fn of<'a>(&self, input: &'a Value) -> Option<Plain<'a>> {
+    pub(in crate::policy) fn of<'a>(&self, input: Node<'a>) -> Option<Plain<'a>> {
         self.pipeline.run(input, self.kind).ok()
     }
 }

@@ -5,12 +5,13 @@
 
 use std::{borrow::Cow, fmt};
 
-use serde_json::{Map, Value};
-
-use crate::policy::{
-    engine::Plain,
-    language::context_paths::{Paths, join},
-    tool::shape::{Members, Shape},
+use crate::{
+    json::{JsonValue, Kind},
+    policy::{
+        engine::Plain,
+        language::context_paths::{Paths, join},
+        tool::shape::{Members, Shape},
+    },
 };
 
 /// A value that policies read but cannot be shown; says where and why, never what it is.
@@ -60,31 +61,36 @@ impl Unreadable {
 ///
 /// A member that is read, is there and is not declared is refused rather than left out: otherwise
 /// a parameter that a server honours without declaring it would pass every rule about it.
-pub(in crate::policy) fn record<'a>(
+pub(in crate::policy) fn record<'a, T: JsonValue<'a>>(
     members: &'a Members,
-    value: &'a Value,
+    value: T,
     wanted: &'a Paths,
     path: &str,
 ) -> Result<Plain<'a>, Unreadable> {
-    let object = value.as_object().ok_or_else(|| Unreadable::new(path, Why::Mismatch))?;
+    let Kind::Object(_) = value.kind() else { return Err(Unreadable::new(path, Why::Mismatch)) };
     let fields = if wanted.is_whole() {
-        every_field(members, object, path)?
+        every_field(members, value, path)?
     } else {
-        wanted_fields(members, object, wanted, path)?
+        wanted_fields(members, value, wanted, path)?
     };
     Ok(Plain::Record(fields))
 }
 
 type Fields<'a> = Vec<(Cow<'a, str>, Plain<'a>)>;
 
-fn every_field<'a>(
+/// A member that is there and not `null`.
+fn there<'a, T: JsonValue<'a>>(object: T, name: &str) -> Option<T> {
+    object.get(name).filter(|value| !matches!(value.kind(), Kind::Null))
+}
+
+fn every_field<'a, T: JsonValue<'a>>(
     members: &'a Members,
-    object: &'a Map<String, Value>,
+    object: T,
     path: &str,
 ) -> Result<Fields<'a>, Unreadable> {
     let mut fields = Fields::new();
     for (name, member) in members {
-        if let Some(value) = object.get(name).filter(|value| !value.is_null()) {
+        if let Some(value) = there(object, name) {
             let path = join(path, name);
             fields.push((name.into(), convert(&member.shape, value, Paths::whole(), &path)?));
         }
@@ -92,15 +98,15 @@ fn every_field<'a>(
     Ok(fields)
 }
 
-fn wanted_fields<'a>(
+fn wanted_fields<'a, T: JsonValue<'a>>(
     members: &'a Members,
-    object: &'a Map<String, Value>,
+    object: T,
     wanted: &'a Paths,
     path: &str,
 ) -> Result<Fields<'a>, Unreadable> {
     let mut fields = Fields::new();
     for (name, wanted) in wanted.members() {
-        let Some(value) = object.get(name).filter(|value| !value.is_null()) else { continue };
+        let Some(value) = there(object, name) else { continue };
         let path = join(path, name);
         let member = members.get(name).ok_or_else(|| Unreadable::new(&path, Why::Undeclared))?;
         fields.push((name.into(), convert(&member.shape, value, wanted, &path)?));
@@ -108,27 +114,25 @@ fn wanted_fields<'a>(
     Ok(fields)
 }
 
-fn convert<'a>(
+fn convert<'a, T: JsonValue<'a>>(
     shape: &'a Shape,
-    value: &'a Value,
+    value: T,
     wanted: &'a Paths,
     path: &str,
 ) -> Result<Plain<'a>, Unreadable> {
     let fail = |why| Unreadable::new(path, why);
-    match (shape, value) {
-        (Shape::Text, Value::String(text)) => Ok(Plain::Text(text.into())),
-        (Shape::Bool, Value::Bool(flag)) => Ok(Plain::Bool(*flag)),
-        (Shape::Long, Value::Number(number)) => {
-            integer(number.as_str()).map(Plain::Long).map_err(fail)
+    match (shape, value.kind()) {
+        (Shape::Text, Kind::Text(text)) => Ok(Plain::Text(text.into())),
+        (Shape::Bool, Kind::Bool(flag)) => Ok(Plain::Bool(flag)),
+        (Shape::Long, Kind::Number(literal)) => integer(literal).map(Plain::Long).map_err(fail),
+        (Shape::Decimal, Kind::Number(literal)) => {
+            decimal(literal).map(Plain::Decimal).map_err(fail)
         }
-        (Shape::Decimal, Value::Number(number)) => {
-            decimal(number.as_str()).map(Plain::Decimal).map_err(fail)
-        }
-        (Shape::Set(element), Value::Array(items)) => {
-            let items = items.iter().map(|item| convert(element, item, Paths::whole(), path));
+        (Shape::Set(element), Kind::Array(items)) => {
+            let items = items.map(|item| convert(element, item, Paths::whole(), path));
             Ok(Plain::Set(items.collect::<Result<_, _>>()?))
         }
-        (Shape::Record(members), Value::Object(_)) => record(members, value, wanted, path),
+        (Shape::Record(members), Kind::Object(_)) => record(members, value, wanted, path),
         (
             Shape::Text
             | Shape::Bool
@@ -217,7 +221,10 @@ pub(in crate::policy) fn decimal_text(text: &str) -> Result<i64, Why> {
 }
 
 /// Recorded value of a fact, in the type it is declared in.
-pub(in crate::policy) fn kept<'a>(shape: &'a Shape, value: &'a Value) -> Option<Plain<'a>> {
+pub(in crate::policy) fn kept<'a>(
+    shape: &'a Shape,
+    value: &'a serde_json::Value,
+) -> Option<Plain<'a>> {
     convert(shape, value, Paths::whole(), "").ok()
 }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Map, json};
 
 use super::*;
-use crate::json::{Bounds, parse};
+use crate::json::{Bounds, Document, parse};
 
 #[expect(clippy::needless_pass_by_value, reason = "schemas are written in place")]
 fn schema(schema: Value) -> Result<Schema, SchemaError> {
@@ -22,7 +22,8 @@ fn violations_name_path_and_keyword_and_echo_no_value() {
     }))
     .unwrap();
 
-    let found = compiled.violations(&json!({"limit": 4711, "hunter2": "hunter3"}));
+    let found =
+        compiled.violations(Document::of(&json!({"limit": 4711, "hunter2": "hunter3"})).root());
 
     let keywords: Vec<_> = found.iter().filter_map(|v| v.keyword.as_deref()).collect();
     assert_eq!(found.len(), 3, "{found:?}");
@@ -46,8 +47,8 @@ fn both_drafts_are_understood() {
     .unwrap();
 
     for compiled in [draft7, newer] {
-        assert!(compiled.violations(&json!({"p": ["x"]})).is_empty());
-        assert_eq!(compiled.violations(&json!({"p": [1]})).len(), 1);
+        assert!(compiled.violations(Document::of(&json!({"p": ["x"]})).root()).is_empty());
+        assert_eq!(compiled.violations(Document::of(&json!({"p": [1]})).root()).len(), 1);
     }
 }
 
@@ -74,7 +75,10 @@ fn a_recursive_schema_and_a_backtracking_pattern_stay_bounded() {
     .unwrap();
     let trap = format!("{}!", "a".repeat(5_000));
 
-    assert_eq!(compiled.violations(&json!({"next": {"next": {"s": trap}}})).len(), 1);
+    assert_eq!(
+        compiled.violations(Document::of(&json!({"next": {"next": {"s": trap}}})).root()).len(),
+        1
+    );
 }
 
 /// A schema of an object with one member `x`.
@@ -107,14 +111,14 @@ fn equality_is_that_of_json_schema() {
         ("[\"a\", \"a\"]", false),
     ] {
         let value = read(&format!("{{\"x\": {items}}}"));
-        assert_eq!(unique.violations(&value).is_empty(), fits, "{items}");
+        assert_eq!(unique.violations(Document::of(&value).root()).is_empty(), fits, "{items}");
     }
     let allowed = of_x(json!({"enum": [1, "1", {"a": [1.50]}, null]}));
     for (value, fits) in
         [("1.0", true), ("true", false), ("\"1\"", true), ("{\"a\":[15e-1]}", true), ("null", true)]
     {
         let value = read(&format!("{{\"x\": {value}}}"));
-        assert_eq!(allowed.violations(&value).is_empty(), fits, "{value}");
+        assert_eq!(allowed.violations(Document::of(&value).root()).is_empty(), fits, "{value}");
     }
 }
 
@@ -132,7 +136,7 @@ fn messages_of_our_keywords_read_as_those_of_the_library() {
         .build(&schema_of_all)
         .unwrap();
 
-    let mut ours = schema(schema_of_all).unwrap().violations(&value);
+    let mut ours = schema(schema_of_all).unwrap().violations(Document::of(&value).root());
 
     let mut usual: Vec<Violation> =
         library.iter_errors(&value).map(|error| violation(&error)).collect();
@@ -146,13 +150,20 @@ fn messages_of_our_keywords_read_as_those_of_the_library() {
 fn a_value_that_takes_too_long_is_refused_without_a_place() {
     let compiled = of_x(json!({"pattern": "a[ab]{900}c"}));
 
-    let found = compiled.violations(&json!({"x": "ab".repeat(15_000)}));
+    let found = compiled.violations(Document::of(&json!({"x": "ab".repeat(15_000)})).root());
 
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].path.as_str(), &found[0].keyword), ("", &None));
     assert!(found[0].message.contains("too many steps"), "{found:?}");
-    assert!(compiled.violations(&json!({"x": format!("a{}c", "ab".repeat(450))})).is_empty());
-    assert_eq!(compiled.violations(&json!({"x": "ab"}))[0].keyword.as_deref(), Some("pattern"));
+    assert!(
+        compiled
+            .violations(Document::of(&json!({"x": format!("a{}c", "ab".repeat(450))})).root())
+            .is_empty()
+    );
+    assert_eq!(
+        compiled.violations(Document::of(&json!({"x": "ab"})).root())[0].keyword.as_deref(),
+        Some("pattern")
+    );
 }
 
 #[test]
@@ -174,7 +185,12 @@ fn recursion_as_deep_as_schema_and_value_allow_fits_the_stack_of_a_thread() {
 
     let found = std::thread::Builder::new()
         .stack_size(1 << 20)
-        .spawn(move || [compiled.violations(&fits).len(), compiled.violations(&breaks).len()])
+        .spawn(move || {
+            [
+                compiled.violations(Document::of(&fits).root()).len(),
+                compiled.violations(Document::of(&breaks).root()).len(),
+            ]
+        })
         .unwrap()
         .join();
 
@@ -186,7 +202,7 @@ fn names_of_a_value_are_cut_in_messages() {
     let compiled =
         schema(json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false}));
 
-    let found = compiled.unwrap().violations(&json!({ "é".repeat(3_000): 1 }));
+    let found = compiled.unwrap().violations(Document::of(&json!({ "é".repeat(3_000): 1 })).root());
 
     assert_eq!(found.len(), 1);
     assert!(found[0].message.len() < 1_010 && found[0].message.ends_with('…'), "{found:?}");
@@ -205,10 +221,10 @@ fn plain_values_of_the_largest_size_are_checked_whole() {
         )
     };
 
-    assert!(compiled.violations(&list((0..2_000).map(item))).is_empty());
+    assert!(compiled.violations(Document::of(&list((0..2_000).map(item))).root()).is_empty());
     let wrong =
         list((0..2_000).map(|n| if n == 1_999 { "{\"id\":1}".to_owned() } else { item(n) }));
-    let found = compiled.violations(&wrong);
+    let found = compiled.violations(Document::of(&wrong).root());
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(
         (found[0].path.as_str(), found[0].keyword.as_deref()),
@@ -273,7 +289,7 @@ proptest! {
             .with_pattern_options(PatternOptions::regex()).build(&whole).unwrap();
         let value = json!({"x": value});
 
-        let ours = schema(whole).unwrap().violations(&value);
+        let ours = schema(whole).unwrap().violations(Document::of(&value).root());
 
         prop_assert_eq!(ours.is_empty(), library.is_valid(&value), "{:?}", ours);
     }

@@ -10,6 +10,7 @@ use std::{
 use clap::Args;
 use portcullis_app::Workbench;
 use portcullis_core::{
+    json::Document,
     policy::{DEFAULT_DENY, FACTS_FILE},
     tool::Tool,
 };
@@ -166,7 +167,8 @@ fn cases(bench: &Workbench) -> String {
                     defaults:\n  principal: {type: user, id: usr_example, roles: [member]}\ncases:\n"
         .to_owned();
     let mut any = false;
-    for tool in bench.tools().filter(|tool| tool.violations(&serde_json::json!({})).is_empty()) {
+    let nothing = Document::of(&serde_json::json!({}));
+    for tool in bench.tools().filter(|tool| tool.violations(nothing.root()).is_empty()) {
         let reads = tool.definition.hint("readOnlyHint") == Some(true);
         let (said, decision, policy) = if reads {
             ("may", "allow", format!("{}-read", tool.id.provider()))

@@ -8,6 +8,7 @@ use portcullis_app::{
 };
 use portcullis_core::{
     idempotency::IdempotencyKey,
+    json::{Document, Node},
     mcp::{Era, Mirror, ProtocolError, Request as Asking, meta, mismatch, names},
     refusal::Refusal,
     trace::TraceParent,
@@ -27,7 +28,7 @@ pub(super) struct Arrived {
 struct Wanted {
     /// The id of the tool, or what was sent instead of one.
     tool: String,
-    input: Value,
+    input: Document,
 }
 
 /// Calls a tool, or one of those that find others.
@@ -38,12 +39,13 @@ pub(super) async fn call(
     asking: Asking,
     (exchange, arrived): (&Arc<Exchange>, Arrived),
 ) -> Result<Response, Outcome> {
-    let Asking { mut params, meta, era, .. } = asking;
+    let Asking { mut params, arguments, meta, era, .. } = asking;
     let conversation = match question::taken(&mut params, &meta, era) {
         Ok(conversation) => conversation,
         Err(error) => return Err(super::refused(gateway, &ctx, error.into()).await),
     };
-    let wanted = match wanted(gateway, &ctx, face, &mut params, (era, &arrived.headers)).await {
+    let called = (&mut params, arguments);
+    let wanted = match wanted(gateway, &ctx, face, called, (era, &arrived.headers)).await {
         Ok(wanted) => wanted,
         Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
     };
@@ -89,27 +91,26 @@ async fn wanted(
     gateway: &Gateway,
     ctx: &Ctx,
     face: &Face,
-    params: &mut Map<String, Value>,
+    (params, arguments): (&mut Map<String, Value>, Option<Document>),
     (era, headers): (Era, &HeaderMap),
 ) -> Result<Wanted, Outcome> {
     let Some(Value::String(name)) = params.remove("name") else {
         return Err(ProtocolError::bad_params("`name` has to be a text.").into());
     };
-    let arguments = match params.remove("arguments") {
-        None => Map::new(),
-        Some(Value::Object(arguments)) => arguments,
-        Some(
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
-        ) => return Err(ProtocolError::bad_params("`arguments` has to be an object.").into()),
-    };
+    let input = arguments.unwrap_or_else(|| Document::of(&Value::Object(Map::new())));
+    if !input.root().is_object() {
+        return Err(ProtocolError::bad_params("`arguments` has to be an object.").into());
+    }
     if let Face::All(_) = face {
+        let tree = || input.root().members().into_iter().flatten();
+        let tree = || tree().map(|(name, it)| (name.to_owned(), it.to_value())).collect();
         match name.as_str() {
-            search::FIND => return Err(answer(search::find(gateway, ctx, &arguments, era).await)),
+            search::FIND => return Err(answer(search::find(gateway, ctx, &tree(), era).await)),
             search::DESCRIBE => {
-                return Err(answer(search::describe(gateway, ctx, &arguments, era).await));
+                return Err(answer(search::describe(gateway, ctx, &tree(), era).await));
             }
             search::CALL => {
-                let called = search::called(arguments);
+                let called = search::called(&input);
                 let problem = "call_tool takes `id`, a text, and `input`, an object.";
                 let (id, input) = called.ok_or_else(|| search::wrong(problem, era))?;
                 let tool =
@@ -120,10 +121,9 @@ async fn wanted(
         }
     }
     let found = gateway.app.tools.named_tool(ctx, face.provider(), &name).await?;
-    let input = Value::Object(arguments);
     let tool = match found.as_ref().and_then(|it| it.get()) {
         Some(found) => {
-            mirrored(found, &input, (era, headers))?;
+            mirrored(found, input.root(), (era, headers))?;
             found.tool.id.to_string()
         }
         None => guessed(face, name),
@@ -156,7 +156,7 @@ fn guessed(face: &Face, name: String) -> String {
 /// Says no to headers that differ from the arguments which they mirror.
 fn mirrored(
     tool: &OfferedTool,
-    input: &Value,
+    input: Node<'_>,
     (era, headers): (Era, &HeaderMap),
 ) -> Result<(), ProtocolError> {
     for param in &tool.params {

@@ -1,9 +1,6 @@
 //! Answers in the words of JSON-RPC and MCP: the other writer of what REST writes as an envelope.
 
-use std::{
-    borrow::Cow,
-    sync::{LazyLock, OnceLock},
-};
+use std::sync::{LazyLock, OnceLock};
 
 use axum::{body::Body, http::StatusCode};
 use bytes::Bytes;
@@ -11,6 +8,7 @@ use portcullis_app::GovernanceView;
 use portcullis_core::{
     audit::OutcomeStatus,
     id::RequestId as HttpRequestId,
+    json::{JsonValue, Node},
     mcp::{Era, ProtocolError, Request as Asking, RequestId, code, meta, refused},
     refusal::Refusal,
 };
@@ -127,9 +125,9 @@ enum Written<'a> {
 /// A result of `tools/call`.
 struct Called<'a> {
     era: Era,
-    members: Option<&'a Map<String, Value>>,
+    members: Option<Node<'a>>,
     /// Questions of the tool, instead of members.
-    asks: Option<Cow<'a, Value>>,
+    asks: Option<Value>,
     /// The sentence for a model, instead of members.
     sentence: Option<String>,
     own: OwnMeta<'a>,
@@ -223,12 +221,7 @@ pub(crate) fn body(outcome: &Outcome, asked: Option<&Asked>, request_id: HttpReq
         Written::Nothing => return Vec::new(),
         Written::Text(text) => return around(id, text),
         Written::List(list) => return in_parts(id, list).concat(),
-        Written::Called(called) => {
-            // Room for a small answer, so that writing it moves nothing.
-            let mut body = Vec::with_capacity(2048);
-            let envelope = Envelope { jsonrpc: "2.0", id, result: Some(called), error: None };
-            serde_json::to_writer(&mut body, &envelope).map(|()| body)
-        }
+        Written::Called(called) => called.written(id),
         Written::Error(error) => serde_json::to_vec(&envelope(error)),
     };
     // Strings, numbers and maps with string keys always serialise.
@@ -270,10 +263,11 @@ fn written<'a>(
         (Content::Result(result), Some(asked)) => {
             let governance = outcome.governance.as_ref();
             let own = OwnMeta { governance, ..OwnMeta::of(asked, request_id) };
+            let result = result.root();
             let asks = result.get("interaction");
             let asks = asks.filter(|_| outcome.recorded == Some(OutcomeStatus::InputRequired));
-            let members = result.as_object().filter(|_| asks.is_none());
-            let asks = asks.map(Cow::Borrowed);
+            let members = Some(result).filter(|_| asks.is_none());
+            let asks = asks.map(Node::to_value);
             Written::Called(Called { era: asked.era, members, asks, sentence: None, own })
         }
         (Content::Failed(failure), _) => failed(outcome, failure, (asked, request_id)),
@@ -299,7 +293,7 @@ fn failed<'a>(
     if let (Some(asked), Some(executed)) = (asked, executed)
         && is_result(failure, asked)
     {
-        let asks = question::approval(failure, asked.opens_urls.get().is_some()).map(Cow::Owned);
+        let asks = question::approval(failure, asked.opens_urls.get().is_some());
         let told = match failure {
             Failure::Refused(refusal) => refused::sentence(refusal, executed),
             Failure::Replayed { error, .. } => refused::repeated(&error.code, &message, executed),
@@ -386,6 +380,40 @@ impl<'a> OwnMeta<'a> {
     }
 }
 
+impl Called<'_> {
+    /// The message, with the members of the result as they came or were masked.
+    fn written(&self, id: Option<&RequestId>) -> serde_json::Result<Vec<u8>> {
+        let mut text =
+            Vec::with_capacity(1024 + self.members.map_or(0, |result| result.raw().len()));
+        text.extend_from_slice(b"{\"jsonrpc\":\"2.0\",");
+        if let Some(id) = id {
+            text.extend_from_slice(b"\"id\":");
+            serde_json::to_writer(&mut text, id)?;
+            text.push(b',');
+        }
+        text.extend_from_slice(b"\"result\":{");
+        let members = self.members.and_then(Node::members).into_iter().flatten();
+        for (name, value) in members {
+            // Clients of the older era know it as an object only.
+            let is_known =
+                self.era == Era::Modern || name != "structuredContent" || value.is_object();
+            if is_known && name != meta::META && name != "resultType" {
+                serde_json::to_writer(&mut text, name)?;
+                text.push(b':');
+                text.extend_from_slice(value.line().as_bytes());
+                text.push(b',');
+            }
+        }
+        // What is our own follows in the same object.
+        let own = text.len();
+        serde_json::to_writer(&mut text, self)?;
+        text.remove(own);
+        text.push(b'}');
+        Ok(text)
+    }
+}
+
+/// Our own members of the result.
 impl Serialize for Called<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut out = serializer.serialize_map(None)?;
@@ -398,16 +426,7 @@ impl Serialize for Called<'_> {
             out.serialize_entry("content", &[Text { kind: "text", text: sentence }])?;
             out.serialize_entry("isError", &true)?;
         }
-        for (name, value) in self.members.into_iter().flatten() {
-            // Clients of the older era know it as an object only.
-            let is_known =
-                self.era == Era::Modern || name != "structuredContent" || value.is_object();
-            if is_known && name != meta::META && name != "resultType" {
-                out.serialize_entry(name, value)?;
-            }
-        }
         let upstream = self.members.and_then(|members| members.get(meta::META));
-        let upstream = upstream.and_then(Value::as_object);
         out.serialize_entry(meta::META, &Meta { upstream, era: self.era, own: &self.own })?;
         out.end()
     }
@@ -421,7 +440,7 @@ struct Text<'a> {
 }
 
 struct Meta<'a> {
-    upstream: Option<&'a Map<String, Value>>,
+    upstream: Option<Node<'a>>,
     era: Era,
     own: &'a OwnMeta<'a>,
 }
@@ -429,9 +448,10 @@ struct Meta<'a> {
 impl Serialize for Meta<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut out = serializer.serialize_map(None)?;
-        for (name, value) in self.upstream.into_iter().flatten() {
+        let members = self.upstream.and_then(Node::members);
+        for (name, value) in members.into_iter().flatten() {
             if name != meta::SERVER_INFO && !name.starts_with(meta::OWN_PREFIX) {
-                out.serialize_entry(name, value)?;
+                out.serialize_entry(name, &value)?;
             }
         }
         if self.era == Era::Modern {

@@ -1,7 +1,10 @@
 //! The tools by which models find others: `find_tools`, `describe_tool` and `call_tool`.
 
 use portcullis_app::{Ctx, OfferedTool, OfferedTools};
-use portcullis_core::mcp::{Era, listed::described, meta};
+use portcullis_core::{
+    json::{Document, JsonValue},
+    mcp::{Era, listed::described, meta},
+};
 use serde_json::{Map, Value, json};
 
 use super::reply;
@@ -131,10 +134,12 @@ pub(super) async fn describe(
 }
 
 /// Id and input of a call, taken out of the arguments of `call_tool`.
-pub(super) fn called(mut arguments: Map<String, Value>) -> Option<(String, Value)> {
-    let Some(Value::String(id)) = arguments.remove("id") else { return None };
-    let input = arguments.remove("input").unwrap_or_else(|| json!({}));
-    (input.is_object() && arguments.is_empty()).then_some((id, input))
+pub(super) fn called(arguments: &Document) -> Option<(String, Document)> {
+    let id = arguments.root().get("id")?.text()?.to_owned();
+    let input = arguments.member("input");
+    let others = arguments.root().len() - 1 - usize::from(input.is_some());
+    let input = input.unwrap_or_else(|| Document::of(&json!({})));
+    (input.root().is_object() && others == 0).then_some((id, input))
 }
 
 fn excerpt(offered: &OfferedTool) -> Value {

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use axum::extract::{RawQuery, State};
 use bytes::Bytes;
 use portcullis_app::{Answered, Conversation, Ctx, Invocation, Stage, Stopped, View};
-use portcullis_core::refusal::Refusal;
-use serde_json::Value;
+use portcullis_core::{
+    json::{Document, JsonValue, Node},
+    refusal::Refusal,
+};
 use utoipa::ToSchema;
 
 use self::{interaction::InteractionRequest, waiting::Wait};
@@ -107,7 +109,7 @@ fn view(raw: Option<&str>) -> Result<View, Refusal> {
 pub(crate) struct InvokeRequest {
     /// Arguments of the tool; `{}` for none.
     #[schema(value_type = Object)]
-    input: Value,
+    input: Document,
     /// Part of a conversation with the tool.
     interaction: Option<InteractionRequest>,
 }
@@ -115,19 +117,15 @@ pub(crate) struct InvokeRequest {
 impl InvokeRequest {
     /// Reads `{"input": {…}}`, perhaps with `interaction`, and nothing else.
     fn read(bytes: &[u8]) -> Result<Self, Refusal> {
-        let mut members = body::parsed(bytes)?;
-        body::only(&members, &["input", "interaction"])?;
-        let interaction = InteractionRequest::read(members.remove("interaction"))?;
-        match members.remove("input") {
-            Some(input @ Value::Object(_)) => Ok(Self { input, interaction }),
+        let body = body::document(bytes)?;
+        let names = body.root().members().into_iter().flatten().map(|(name, _)| name);
+        body::only_named(names, &["input", "interaction"])?;
+        let interaction = body.root().get("interaction").map(Node::to_value);
+        let interaction = InteractionRequest::read(interaction)?;
+        match body.member("input") {
+            Some(input) if input.root().is_object() => Ok(Self { input, interaction }),
             None => Err(body::wrong_member("input", "is required; send `{}` for no arguments")),
-            Some(
-                Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::String(_)
-                | Value::Array(_),
-            ) => Err(body::wrong_member("input", "has to be an object")),
+            Some(_) => Err(body::wrong_member("input", "has to be an object")),
         }
     }
 }

@@ -6,6 +6,7 @@ use portcullis_core::{
     audit::RecordedDecision,
     call::Ruling,
     clock::Timestamp,
+    json::Document,
     policy::{
         DlpFacts, Explain, Indeterminate, Known, Obligation, Phase, PolicySet, Principal, Question,
         TOKEN_SCOPES,
@@ -99,6 +100,7 @@ impl Call<'_> {
     fn ask(&self, set: &PolicySet, phase: Phase) -> SetDecision {
         let Self { principal, tool, inputs, .. } = *self;
         let nothing = Value::Object(serde_json::Map::new());
+        let empty_input = Document::of(&nothing);
         let names = |facts: &Facts| -> Vec<String> { facts.findings.clone() };
         let (input_names, output_names) =
             (names(&inputs.dlp), inputs.dlp_output.as_ref().map(names).unwrap_or_default());
@@ -109,12 +111,12 @@ impl Call<'_> {
         let question = Question {
             principal,
             tool,
-            input: inputs.input.as_ref().unwrap_or(&nothing),
+            input: inputs.input.as_ref().unwrap_or(&empty_input).root(),
             // Never computed anew: not all that they are made of is kept.
             facts: Some(inputs.facts.as_ref().unwrap_or(&nothing)),
             phase,
             dlp: facts(&inputs.dlp, &input_refs),
-            output: inputs.output.as_ref().filter(|_| phase == Phase::Response),
+            output: inputs.output.as_ref().filter(|_| phase == Phase::Response).map(Document::root),
             dlp_output: (phase == Phase::Response).then(|| facts(output_facts, &output_refs)),
             time: self.time,
             source_ip: self.detached.source_ip,

@@ -4,9 +4,10 @@ use std::{borrow::Cow, collections::BTreeMap, net::IpAddr};
 
 use portcullis_core::{
     id::PrincipalKind,
+    json::{Bounds, Document},
     policy::{Agent, Identity, Known},
 };
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, value::RawValue};
 
 /// The core of an event.
@@ -67,6 +68,13 @@ pub(super) struct Detached<'a> {
     pub(super) decision_inputs: Option<Inputs<'a>>,
 }
 
+/// A value that was kept.
+fn document<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Document>, D::Error> {
+    let kept = Option::<&'de RawValue>::deserialize(from)?;
+    let read = |raw: &RawValue| Document::parse(raw.get().as_bytes(), Bounds::RECORDED);
+    kept.map(read).transpose().map_err(D::Error::custom)
+}
+
 /// Inputs of the decision.
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -77,11 +85,13 @@ pub(super) struct Inputs<'a> {
     pub(super) dlp: Facts,
     pub(super) dlp_output: Option<Facts>,
     claims_paths: Option<Vec<String>>,
-    pub(super) input: Option<Value>,
+    #[serde(deserialize_with = "document")]
+    pub(super) input: Option<Document>,
     input_paths: Vec<String>,
     pub(super) facts: Option<Value>,
     facts_paths: Vec<String>,
-    pub(super) output: Option<Value>,
+    #[serde(deserialize_with = "document")]
+    pub(super) output: Option<Document>,
     output_paths: Vec<String>,
 }
 

@@ -5,10 +5,11 @@ use std::sync::{Arc, LazyLock};
 
 use portcullis_core::{
     audit::{Capture, RecordedDecision},
-    call::{Answer, Asker, Cleared, Denial, Limiter, PinState, Ruling, ToolCall},
+    call::{Answer, Asker, CallResult, Cleared, Denial, Limiter, PinState, Ruling, ToolCall},
     clock::Timestamp,
     dlp::{Engine, FingerprintKey, Settings, Subject},
     id::PrincipalKind,
+    json::Document,
     policy::{
         Catalogue, Explain, Full, Identity, Obligation, Phase, PolicyFile, PolicySet, Principal,
         Rate,
@@ -197,16 +198,17 @@ fn invoked(engine: &Engine, set: &PolicySet, case: &Case) -> Option<Outcome> {
         permitted.fulfil(engine, &Unlimited)
     };
     match case.phase {
-        Phase::Request => Some(call().map(|it| (it.input().clone(), it.ruling().clone()))),
+        Phase::Request => Some(call().map(|it| (it.input().to_value(), it.ruling().clone()))),
         Phase::Response => {
             let call = call().ok()?;
             let answer = || {
-                let answer = Answer::structured(json!([]), case.output.clone(), false);
+                let structured = case.output.clone();
+                let answer = Answer::structured(CallResult { structured, ..CallResult::default() });
                 let scanned = answer.scan(engine, &subject)?;
                 let permitted = scanned.decide(&call, set, engine, asker)?;
                 permitted.fulfil(engine, call.tool())
             };
-            Some(answer().map(|it| (it.result().clone(), it.ruling().clone())))
+            Some(answer().map(|it| (it.result().root().to_value(), it.ruling().clone())))
         }
     }
 }
@@ -216,11 +218,11 @@ fn simulated(simulator: &Simulator<'_>, set: &PolicySet, case: &Case) -> (Outcom
     let outcome = match case.phase {
         Phase::Request => {
             let cleared = simulator.request(set, case, &prepared);
-            cleared.map(|it| (it.input().clone(), it.ruling().clone()))
+            cleared.map(|it| (it.input().to_value(), it.ruling().clone()))
         }
         Phase::Response => {
             let cleared = simulator.response(set, case, &prepared);
-            cleared.map(|it| (it.result().clone(), it.ruling().clone()))
+            cleared.map(|it| (it.result().root().to_value(), it.ruling().clone()))
         }
     };
     (outcome, simulator.judge(set, case, &prepared, Some(Explain::Full)))
@@ -274,9 +276,9 @@ proptest! {
             principal,
             tool: Arc::clone(&TOOL),
             pin: if held { PinState::Quarantined } else { PinState::Accepted },
-            input,
+            input: Document::of(&input),
             phase: if response { Phase::Response } else { Phase::Request },
-            output: output.filter(|_| response),
+            output: output.filter(|_| response).as_ref().map(Document::of),
             time: Timestamp::default().plus_seconds(hour * 3_600),
             ip: None,
             bytes: 100,

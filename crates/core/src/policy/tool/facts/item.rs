@@ -2,16 +2,16 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use crate::json::Node;
 
 /// The fact cannot be computed for this input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Failed;
 
 /// A value on its way.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(super) enum Item<'a> {
-    Json(&'a Value),
+    Json(Node<'a>),
     Text(Cow<'a, str>),
     Long(i64),
     Bool(bool),

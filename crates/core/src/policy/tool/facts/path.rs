@@ -1,6 +1,6 @@
 //! Where in the input a fact begins: `$.messages[*]["reply-to"]`.
 
-use serde_json::Value;
+use crate::json::{JsonValue, Kind, Node};
 
 use crate::policy::tool::facts::item::Failed;
 
@@ -34,18 +34,18 @@ impl Path {
 
     /// Every value it leads to. What is absent or null leads nowhere; what is of another type than
     /// the path expects is a failure.
-    pub(super) fn select<'a>(&self, value: &'a Value) -> Result<Vec<&'a Value>, Failed> {
+    pub(super) fn select<'a>(&self, value: Node<'a>) -> Result<Vec<Node<'a>>, Failed> {
         let mut found = vec![value];
         for segment in &self.0 {
             let mut next = Vec::new();
             for value in found {
-                match (segment, value) {
-                    (_, Value::Null) => {}
-                    (PathSegment::Member(name), Value::Object(members)) => {
-                        next.extend(members.get(name).filter(|member| !member.is_null()));
+                match (segment, value.kind()) {
+                    (_, Kind::Null) => {}
+                    (PathSegment::Member(name), Kind::Object(_)) => {
+                        next.extend(value.get(name).filter(|member| !member.is_null()));
                     }
-                    (PathSegment::Every, Value::Array(items)) => {
-                        next.extend(items.iter().filter(|item| !item.is_null()));
+                    (PathSegment::Every, Kind::Array(items)) => {
+                        next.extend(items.filter(|item| !item.is_null()));
                     }
                     (PathSegment::Member(_) | PathSegment::Every, _) => return Err(Failed),
                 }

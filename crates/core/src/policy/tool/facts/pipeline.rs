@@ -2,15 +2,16 @@
 //! function defines its result for everything, or that it fails; none runs longer than its input is
 //! long.
 
-use serde_json::Value;
-
 use super::item::{Failed, Item, Typed};
 use crate::policy::tool::facts::{
     kind::{FactElement, FactKind},
     path::Path,
     steps::FactStep,
 };
-use crate::policy::{engine::Plain, tool::values};
+use crate::{
+    json::{JsonValue, Kind, Node},
+    policy::{engine::Plain, tool::values},
+};
 
 /// A parsed `from`.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ impl Pipeline {
         if fits { Ok(()) } else { Err(format!("it gives no `{}`", kind.as_str())) }
     }
 
-    pub(super) fn run<'a>(&self, input: &'a Value, kind: FactKind) -> Result<Plain<'a>, Failed> {
+    pub(super) fn run<'a>(&self, input: Node<'a>, kind: FactKind) -> Result<Plain<'a>, Failed> {
         let selected = self.start.select(input)?;
         let mut items: Vec<Item<'a>> = selected.into_iter().map(Item::Json).collect();
         for step in &self.steps {
@@ -72,22 +73,31 @@ impl Pipeline {
 fn plain(item: Item<'_>, element: FactElement) -> Result<Plain<'_>, Failed> {
     let value = match (element, item) {
         (FactElement::Text, Item::Text(text)) => Plain::Text(text),
-        (FactElement::Text, Item::Json(Value::String(text))) => Plain::Text(text.into()),
         (FactElement::Long, Item::Long(number)) => Plain::Long(number),
-        (FactElement::Long, Item::Json(Value::Number(number))) => {
-            Plain::Long(values::integer(number.as_str()).map_err(|_| Failed)?)
-        }
         (FactElement::Bool, Item::Bool(flag)) => Plain::Bool(flag),
-        (FactElement::Bool, Item::Json(Value::Bool(flag))) => Plain::Bool(*flag),
         (FactElement::Decimal, Item::Decimal(scaled)) => Plain::Decimal(scaled),
-        (FactElement::Decimal, Item::Json(Value::Number(number))) => {
-            Plain::Decimal(values::decimal(number.as_str()).map_err(|_| Failed)?)
-        }
+        (element, Item::Json(node)) => return of_json(element, node),
         (FactElement::Text | FactElement::Long | FactElement::Bool | FactElement::Decimal, _) => {
             return Err(Failed);
         }
     };
     Ok(value)
+}
+
+fn of_json(element: FactElement, node: Node<'_>) -> Result<Plain<'_>, Failed> {
+    Ok(match (element, node.kind()) {
+        (FactElement::Text, Kind::Text(text)) => Plain::Text(text.into()),
+        (FactElement::Long, Kind::Number(literal)) => {
+            Plain::Long(values::integer(literal).map_err(|_| Failed)?)
+        }
+        (FactElement::Bool, Kind::Bool(flag)) => Plain::Bool(flag),
+        (FactElement::Decimal, Kind::Number(literal)) => {
+            Plain::Decimal(values::decimal(literal).map_err(|_| Failed)?)
+        }
+        (FactElement::Text | FactElement::Long | FactElement::Bool | FactElement::Decimal, _) => {
+            return Err(Failed);
+        }
+    })
 }
 
 /// The text between the bars that stand in no quotes.

@@ -1,9 +1,9 @@
 //! The functions of a pipeline.
 
 use regex::{Regex, RegexBuilder};
-use serde_json::Value;
 use url::Url;
 
+use crate::json::{JsonValue, Kind, Node};
 use crate::policy::tool::facts::{
     item::{Failed, Item, Typed},
     path::Path,
@@ -92,11 +92,12 @@ impl FactStep {
         for item in items {
             match (self, &item) {
                 (Self::Select(path), Item::Json(value)) => {
-                    given.extend(path.select(value)?.into_iter().map(Item::Json));
+                    given.extend(path.select(*value)?.into_iter().map(Item::Json));
                 }
-                (Self::Len, Item::Json(value)) => given.push(Item::Long(length(value)?)),
-                (Self::Number, Item::Json(Value::Number(number))) => {
-                    let scaled = values::decimal(number.as_str()).map_err(|_| Failed)?;
+                (Self::Len, Item::Json(value)) => given.push(Item::Long(length(*value)?)),
+                (Self::Number, Item::Json(node)) if node.number().is_some() => {
+                    let literal = node.number().unwrap_or_default();
+                    let scaled = values::decimal(literal).map_err(|_| Failed)?;
                     given.push(Item::Decimal(scaled));
                 }
                 _ => given.push(self.of_text(text(&item)?)?),
@@ -132,17 +133,16 @@ fn unquoted(text: &str) -> Option<&str> {
 fn text<'i>(item: &'i Item<'_>) -> Result<&'i str, Failed> {
     match item {
         Item::Text(text) => Ok(text),
-        Item::Json(Value::String(text)) => Ok(text),
-        Item::Json(_) | Item::Long(_) | Item::Bool(_) | Item::Decimal(_) => Err(Failed),
+        Item::Json(node) => node.text().ok_or(Failed),
+        Item::Long(_) | Item::Bool(_) | Item::Decimal(_) => Err(Failed),
     }
 }
 
-fn length(value: &Value) -> Result<i64, Failed> {
-    let length = match value {
-        Value::String(text) => text.chars().count(),
-        Value::Array(items) => items.len(),
-        Value::Object(members) => members.len(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => return Err(Failed),
+fn length(value: Node<'_>) -> Result<i64, Failed> {
+    let length = match value.kind() {
+        Kind::Text(text) => text.chars().count(),
+        Kind::Array(_) | Kind::Object(_) => value.len(),
+        Kind::Null | Kind::Bool(_) | Kind::Number(_) => return Err(Failed),
     };
     i64::try_from(length).map_err(|_| Failed)
 }
