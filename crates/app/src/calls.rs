@@ -14,6 +14,7 @@ pub(crate) mod policy_cases;
 pub(crate) mod recorded;
 pub(crate) mod simulate;
 mod spans;
+pub(crate) mod task;
 mod uninterrupted;
 
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use self::{
     conversation::Conversation,
     idempotency::Replayed,
     simulate::Simulations,
+    task::TaskTerms,
 };
 use crate::{
     access::limits::Quotas,
@@ -82,6 +84,8 @@ pub struct Invocation {
     pub body: Result<(Document, u64), Refusal>,
     /// Questions of the tool that the caller answers, and answers to earlier ones.
     pub conversation: Conversation,
+    /// The task whose call it is, if it is one.
+    pub task: Option<TaskTerms>,
 }
 
 /// A call that was answered by its tool.

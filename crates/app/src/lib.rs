@@ -67,6 +67,7 @@ pub use self::{
             Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay,
             Simulation, Subject, Unread, Who, Workbench, report::SimulationReport,
         },
+        task::{Task, TaskRun, TaskState, TaskStep, TaskTerms},
     },
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},

@@ -174,6 +174,14 @@ pub struct Approval {
     pub expires_at: Timestamp,
     /// Number of times that the call may still run, once approved.
     pub uses_left: u32,
+    /// True if its requester gave the call up.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub withdrawn: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// An approval that is asked for.
@@ -220,6 +228,7 @@ impl Approval {
             expires_at: now.plus_seconds(terms.ttl_s.into()),
             uses_left: terms.uses,
             terms,
+            withdrawn: false,
         }
     }
 
@@ -240,6 +249,12 @@ impl Approval {
     #[must_use]
     pub fn ended(&self) -> Self {
         Self { status: Status::Expired, ..self.clone() }
+    }
+
+    /// The approval as expired, because its requester gave the call up. `None` if it has ended already.
+    #[must_use]
+    pub fn withdraw(&self, now: Timestamp) -> Option<Self> {
+        self.status_at(now).is_open().then(|| Self { withdrawn: true, ..self.ended() })
     }
 
     /// The approval after one more run of the call. `None` if it permits none at this moment. The store

@@ -36,6 +36,7 @@ mod inputs;
 mod limits;
 mod ruling;
 mod state;
+mod task;
 
 pub use self::{
     answer::{Answer, CallResult, Premise},
@@ -44,6 +45,7 @@ pub use self::{
     limits::Limiter,
     ruling::{Asker, Ruling},
     state::{CallState, STATES, StateKey, StateOwner},
+    task::{LONGEST_TASK_ID, TaskCall, TaskOwner},
 };
 
 use std::marker::PhantomData;

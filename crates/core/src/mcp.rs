@@ -16,6 +16,7 @@ pub mod params;
 pub mod refused;
 mod request;
 pub mod search;
+pub mod tasks;
 mod version;
 
 pub use self::{

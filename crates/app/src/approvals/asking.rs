@@ -4,7 +4,7 @@ use portcullis_core::{
     approval::{Approval, MAX_PENDING, NewApproval, Status},
     audit::{Actor, Event, EventType, Outcome, OutcomeStatus},
     clock::Timestamp,
-    id::EventId,
+    id::{ApprovalId, EventId},
     refusal::{Executed, Refusal},
 };
 
@@ -62,6 +62,33 @@ impl Approvals {
         }
         tracing::warn!(digest = %new.digest, "an approval changed at every try to ask for it");
         Err(Refusal::Internal)
+    }
+
+    /// The approval of the call of a task, which asks nobody again. Without one that can be used it is the
+    /// one that the task waited for, as it ended.
+    pub(crate) async fn granted(
+        &self,
+        new: &NewApproval,
+        waited_for: ApprovalId,
+    ) -> Result<Obtained, Refusal> {
+        let (store, now) = (&self.base.store, self.base.now());
+        let found = store.find_approval_of_call(new.org_id, &new.digest, now).await?;
+        match found.map(|it| it.approval) {
+            Some(approval) if approval.status_at(now) == Status::Approved => {
+                return Ok(Obtained::Approved(Box::new(approval)));
+            }
+            Some(approval) if approval.status_at(now) == Status::Pending => {
+                return Ok(Obtained::Awaited(Box::new(approval)));
+            }
+            Some(_) | None => {}
+        }
+        let Some(found) = store.find_approval(new.org_id, waited_for).await? else {
+            return Err(Refusal::not_found("approval", &waited_for.to_string()));
+        };
+        let status = found.approval.status_at(now);
+        // It is open and not of this call: what it was bound to has changed.
+        let status = if status.is_open() { Status::Expired } else { status };
+        Ok(Obtained::Awaited(Box::new(Approval { status, ..found.approval })))
     }
 
     /// Records that calls began with these approvals. Their uses were taken with the intent already,

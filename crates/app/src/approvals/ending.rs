@@ -9,8 +9,10 @@ use portcullis_core::{
     refusal::Refusal,
 };
 
+use portcullis_store::StoredApproval;
+
 use super::Approvals;
-use crate::telemetry::counters;
+use crate::{ctx::Ctx, telemetry::counters};
 
 /// Time between two rounds that end approvals.
 pub(crate) const EVERY: Duration = Duration::from_secs(5);
@@ -45,6 +47,18 @@ impl Approvals {
     pub(super) async fn end(&self, ended: &Approval, revision: i64) -> Result<(), Refusal> {
         let event = self.system_event(ended, EventType::ApprovalExpired);
         self.change(ended.clone(), Some(revision), event).await.map(drop)
+    }
+
+    /// Ends an approval whose requester gives the call up, if it can still change. `false` if it was
+    /// changed meanwhile.
+    pub(crate) async fn withdrawn(
+        &self,
+        ctx: &Ctx,
+        found: StoredApproval,
+    ) -> Result<bool, Refusal> {
+        let Some(ended) = found.approval.withdraw(self.base.now()) else { return Ok(true) };
+        let event = self.event_of(ctx, EventType::ApprovalExpired, &ended);
+        self.change(ended, Some(found.revision), event).await
     }
 
     /// True while the policy, the tool's version and the principal are those that it is bound to.

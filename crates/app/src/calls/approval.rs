@@ -9,7 +9,7 @@ use portcullis_core::{
 };
 use portcullis_store::ApprovalUse;
 
-use super::{Calls, admission::Judged};
+use super::{Calls, admission::Judged, recorded::Draft};
 use crate::{approvals::Obtained, ctx::Ctx, dlp::Dlp, tools::catalogue::Visible};
 
 /// Largest input in bytes that approvers are shown; a call with a larger one cannot be approved.
@@ -49,20 +49,24 @@ pub(super) fn lost(governance: Governance, approvals: &[Approval]) -> Governance
 
 impl Calls {
     /// The approvals that the call is made with. Says no while one of them is missing: all that are
-    /// missing are asked for at once, and the first is told.
+    /// missing are asked for at once, and the first is told. The call of a task asks for none.
     pub(super) async fn approved(
         &self,
         ctx: &Ctx,
         visible: &Visible,
         call: &Cleared<ToolCall>,
-        dlp: &Dlp,
+        (dlp, task): (&Dlp, Option<ApprovalId>),
     ) -> Result<Vec<Approval>, Judged> {
         let (mut approvals, mut first) = (Vec::new(), None);
         for required in call.required_approvals() {
             let Some(new) = self.asked_approval(ctx, visible, call, (&required, dlp)) else {
                 return Err(required.unshowable(call.ruling()).into());
             };
-            let denial = match self.approvals.obtain(ctx, &new).await {
+            let obtained = match task {
+                None => self.approvals.obtain(ctx, &new).await,
+                Some(id) => self.approvals.granted(&new, id).await,
+            };
+            let denial = match obtained {
                 Ok(Obtained::Approved(approval)) => {
                     approvals.push(*approval);
                     continue;
@@ -80,17 +84,31 @@ impl Calls {
         first.map_or(Ok(approvals), |denial: Denial| Err(denial.into()))
     }
 
-    /// The refusal of a call whose approval was used up or ended while the call was judged.
-    pub(super) fn outdated(&self, approvals: &[Approval]) -> Refusal {
-        let Some(approval) = approvals.first() else { return Refusal::Internal };
-        Refusal::AwaitsApproval {
-            policy: approval.policy.id.clone(),
-            reason: approval.policy.reason.clone(),
-            approval: AskedApproval { status: Status::Consumed, ..self.told(approval) },
+    /// The approval that the call of a task waited for, if the call would be made without it: what people
+    /// looked at is not what the policies ask about now.
+    pub(super) async fn unused(
+        &self,
+        draft: &Draft,
+        approvals: &[Approval],
+    ) -> Result<Option<Approval>, Refusal> {
+        let Some(id) = draft.task.as_ref().map(|(_, terms)| terms.approval) else {
+            return Ok(None);
+        };
+        if approvals.iter().any(|it| it.id == id) {
+            return Ok(None);
         }
+        let found = self.base.store.find_approval(draft.org(), id).await?;
+        let found = found.ok_or_else(|| Refusal::not_found("approval", &id.to_string()))?;
+        Ok(Some(found.approval))
     }
 
-    fn told(&self, approval: &Approval) -> AskedApproval {
+    /// The refusal of a call whose approval was used up or ended while the call was judged.
+    pub(super) fn outdated(&self, approvals: &[Approval]) -> Refusal {
+        let used = approvals.first().map(|it| self.awaited(it, Status::Consumed));
+        used.unwrap_or(Refusal::Internal)
+    }
+
+    pub(super) fn told(&self, approval: &Approval) -> AskedApproval {
         AskedApproval {
             id: approval.id,
             status: approval.status,

@@ -2,7 +2,7 @@
 
 use portcullis_core::{
     clock::Timestamp,
-    id::{OrgId, RequestId},
+    id::{ApprovalId, OrgId, RequestId},
     idempotency::{IdempotencyKey, KeyScope, LIFE_SECONDS, fingerprint},
     json::{JsonValue, Node},
     principal::Caller,
@@ -17,12 +17,15 @@ use crate::base::Base;
 /// The endpoints in whose scopes keys mean something.
 const INVOKE: &str = "invoke";
 const EXPORT: &str = "export";
+const TASK: &str = "task";
 
 /// A key and the request it is to stand for.
 #[derive(Debug, Clone)]
 pub struct Claim {
     pub(super) digest: String,
     pub(super) fingerprint: String,
+    /// Until when every end of the request is kept, also one that reached no tool.
+    kept_until: Option<Timestamp>,
 }
 
 impl Claim {
@@ -46,11 +49,37 @@ impl Claim {
         let input = input.canonical();
         let leg = conversation.fingerprint();
         let request = format!(r#"{{"input":{input},"tool":"{tool}","view":"{view}"{leg}}}"#);
-        Self { digest: scope.digest(key), fingerprint: fingerprint(&request) }
+        Self { digest: scope.digest(key), fingerprint: fingerprint(&request), kept_until: None }
     }
-}
 
-impl Claim {
+    /// The claim of a task that ends at this moment: of those that wait for one approval one call is made.
+    pub(crate) fn of_task(
+        caller: &Caller,
+        tool: &ToolId,
+        (approval, ends_at): (ApprovalId, Timestamp),
+    ) -> Self {
+        let scope = KeyScope {
+            org: caller.org_id,
+            principal: caller.principal_id,
+            via: caller.via,
+            endpoint: TASK,
+            target: tool.as_str(),
+        };
+        let approval = approval.to_string();
+        // Ids are visible ASCII.
+        let digest = IdempotencyKey::parse(&approval).map(|key| scope.digest(&key));
+        Self {
+            digest: digest.unwrap_or_default(),
+            fingerprint: fingerprint(&approval),
+            kept_until: Some(ends_at),
+        }
+    }
+
+    /// True if the key stands for every end of the request, also one that reached no tool.
+    pub(crate) const fn keeps_every_end(&self) -> bool {
+        self.kept_until.is_some()
+    }
+
     /// The claim of an export with this body in canonical form.
     #[must_use]
     pub fn of_export(caller: &Caller, key: &IdempotencyKey, body: &str) -> Self {
@@ -61,7 +90,7 @@ impl Claim {
             endpoint: EXPORT,
             target: "",
         };
-        Self { digest: scope.digest(key), fingerprint: fingerprint(body) }
+        Self { digest: scope.digest(key), fingerprint: fingerprint(body), kept_until: None }
     }
 
     /// The export that the key of this claim stands for, if it does.
@@ -83,7 +112,7 @@ impl Claim {
             digest: self.digest.clone(),
             fingerprint: self.fingerprint.clone(),
             request_id,
-            expires_at: now.plus_seconds(LIFE_SECONDS),
+            expires_at: now.plus_seconds(LIFE_SECONDS).max(self.kept_until.unwrap_or(now)),
         }
     }
 }

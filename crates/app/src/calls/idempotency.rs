@@ -160,9 +160,10 @@ impl Calls {
         })
     }
 
-    /// State of a key after the answer of its call: a call that reached no tool leaves it free.
-    pub(crate) fn key_end(&self, org: OrgId, kept: &Kept<'_>) -> KeyEnd {
-        if kept.executed == Executed::No {
+    /// State of a key after the answer of its call: a call that reached no tool leaves it free, unless
+    /// every end is kept.
+    pub(crate) fn key_end(&self, org: OrgId, kept: &Kept<'_>, every: bool) -> KeyEnd {
+        if kept.executed == Executed::No && !every {
             return KeyEnd::Released;
         }
         let subject = kept.event.to_string();
@@ -194,7 +195,7 @@ impl Calls {
         }
         let governance = serde_json::from_value(governance).ok();
         let kept = Kept::new(event.id, Err(&refusal), governance, &outcome);
-        Some(self.key_end(event.org_id, &kept))
+        Some(self.key_end(event.org_id, &kept, false))
     }
 
     /// Gives an answer again. It leaves the gateway again, so that is recorded before.

@@ -6,11 +6,11 @@
 //! policy on the answer → outcome durable → answer. A tool that asks something instead ends its leg of the call in
 //! the same way; [`interaction`](super::interaction) holds what is particular to that.
 
-use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
+use std::{panic::AssertUnwindSafe, pin::pin, slice, sync::Arc};
 
 use futures_util::FutureExt;
 use portcullis_core::{
-    approval::Approval,
+    approval::{Approval, Status},
     audit::{Governance, Target},
     call::{Answer, CallResult, Cleared, Denial, Ruling, ToolCall},
     json::Document,
@@ -36,8 +36,8 @@ use super::{
     uninterrupted::Uninterrupted,
 };
 use crate::{
-    access::limits::uncounted, attendance::Attendance, audit::outcome::outcome_of, ctx::Ctx,
-    dlp::Dlp, policies::notices::Went, telemetry::stages::Stage, tools::catalogue::Visible,
+    access::limits::uncounted, attendance::Attendance, ctx::Ctx, dlp::Dlp, policies::notices::Went,
+    telemetry::stages::Stage, tools::catalogue::Visible,
 };
 
 /// A call that may be dispatched: all that the part after the intent needs.
@@ -139,10 +139,7 @@ impl Calls {
                 self.quotas.note_throttled(&ctx, &refusal);
                 Err(Stopped::uncounted(refusal))
             }
-            Err(Early::Refused(refusal)) => {
-                let outcome = outcome_of(&refusal, Executed::No);
-                Err(Box::pin(self.refused(draft, refusal, outcome)).await)
-            }
+            Err(Early::Refused(refusal)) => Box::pin(self.turned_down(draft, refusal)).await,
         }
     }
 
@@ -160,7 +157,11 @@ impl Calls {
             refused(draft, &denial, self.policies.current().version())
         })?;
         let key = invocation.key?;
-        draft.protected(key.is_some());
+        draft.protected(key.is_some() || invocation.task.is_some());
+        if let (Some(terms), Ok(tool)) = (invocation.task, &invocation.tool) {
+            let claim = Claim::of_task(ctx.caller(), tool, (terms.approval, terms.ends_at));
+            draft.task = Some((claim, terms));
+        }
         let view = invocation.view?;
         let (input, bytes) = invocation.body?;
         draft.input(self, input.root());
@@ -168,10 +169,11 @@ impl Calls {
         draft.target(visible.target());
         ctx.trace_tool(&visible.tool);
         let conversation = invocation.conversation;
-        let claim = key.map(|key| {
+        let of_key = key.map(|key| {
             let (id, view) = (&visible.tool.id, view.as_str());
             Claim::of_call(ctx.caller(), &key, id, view, input.root(), &conversation)
         });
+        let claim = draft.task.as_ref().map(|(claim, _)| claim.clone()).or(of_key);
         Ok(Asked { visible, view, claim, input, bytes, conversation })
     }
 
@@ -211,7 +213,7 @@ impl Calls {
             }
             refused(draft, &denial, policies.version())
         })?;
-        let asks = call.required_approvals().next().is_some();
+        let asks = draft.task.is_some() || call.required_approvals().next().is_some();
         if !asks {
             self.ruled(ctx, &tool, call.ruling(), Went::Allowed);
         }
@@ -242,10 +244,16 @@ impl Calls {
         (call, policies, dlp): (&Cleared<ToolCall>, &PolicySet, &Dlp),
         draft: &mut Draft,
     ) -> Result<Vec<Approval>, Refusal> {
-        match self.approved(ctx, visible, call, dlp).await {
+        let task = draft.task.as_ref().map(|(_, terms)| terms.approval);
+        match self.approved(ctx, visible, call, (dlp, task)).await {
             Ok(approvals) => {
-                self.ruled(ctx, &visible.tool, call.ruling(), Went::Allowed);
                 let governance = call.ruling().governance(policies.version());
+                if let Some(unused) = self.unused(draft, &approvals).await? {
+                    self.policies.give_back(ctx, call.rates());
+                    draft.governance(approval::lost(governance, slice::from_ref(&unused)));
+                    return Err(self.awaited(&unused, Status::Expired));
+                }
+                self.ruled(ctx, &visible.tool, call.ruling(), Went::Allowed);
                 draft.governance(approval::named(governance, &approvals));
                 Ok(approvals)
             }

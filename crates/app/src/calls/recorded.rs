@@ -9,7 +9,7 @@ use portcullis_core::{
         Actor, Capture, Detached, Event, EventType, Governance, Outcome, OutcomeStatus, Target,
     },
     call::Ruling,
-    id::EventId,
+    id::{EventId, OrgId},
     json::{Document, Node},
     refusal::{Executed, Refusal, Unavailable},
 };
@@ -26,6 +26,7 @@ use super::{
     claim::Claim,
     idempotency::{Kept, Known},
     invoke::Ready,
+    task::TaskTerms,
 };
 use crate::{
     audit::{
@@ -47,6 +48,8 @@ pub(crate) struct Draft {
     protected: bool,
     /// Nothing is to be kept of the input, not even a commitment.
     input_off: bool,
+    /// The task whose call it is.
+    pub(super) task: Option<(Claim, TaskTerms)>,
 }
 
 /// Outcome in the event should the node die between intent and outcome.
@@ -120,8 +123,22 @@ impl Draft {
         let detached = ctx.detached(&calls.screening);
         let inputs = Value::Object(Map::new());
         let ctx = ctx.clone();
-        let (protected, input_off) = (false, false);
-        Self { id, ctx, target: None, governance: None, inputs, detached, protected, input_off }
+        Self {
+            id,
+            ctx,
+            target: None,
+            governance: None,
+            inputs,
+            detached,
+            protected: false,
+            input_off: false,
+            task: None,
+        }
+    }
+
+    /// Org of the caller.
+    pub(crate) fn org(&self) -> OrgId {
+        self.ctx.caller().org_id
     }
 
     /// True if the request came with an idempotency key.
@@ -242,7 +259,7 @@ impl Calls {
         counters::invocation(&outcome);
         let event = draft.event(outcome);
         let kept = Kept::new(draft.id, Err(&refusal), None, &outcome);
-        let end = key.map(|_| self.key_end(event.org_id, &kept));
+        let end = key.map(|_| self.key_end(event.org_id, &kept, false));
         self.audit.late_events.keep(row_of(&event), end);
         Box::new(Stopped { refusal, executed, governance: None, outcome: None })
     }
@@ -269,6 +286,34 @@ impl Calls {
         }
     }
 
+    /// Refuses a call before anything was sent. If that is the answer of its task, it holds for every
+    /// later attempt, as the task's key then stands for it.
+    pub(crate) async fn turned_down(
+        &self,
+        mut draft: Draft,
+        refusal: Refusal,
+    ) -> Result<Answered, Box<Stopped>> {
+        let ending = draft.task.take().filter(|(_, terms)| terms.end_with(&refusal));
+        let Some((claim, _)) = ending else {
+            let outcome = outcome_of(&refusal, Executed::No);
+            return Err(self.refused(draft, refusal, outcome).await);
+        };
+        let mut intent = self.audit.intent_of(&draft.event(DIED));
+        intent.key = Some(claim.row(draft.ctx.origin.request_id, self.base.now()));
+        match self.audit.writer.intent(intent, patience()).await {
+            Ok(Began::Begun) => {
+                let done = Done::new(draft.governance.clone(), Err((refusal, Executed::No)));
+                self.end(draft, done, Some(&claim)).await
+            }
+            Ok(Began::KeyTaken) => self.outrun(draft, &claim).await,
+            Ok(Began::NotApproved) => Err(self.unrecorded(&draft, Executed::No, None)),
+            Err(error) => {
+                tracing::error!(%error, event = %draft.id, "a refusal could not be recorded");
+                Err(self.unrecorded(&draft, Executed::No, Some(&claim)))
+            }
+        }
+    }
+
     /// Performs a call between a durable intent and a durable outcome.
     ///
     /// A crash after the intent leaves an open intent, which the next start closes as `unknown`;
@@ -286,15 +331,18 @@ impl Calls {
         intent.key =
             claim.as_ref().map(|claim| claim.row(draft.ctx.origin.request_id, self.base.now()));
         intent.approvals = approval::uses(&ready.approvals);
-        match (self.audit.writer.intent(intent, patience()).await, &claim) {
+        let began = self.audit.writer.intent(intent, patience()).await;
+        if let Ok(Began::KeyTaken | Began::NotApproved) = began {
+            self.policies.give_back(&draft.ctx, ready.call.rates());
+        }
+        match (began, &claim) {
             (Ok(Began::Begun), _) => {}
             (Ok(Began::KeyTaken), Some(claim)) => return Box::pin(self.outrun(draft, claim)).await,
             (Ok(Began::NotApproved), _) => {
                 draft.governance =
                     draft.governance.take().map(|it| approval::lost(it, &ready.approvals));
                 let refusal = self.outdated(&ready.approvals);
-                let outcome = outcome_of(&refusal, Executed::No);
-                return Err(self.refused(draft, refusal, outcome).await);
+                return self.turned_down(draft, refusal).await;
             }
             (Ok(Began::KeyTaken), None) => {
                 return Err(self.unrecorded(&draft, Executed::No, None));
@@ -336,9 +384,10 @@ impl Calls {
         }
         let governance = GovernanceView::of(draft.governance.as_ref(), draft.id);
         let event = draft.event(outcome);
-        let key = claim.map(|_| {
+        let key = claim.map(|claim| {
             let end = done.end.as_ref().map(|(result, _)| result).map_err(|(refusal, _)| refusal);
-            self.key_end(event.org_id, &Kept::new(event.id, end, governance.clone(), &outcome))
+            let kept = Kept::new(event.id, end, governance.clone(), &outcome);
+            self.key_end(event.org_id, &kept, claim.keeps_every_end())
         });
         if let Err(error) = self.finish(&event, key).await {
             tracing::error!(%error, event = %draft.id, "an outcome could not be recorded");

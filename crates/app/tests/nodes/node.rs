@@ -223,6 +223,7 @@ impl Node {
             key: Ok(None),
             body: Ok((Document::of(&json!({})), 2)),
             conversation: portcullis_app::Conversation::default(),
+            task: None,
         };
         self.app
             .calls

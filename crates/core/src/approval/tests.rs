@@ -274,3 +274,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_requester_gives_up_what_can_still_change_only() {
+    let (open, late) = (pending(terms()), NOW.plus_seconds(900));
+    let operator = Decider::Operator;
+    let approved = open.decided(&operator, Vote::Approve, None, NOW).unwrap();
+    let denied = open.decided(&operator, Vote::Deny, None, NOW).unwrap();
+
+    for it in [&open, &approved] {
+        let given_up = it.withdraw(NOW).unwrap();
+        assert_eq!((given_up.status, given_up.withdrawn), (Status::Expired, true));
+        assert_eq!((given_up.used(NOW), given_up.withdraw(NOW)), (None, None));
+        assert!(given_up.decided(&operator, Vote::Approve, None, NOW).is_err());
+    }
+    assert_eq!(denied.withdraw(NOW), None);
+    assert_eq!(approved.used(NOW).unwrap().withdraw(NOW), None);
+    assert_eq!(open.withdraw(late), None);
+}

@@ -20,9 +20,9 @@ const STATE_LIFE_SECONDS: i64 = 15 * 60;
 /// Longest sealed state in bytes: that of the longest upstream state, however it is escaped.
 const LONGEST: usize = 640 << 10;
 
-/// Seals states of one installation.
+/// Seals states and tasks of one installation.
 #[derive(Debug)]
-pub struct StateKey(AnswerKey);
+pub struct StateKey(pub(super) AnswerKey);
 
 /// Call that a state belongs to.
 #[derive(Debug, Clone, Copy)]

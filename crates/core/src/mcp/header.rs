@@ -8,7 +8,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 pub const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 /// Method of the request, as in its body.
 pub const METHOD: &str = "mcp-method";
-/// Tool that is called, as in the body.
+/// Tool that is called, or task that is asked for, as in the body.
 pub const NAME: &str = "mcp-name";
 /// Session that a server of the older era opened.
 pub const SESSION_ID: &str = "mcp-session-id";

@@ -15,16 +15,25 @@ pub enum Method {
     Listen,
     /// A sign of life.
     Ping,
+    /// The state of a task, with its answer once there is one.
+    GetTask,
+    /// Answers to questions of a task.
+    UpdateTask,
+    /// The wish that a task ends.
+    CancelTask,
 }
 
 impl Method {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 9] = [
         Self::Discover,
         Self::Initialize,
         Self::ListTools,
         Self::CallTool,
         Self::Listen,
         Self::Ping,
+        Self::GetTask,
+        Self::UpdateTask,
+        Self::CancelTask,
     ];
 
     /// The name in a message.
@@ -37,6 +46,19 @@ impl Method {
             Self::CallTool => "tools/call",
             Self::Listen => "subscriptions/listen",
             Self::Ping => "ping",
+            Self::GetTask => "tasks/get",
+            Self::UpdateTask => "tasks/update",
+            Self::CancelTask => "tasks/cancel",
+        }
+    }
+
+    /// The parameter that `Mcp-Name` mirrors, if there is one.
+    #[must_use]
+    pub const fn named_by(self) -> Option<&'static str> {
+        match self {
+            Self::CallTool => Some("name"),
+            Self::GetTask | Self::UpdateTask | Self::CancelTask => Some("taskId"),
+            Self::Discover | Self::Initialize | Self::ListTools | Self::Listen | Self::Ping => None,
         }
     }
 

@@ -34,6 +34,21 @@ pub fn sentence(refusal: &Refusal, executed: Executed) -> String {
     repeated(refusal.code(), &refusal.to_string(), executed)
 }
 
+/// The sentence about a call that waits for people while its client asks for the answer later.
+#[must_use]
+pub fn task(refusal: &Refusal) -> String {
+    let Refusal::AwaitsApproval { policy, reason, approval } = refusal else {
+        return format!("{refusal} The tool has not been called yet.");
+    };
+    let url = approval.url.as_ref().map(|url| format!(" People decide at {url}."));
+    format!(
+        "Policy '{policy}' asks for an approval: {}.{} The tool has not been called; it is called once \
+         they approve. Tell the user, and do not repeat the call.",
+        reason.trim_end_matches('.'),
+        url.unwrap_or_default()
+    )
+}
+
 /// The message of an answer given before and the next thing to do.
 #[must_use]
 pub fn repeated(code: &str, message: &str, executed: Executed) -> String {

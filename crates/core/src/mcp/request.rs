@@ -209,16 +209,16 @@ fn request(
     }
     compare(header::METHOD, headers.method, Some(&method), modern)?;
     let found = Method::find(&method);
-    let called = params.get("name").and_then(Value::as_str);
-    let called = called.filter(|_| found == Some(Method::CallTool));
-    match (headers.name, called) {
+    let named_by = found.and_then(Method::named_by);
+    let named = named_by.and_then(|param| params.get(param)).and_then(Value::as_str);
+    match (headers.name, named) {
         // Other methods have names of their own, which are not read here.
         (_, None) => {}
         (Mirror::Once(told), Some(_)) => {
             let told = decode(told).ok_or_else(|| mismatch(header::NAME, "is not readable"))?;
-            compare(header::NAME, Mirror::Once(&told), called, modern)?;
+            compare(header::NAME, Mirror::Once(&told), named, modern)?;
         }
-        (told, Some(_)) => compare(header::NAME, told, called, modern)?,
+        (told, Some(_)) => compare(header::NAME, told, named, modern)?,
     }
     Ok(Request { id: id.clone(), method: found, params, arguments: None, meta, era })
 }
@@ -376,6 +376,12 @@ mod tests {
         ] {
             assert_eq!(refused(call(), &headers), (code::HEADER_MISMATCH, 400), "{headers:?}");
         }
+        let get = || modern("tasks/get", json!({"taskId": "tsk_1"}));
+        for name in ["", "tsk_2"] {
+            let headers = told("2026-07-28", "tasks/get", name);
+            assert_eq!(refused(get(), &headers), (code::HEADER_MISMATCH, 400), "{name}");
+        }
+        assert!(Message::read(&Document::of(&get()), &told("2026-07-28", "tasks/get", "tsk_1")).is_ok());
         let encoded = told("2026-07-28", "tools/call", "=?base64?YWRk?=");
         assert!(Message::read(&Document::of(&call()), &encoded).is_ok());
         // An older request need not have them, but nobody on the way may be told another thing.

@@ -12,6 +12,7 @@ pub(crate) mod reply;
 mod search;
 mod sse;
 mod stream;
+mod task;
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ use portcullis_core::{
     json::{Bounds, Document},
     mcp::{
         Era, Message, Method, Mirror, MirroredHeaders, OFFERED, ProtocolError, Request as Asking,
-        header, meta,
+        header, meta, tasks,
     },
     principal::Scope,
     refusal::Refusal,
@@ -194,7 +195,11 @@ async fn answer(
     if let Some(slug) = face.provider().filter(|slug| !gateway.app.tools.reaches(&ctx, slug)) {
         return Err(Refusal::not_found("provider", slug).into());
     }
+    if task::is_about(&asking) {
+        return Err(task::answer(gateway, ctx, &face, (&asking, exchange)).await?);
+    }
     if asking.method == Some(Method::Listen) && asking.era == Era::Modern {
+        task::may_listen(&asking)?;
         ctx.require(Scope::McpsRead)?;
         let bearer = caller::bearer(&headers).unwrap_or_default().to_owned();
         return Ok(listen::open(gateway, ctx, face, (&asking, Secret::new(bearer)))?);
@@ -253,7 +258,10 @@ async fn told(
             | Method::Initialize
             | Method::Ping
             | Method::CallTool
-            | Method::Listen,
+            | Method::Listen
+            | Method::GetTask
+            | Method::UpdateTask
+            | Method::CancelTask,
         )
         | None => {
             return Err(ProtocolError::method_not_found(asking.era).into());
@@ -267,9 +275,14 @@ fn server_info() -> Value {
     json!({"name": "portcullis", "title": "Portcullis", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// Changes are announced where there is a stream to announce them on.
+/// Changes are announced where there is a stream to announce them on. Tasks need what only the stateless
+/// era says with each request.
 fn capabilities(era: Era) -> Value {
-    json!({"tools": {"listChanged": era == Era::Modern}})
+    if era != Era::Modern {
+        return json!({"tools": {"listChanged": false}});
+    }
+    let extensions = json!({(tasks::EXTENSION): {}, (tasks::APPROVAL_EXTENSION): {}});
+    json!({"extensions": extensions, "tools": {"listChanged": true}})
 }
 
 fn discovered(gateway: &Gateway) -> Value {

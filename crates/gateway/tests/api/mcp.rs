@@ -13,6 +13,7 @@ mod questions;
 mod search;
 mod security;
 mod streams;
+mod tasks;
 
 use portcullis_testkit::{Answer, Gateway, Principal};
 use reqwest::{Method, RequestBuilder};

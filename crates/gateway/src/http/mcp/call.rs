@@ -15,7 +15,7 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value};
 
-use super::{Face, mirror, question, search, stream};
+use super::{Face, mirror, question, search, stream, task};
 use crate::http::{Gateway, exchange::Exchange, idempotency::idempotency_key, outcome::Outcome};
 
 /// The HTTP request that a message came with.
@@ -40,6 +40,7 @@ pub(super) async fn call(
     (exchange, arrived): (&Arc<Exchange>, Arrived),
 ) -> Result<Response, Outcome> {
     let Asking { mut params, arguments, meta, era, .. } = asking;
+    let shown = question::was_shown(&params);
     let conversation = match question::taken(&mut params, &meta, era) {
         Ok(conversation) => conversation,
         Err(error) => return Err(super::refused(gateway, &ctx, error.into()).await),
@@ -54,6 +55,7 @@ pub(super) async fn call(
         Err(error) => return Err(super::refused(gateway, &ctx, error.into()).await),
     };
     let opens_urls = question::may_open_urls(&conversation);
+    let waits = task::is_wanted((&meta, era), &conversation, opens_urls && !shown);
     if let Some(asked) = exchange.message() {
         asked.calls(&wanted.tool);
         if opens_urls {
@@ -62,6 +64,8 @@ pub(super) async fn call(
     }
     let ctx = traced(ctx, &meta);
     let Arrived { headers, bytes } = arrived;
+    let waits = waits.then(|| task::WaitingCall::of(&ctx, (&wanted.tool, &wanted.input), bytes));
+    let waits = waits.flatten();
     let size = u64::try_from(bytes).unwrap_or(u64::MAX);
     let invocation = move || Invocation {
         tool: tool_named(&wanted.tool),
@@ -69,17 +73,22 @@ pub(super) async fn call(
         key: key(&headers, &meta),
         body: Ok((wanted.input, size)),
         conversation,
+        task: None,
     };
     let Some(token) = token else {
-        return Err(outcome(gateway.app.calls.invoke(ctx, bytes, invocation).await));
+        let outcome = outcome(gateway.app.calls.invoke(ctx, bytes, invocation).await);
+        return Err(task::offered(gateway, exchange, waits, outcome).await);
     };
     let (attendance, attending) = Attendance::new();
     let (app, ctx) = (Arc::clone(gateway), Ctx { attendance: Some(attendance), ..ctx });
     let call = async move { outcome(app.app.calls.invoke(ctx, bytes, invocation).await) };
-    stream::open(gateway, exchange, (token, attending), call).await
+    match stream::open(gateway, exchange, (token, attending), call).await {
+        Ok(streamed) => Ok(streamed),
+        Err(outcome) => Err(task::offered(gateway, exchange, waits, outcome).await),
+    }
 }
 
-fn outcome(ended: Result<Answered, Box<Stopped>>) -> Outcome {
+pub(super) fn outcome(ended: Result<Answered, Box<Stopped>>) -> Outcome {
     match ended {
         Ok(answered) => Outcome::answered(answered),
         Err(stopped) => Outcome::from(*stopped),

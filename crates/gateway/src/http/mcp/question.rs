@@ -15,6 +15,9 @@ use serde_json::{Map, Value, json};
 
 use crate::http::outcome::Failure;
 
+/// Name of the question that shows the address of an approval.
+const APPROVAL: &str = "approval";
+
 /// Takes what a call says about questions out of its parameters. Answers without a state are ignored,
 /// whatever they are: the call begins anew. Clients of the older era are asked nothing, for they need
 /// an open stream for it.
@@ -55,6 +58,11 @@ pub(super) const fn may_open_urls(conversation: &Conversation) -> bool {
     conversation.capabilities.url && conversation.state.is_none()
 }
 
+/// True if the client was asked to open the address of an approval, and says what came of it.
+pub(super) fn was_shown(params: &Map<String, Value>) -> bool {
+    params.get("inputResponses").is_some_and(|answers| answers.get(APPROVAL).is_some())
+}
+
 /// The question in place of the refusal of a call that waits for an approval: the address at which
 /// people learn how to decide. The client calls again without a state, so the call begins anew.
 pub(super) fn approval(failure: &Failure, opens_urls: bool) -> Option<Value> {
@@ -71,7 +79,7 @@ pub(super) fn approval(failure: &Failure, opens_urls: bool) -> Option<Value> {
             "message": refusal.to_string(),
         },
     });
-    (approval.status == Status::Pending).then(|| json!({ "requests": { "approval": request } }))
+    (approval.status == Status::Pending).then(|| json!({ "requests": { (APPROVAL): request } }))
 }
 
 /// Writes the members of a result that asks.

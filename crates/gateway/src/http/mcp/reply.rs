@@ -1,6 +1,8 @@
 //! Answers in the words of JSON-RPC and MCP: the other writer of what REST writes as an envelope.
 
-use std::sync::{LazyLock, OnceLock};
+mod called;
+
+use std::sync::OnceLock;
 
 use axum::{body::Body, http::StatusCode};
 use bytes::Bytes;
@@ -9,13 +11,14 @@ use portcullis_core::{
     audit::OutcomeStatus,
     id::RequestId as HttpRequestId,
     json::{JsonValue, Node},
-    mcp::{Era, ProtocolError, Request as Asking, RequestId, code, meta, refused},
+    mcp::{Era, ProtocolError, Request as Asking, RequestId, code, refused, tasks::Disposition},
     refusal::Refusal,
 };
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{common, question, server_info};
+use self::called::{Called, OwnMeta, TaskEnd};
+use super::{common, question};
 use crate::http::{
     outcome::{Content, Failure, Outcome},
     parts::Parts,
@@ -78,6 +81,17 @@ pub(crate) struct Asked {
     tool: OnceLock<String>,
     /// The client opens addresses for its user, and may be asked to in place of an answer.
     opens_urls: OnceLock<()>,
+    /// The task that the answer tells of.
+    task: OnceLock<Told>,
+}
+
+/// The task that an answer tells of, with its members.
+#[derive(Debug)]
+pub(super) enum Told {
+    /// A task in place of a refusal.
+    Begun(Map<String, Value>),
+    /// The outcome is its answer.
+    Ended(Map<String, Value>),
 }
 
 impl Asked {
@@ -87,12 +101,34 @@ impl Asked {
             era: asking.era,
             tool: OnceLock::new(),
             opens_urls: OnceLock::new(),
+            task: OnceLock::new(),
         }
     }
 
     /// Its client opens addresses for its user.
     pub(crate) fn may_open_urls(&self) {
         let _ = self.opens_urls.set(());
+    }
+
+    /// The answer tells of a task.
+    pub(super) fn tells(&self, told: Told) {
+        let _ = self.task.set(told);
+    }
+
+    /// The members of a task whose answer the outcome is.
+    fn ended_task(&self) -> Option<&Map<String, Value>> {
+        match self.task.get() {
+            Some(Told::Ended(members)) => Some(members),
+            Some(Told::Begun(_)) | None => None,
+        }
+    }
+
+    /// The members of a task that stands in place of a refusal.
+    fn begun_task(&self) -> Option<&Map<String, Value>> {
+        match self.task.get() {
+            Some(Told::Begun(members)) => Some(members),
+            Some(Told::Ended(_)) | None => None,
+        }
     }
 
     /// It is a call of this tool.
@@ -106,9 +142,6 @@ impl Asked {
     }
 }
 
-/// Written into each answer of the stateless era.
-static SERVER_INFO: LazyLock<Value> = LazyLock::new(server_info);
-
 /// Form of an answer.
 enum Written<'a> {
     /// A result that was prepared as text.
@@ -117,29 +150,11 @@ enum Written<'a> {
     List(&'a List),
     /// The result of a tool, as far as it may leave.
     Called(Called<'a>),
+    /// A task with the result of its call.
+    Task(TaskEnd<'a>),
     /// Nothing.
     Nothing,
     Error(RpcError<'a>),
-}
-
-/// A result of `tools/call`.
-struct Called<'a> {
-    era: Era,
-    members: Option<Node<'a>>,
-    /// Questions of the tool, instead of members.
-    asks: Option<Value>,
-    /// The sentence for a model, instead of members.
-    sentence: Option<String>,
-    own: OwnMeta<'a>,
-}
-
-/// Our members of `_meta`.
-#[derive(Default)]
-struct OwnMeta<'a> {
-    governance: Option<&'a GovernanceView>,
-    request_id: Option<HttpRequestId>,
-    tool: Option<&'a str>,
-    error: Option<ErrorBody>,
 }
 
 /// A refusal with the members that it has over REST.
@@ -221,11 +236,30 @@ pub(crate) fn body(outcome: &Outcome, asked: Option<&Asked>, request_id: HttpReq
         Written::Nothing => return Vec::new(),
         Written::Text(text) => return around(id, text),
         Written::List(list) => return in_parts(id, list).concat(),
-        Written::Called(called) => called.written(id),
+        Written::Called(called) => enveloped(id, |text| called.write(text)),
+        Written::Task(task) => enveloped(id, |text| task.write(text)),
         Written::Error(error) => serde_json::to_vec(&envelope(error)),
     };
     // Strings, numbers and maps with string keys always serialise.
     written.unwrap_or_default()
+}
+
+/// A message around a result that is written there.
+fn enveloped(
+    id: Option<&RequestId>,
+    write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
+) -> serde_json::Result<Vec<u8>> {
+    // Room for a small answer, so that writing it moves nothing.
+    let mut text = Vec::with_capacity(2048);
+    text.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
+    if let Some(id) = id {
+        text.extend_from_slice(b",\"id\":");
+        serde_json::to_writer(&mut text, id)?;
+    }
+    text.extend_from_slice(b",\"result\":");
+    write(&mut text)?;
+    text.push(b'}');
+    Ok(text)
 }
 
 /// A message around a result that is text already.
@@ -251,6 +285,36 @@ fn written<'a>(
     asked: Option<&'a Asked>,
     request_id: HttpRequestId,
 ) -> Written<'a> {
+    let written = plainly(outcome, asked, request_id);
+    match (written, asked.and_then(Asked::ended_task)) {
+        (Written::Called(mut called), Some(task)) => {
+            called.own.disposition = disposition(outcome);
+            Written::Task(TaskEnd { task, called })
+        }
+        (other, _) => other,
+    }
+}
+
+/// End of the call of a task.
+fn disposition(outcome: &Outcome) -> Option<Disposition> {
+    match &outcome.content {
+        Content::Result(_) => {
+            let is_error = outcome.recorded == Some(OutcomeStatus::ToolError);
+            Some(Disposition::of_result(is_error))
+        }
+        Content::Failed(failure) => {
+            let executed = outcome.told_executed(true)?;
+            Some(Disposition::of_failure(failure.code(), executed))
+        }
+        Content::Data(_) | Content::Begun(_) | Content::Page(_) | Content::Message(_) => None,
+    }
+}
+
+fn plainly<'a>(
+    outcome: &'a Outcome,
+    asked: Option<&'a Asked>,
+    request_id: HttpRequestId,
+) -> Written<'a> {
     match (&outcome.content, asked) {
         (Content::Message(Reply::Accepted), _) => Written::Nothing,
         (Content::Message(Reply::Result(text)), _) => Written::Text(text),
@@ -268,7 +332,8 @@ fn written<'a>(
             let asks = asks.filter(|_| outcome.recorded == Some(OutcomeStatus::InputRequired));
             let members = Some(result).filter(|_| asks.is_none());
             let asks = asks.map(Node::to_value);
-            Written::Called(Called { era: asked.era, members, asks, sentence: None, own })
+            let (task, sentence) = (None, None);
+            Written::Called(Called { era: asked.era, members, asks, task, sentence, own })
         }
         (Content::Failed(failure), _) => failed(outcome, failure, (asked, request_id)),
         // Results of REST are given to nobody here.
@@ -293,15 +358,18 @@ fn failed<'a>(
     if let (Some(asked), Some(executed)) = (asked, executed)
         && is_result(failure, asked)
     {
-        let asks = question::approval(failure, asked.opens_urls.get().is_some());
+        let task = asked.begun_task();
+        let asks = question::approval(failure, asked.opens_urls.get().is_some() && task.is_none());
         let told = match failure {
             Failure::Refused(refusal) => refused::sentence(refusal, executed),
             Failure::Replayed { error, .. } => refused::repeated(&error.code, &message, executed),
         };
-        let sentence = asks.is_none().then_some(told);
+        let sentence = (asks.is_none() && task.is_none()).then_some(told);
         let own = OwnMeta { governance, error: Some(error), ..OwnMeta::of(asked, request_id) };
+        let immediate = task.and_then(|task| task.get("statusMessage"));
+        let own = OwnMeta { immediate, ..own };
         let (era, members) = (asked.era, None);
-        return Written::Called(Called { era, members, asks, sentence, own });
+        return Written::Called(Called { era, members, asks, task, sentence, own });
     }
     let code = match failure {
         Failure::Refused(refusal) => code_of(refusal, asked),
@@ -315,6 +383,9 @@ fn failed<'a>(
 }
 
 fn is_result(failure: &Failure, asked: &Asked) -> bool {
+    if asked.ended_task().is_some() {
+        return true;
+    }
     asked.is_call()
         && refused::is_for_models(failure.code())
         && required_capabilities(failure, asked).is_none()
@@ -370,105 +441,5 @@ pub(crate) fn status(outcome: &Outcome, asked: Option<&Asked>) -> StatusCode {
         Content::Data(_) | Content::Begun(_) | Content::Page(_) => {
             StatusCode::INTERNAL_SERVER_ERROR
         }
-    }
-}
-
-impl<'a> OwnMeta<'a> {
-    fn of(asked: &'a Asked, request_id: HttpRequestId) -> Self {
-        let tool = asked.tool.get().map(String::as_str);
-        Self { request_id: Some(request_id), tool, ..Self::default() }
-    }
-}
-
-impl Called<'_> {
-    /// The message, with the members of the result as they came or were masked.
-    fn written(&self, id: Option<&RequestId>) -> serde_json::Result<Vec<u8>> {
-        let mut text =
-            Vec::with_capacity(1024 + self.members.map_or(0, |result| result.raw().len()));
-        text.extend_from_slice(b"{\"jsonrpc\":\"2.0\",");
-        if let Some(id) = id {
-            text.extend_from_slice(b"\"id\":");
-            serde_json::to_writer(&mut text, id)?;
-            text.push(b',');
-        }
-        text.extend_from_slice(b"\"result\":{");
-        let members = self.members.and_then(Node::members).into_iter().flatten();
-        for (name, value) in members {
-            // Clients of the older era know it as an object only.
-            let is_known =
-                self.era == Era::Modern || name != "structuredContent" || value.is_object();
-            if is_known && name != meta::META && name != "resultType" {
-                serde_json::to_writer(&mut text, name)?;
-                text.push(b':');
-                text.extend_from_slice(value.line().as_bytes());
-                text.push(b',');
-            }
-        }
-        // What is our own follows in the same object.
-        let own = text.len();
-        serde_json::to_writer(&mut text, self)?;
-        text.remove(own);
-        text.push(b'}');
-        Ok(text)
-    }
-}
-
-/// Our own members of the result.
-impl Serialize for Called<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_map(None)?;
-        match &self.asks {
-            Some(asks) => question::write(&mut out, asks)?,
-            None if self.era == Era::Modern => out.serialize_entry("resultType", "complete")?,
-            None => {}
-        }
-        if let Some(sentence) = &self.sentence {
-            out.serialize_entry("content", &[Text { kind: "text", text: sentence }])?;
-            out.serialize_entry("isError", &true)?;
-        }
-        let upstream = self.members.and_then(|members| members.get(meta::META));
-        out.serialize_entry(meta::META, &Meta { upstream, era: self.era, own: &self.own })?;
-        out.end()
-    }
-}
-
-#[derive(Serialize)]
-struct Text<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    text: &'a str,
-}
-
-struct Meta<'a> {
-    upstream: Option<Node<'a>>,
-    era: Era,
-    own: &'a OwnMeta<'a>,
-}
-
-impl Serialize for Meta<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_map(None)?;
-        let members = self.upstream.and_then(Node::members);
-        for (name, value) in members.into_iter().flatten() {
-            if name != meta::SERVER_INFO && !name.starts_with(meta::OWN_PREFIX) {
-                out.serialize_entry(name, &value)?;
-            }
-        }
-        if self.era == Era::Modern {
-            out.serialize_entry(meta::SERVER_INFO, &*SERVER_INFO)?;
-        }
-        if let Some(error) = &self.own.error {
-            out.serialize_entry(meta::ERROR, error)?;
-        }
-        if let Some(governance) = self.own.governance {
-            out.serialize_entry(meta::GOVERNANCE, governance)?;
-        }
-        if let Some(request_id) = &self.own.request_id {
-            out.serialize_entry(meta::REQUEST_ID, request_id)?;
-        }
-        if let Some(tool) = self.own.tool {
-            out.serialize_entry(meta::TOOL, tool)?;
-        }
-        out.end()
     }
 }

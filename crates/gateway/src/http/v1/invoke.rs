@@ -67,7 +67,7 @@ pub(crate) async fn invoke(
             }
             Err(refusal) => (Err(refusal), Conversation::default()),
         };
-        Invocation { tool, view: view(raw.as_deref()), key, body, conversation }
+        Invocation { tool, view: view(raw.as_deref()), key, body, conversation, task: None }
     };
     let ended = match wait {
         None => gateway.app.calls.invoke(ctx, bytes, asked).await,

@@ -1,0 +1,167 @@
+//! A call that waits for people, sealed into the id of its task: whoever asks for the answer brings the
+//! call back, and has to be the caller who made it.
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::StateKey;
+use crate::{
+    clock::Timestamp,
+    id::{ApprovalId, OrgId, PrincipalId},
+    random::Random,
+};
+
+/// Longest id of a task in bytes. It travels in a header, and usual proxies take lines of 8 KiB.
+pub const LONGEST_TASK_ID: usize = 7 << 10;
+
+const PREFIX: &str = "tsk_";
+/// Purpose in the subject of what is sealed, so that a task is no state.
+const TASKS: &str = "tasks";
+
+/// Caller that a task belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskOwner {
+    /// Org of the caller.
+    pub org: OrgId,
+    /// The caller.
+    pub principal: PrincipalId,
+    /// Everybody who acts for it, the newest first.
+    pub actors: Vec<PrincipalId>,
+}
+
+/// A call that waits for an approval, as it was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskCall {
+    /// The approval that it waits for.
+    pub approval: ApprovalId,
+    /// Size in bytes of the request that made it.
+    pub bytes: u64,
+    /// When the approval was asked for.
+    pub created_at: Timestamp,
+    /// Until when its answer can be asked for.
+    pub ends_at: Timestamp,
+    /// The input as the caller sent it.
+    pub input: Value,
+    /// Id of the tool.
+    pub tool: String,
+}
+
+impl StateKey {
+    /// The id of a task for its owner. `None` if the call does not fit into one.
+    #[must_use]
+    pub fn seal_task(
+        &self,
+        owner: &TaskOwner,
+        call: &TaskCall,
+        source: &dyn Random,
+    ) -> Option<String> {
+        let text = serde_json::to_vec(call).ok()?;
+        if text.len() > LONGEST_TASK_ID {
+            return None;
+        }
+        let sealed = self.0.seal(owner.org, &subject(owner), &text, source)?;
+        let id = format!("{PREFIX}{}", BASE64_URL_SAFE_NO_PAD.encode(sealed));
+        (id.len() <= LONGEST_TASK_ID).then_some(id)
+    }
+
+    /// The call of a task. `None` if its id was changed, is over its time, or is that of another owner.
+    #[must_use]
+    pub fn open_task(&self, owner: &TaskOwner, id: &str, now: Timestamp) -> Option<TaskCall> {
+        if id.len() > LONGEST_TASK_ID {
+            return None;
+        }
+        let sealed = BASE64_URL_SAFE_NO_PAD.decode(id.strip_prefix(PREFIX)?).ok()?;
+        let text = self.0.open(owner.org, &subject(owner), &sealed)?;
+        let call: TaskCall = serde_json::from_slice(&text).ok()?;
+        (now < call.ends_at).then_some(call)
+    }
+}
+
+/// Text of all but the org that a task is bound to. No part can hold a line feed.
+fn subject(owner: &TaskOwner) -> String {
+    let actors = owner.actors.iter().map(|actor| format!("\n{actor}"));
+    format!("{TASKS}\n{}{}", owner.principal, actors.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{json, random::Sevens};
+
+    fn id(kind: &str, last: char) -> String {
+        format!("{kind}_01M754BKTKX1YB8Q05NMW9TP4{last}")
+    }
+
+    fn owner() -> TaskOwner {
+        TaskOwner {
+            org: id("org", 'G').parse().unwrap(),
+            principal: id("usr", 'G').parse().unwrap(),
+            actors: vec![id("sa", 'G').parse().unwrap()],
+        }
+    }
+
+    fn call(input: Value) -> TaskCall {
+        TaskCall {
+            approval: id("apr", 'G').parse().unwrap(),
+            bytes: 7,
+            created_at: Timestamp::from_micros(1_000_000),
+            ends_at: Timestamp::from_micros(9_000_000),
+            input,
+            tool: "bank:pay".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_task_opens_for_its_owner_in_time_only() {
+        let (key, now) = (StateKey::new(&[1; 32]), Timestamp::from_micros(8_999_999));
+        let text = br#"{"amount":1.50,"big":123456789012345678901234567890,"to":"hunter2"}"#;
+        let call = call(json::parse(text, json::Bounds::REQUEST).unwrap());
+
+        let sealed = key.seal_task(&owner(), &call, &Sevens).unwrap();
+
+        assert!(sealed.starts_with("tsk_") && !sealed.contains("hunter2"));
+        assert_eq!(key.open_task(&owner(), &sealed, now), Some(call.clone()));
+        assert_eq!(key.open_task(&owner(), &sealed, call.ends_at), None);
+        assert_eq!(StateKey::new(&[2; 32]).open_task(&owner(), &sealed, now), None);
+        let service = || id("sa", 'H').parse().unwrap();
+        for other in [
+            TaskOwner { org: id("org", 'H').parse().unwrap(), ..owner() },
+            TaskOwner { principal: id("usr", 'H').parse().unwrap(), ..owner() },
+            TaskOwner { actors: vec![], ..owner() },
+            TaskOwner { actors: vec![service()], ..owner() },
+            TaskOwner { actors: vec![owner().actors[0], service()], ..owner() },
+        ] {
+            assert_eq!(key.open_task(&other, &sealed, now), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn an_id_that_was_changed_or_cut_opens_nothing() {
+        let (key, now) = (StateKey::new(&[1; 32]), Timestamp::default());
+        let sealed = key.seal_task(&owner(), &call(json!({"n": 1})), &Sevens).unwrap();
+
+        for at in 0..sealed.len() {
+            let mut changed = sealed.clone().into_bytes();
+            changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+            let changed = String::from_utf8(changed).unwrap();
+            assert_eq!(key.open_task(&owner(), &changed, now), None, "byte {at}");
+            assert_eq!(key.open_task(&owner(), &sealed[..at], now), None, "length {at}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_fits_into_no_header_has_no_task() {
+        let key = StateKey::new(&[1; 32]);
+        let sealed = |letters: usize| {
+            key.seal_task(&owner(), &call(json!({"text": "x".repeat(letters)})), &Sevens)
+        };
+
+        assert!(sealed(4_900).is_some_and(|id| id.len() <= LONGEST_TASK_ID));
+        for letters in [5_400, 1 << 20] {
+            assert_eq!(sealed(letters), None, "{letters}");
+        }
+    }
+}

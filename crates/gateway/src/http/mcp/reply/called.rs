@@ -1,0 +1,188 @@
+//! Results of calls as they are written: the members of the tool, or what stands in their place, and
+//! our own members of `_meta`.
+
+use std::sync::LazyLock;
+
+use portcullis_app::GovernanceView;
+use portcullis_core::{
+    id::RequestId as HttpRequestId,
+    json::{JsonValue, Node},
+    mcp::{
+        Era, meta,
+        tasks::{self, Disposition},
+    },
+};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Map, Value};
+
+use super::{
+    super::{common, question, server_info},
+    Asked, ErrorBody,
+};
+
+/// Written into each answer of the stateless era.
+static SERVER_INFO: LazyLock<Value> = LazyLock::new(server_info);
+
+/// A result of `tools/call`.
+pub(super) struct Called<'a> {
+    pub(super) era: Era,
+    pub(super) members: Option<Node<'a>>,
+    /// Questions of the tool, instead of members.
+    pub(super) asks: Option<Value>,
+    /// A task that was begun, instead of members.
+    pub(super) task: Option<&'a Map<String, Value>>,
+    /// The sentence for a model, instead of members.
+    pub(super) sentence: Option<String>,
+    pub(super) own: OwnMeta<'a>,
+}
+
+/// A result of `tasks/get`.
+pub(super) struct TaskEnd<'a> {
+    pub(super) task: &'a Map<String, Value>,
+    pub(super) called: Called<'a>,
+}
+
+/// Our members of `_meta`.
+#[derive(Default)]
+pub(super) struct OwnMeta<'a> {
+    pub(super) governance: Option<&'a GovernanceView>,
+    pub(super) request_id: Option<HttpRequestId>,
+    pub(super) tool: Option<&'a str>,
+    pub(super) error: Option<ErrorBody>,
+    /// End of the call of a task.
+    pub(super) disposition: Option<Disposition>,
+    /// The sentence about a task that was begun.
+    pub(super) immediate: Option<&'a Value>,
+}
+
+impl<'a> OwnMeta<'a> {
+    pub(super) fn of(asked: &'a Asked, request_id: HttpRequestId) -> Self {
+        let tool = asked.tool.get().map(String::as_str);
+        Self { request_id: Some(request_id), tool, ..Self::default() }
+    }
+}
+
+impl Called<'_> {
+    /// Writes the result, with the members of the tool as they came or were masked.
+    pub(super) fn write(&self, text: &mut Vec<u8>) -> serde_json::Result<()> {
+        text.push(b'{');
+        for (name, value) in self.members.and_then(Node::members).into_iter().flatten() {
+            // Clients of the older era know it as an object only.
+            let is_known =
+                self.era == Era::Modern || name != "structuredContent" || value.is_object();
+            if is_known && name != meta::META && name != "resultType" {
+                serde_json::to_writer(&mut *text, name)?;
+                text.push(b':');
+                text.extend_from_slice(value.line().as_bytes());
+                text.push(b',');
+            }
+        }
+        // What is our own follows in the same object.
+        let brace = text.len();
+        serde_json::to_writer(&mut *text, self)?;
+        text.remove(brace);
+        Ok(())
+    }
+}
+
+impl TaskEnd<'_> {
+    /// Writes the task, with the result of its call.
+    pub(super) fn write(&self, text: &mut Vec<u8>) -> serde_json::Result<()> {
+        serde_json::to_writer(&mut *text, self)?;
+        text.pop();
+        text.extend_from_slice(b",\"result\":");
+        self.called.write(text)?;
+        text.push(b'}');
+        Ok(())
+    }
+}
+
+/// Our own members of the result.
+impl Serialize for Called<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_map(None)?;
+        match (self.task, &self.asks) {
+            (Some(task), _) => {
+                out.serialize_entry("resultType", "task")?;
+                for (name, value) in task {
+                    out.serialize_entry(name, value)?;
+                }
+            }
+            (None, Some(asks)) => question::write(&mut out, asks)?,
+            (None, None) if self.era == Era::Modern => {
+                out.serialize_entry("resultType", "complete")?;
+            }
+            (None, None) => {}
+        }
+        if let Some(sentence) = &self.sentence {
+            out.serialize_entry("content", &[Text { kind: "text", text: sentence }])?;
+            out.serialize_entry("isError", &true)?;
+        }
+        let upstream = self.members.and_then(|members| members.get(meta::META));
+        out.serialize_entry(meta::META, &Meta { upstream, era: self.era, own: &self.own })?;
+        out.end()
+    }
+}
+
+/// The members of the task.
+impl Serialize for TaskEnd<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_map(None)?;
+        for (name, value) in common(Era::Modern) {
+            out.serialize_entry(&name, &value)?;
+        }
+        for (name, value) in self.task {
+            out.serialize_entry(name, value)?;
+        }
+        out.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+}
+
+struct Meta<'a> {
+    upstream: Option<Node<'a>>,
+    era: Era,
+    own: &'a OwnMeta<'a>,
+}
+
+impl Serialize for Meta<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_map(None)?;
+        let members = self.upstream.and_then(Node::members);
+        for (name, value) in members.into_iter().flatten() {
+            let of_task = name == tasks::DISPOSITION && self.own.disposition.is_some();
+            let is_ours = name == meta::SERVER_INFO || name.starts_with(meta::OWN_PREFIX);
+            if !is_ours && !of_task {
+                out.serialize_entry(name, &value)?;
+            }
+        }
+        if self.era == Era::Modern {
+            out.serialize_entry(meta::SERVER_INFO, &*SERVER_INFO)?;
+        }
+        if let Some(disposition) = self.own.disposition {
+            out.serialize_entry(tasks::DISPOSITION, disposition.as_str())?;
+        }
+        if let Some(immediate) = self.own.immediate {
+            out.serialize_entry(tasks::IMMEDIATE, immediate)?;
+        }
+        if let Some(error) = &self.own.error {
+            out.serialize_entry(meta::ERROR, error)?;
+        }
+        if let Some(governance) = self.own.governance {
+            out.serialize_entry(meta::GOVERNANCE, governance)?;
+        }
+        if let Some(request_id) = &self.own.request_id {
+            out.serialize_entry(meta::REQUEST_ID, request_id)?;
+        }
+        if let Some(tool) = self.own.tool {
+            out.serialize_entry(meta::TOOL, tool)?;
+        }
+        out.end()
+    }
+}

@@ -1,0 +1,237 @@
+//! Ends of tasks other than a result.
+
+use std::{fs, time::Duration};
+
+use portcullis_testkit::Script;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use super::{
+    about, approval_of, assert_not_called, assert_replayed, begun, call_as, cancelled, disposition,
+    got, id_of, status, tasks,
+};
+use crate::{
+    approvals::{POLICIES, approver, asking_scene, decide},
+    scene::{Scene, events, giving, scene_with, tool},
+};
+
+/// Puts other policies in force, and waits until `seen` is one of them.
+async fn in_force(scene: &Scene, admin: &portcullis_testkit::Principal, cedar: &str, seen: &str) {
+    fs::write(scene.gateway.folder().join("policies/test.cedar"), cedar).expect("a policy");
+    scene.gateway.hang_up();
+    let end = Instant::now() + Duration::from_secs(30);
+    while scene.gateway.get(admin, &format!("/v1/policies/{seen}")).await.status != 200 {
+        assert!(Instant::now() < end, "`{seen}` does not come into force");
+        sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_people_denied_ends_its_task_for_good() {
+    let (scene, admin) = asking_scene().await;
+    let task = begun(&scene, "pay", json!({"amount": 7})).await;
+    let approval = approval_of(&task);
+    decide(&scene.gateway, &admin, &approval, "deny").await;
+
+    let first = got(&scene, &id_of(&task)).await;
+    let again = got(&scene, &id_of(&task)).await;
+
+    for answer in [&first, &again] {
+        assert_not_called(answer);
+        let text = answer.at("/result/result/content/0/text").as_str().expect("a sentence");
+        assert!(text.contains("was denied"), "{text}");
+    }
+    let event = events(&scene.gateway, &scene.who, first.header("x-request-id")).await.remove(0);
+    assert_eq!(
+        (&event["type"], &event["outcome"]["status"]),
+        (&json!("mcp.invocation"), &json!("denied"))
+    );
+    assert_eq!(event["governance"]["policy"], "payouts");
+    assert_replayed(&scene, &admin, &again).await;
+    assert!(scene.upstream.calls().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_is_cancelled_is_never_called() {
+    let (scene, admin) = asking_scene().await;
+    for approved in [false, true] {
+        let input = json!({"approved": approved});
+        let task = begun(&scene, "pay", input.clone()).await;
+        let (id, approval) = (id_of(&task), approval_of(&task));
+        if approved {
+            decide(&scene.gateway, &admin, &approval, "approve").await;
+        }
+
+        for _ in 0..2 {
+            let answer = cancelled(&scene, &id).await;
+            assert_eq!(answer.at("/result/resultType"), "complete", "{}", answer.text);
+        }
+
+        let answer = got(&scene, &id).await;
+        assert_eq!(status(&answer), "cancelled", "{}", answer.text);
+        let late = decide(&scene.gateway, &admin, &approval, "approve").await;
+        assert_eq!(late.status, 409, "{}", late.text);
+        let shown = scene.gateway.get(&admin, &format!("/v1/approvals/{approval}")).await;
+        assert_eq!(shown.at("/data/status"), "expired", "{}", shown.text);
+        assert_ne!(approval_of(&begun(&scene, "pay", input).await), approval);
+        let filter = "/v1/audit/events?type=approval.expired&limit=1&order=desc";
+        let told = scene.gateway.get(&admin, filter).await;
+        assert_eq!(told.at("/data/items/0/actor/id"), &json!(scene.who.id), "{}", told.text);
+    }
+    assert!(scene.upstream.calls().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_has_its_answer_cannot_be_cancelled() {
+    let (scene, admin) = asking_scene().await;
+    let task = begun(&scene, "export", json!({})).await;
+    decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
+    got(&scene, &id_of(&task)).await;
+
+    cancelled(&scene, &id_of(&task)).await;
+
+    assert_eq!(disposition(&got(&scene, &id_of(&task)).await), "approved-executed");
+    let other = begun(&scene, "export", json!({})).await;
+    assert_eq!(other.at("/result/isError"), &json!(null), "the other uses stay: {}", other.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_another_policy_denies_meanwhile_stays_denied() {
+    let (scene, admin) = asking_scene().await;
+    let task = begun(&scene, "pay", json!({"amount": 7})).await;
+    decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
+    let stricter = format!(
+        "{POLICIES} @id(\"closed\") @reason(\"Closed\") forbid (principal, action, resource);"
+    );
+    in_force(&scene, &admin, &stricter, "closed").await;
+
+    let denied = got(&scene, &id_of(&task)).await;
+
+    assert_not_called(&denied);
+    assert_eq!(denied.at("/result/result/_meta/dev.portcullis~1error/details/policy"), "closed");
+    let open = format!("{POLICIES} @id(\"open\") permit (principal, action, resource);");
+    in_force(&scene, &admin, &open, "open").await;
+    assert_not_called(&got(&scene, &id_of(&task)).await);
+    assert!(scene.upstream.calls().is_empty(), "what has ended does not begin again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_that_is_edited_or_removed_meanwhile_ends_the_task() {
+    let (scene, admin) = asking_scene().await;
+    let removed = "@id(\"all\") permit (principal, action, resource);\n@id(\"two\") permit (principal, action, resource);";
+    let edited = POLICIES.replace("ttl=15m", "ttl=20m").replace("\"all\"", "\"three\"");
+    for (cedar, seen) in [(removed, "two"), (&*edited, "three")] {
+        in_force(&scene, &admin, POLICIES, "payouts").await;
+        let task = begun(&scene, "pay", json!({ "before": seen })).await;
+        decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
+        in_force(&scene, &admin, cedar, seen).await;
+
+        let answer = got(&scene, &id_of(&task)).await;
+
+        assert_not_called(&answer);
+        let governance = &answer.at("/result/result/_meta")["dev.portcullis/governance"];
+        assert_eq!(governance["decision"], "deny", "{}", answer.text);
+    }
+    assert!(scene.upstream.calls().is_empty());
+    let filter = "/v1/approvals?status=pending";
+    let asked = scene.gateway.get(&admin, filter).await;
+    assert_eq!(asked.at("/data/items"), &json!([]), "a task asks nobody again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_failed_hides_no_effect() {
+    let tools = vec![
+        tool("fails", Script::Status(500)),
+        tool("cut", Script::CloseInBody),
+        giving("wrong", &json!({"content": [{"type": "text", "text": "no"}], "isError": true})),
+        tool("asks", Script::Asks(super::super::questions::asking().to_string())),
+    ];
+    let policies = r#"
+        @id("all") permit (principal, action, resource);
+        @id("second") @require_approval("approvers=finance") forbid (principal, action, resource);"#;
+    let scene = scene_with(tools, "", |builder| builder.policies(policies)).await;
+    let admin = approver(&scene.gateway, &scene.who.org);
+    for (name, expected) in [
+        ("fails", "outcome-unknown"),
+        ("cut", "outcome-unknown"),
+        ("wrong", "execution-error"),
+        ("asks", "outcome-unknown"),
+    ] {
+        let task = begun(&scene, name, json!({})).await;
+        decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
+        let before = scene.upstream.calls().len();
+
+        let first = got(&scene, &id_of(&task)).await;
+        let again = got(&scene, &id_of(&task)).await;
+
+        for answer in [&first, &again] {
+            assert_eq!(status(answer), "completed", "{name}: {}", answer.text);
+            assert_eq!(answer.at("/result/result/isError"), true, "{name}: {}", answer.text);
+            assert_eq!(disposition(answer), expected, "{name}: {}", answer.text);
+        }
+        assert_eq!(scene.upstream.calls().len() - before, 1, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_that_another_call_used_up_leaves_none_to_the_task() {
+    let (scene, admin) = asking_scene().await;
+    let task = begun(&scene, "pay", json!({"amount": 7})).await;
+    decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
+    let ran = scene.invoke("pay", json!({"amount": 7})).await;
+    assert_eq!(ran.status, 200, "{}", ran.text);
+
+    assert_not_called(&got(&scene, &id_of(&task)).await);
+    assert_eq!(scene.upstream.calls().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_a_crash_cut_off_is_not_made_again() {
+    let held = Script::Held(json!({"content": []}).to_string());
+    let mut scene = scene_with(vec![tool("pay", held)], "", |it| it.policies(POLICIES)).await;
+    let admin = approver(&scene.gateway, &scene.who.org);
+    let task = begun(&scene, "pay", json!({})).await;
+    let id = id_of(&task);
+    decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
+
+    {
+        let asks = got(&scene, &id);
+        tokio::pin!(asks);
+        while scene.upstream.calls().is_empty() {
+            let step = sleep(Duration::from_millis(20));
+            tokio::select! { _ = &mut asks => panic!("it was held"), () = step => {} }
+        }
+        scene.gateway.kill_at_once();
+    }
+    scene.gateway.kill();
+    scene.gateway.start();
+
+    for _ in 0..2 {
+        let answer = got(&scene, &id).await;
+        assert_eq!(status(&answer), "completed", "{}", answer.text);
+        assert_eq!(disposition(&answer), "outcome-unknown", "{}", answer.text);
+        let text = answer.at("/result/result/content/0/text").as_str().expect("a sentence");
+        assert!(text.contains("Whether the tool ran is unknown"), "{text}");
+    }
+    assert_eq!(scene.upstream.calls().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_that_is_exceeded_holds_a_task_up_and_ends_it_not() {
+    let (scene, _) = asking_scene().await;
+    let plan =
+        ["--plan", "enterprise", "--requests-per-minute", "100", "--invocations-per-minute", "1"];
+    let org = scene.gateway.org("small", &plan);
+    let who = scene.gateway.service(&org, "mcps:read mcps:invoke");
+    let admin = approver(&scene.gateway, &org);
+    let caller = (&scene.gateway, &who);
+    let task = call_as(caller, ("/mcp/up", "pay"), json!({}), &tasks()).await;
+    decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
+
+    let held = about(caller, "/mcp/up", ("tasks/get", &id_of(&task))).await;
+
+    assert_eq!((held.status.as_u16(), status(&held)), (200, "working"), "{}", held.text);
+    let message = held.at("/result/statusMessage").as_str().expect("a sentence");
+    assert!(message.contains("has not been called yet"), "{message}");
+    assert!(scene.upstream.calls().is_empty());
+}

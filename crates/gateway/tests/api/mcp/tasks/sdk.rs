@@ -1,0 +1,90 @@
+//! An official SDK client that declares tasks: the Rust SDK.
+
+use std::time::Duration;
+
+use rmcp::{
+    ClientLifecycleMode, RoleClient,
+    model::{
+        CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities,
+        ClientConfig, CreateTaskResult, GetTaskParams, Implementation, ProtocolVersion,
+        TaskPayload, TaskStatus,
+    },
+    serve_client_with_lifecycle,
+    service::RunningService,
+    transport::{
+        StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
+    },
+};
+use serde_json::json;
+
+use crate::{
+    approvals::{asking_scene, decide},
+    given::items,
+    scene::Scene,
+};
+
+type Client = RunningService<RoleClient, ClientConfig>;
+
+async fn client(scene: &Scene) -> Client {
+    let url = format!("{}/mcp", scene.gateway.url());
+    let config =
+        StreamableHttpClientTransportConfig::with_uri(url).auth_header(scene.who.token.clone());
+    let transport = StreamableHttpClientTransport::from_config(config);
+    let about = ClientConfig::new(
+        ClientCapabilities::builder().enable_tasks().build(),
+        Implementation::new("test", "1"),
+    );
+    let stateless =
+        ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+    serve_client_with_lifecycle(about, transport, stateless).await.expect("a client that connects")
+}
+
+/// Calls the tool, which waits for people.
+async fn begun(client: &Client, amount: u32) -> CreateTaskResult {
+    let input = json!({ "amount": amount }).as_object().cloned().expect("an object");
+    let params = CallToolRequestParams::new("up__pay").with_arguments(input);
+    let answer = client.call_tool_once(params).await.expect("an answer");
+    let CallToolResponse::Task(task) = answer else { panic!("no task: {answer:?}") };
+    task
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rust_sdk_asks_for_a_call_until_it_is_approved() {
+    let (scene, admin) = asking_scene().await;
+    let client = client(&scene).await;
+    assert!(client.peer_info().is_some_and(|server| server.capabilities.supports_tasks()));
+
+    let task = begun(&client, 7).await.task;
+    let id = task.task_id.clone();
+    assert_eq!(task.status, TaskStatus::Working);
+    let waits = client.get_task(GetTaskParams::new(&id)).await.expect("its state");
+    assert_eq!(waits.task.status(), TaskStatus::Working);
+    let pending = scene.gateway.get(&admin, "/v1/approvals?status=pending").await;
+    let approval = items(&pending)[0]["id"].as_str().expect("an id").to_owned();
+    decide(&scene.gateway, &admin, &approval, "approve").await;
+
+    let mut done = client.get_task(GetTaskParams::new(&id)).await.expect("its state");
+    while !done.task.status().is_terminal() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        done = client.get_task(GetTaskParams::new(&id)).await.expect("its state");
+    }
+
+    let TaskPayload::Completed { result } = &done.task.payload else { panic!("{done:?}") };
+    assert_eq!(result["structuredContent"], json!({"amount": 7}), "{done:?}");
+    assert_eq!(scene.upstream.calls().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rust_sdk_gives_a_call_up() {
+    let (scene, _) = asking_scene().await;
+    let client = client(&scene).await;
+    let id = begun(&client, 8).await.task.task_id;
+
+    client.cancel_task(CancelTaskParams::new(&id)).await.expect("an acknowledgement");
+
+    let state = client.get_task(GetTaskParams::new(&id)).await.expect("its state");
+    assert_eq!(state.task.status(), TaskStatus::Cancelled);
+    assert!(scene.upstream.calls().is_empty());
+    let unknown = client.get_task(GetTaskParams::new("tsk_0")).await;
+    assert!(unknown.is_err_and(|error| error.to_string().contains("no such task")));
+}
