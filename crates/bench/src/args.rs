@@ -40,7 +40,8 @@ pub(crate) enum Command {
     Upstream(UpstreamArgs),
     /// Measures calls of a healthy provider alone and beside one that hangs and floods.
     Hostile(HostileArgs),
-    /// Measures the same call directly, through a plain proxy, and through Portcullis on either database.
+    /// Measures the same call directly, passed on, in a bare durable bracket, and through Portcullis on
+    /// either database.
     Systems(SystemsArgs),
     /// Measures calls as policies, tools, orgs, events or connections become more and more.
     Growth(GrowthArgs),
@@ -71,11 +72,19 @@ pub(crate) enum Command {
     /// The same as the first over standard input and output.
     #[command(hide = true)]
     ServeProgram,
-    /// A proxy that passes everything on to one address; runs until its standard input ends.
+    /// A server that passes everything on to one address; runs until its standard input ends.
     #[command(hide = true)]
-    ServeProxy {
+    ServePassing {
         /// Address of the upstream
         upstream: SocketAddr,
+    },
+    /// The same, but it parses, judges, scans and durably records each call.
+    #[command(hide = true)]
+    ServeBracket {
+        /// Address of the upstream
+        upstream: SocketAddr,
+        /// The database of its records, which is made
+        database: PathBuf,
     },
 }
 
@@ -244,8 +253,8 @@ pub(crate) struct FacesArgs {
     /// Lists and searches, one after the other
     #[arg(long, default_value_t = 1_000)]
     pub(crate) requests: u32,
-    /// Count instructions of the gateway instead of measuring times, for so many calls and
-    /// requests a turn (needs valgrind)
+    /// Count instructions and allocations of the gateway instead of measuring times, for so many
+    /// calls and requests a turn (needs valgrind)
     #[arg(long, value_name = "CALLS")]
     pub(crate) count: Option<u32>,
     /// The gateway to measure; by default it is built by cargo, like this program

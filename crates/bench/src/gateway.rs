@@ -76,7 +76,7 @@ impl Installation {
         upstream: SocketAddr,
         setup: &Setup<'_>,
     ) -> Result<Self, Failure> {
-        let folder = tempfile::Builder::new().prefix("bench-").tempdir_in(own_folder()?)?;
+        let folder = folder()?;
         let policy_folder = folder.path().join("policies");
         fs::create_dir(&policy_folder).await?;
         let policies = policies::permit_and(setup.few_policies.unwrap_or(POLICIES) - 1);
@@ -332,6 +332,11 @@ impl Running {
             .map_err(|_| "the gateway did not stop in time")??;
         if status.success() { Ok(()) } else { Err(format!("the gateway ended: {status}").into()) }
     }
+}
+
+/// A new folder that is removed with this value.
+pub(crate) fn folder() -> Result<TempDir, Failure> {
+    Ok(tempfile::Builder::new().prefix("bench-").tempdir_in(own_folder()?)?)
 }
 
 /// The folder of this program: on a disk, where the temporary folder may be in memory.

@@ -7,8 +7,8 @@
 //! `dlp` how fast bodies are scanned, with `recording` what it costs to record a call, with `audit` what
 //! sealing, proving and verifying cost as a log grows, with `export` what exporting it takes beside
 //! calls; with `upstream` what a call costs the client of upstreams, with `hostile` what one provider's
-//! misery is to another. `systems` is the comparison with a plain proxy and both databases, `growth`
-//! lets what is around a call grow, `overload` sends twice of what can be answered, `soak` looks for
+//! misery is to another. `systems` is the comparison with a hop that does nothing, a bare durable bracket
+//! and both databases, `growth` lets what is around a call grow, `overload` sends twice of what can be answered, `soak` looks for
 //! leaks, `builds` compares several builds of the gateway, and `faces` REST with MCP.
 
 use std::{error::Error, io::Write as _, process::ExitCode};
@@ -21,6 +21,7 @@ mod accuracy;
 mod args;
 mod audit;
 mod authenticate;
+mod bracket;
 mod builds;
 mod clean;
 mod client;
@@ -42,8 +43,8 @@ mod payload;
 mod people;
 mod policies;
 mod process;
-mod proxy;
 mod recording;
+mod relay;
 mod reload;
 mod replay;
 mod report;
@@ -95,7 +96,10 @@ async fn main() -> ExitCode {
         Some(Command::ServeHostile) => hostile::serve().await.map(holds),
         Some(Command::ServeTraps) => hostile::serve_traps().await.map(holds),
         Some(Command::ServeProgram) => upstream::serve_program().await.map(holds),
-        Some(Command::ServeProxy { upstream }) => proxy::serve(*upstream).await.map(holds),
+        Some(Command::ServePassing { upstream }) => relay::pass_on(*upstream).await.map(holds),
+        Some(Command::ServeBracket { upstream, database }) => {
+            bracket::serve(*upstream, database).await.map(holds)
+        }
     };
     match verdict {
         Ok(Verdict::Holds) => ExitCode::SUCCESS,

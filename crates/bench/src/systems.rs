@@ -1,7 +1,7 @@
-//! The same call four ways, in turns: directly, through a proxy that does nothing, through
-//! Portcullis on SQLite, and through Portcullis on PostgreSQL with Redis.
+//! The same call five ways, in turns: directly, through a hop that does nothing, in a bare durable
+//! bracket, through Portcullis on SQLite, and through Portcullis on PostgreSQL with Redis.
 
-use std::{net::SocketAddr, path::Path, time::Duration};
+use std::{fmt::Write as _, net::SocketAddr, path::Path, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -9,13 +9,12 @@ use tokio::time::Instant;
 use crate::{
     Failure, Verdict,
     args::{Server, SystemsArgs},
-    audit,
+    audit, bracket,
     client::{Connection, Template, direct_call, get, governed_call},
     disk,
     gateway::{self, Installation, Running, Setup},
     load::{self, exact},
     payload, process,
-    proxy::Proxy,
     report::Usage,
     say, say_aside,
     upstream::Upstream,
@@ -24,6 +23,9 @@ use crate::{
 const WARM_UP: Duration = Duration::from_secs(1);
 /// Connections that are open and idle when memory is looked at.
 const IDLE_CONNECTIONS: usize = 5_000;
+
+/// Systems besides gateways, with which these are compared.
+const PLAIN: [&str; 3] = ["direct", "pass-through", "bracket"];
 
 /// One of the ways.
 struct System<'a> {
@@ -35,6 +37,11 @@ struct System<'a> {
 }
 
 impl System<'_> {
+    fn plain(name: &'static str, server: &Upstream) -> Result<Self, Failure> {
+        let pid = server.pid().ok_or_else(|| format!("the server of `{name}` has ended"))?;
+        Ok(Self { name, address: server.address, pid, token: None })
+    }
+
     fn call(&self, arguments: &Value) -> Result<Template, Failure> {
         match self.token {
             Some(token) => governed_call(self.address, token, arguments),
@@ -94,7 +101,7 @@ impl Gateway {
         drop(open);
         let mib = |kib: u64| exact(kib) / 1_024.0;
         say(&format!(
-            "{:<10} start to first answer {} ms; memory {:.1} MiB idle, {:.1} after load, {:.1} with \
+            "{:<12} start to first answer {} ms; memory {:.1} MiB idle, {:.1} after load, {:.1} with \
              {IDLE_CONNECTIONS} idle connections; {answered} calls answered, {events} events\n",
             self.name,
             self.started.as_millis(),
@@ -113,7 +120,12 @@ pub(crate) async fn run(args: &SystemsArgs) -> Result<Verdict, Failure> {
         Server::Bare => Upstream::start().await?,
         Server::Sdk => Upstream::of_sdk().await?,
     };
-    let proxy = Proxy::start(upstream.address).await?;
+    let to = upstream.address.to_string();
+    let passing = Upstream::spawn(&["serve-passing", &to]).await?;
+    let bracket_folder = gateway::folder()?;
+    let database = bracket_folder.path().join("bracket.db");
+    let path = database.to_str().ok_or("a folder whose name is no text")?;
+    let bracket = Upstream::spawn(&["serve-bracket", &to, path]).await?;
     let binary = gateway::binary(args.binary.as_deref()).await?;
     let plain = Setup::default();
     let mut gateways = vec![Gateway::start("sqlite", &binary, upstream.address, &plain).await?];
@@ -128,16 +140,9 @@ pub(crate) async fn run(args: &SystemsArgs) -> Result<Verdict, Failure> {
         say_aside("PostgreSQL is left out: name an empty database with --postgres\n");
     }
     let disk = gateways.first().map(|it| disk::sync_times(it.installation.folder()));
-    let pid = |pid: Option<u32>| pid.ok_or("a server has ended");
-    let mut systems = vec![
-        System {
-            name: "direct",
-            address: upstream.address,
-            pid: pid(upstream.pid())?,
-            token: None,
-        },
-        System { name: "proxy", address: proxy.address, pid: pid(proxy.pid())?, token: None },
-    ];
+    let plain = PLAIN.into_iter().zip([&upstream, &passing, &bracket]);
+    let mut systems =
+        plain.map(|(name, server)| System::plain(name, server)).collect::<Result<Vec<_>, _>>()?;
     systems.extend(gateways.iter().map(Gateway::system));
     let mut table =
         Table { args, answered: vec![0; systems.len()], rows: Vec::new(), failed: false };
@@ -157,7 +162,8 @@ pub(crate) async fn run(args: &SystemsArgs) -> Result<Verdict, Failure> {
         say(&format!("\ndisk: {half:.3} ms to sync a write (p50), {most:.3} ms (p99)\n"));
     }
     say(&format!("binary: {:.1} MiB\n", exact(std::fs::metadata(&binary)?.len()) / 1_048_576.0));
-    for (gateway, answered) in gateways.into_iter().zip(answered.into_iter().skip(2)) {
+    failed |= answered.get(2).copied() != Some(bracket::outcomes(&database)?);
+    for (gateway, answered) in gateways.into_iter().zip(answered.into_iter().skip(PLAIN.len())) {
         failed |= !gateway.conclude(answered).await?;
     }
     Ok(if failed { Verdict::Broken } else { Verdict::Holds })
@@ -197,9 +203,14 @@ impl Table<'_> {
                 }
             }
         }
+        self.print(systems, &used, bytes, connections);
+        Ok(())
+    }
+
+    fn print(&mut self, systems: &[System<'_>], used: &[Usage], bytes: usize, connections: usize) {
         if self.rows.is_empty() {
             say(&format!(
-                "{:>8} {:>11}  {:<10} {:>9} {:>9} {:>9} {:>7} {:>11} {:>7}\n",
+                "{:>8} {:>11}  {:<12} {:>9} {:>9} {:>9} {:>7} {:>11} {:>8} {:>8} {:>8} {:>7}\n",
                 "bytes",
                 "connections",
                 "system",
@@ -208,20 +219,28 @@ impl Table<'_> {
                 "p99 ms",
                 "ratio",
                 "CPU µs/call",
+                "÷direct",
+                "÷pass",
+                "÷bracket",
                 "errors",
             ));
         }
         let direct = used.first().map_or(0.0, |it| it.load.rate());
-        for (system, used) in systems.iter().zip(&used) {
+        let bases: Vec<f64> =
+            used.iter().take(PLAIN.len()).map(|it| it.cpu_us_per_call().max(0.001)).collect();
+        for (system, used) in systems.iter().zip(used) {
             self.failed |= used.load.errors() > 0 || used.load.answered == 0;
-            let ratio = used.load.rate() / direct.max(0.001);
+            let (cpu, ratio) = (used.cpu_us_per_call(), used.load.rate() / direct.max(0.001));
+            let mut times = String::new();
+            for base in &bases {
+                let _ = write!(times, " {:>8.2}", cpu / base);
+            }
             say(&format!(
-                "{bytes:>8} {connections:>11}  {:<10} {:>9.0} {:>9.3} {:>9.3} {ratio:>7.3} {:>11.1} {:>7}\n",
+                "{bytes:>8} {connections:>11}  {:<12} {:>9.0} {:>9.3} {:>9.3} {ratio:>7.3} {cpu:>11.1}{times} {:>7}\n",
                 system.name,
                 used.load.rate(),
                 used.load.percentile_ms(50),
                 used.load.percentile_ms(99),
-                used.cpu_us_per_call(),
                 used.load.errors(),
             ));
             let mut row = used.json();
@@ -229,9 +248,11 @@ impl Table<'_> {
                 row.insert("system".to_owned(), json!(system.name));
                 row.insert("payload_bytes".to_owned(), json!(bytes));
                 row.insert("connections".to_owned(), json!(connections));
+                for (name, base) in PLAIN.iter().zip(&bases) {
+                    row.insert(format!("cpu_over_{name}"), json!(cpu / base));
+                }
             }
             self.rows.push(row);
         }
-        Ok(())
     }
 }

@@ -23,7 +23,7 @@ use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader},
-    net::TcpSocket,
+    net::{TcpListener, TcpSocket},
     process::{Child, Command},
 };
 
@@ -41,7 +41,7 @@ const LEGACY: &str = "2025-11-25";
 /// Connections that may wait to be accepted.
 const CONNECTIONS: u32 = 4096;
 
-/// The server as a child process; it ends with this value.
+/// A server of this program as a child process; it ends with this value.
 #[derive(Debug)]
 pub(crate) struct Upstream {
     child: Child,
@@ -75,17 +75,18 @@ impl Upstream {
         Self::spawn(&["serve-traps"]).await
     }
 
-    async fn spawn(arguments: &[&str]) -> Result<Self, Failure> {
+    /// This program once more under a hidden command that prints where it listens.
+    pub(crate) async fn spawn(arguments: &[&str]) -> Result<Self, Failure> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()?;
-        let stdout = child.stdout.take().ok_or("the upstream has no standard output")?;
+        let stdout = child.stdout.take().ok_or("the server has no standard output")?;
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).await?;
-        let address = line.trim().parse().map_err(|_| "the upstream did not start")?;
+        let address = line.trim().parse().map_err(|_| "the server did not start")?;
         Ok(Self { child, address })
     }
 
@@ -114,19 +115,27 @@ pub(crate) const ANYWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOC
 
 /// Prints where it listens, and serves until standard input ends.
 pub(crate) async fn serve_at(address: SocketAddr, router: Router) -> Result<(), Failure> {
+    let listener = listen(address)?;
+    tokio::select! {
+        served = axum::serve(listener, router) => Ok(served?),
+        () = parent_is_gone() => Ok(()),
+    }
+}
+
+/// Listens, and prints where.
+pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     // A gateway that opens many connections together waits for none of them.
     let listener = socket.listen(CONNECTIONS)?;
     say(&format!("{}\n", listener.local_addr()?));
-    let parent_is_gone = async {
-        let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
-    };
-    tokio::select! {
-        served = axum::serve(listener, router) => Ok(served?),
-        () = parent_is_gone => Ok(()),
-    }
+    Ok(listener)
+}
+
+/// Waits until standard input ends.
+pub(crate) async fn parent_is_gone() {
+    let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
 }
 
 #[derive(Deserialize)]

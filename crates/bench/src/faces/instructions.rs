@@ -1,9 +1,13 @@
-//! Instructions of the whole gateway for a request, counted by valgrind's callgrind.
+//! Instructions and allocations of the whole gateway for a request, counted by valgrind's callgrind.
+//!
+//! An allocation is a call to an allocator from outside of it, growing what was allocated before
+//! included: mimalloc, which Rust code calls, and that of the C library, which SQLite calls. It is known by
+//! its name, so a stripped binary has none.
 //!
 //! Work that the gateway does of itself meanwhile is in the figures of both faces, which are counted in
 //! turns.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{collections::HashMap, net::SocketAddr, path::PathBuf};
 
 use tokio::{fs, process::Command};
 
@@ -18,8 +22,21 @@ use crate::{
 
 /// Turns of each request; the least counts.
 const TURNS: usize = 9;
+/// Functions that allocate.
+const ENTRIES: [&str; 10] = [
+    "mi_malloc",
+    "mi_malloc_aligned",
+    "mi_zalloc",
+    "mi_zalloc_aligned",
+    "mi_realloc",
+    "mi_realloc_aligned",
+    "malloc",
+    "calloc",
+    "realloc",
+    "posix_memalign",
+];
 
-/// A gateway whose instructions are counted.
+/// A gateway whose work is counted.
 pub(super) struct Counting {
     running: Running,
     /// Prefix of the files in which callgrind says what it counted.
@@ -55,17 +72,18 @@ impl Counting {
         Err(format!("`callgrind_control {word}` failed: {}", words.trim()).into())
     }
 
-    /// Instructions since the last time.
-    async fn taken(&mut self) -> Result<u64, Failure> {
+    /// Work since the last time.
+    async fn taken(&mut self) -> Result<Work, Failure> {
         self.control("--dump").await?;
         self.files += 1;
         let name = format!("{}.{}", self.counts.display(), self.files);
         let told = fs::read_to_string(name).await?;
         let totals = told.lines().rev().find_map(|line| line.strip_prefix("totals: "));
-        Ok(totals.ok_or("callgrind said no totals")?.trim().parse()?)
+        let instructions = totals.ok_or("callgrind said no totals")?.trim().parse()?;
+        Ok(Work { instructions, allocations: allocations(&told) })
     }
 
-    async fn of_each(&mut self, request: &Template, calls: u32) -> Result<u64, Failure> {
+    async fn of_each(&mut self, request: &Template, calls: u32) -> Result<Work, Failure> {
         let mut connection = Connection::open(self.address()).await?;
         // What is made when it is first needed is made now.
         for _ in 0..3 {
@@ -75,11 +93,78 @@ impl Counting {
         for _ in 0..calls {
             connection.send(request.clone()).await?.ok()?;
         }
-        Ok(self.taken().await? / u64::from(calls.max(1)))
+        let (taken, calls) = (self.taken().await?, u64::from(calls.max(1)));
+        let Work { instructions, allocations } = taken;
+        Ok(Work { instructions: instructions / calls, allocations: allocations / calls })
     }
 }
 
-/// Prints the instructions of each request; `Broken` when a call over MCP takes too many.
+/// What was counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Work {
+    instructions: u64,
+    allocations: u64,
+}
+
+impl Work {
+    const MOST: Self = Self { instructions: u64::MAX, allocations: u64::MAX };
+
+    fn least(self, other: Self) -> Self {
+        Self {
+            instructions: self.instructions.min(other.instructions),
+            allocations: self.allocations.min(other.allocations),
+        }
+    }
+}
+
+/// Calls of allocators in what callgrind wrote. A function is `(number) name` where it is first named,
+/// and `(number)` from then on.
+fn allocations(told: &str) -> u64 {
+    let mut known = HashMap::new();
+    let mut side = |text: &str| {
+        let (number, name) = text.split_once(' ').unwrap_or((text, ""));
+        let of_allocator = known.entry(number.to_owned()).or_insert_with(|| Side::of(name));
+        *of_allocator
+    };
+    let (mut from, mut to, mut count) = (Side::Outside, Side::Outside, 0);
+    for line in told.lines() {
+        if let Some(name) = line.strip_prefix("fn=") {
+            from = side(name);
+        } else if let Some(name) = line.strip_prefix("cfn=") {
+            to = side(name);
+        } else if let Some(calls) = line.strip_prefix("calls=")
+            && (from, to) == (Side::Outside, Side::Entry)
+        {
+            count += calls.split(' ').next().and_then(|it| it.parse().ok()).unwrap_or(0);
+        }
+    }
+    count
+}
+
+/// Relation of a function to allocators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// Where memory is asked for.
+    Entry,
+    Within,
+    Outside,
+}
+
+impl Side {
+    fn of(name: &str) -> Self {
+        // Recursive calls and threads are told apart after this mark.
+        let name = name.split('\'').next().unwrap_or(name);
+        if ENTRIES.contains(&name) {
+            Self::Entry
+        } else if name.starts_with("mi_") || name.starts_with("_mi_") {
+            Self::Within
+        } else {
+            Self::Outside
+        }
+    }
+}
+
+/// Prints the work of each request; `Broken` when a call over MCP takes too many.
 pub(super) async fn run(
     mut counting: Counting,
     requests: &Requests,
@@ -91,18 +176,51 @@ pub(super) async fn run(
         ("tools/list", &requests.list),
         ("find_tools", &requests.find),
     ];
-    let mut least = named.map(|(name, request)| (name, request, u64::MAX));
+    let mut least = named.map(|(name, request)| (name, request, Work::MOST));
     for _ in 0..TURNS {
         for (_, request, least) in &mut least {
-            *least = counting.of_each(request, calls).await?.min(*least);
+            *least = counting.of_each(request, calls).await?.least(*least);
         }
     }
     counting.running.stop().await?;
-    for (name, _, count) in &least {
-        say(&format!("{count:>12} instructions   {name}\n"));
+    say("instructions   allocations   request\n");
+    for (name, _, Work { instructions, allocations }) in &least {
+        say(&format!("{instructions:>12} {allocations:>13}   {name}\n"));
     }
     let [(.., rest), (.., mcp), ..] = least;
-    let ratio = exact(mcp) / exact(rest.max(1));
+    let ratio = exact(mcp.instructions) / exact(rest.instructions.max(1));
     say(&format!("{ratio:>12.3} of REST (goal {GOAL_RATIO:.2})\n"));
     Ok(if ratio <= GOAL_RATIO { Verdict::Holds } else { Verdict::Broken })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOLD: &str = "\
+fn=(1) portcullis::call
+cfn=(2) mi_malloc_aligned
+calls=3 0
+0 30
+cfn=(3) sqlite3Malloc
+calls=7 0
+0 70
+fn=(2)
+cfn=(4) mi_malloc
+calls=3 0
+0 9
+fn=(3)
+cfn=(5) malloc
+calls=2 0
+0 20
+cfn=(2)
+calls=1 0
+0 10
+totals: 139
+";
+
+    #[test]
+    fn allocators_are_counted_where_they_are_entered() {
+        assert_eq!(allocations(TOLD), 3 + 2 + 1);
+    }
 }
