@@ -4,6 +4,8 @@
 //! replaced, both sign; a retired key is kept by its public half, so that the verifier keys of old
 //! checkpoints can still be told.
 
+use std::sync::OnceLock;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use zeroize::Zeroizing;
 
@@ -42,8 +44,30 @@ pub enum KeyringError {
 /// One key.
 #[derive(Clone)]
 enum LogKey {
-    Signing { since: Timestamp, seed: Zeroizing<[u8; 32]> },
+    Signing { since: Timestamp, seed: Seed },
     Retired { since: Timestamp, public: [u8; 32] },
+}
+
+/// The secret of a key, and the key once it was derived.
+#[derive(Clone)]
+struct Seed {
+    bytes: Zeroizing<[u8; 32]>,
+    key: OnceLock<SigningKey>,
+}
+
+impl Seed {
+    const fn new(bytes: Zeroizing<[u8; 32]>) -> Self {
+        Self { bytes, key: OnceLock::new() }
+    }
+
+    /// The key that signs the log `origin`.
+    fn key(&self, origin: &str) -> Result<SigningKey, KeyError> {
+        if let Some(key) = self.key.get() {
+            return key.under(origin);
+        }
+        let key = SigningKey::new(origin, KeyKind::Log, &self.bytes)?;
+        self.key.get_or_init(|| key).under(origin)
+    }
 }
 
 /// All keys, the oldest first. Its `Debug` hides them.
@@ -100,7 +124,7 @@ impl Keyring {
         for key in &self.keys {
             let line = match key {
                 LogKey::Signing { since, seed } => {
-                    format!("signing {since} {}\n", STANDARD.encode(seed.as_slice()))
+                    format!("signing {since} {}\n", STANDARD.encode(seed.bytes.as_slice()))
                 }
                 LogKey::Retired { since, public } => {
                     format!("retired {since} {}\n", STANDARD.encode(public))
@@ -127,7 +151,7 @@ impl Keyring {
         let settle = |(index, key): (usize, &LogKey)| match key {
             LogKey::Signing { since, seed } if index != newest => {
                 retired += 1;
-                let key = SigningKey::new(ANY, KeyKind::Log, seed)?;
+                let key = seed.key(ANY)?;
                 Ok(LogKey::Retired { since: *since, public: key.verifier().public() })
             }
             LogKey::Signing { .. } | LogKey::Retired { .. } => Ok::<_, KeyringError>(key.clone()),
@@ -139,7 +163,7 @@ impl Keyring {
     /// The keys that sign the log `origin`, oldest first.
     pub fn signers(&self, origin: &str) -> Result<Vec<SigningKey>, KeyError> {
         let signing = self.keys.iter().filter_map(|key| match key {
-            LogKey::Signing { seed, .. } => Some(SigningKey::new(origin, KeyKind::Log, seed)),
+            LogKey::Signing { seed, .. } => Some(seed.key(origin)),
             LogKey::Retired { .. } => None,
         });
         signing.collect()
@@ -150,7 +174,7 @@ impl Keyring {
         let known = |key: &LogKey| {
             let (since, signing, verifier) = match key {
                 LogKey::Signing { since, seed } => {
-                    let key = SigningKey::new(origin, KeyKind::Log, seed)?;
+                    let key = seed.key(origin)?;
                     (*since, true, key.verifier().clone())
                 }
                 LogKey::Retired { since, public } => {
@@ -172,7 +196,7 @@ const HEAD: &str = "\
 const ANY: &str = "any";
 
 fn fresh(source: &dyn Random, now: Timestamp) -> LogKey {
-    LogKey::Signing { since: now, seed: Zeroizing::new(random::bytes::<32>(source)) }
+    LogKey::Signing { since: now, seed: Seed::new(Zeroizing::new(random::bytes::<32>(source))) }
 }
 
 fn key_of(line: &str) -> Option<LogKey> {
@@ -181,14 +205,14 @@ fn key_of(line: &str) -> Option<LogKey> {
     let key = match (words.next()?, words.next(), words.next()) {
         ("signing", Some(since), Some(seed)) => {
             let since = Timestamp::parse_rfc3339(since)?;
-            LogKey::Signing { since, seed: Zeroizing::new(bytes(seed)?) }
+            LogKey::Signing { since, seed: Seed::new(Zeroizing::new(bytes(seed)?)) }
         }
         ("retired", Some(since), Some(public)) => {
             LogKey::Retired { since: Timestamp::parse_rfc3339(since)?, public: bytes(public)? }
         }
         (seed, None, None) => {
             let since = Timestamp::default();
-            LogKey::Signing { since, seed: Zeroizing::new(bytes(seed)?) }
+            LogKey::Signing { since, seed: Seed::new(Zeroizing::new(bytes(seed)?)) }
         }
         _ => return None,
     };
@@ -227,6 +251,19 @@ mod tests {
         assert_eq!(vkeys(&both), [(true, old.clone()), (true, new.clone())]);
         assert_eq!(vkeys(&settled), [(false, old), (true, new)]);
         assert_eq!(settled.settled().unwrap_err(), KeyringError::Newest);
+    }
+
+    #[test]
+    fn each_log_is_signed_under_its_own_name() {
+        let ring = Keyring::generate(&Filled(1), NOW);
+
+        for origin in ["a", "b", "a"] {
+            let fresh = SigningKey::new(origin, KeyKind::Log, &[1; 32]).unwrap();
+
+            let signer = ring.signers(origin).unwrap().remove(0);
+
+            assert_eq!(signer.verifier(), fresh.verifier());
+        }
     }
 
     #[test]

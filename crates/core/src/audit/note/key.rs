@@ -1,6 +1,6 @@
 //! The keys of notes: Ed25519, for logs and for witnesses.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -167,8 +167,9 @@ impl FromStr for VerifierKey {
 }
 
 /// The secret half: signs notes under a name. Its `Debug` hides it.
+#[derive(Clone)]
 pub struct SigningKey {
-    pair: Ed25519KeyPair,
+    pair: Arc<Ed25519KeyPair>,
     verifier: VerifierKey,
 }
 
@@ -183,7 +184,13 @@ impl SigningKey {
     pub fn new(name: &str, kind: KeyKind, seed: &[u8; 32]) -> Result<Self, KeyError> {
         let pair = Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| KeyError::Seed)?;
         let public = pair.public_key().as_ref().try_into().map_err(|_| KeyError::Seed)?;
-        Ok(Self { pair, verifier: VerifierKey::new(name, kind, public)? })
+        Ok(Self { pair: Arc::new(pair), verifier: VerifierKey::new(name, kind, public)? })
+    }
+
+    /// The same key under another name, without deriving its public half once more.
+    pub fn under(&self, name: &str) -> Result<Self, KeyError> {
+        let VerifierKey { kind, public, .. } = self.verifier;
+        Ok(Self { pair: Arc::clone(&self.pair), verifier: VerifierKey::new(name, kind, public)? })
     }
 
     /// The public half.
