@@ -13,7 +13,7 @@ use utoipa::{
 };
 use utoipa_axum::router::OpenApiRouter;
 
-use super::routes::{Access, RouteSpec, table};
+use super::routes::{Access, RouteSpec, operations, table};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -52,12 +52,12 @@ fn document() -> Value {
     let mut router = OpenApiRouter::with_openapi(Api::openapi());
     let mut specs = Vec::new();
     for row in table() {
-        let operations = row.operations();
-        specs.extend(operations.map(|(path, method)| {
+        let made = (row.routes)();
+        specs.extend(operations(&made).map(|(path, method)| {
             let (path, method) = (path.replace('/', "~1"), method.as_str().to_ascii_lowercase());
             (format!("/paths/{path}/{method}"), row.spec)
         }));
-        router = router.routes(row.routes);
+        router = router.routes(made);
     }
     let mut document = serde_json::to_value(router.into_openapi()).unwrap_or_default();
     let mut bodies = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
+    pin::pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -140,11 +141,12 @@ pub(super) async fn accept(
         let served = async move {
             let _lane = lane;
             let Ok(stream) = TcpStream::from_std(stream) else { return };
-            let serving = serve(speech, stream, tls, (peer, slot.used_for), &stop);
+            // Awaited where it is: moved, it would have room twice in the task of each connection.
+            let mut serving = pin!(serve(speech, stream, tls, (peer, slot.used_for), &stop));
             match slot.used_for {
                 Use::All => serving.await,
                 Use::Probes => {
-                    let _ = tokio::time::timeout(RESERVE_TIME, serving).await;
+                    let _ = tokio::time::timeout(RESERVE_TIME, serving.as_mut()).await;
                 }
             }
             drop(slot);
@@ -163,9 +165,10 @@ async fn serve(
     let connection = Connection::new(peer, used_for);
     match tls {
         None => speech.hold(stream, connection, stop).await,
+        // Boxed, so that a connection without TLS carries no room for it.
         Some(tls) => {
-            if let Some(stream) = tls.accept(stream).await {
-                speech.hold(stream, connection, stop).await;
+            if let Some(stream) = Box::pin(tls.accept(stream)).await {
+                Box::pin(speech.hold(stream, connection, stop)).await;
             }
         }
     }

@@ -14,7 +14,7 @@ use portcullis_core::refusal::{Refusal, Unavailable};
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Access, RouteSpec, Row, Thread, table};
+use super::{Access, RouteSpec, Row, Thread, operations, table};
 use crate::http::{Gateway, caller, exchange, mcp, outcome::Outcome};
 
 /// Everything Portcullis answers.
@@ -45,20 +45,23 @@ fn routed(
     messages: &[MessageRoute],
     gateway: &Arc<Gateway>,
 ) -> Router<Arc<Gateway>> {
-    let mut paths = paths(&rows);
+    let mut paths = BTreeMap::new();
     let mut router = Router::new();
     for (path, methods) in messages {
         let known = Known { spec: RouteSpec::MCP, allow: vec![Method::POST.to_string()] };
         paths.insert((*path).to_owned(), known);
         router = router.route(path, framed(methods.clone(), RouteSpec::MCP, gateway));
     }
-    let paths = Arc::new(paths);
-    for Row { spec, routes: (_, documented, methods) } in rows {
+    for Row { spec, routes } in rows {
+        let made = routes();
+        note(&mut paths, spec, operations(&made));
+        let (_, documented, methods) = made;
         let methods = framed(methods, spec, gateway);
         for path in documented.paths.keys() {
             router = router.route(path, methods.clone());
         }
     }
+    let paths = Arc::new(paths);
     router.method_not_allowed_fallback(
         async move |State(gateway): State<Arc<Gateway>>, request: Request| {
             let path = request.extensions().get::<MatchedPath>();
@@ -135,21 +138,21 @@ impl Default for Known {
     }
 }
 
-fn paths(rows: &[Row]) -> BTreeMap<String, Known> {
-    let mut paths = BTreeMap::<String, Known>::new();
-    for row in rows {
-        for (path, method) in row.operations() {
-            let known = paths
-                .entry(path.to_owned())
-                .or_insert_with(|| Known { spec: row.spec, allow: Vec::new() });
-            if method == Method::GET {
-                known.allow.extend([Method::GET, Method::HEAD].map(|it| it.to_string()));
-            } else {
-                known.allow.push(method.to_string());
-            }
+/// Adds operations to the paths that are known.
+fn note<'a>(
+    paths: &mut BTreeMap<String, Known>,
+    spec: RouteSpec,
+    operations: impl Iterator<Item = (&'a str, Method)>,
+) {
+    for (path, method) in operations {
+        let known =
+            paths.entry(path.to_owned()).or_insert_with(|| Known { spec, allow: Vec::new() });
+        if method == Method::GET {
+            known.allow.extend([Method::GET, Method::HEAD].map(|it| it.to_string()));
+        } else {
+            known.allow.push(method.to_string());
         }
     }
-    paths
 }
 
 async fn wrong_method(
