@@ -98,6 +98,11 @@ impl Dlp {
         &self.gitleaks
     }
 
+    /// Bytes of text that are scanned at once.
+    pub(crate) const fn max_bytes(&self) -> usize {
+        self.limits.max_bytes
+    }
+
     /// Reads the rule files and compiles everything. Says no with everything that is wrong.
     pub(crate) fn engine(&self) -> Result<Engine, String> {
         let gitleaks: Result<Vec<Gitleaks>, String> =

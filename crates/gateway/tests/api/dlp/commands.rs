@@ -35,7 +35,8 @@ async fn a_scan_says_what_it_finds_and_its_exit_code_says_whether() {
     let dirty = json!({ "a": [TOKEN], "b": { "card": CARD } }).to_string();
     let dirty = file(&gateway, "dirty.json", &dirty);
     let text = file(&gateway, "notes.txt", &format!("first\nmail {EMAIL}\nand {EMAIL}\n"));
-    let large = file(&gateway, "large.txt", &"x ".repeat(20_000));
+    let binary = gateway.folder().join("binary");
+    fs::write(&binary, b"\xFF\xFE").unwrap();
 
     let (code, shown) = told(&gateway, &["dlp", "scan", &clean]).await;
     assert_eq!((code, shown.as_str()), (0, "nothing found\n"));
@@ -53,11 +54,85 @@ async fn a_scan_says_what_it_finds_and_its_exit_code_says_whether() {
     let finding = &shown["findings"][0];
     assert_eq!((code, &finding["lines"], &finding["count"]), (1, &json!([2, 3]), &json!(2)));
 
-    for (unscannable, wanted) in [(large.as_str(), "20000 bytes"), ("/nowhere", "/nowhere")] {
+    let binary = binary.to_string_lossy();
+    for (unscannable, wanted) in [(&*binary, "UTF-8"), ("/nowhere", "/nowhere")] {
         let (code, shown) = told(&gateway, &["dlp", "scan", unscannable]).await;
         assert_eq!(code, 2, "{shown}");
         assert!(shown.contains(wanted), "{shown}");
     }
+}
+
+/// The JSON that a scan prints, and its exit code.
+async fn scanned(gateway: &Gateway, arguments: &[&str]) -> (i32, Value) {
+    let (code, shown) = told(gateway, &[&["dlp", "scan", "--json"], arguments].concat()).await;
+    (code, serde_json::from_str(shown.lines().next().unwrap()).unwrap())
+}
+
+#[tokio::test]
+async fn a_text_of_any_size_is_scanned_in_windows_and_a_match_is_told_once() {
+    let gateway = gateway().config("[dlp.limits]\nmax_bytes = 20000").prepare();
+    // Lines of 31 bytes, so that the bounds of windows fall at every place of a match.
+    let text = format!("mail {EMAIL:>25}\n").repeat(10_000);
+    let text = file(&gateway, "large.txt", &text);
+
+    let (code, shown) = scanned(&gateway, &[&text]).await;
+
+    let finding = &shown["findings"][0];
+    let spans: Vec<&Value> = finding["spans"].as_array().unwrap().iter().collect();
+    let lines: Vec<u64> = (1..=10_000).collect();
+    assert_eq!((code, &finding["count"], &finding["lines"]), (1, &json!(10_000), &json!(lines)));
+    for (index, span) in spans.iter().enumerate() {
+        let end = 30 + 31 * index;
+        let wanted = json!({ "start": end - EMAIL.len(), "end": end, "line": index + 1 });
+        assert_eq!(**span, wanted);
+    }
+}
+
+#[tokio::test]
+async fn json_has_spans_in_its_strings_and_json_lines_have_lines() {
+    let gateway = gateway().prepare();
+    let whole = file(&gateway, "whole", &json!({ "a": format!("to {EMAIL}") }).to_string());
+    let lines = format!("{{\"a\": 1}}\n\n{{\"a\": \"{EMAIL}\"}}\n");
+    let lines = file(&gateway, "lines.log", &lines);
+
+    let (code, shown) = scanned(&gateway, &[&whole]).await;
+    let finding = &shown["findings"][0];
+    let spans = json!([{ "start": 3, "end": 3 + EMAIL.len() }]);
+    assert_eq!((code, &finding["path"], &finding["spans"]), (1, &json!("/a"), &spans));
+
+    let (code, shown) = scanned(&gateway, &[&lines]).await;
+    let finding = &shown["findings"][0];
+    assert_eq!((code, &finding["path"], &finding["line"]), (1, &json!("/a"), &json!(3)));
+    let (_, shown) = told(&gateway, &["dlp", "scan", &lines]).await;
+    assert!(shown.contains("LINE") && shown.contains("/a"), "{shown}");
+}
+
+#[tokio::test]
+async fn json_that_cannot_be_read_is_said_to_be_so() {
+    let gateway = gateway().config("[dlp.limits]\nmax_nodes = 100").prepare();
+    let broken = file(&gateway, "broken.json", &format!("{{\"a\": \"{EMAIL}\",}}"));
+    let deep = file(&gateway, "deep.json", &("[".repeat(100) + &"]".repeat(100)));
+    let wide = file(&gateway, "wide.json", &json!(vec![0; 200]).to_string());
+    let lines = format!("{{\"a\": 1}}\n{{\"a\": \n{{\"a\": \"{EMAIL}\"}}\n");
+    let lines = file(&gateway, "lines.jsonl", &lines);
+
+    for (unread, wanted) in [(&broken, "valid JSON"), (&deep, "deep"), (&wide, "100 members")] {
+        let (code, shown) = told(&gateway, &["dlp", "scan", unread]).await;
+        assert_eq!(code, 3, "{shown}");
+        assert!(shown.contains(wanted) && !shown.contains("nothing found"), "{shown}");
+        let (code, shown) = scanned(&gateway, &[unread]).await;
+        assert_eq!((code, &shown["findings"]), (3, &json!([])));
+        assert!(shown["unread"][0]["reason"].as_str().unwrap().contains(wanted), "{shown}");
+    }
+    let (code, shown) = scanned(&gateway, &[&lines]).await;
+    assert_eq!((code, &shown["findings"][0]["line"]), (3, &json!(3)));
+    assert_eq!(
+        (&shown["unread"][0]["line"], shown["unread"].as_array().unwrap().len()),
+        (&json!(2), 1)
+    );
+
+    let (code, shown) = scanned(&gateway, &[&broken, "--format", "text"]).await;
+    assert_eq!((code, &shown["findings"][0]["lines"]), (1, &json!([1])));
 }
 
 #[test]
