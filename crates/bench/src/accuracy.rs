@@ -1,218 +1,236 @@
-//! Accuracy of DLP in labelled cases, by kind and by detector.
+//! Accuracy of DLP: recall and false alarms in labelled cases, and false alarms in corpora.
 //!
 //! A case is found when a finding of the same sort, secret or not, covers part of what is
-//! expected. A number without a word beside it could be anything, which is why it never fires;
-//! such cases are tried once more below a key that is called like their kind.
+//! expected. Acted on is what is redacted or blocked in one direction by default.
 
-use std::{collections::BTreeMap, fs, ops::Range, process::Command};
+use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 
-use portcullis_core::dlp::{Category, Engine, Finding, FingerprintKey, Settings};
-use serde::Deserialize;
+use portcullis_core::dlp::{Engine, FingerprintKey, Settings};
 use serde_json::{Value, json};
 
-use crate::{Failure, Verdict, args::AccuracyArgs, say};
+use crate::{Failure, Verdict, args::AccuracyArgs, clean, say};
 
-/// One labelled text.
-#[derive(Debug, Deserialize)]
-struct Case {
-    id: String,
-    entity: String,
-    tier: Tier,
-    text: String,
-    #[serde(default)]
-    expected: Vec<Expected>,
-    /// Other kinds that a look-alike of one kind is.
-    #[serde(default)]
-    other_rule_fires: Vec<String>,
-}
+mod case;
+mod goals;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Tier {
-    Strong,
-    Weak,
-    Negative,
-}
-
-#[derive(Debug, Deserialize)]
-struct Expected {
-    bstart: usize,
-    bend: usize,
-}
+use case::{Case, Kind, Outcome, Tier};
+use goals::Goal;
 
 /// Results of the cases of one kind.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, Copy)]
 struct Row {
-    strong: usize,
+    cases: usize,
     found: usize,
-    /// Strong ones that are bare digits, and how many of them are found below a key.
-    bare: usize,
-    bare_found: usize,
-    weak: usize,
-    weak_found: usize,
-    negative: usize,
-    flagged: usize,
+    acted_on: usize,
 }
 
-/// Goal.
-const LEAST_RECALL: f64 = 0.95;
-const MOST_FLAGGED: f64 = 0.02;
+/// Results of everything that was measured.
+#[derive(Default)]
+struct Results {
+    kinds: BTreeMap<(Kind, String), Row>,
+    weak: Row,
+    corpora: Vec<(String, clean::Row)>,
+}
 
-/// Kinds that DLP does not look for: dates, addresses of pages, plates, company registers.
-const BEYOND: &[&str] = &["DATE_TIME", "URL", "VEHICLE", "LICENSE_PLATE", "HANDELSREGISTER", "KFZ"];
-
-/// Prints recall by kind and precision by detector, and whether the goals hold.
+/// Prints the tables, and whether the goals hold.
 pub(crate) fn run(args: &AccuracyArgs) -> Result<Verdict, Failure> {
     let engine = Engine::new(&Settings::default())?;
     let key = FingerprintKey::new([7; 32]);
-    let mut kinds: BTreeMap<String, Row> = BTreeMap::new();
-    let mut detectors: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let mut results = Results::default();
     // What is no secret of one vendor may be one of another.
-    for case in read(args)?.into_iter().filter(|case| case.other_rule_fires.is_empty()) {
-        let found = engine.scan(&json!(case.text), &key)?;
-        let is_found = case.is_found(found.iter());
-        let row = kinds.entry(case.entity.clone()).or_default();
-        let wrong = match case.tier {
-            Tier::Strong => {
-                row.strong += 1;
-                row.found += usize::from(is_found);
-                if case.is_bare() && !is_found {
-                    row.bare += 1;
-                    let below: Value = json!({ case.key(): case.text });
-                    row.bare_found += usize::from(case.is_found(engine.scan(&below, &key)?.iter()));
-                }
-                !is_found
-            }
-            Tier::Weak => {
-                row.weak += 1;
-                row.weak_found += usize::from(is_found);
-                false
-            }
-            Tier::Negative => {
-                let flagged = found.iter().any(|finding| case.is_of_its_sort(finding));
-                row.negative += 1;
-                row.flagged += usize::from(flagged);
-                flagged
+    for case in read(&args.cases)?.into_iter().filter(|case| case.other_rule_fires.is_empty()) {
+        let value = case.value()?;
+        let outcome = case.outcome(&engine, &engine.scan(&value, &key)?);
+        results.add(&case, &outcome, args.list);
+        if case.kind() == Kind::BareNumber && case.kind.is_none() {
+            let named = case.below_its_key();
+            let outcome =
+                named.outcome(&engine, &engine.scan(&json!({ named.key(): case.text }), &key)?);
+            results.add(&named, &outcome, args.list);
+        }
+    }
+    for corpus in &args.corpora {
+        let (name, path) = corpus.split_once('=').ok_or("a corpus is written NAME=PATH")?;
+        results.corpora.push((name.to_owned(), clean::measure(&PathBuf::from(path), args.list)?));
+    }
+    let goals = results.goals();
+    if args.json {
+        say(&format!("{}\n", results.json(&goals)));
+    } else {
+        results.say(&goals, args.entities);
+    }
+    let holds = goals.iter().all(Goal::holds);
+    Ok(if holds { Verdict::Holds } else { Verdict::Broken })
+}
+
+fn read(paths: &[PathBuf]) -> Result<Vec<Case>, Failure> {
+    let mut cases = Vec::new();
+    for path in paths {
+        let bytes = if path.extension().is_some_and(|extension| extension == "gz") {
+            Command::new("gzip").arg("-dc").arg(path).output()?.stdout
+        } else {
+            fs::read(path)?
+        };
+        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            cases.push(serde_json::from_slice(line)?);
+        }
+    }
+    Ok(cases)
+}
+
+impl Results {
+    fn add(&mut self, case: &Case, outcome: &Outcome, list: bool) {
+        let row = match case.tier {
+            Tier::Weak => &mut self.weak,
+            Tier::Strong | Tier::Negative => {
+                self.kinds.entry((case.kind(), case.group().to_owned())).or_default()
             }
         };
-        if args.list && wrong {
-            let names = found.detectors().join(" ");
-            say(&format!(
-                "{:?} {} {}: {:?} [{names}]\n",
-                case.tier, case.id, case.entity, case.text
-            ));
+        row.cases += 1;
+        row.found += usize::from(outcome.found);
+        row.acted_on += usize::from(outcome.acted_on);
+        if list && case.is_missed(outcome) {
+            say(&case.line(outcome));
         }
-        for finding in &found {
-            let counts = detectors.entry(finding.detector().to_owned()).or_default();
-            if finding.ranges().any(|range| case.expects(&range)) {
-                counts.0 += 1;
-            } else {
-                counts.1 += 1;
+    }
+
+    /// The sum of the cases that are wanted.
+    fn sum(&self, wanted: impl Fn(Kind, &str) -> bool) -> Row {
+        let rows = self.kinds.iter().filter(|((kind, group), _)| wanted(*kind, group));
+        rows.fold(Row::default(), |sum, (_, row)| sum.and(row))
+    }
+
+    fn say(&self, goals: &[Goal], entities: bool) {
+        say(
+            "\n| kind | cases | found | acted on | share found | share acted on |\n|---|---|---|---|---|---|\n",
+        );
+        for kind in Kind::ALL {
+            self.sum(|other, _| other == kind).say(kind.name());
+            let groups = self.kinds.iter().filter(|((other, _), _)| *other == kind);
+            for ((_, group), row) in groups.filter(|_| entities) {
+                row.say(&format!("– {group}"));
             }
         }
-    }
-    Ok(report(&kinds, &detectors))
-}
-
-fn read(args: &AccuracyArgs) -> Result<Vec<Case>, Failure> {
-    let bytes = if args.cases.extension().is_some_and(|extension| extension == "gz") {
-        Command::new("gzip").arg("-dc").arg(&args.cases).output()?.stdout
-    } else {
-        fs::read(&args.cases)?
-    };
-    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    lines.map(|line| Ok(serde_json::from_slice(line)?)).collect()
-}
-
-impl Case {
-    fn is_secret(&self) -> bool {
-        self.entity.starts_with("secret/")
+        self.weak.say("weak: nothing says for certain what it is");
+        if !self.corpora.is_empty() {
+            say(clean::HEAD);
+        }
+        for (name, row) in &self.corpora {
+            row.say(name);
+        }
+        say("\n| goal | wanted | measured | holds |\n|---|---|---|---|\n");
+        for goal in goals {
+            say(&goal.line());
+        }
     }
 
-    fn is_of_its_sort(&self, finding: &Finding) -> bool {
-        (finding.category() == Category::Secret) == self.is_secret()
-    }
-
-    fn expects(&self, range: &Range<usize>) -> bool {
-        self.expected.iter().any(|span| range.start < span.bend && span.bstart < range.end)
-    }
-
-    fn is_found<'a>(&self, mut findings: impl Iterator<Item = &'a Finding>) -> bool {
-        findings.any(|finding| {
-            self.is_of_its_sort(finding) && finding.ranges().any(|range| self.expects(&range))
+    fn json(&self, goals: &[Goal]) -> Value {
+        let kinds = Kind::ALL
+            .map(|kind| (kind.name().to_owned(), self.sum(|other, _| other == kind).json()));
+        let groups = self
+            .kinds
+            .iter()
+            .map(|((kind, group), row)| (format!("{}/{group}", kind.name()), row.json()));
+        let corpora = self.corpora.iter().map(|(name, row)| (name.clone(), row.json()));
+        json!({
+            "kinds": kinds.into_iter().collect::<serde_json::Map<_, _>>(),
+            "groups": groups.collect::<serde_json::Map<_, _>>(),
+            "corpora": corpora.collect::<serde_json::Map<_, _>>(),
+            "goals": goals.iter().map(Goal::json).collect::<Value>(),
         })
     }
-
-    /// Returns true if it is only a number or a short code.
-    fn is_bare(&self) -> bool {
-        let is_code = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'-' | b'.');
-        !self.is_secret() && self.text.len() < 24 && self.text.bytes().all(is_code)
-    }
-
-    /// The key a program would give it.
-    fn key(&self) -> String {
-        self.entity.to_ascii_lowercase()
-    }
-}
-
-fn report(kinds: &BTreeMap<String, Row>, detectors: &BTreeMap<String, (usize, usize)>) -> Verdict {
-    say(
-        "\n| kind | strong | found | bare | found below a key | weak | found | negative | flagged |\n|---|---|---|---|---|---|---|---|---|\n",
-    );
-    for (kind, row) in kinds {
-        say(&row.line(kind));
-    }
-    let is_beyond = |kind: &str| BEYOND.iter().any(|beyond| kind.contains(beyond));
-    let mut total = Row::default();
-    let mut bare_in_all = 0;
-    for (_, row) in kinds.iter().filter(|(kind, _)| !is_beyond(kind)) {
-        total.add(row);
-        bare_in_all += row.bare;
-    }
-    say(&total.line("all that DLP looks for"));
-    say("\n| detector | right | wrong |\n|---|---|---|\n");
-    for (detector, (right, wrong)) in detectors {
-        say(&format!("| {detector} | {right} | {wrong} |\n"));
-    }
-    let named = share(total.found + total.bare_found, total.strong);
-    let flagged = share(total.flagged, total.negative);
-    say(&format!(
-        "\nrecall on strong cases {:.3}; without the {bare_in_all} bare numbers {:.3}; with those below a key {named:.3}; flagged negatives {:.3}\n",
-        share(total.found, total.strong),
-        share(total.found, total.strong - total.bare),
-        flagged,
-    ));
-    if named >= LEAST_RECALL && flagged <= MOST_FLAGGED { Verdict::Holds } else { Verdict::Broken }
 }
 
 impl Row {
-    fn line(&self, name: &str) -> String {
-        format!(
-            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
-            self.strong,
-            self.found,
-            self.bare,
-            self.bare_found,
-            self.weak,
-            self.weak_found,
-            self.negative,
-            self.flagged
-        )
+    fn and(self, other: &Self) -> Self {
+        Self {
+            cases: self.cases + other.cases,
+            found: self.found + other.found,
+            acted_on: self.acted_on + other.acted_on,
+        }
     }
 
-    fn add(&mut self, other: &Row) {
-        self.strong += other.strong;
-        self.found += other.found;
-        self.bare += other.bare;
-        self.bare_found += other.bare_found;
-        self.weak += other.weak;
-        self.weak_found += other.weak_found;
-        self.negative += other.negative;
-        self.flagged += other.flagged;
+    fn share_found(self) -> f64 {
+        share(self.found, self.cases)
+    }
+
+    fn share_acted_on(self) -> f64 {
+        share(self.acted_on, self.cases)
+    }
+
+    fn say(self, name: &str) {
+        if self.cases > 0 {
+            say(&format!(
+                "| {name} | {} | {} | {} | {:.3} | {:.3} |\n",
+                self.cases,
+                self.found,
+                self.acted_on,
+                self.share_found(),
+                self.share_acted_on()
+            ));
+        }
+    }
+
+    fn json(self) -> Value {
+        json!({ "cases": self.cases, "found": self.found, "acted_on": self.acted_on })
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share for people to read")]
 fn share(part: usize, whole: usize) -> f64 {
     part as f64 / whole.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The outcome of a case, and whether it counts as missed.
+    fn outcome(case: Value) -> (bool, bool, bool) {
+        let engine = Engine::new(&Settings::default()).expect("the default settings");
+        let case: Case = serde_json::from_value(case).expect("a case");
+        let value = case.value().expect("JSON");
+        let findings = engine.scan(&value, &FingerprintKey::new([7; 32])).expect("findings");
+        let outcome = case.outcome(&engine, &findings);
+        (outcome.found, outcome.acted_on, case.is_missed(&outcome))
+    }
+
+    #[test]
+    fn a_case_is_found_where_it_is_expected_only() {
+        let case = |start: usize| {
+            json!({
+                "id": "1", "entity": "CREDIT_CARD", "tier": "strong", "kind": "named",
+                "text": "card 4111111111111111 of Grace",
+                "expected": [{ "bstart": start, "bend": start + 5 }],
+            })
+        };
+
+        assert_eq!(outcome(case(5)), (true, true, false));
+        assert_eq!(outcome(case(25)), (false, false, true));
+    }
+
+    #[test]
+    fn json_is_expected_at_a_pointer_and_findings_of_another_sort_do_not_count() {
+        let case = |entity: &str, pointer: &str| {
+            json!({
+                "id": "1", "entity": entity, "tier": "strong", "kind": "named", "json": true,
+                "text": "{\"a\": {\"card\": \"4111111111111111\"}}",
+                "expected": [{ "pointer": pointer }],
+            })
+        };
+
+        assert_eq!(outcome(case("CREDIT_CARD", "/a")), (true, true, false));
+        assert_eq!(outcome(case("CREDIT_CARD", "/b")), (false, false, true));
+        assert_eq!(outcome(case("secret/password", "/a")), (false, false, true));
+    }
+
+    #[test]
+    fn a_negative_is_missed_when_something_is_done_about_it() {
+        let case =
+            |text: &str| json!({ "id": "1", "entity": "none", "tier": "negative", "text": text });
+
+        assert_eq!(outcome(case("card 4111111111111111")), (true, true, true));
+        assert_eq!(outcome(case("mail ada@example.org")), (true, false, false));
+        assert_eq!(outcome(case("nothing")), (false, false, false));
+    }
 }

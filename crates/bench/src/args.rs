@@ -402,11 +402,22 @@ pub(crate) struct DlpArgs {
 #[derive(Debug, Args)]
 pub(crate) struct AccuracyArgs {
     /// Cases, one JSON object a line: `id`, `entity`, `tier` (strong, weak, negative), `text` and
-    /// `expected` with `bstart`, `bend`; may be compressed with gzip
-    pub(crate) cases: PathBuf,
-    /// Print the cases that were missed or wrongly flagged
+    /// `expected` with `bstart`, `bend`; also `kind`, and `json` for texts that are JSON, with a
+    /// `pointer` each in `expected`; may be compressed with gzip
+    pub(crate) cases: Vec<PathBuf>,
+    /// A file or folder that holds nothing to be found, as NAME=PATH; `.json` and `.jsonl` are read as
+    /// JSON
+    #[arg(long = "corpus", value_name = "NAME=PATH")]
+    pub(crate) corpora: Vec<String>,
+    /// Print the cases that were missed or wrongly acted on, and what was found in corpora
     #[arg(long)]
     pub(crate) list: bool,
+    /// Print a row for each entity, and for each decoder of evasions
+    #[arg(long)]
+    pub(crate) entities: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -417,7 +428,7 @@ pub(crate) struct CleanArgs {
     #[arg(long, env = "PORTCULLIS_TEST_SERVERS")]
     pub(crate) servers: Option<PathBuf>,
     /// Bytes per answer
-    #[arg(long, default_value_t = 2048)]
+    #[arg(long, default_value_t = crate::clean::ANSWER)]
     pub(crate) answer: usize,
     /// Print what was found where
     #[arg(long)]

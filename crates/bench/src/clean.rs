@@ -6,7 +6,10 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use portcullis_core::dlp::{Action, Direction, Engine, FingerprintKey, Settings};
+use portcullis_core::{
+    dlp::{Action, Direction, Engine, FingerprintKey, Likelihood, Settings},
+    json::{Bounds, parse},
+};
 use serde_json::{Value, json};
 
 use crate::{Failure, Verdict, args::CleanArgs, say};
@@ -16,31 +19,35 @@ mod servers;
 
 /// Findings of one corpus.
 #[derive(Debug, Default)]
-struct Row {
+pub(crate) struct Row {
     bytes: usize,
     answers: usize,
     flagged: usize,
     reported: usize,
     grave: usize,
+    /// Flagged only, and no more than possible.
+    possible: usize,
     detectors: BTreeMap<String, usize>,
 }
 
-struct Counter<'a> {
-    args: &'a CleanArgs,
+struct Counter {
+    /// Bytes of an answer.
+    answer: usize,
+    list: bool,
     engine: Engine,
     key: FingerprintKey,
 }
+
+/// Head of the table of corpora.
+pub(crate) const HEAD: &str = "\n| corpus | MB | answers | with grave findings | grave findings per MB | flagged as possible per MB | with others | detectors |\n|---|---|---|---|---|---|---|---|\n";
 
 /// Files larger than this are no text that a tool answers with.
 const LARGEST: u64 = 4 << 20;
 
 /// Prints one line a corpus.
 pub(crate) fn run(args: &CleanArgs) -> Result<Verdict, Failure> {
-    let engine = Engine::new(&Settings::default())?;
-    let counter = Counter { args, engine, key: FingerprintKey::new([7; 32]) };
-    say(
-        "| corpus | MB | answers | with grave findings | grave findings per MB | with others | detectors |\n|---|---|---|---|---|---|---|\n",
-    );
+    let counter = Counter::new(args.answer, args.list)?;
+    say(HEAD);
     let mut total = Row::default();
     for (name, text) in generated::texts() {
         let mut row = Row::default();
@@ -66,7 +73,22 @@ pub(crate) fn run(args: &CleanArgs) -> Result<Verdict, Failure> {
     Ok(Verdict::Holds)
 }
 
-impl Counter<'_> {
+/// Findings in a file or in all files of a folder.
+pub(crate) fn measure(path: &Path, list: bool) -> Result<Row, Failure> {
+    let mut row = Row::default();
+    Counter::new(ANSWER, list)?.walk(path, &mut row)?;
+    Ok(row)
+}
+
+/// Bytes of an answer, unless told otherwise.
+pub(crate) const ANSWER: usize = 2048;
+
+impl Counter {
+    fn new(answer: usize, list: bool) -> Result<Self, Failure> {
+        let engine = Engine::new(&Settings::default())?;
+        Ok(Self { answer, list, engine, key: FingerprintKey::new([7; 32]) })
+    }
+
     fn walk(&self, path: &Path, row: &mut Row) -> Result<(), Failure> {
         let about = fs::symlink_metadata(path)?;
         if about.is_dir() {
@@ -77,9 +99,20 @@ impl Counter<'_> {
         if !about.is_file() || about.len() > LARGEST {
             return Ok(());
         }
-        match String::from_utf8(fs::read(path)?) {
-            Ok(text) => self.count(&path.display().to_string(), &text, row),
-            Err(_) => Ok(()),
+        let name = path.display().to_string();
+        let Ok(text) = String::from_utf8(fs::read(path)?) else { return Ok(()) };
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("json") => self.document(&name, &text, row),
+            Some("jsonl") => text.lines().try_for_each(|line| self.document(&name, line, row)),
+            Some(_) | None => self.count(&name, &text, row),
+        }
+    }
+
+    /// Takes JSON as the structured answer of a tool.
+    fn document(&self, name: &str, text: &str, row: &mut Row) -> Result<(), Failure> {
+        match parse(text.as_bytes(), Bounds::UPSTREAM) {
+            Ok(value) => self.scan(name, &json!({ "structuredContent": value }), text.len(), row),
+            Err(_) => self.count(name, text, row),
         }
     }
 
@@ -87,7 +120,7 @@ impl Counter<'_> {
     fn count(&self, name: &str, text: &str, row: &mut Row) -> Result<(), Failure> {
         let mut rest = text;
         while !rest.is_empty() {
-            let end = rest.floor_char_boundary(self.args.answer.max(1));
+            let end = rest.floor_char_boundary(self.answer.max(1));
             let line = rest.get(..end).and_then(|head| head.rfind('\n'));
             let cut = match line {
                 Some(line) if end < rest.len() => line + 1,
@@ -110,8 +143,10 @@ impl Counter<'_> {
             let action = self.engine.default_action(finding, Direction::Output);
             if action > Action::Flag {
                 grave += count;
+            } else if finding.likelihood() == Likelihood::Possible {
+                row.possible += count;
             }
-            if self.args.list {
+            if self.list {
                 let text = answer.pointer(finding.pointer()).and_then(Value::as_str);
                 for range in finding.ranges() {
                     let shown = text.and_then(|text| text.get(range)).unwrap_or_default();
@@ -135,22 +170,43 @@ impl Row {
         self.flagged += other.flagged;
         self.reported += other.reported;
         self.grave += other.grave;
+        self.possible += other.possible;
         for (name, count) in &other.detectors {
             *self.detectors.entry(name.clone()).or_default() += count;
         }
     }
 
+    /// Acted on, and flagged as possible, per megabyte.
     #[expect(clippy::cast_precision_loss, reason = "figures for people to read")]
-    fn say(&self, name: &str) {
-        let megabytes = self.bytes as f64 / 1e6;
+    pub(crate) fn alarms(&self) -> (f64, f64) {
+        let megabytes = (self.bytes as f64 / 1e6).max(1e-6);
+        (self.grave as f64 / megabytes, self.possible as f64 / megabytes)
+    }
+
+    /// The figures for machines.
+    pub(crate) fn json(&self) -> Value {
+        let (acted_on, possible) = self.alarms();
+        json!({
+            "bytes": self.bytes,
+            "answers": self.answers,
+            "acted_on": self.grave,
+            "acted_on_per_mb": acted_on,
+            "possible_per_mb": possible,
+            "detectors": self.detectors,
+        })
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "figures for people to read")]
+    pub(crate) fn say(&self, name: &str) {
         let mut detectors: Vec<_> = self.detectors.iter().collect();
         detectors.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         let most = detectors.iter().take(12).map(|(name, count)| format!("{name} {count}"));
+        let (grave, possible) = self.alarms();
         say(&format!(
-            "| {name} | {megabytes:.2} | {} | {} | {:.2} | {} | {} |\n",
+            "| {name} | {:.2} | {} | {} | {grave:.2} | {possible:.1} | {} | {} |\n",
+            self.bytes as f64 / 1e6,
             self.answers,
             self.flagged,
-            self.grave as f64 / megabytes.max(1e-6),
             self.reported,
             most.collect::<Vec<_>>().join(", ")
         ));
