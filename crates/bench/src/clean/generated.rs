@@ -9,9 +9,14 @@ const LINES: usize = 20_000;
 type Line = fn(&mut Numbers) -> String;
 
 /// A generator of numbers that look random (xorshift).
-struct Numbers(u64);
+pub(super) struct Numbers(u64);
 
 impl Numbers {
+    /// The numbers that follow a seed.
+    pub(super) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -19,15 +24,26 @@ impl Numbers {
         self.0
     }
 
-    fn below(&mut self, end: u64) -> u64 {
+    pub(super) fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
 
-    fn digits(&mut self, count: usize) -> String {
+    /// A place in a list of three or so.
+    pub(super) fn index(&mut self, end: u64) -> usize {
+        usize::try_from(self.below(end)).unwrap_or(0)
+    }
+
+    /// A number of so many digits.
+    pub(super) fn number(&mut self, digits: u32) -> u64 {
+        let least = 10_u64.pow(digits.clamp(1, 19) - 1);
+        least + self.below(9 * least)
+    }
+
+    pub(super) fn digits(&mut self, count: usize) -> String {
         (0..count).map(|_| char::from(b'0' + u8::try_from(self.below(10)).unwrap_or(0))).collect()
     }
 
-    fn of(&mut self, alphabet: &str, count: usize) -> String {
+    pub(super) fn of(&mut self, alphabet: &str, count: usize) -> String {
         let chars: Vec<char> = alphabet.chars().collect();
         let length = u64::try_from(chars.len()).unwrap_or(1);
         let at = |n: u64| usize::try_from(n).ok().and_then(|n| chars.get(n).copied());
@@ -35,9 +51,10 @@ impl Numbers {
     }
 }
 
-const HEX: &str = "0123456789abcdef";
+pub(super) const HEX: &str = "0123456789abcdef";
 const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+pub(super) const WORD: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+pub(super) const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
 /// Each kind with its name.
 pub(super) fn texts() -> Vec<(String, String)> {
@@ -59,7 +76,7 @@ pub(super) fn texts() -> Vec<(String, String)> {
         }),
         ("generated: JSON rows", row),
     ];
-    let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
+    let mut numbers = Numbers::new(0x9E37_79B9_7F4A_7C15);
     kinds
         .iter()
         .map(|(name, line)| {
