@@ -3,6 +3,7 @@
 
 pub(super) mod delimited;
 pub(super) mod digits;
+pub(super) mod groups;
 pub(super) mod hidden;
 pub(super) mod layouts;
 pub(super) mod marks;

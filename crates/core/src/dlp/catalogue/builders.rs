@@ -2,6 +2,7 @@
 
 use crate::dlp::{
     catalogue::detector::{Candidate, Detector, Edges, NormalForm, Shape},
+    text::groups::Grouping,
     vocabulary::Category,
 };
 
@@ -17,7 +18,7 @@ pub(super) const fn number(
         name,
         category,
         description,
-        shape: Shape::Number { alone: &[], named: &[] },
+        shape: Shape::Number { alone: &[], named: &[], grouped: None },
         edges: Edges::Word,
         bits: 6,
         check,
@@ -65,16 +66,24 @@ pub(super) fn any(_: &Candidate<'_>) -> Option<i32> {
 impl Detector {
     /// Layouts that are telling by themselves.
     pub(super) const fn alone(mut self, layouts: &'static [&'static str]) -> Detector {
-        if let Shape::Number { named, .. } = self.shape {
-            self.shape = Shape::Number { alone: layouts, named };
+        if let Shape::Number { named, grouped, .. } = self.shape {
+            self.shape = Shape::Number { alone: layouts, named, grouped };
         }
         self
     }
 
     /// Layouts that are looked for beside the words only.
     pub(super) const fn named(mut self, layouts: &'static [&'static str]) -> Detector {
-        if let Shape::Number { alone, .. } = self.shape {
-            self.shape = Shape::Number { alone, named: layouts };
+        if let Shape::Number { alone, grouped, .. } = self.shape {
+            self.shape = Shape::Number { alone, named: layouts, grouped };
+        }
+        self
+    }
+
+    /// Digits that are looked for in any grouping, beside the words only.
+    pub(super) const fn grouped(mut self, digits: Grouping) -> Detector {
+        if let Shape::Number { alone, named, .. } = self.shape {
+            self.shape = Shape::Number { alone, named, grouped: Some(digits) };
         }
         self
     }

@@ -10,6 +10,7 @@ use crate::dlp::{
     vocabulary::Category,
 };
 
+mod phone_words;
 mod phones;
 
 pub(super) const ALL: &[Detector] = &[
@@ -23,7 +24,8 @@ pub(super) const ALL: &[Detector] = &[
         check: |_| Some(0),
         context: &["email", "e-mail", "mail", "contact"],
         context_bits: 8,
-        against: &[],
+        // Ids of messages look like addresses.
+        against: &["message id", "in reply to", "references"],
         normal_form: NormalForm::LowerCase,
         positives: &[
             "write to ada.lovelace+maths@example.co.uk, please",
@@ -34,12 +36,14 @@ pub(super) const ALL: &[Detector] = &[
             "@types/node",
             "left-pad@1.3.0",
             "git@github.com:org/repo.git",
+            "org-68116@github.com:org/repo.git",
             "logo@2x.png",
             "user@localhost",
             "https://user:pw@host.example.com/",
             "a @ b.com",
             "image@sha256.x1",
             "noreply@example.com",
+            r#"{"message-id": "20507025.8ae7895834a5@example.com"}"#,
         ],
     },
     phones::INTERNATIONAL,
@@ -72,10 +76,20 @@ fn email(text: &[u8], at: usize) -> Option<Range<usize>> {
     let local = text.get(start..at)?;
     let dotted = local.first() == Some(&b'.') || local.last() == Some(&b'.') || local.is_empty();
     let end = at + 1 + domain.len();
-    let is_remote = local == b"git" && text.get(end) == Some(&b':');
+    let is_remote = is_path(text.get(end..).unwrap_or_default())
+        || local == b"git" && text.get(end) == Some(&b':');
     let is_nobody = NOBODY.iter().any(|nobody| local.eq_ignore_ascii_case(nobody));
     let is_person = !dotted && !is_remote && !is_nobody;
     (is_person && has_top_level(domain) && !is_user_info(text, start)).then_some(start..end)
+}
+
+/// Returns true if the path of a repository follows, as in `user@host:team/tool.git`.
+fn is_path(after: &[u8]) -> bool {
+    const LONGEST: usize = 64;
+    let Some((b':', path)) = after.split_first() else { return false };
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let team = path.iter().take(LONGEST).take_while(is_part).count();
+    path.first().is_some_and(u8::is_ascii_alphabetic) && path.get(team) == Some(&b'/')
 }
 
 fn is_local(byte: u8) -> bool {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::dlp::{
     text::{
         digits::DigitRun,
+        groups::Grouping,
         words::{self, is_word},
     },
     vocabulary::Category,
@@ -76,8 +77,11 @@ pub(in crate::dlp) enum Shape {
     Number {
         /// Layouts that are telling by themselves: they wake at their first digits.
         alone: &'static [&'static str],
-        /// Layouts that could be anything: only looked for beside the context words.
+        /// Layouts that could be anything: only looked for beside the context words, also with
+        /// other signs between their characters, which is worth less.
         named: &'static [&'static str],
+        /// Digits in any grouping: only looked for beside the context words.
+        grouped: Option<Grouping>,
     },
     /// Wakes at every literal: given the text and where the literal stands, what is found.
     Around {
@@ -95,6 +99,10 @@ pub(in crate::dlp) enum Shape {
 
 /// Evidence, in bits, that a layout is worth which is telling by itself.
 pub(in crate::dlp) const ALONE_BITS: i32 = 10;
+
+/// Evidence, in bits, that speaks against a number in other groups than those of its kind: what
+/// has no check digit is left alone.
+pub(in crate::dlp) const LOOSE_BITS: i32 = -7;
 
 /// Characters that may not touch a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,7 +210,7 @@ impl Detector {
             Shape::Pattern { literals, .. }
             | Shape::Beside { literals, .. }
             | Shape::Around { literals, .. } => literals.iter().map(|l| (*l).to_owned()).collect(),
-            Shape::Number { named: [], .. }
+            Shape::Number { named: [], grouped: None, .. }
             | Shape::At(_)
             | Shape::Digits { .. }
             | Shape::Run(_)

@@ -31,6 +31,18 @@ pub(in crate::dlp) fn name<'a>(candidate: &Candidate<'a>) -> Option<&'a [u8]> {
     }
 }
 
+/// Name of the member or variable whose value begins there, in JSON or code that is carried as text.
+pub(in crate::dlp) fn member<'a>(candidate: &Candidate<'a>) -> Option<&'a [u8]> {
+    const LONGEST: usize = 64;
+    let before = candidate.text.get(..candidate.range.start)?;
+    let before = before.get(before.len().saturating_sub(LONGEST)..)?;
+    let is_opening = |byte: &u8| matches!(byte, b' ' | b'+' | b'(' | b'"' | b'\'' | b'\\');
+    let (sign, named) = trimmed(before, is_opening).split_last()?;
+    let is_quoted = matches!(named, [.., b'"' | b'\'']);
+    (*sign == b'=' || *sign == b':' && is_quoted).then_some(())?;
+    Some(word(named)).filter(|name| !name.is_empty())
+}
+
 /// Types that programs write between a name and its value: `var token string = "…"`,
 /// `token: &'static str = "…"`, `val token: String = "…"`.
 const TYPES: &[&[u8]] = &[

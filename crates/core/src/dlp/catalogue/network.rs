@@ -8,7 +8,7 @@ use crate::dlp::{
         checks::{luhn, one_digit, part, varied},
         detector::{Before, Candidate, Detector, Edges, NormalForm, Shape},
     },
-    text::digits::DigitRun,
+    text::{digits::DigitRun, words},
     vocabulary::Category,
 };
 
@@ -53,6 +53,14 @@ pub(super) const ALL: &[Detector] = &[
         "assembly version",
         "file version",
         "product version",
+        "versions",
+        "ver",
+        "revision",
+        "firmware",
+        "fw",
+        "package",
+        "dependency",
+        "dependencies",
     ])
     .fires(&[
         "from 133.133.133.133:8080",
@@ -67,6 +75,10 @@ pub(super) const ALL: &[Detector] = &[
         "127.0.0.1",
         r#"{"version": "133.133.133.133"}"#,
         "1.133.133.133.133",
+        "Bump pad from 133.4.18.9 to 134.0.0.1",
+        "pad==133.133.133.133",
+        "pad-133.133.133.133.tar.gz",
+        "libpad 31.4.118.9",
     ]),
     Detector {
         edges: Edges::Word,
@@ -105,11 +117,18 @@ pub(super) const ALL: &[Detector] = &[
         edges: Edges::Word,
         bits: 8,
         shape: Shape::Colons,
-        ..machine("mac_address", "Hardware address of a network device", mac)
+        ..machine("mac_address", "Hardware address of a network device", mac_with_colons)
     }
     .beside(&["mac", "hardware address", "hwaddr", "ether", "bssid", "ethernet"])
     .fires(&["lladdr 3c:22:fb:1a:9d:04", r#"{"mac": "00:1B:44:11:3A:B7"}"#])
-    .passes(&["FF:FF:FF:FF:FF:FF", "00:00:00:00:00:00", "12:34:56", "3c:22:fb:1a:9d:04:aa"]),
+    .passes(&[
+        "FF:FF:FF:FF:FF:FF",
+        "00:00:00:00:00:00",
+        "12:34:56",
+        "3c:22:fb:1a:9d:04:aa",
+        "took 01:02:03:04:05:06",
+        r#"{"at": "2020-01-01T00:00:00Z", "n": "602474262895", "to": "2020-01-01T00:00:00Z"}"#,
+    ]),
     machine(
         "mac_address_dashed",
         "Hardware address with dashes or dots, beside words that name it",
@@ -119,14 +138,20 @@ pub(super) const ALL: &[Detector] = &[
     .beside(&["mac", "mac address", "hardware address", "hwaddr", "physical address", "bssid"])
     .fires(&["MAC: 01-23-45-67-89-AB", "physical address AA-BB-CC-DD-EE-FF"])
     .passes(&["01-23-45-67-89-AB", "MAC 00-00-00-00-00-00"]),
-    machine("imei", "Number of a mobile device, beside words that name it", |candidate| {
-        let digits = candidate.digits();
-        one_digit(varied(&digits) && luhn(&digits))
-    })
-    .named(&["999999999999999", "99-999999-999999-9", "99 999999 999999 9"])
-    .beside(&["imei", "device identity"])
-    .fires(&["IMEI 35-209900-176148-1"])
-    .passes(&["352099001761481", "IMEI 352099001761482"]),
+    machine("imei", "Number of a mobile device, beside words that name it", imei)
+        .named(&[
+            "999999999999999",
+            "99-999999-999999-9",
+            "99 999999 999999 9",
+            "99999999999999",
+            "99-999999-999999",
+            "99999999-999999",
+            "9999999999999999",
+            "99999999-999999-99",
+        ])
+        .beside(&["imei", "imeisv", "device identity"])
+        .fires(&["IMEI 35-209900-176148-1", "IMEI 35-209900-176148"])
+        .passes(&["352099001761481", "IMEI 352099001761482"]),
     machine("iccid", "Number of a SIM card, beside words that name it", |candidate| {
         let digits = candidate.digits();
         one_digit(part(&digits, 0, 2) == 89 && luhn(&digits))
@@ -143,6 +168,16 @@ const fn machine(
     check: fn(&Candidate<'_>) -> Option<i32>,
 ) -> Detector {
     number(name, Category::Network, description, check)
+}
+
+/// A number of 15 digits ends with a check digit, a shorter one without it, a longer one with the
+/// version of the software.
+fn imei(candidate: &Candidate<'_>) -> Option<i32> {
+    let digits = candidate.digits();
+    if !varied(&digits) {
+        return None;
+    }
+    if digits.len() == 15 { one_digit(luhn(&digits)) } else { Some(0) }
 }
 
 /// Four groups joined by dots, and no fifth.
@@ -165,8 +200,13 @@ fn dotted(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
     found
 }
 
-/// Public addresses speak for themselves unless they look like a version.
+/// Public addresses speak for themselves unless they are called a version or look like one.
 fn ipv4(candidate: &Candidate<'_>) -> Option<i32> {
+    let before = candidate.text.get(..candidate.range.start).unwrap_or_default();
+    let after = candidate.text.get(candidate.range.end..).unwrap_or_default();
+    if is_called_version(before, after) {
+        return None;
+    }
     let octets: Vec<u8> = std::str::from_utf8(candidate.matched())
         .ok()?
         .split('.')
@@ -184,8 +224,72 @@ fn ipv4(candidate: &Candidate<'_>) -> Option<i32> {
             | [203, 0, 113, _]
             | [100, 64..=127, ..]
     );
-    let looks_like_version = a < 20 && b < 20 && c < 100;
+    let looks_like_version =
+        a < 20 && b < 20 && c < 100 || is_packaged(before, after) && a < 100 && d < 100;
     Some(if is_reserved || looks_like_version { 2 } else { 10 })
+}
+
+/// Words that name a version in a text.
+const VERSIONS: &[&str] = &[
+    "version",
+    "versions",
+    "ver",
+    "release",
+    "releases",
+    "released",
+    "build",
+    "revision",
+    "rev",
+    "firmware",
+    "fw",
+    "sdk",
+    "bump",
+    "bumps",
+    "bumped",
+    "upgrade",
+    "upgraded",
+    "downgrade",
+    "downgraded",
+    "chrome",
+    "edg",
+    "firefox",
+    "safari",
+    "opera",
+    "section",
+    "chapter",
+];
+
+/// Returns true if a word in the same clause says that what follows is a version, or a sign joins
+/// it with a name as in `name-1.2.3.4.tar.gz`, `name==1.2.3.4` and `Name/1.2.3.4`.
+fn is_called_version(before: &[u8], after: &[u8]) -> bool {
+    const NEAR: usize = 40;
+    let near = before.get(before.len().saturating_sub(NEAR)..).unwrap_or_default();
+    let starts = |byte: &u8| matches!(byte, b'\n' | b'\r' | b';' | 0);
+    let length = near.iter().rev().take_while(|byte| !starts(byte)).count();
+    let clause = near.get(near.len() - length..).unwrap_or_default();
+    let is_joined = match before {
+        [.., b'=' | b'>' | b'<' | b'~' | b'!' | b'^', b'=']
+        | [.., b'~', b'>']
+        | [.., b'^' | b'~'] => true,
+        [.., name, b'-' | b'/'] => name.is_ascii_alphabetic(),
+        _ => false,
+    };
+    let is_file = matches!(after, [b'.' | b'-', letter, ..] if letter.is_ascii_alphabetic());
+    is_joined || is_file || words::names(clause, VERSIONS)
+}
+
+/// Returns true if only a name stands before it on its line, as in a list of packages.
+fn is_packaged(before: &[u8], after: &[u8]) -> bool {
+    const LONGEST: usize = 64;
+    let near = before.get(before.len().saturating_sub(LONGEST)..).unwrap_or_default();
+    let length = near.iter().rev().take_while(|byte| !matches!(byte, b'\n' | b'\r')).count();
+    let line = near.get(near.len() - length..).unwrap_or_default().trim_ascii();
+    let is_name = |byte: &u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'-' | b'_' | b'.' | b'@' | b'/' | b'+' | b':')
+    };
+    let is_whole = matches!(after, [] | [b'\n' | b'\r' | b' ' | 0, ..]);
+    length < LONGEST && !line.is_empty() && line.iter().all(is_name) && is_whole
 }
 
 /// Hex digits, colons and dots around a `::`.
@@ -228,6 +332,15 @@ fn is_network(text: &[u8], at: usize) -> bool {
 fn ipv6_full(candidate: &Candidate<'_>) -> Option<i32> {
     let is_short = candidate.matched().windows(2).any(|pair| pair == b"::");
     (!is_short).then(|| ipv6(candidate))?
+}
+
+/// Pairs with colons; those of digits alone are rather a time.
+fn mac_with_colons(candidate: &Candidate<'_>) -> Option<i32> {
+    let matched = candidate.matched();
+    let has_colons = memchr::memchr_iter(b':', matched).count() == 5;
+    let has_letters = matched.iter().any(u8::is_ascii_alphabetic);
+    let bits = mac(candidate).filter(|_| has_colons)?;
+    Some(if has_letters { bits } else { 2 })
 }
 
 /// Six pairs, neither empty nor the broadcast address.

@@ -10,11 +10,11 @@ use regex::bytes::Regex;
 
 use crate::dlp::{
     body::{buffer::Body, segment::SegmentKind},
-    catalogue::detector::{Candidate, Detector, NormalForm, Shape},
+    catalogue::detector::{Candidate, Detector, LOOSE_BITS, NormalForm, Shape},
     mask::replacement,
     scan::{evidence, found::Match, reach::Reach},
     settings::{custom::Own, patterns::compile},
-    text::{hidden, layouts::Layout},
+    text::{groups::Grouping, hidden, layouts::Layout},
     vocabulary::{Category, Likelihood},
 };
 
@@ -26,6 +26,10 @@ pub(in crate::dlp) struct Active {
     pub(in crate::dlp) pattern: Option<Pattern>,
     /// Layouts that are looked for beside context words.
     pub(in crate::dlp) layouts: Vec<Layout>,
+    /// Layouts that are looked for there with other signs between their characters.
+    pub(in crate::dlp) loose: Vec<Layout>,
+    /// Grouping of digits that is looked for there.
+    pub(in crate::dlp) grouping: Option<Grouping>,
     pub(in crate::dlp) reach: Reach,
     min_likelihood: Likelihood,
     rule: DetectorSource,
@@ -74,6 +78,8 @@ impl Active {
             normal_form: detector.normal_form,
             pattern: Pattern::of(detector),
             layouts: layouts_of(detector),
+            loose: loose_of(detector),
+            grouping: grouping_of(detector),
             reach: Reach::of(&detector.shape, detector.edges),
             min_likelihood,
             rule: DetectorSource::BuiltIn(detector),
@@ -90,6 +96,8 @@ impl Active {
             normal_form: NormalForm::Verbatim,
             pattern: Some(Pattern::of_own(&own)?),
             layouts: Vec::new(),
+            loose: Vec::new(),
+            grouping: None,
             reach: Reach::Own { before: OWN_BEFORE, after: OWN_AFTER },
             min_likelihood,
             rule: DetectorSource::Own(Box::new(own)),
@@ -103,6 +111,8 @@ impl Active {
             normal_form: NormalForm::Verbatim,
             pattern: None,
             layouts: Vec::new(),
+            loose: Vec::new(),
+            grouping: None,
             reach: Reach::Here,
             min_likelihood: Likelihood::Possible,
             rule: DetectorSource::Hidden,
@@ -177,7 +187,7 @@ impl Active {
         }
         let bits = match &self.rule {
             DetectorSource::BuiltIn(detector) => {
-                evidence::bits(detector, body, segment, &candidate)?
+                evidence::bits(detector, body, segment, &candidate, more == LOOSE_BITS)?
             }
             DetectorSource::Own(own) => own.bits(body, home.node, &candidate)?,
             DetectorSource::Hidden => return None,
@@ -200,6 +210,26 @@ fn layouts_of(detector: &Detector) -> Vec<Layout> {
         | Shape::Around { .. }
         | Shape::Run(_)
         | Shape::Colons => Vec::new(),
+    }
+}
+
+/// What has digits enough, unless it is looked for in any grouping.
+fn loose_of(detector: &Detector) -> Vec<Layout> {
+    let Shape::Number { alone, named, grouped: None } = detector.shape else { return Vec::new() };
+    let layouts = named.iter().chain(alone).map(|source| Layout::new(source));
+    layouts.filter(Layout::may_be_loose).collect()
+}
+
+const fn grouping_of(detector: &Detector) -> Option<Grouping> {
+    match detector.shape {
+        Shape::Number { grouped, .. } => grouped,
+        Shape::Pattern { .. }
+        | Shape::Beside { .. }
+        | Shape::At(_)
+        | Shape::Digits { .. }
+        | Shape::Around { .. }
+        | Shape::Run(_)
+        | Shape::Colons => None,
     }
 }
 

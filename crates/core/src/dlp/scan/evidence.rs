@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::dlp::{
     body::{buffer::Body, memo::ContextMemo},
-    catalogue::detector::{Candidate, Detector, Edges},
+    catalogue::detector::{Candidate, Detector, Edges, NormalForm},
     text::{prefixes, words},
 };
 
@@ -17,11 +17,14 @@ pub(in crate::dlp) fn bits(
     body: &Body,
     segment: u32,
     candidate: &Candidate<'_>,
+    is_loose: bool,
 ) -> Option<i32> {
     if !has_free_edges(detector.edges, candidate.text, &candidate.range) {
         return None;
     }
-    let shape = detector.bits + (detector.check)(candidate)?;
+    let checked =
+        if is_loose { check_loosely(detector, candidate) } else { (detector.check)(candidate) };
+    let shape = detector.bits + checked?;
     let memo = memo_of(detector, body, segment);
     if memo.above || stands_near(detector, body, memo, candidate) {
         return Some(shape + detector.context_bits);
@@ -36,6 +39,16 @@ pub(in crate::dlp) fn bits(
         0
     };
     Some(shape + weight)
+}
+
+/// Evidence of a number in other groups than those of its kind: its letters and digits are checked.
+fn check_loosely(detector: &Detector, candidate: &Candidate<'_>) -> Option<i32> {
+    let text = NormalForm::Alphanumeric.apply(candidate.matched());
+    let is_upper = !candidate.matched().iter().any(u8::is_ascii_lowercase);
+    let text = if is_upper { text.to_ascii_uppercase() } else { text };
+    let range = 0..text.len();
+    let plain = Candidate { text: &text, range, key: candidate.key };
+    (detector.check)(&plain)
 }
 
 /// Head of the column that a candidate stands in, in a table of text.

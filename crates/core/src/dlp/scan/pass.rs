@@ -1,9 +1,13 @@
 //! One pass of the prefilter over the buffer, and the detectors it wakes.
 
-use std::{collections::HashSet, ops::Range};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 use crate::dlp::{
     body::{buffer::Body, segment::Segment},
+    catalogue::detector::LOOSE_BITS,
     scan::{
         active::Pattern,
         found::Match,
@@ -12,7 +16,7 @@ use crate::dlp::{
         scanner::{Scanner, Scratch},
         window::{Window, Windows, clip},
     },
-    text::{layouts, marks::Set},
+    text::{groups, layouts, marks::Set},
     views::encoded::Run,
 };
 
@@ -42,44 +46,94 @@ impl Scanner {
         self.find_windows(body, first, scratch);
         let mut work = 0;
         let Scratch { matches, windows, line, columns, .. } = scratch;
+        let mut is_grouped = false;
         for window in windows.list() {
             work += window.range.len();
-            self.search(body, window, line, matches);
+            is_grouped |= self.search(body, window, line, matches);
         }
         let known = matches.len();
-        work += columns
-            .each_cell(body, &self.active, |window| self.search(body, window, line, matches));
+        work += columns.each_cell(body, &self.active, |window| {
+            is_grouped |= self.search(body, window, line, matches);
+        });
         self.find_glued(body, runs, windows);
         for window in windows.list() {
             work += window.range.len();
-            self.search(body, window, line, matches);
+            is_grouped |= self.search(body, window, line, matches);
         }
         drop_known(matches, known);
-        work + self.scan_triggers(body, first, &range, runs, matches)
+        work += self.scan_triggers(body, first, &range, runs, matches);
+        if is_grouped {
+            drop_repeated(matches);
+        }
+        work
     }
 
-    fn search(&self, body: &Body, window: &Window, line: &mut Vec<u8>, matches: &mut Vec<Match>) {
-        let Some(active) = self.active.get(usize::from(window.active)) else { return };
-        let Some(home) = body.segment(window.segment).map(Segment::range) else { return };
+    /// Looks at a window. Returns true if digits in groups of any kind were found, which a layout
+    /// that is telling by itself may find once more.
+    fn search(
+        &self,
+        body: &Body,
+        window: &Window,
+        line: &mut Vec<u8>,
+        matches: &mut Vec<Match>,
+    ) -> bool {
+        let Some(active) = self.active.get(usize::from(window.active)) else { return false };
+        let Some(home) = body.segment(window.segment).map(Segment::range) else { return false };
+        let mut is_grouped = false;
         let part = window.range.start - home.start..window.range.end - home.start;
-        let mut take = |found: Range<usize>| {
+        let mut weigh = |found: Range<usize>, more: i32| {
             let range = home.start + found.start..home.start + found.end;
-            matches.extend(active.weigh(window.active, body, window.segment, range, 0));
+            matches.extend(active.weigh(window.active, body, window.segment, range, more));
         };
         match (&active.pattern, window.key.clone()) {
             (Some(pattern), Some(key)) => {
                 let (key, value) = (body.slice(key), body.slice(window.range.clone()));
-                in_member(pattern, key, value, line, &mut take);
+                in_member(pattern, key, value, line, |found| weigh(found, 0));
             }
             (Some(pattern), None) => {
-                pattern.find_in(body.slice(home.start..window.range.end), part, take);
+                pattern.find_in(body.slice(home.start..window.range.end), part, |found| {
+                    weigh(found, 0);
+                });
             }
             (None, _) => {
-                layouts::find_in(&active.layouts, body.slice(home.clone()), part)
-                    .for_each(&mut take);
+                let text = body.slice(home.clone());
+                layouts::find_in(&active.layouts, text, part.clone())
+                    .for_each(|found| weigh(found, 0));
+                layouts::find_loosely_in(&active.loose, text, part.clone()).for_each(|found| {
+                    is_grouped = true;
+                    weigh(found, LOOSE_BITS);
+                });
+                if let Some(grouping) = &active.grouping {
+                    groups::find_in(grouping, text, part, |found| {
+                        is_grouped = true;
+                        weigh(found, 0);
+                    });
+                }
             }
         }
+        is_grouped
     }
+}
+
+/// Name of a match: detector, segment and range.
+fn name(found: &Match) -> (u16, u32, usize, usize) {
+    (found.active, found.segment, found.range.start, found.range.end)
+}
+
+/// Leaves one of equal matches, with the greatest likelihood.
+fn drop_repeated(matches: &mut Vec<Match>) {
+    let mut best = HashMap::new();
+    for found in matches.iter() {
+        let likelihood = best.entry(name(found)).or_insert(found.likelihood);
+        *likelihood = found.likelihood.max(*likelihood);
+    }
+    matches.retain_mut(|found| match best.remove(&name(found)) {
+        Some(likelihood) => {
+            found.likelihood = likelihood;
+            true
+        }
+        None => false,
+    });
 }
 
 /// Drops those of the matches behind the first `known` that are among these: the first rows of a
@@ -88,7 +142,6 @@ fn drop_known(matches: &mut Vec<Match>, known: usize) {
     if known == matches.len() {
         return;
     }
-    let name = |found: &Match| (found.active, found.segment, found.range.start, found.range.end);
     let (before, _) = matches.split_at_checked(known).unwrap_or_default();
     let before: HashSet<_> = before.iter().map(name).collect();
     let mut at = 0;

@@ -91,6 +91,38 @@ impl Layout {
         self.at(text, digits.checked_sub(self.lead)?, LayoutEdges::Apart)
     }
 
+    /// Match from an offset on in which other signs, or none, part the characters.
+    fn loosely_at(&self, text: &[u8], start: usize) -> Option<Range<usize>> {
+        const MOST_SIGNS: usize = 3;
+        let mut end = start;
+        for class in self.classes.iter().filter(|class| class.is_ascii_alphanumeric()) {
+            if end > start {
+                end += signs_at(text, end).filter(|signs| *signs <= MOST_SIGNS)?;
+            }
+            fits(*class, *text.get(end)?).then_some(())?;
+            end += 1;
+        }
+        let before = text.get(..start).unwrap_or_default();
+        let goes_on = |length: usize| text.get(end + length).is_some_and(u8::is_ascii_digit);
+        let is_apart = !matches!(before, [.., b'0'..=b'9', sign] if is_sign(*sign))
+            && !text.get(end).is_some_and(|next| is_word(*next))
+            && !(1..=2).any(|length| signs_at(text, end) == Some(length) && goes_on(length));
+        let is_own = text.get(start..end).is_some_and(|found| self.is_layout_of(found));
+        (is_apart && !is_own).then_some(start..end)
+    }
+
+    /// Returns true if a text has this layout.
+    fn is_layout_of(&self, text: &[u8]) -> bool {
+        text.len() == self.classes.len()
+            && self.classes.iter().zip(text).all(|(class, byte)| fits(*class, *byte))
+    }
+
+    /// Returns true if digits enough make it telling in any grouping.
+    pub(in crate::dlp) fn may_be_loose(&self) -> bool {
+        let count = |is: fn(&u8) -> bool| self.classes.iter().filter(|class| is(class)).count();
+        count(u8::is_ascii_alphanumeric) >= 8 && count(|class| *class == b'9') >= 5
+    }
+
     /// Match from an offset on.
     fn at(&self, text: &[u8], start: usize, surroundings: LayoutEdges) -> Option<Range<usize>> {
         let range = start..start + self.classes.len();
@@ -118,6 +150,31 @@ pub(in crate::dlp) fn find_in<'a>(
         free = found.end;
         Some(found)
     })
+}
+
+/// Matches of the layouts in a part of a text in other groups than theirs, from left to right; they
+/// may overlap.
+pub(in crate::dlp) fn find_loosely_in<'a>(
+    layouts: &'a [Layout],
+    text: &'a [u8],
+    part: Range<usize>,
+) -> impl Iterator<Item = Range<usize>> + 'a {
+    let begins = move |start: &usize| {
+        let before = start.checked_sub(1).and_then(|at| text.get(at));
+        text.get(*start).is_some_and(u8::is_ascii_alphanumeric)
+            && before.is_none_or(|before| !is_word(*before) || is_escape(text, *start))
+    };
+    let starts = part.filter(begins);
+    starts.flat_map(move |start| layouts.iter().filter_map(move |it| it.loosely_at(text, start)))
+}
+
+/// Number of signs that part groups at an offset.
+fn signs_at(text: &[u8], at: usize) -> Option<usize> {
+    Some(text.get(at..)?.iter().take(4).take_while(|byte| is_sign(**byte)).count())
+}
+
+const fn is_sign(byte: u8) -> bool {
+    matches!(byte, b' ' | b'-' | b'.' | b'/' | b'\n' | b'\r')
 }
 
 /// Returns true if the letter before an offset ends an escape, such as a literal `\n`.
@@ -212,6 +269,20 @@ mod tests {
         assert_eq!(found("AA 99", "x AB 12, AB 34"), ["AB 12", "AB 34"]);
         assert_eq!(found("999-99", "id 123-45-6, 123-456, 1234-56"), Vec::<String>::new());
         assert_eq!(found("xx9", "ab1 A12 1234"), ["ab1", "A12"]);
+    }
+
+    #[test]
+    fn a_layout_is_found_in_other_groups_than_its_own() {
+        let loosely = |layout: &'static str, text: &str| {
+            let layouts = [Layout::new(layout)];
+            let ranges = find_loosely_in(&layouts, text.as_bytes(), 0..text.len());
+            ranges.map(|range| text[range].to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(loosely("99999999A", "id 12.345.678-Z and 12345678Z"), ["12.345.678-Z"]);
+        assert_eq!(loosely("99.99.99-999.99", "nr 85 07 30\n033/28"), ["85 07 30\n033/28"]);
+        for text in ["1 12 345 678Z", "12345678-Z 9", "12 345 678Zz", "12    345678Z"] {
+            assert_eq!(loosely("99999999A", text), Vec::<String>::new(), "{text}");
+        }
     }
 
     #[test]

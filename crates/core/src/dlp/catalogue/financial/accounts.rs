@@ -1,49 +1,24 @@
 //! Bank accounts, and the numbers of banks.
 
-use std::ops::Range;
-
 use crate::dlp::{
     catalogue::{
         builders::{any, number},
         checks::{self, at, mod_11_10, one_digit, part, varied, weighted},
-        detector::{Before, Candidate, Detector, Edges, NormalForm, Shape},
+        detector::{Candidate, Detector},
+        financial::iban::iban_length,
+        naming::name,
     },
-    text::{digits::DigitRun, words::is_word},
+    text::words,
     vocabulary::Category,
 };
 
 pub(super) const ALL: &[Detector] = &[
-    Detector {
-        name: "iban",
-        category: Category::Financial,
-        description: "International Bank Account Number: country, length and mod-97 check",
-        shape: Shape::Digits { least: 2, before: Before::Letter, find: ibans },
-        edges: Edges::Word,
-        bits: 12,
-        check: iban,
-        context: &["iban", "account", "bank", "konto", "compte", "cuenta", "rekening"],
-        context_bits: 8,
-        against: &[],
-        normal_form: NormalForm::Alphanumeric,
-        positives: &[
-            "IBAN DE89 3704 0044 0532 0130 00.",
-            "GB29NWBK60161331926819",
-            r#"{"account": "mt84malt011000012345mtlcast001s"}"#,
-            "NO93 8601 1117 947",
-        ],
-        negatives: &[
-            "DE89 3704 0044 0532 0130 01",
-            "XX89370400440532013000",
-            "DE8937040044053201300",
-            "ADE89370400440532013000",
-        ],
-    },
     bank("us_routing_number", "US bank routing number (ABA), beside words that name it", aba)
         .named(&["999999999"])
         .beside(&["routing", "aba", "routing number", "rtn", "transit number", "ach", "wire"])
         .fires(&["routing number 083016613", r#"{"aba": "121547280"}"#])
         .passes(&["083016613", "routing number 083016614"]),
-    bank("us_bank_account", "US bank account number, beside words that name it", any_varied)
+    bank("us_bank_account", "US bank account number, beside words that name it", us_account)
         .named(&[
             "99999999",
             "999999999",
@@ -66,7 +41,11 @@ pub(super) const ALL: &[Detector] = &[
             "bank acct",
         ])
         .fires(&["bank account 945456787654", r#"{"bankAccount": "9454567876"}"#])
-        .passes(&["945456787654", "account number 1111111111"]),
+        .passes(&[
+            "945456787654",
+            "account number 1111111111",
+            r#"{"us_bank_account": {"routing_number": "121547280"}}"#,
+        ]),
     bank("swift_bic", "Bank identifier code (SWIFT, BIC), beside words that name it", bic)
         .named(&["AAAAAAXX", "AAAAAAXXXXX"])
         .beside(&["swift", "bic", "swift code", "bank identifier"])
@@ -132,6 +111,10 @@ pub(super) const ALL: &[Detector] = &[
             "AA 999 9999 99",
             "AA9999999A",
             "AAXX999999999",
+            "AAA999999999",
+            "99999999",
+            "999999999",
+            "9999999999",
         ])
         .beside(&[
             "vat",
@@ -147,8 +130,19 @@ pub(super) const ALL: &[Detector] = &[
             "uid",
             "mwst",
         ])
-        .fires(&["DE 136 695 976", "VAT GB980780684", r#"{"vatNumber": "ATU55882129"}"#])
-        .passes(&["DE136695977", "GB980780684", "DE12345678", "XX123456789 VAT"]),
+        .fires(&[
+            "DE 136 695 976",
+            "VAT GB980780684",
+            r#"{"vatNumber": "ATU55882129"}"#,
+            "VAT 980 7806 84",
+        ])
+        .passes(&[
+            "DE136695977",
+            "GB980780684",
+            r#"{"uid": 980780684}"#,
+            "DE12345678",
+            "XX123456789 VAT",
+        ]),
 ];
 
 /// A number of a bank or of an account.
@@ -164,12 +158,19 @@ fn any_varied(candidate: &Candidate<'_>) -> Option<i32> {
     varied(&candidate.digits()).then_some(0)
 }
 
+/// Digits that differ, below no key that names the bank.
+fn us_account(candidate: &Candidate<'_>) -> Option<i32> {
+    let names_bank = |key: &[u8]| words::names(key, &["routing", "routing number", "aba", "rtn"]);
+    (varied(&candidate.digits()) && !candidate.key.is_some_and(names_bank)).then_some(0)
+}
+
 /// Weights 3, 7 and 1; the first two digits are a district of the Federal Reserve.
 fn aba(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let sum = weighted(&digits, &[3, 7, 1, 3, 7, 1, 3, 7, 1]);
     let is_district = matches!(part(&digits, 0, 2), 0..=12 | 21..=32 | 61..=72 | 80);
-    one_digit(varied(&digits) && is_district && sum.is_multiple_of(10))
+    let different = (0..10).filter(|digit| digits.contains(digit)).count();
+    one_digit(different > 2 && is_district && sum.is_multiple_of(10))
 }
 
 /// Four letters for the bank, then a country.
@@ -209,6 +210,9 @@ fn vat(candidate: &Candidate<'_>) -> Option<i32> {
         candidate.matched().iter().filter(|b| b.is_ascii_alphanumeric()).copied().collect();
     let (country, rest) = text.split_at_checked(2)?;
     let digits = candidate.digits();
+    if country.iter().all(u8::is_ascii_digit) {
+        return vat_without_country(candidate, &digits);
+    }
     match country {
         b"DE" => one_digit(rest.len() == 9 && at(&digits, 0) != 0 && mod_11_10(&digits)),
         b"AT" => one_digit(rest.len() == 9 && rest.first() == Some(&b'U') && austria(&digits)),
@@ -225,6 +229,19 @@ fn vat(candidate: &Candidate<'_>) -> Option<i32> {
         b"SE" | b"LT" => matches!(rest.len(), 9 | 12).then_some(2),
         _ => None,
     }
+}
+
+/// A number of Luxembourg, Germany, the United Kingdom or Belgium, and of no user.
+fn vat_without_country(candidate: &Candidate<'_>, digits: &[u8]) -> Option<i32> {
+    let is_user = |name: &[u8]| words::names(name, &["uid"]);
+    let is_right = match digits.len() {
+        8 => part(digits, 0, 6) % 89 == part(digits, 6, 8),
+        9 => at(digits, 0) != 0 && mod_11_10(digits) || britain(digits),
+        10 => at(digits, 0) < 2 && 97 - part(digits, 0, 8) % 97 == part(digits, 8, 10),
+        _ => false,
+    };
+    let is_other = candidate.key.is_some_and(is_user) || name(candidate).is_some_and(is_user);
+    one_digit(is_right && varied(digits) && !is_other)
 }
 
 fn austria(digits: &[u8]) -> bool {
@@ -244,79 +261,4 @@ fn switzerland(digits: &[u8]) -> bool {
 fn britain(digits: &[u8]) -> bool {
     let rest = (weighted(digits, &[8, 7, 6, 5, 4, 3, 2]) + part(digits, 7, 9)) % 97;
     rest == 0 || rest == 42
-}
-
-/// A run whose first group follows two letters may be the check digits of an IBAN.
-fn ibans(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
-    match iban_at(text, run) {
-        Some(found) => vec![found],
-        None => Vec::new(),
-    }
-}
-
-fn iban_at(text: &[u8], run: &DigitRun) -> Option<Range<usize>> {
-    let start = run.groups.first().filter(|group| group.len() >= 2)?.start.checked_sub(2)?;
-    let country = text.get(start..start + 2)?;
-    if !country.iter().all(u8::is_ascii_alphabetic) {
-        return None;
-    }
-    if start.checked_sub(1).and_then(|at| text.get(at)).is_some_and(|byte| is_word(*byte)) {
-        return None;
-    }
-    let length = iban_length(country)?;
-    let mut at = start;
-    let mut taken = 0;
-    // Separated after the first four, it is so after every four, by the same sign.
-    let joint = text.get(start + 4).copied().filter(|byte| matches!(byte, b' ' | b'-'));
-    while taken < length {
-        let byte = text.get(at)?;
-        let separates = Some(*byte) == joint && taken % 4 == 0 && taken > 0;
-        if joint.is_some()
-            && taken % 4 == 0
-            && taken > 0
-            && !separates
-            && text.get(at - 1) != joint.as_ref()
-        {
-            return None;
-        }
-        if byte.is_ascii_alphanumeric() {
-            taken += 1;
-        } else if !separates || !text.get(at + 1)?.is_ascii_alphanumeric() {
-            return None;
-        }
-        at += 1;
-    }
-    Some(start..at)
-}
-
-fn iban(candidate: &Candidate<'_>) -> Option<i32> {
-    let text = NormalForm::Alphanumeric.apply(candidate.matched());
-    checks::mod_97(&text).then_some(14)
-}
-
-/// Lengths from the IBAN registry, by country.
-fn iban_length(country: &[u8]) -> Option<usize> {
-    const LENGTHS: &[(usize, &[u8])] = &[
-        (15, b"NO"),
-        (16, b"BE"),
-        (18, b"DKFIFKFONLGLSD"),
-        (19, b"MKSI"),
-        (20, b"ATBAEEKZLTLUXKMN"),
-        (21, b"CHHRLILV"),
-        (22, b"BGBHCRDEGBGEIEMERSVA"),
-        (23, b"AEGIILIQOMSOTL"),
-        (24, b"ADCZESMDPKROSASKSETNVG"),
-        (25, b"PTSTLY"),
-        (26, b"ISTR"),
-        (27, b"BIDJFRGRITMCMRSM"),
-        (28, b"ALAZBYCYDOGTHNHULBNIPLSV"),
-        (29, b"BRPSQAUAEG"),
-        (30, b"JOKWMUYE"),
-        (31, b"MTSC"),
-        (32, b"LC"),
-        (33, b"RU"),
-    ];
-    let upper = country.to_ascii_uppercase();
-    let is_known = |countries: &[u8]| countries.chunks(2).any(|known| known == upper);
-    LENGTHS.iter().find(|(_, countries)| is_known(countries)).map(|(length, _)| *length)
 }

@@ -2,15 +2,17 @@
 
 use std::ops::Range;
 
-use crate::dlp::catalogue::financial::cards::{CARD_WORDS, IDS, is_varied, issuer_bits};
+use crate::dlp::catalogue::financial::{
+    card_words::{CARD_WORDS, COUNTED},
+    cards::{is_counted, is_varied, issuer_bits},
+};
 use crate::dlp::{
     catalogue::{
-        builders::{SERIALS, number},
+        builders::number,
         checks,
         detector::{Before, Candidate, Detector, Shape},
-        naming::name,
     },
-    text::{digits::DigitRun, number::plain_number, words},
+    text::{digits::DigitRun, number::plain_number},
     vocabulary::Category,
 };
 
@@ -55,73 +57,6 @@ pub(super) const ALL: &[Detector] = &[Detector {
     "411111111111111111",
     r#"{"text": "{\"order_id\": \"5555555555554444\", \"n\": 1}"}"#,
 ])];
-
-/// Keys of numbers that programs count and name things with.
-const COUNTED: &[&str] = &[
-    "id",
-    "ids",
-    "uid",
-    "gid",
-    "uuid",
-    "guid",
-    "snowflake",
-    "order",
-    "ticket",
-    "case",
-    "invoice",
-    "tracking",
-    "serial",
-    "imei",
-    "imsi",
-    "iccid",
-    "phone",
-    "isbn",
-    "ean",
-    "gtin",
-    "upc",
-    "barcode",
-    "sku",
-    "asin",
-    "version",
-    "revision",
-    "build",
-    "hash",
-    "sha",
-    "digest",
-    "checksum",
-    "crc",
-    "etag",
-    "seed",
-    "nonce",
-    "random",
-    "cursor",
-    "offset",
-    "seq",
-    "sequence",
-    "size",
-    "bytes",
-    "length",
-    "count",
-    "total",
-    "score",
-    "time",
-    "timestamp",
-    "ts",
-    "at",
-    "date",
-    "created",
-    "updated",
-    "modified",
-    "expires",
-    "duration",
-    "nanos",
-    "micros",
-    "ns",
-    "us",
-    "lat",
-    "lng",
-    "lon",
-];
 
 /// The run, with its exponent, if it is one number and all of a value.
 fn whole_values(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
@@ -196,11 +131,4 @@ fn card(candidate: &Candidate<'_>) -> Option<i32> {
     };
     let is_card = is_usual && is_varied(&digits) && checks::luhn(&digits);
     (is_card && !is_counted(candidate)).then_some(12)
-}
-
-/// Returns true if a name before the number says what it is, in JSON or code that is carried as
-/// text.
-fn is_counted(candidate: &Candidate<'_>) -> bool {
-    let names = |name, words: &[&[&str]]| words.iter().any(|words| words::names(name, words));
-    name(candidate).is_some_and(|name| names(name, &[SERIALS, IDS, COUNTED]))
 }

@@ -77,7 +77,14 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&["NSS 12345678903"])
         .passes(&["12345678903", "NSS 12345678902"]),
     national("co_nit", "Colombian tax or citizenship number, beside words that name it", colombia)
-        .named(&["999.999.999-9", "999999999-9", "9999999999", "9.999.999.999", "99.999.999"])
+        .named(&[
+            "999.999.999-9",
+            "999999999-9",
+            "9999999999",
+            "9.999.999.999",
+            "99.999.999",
+            "99.999.999-9",
+        ])
         .beside(&["nit", "cédula", "cedula", "cedula de ciudadania", "cédula de ciudadanía"])
         .fires(&["NIT 163.696.463-5", "cédula 1.020.304.050"])
         .passes(&["163.696.463-5", "NIT 163.696.463-4"]),

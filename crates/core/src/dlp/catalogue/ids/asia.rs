@@ -136,14 +136,16 @@ fn gstin(candidate: &Candidate<'_>) -> Option<i32> {
         product / 36 + product % 36
     });
     let check = (36 - products.sum::<u32>() % 36) % 36;
-    let is_state = matches!(state, 1..=38 | 97);
+    // The last but one is `Z`, or tells who deducts or collects taxes.
+    let is_state = matches!(state, 1..=38 | 97)
+        && matches!(candidate.matched().get(13), Some(b'Z' | b'C' | b'D'));
     is_state.then_some(if check == value(*last) { 12 } else { -4 })
 }
 
 /// Province and division, family, sex.
 fn cnic(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
-    (matches!(at(&digits, 0), 1..=7) && varied(&digits)).then_some(4)
+    (matches!(at(&digits, 0), 1..=7) && at(&digits, 12) > 0 && varied(&digits)).then_some(4)
 }
 
 /// The letters after the digits depend on the first one, and so does where counting begins.

@@ -20,7 +20,7 @@ pub(super) const ALL: &[Detector] = &[
         .passes(&["1503084508999", "JMBG 1503084508998"]),
     national("si_tax_id", "Slovenian tax number, beside words that name it", slovenia)
         .named(&["99999999", "SI99999999"])
-        .beside(&["davčna številka", "davcna stevilka", "davčna"])
+        .beside(&["davčna številka", "davcna stevilka", "davčna", "davcna"])
         .fires(&["davčna številka 50223054"])
         .passes(&["50223054", "davčna številka 50223055"]),
     national("ee_lt_personal_code", "Estonian or Lithuanian personal code, beside words that name it", baltic)

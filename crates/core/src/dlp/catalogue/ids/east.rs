@@ -2,7 +2,7 @@
 
 use crate::dlp::catalogue::{
     builders::{SERIALS, national},
-    checks::{at, is_short_date, one_digit, part, two_digits, value, varied, weighted},
+    checks::{at, is_short_date, one_digit, part, remainder, two_digits, value, varied, weighted},
     detector::{Candidate, Detector},
 };
 
@@ -36,7 +36,7 @@ pub(super) const ALL: &[Detector] = &[
         .passes(&["ABA300000", "dowód osobisty ABA400000"]),
     national("cz_sk_birth_number", "Czech or Slovak birth number", birth_number)
         .alone(&["999999/9999"])
-        .named(&["9999999999", "999999/999"])
+        .named(&["9999999999", "999999/999", "999999999"])
         .beside(&["rodné číslo", "rodne cislo", "rodné čísla", "rč", "birth number"])
         .not_below(SERIALS)
         .fires(&["840315/9644", r#"{"rodneCislo": "8403154958"}"#])
@@ -108,7 +108,11 @@ fn birth_number(candidate: &Candidate<'_>) -> Option<i32> {
     let month = part(&digits, 2, 4) % 50;
     let month = if month > 20 { month - 20 } else { month };
     let is_born = is_short_date(part(&digits, 0, 2), month, part(&digits, 4, 6));
-    let is_right = digits.len() == 9 || crate::dlp::catalogue::checks::remainder(&digits, 11) == 0;
+    // Until 1985 a remainder of ten was written as zero.
+    let is_right = match digits.split_last() {
+        Some((0, nine @ [_, _, _, _, _, _, _, _, _])) if remainder(nine, 11) == 10 => true,
+        _ => digits.len() == 9 || remainder(&digits, 11) == 0,
+    };
     two_digits(is_born && is_right)
 }
 

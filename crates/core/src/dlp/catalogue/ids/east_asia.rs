@@ -105,8 +105,12 @@ fn resident(candidate: &Candidate<'_>) -> Option<i32> {
     let weights = [7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2];
     let place = usize::try_from(weighted(&digits, &weights) % 11).ok()?;
     let is_right = b"10X98765432".get(place) == Some(&last.to_ascii_uppercase());
-    let is_born = is_date(part(&digits, 6, 10), part(&digits, 10, 12), part(&digits, 12, 14));
-    let is_place = matches!(part(&digits, 0, 2), 11..=15 | 21..=23 | 31..=37 | 41..=46 | 50..=54 | 61..=65 | 71 | 81..=83);
+    let year = part(&digits, 6, 10);
+    let is_born =
+        matches!(year, 1900..=2035) && is_date(year, part(&digits, 10, 12), part(&digits, 12, 14));
+    let is_district = matches!((part(&digits, 2, 4), part(&digits, 4, 6)), (1..=90, 0..=99));
+    let is_place = is_district
+        && matches!(part(&digits, 0, 2), 11..=15 | 21..=23 | 31..=37 | 41..=46 | 50..=54 | 61..=65 | 71 | 81..=83);
     (is_right && is_born && is_place).then_some(8)
 }
 

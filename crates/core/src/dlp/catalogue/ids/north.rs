@@ -1,7 +1,7 @@
 //! Numbers of persons in Sweden, Finland, Norway, Denmark and Iceland.
 
 use crate::dlp::catalogue::{
-    builders::{SERIALS, any, national},
+    builders::{SERIALS, national},
     checks::{
         at, is_date, is_short_date, luhn, one_digit, part, two_digits, value, varied, weighted,
     },
@@ -71,12 +71,19 @@ pub(super) const ALL: &[Detector] = &[
         .beside(&["organisasjonsnummer", "orgnr", "org nr", "orgnummer"])
         .fires(&["organisasjonsnummer 974 760 673"])
         .passes(&["974760673", "organisasjonsnummer 974 760 674"]),
-    national("fi_business_id", "Finnish business number, beside words that name it", any)
-        .named(&["9999999-9"])
+    national("fi_business_id", "Finnish business number, beside words that name it", y_tunnus)
+        .named(&["9999999-9", "99999999"])
         .beside(&["y tunnus", "ytunnus", "business id", "fo nummer"])
         .fires(&["Y-tunnus 2077474-0"])
-        .passes(&["2077474-0"]),
+        .passes(&["2077474-0", "Y-tunnus 2077474-1"]),
 ];
+
+/// Weights 7, 9, 10, 5, 8, 4 and 2; the check digit makes the sum divisible by eleven.
+fn y_tunnus(candidate: &Candidate<'_>) -> Option<i32> {
+    let digits = candidate.digits();
+    let rest = weighted(&digits, &[7, 9, 10, 5, 8, 4, 2]) % 11;
+    one_digit(rest != 1 && (11 - rest) % 11 == at(&digits, 7))
+}
 
 /// Born as written, with a Luhn digit over the last ten; coordination numbers add 60 to the day.
 fn personnummer(candidate: &Candidate<'_>) -> Option<i32> {

@@ -60,7 +60,7 @@ pub(super) const ALL: &[Detector] = &[
         .passes(&["RSSMRK85T10J562M", "RSSMRK85Z10J562L", "RSSMRK85T10J562"]),
     national("it_partita_iva", "Italian VAT number, beside words that name it", piva)
         .named(&["99999999999", "IT99999999999", "IT 99999999999"])
-        .beside(&["partita iva", "p.iva", "p iva", "piva", "iva", "vat"])
+        .beside(&["partita iva", "p.iva", "p iva", "piva", "iva", "vat", "codice fiscale"])
         .fires(&["P.IVA 33457360429", r#"{"partitaIva": "60803310659"}"#])
         .passes(&["33457360429", "P.IVA 33457360428"]),
     national(

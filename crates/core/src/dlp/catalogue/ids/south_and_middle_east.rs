@@ -115,7 +115,7 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&["VKN 1234567890"])
         .passes(&["1234567890"]),
     national("il_teudat_zehut", "Israeli identity number, beside words that name it", israel)
-        .named(&["999999999", "99999999-9"])
+        .named(&["999999999", "99999999-9", "99999999", "9999999-9"])
         .beside(&["teudat zehut", "תעודת זהות", "ת.ז", "israeli id", "mispar zehut", "zehut"])
         .fires(&["teudat zehut 094426962"])
         .passes(&["094426962", "teudat zehut 094426963"]),

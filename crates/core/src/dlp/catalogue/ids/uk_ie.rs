@@ -107,7 +107,7 @@ fn licence(candidate: &Candidate<'_>) -> Option<i32> {
 fn pps(candidate: &Candidate<'_>) -> Option<i32> {
     let matched = candidate.matched().to_ascii_uppercase();
     let second = match matched.get(8) {
-        None | Some(b'W') => 0,
+        None | Some(b'W' | b'T' | b'X') => 0,
         Some(letter @ b'A'..=b'I') => u32::from(letter - b'A' + 1),
         Some(_) => return None,
     };

@@ -5,11 +5,12 @@ use crate::dlp::catalogue::{
     checks::{is_date, part, varied},
     detector::{Candidate, Detector},
 };
+use crate::dlp::text::groups::Grouping;
 
 pub(super) const ALL: &[Detector] = &[
     national("us_ssn", "US social security number", ssn)
         .alone(&["999-99-9999", "999 99 9999"])
-        .named(&["999999999", "999.99.9999"])
+        .grouped(Grouping::usual(9, 9))
         .beside(&[
             "ssn",
             "social security",
@@ -35,6 +36,10 @@ pub(super) const ALL: &[Detector] = &[
             r#"{"ssn": 536228726}"#,
             r#"{"socialSecurityNumber": "536228726"}"#,
             r#"{"ssns": [536228726]}"#,
+            "SSN 536.22.8726",
+            "SSN 536-228-726",
+            "ssn: 5 3 6 2 2 8 7 2 6",
+            "SSN 536-22-\n8726",
         ])
         .passes(&[
             "536228726",
@@ -67,7 +72,7 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&["EIN 12-9510478", r#"{"employerId": "129510478"}"#])
         .passes(&["12-9510478", "EIN 07-9510478"]),
     national("us_ptin", "US tax preparer number, beside words that name it", any)
-        .named(&["P99999999"])
+        .named(&["P99999999", "P-99999999"])
         .beside(&["ptin", "preparer tax", "tax preparer", "preparer"])
         .fires(&["PTIN P01234567"])
         .passes(&["P01234567", "PTIN 01234567"]),
