@@ -47,6 +47,7 @@ fn main() {
         let name = format!("{} KB", size >> 10);
         bench.both(&mut criterion, "clean", &name, &bodies::clean(size));
         bench.both(&mut criterion, "dirty", &name, &bodies::dirty(size));
+        bench.both(&mut criterion, "webhooks", &name, &bodies::webhooks(size));
     }
     for (name, body) in bodies::hostile() {
         bench.both(&mut criterion, "hostile", &name, &body);

@@ -61,6 +61,59 @@ fn clean_row(number: usize) -> Value {
     })
 }
 
+/// Deliveries of webhooks: addresses of pages, hashes, node ids, times and numbers, hardly a word.
+pub(super) fn webhooks(bytes: usize) -> Value {
+    filled(bytes, &delivery)
+}
+
+fn delivery(number: usize) -> Value {
+    let mixed = |salt: u64| {
+        let seed = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ salt;
+        (seed ^ seed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 3
+    };
+    let hash = |salt| format!("{:016x}{:016x}{:08x}", mixed(salt), mixed(salt + 1), number);
+    let id = |salt| mixed(salt) % 100_000_000;
+    let api = format!("https://api.tracker.example/repos/tools/gateway-{}", id(3) % 9);
+    let person = |salt: u64| {
+        let login = format!("dev-{}", id(salt) % 997);
+        json!({
+            "login": login,
+            "id": id(salt),
+            "node_id": base64(&format!("04:User{:08}", id(salt))),
+            "avatar_url": format!("https://avatars.tracker.example/u/{}?v=4", id(salt)),
+            "url": format!("https://api.tracker.example/users/{login}"),
+            "site_admin": false,
+        })
+    };
+    json!({
+        "delivery": format!(
+            "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
+            id(5), id(6) % 65_536, id(7) % 4_096, id(8) % 4_096, mixed(9) % (1 << 48)
+        ),
+        "signature": format!("sha256={}{}", hash(10), hash(20).get(..24).unwrap_or_default()),
+        "before": hash(30),
+        "after": hash(40),
+        "compare": format!("{api}/compare/{}...{}", hash(30), hash(40)),
+        "commits": [{
+            "id": hash(40),
+            "tree_id": hash(50),
+            "timestamp": "2026-03-14T09:26:53.589Z",
+            "url": format!("{api}/commits/{}", hash(40)),
+            "author": person(60),
+            "modified": ["crates/core/src/lib.rs", format!("docs/{}.md", id(61))],
+        }],
+        "check": {
+            "id": mixed(70) % 100_000_000_000,
+            "node_id": format!("CR_kwDOB{}", base64(&format!("{:015}", mixed(70))).get(..18).unwrap_or_default()),
+            "etag": format!("W/\"{}\"", hash(71).get(..32).unwrap_or_default()),
+            "score": 0.5 + f64::from(u32::try_from(number).unwrap_or(0)) / 7919.0,
+            "started_at": 1_770_000_000_000_u64 + id(72),
+            "trace": format!("00-{}-{:016x}-01", hash(73).get(..32).unwrap_or_default(), mixed(74)),
+        },
+        "sender": person(80),
+    })
+}
+
 /// The most expensive bodies: one unit repeated, a megabyte of each.
 pub(super) fn hostile() -> Vec<(String, Value)> {
     const SIZE: usize = 1 << 20;

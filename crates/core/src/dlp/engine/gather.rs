@@ -83,7 +83,7 @@ impl Gather<'_> {
             return Findings::default();
         }
         drop_contained(self.scanner, matches);
-        let mut groups = Groups::default();
+        let mut groups = Groups { list: Vec::with_capacity(matches.len()), ..Groups::default() };
         let mut cut = Vec::new();
         for found in matches.iter() {
             match self.views.origins(self.body, found.segment, &found.range) {
@@ -100,7 +100,10 @@ impl Gather<'_> {
         }
         self.take_cut(&mut groups, cut);
         let mut groups = groups.list;
-        groups.sort_by_key(|group| (group.segment, group.active));
+        let place = |group: &Group| (group.segment, group.active);
+        if !groups.is_sorted_by_key(place) {
+            groups.sort_by_key(place);
+        }
         let mut findings = Vec::with_capacity(groups.len());
         for group in groups {
             let is_printed = findings.len() < MAX_PRINTED;
@@ -276,7 +279,8 @@ impl Groups {
 impl Group {
     fn new(found: &Match, segment: u32, before: u32) -> Group {
         let (active, likelihood) = (found.active, found.likelihood);
-        let (spans, values) = (Vec::new(), Vec::new());
+        // Most have one match, and places may be many.
+        let (spans, values) = (Vec::with_capacity(1), Vec::with_capacity(1));
         Group { active, segment, before, count: 0, likelihood, spans, values, seen: None }
     }
 

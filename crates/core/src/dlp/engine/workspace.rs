@@ -15,9 +15,9 @@ pub(in crate::dlp) struct Workspace {
     pub(in crate::dlp) scratch: Scratch,
 }
 
-/// A thread keeps no more than about this many bytes, a little more than what a megabyte of JSON takes;
-/// what a larger value took is given back.
-const KEPT: usize = 4 << 20;
+/// A thread keeps no more than about this many bytes, a little more than what a megabyte of JSON takes
+/// that is all short values; what a larger value took is given back.
+const KEPT: usize = 8 << 20;
 
 thread_local! {
     static WORKSPACE: Cell<Option<Box<Workspace>>> = const { Cell::new(None) };

@@ -25,6 +25,7 @@ const DIGITS_DENSE: u32 = 5;
 pub(in crate::dlp) struct Block {
     /// Where literals are looked for: at the beginnings of words, and at rare bytes.
     pub(in crate::dlp) anchors: u64,
+    /// Digits in the first group of a word: `12` and `34` in `a12b3-34c5`.
     digits: u64,
     /// Letters and digits.
     words: u64,
@@ -44,9 +45,20 @@ pub(in crate::dlp) struct Marks {
     digits: Vec<usize>,
     /// Digits in the last stretch.
     digits_before: u32,
+    /// Bits that the last block leaves to the next one.
+    carried: Carried,
     /// Control characters but for tabs and the ends of lines.
     controls: usize,
     has_beyond: bool,
+}
+
+/// State of the word that a block ends in.
+#[derive(Debug, Default, Clone, Copy)]
+struct Carried {
+    /// A digit stood in it.
+    digit: bool,
+    /// A letter stood behind a digit.
+    buried: bool,
 }
 
 /// A set of ASCII characters: for each lower half of a byte, the upper halves with which it is one.
@@ -132,6 +144,8 @@ impl Marks {
         if kinds.colons != 0 && (kinds.colons.count_ones() + last.colons.count_ones()) >= COLONS {
             self.colons.push(self.blocks.len());
         }
+        let words = kinds.letters | kinds.digits;
+        let digits = self.first_groups(kinds, words);
         if kinds.digits == 0 {
             self.digits_before = 0;
         } else {
@@ -143,10 +157,27 @@ impl Marks {
         self.has_beyond |= kinds.beyond != 0;
         self.blocks.push(Block {
             anchors: kinds.anchors(last),
-            digits: kinds.digits,
-            words: kinds.letters | kinds.digits,
-            base64: kinds.letters | kinds.digits | kinds.other_base64,
+            digits,
+            words,
+            base64: words | kinds.other_base64,
         });
+    }
+
+    /// The digits that no letter behind a digit stands before in their word. No number begins with
+    /// the others, of which hashes and ids are full.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as the rest of the pass")]
+    fn first_groups(&mut self, kinds: Kinds, words: u64) -> u64 {
+        let Carried { digit, buried } = self.carried;
+        if kinds.digits == 0 && !digit && !buried {
+            return 0;
+        }
+        let goes_on = words & 1;
+        let after_digit = flood(kinds.digits | goes_on & u64::from(digit), words);
+        let letters = kinds.letters & after_digit;
+        let after_letter = flood(letters | goes_on & u64::from(buried), words);
+        self.carried = Carried { digit: after_digit >> 63 == 1, buried: after_letter >> 63 == 1 };
+        kinds.digits & !after_letter
     }
 
     #[inline(always)]
@@ -169,6 +200,7 @@ impl Marks {
         self.colons.clear();
         self.digits.clear();
         self.digits_before = 0;
+        self.carried = Carried::default();
         self.controls = 0;
         self.has_beyond = false;
     }
@@ -209,7 +241,7 @@ impl Marks {
         self.digits.iter().map(|second| self.start + second.saturating_sub(1) * STRETCH)
     }
 
-    /// The first digit in a range.
+    /// The first digit in a range that a number may begin with.
     pub(in crate::dlp) fn first_digit(&self, range: Range<usize>) -> Option<usize> {
         let mut at = range.start;
         while at < range.end {
@@ -271,6 +303,18 @@ impl Marks {
         // Shifted twice, for a shift by all of them is none.
         bits(index) >> shift | bits(index + 1) << 1 << (BLOCK - 1 - shift)
     }
+}
+
+/// The bits of a mask from each of the given ones on as far as the mask goes without a gap.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "as the rest of the pass")]
+fn flood(bits: u64, mask: u64) -> u64 {
+    let (mut bits, mut mask) = (bits & mask, mask);
+    for step in [1, 2, 4, 8, 16, 32] {
+        bits |= mask & (bits << step);
+        mask &= mask << step;
+    }
+    bits
 }
 
 /// The tables of all kinds, as vectors.
@@ -383,10 +427,15 @@ mod tests {
             let start = start.min(text.len());
             let marks = marks(&text, start);
             let bit = |at: usize, of: fn(&Block) -> u64| marks.ahead(at, of) & 1 == 1;
+            let mut word = Vec::new();
 
             for (at, byte) in text.iter().enumerate().skip(start) {
                 let is_other = matches!(byte, b'+' | b'-' | b'/' | b'_');
-                prop_assert_eq!(bit(at, |block| block.digits), byte.is_ascii_digit());
+                if byte.is_ascii_alphanumeric() { word.push(*byte) } else { word.clear() }
+                let letters = word.iter().skip_while(|byte| !byte.is_ascii_digit());
+                let is_first = !letters.clone().any(u8::is_ascii_alphabetic);
+                prop_assert_eq!(
+                    bit(at, |block| block.digits), byte.is_ascii_digit() && is_first);
                 prop_assert_eq!(
                     bit(at, |block| block.base64), byte.is_ascii_alphanumeric() || is_other);
                 let before = |back: usize| {
