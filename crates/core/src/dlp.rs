@@ -1,7 +1,7 @@
 //! Data-loss prevention: finds what must not travel in a JSON value, and takes it out.
 //!
 //! [`Engine::scan`] looks at every key, string and number literal once, and at the texts hidden
-//! in them by invisible characters, escapes, base64 or hex. It runs in linear time, holds no
+//! in them by look-alikes, escapes and encodings, or cut in pieces. It runs in linear time, holds no
 //! clock and no connection, and refuses what is beyond its limits rather than pass it unseen.
 //! A scan returns [`Findings`]: place, kind and likelihood; never the text itself.
 //!

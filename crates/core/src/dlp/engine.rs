@@ -173,8 +173,8 @@ impl Engine {
             body.flatten(value, limits)?;
             views.begin(body, limits);
             let mut work = 0;
-            views.scan_all(body, self.scanner.rare(), |body, first, runs| {
-                work += self.scanner.scan(body, first, runs, scratch);
+            views.scan_all(body, self.scanner.rare(), |body, first, runs, recased| {
+                work += self.scanner.scan(body, first, runs, scratch, recased);
             })?;
             work += views.decoded();
             let Engine { scanner, allow, .. } = self;

@@ -13,6 +13,7 @@ mod fuzz;
 mod numbers;
 mod places;
 mod redaction;
+mod spellings;
 
 /// The engine with the default settings, made once: that takes longer than most scans.
 fn engine() -> &'static Engine {

@@ -61,6 +61,7 @@ impl Body {
             }
             Kind::Object(members) => {
                 let mut parts = ObjectTables::default();
+                let mut numbered = joins::Numbered::default();
                 for (key, member) in members {
                     let step = PathStep::Member { key: small(self.segments.len()) };
                     let child = self.node(node, step, limits)?;
@@ -69,7 +70,9 @@ impl Body {
                     let first = self.segments.len();
                     self.walk(member, child, depth + 1, limits)?;
                     parts.look(self, key, member, child, first);
+                    numbered.look(key, member, first);
                 }
+                self.neighbours.extend(numbered.rows().into_iter().map(|row| (node, row)));
                 parts.note(&mut self.tables);
             }
         }

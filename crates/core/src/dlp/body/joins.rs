@@ -2,7 +2,7 @@
 
 use crate::{
     dlp::body::{
-        buffer::Body,
+        buffer::{Body, Neighbours},
         segment::{SegmentKind, small},
     },
     json::{JsonValue, Kind},
@@ -52,6 +52,40 @@ pub(in crate::dlp) fn joining<'a, T: JsonValue<'a>>(
             Some(small(first + of_text + 1))
         }
         Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Array(_) | Kind::Object(_) => None,
+    }
+}
+
+/// Members of one object that are texts and numbered: `part1`, `part2`.
+#[derive(Default)]
+pub(in crate::dlp) struct Numbered<'a>(Vec<(&'a str, u32, u32)>);
+
+impl<'a> Numbered<'a> {
+    /// Looks at a member, whose value is the segment `segment`.
+    pub(in crate::dlp) fn look<T: JsonValue<'a>>(
+        &mut self,
+        key: &'a str,
+        member: T,
+        segment: usize,
+    ) {
+        if member.text().is_none() {
+            return;
+        }
+        let stem = key.trim_end_matches(|last: char| last.is_ascii_digit());
+        let number = key.strip_prefix(stem).and_then(|number| number.parse().ok());
+        self.0.extend(number.map(|number| (stem, number, small(segment))));
+    }
+
+    /// The members that are named alike and numbered one after the other, by their segments.
+    pub(in crate::dlp) fn rows(mut self) -> Vec<Neighbours> {
+        if self.0.len() < 2 {
+            return Vec::new();
+        }
+        self.0.sort_unstable();
+        let goes_on = |(stem, number, _): &(&str, u32, u32), next: &(&str, u32, u32)| {
+            (*stem, number.checked_add(1)) == (next.0, Some(next.1))
+        };
+        let rows = self.0.chunk_by(goes_on).filter(|row| row.len() > 1);
+        rows.map(|row| row.iter().map(|(_, _, segment)| *segment).collect()).collect()
     }
 }
 

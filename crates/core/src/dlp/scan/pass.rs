@@ -17,7 +17,7 @@ use crate::dlp::{
         window::{Window, Windows, clip},
     },
     text::{groups, layouts, marks::Set},
-    views::encoded::Run,
+    views::{encoded::Run, recased::Recased},
 };
 
 impl Scanner {
@@ -35,6 +35,7 @@ impl Scanner {
         first: usize,
         runs: &[Run],
         scratch: &mut Scratch,
+        recased: &mut Vec<Recased>,
     ) -> usize {
         let Some(segment) = body.segments.get(first) else {
             return 0;
@@ -43,7 +44,7 @@ impl Scanner {
             hidden::scan(body, active, &mut scratch.matches);
         }
         let range = segment.start as usize..body.text.len();
-        self.find_windows(body, first, scratch);
+        self.find_windows(body, first, scratch, recased);
         let mut work = 0;
         let Scratch { matches, windows, line, columns, .. } = scratch;
         let mut is_grouped = false;

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::dlp::{
     body::segment::small,
-    catalogue::list,
+    catalogue::{
+        detector::{Detector, Shape},
+        list,
+    },
     scan::{
         active::Active,
         glued::Glued,
@@ -23,6 +26,8 @@ struct Claim {
     owners: Vec<(u16, Reach)>,
     /// True if somebody wants it also in the middle of a word, in lower case.
     anywhere: bool,
+    /// As its vendor writes it, if it is the mark of tokens.
+    mark: Option<Box<[u8]>>,
 }
 
 /// A scanner in the making.
@@ -61,6 +66,7 @@ impl Plan {
             let index = self.index();
             let active = Active::built_in(detector, settings.min_likelihood(detector.name));
             self.claim(detector.literals(), (index, active.reach));
+            self.claim_marks(detector, active.reach);
             self.triggers.add(index, detector);
             self.active.push(active);
         }
@@ -95,23 +101,48 @@ impl Plan {
         }
     }
 
+    /// Notes how a vendor writes the marks of its tokens, of which the pattern tells.
+    fn claim_marks(&mut self, detector: &Detector, reach: Reach) {
+        let (Shape::Pattern { pattern, literals, .. }, Reach::Mark { .. } | Reach::From { .. }) =
+            (&detector.shape, reach)
+        else {
+            return;
+        };
+        for literal in *literals {
+            let capital = literal.to_ascii_uppercase();
+            let is_capital = pattern.contains(&capital) && !pattern.contains(literal);
+            let mark = if is_capital { capital } else { (*literal).to_owned() };
+            let claim = self.literals.get_mut(&literal.to_ascii_lowercase());
+            if let Some(claim) = claim.filter(|_| is_mark(&mark)) {
+                claim.mark = Some(mark.into_bytes().into());
+            }
+        }
+    }
+
     fn compile(self) -> Result<Scanner, Vec<String>> {
         let Self { literals, active, triggers, restless, hidden, problems } = self;
         if !problems.is_empty() {
             return Err(problems);
         }
-        let (literals, wakes): (Vec<Literal>, Vec<_>) = literals
+        let (literals, (wakes, marks)): (Vec<Literal>, (Vec<_>, Vec<_>)) = literals
             .into_iter()
-            .map(|(text, Claim { owners, anywhere })| {
-                (Literal { text: text.into_bytes(), anywhere }, owners)
+            .map(|(text, Claim { owners, anywhere, mark })| {
+                (Literal { text: text.into_bytes(), anywhere }, (owners, mark))
             })
             .unzip();
-        let is_mark = |owners: &Vec<(u16, Reach)>| {
+        let wakes_mark = |owners: &Vec<(u16, Reach)>| {
             owners.iter().any(|(_, reach)| matches!(reach, Reach::Mark { .. }))
         };
         let marked = literals.iter().map(|literal| literal.text.as_slice()).zip(&wakes);
-        let glued = Glued::new(marked.map(|(text, owners)| (text, is_mark(owners))));
+        let glued = Glued::new(marked.map(|(text, owners)| (text, wakes_mark(owners))));
         let prefilter = Literals::new(literals);
-        Ok(Scanner { prefilter, wakes, active, glued, triggers, restless, hidden })
+        Ok(Scanner { prefilter, wakes, marks, active, glued, triggers, restless, hidden })
     }
+}
+
+/// Returns true if a literal is the mark of tokens: two letters or more, and a joint or a capital.
+fn is_mark(literal: &str) -> bool {
+    let letters = literal.bytes().filter(u8::is_ascii_alphabetic).count();
+    let is_told = |byte: u8| matches!(byte, b'_' | b'-' | b'.') || byte.is_ascii_uppercase();
+    letters >= 2 && literal.len() >= 3 && literal.bytes().any(is_told)
 }

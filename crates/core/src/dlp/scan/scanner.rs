@@ -10,6 +10,8 @@ pub(in crate::dlp) struct Scanner {
     pub(super) prefilter: Literals,
     /// Detectors that a literal of the prefilter wakes, and how far they look.
     pub(super) wakes: Vec<Vec<(u16, Reach)>>,
+    /// By literal of the prefilter, how a vendor writes it if it is a mark.
+    pub(super) marks: Vec<Option<Box<[u8]>>>,
     pub(in crate::dlp) active: Vec<Active>,
     /// Marks of vendors behind a letter.
     pub(super) glued: Glued,

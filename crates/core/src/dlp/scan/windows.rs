@@ -13,11 +13,18 @@ use crate::dlp::{
         window::{Window, Windows, clip},
     },
     text::words,
+    views::recased::{self, Recased},
 };
 
 impl Scanner {
     /// The stretches that literals wake detectors for, merged where they overlap.
-    pub(super) fn find_windows(&self, body: &Body, first: usize, scratch: &mut Scratch) {
+    pub(super) fn find_windows(
+        &self,
+        body: &Body,
+        first: usize,
+        scratch: &mut Scratch,
+        recased: &mut Vec<Recased>,
+    ) {
         let Scratch { matches, windows, keys, columns, .. } = scratch;
         windows.clear();
         columns.clear();
@@ -26,6 +33,11 @@ impl Scanner {
         self.prefilter.each(&body.text, &body.marks, |index, literal| {
             let Some(segment) = cursor.seek(literal.start) else { return };
             let Some(home) = body.segment(segment) else { return };
+            if let Some(mark) = self.marks.get(index).and_then(Option::as_deref)
+                && recased.last().is_none_or(|last| last.may_be_followed_at(literal.start))
+            {
+                recased.extend(recased::of(&body.text, segment, &home.range(), &literal, mark));
+            }
             for (active, reach) in self.wakes.get(index).into_iter().flatten() {
                 if let Reach::Here = reach {
                     matches.extend(self.around(body, *active, segment, &literal));

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::dlp::{
     text::marks::{Marks, Set},
-    views::{encoded, unescape},
+    views::{encoded, inflate::Inflater, unescape},
 };
 
 /// Secrets that are planted. Each is found wherever it stands and however it is disguised.
@@ -176,7 +176,7 @@ proptest! {
         encoded::each(text.as_bytes(), &marks, |run| {
             assert!(done <= run.start && run.start < run.end && run.end <= text.len());
             done = run.end;
-            let _ = encoded::decode(&text.as_bytes()[run]);
+            let _ = encoded::decode(&text.as_bytes()[run], &mut Inflater::default(), 1 << 20);
         });
     }
 }

@@ -1,14 +1,15 @@
-//! Base64 and hex: finding the runs, and decoding those that hold text.
+//! Base64, base32 and hex: finding the runs, and decoding those that hold text.
 
 use std::ops::Range;
 
-use base64::{
-    Engine as _,
-    alphabet::{STANDARD, URL_SAFE},
-    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+use crate::dlp::{
+    text::marks::Marks,
+    views::{
+        inflate::{self, Inflater},
+        readable::{self, Bytes, SHORTEST_TEXT},
+        sextets,
+    },
 };
-
-use crate::dlp::text::marks::Marks;
 
 /// Shorter runs hold nothing worth hiding.
 pub(in crate::dlp) const SHORTEST: usize = 16;
@@ -17,8 +18,8 @@ pub(in crate::dlp) const SHORTEST: usize = 16;
 /// ones always, since text may stand anywhere in them.
 const PROBED: usize = 96;
 
-/// Shorter stretches of text in decoded bytes are chance.
-const SHORTEST_TEXT: usize = 8;
+/// The shortest run of base32 that is decoded: fifteen bytes.
+const SHORTEST_BASE32: usize = 24;
 
 /// A run of base64 characters, and the segment it stands in.
 pub(in crate::dlp) struct Run {
@@ -32,8 +33,8 @@ pub(in crate::dlp) struct Run {
 pub(in crate::dlp) struct Encoded {
     /// Bytes that decoding produced, text or not.
     pub(in crate::dlp) work: usize,
-    /// The readable stretches.
-    pub(in crate::dlp) texts: Vec<Vec<u8>>,
+    /// The readable stretches, and the characters of the run that each was read from.
+    pub(in crate::dlp) texts: Vec<(Vec<u8>, Range<usize>)>,
 }
 
 /// Calls `each` with every run of at least [`SHORTEST`] base64 characters, in order.
@@ -56,45 +57,130 @@ fn bits_from(first: usize) -> u64 {
     u32::try_from(first).ok().and_then(|first| u64::MAX.checked_shl(first)).unwrap_or(0)
 }
 
-/// Decodes a run as hex or base64 and keeps what reads like text.
-pub(in crate::dlp) fn decode(run: &[u8]) -> Encoded {
+/// Decodes a run, which holds no padding, and keeps what reads like text. Of hex the digits in a row
+/// are decoded, of base64 the stretches that read like text whatever stands before them, of base32
+/// the whole run. What is compressed is decompressed, as far as `most` bytes go.
+pub(in crate::dlp) fn decode(run: &[u8], inflater: &mut Inflater, most: usize) -> Encoded {
     let mut encoded = Encoded::default();
-    let padding = run.iter().rev().take_while(|byte| **byte == b'=').count();
-    let run = run.get(..run.len() - padding).unwrap_or_default();
-    if run.len().is_multiple_of(2) && is_hex(run) {
-        if run.len() > PROBED || run.first_chunk().is_some_and(hex_reads_like_text) {
-            keep(&hex(run), &mut encoded);
-        }
+    if is_hex_throughout(run, &mut encoded, inflater, most) || !encoded.texts.is_empty() {
         return encoded;
     }
-    if run.len() > PROBED || probe(run) {
-        keep(&base64(run), &mut encoded);
+    // Readable bytes hardly ever encode to so many characters without a capital among them; names,
+    // paths and hashes have none.
+    if has_capital(run) {
+        decode_base64(run, &mut encoded, inflater, most);
     }
-    if encoded.texts.is_empty() && run.contains(&b'/') {
-        // `/` belongs to the alphabet and also parts the steps of a path.
-        let steps = run.split(|byte| *byte == b'/').filter(|step| step.len() >= SHORTEST);
-        steps.filter(|step| probe(step)).for_each(|step| keep(&base64(step), &mut encoded));
+    if is_base32(run) {
+        keep_all(&base32(run), run, &mut encoded);
     }
     encoded
 }
 
+fn decode_base64(run: &[u8], encoded: &mut Encoded, inflater: &mut Inflater, most: usize) {
+    if probe(run) {
+        keep_all(&sextets::decode(run), run, encoded);
+    }
+    let is_text =
+        4 * encoded.texts.iter().map(|(text, _)| text.len()).sum::<usize>() > 2 * run.len();
+    if is_text {
+        return;
+    }
+    sextets::each_text(run, |bytes, from| keep(&bytes, from, encoded));
+    if let Some(packed) = inflate::packed(run) {
+        keep_inflated(&sextets::decode(run), packed, run, encoded, inflater, most);
+    }
+}
+
+/// Looks at all, so that many are looked at at once.
+fn has_capital(run: &[u8]) -> bool {
+    run.iter().fold(false, |any, byte| any | byte.is_ascii_uppercase())
+}
+
+/// Decodes the hex digits of a run: all of it, or the parts between its joints. Returns true if there
+/// is nothing else in it.
+fn is_hex_throughout(
+    run: &[u8],
+    encoded: &mut Encoded,
+    inflater: &mut Inflater,
+    most: usize,
+) -> bool {
+    // A part that is long enough fills one of these.
+    const FILLED: usize = SHORTEST / 2;
+    if !run.as_chunks::<FILLED>().0.iter().any(|chunk| is_hex(chunk)) {
+        return false;
+    }
+    let mut at = 0;
+    let mut is_all = true;
+    for part in run.split(|byte| !byte.is_ascii_alphanumeric()) {
+        let digits = part.strip_prefix(b"0x").or_else(|| part.strip_prefix(b"0X")).unwrap_or(part);
+        let is_hex = is_hex(digits);
+        is_all &= is_hex;
+        if is_hex && digits.len() >= SHORTEST {
+            let range = at..at + part.len();
+            for half in 0..=digits.len() % 2 {
+                let digits = digits.get(half..).unwrap_or_default();
+                decode_hex(digits, &range, encoded, inflater, most);
+            }
+        }
+        at += part.len() + 1;
+    }
+    is_all
+}
+
+fn decode_hex(
+    digits: &[u8],
+    from: &Range<usize>,
+    encoded: &mut Encoded,
+    inflater: &mut Inflater,
+    most: usize,
+) {
+    let packed = inflate::packed_hex(digits);
+    let reads = digits.first_chunk().is_some_and(hex_reads_like_text);
+    if digits.len() <= PROBED && !reads && packed.is_none() {
+        return;
+    }
+    let decoded = hex(digits);
+    match packed {
+        Some(packed) => {
+            let (work, text) = inflater.text(&decoded, packed, most);
+            encoded.work += work;
+            keep(&text, from.clone(), encoded);
+        }
+        None => keep(&decoded, from.clone(), encoded),
+    }
+}
+
+fn keep_inflated(
+    decoded: &[u8],
+    packed: inflate::Packed,
+    run: &[u8],
+    encoded: &mut Encoded,
+    inflater: &mut Inflater,
+    most: usize,
+) {
+    let (work, text) = inflater.text(decoded, packed, most);
+    encoded.work += work;
+    keep_all(&text, run, encoded);
+}
+
+fn keep_all(decoded: &[u8], run: &[u8], encoded: &mut Encoded) {
+    keep(decoded, 0..run.len(), encoded);
+}
+
+fn keep(decoded: &[u8], from: Range<usize>, encoded: &mut Encoded) {
+    encoded.work += decoded.len();
+    readable::each(decoded, |text| {
+        if text.len() >= SHORTEST_TEXT {
+            encoded.texts.push((text.to_vec(), from.clone()));
+        }
+    });
+}
+
 /// Looks at many at once.
-fn is_hex(run: &[u8]) -> bool {
-    let (whole, rest) = run.as_chunks::<SHORTEST>();
+pub(super) fn is_hex(run: &[u8]) -> bool {
+    let (whole, rest) = run.as_chunks::<8>();
     let all = |bytes: &[u8]| bytes.iter().fold(true, |all, byte| all & byte.is_ascii_hexdigit());
     whole.iter().all(|chunk| all(chunk)) && all(rest)
-}
-
-fn keep(decoded: &[u8], encoded: &mut Encoded) {
-    encoded.work += decoded.len();
-    let stretches = readable(decoded).filter(|stretch| stretch.len() >= SHORTEST_TEXT);
-    encoded.texts.extend(stretches.map(|stretch| stretch.as_bytes().to_vec()));
-}
-
-/// The stretches of UTF-8 without control characters.
-fn readable(decoded: &[u8]) -> impl Iterator<Item = &str> {
-    let is_control = |char: char| char.is_control() && !char.is_ascii_whitespace();
-    decoded.utf8_chunks().flat_map(move |chunk| chunk.valid().split(is_control))
 }
 
 /// Returns true if the first or the last sixteen characters decode to text.
@@ -106,35 +192,10 @@ fn probe(run: &[u8]) -> bool {
 
 fn base64_reads_like_text(end: &[u8; SHORTEST]) -> bool {
     let mut decoded = [0; SHORTEST / 4 * 3];
-    for (three, four) in decoded.chunks_exact_mut(3).zip(end.chunks_exact(4)) {
-        let bits = four.iter().fold(0_u32, |bits, letter| bits << 6 | u32::from(six_bits(*letter)));
-        let [_, bytes @ ..] = bits.to_be_bytes();
-        three.copy_from_slice(&bytes);
+    for (three, four) in decoded.chunks_exact_mut(3).zip(end.as_chunks().0) {
+        three.copy_from_slice(&sextets::three(*four));
     }
-    reads_like_text(&decoded)
-}
-
-/// The value of a letter in either alphabet.
-fn six_bits(letter: u8) -> u8 {
-    const TABLE: [u8; 256] = {
-        let mut table = [0; 256];
-        let mut letter = 0_u8;
-        while letter < 128 {
-            #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
-            {
-                table[letter as usize] = match letter {
-                    b'A'..=b'Z' => letter - b'A',
-                    b'a'..=b'z' => letter - b'a' + 26,
-                    b'0'..=b'9' => letter - b'0' + 52,
-                    b'+' | b'-' => 62,
-                    _ => 63,
-                };
-            }
-            letter += 1;
-        }
-        table
-    };
-    TABLE.get(usize::from(letter)).copied().unwrap_or_default()
+    readable::reads_like_text(&decoded)
 }
 
 fn hex_reads_like_text(end: &[u8; SHORTEST]) -> bool {
@@ -146,75 +207,10 @@ fn hex_reads_like_text(end: &[u8; SHORTEST]) -> bool {
     for (byte, pair) in decoded.iter_mut().zip(end.chunks_exact(2)) {
         *byte = pair.iter().fold(0, |byte, digit| byte << 4 | half(*digit) & 15);
     }
-    reads_like_text(&decoded)
+    readable::reads_like_text(&decoded) || Bytes::Spread.are_all(&decoded)
 }
 
-/// Returns true if at least three bytes of four are readable: characters of ASCII, and whole ones
-/// of UTF-8. Takes little time and has no branch, for most runs are none. Up to twelve bytes.
-fn reads_like_text(decoded: &[u8]) -> bool {
-    let mut kinds = 0;
-    for (at, byte) in decoded.iter().enumerate() {
-        kinds |= KINDS.get(usize::from(*byte)).copied().unwrap_or_default() << at;
-    }
-    let lane = |kind: u32| kinds >> (kind * LANE) & ((1 << LANE) - 1);
-    let (first, second, third) = (lane(1) >> 1, lane(1) >> 2, lane(1) >> 3);
-    let two = lane(2) & first;
-    let three = lane(3) & first & second;
-    let four = lane(4) & first & second & third;
-    let readable = lane(0).count_ones()
-        + 2 * two.count_ones()
-        + 3 * three.count_ones()
-        + 4 * four.count_ones();
-    4 * readable as usize >= 3 * decoded.len()
-}
-
-/// Bits of a lane of [`KINDS`]: as many as bytes come out of [`SHORTEST`] characters at most.
-const LANE: u32 = 12;
-
-/// Class of each byte, as one bit in one of five lanes: readable ASCII, a later byte of a character
-/// of UTF-8, or the first of a character of two, three or four.
-const KINDS: [u64; 256] = {
-    let mut kinds = [0; 256];
-    let mut byte = 0_usize;
-    while byte < 256 {
-        let kind = match byte {
-            0x09 | 0x0A | 0x0D | 0x20..=0x7E => Some(0),
-            0x80..=0xBF => Some(1),
-            0xC2..=0xDF => Some(2),
-            0xE0..=0xEF => Some(3),
-            0xF0..=0xF4 => Some(4),
-            _ => None,
-        };
-        if let Some(kind) = kind {
-            #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
-            {
-                kinds[byte] = 1 << (kind * LANE);
-            }
-        }
-        byte += 1;
-    }
-    kinds
-};
-
-const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
-    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-    .with_decode_allow_trailing_bits(true);
-static PLAIN: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
-static URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
-
-fn alphabet(run: &[u8]) -> &'static GeneralPurpose {
-    if run.iter().any(|byte| matches!(byte, b'-' | b'_')) { &URL } else { &PLAIN }
-}
-
-fn base64(run: &[u8]) -> Vec<u8> {
-    let whole = match run.len() % 4 {
-        1 => run.get(..run.len() - 1).unwrap_or_default(),
-        _ => run,
-    };
-    alphabet(run).decode(whole).unwrap_or_default()
-}
-
-fn hex(run: &[u8]) -> Vec<u8> {
+pub(super) fn hex(run: &[u8]) -> Vec<u8> {
     let value =
         |digit: &u8| char::from(*digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
     let byte = |pair: &[u8]| match pair {
@@ -224,55 +220,54 @@ fn hex(run: &[u8]) -> Vec<u8> {
     run.chunks(2).filter_map(byte).collect()
 }
 
+/// Returns true if a run is of one alphabet of base32 (RFC 4648 §6, in either case) and begins like
+/// text.
+fn is_base32(run: &[u8]) -> bool {
+    const BEGINNING: usize = 16;
+    let is_of = |is_letter: fn(&u8) -> bool| {
+        run.iter().all(|byte| is_letter(byte) || matches!(byte, b'2'..=b'7'))
+    };
+    run.len() >= SHORTEST_BASE32
+        && (is_of(u8::is_ascii_uppercase) || is_of(u8::is_ascii_lowercase))
+        && Bytes::Spread.are_all(&base32(run.get(..BEGINNING).unwrap_or_default()))
+}
+
+fn base32(run: &[u8]) -> Vec<u8> {
+    let value = |letter: u8| match letter {
+        b'2'..=b'7' => u64::from(letter - b'2') + 26,
+        _ => u64::from((letter | 0x20).wrapping_sub(b'a') & 31),
+    };
+    let mut bytes = Vec::with_capacity(run.len() * 5 / 8);
+    for group in run.chunks(8) {
+        let bits = group.iter().fold(0, |bits, letter| bits << 5 | value(*letter));
+        let bits = bits << (40 - 5 * group.len());
+        let [_, _, _, five @ ..] = bits.to_be_bytes();
+        bytes.extend(five.iter().take(group.len() * 5 / 8));
+    }
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
     use crate::dlp::text::marks::Set;
 
     fn texts(run: &str) -> Vec<String> {
-        decode(run.as_bytes()).texts.into_iter().map(|t| String::from_utf8(t).unwrap()).collect()
+        let encoded = decode(run.as_bytes(), &mut Inflater::default(), 1 << 20);
+        encoded.texts.into_iter().map(|(text, _)| String::from_utf8(text).unwrap()).collect()
     }
 
     #[test]
     fn text_comes_out_of_base64_and_hex() {
         assert_eq!(texts("YWRhQGV4YW1wbGUub3Jn"), ["ada@example.org"]);
         assert_eq!(texts("616461406578616d706c652e6f7267"), ["ada@example.org"]);
-        assert_eq!(texts("api/v1/YWRhQGV4YW1wbGUub3Jn"), ["ada@example.org"]);
-    }
-
-    /// Returns true if at least three bytes of four are readable, one after the other.
-    fn reads_slowly(decoded: &[u8]) -> bool {
-        let mut readable = 0;
-        let mut rest = decoded;
-        while let [first, after @ ..] = rest {
-            let follow = match first {
-                0xC2..=0xDF => 1,
-                0xE0..=0xEF => 2,
-                0xF0..=0xF4 => 3,
-                _ => 0,
-            };
-            let continues = |byte: &u8| matches!(byte, 0x80..=0xBF);
-            let is_whole = after.len() >= follow && after[..follow].iter().all(continues);
-            let is_plain = matches!(first, b' '..=b'~' | b'\t' | b'\n' | b'\r');
-            let taken = if is_whole { 1 + follow } else { 1 };
-            readable += if is_plain || follow > 0 && is_whole { taken } else { 0 };
-            rest = &rest[taken..];
-        }
-        4 * readable >= 3 * decoded.len()
-    }
-
-    proptest! {
-        #[test]
-        fn what_reads_like_text_is_told_without_a_branch(
-            ascii in prop::collection::vec(any::<u8>(), 0..=12),
-            text in "[aé€𝄞]{1,4}",
-        ) {
-            prop_assert_eq!(reads_like_text(&ascii), reads_slowly(&ascii));
-            let mut mixed: Vec<u8> = text.bytes().chain(ascii).collect();
-            mixed.truncate(12);
-            prop_assert_eq!(reads_like_text(&mixed), reads_slowly(&mixed));
+        assert_eq!(texts("0x616461406578616d706c652e6f7267"), ["ada@example.org"]);
+        assert_eq!(texts("id-616461406578616d706c652e6f7267"), ["ada@example.org"]);
+        assert_eq!(texts("MFSGCQDFPBQW24DMMUXG64TH"), ["ada@example.org"]);
+        assert_eq!(texts("mfsgcqdfpbqw24dmmuxg64th"), ["ada@example.org"]);
+        for lead in ["x/", "api/v1/", "token_", "a", "ab", "abc", "abcd"] {
+            let found = texts(&format!("{lead}YWRhQGV4YW1wbGUub3Jn"));
+            assert!(found.iter().any(|text| text.contains("ada@example.org")), "{lead}: {found:?}");
         }
     }
 

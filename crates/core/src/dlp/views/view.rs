@@ -15,6 +15,11 @@ use crate::dlp::{
     text::marks::Set,
     views::{
         encoded::{self, Encoded, Run},
+        inflate::Inflater,
+        lines, pairs,
+        readable::{self, SHORTEST_TEXT},
+        recased::{self, Recased},
+        splices,
         unescape::{self, Unescaped},
     },
 };
@@ -28,6 +33,9 @@ pub(in crate::dlp) struct Views {
     list: Vec<View>,
     /// The long runs of the segments that are scanned now.
     runs: Vec<Run>,
+    /// Marks of vendors in another case, in those.
+    recased: Vec<Recased>,
+    inflater: Inflater,
     decoded: usize,
     budget: usize,
 }
@@ -53,6 +61,7 @@ impl Views {
     pub(in crate::dlp) fn clear(&mut self) {
         self.list.clear();
         self.runs.clear();
+        self.recased.clear();
         self.decoded = 0;
     }
 
@@ -62,7 +71,7 @@ impl Views {
         &mut self,
         body: &mut Body,
         rare: &Set,
-        mut scan: impl FnMut(&Body, usize, &[Run]),
+        mut scan: impl FnMut(&Body, usize, &[Run], &mut Vec<Recased>),
     ) -> Result<(), Unscannable> {
         let mut first = 0;
         for depth in 0..=DEPTH {
@@ -72,7 +81,8 @@ impl Views {
             }
             body.mark(first, rare);
             find_runs(body, first, &mut self.runs);
-            scan(body, first, &self.runs);
+            self.recased.clear();
+            scan(body, first, &self.runs, &mut self.recased);
             if depth == 0 {
                 self.add_joins(body)?;
             }
@@ -130,12 +140,20 @@ impl Views {
         let after =
             body.segments.get(end.saturating_sub(1)).map_or(start, |last| last.end as usize);
         let range = start..after;
+        let runs = std::mem::take(&mut self.runs);
+        let mut rows = Vec::new();
+        pairs::each(&body.text, &body.marks, |bytes, range| rows.push((bytes, range)));
         for segment in escaped_segments(body, first, end, range.clone()) {
             self.add_unescaped(body, segment)?;
         }
-        let runs = std::mem::take(&mut self.runs);
-        for Run { segment, range } in &runs {
-            self.add_decoded(body, *segment, range)?;
+        self.add_spliced(body, first, end, range)?;
+        self.add_recased(body)?;
+        self.add_rows(body, first, rows)?;
+        let mut rest = runs.as_slice();
+        while let Some(count) = lines::count(&body.text, rest) {
+            let (group, after) = rest.split_at_checked(count).unwrap_or_default();
+            self.add_decoded(body, group)?;
+            rest = after;
         }
         self.runs = runs;
         Ok(())
@@ -152,21 +170,98 @@ impl Views {
         Ok(())
     }
 
-    fn add_decoded(
+    /// Adds the readings of words that are put together from literals.
+    fn add_spliced(
         &mut self,
         body: &mut Body,
-        segment: u32,
-        run: &Range<usize>,
+        first: usize,
+        end: usize,
+        range: Range<usize>,
     ) -> Result<(), Unscannable> {
-        let Some(home) = body.segment(segment).copied() else { return Ok(()) };
-        let inside = run.start - home.start as usize..run.end - home.start as usize;
-        let Encoded { work, texts } = encoded::decode(body.slice(run.clone()));
-        self.charge(work)?;
-        for text in texts {
-            let view = View::Whole { source: segment, run: inside.clone() };
+        let quotes = memchr::memchr2_iter(b'"', b'\'', body.slice(range.clone()));
+        let mut offsets: Vec<usize> = Vec::new();
+        let mut reach = range.start;
+        for at in quotes.map(|at| range.start + at) {
+            if at >= reach {
+                offsets.push(at);
+                let segment = body.segments.get(first..end).unwrap_or_default();
+                let within = segment.partition_point(|segment| segment.end as usize <= at);
+                reach = segment.get(within).map_or(range.end, |segment| segment.end as usize);
+            }
+        }
+        for at in offsets {
+            let Some(segment) = segment_at(body, first, at) else { continue };
+            let Some(home) = body.segment(segment).copied() else { continue };
+            let mut read = Vec::new();
+            splices::each(body.slice(home.range()), |text| read.push(text));
+            for Unescaped { text, from } in read {
+                self.charge(text.len())?;
+                self.append(body, home.node, &text, View::Exact { source: segment, from });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the readings of tokens whose mark is in another case.
+    fn add_recased(&mut self, body: &mut Body) -> Result<(), Unscannable> {
+        for found in std::mem::take(&mut self.recased) {
+            let Some(home) = body.segment(found.segment).copied() else { continue };
+            let text = recased::respelled(&body.text, &found);
+            let start = small(found.range.start - home.start as usize);
+            self.charge(text.len())?;
+            let from = (start..=start + small(text.len())).collect();
+            let view = View::Exact { source: found.segment, from };
             self.append(body, home.node, &text, view);
         }
         Ok(())
+    }
+
+    /// Adds the texts of rows of hex in pieces.
+    fn add_rows(
+        &mut self,
+        body: &mut Body,
+        first: usize,
+        rows: Vec<(Vec<u8>, Range<usize>)>,
+    ) -> Result<(), Unscannable> {
+        for (bytes, range) in rows {
+            self.charge(bytes.len())?;
+            let Some(segment) = segment_at(body, first, range.start) else { continue };
+            let mut texts = Vec::new();
+            readable::each(&bytes, |text| texts.push(text.to_vec()));
+            self.add_whole(body, segment, &range, &texts);
+        }
+        Ok(())
+    }
+
+    /// Adds what is decoded from a run, or from several that are lines of one text.
+    fn add_decoded(&mut self, body: &mut Body, group: &[Run]) -> Result<(), Unscannable> {
+        let Some(Run { segment, .. }) = group.first() else { return Ok(()) };
+        let most = self.budget.saturating_sub(self.decoded);
+        let joined = lines::join(&body.text, group);
+        let Encoded { work, texts } =
+            encoded::decode(joined.text(&body.text), &mut self.inflater, most);
+        self.charge(work)?;
+        for (text, from) in texts {
+            let range = joined.source(&from);
+            self.add_whole(body, *segment, &range, &[text]);
+        }
+        Ok(())
+    }
+
+    /// Adds texts that come from a range of the buffer as a whole.
+    fn add_whole(
+        &mut self,
+        body: &mut Body,
+        segment: u32,
+        range: &Range<usize>,
+        texts: &[Vec<u8>],
+    ) {
+        let Some(home) = body.segment(segment).copied() else { return };
+        let start = home.start as usize;
+        let run = range.start.saturating_sub(start)..range.end.saturating_sub(start);
+        for text in texts.iter().filter(|text| text.len() >= SHORTEST_TEXT) {
+            self.append(body, home.node, text, View::Whole { source: segment, run: run.clone() });
+        }
     }
 
     /// Adds the texts of each array, read as one.
@@ -269,6 +364,14 @@ fn escaped_segments(body: &Body, first: usize, end: usize, range: Range<usize>) 
         found.dedup();
     }
     found
+}
+
+/// The segment from `first` on that an offset stands in.
+fn segment_at(body: &Body, first: usize, at: usize) -> Option<u32> {
+    let segments = body.segments.get(first..)?;
+    let place = segments.partition_point(|segment| segment.end as usize <= at);
+    let found = segments.get(place)?;
+    (found.start as usize <= at).then(|| small(first + place))
 }
 
 /// Long runs of letters and digits that may be base64 or hex, each with its segment.
