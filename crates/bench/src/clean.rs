@@ -16,6 +16,7 @@ use crate::{Failure, Verdict, args::CleanArgs, say};
 
 mod generated;
 mod servers;
+mod webhooks;
 
 /// Findings of one corpus.
 #[derive(Debug, Default)]
@@ -53,6 +54,14 @@ pub(crate) fn run(args: &CleanArgs) -> Result<Verdict, Failure> {
         let mut row = Row::default();
         counter.count(&name, &text, &mut row)?;
         row.say(&name);
+        total.add(&row);
+    }
+    for (name, bodies) in webhooks::kinds() {
+        let mut row = Row::default();
+        for body in &bodies {
+            counter.scan(name, body, body.to_string().len(), &mut row)?;
+        }
+        row.say(name);
         total.add(&row);
     }
     for path in &args.paths {

@@ -24,6 +24,7 @@ use super::{
 use crate::json::JsonValue;
 
 pub(super) mod definitions;
+mod exactness;
 pub(super) mod external;
 mod gather;
 pub(super) mod samples;

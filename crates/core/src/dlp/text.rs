@@ -5,6 +5,7 @@ pub(super) mod delimited;
 pub(super) mod digits;
 pub(super) mod groups;
 pub(super) mod hidden;
+pub(super) mod labels;
 pub(super) mod layouts;
 pub(super) mod marks;
 pub(super) mod number;

@@ -9,7 +9,7 @@ use super::canonical::{Form, written};
 /// A value of JSON: in a tree of `serde_json`, or in a [`Document`](super::Document).
 pub trait JsonValue<'a>: Copy {
     /// The items of an array.
-    type Items: Iterator<Item = Self>;
+    type Items: Iterator<Item = Self> + Clone;
     /// The members of an object.
     type Members: Iterator<Item = (&'a str, Self)>;
 

@@ -381,7 +381,9 @@ mod tests {
             let headers = told("2026-07-28", "tasks/get", name);
             assert_eq!(refused(get(), &headers), (code::HEADER_MISMATCH, 400), "{name}");
         }
-        assert!(Message::read(&Document::of(&get()), &told("2026-07-28", "tasks/get", "tsk_1")).is_ok());
+        assert!(
+            Message::read(&Document::of(&get()), &told("2026-07-28", "tasks/get", "tsk_1")).is_ok()
+        );
         let encoded = told("2026-07-28", "tools/call", "=?base64?YWRk?=");
         assert!(Message::read(&Document::of(&call()), &encoded).is_ok());
         // An older request need not have them, but nobody on the way may be told another thing.

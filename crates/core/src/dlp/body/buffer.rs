@@ -11,6 +11,7 @@ use crate::dlp::{
     },
     text::{
         delimited::LastLine,
+        labels,
         marks::{Marks, Set},
     },
 };
@@ -47,7 +48,12 @@ pub(in crate::dlp) struct Body {
 pub(super) struct PathNode {
     pub(super) parent: u32,
     pub(super) step: PathStep,
+    /// The segment of the label that names it instead, or [`UNLABELLED`].
+    pub(super) label: u32,
 }
+
+/// The label of a place that has none.
+pub(super) const UNLABELLED: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum PathStep {
@@ -111,24 +117,57 @@ impl Body {
         segments.map(|key| self.slice(key.range()))
     }
 
-    /// The members and columns above a place, nearest first, each with the segment that names it.
+    /// The members and columns above a place, nearest first, each with the segment that names it. A
+    /// label beside a value stands for the value's own key if that says nothing.
     pub(in crate::dlp) fn members_above(&self, node: u32) -> impl Iterator<Item = (u32, u32)> {
-        self.steps(node).filter_map(|(node, step)| match step {
-            PathStep::Member { key } => Some((node, key)),
-            PathStep::Element { index } => self.head(node, index),
+        self.places(node).flat_map(|(node, PathNode { step, label, .. })| {
+            let own = match step {
+                PathStep::Member { key } => (!self.is_hollow(key, label)).then_some((node, key)),
+                PathStep::Element { index } => self.head(node, index),
+            };
+            let label = self.segment(label).map(|segment| (segment.node, label));
+            label.into_iter().chain(own)
         })
+    }
+
+    /// Returns true if a label stands for a key.
+    fn is_hollow(&self, key: u32, label: u32) -> bool {
+        let says_nothing = |key: &Segment| labels::is_value(self.slice(key.range()));
+        label != UNLABELLED && self.segment(key).is_some_and(says_nothing)
+    }
+
+    /// The name of a place: the nearest above it that says more than `value`.
+    pub(in crate::dlp) fn name_of(&self, node: u32) -> Option<&[u8]> {
+        const NEAR: usize = 3;
+        let mut names = self.keys_above(node);
+        let first = names.next()?;
+        if !labels::is_value(first) {
+            return Some(first);
+        }
+        names.take(NEAR).find(|name| !labels::is_value(name)).or(Some(first))
     }
 
     /// Returns true if a segment names what is below it: a key, or the head of a column.
     pub(in crate::dlp) fn is_name(&self, segment: u32) -> bool {
         let is_key = self.segment(segment).is_some_and(|segment| segment.kind == SegmentKind::Key);
-        is_key || !self.tables.is_empty() && self.tables.is_name(segment)
+        is_key || self.tables.is_name(segment)
     }
 
-    /// Returns true if a segment is the head of the column that a cell stands in.
+    /// The head of the column that a cell stands in, if a label names it, too.
+    pub(in crate::dlp) fn column_of(&self, cell: u32) -> Option<&[u8]> {
+        let place = self.nodes.get(cell as usize)?;
+        let is_labelled = place.label != UNLABELLED;
+        let column = is_labelled.then(|| self.element(cell))??;
+        let (_, head) = self.head(cell, column)?;
+        self.segment(head).map(|head| self.slice(head.range()))
+    }
+
+    /// Returns true if a segment is the label of a place, or the head of the column it stands in.
     pub(in crate::dlp) fn is_head_of(&self, segment: u32, cell: u32) -> bool {
-        self.element(cell).and_then(|column| self.head(cell, column)).map(|(_, head)| head)
-            == Some(segment)
+        let is_label = self.nodes.get(cell as usize).is_some_and(|found| found.label == segment);
+        is_label
+            || self.element(cell).and_then(|column| self.head(cell, column)).map(|(_, head)| head)
+                == Some(segment)
     }
 
     /// The node and the segment of what heads the column that an element of a row stands in.
@@ -169,8 +208,12 @@ impl Body {
     }
 
     pub(super) fn steps(&self, node: u32) -> impl Iterator<Item = (u32, PathStep)> {
+        self.places(node).map(|(node, found)| (node, found.step))
+    }
+
+    /// A place and those above it.
+    fn places(&self, node: u32) -> impl Iterator<Item = (u32, PathNode)> {
         let at = |node: u32| self.nodes.get(node as usize).map(|found| (node, *found));
         std::iter::successors(at(node), move |(_, found)| at(found.parent))
-            .map(|(node, found)| (node, found.step))
     }
 }

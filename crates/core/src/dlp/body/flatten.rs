@@ -3,14 +3,14 @@
 use crate::{
     dlp::{
         body::{
-            buffer::{Body, Neighbours, PathNode, PathStep, ROOT},
+            buffer::{Body, Neighbours, PathNode, PathStep, ROOT, UNLABELLED},
             joins, media,
             segment::{SegmentKind, small},
             table_rows::ObjectTables,
             tables::FirstRows,
         },
         limits::{Limits, Unscannable},
-        text::number::plain_number,
+        text::{labels, number::plain_number},
     },
     json::{JsonValue, Kind},
 };
@@ -47,6 +47,8 @@ impl Body {
                 let mut neighbours = Neighbours::new();
                 let start = self.segments.len();
                 let mut rows = FirstRows::default();
+                let mut ahead = elements.clone();
+                let pair = (ahead.next(), ahead.next(), ahead.next());
                 for (index, element) in (0..).zip(elements) {
                     let child = self.node(node, PathStep::Element { index }, limits)?;
                     let first = self.segments.len();
@@ -58,6 +60,9 @@ impl Body {
                     self.neighbours.push((node, neighbours));
                 }
                 rows.note(&mut self.tables, node, start);
+                if let (Some(name), Some(value), None) = pair {
+                    self.label_pair(name, value, start);
+                }
             }
             Kind::Object(members) => {
                 let mut parts = ObjectTables::default();
@@ -73,17 +78,41 @@ impl Body {
                     numbered.look(key, member, first);
                 }
                 self.neighbours.extend(numbered.rows().into_iter().map(|row| (node, row)));
-                parts.note(&mut self.tables);
+                parts.note(self);
             }
         }
         Ok(())
+    }
+
+    /// Names the second of two texts, or of a text and a number, by the first. Both may as well be
+    /// items of one kind, so the first must look like a name and the second like none.
+    fn label_pair<'a, T: JsonValue<'a>>(&mut self, name: T, value: T, first: usize) {
+        let is_name = name.text().is_some_and(|it| labels::may_label(it.as_bytes()));
+        let is_named = match value.kind() {
+            Kind::Text(text) => !labels::is_word(text.as_bytes()),
+            Kind::Number(_) => true,
+            Kind::Null | Kind::Bool(_) | Kind::Array(_) | Kind::Object(_) => false,
+        };
+        if is_name && is_named {
+            let node = self.segments.get(first + 1).map(|value| value.node);
+            self.label(node, small(first));
+        }
+    }
+
+    /// Names a place by a text beside it.
+    pub(super) fn label(&mut self, node: Option<u32>, label: u32) {
+        let place = node.and_then(|node| self.nodes.get_mut(node as usize));
+        if let Some(place) = place {
+            place.label = label;
+            self.tables.add_name(label);
+        }
     }
 
     fn node(&mut self, parent: u32, step: PathStep, limits: &Limits) -> Result<u32, Unscannable> {
         if self.nodes.len() >= limits.max_nodes {
             return Err(Unscannable::TooManyNodes { limit: limits.max_nodes });
         }
-        self.nodes.push(PathNode { parent, step });
+        self.nodes.push(PathNode { parent, step, label: UNLABELLED });
         Ok(small(self.nodes.len() - 1))
     }
 

@@ -28,7 +28,8 @@ impl<'a, N: Fn(u32, &'a [u8]) -> Cow<'a, [u8]>> Pointers<'a, N> {
     }
 
     pub(in crate::dlp) fn of(&mut self, node: u32) -> String {
-        let Some(PathNode { parent, step }) = self.body.nodes.get(node as usize).copied() else {
+        let Some(PathNode { parent, step, .. }) = self.body.nodes.get(node as usize).copied()
+        else {
             return String::new();
         };
         if self.parent != Some(parent) {

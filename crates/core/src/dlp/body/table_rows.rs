@@ -1,10 +1,13 @@
-//! Tables whose rows and column names are members of one object.
+//! Tables whose rows and column names are members of one object, and values that a label beside
+//! them names: `{"name": "DB_PASSWORD", "value": …}`.
 
 use crate::{
-    dlp::body::{
-        buffer::Body,
-        segment::{SegmentKind, small},
-        tables::Tables,
+    dlp::{
+        body::{
+            buffer::Body,
+            segment::{SegmentKind, small},
+        },
+        text::labels,
     },
     json::{JsonValue, Kind},
 };
@@ -19,6 +22,10 @@ const NAMES: [&str; 5] = ["name", "field", "label", "title", "key"];
 pub(in crate::dlp) struct ObjectTables {
     heads: Vec<u32>,
     rows: Vec<u32>,
+    /// Place of the best label in the order of labels, and its segment.
+    label: Option<(usize, u32)>,
+    /// Members that a label may name, and the rank from which on it may not.
+    values: Vec<(u32, usize)>,
 }
 
 impl ObjectTables {
@@ -31,6 +38,15 @@ impl ObjectTables {
         node: u32,
         first: usize,
     ) {
+        if let Some(text) = member.text()
+            && let Some(rank) = labels::rank(key.as_bytes())
+            && labels::may_label(text.as_bytes())
+        {
+            let found = (rank, small(first));
+            self.label = Some(self.label.map_or(found, |known| known.min(found)));
+        } else if let Some(last) = labels::last_rank(key.as_bytes()) {
+            self.values.push((node, last));
+        }
         let Kind::Array(mut elements) = member.kind() else { return };
         match elements.next().map(T::kind) {
             Some(Kind::Array(_)) => self.rows.push(node),
@@ -41,13 +57,18 @@ impl ObjectTables {
         }
     }
 
-    /// Notes the tables that there are.
-    pub(in crate::dlp) fn note(self, tables: &mut Tables) {
+    /// Notes the tables and labels that there are.
+    pub(in crate::dlp) fn note(self, body: &mut Body) {
+        if let Some((rank, label)) = self.label {
+            for (value, _) in self.values.iter().filter(|(_, last)| rank < *last) {
+                body.label(Some(*value), label);
+            }
+        }
         if self.heads.is_empty() {
             return;
         }
         for rows in self.rows {
-            tables.add(rows, self.heads.clone());
+            body.tables.add(rows, self.heads.clone());
         }
     }
 }

@@ -37,7 +37,12 @@ impl Tables {
         self.heads.get(&rows)?.get(column as usize).copied()
     }
 
-    /// Returns true if a segment names a column.
+    /// Notes a text that names what stands beside it.
+    pub(super) fn add_name(&mut self, segment: u32) {
+        self.names.insert(segment);
+    }
+
+    /// Returns true if a segment names a column, or what stands beside it.
     pub(in crate::dlp) fn is_name(&self, segment: u32) -> bool {
         self.names.contains(&segment)
     }

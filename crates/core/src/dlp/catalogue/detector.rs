@@ -62,6 +62,15 @@ pub(in crate::dlp) enum Shape {
         /// Bytes from the literal's end, or from the value's start, that are looked at.
         after: u16,
     },
+    /// The value that a name is given. In a text it wakes at every literal: given the text and
+    /// where the literal stands, what is found. Below a key and in a column that hold a literal,
+    /// all of the value is a candidate.
+    Value {
+        /// Lower-case literals; found in any case.
+        literals: &'static [&'static str],
+        /// Finds the value in a text.
+        find: fn(&[u8], Range<usize>) -> Option<Range<usize>>,
+    },
     /// Wakes at every `@`: given the text and the offset of the `@`, what is found.
     At(fn(&[u8], usize) -> Option<Range<usize>>),
     /// Wakes at every run of digit groups that is long enough.
@@ -136,8 +145,11 @@ pub(in crate::dlp) struct Candidate<'a> {
     pub(in crate::dlp) text: &'a [u8],
     /// Where in it the match is.
     pub(in crate::dlp) range: Range<usize>,
-    /// The nearest key above the text.
+    /// The nearest key above the text that says what it is, or the label beside it.
     pub(in crate::dlp) key: Option<&'a [u8]>,
+    /// The head of the column or of the list in the text that the match stands in, for shapes that
+    /// look at names.
+    pub(in crate::dlp) head: Option<&'a [u8]>,
 }
 
 impl Candidate<'_> {
@@ -203,6 +215,13 @@ impl Detector {
     }
 }
 
+impl Shape {
+    /// Returns true if what is found has a name.
+    pub(in crate::dlp) const fn is_named(&self) -> bool {
+        matches!(self, Shape::Beside { .. } | Shape::Value { .. })
+    }
+}
+
 impl Detector {
     /// The literals that wake it: lower-case, but for those that begin with a capital.
     pub(in crate::dlp) fn literals(&self) -> Vec<String> {
@@ -210,6 +229,9 @@ impl Detector {
             Shape::Pattern { literals, .. }
             | Shape::Beside { literals, .. }
             | Shape::Around { literals, .. } => literals.iter().map(|l| (*l).to_owned()).collect(),
+            Shape::Value { literals, .. } => {
+                literals.iter().flat_map(|word| words::spellings(word)).collect()
+            }
             Shape::Number { named: [], grouped: None, .. }
             | Shape::At(_)
             | Shape::Digits { .. }

@@ -1,6 +1,6 @@
 //! Assignments in text: the name before a value, and the sign between them.
 
-use crate::dlp::catalogue::detector::Candidate;
+use crate::dlp::{catalogue::detector::Candidate, text::labels};
 
 /// The name that a value is given: the word before the sign, or the key above. `None` when the
 /// value is no value, but part of something longer.
@@ -22,6 +22,9 @@ pub(in crate::dlp) fn name<'a>(candidate: &Candidate<'a>) -> Option<&'a [u8]> {
         |byte: &u8| matches!(byte, b'"' | b'\'' | b'`' | b'\\') || byte.is_ascii_whitespace();
     let rest = trimmed(before, is_quote);
     let is_quoted = rest.len() < before.len();
+    if candidate.head.is_some() && !matches!(rest, [.., b'=' | b':']) {
+        return candidate.head;
+    }
     match rest {
         [] => candidate.key.or(Some(b"")),
         [.., b'=' | b':' | b'>' | b'(' | b'[' | b',' | b'{'] => Some(declared(rest)),
@@ -60,16 +63,18 @@ const TYPES: &[&[u8]] = &[
     b"any",
     b"final",
     b"default",
-    b"value",
+    b"type",
 ];
 
-/// The last word of a text that is no type, or the last word.
+/// The last word of a text that is no type and says more than `value`, or the last word. In
+/// `"name": "TOKEN", "value": …` that is the label.
 fn declared(text: &[u8]) -> &[u8] {
     let last = word(text);
     let mut found = last;
     let mut rest = text;
-    for _ in 0..3 {
-        if !TYPES.iter().any(|known| found.eq_ignore_ascii_case(known)) {
+    for _ in 0..4 {
+        let is_type = TYPES.iter().any(|known| found.eq_ignore_ascii_case(known));
+        if !is_type && !labels::is_value(found) {
             return if found.is_empty() { last } else { found };
         }
         rest = before_word(rest);
@@ -113,7 +118,7 @@ mod tests {
     fn name_of(text: &str) -> Option<String> {
         let start = text.find("V4LUE").unwrap();
         let range = start..start + 5;
-        let candidate = Candidate { text: text.as_bytes(), range, key: Some(b"key") };
+        let candidate = Candidate { text: text.as_bytes(), range, key: Some(b"key"), head: None };
         name(&candidate).map(|name| String::from_utf8(name.to_vec()).unwrap())
     }
 
@@ -130,6 +135,8 @@ mod tests {
             ("var apiToken string = \"V4LUE\"", Some("apiToken")),
             ("api_token: &'static str = \"V4LUE\"", Some("api_token")),
             ("{\"api_token\": {\"default\": \"V4LUE\"}}", Some("api_token")),
+            ("{\"name\": \"API_TOKEN\", \"value\": \"V4LUE\"}", Some("API_TOKEN")),
+            ("- name: API_TOKEN\n  value: V4LUE", Some("API_TOKEN")),
             ("string = \"V4LUE\"", Some("string")),
             ("token-V4LUE", None),
             ("a/V4LUE", None),

@@ -89,7 +89,9 @@ fn line(detector: &Detector, page: &mut String) {
 /// Returns true if it can fire without a word beside it.
 fn is_telling(detector: &Detector) -> bool {
     let more = match detector.shape {
-        Shape::Number { alone: [], .. } | Shape::Beside { .. } => return false,
+        Shape::Number { alone: [], .. } | Shape::Beside { .. } | Shape::Value { .. } => {
+            return false;
+        }
         Shape::Number { .. } => ALONE_BITS,
         Shape::Pattern { .. }
         | Shape::At(_)
@@ -104,7 +106,7 @@ fn is_telling(detector: &Detector) -> bool {
 /// The words that speak for it: names of vendors for secrets that are looked for beside them.
 fn words(detector: &Detector) -> String {
     let words = match detector.shape {
-        Shape::Beside { literals, .. } => literals,
+        Shape::Beside { literals, .. } | Shape::Value { literals, .. } => literals,
         // Its words speak against it.
         Shape::Digits { .. } if detector.context_bits < 0 => &[],
         Shape::Pattern { .. }

@@ -15,6 +15,7 @@ mod mail;
 mod money;
 mod office;
 mod own;
+mod passwords;
 mod published;
 mod randomness;
 mod vendor;
@@ -35,6 +36,7 @@ pub(super) const ALL: &[&[Detector]] = &[
     mail::ALL,
     insight::ALL,
     office::ALL,
+    passwords::ALL,
     general::ALL,
     compared::ALL,
 ];

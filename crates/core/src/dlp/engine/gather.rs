@@ -14,6 +14,7 @@ use crate::dlp::{
         segment::{SegmentKind, small},
     },
     catalogue::detector::NormalForm,
+    engine::exactness,
     findings::{
         finding::{Finding, Findings, How, Span},
         fingerprint::{Fingerprint, Pseudonym},
@@ -83,6 +84,7 @@ impl Gather<'_> {
             return Findings::default();
         }
         drop_contained(self.scanner, matches);
+        exactness::keep_most_exact(self.scanner, matches);
         let mut groups = Groups { list: Vec::with_capacity(matches.len()), ..Groups::default() };
         let mut cut = Vec::new();
         for found in matches.iter() {

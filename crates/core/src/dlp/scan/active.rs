@@ -135,6 +135,11 @@ impl Active {
         }
     }
 
+    /// Returns true if all of a value below a name is what it may find.
+    pub(in crate::dlp) fn takes_values(&self) -> bool {
+        self.detector().is_some_and(|detector| matches!(detector.shape, Shape::Value { .. }))
+    }
+
     /// Returns true if it finds groups of digits.
     pub(in crate::dlp) fn is_number(&self) -> bool {
         self.detector().is_some_and(|detector| matches!(detector.shape, Shape::Digits { .. }))
@@ -180,8 +185,10 @@ impl Active {
         let text = body.slice(home.range());
         let start = home.start as usize;
         let inside = range.start.checked_sub(start)?..range.end.checked_sub(start)?;
-        let key = body.keys_above(home.node).next();
-        let candidate = Candidate { text, range: inside, key };
+        let key = body.name_of(home.node);
+        let head = evidence::named_head(self.detector(), body, segment, text, inside.start)
+            .or_else(|| body.column_of(home.node));
+        let candidate = Candidate { text, range: inside, key, head };
         if candidate.range.end > text.len() || replacement::is_masked(candidate.matched()) {
             return None;
         }
@@ -205,6 +212,7 @@ fn layouts_of(detector: &Detector) -> Vec<Layout> {
         Shape::Number { named, .. } => named.iter().map(|source| Layout::new(source)).collect(),
         Shape::Pattern { .. }
         | Shape::Beside { .. }
+        | Shape::Value { .. }
         | Shape::At(_)
         | Shape::Digits { .. }
         | Shape::Around { .. }
@@ -225,6 +233,7 @@ const fn grouping_of(detector: &Detector) -> Option<Grouping> {
         Shape::Number { grouped, .. } => grouped,
         Shape::Pattern { .. }
         | Shape::Beside { .. }
+        | Shape::Value { .. }
         | Shape::At(_)
         | Shape::Digits { .. }
         | Shape::Around { .. }
@@ -237,7 +246,8 @@ impl Pattern {
     fn of(detector: &'static Detector) -> Option<Pattern> {
         let source = match detector.shape {
             Shape::Pattern { pattern, .. } | Shape::Beside { pattern, .. } => pattern,
-            Shape::At(_)
+            Shape::Value { .. }
+            | Shape::At(_)
             | Shape::Digits { .. }
             | Shape::Number { .. }
             | Shape::Around { .. }

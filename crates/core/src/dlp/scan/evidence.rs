@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::dlp::{
     body::{buffer::Body, memo::ContextMemo},
     catalogue::detector::{Candidate, Detector, Edges, NormalForm},
-    text::{prefixes, words},
+    text::{labels, prefixes, words},
 };
 
 /// Evidence that a key against a match takes away, in bits.
@@ -29,7 +29,11 @@ pub(in crate::dlp) fn bits(
     if memo.above || stands_near(detector, body, memo, candidate) {
         return Some(shape + detector.context_bits);
     }
-    let head = head_above(detector, body, segment, candidate);
+    let head = if detector.shape.is_named() {
+        candidate.head
+    } else {
+        head_above(detector, body, segment, candidate)
+    };
     let names = |words: &[&str]| head.is_some_and(|head| words::names(head, words));
     let weight = if names(detector.context) {
         detector.context_bits
@@ -47,7 +51,7 @@ fn check_loosely(detector: &Detector, candidate: &Candidate<'_>) -> Option<i32> 
     let is_upper = !candidate.matched().iter().any(u8::is_ascii_lowercase);
     let text = if is_upper { text.to_ascii_uppercase() } else { text };
     let range = 0..text.len();
-    let plain = Candidate { text: &text, range, key: candidate.key };
+    let plain = Candidate { text: &text, range, key: candidate.key, head: candidate.head };
     (detector.check)(&plain)
 }
 
@@ -61,7 +65,28 @@ fn head_above<'a>(
     if detector.context.is_empty() && detector.against.is_empty() {
         return None;
     }
-    let (text, at) = (candidate.text, candidate.range.start);
+    head_in(body, segment, candidate.text, candidate.range.start)
+}
+
+/// Head of the column or list that an offset in a text stands in, for a detector that looks at
+/// names.
+pub(in crate::dlp) fn named_head<'a>(
+    detector: Option<&Detector>,
+    body: &Body,
+    segment: u32,
+    text: &'a [u8],
+    at: usize,
+) -> Option<&'a [u8]> {
+    let head = detector?.shape.is_named().then(|| head_in(body, segment, text, at))??;
+    let is_frame = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`*:".contains(byte);
+    let start = head.iter().take_while(|byte| is_frame(byte)).count();
+    let tail = head.iter().rev().take_while(|byte| is_frame(byte)).count();
+    head.get(start..head.len().checked_sub(tail)?).filter(|head| {
+        labels::may_label(head) && !head.iter().any(|byte| matches!(byte, b':' | b'('))
+    })
+}
+
+fn head_in<'a>(body: &Body, segment: u32, text: &'a [u8], at: usize) -> Option<&'a [u8]> {
     let line = body.line.get().of(segment, text, at)?;
     body.line.set(line);
     line.head_above(text, at)
@@ -92,7 +117,7 @@ fn stands_near(
     memo: ContextMemo,
     candidate: &Candidate<'_>,
 ) -> bool {
-    let Candidate { text, range, key: _ } = candidate;
+    let Candidate { text, range, .. } = candidate;
     let words = detector.context;
     if words.is_empty() {
         return false;

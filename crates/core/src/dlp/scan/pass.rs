@@ -10,6 +10,7 @@ use crate::dlp::{
     catalogue::detector::LOOSE_BITS,
     scan::{
         active::Pattern,
+        evidence,
         found::Match,
         hidden,
         reach::Reach,
@@ -96,6 +97,18 @@ impl Scanner {
                     weigh(found, 0);
                 });
             }
+            (None, _) if active.takes_values() => {
+                let value = unquoted(body.slice(window.range.clone()));
+                let text = body.slice(home.clone());
+                let head = || {
+                    let at = part.start + value.start;
+                    evidence::named_head(active.detector(), body, window.segment, text, at)
+                };
+                if part.start > 0 && head().is_none() {
+                    return false;
+                }
+                weigh(part.start + value.start..part.start + value.end, 0);
+            }
             (None, _) => {
                 let text = body.slice(home.clone());
                 layouts::find_in(&active.layouts, text, part.clone())
@@ -135,6 +148,14 @@ fn drop_repeated(matches: &mut Vec<Match>) {
         }
         None => false,
     });
+}
+
+/// The part of a value without space and quotes around it.
+fn unquoted(value: &[u8]) -> Range<usize> {
+    let is_spare = |byte: &&u8| byte.is_ascii_whitespace() || matches!(**byte, b'"' | b'\'' | b'`');
+    let start = value.iter().take_while(is_spare).count();
+    let end = value.len() - value.iter().rev().take_while(is_spare).count();
+    start..end.max(start)
 }
 
 /// Drops those of the matches behind the first `known` that are among these: the first rows of a

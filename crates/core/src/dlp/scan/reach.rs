@@ -24,6 +24,8 @@ pub(in crate::dlp) enum Reach {
     Near,
     /// The detector sees for itself.
     Here,
+    /// The same, and all of the value when it is a key.
+    Value,
 }
 
 /// The longest number, with its separators.
@@ -49,6 +51,7 @@ impl Reach {
             }
             Shape::Beside { after, .. } => Reach::Beyond { after: usize::from(*after) },
             Shape::Number { .. } => Reach::Near,
+            Shape::Value { .. } => Reach::Value,
             Shape::At(_)
             | Shape::Digits { .. }
             | Shape::Around { .. }
@@ -69,7 +72,7 @@ impl Reach {
                 literal.start.saturating_sub(words::AFTER + LONGEST)
                     ..literal.start + words::BEFORE + 1
             }
-            Reach::Here => literal.clone(),
+            Reach::Here | Reach::Value => literal.clone(),
         }
     }
 
@@ -77,7 +80,11 @@ impl Reach {
     pub(in crate::dlp) fn begins_anywhere(self) -> bool {
         match self {
             Reach::Across { .. } | Reach::Own { .. } | Reach::Here => true,
-            Reach::From { .. } | Reach::Mark { .. } | Reach::Beyond { .. } | Reach::Near => false,
+            Reach::From { .. }
+            | Reach::Mark { .. }
+            | Reach::Beyond { .. }
+            | Reach::Near
+            | Reach::Value => false,
         }
     }
 
@@ -90,6 +97,10 @@ impl Reach {
                 Some([.., b'\\', b'n' | b'r' | b't'] | []) | None => true,
                 Some([.., before]) => !is_word(*before),
             },
+            Reach::Value => {
+                literal.len() > SHORT
+                    || words::begins_at(text, literal.start) && words::ends_at(text, literal.end)
+            }
             Reach::Beyond { .. } => {
                 words::begins_at(text, literal.start)
                     && (literal.len() > SHORT || words::ends_at(text, literal.end))
@@ -104,7 +115,7 @@ impl Reach {
     pub(super) fn below(self) -> Option<usize> {
         match self {
             Reach::Beyond { after } => Some(after),
-            Reach::Near | Reach::Own { .. } => Some(BELOW),
+            Reach::Near | Reach::Own { .. } | Reach::Value => Some(BELOW),
             Reach::Across { .. } | Reach::From { .. } | Reach::Mark { .. } | Reach::Here => None,
         }
     }

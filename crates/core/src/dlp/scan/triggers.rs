@@ -54,7 +54,10 @@ impl Triggers {
                     self.add_layout(index, layout, detector.edges);
                 }
             }
-            Shape::Pattern { .. } | Shape::Beside { .. } | Shape::Around { .. } => {}
+            Shape::Pattern { .. }
+            | Shape::Beside { .. }
+            | Shape::Around { .. }
+            | Shape::Value { .. } => {}
         }
     }
 }

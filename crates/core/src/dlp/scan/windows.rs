@@ -49,8 +49,12 @@ impl Scanner {
                 {
                     continue;
                 }
-                let range = clip(&reach.around(&literal), &home.range());
-                windows.push(Window { active: *active, segment, range, key: None });
+                if let Reach::Value = reach {
+                    matches.extend(self.around(body, *active, segment, &literal));
+                } else {
+                    let range = clip(&reach.around(&literal), &home.range());
+                    windows.push(Window { active: *active, segment, range, key: None });
+                }
                 if reach.below().is_none() {
                     continue;
                 }
@@ -83,7 +87,10 @@ impl Scanner {
         literal: &Range<usize>,
     ) -> Option<Match> {
         let active = self.active.get(usize::from(index))?;
-        let Shape::Around { find, .. } = active.detector()?.shape else { return None };
+        let (Shape::Around { find, .. } | Shape::Value { find, .. }) = active.detector()?.shape
+        else {
+            return None;
+        };
         let home = body.segment(segment)?.range();
         let found =
             find(body.slice(home.clone()), literal.start - home.start..literal.end - home.start)?;
@@ -119,7 +126,8 @@ impl Scanner {
             | Reach::Mark { .. }
             | Reach::Beyond { .. }
             | Reach::Near
-            | Reach::Here => None,
+            | Reach::Here
+            | Reach::Value => None,
         };
         let whole = body.segment(index)?.range();
         let range = whole.start..whole.end.min(whole.start + reach.below()?);

@@ -45,8 +45,8 @@ fn secrets(numbers: &mut Numbers) -> Vec<String> {
     let aws = format!("{}7", numbers.of("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 15));
     vec![
         format!("ghp_{body}{checksum}"),
-        format!("glpat-{}", numbers.of(ALPHANUMERIC, 20)),
-        format!("sk_live_{}", numbers.of(ALPHANUMERIC, 24)),
+        format!("glpat-{}4", numbers.of(ALPHANUMERIC, 19)),
+        format!("sk_live_{}9", numbers.of(ALPHANUMERIC, 23)),
         format!("AKIA{aws}"),
     ]
 }

@@ -1,5 +1,6 @@
 //! Tables in texts: lines with the same number of delimiters, the first of which names the columns.
-//! CSV, TSV and Markdown are written so.
+//! CSV, TSV and Markdown are written so. A list below a line that ends with a colon is a table of one
+//! column.
 //!
 //! Lines that are longer than 2 KiB are no table. Quoted cells may hold delimiters, no line feeds.
 
@@ -11,6 +12,8 @@ const LONGEST_LINE: usize = 2048;
 const LONGEST_HEAD: usize = 48;
 /// In the order in which they are tried.
 const DELIMITERS: [u8; 4] = *b"\t|;,";
+/// Delimiter of a list, which stands in no line.
+const OF_LIST: u8 = b'\n';
 
 /// A table in a text, as far as it was read. All offsets are those of the text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,9 +47,14 @@ impl LastLine {
         Some(LastLine { segment, line: (line.start, line.end), table })
     }
 
-    /// Head of the column that an offset in this line stands in.
+    /// Head of the column that an offset in this line stands in. Lines that only end with a delimiter,
+    /// as in programs, have one column and no head.
     pub(in crate::dlp) fn head_above(self, text: &[u8], at: usize) -> Option<&[u8]> {
-        let DelimitedTable { head, delimiter, .. } = self.table?;
+        let DelimitedTable { head, delimiter, delimiters, .. } = self.table?;
+        let first = text.get(head.0..head.1)?.trim_ascii_end();
+        if delimiters == 1 && first.last() == Some(&delimiter) {
+            return None;
+        }
         let column = count(text, &(self.line.0..at), delimiter);
         let cell = cells(text, head.0..head.1, delimiter).nth(column)?;
         text.get(cell).filter(|cell| cell.len() <= LONGEST_HEAD)
@@ -59,6 +67,10 @@ impl DelimitedTable {
         text: &[u8],
         line: &Range<usize>,
     ) -> Option<DelimitedTable> {
+        if is_list_head(text, line) && after(text, line).is_some_and(|it| is_item(text, &it)) {
+            let (head, known) = ((line.start, line.end), line.end);
+            return Some(DelimitedTable { head, known, delimiter: OF_LIST, delimiters: 0 });
+        }
         let before = before(text, line);
         DELIMITERS.into_iter().find_map(|delimiter| {
             let delimiters = count(text, line, delimiter);
@@ -80,6 +92,9 @@ impl DelimitedTable {
     ) -> Option<DelimitedTable> {
         if let Some(last) = last.filter(|it| it.head.0 <= line.start && line.end <= it.known) {
             return (line.start != last.head.0).then_some(last);
+        }
+        if is_item(text, line) {
+            return DelimitedTable::of_item(text, line, last);
         }
         let before = before(text, line)?;
         let (delimiter, delimiters) = DELIMITERS.into_iter().find_map(|delimiter| {
@@ -103,6 +118,32 @@ impl DelimitedTable {
         Some(DelimitedTable { head, known: line.end, delimiter, delimiters })
     }
 
+    /// The list that an item belongs to.
+    fn of_item(
+        text: &[u8],
+        line: &Range<usize>,
+        last: Option<DelimitedTable>,
+    ) -> Option<DelimitedTable> {
+        const MOST: usize = 64;
+        let mut above = before(text, line)?;
+        for _ in 0..MOST {
+            if !is_item(text, &above) {
+                break;
+            }
+            if let Some(last) = last.filter(|it| (it.delimiter, it.known) == (OF_LIST, above.end)) {
+                return Some(DelimitedTable { known: line.end, ..last });
+            }
+            above = before(text, &above)?;
+        }
+        let head = (above.start, above.end);
+        is_list_head(text, &above).then_some(DelimitedTable {
+            head,
+            known: line.end,
+            delimiter: OF_LIST,
+            delimiters: 0,
+        })
+    }
+
     /// Number of the column in which an offset of its first line stands, if its cell can be a name.
     pub(in crate::dlp) fn column(&self, text: &[u8], at: usize) -> Option<usize> {
         let (start, end) = self.head;
@@ -123,7 +164,11 @@ impl DelimitedTable {
     ) -> impl Iterator<Item = Range<usize>> + 't {
         let DelimitedTable { delimiter, delimiters, .. } = *self;
         let next = move |line: &Range<usize>| {
-            after(text, line).filter(|next| count(text, next, delimiter) == delimiters)
+            let goes_on = |next: &Range<usize>| match delimiter {
+                OF_LIST => is_item(text, next),
+                _ => count(text, next, delimiter) == delimiters,
+            };
+            after(text, line).filter(goes_on)
         };
         std::iter::successors(next(&self.head()), next)
     }
@@ -154,6 +199,29 @@ pub(in crate::dlp) fn line(text: &[u8], at: usize) -> Option<Range<usize>> {
         None => return None,
     };
     Some(start..end)
+}
+
+/// Returns true if a line ends with a colon and is no item itself.
+fn is_list_head(text: &[u8], line: &Range<usize>) -> bool {
+    let written = text.get(line.clone()).unwrap_or_default().trim_ascii_end();
+    written.ends_with(b":") && written.len() <= LONGEST_HEAD && !is_item(text, line)
+}
+
+/// Returns true if a line is an item of a list.
+fn is_item(text: &[u8], line: &Range<usize>) -> bool {
+    bullet(text.get(line.clone()).unwrap_or_default()) > 0
+}
+
+/// Length of the space and the sign before an item; 0 where there is none.
+fn bullet(line: &[u8]) -> usize {
+    let rest = line.trim_ascii_start();
+    let indent = line.len() - rest.len();
+    let digits = rest.iter().take(3).take_while(|byte| byte.is_ascii_digit()).count();
+    match rest.get(digits..) {
+        Some([b'-' | b'*' | b'+', b' ', ..]) if digits == 0 => indent + 2,
+        Some([b'.' | b')', b' ', ..]) if digits > 0 => indent + digits + 2,
+        Some(_) | None => 0,
+    }
 }
 
 fn before(text: &[u8], at: &Range<usize>) -> Option<Range<usize>> {
@@ -192,7 +260,8 @@ fn cells(
     line: Range<usize>,
     delimiter: u8,
 ) -> impl Iterator<Item = Range<usize>> + '_ {
-    let mut from = line.start;
+    let written = text.get(line.clone()).unwrap_or_default();
+    let mut from = line.start + if delimiter == OF_LIST { bullet(written) } else { 0 };
     let ends = delimiters(text, line.clone(), delimiter).chain([line.end]);
     ends.map(move |end| std::mem::replace(&mut from, end + 1)..end)
 }
@@ -217,6 +286,13 @@ mod tests {
         assert_eq!(head(CSV, at("Ann")), Some("name"));
         for none in ["ssn", "People", "of it"] {
             assert_eq!(head(CSV, at(none)), None, "{none}");
+        }
+        let list = "see: x\n\nPasswords:\n - Bob\n - Lee\n2. Ann\nend\n\n- Tom";
+        for (item, expected) in [("Bob", Some("Passwords:")), ("Ann", Some("Passwords:"))] {
+            assert_eq!(head(list, list.find(item).unwrap()), expected, "{item}");
+        }
+        for none in ["end", "Tom", "see", "Passwords"] {
+            assert_eq!(head(list, list.find(none).unwrap()), None, "{none}");
         }
         let markdown = "| Name | Tax id |\n|------|:------:|\n| Ann  | 7 |";
         assert_eq!(head(markdown, markdown.find('7').unwrap()), Some(" Tax id "));
@@ -247,6 +323,10 @@ mod tests {
         let rows: Vec<&str> = table.rows(CSV.as_bytes()).map(|row| &CSV[row]).collect();
         assert_eq!(rows, ["\"Lee, Ann\",1", "Bob,2"]);
         assert!(beginning("Bob").is_none() && beginning("of it").is_none());
+        let list = b"Codes:\n- a\n- b\nc";
+        let table = DelimitedTable::beginning_with(list, &(0..6)).unwrap();
+        let cells = table.rows(list).flat_map(|row| table.cells(list, row));
+        assert_eq!(cells.map(|cell| &list[cell]).collect::<Vec<_>>(), [b"a", b"b"]);
         let long = format!("{}\n{}\n", "a,".repeat(1100), "b,".repeat(1100));
         assert_eq!(line(long.as_bytes(), 0), None);
     }

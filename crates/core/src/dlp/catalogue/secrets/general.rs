@@ -14,31 +14,6 @@ pub(super) const ALL: &[Detector] = &[
     Detector {
         edges: Edges::Any,
         bits: 14,
-        check: password,
-        shape: Shape::Beside {
-            literals: &["password", "passwd", "pwd", "passphrase", "passcode"],
-            pattern: r#"[^\s"'`<>,;(){}\[\]=:]{8,72}"#,
-            after: 128,
-        },
-        ..vendor("password", "Password, given to a name that says so", &[], "")
-    }
-    .fires(&[
-        r#"db_password = "n0t-A-real-0ne""#,
-        r#"{"password": "n0t-A-real-0ne"}"#,
-        "export PGPASSWORD='n0t-A-real-0ne'; MYSQL_PWD=n0t-A-real-0ne",
-    ])
-    .passes(&[
-        "password: real_key",
-        "password = getPassword()",
-        r#"{"password": "string"}"#,
-        r#"{"passwordField": "current-password-1"}"#,
-        "pwd=/srv/app/work1",
-        "password = ${DB_PASSWORD_1}",
-        "forgot password? see https://x.example/reset1",
-    ]),
-    Detector {
-        edges: Edges::Any,
-        bits: 14,
         check: odd,
         shape: Shape::Beside {
             literals: &[
@@ -223,29 +198,8 @@ const OTHERS: &[&str] = &[
     "mint",
 ];
 
-/// The name says password, and the value is no word, variable or path.
-fn password(candidate: &Candidate<'_>) -> Option<i32> {
-    const NAMES: &[&[u8]] = &[b"password", b"passwd", b"pwd", b"passphrase", b"passcode"];
-    let called = name(candidate)?.to_ascii_lowercase();
-    let ends = |known: &&[u8]| called.ends_with(known);
-    let matched = candidate.matched();
-    let is_quoted = candidate
-        .text
-        .get(..candidate.range.start)
-        .is_none_or(|before| matches!(before.last(), None | Some(b'"' | b'\'' | b'`')));
-    let is_other = !is_quoted && is_identifier(matched)
-        || matched.contains(&b'$') && matched.contains(&b'_')
-        || matches!(
-            matched.first()?,
-            b'/' | b'%' | b'.' | b'$' | b'*' | b'#' | b'&' | b'@' | b'\\' | b'-' | b'|'
-        )
-        || matched.windows(3).any(|part| part == b"://" || part == b"***" || part == b"...")
-        || speaks_of_secrets(matched);
-    (NAMES.iter().any(ends) && !is_other && classes(matched) >= 3 && !is_dull(matched)).then_some(6)
-}
-
 /// Names that programs join of words: `options.hash_function2`.
-fn is_identifier(text: &[u8]) -> bool {
+pub(super) fn is_identifier(text: &[u8]) -> bool {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
     text.iter().all(is_part)
         && (text.contains(&b'_') || text.contains(&b'.') || is_camel_case(text))
@@ -287,7 +241,7 @@ fn has_crossed_brackets(text: &[u8]) -> bool {
 }
 
 /// Number of kinds of characters: lower case, upper case, digits, others.
-fn classes(text: &[u8]) -> usize {
+pub(super) fn classes(text: &[u8]) -> usize {
     let has = |test: fn(&u8) -> bool| usize::from(text.iter().any(test));
     has(u8::is_ascii_lowercase)
         + has(u8::is_ascii_uppercase)
@@ -303,10 +257,6 @@ fn speaks_of_secrets(text: &[u8]) -> bool {
     WORDS.iter().any(|word| memchr::memmem::find(&lower, word).is_some())
 }
 
-fn is_dull(text: &[u8]) -> bool {
-    checks::entropy(text) < 2.5
-}
-
 /// The name says secret and nothing else, and the value is random.
 fn secret(candidate: &Candidate<'_>) -> Option<i32> {
     let called = name(candidate)?;
@@ -319,24 +269,36 @@ pub(super) fn is_key_text(candidate: &Candidate<'_>) -> bool {
     let matched = candidate.matched();
     let letters = matched.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
     let digits = candidate.digits().len();
-    let joints = matched.iter().filter(|byte| matches!(byte, b'.' | b'_' | b'-' | b'/')).count();
-    let is_uuid = matched.len() == 36 && joints == 4;
-    let is_worded = joints > 0 && longest_word(matched) < 12 && joints * 16 > matched.len();
     let least = if matched.iter().all(u8::is_ascii_hexdigit) { 3.0 } else { 3.5 };
     digits >= 2
         && letters >= 4
         && digits * 24 > matched.len()
-        && !is_uuid
-        && !is_worded
+        && !is_uuid(matched)
+        && !is_worded(matched)
         && !is_camel_case(matched)
         && !speaks_of_secrets(matched)
         && checks::entropy(matched) >= least
         && random(candidate).is_some()
 }
 
+/// Returns true if a text has the length and the joints of a UUID.
+pub(super) fn is_uuid(text: &[u8]) -> bool {
+    text.len() == 36 && joints(text) == 4
+}
+
+/// Returns true if a text is short words with joints between them.
+pub(super) fn is_worded(text: &[u8]) -> bool {
+    let joints = joints(text);
+    joints > 0 && longest_word(text) < 12 && joints * 16 > text.len()
+}
+
+fn joints(text: &[u8]) -> usize {
+    text.iter().filter(|byte| matches!(byte, b'.' | b'_' | b'-' | b'/')).count()
+}
+
 /// Returns true if about half of a text is words that begin with capitals, as in
 /// `Tls12CipherSuite`.
-fn is_camel_case(text: &[u8]) -> bool {
+pub(super) fn is_camel_case(text: &[u8]) -> bool {
     const SHORTEST: usize = 3;
     let mut words = 0;
     let mut covered = 0;

@@ -6,6 +6,7 @@ use crate::dlp::catalogue::secrets::{randomness::random, vendor::vendor};
 use crate::dlp::catalogue::{
     checks,
     detector::{Candidate, Detector, Edges, Shape},
+    naming::name,
 };
 
 pub(super) const ALL: &[Detector] = &[
@@ -248,12 +249,14 @@ fn basic(candidate: &Candidate<'_>) -> Option<i32> {
     pair(candidate.matched()).map(|_| 0)
 }
 
-/// Only below a key that is called so.
+/// Only below a key that is called so, also in a text.
 fn docker_auth(candidate: &Candidate<'_>) -> Option<i32> {
     let is_whole = candidate.range == (0..candidate.text.len());
-    let is_auth =
-        candidate.key.is_some_and(|key| key.eq_ignore_ascii_case(b"auth") || key == b"_auth");
-    (is_whole && is_auth).then(|| pair(candidate.matched()))?.map(|_| 0)
+    let is_quoted = candidate.text.get(candidate.range.end) == Some(&b'"');
+    let is_auth = name(candidate).is_some_and(|name| {
+        name.eq_ignore_ascii_case(b"auth") || name.eq_ignore_ascii_case(b"_auth")
+    });
+    ((is_whole || is_quoted) && is_auth).then(|| pair(candidate.matched()))?.map(|_| 0)
 }
 
 /// Random enough, with digits, and no dashed phrase.
@@ -265,5 +268,6 @@ fn user_password(candidate: &Candidate<'_>) -> Option<i32> {
     let matched = candidate.matched();
     let colon = matched.iter().position(|byte| *byte == b':')?;
     let start = candidate.range.start + colon + 1;
-    password(&Candidate { text: candidate.text, range: start..candidate.range.end, key: None })
+    let range = start..candidate.range.end;
+    password(&Candidate { text: candidate.text, range, key: None, head: None })
 }

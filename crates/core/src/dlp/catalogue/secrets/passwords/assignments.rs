@@ -1,0 +1,358 @@
+//! Values that a text gives to a name: a line of a configuration or a program, JSON or XML inside a
+//! text, a command line, a sentence.
+
+use std::ops::Range;
+
+use super::{
+    names::{self, SecretKind},
+    strength::{is_mixed, is_strong, may_be},
+    values,
+};
+use crate::dlp::{
+    catalogue::secrets::general::is_identifier,
+    text::{labels, words::is_word},
+};
+
+/// Longest value.
+const LONGEST: usize = 256;
+/// Space between a name, a sign and a value.
+const SPACE: usize = 16;
+/// Bytes of a sentence between a name and its value.
+const SENTENCE: usize = 48;
+
+/// Words that stand between a name and its value in a sentence.
+const COPULAS: &[&str] = &[
+    "is",
+    "was",
+    "to",
+    "is:",
+    "ist",
+    "lautet",
+    "est",
+    "es",
+    "è",
+    "é",
+    "jest",
+    "to:",
+    "adalah",
+    "là",
+    "är",
+    "er",
+    "je",
+    "este",
+    "becomes",
+    "будет",
+    "это",
+];
+
+/// Words with digits that sentences about passwords hold.
+const TECHNICAL: &[&str] = &[
+    "sha1", "sha256", "sha512", "sha-256", "sha-512", "md5", "base64", "pbkdf2", "argon2",
+    "argon2id", "utf8", "utf-8", "oauth2", "x509", "latin1", "ascii85", "bcrypt2", "rot13",
+];
+
+/// Types that stand between a name and its value.
+const TYPES: &[&[u8]] =
+    &[b"string", b"String", b"str", b"char", b"&str", b"string?", b"std::string"];
+
+/// Way in which a value is given to a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// `PASSWORD=value`, and JSON or XML: nothing else stands there.
+    Plain,
+    /// The same in a line of a program, between quotes.
+    Quoted,
+    /// All that is left of a line.
+    Line,
+    /// A word of a sentence or a command line.
+    Word,
+}
+
+/// A value, and whether quotes stand around it.
+struct Value {
+    range: Range<usize>,
+    is_quoted: bool,
+}
+
+/// The value that a text gives to the name that a literal is part of.
+pub(super) fn find(text: &[u8], literal: Range<usize>) -> Option<Range<usize>> {
+    let name = name_around(text, &literal);
+    let (form, Value { range, .. }) = assigned(text, &name)?;
+    let called = text.get(name)?;
+    let kind = names::kind(called)?;
+    let value = text.get(range.clone())?;
+    accepts(form, kind, called, value).then_some(range)
+}
+
+fn accepts(form: Form, kind: SecretKind, name: &[u8], value: &[u8]) -> bool {
+    let is_bare = !name.iter().any(|byte| matches!(byte, b'_' | b'.' | b'-'));
+    let is_allowed = match (form, kind) {
+        (Form::Plain, _) | (_, SecretKind::Password) => true,
+        (_, SecretKind::ShortPassword) => !is_bare,
+        (_, SecretKind::Key) => false,
+    };
+    if !is_allowed || !may_be(kind, value) {
+        return false;
+    }
+    match form {
+        Form::Plain => !(is_bare && matches!(name, b"PWD" | b"OLDPWD")),
+        Form::Quoted => {
+            let letters = value.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+            let is_named = value.get(..letters).is_some_and(is_dummy)
+                && value.iter().skip(letters).all(u8::is_ascii_digit);
+            is_mixed(value)
+                && !is_named
+                && !value.contains(&b' ')
+                && !is_joined(value)
+                && !is_name(value)
+        }
+        Form::Line => is_strong(value, 5) && !is_code(value),
+        Form::Word => is_strong(value, 6) && !is_code(value) && !is_technical(value),
+    }
+}
+
+fn is_dummy(word: &[u8]) -> bool {
+    std::str::from_utf8(word).is_ok_and(values::is_dummy)
+}
+
+/// Returns true if a text is a name of a password itself, in lower case: `sha256_password`.
+fn is_name(value: &[u8]) -> bool {
+    !value.iter().any(u8::is_ascii_uppercase) && names::kind(value).is_some()
+}
+
+/// Returns true if a text is words of lower case and numbers with joints, as names are.
+fn is_joined(value: &[u8]) -> bool {
+    let is_part = |part: &[u8]| {
+        part.iter().all(u8::is_ascii_lowercase) || part.iter().all(u8::is_ascii_digit)
+    };
+    let mut parts = value.split(|byte| b"_-./:|,=".contains(byte));
+    value.iter().any(|byte| !byte.is_ascii_alphanumeric()) && parts.all(is_part)
+}
+
+/// Returns true if a text without quotes is part of a program, a path or an address.
+fn is_code(value: &[u8]) -> bool {
+    let begins = value.first().is_some_and(|first| b"/%.$*#&@\\-|<({[=+~".contains(first));
+    begins
+        || is_identifier(value)
+        || is_joined(value)
+        || value.iter().any(|byte| b"(){}[]".contains(byte))
+        || value.windows(2).any(|part| matches!(part, b"::" | b"->" | b"//"))
+}
+
+fn is_technical(value: &[u8]) -> bool {
+    let known = |word: &&str| value.eq_ignore_ascii_case(word.as_bytes());
+    TECHNICAL.iter().any(known)
+        || value.first().is_some_and(u8::is_ascii_digit)
+            && value.iter().filter(|it| it.is_ascii_digit()).count() < 4
+        || value
+            .windows(2)
+            .any(|part| matches!(part, [b'.' | b'/', next] if next.is_ascii_alphabetic()))
+}
+
+/// The name that a literal is part of. Names of letters beyond ASCII end with the literal.
+fn name_around(text: &[u8], literal: &Range<usize>) -> Range<usize> {
+    let is_part = |byte: &&u8| is_word(**byte) || matches!(**byte, b'-' | b'.') || !byte.is_ascii();
+    let before = text.get(..literal.start).unwrap_or_default();
+    let ahead = before.iter().rev().take(names::LONGEST).take_while(is_part).count();
+    let after = text.get(literal.end..).unwrap_or_default();
+    let is_foreign =
+        literal.end.checked_sub(1).and_then(|at| text.get(at)).is_some_and(|it| !it.is_ascii());
+    let rest =
+        if is_foreign { 0 } else { after.iter().take(names::LONGEST).take_while(is_part).count() };
+    let start = (literal.start - ahead..literal.start)
+        .find(|at| !matches!(text.get(*at), Some(b'-' | b'.')))
+        .unwrap_or(literal.start);
+    start..literal.end + rest
+}
+
+/// What is given to a name, and how.
+fn assigned(text: &[u8], name: &Range<usize>) -> Option<(Form, Value)> {
+    let is_sign = |byte: &&u8| b"\"'`\\])*".contains(byte);
+    let rest = text.get(name.end..)?;
+    let closers = rest.iter().take(4).take_while(is_sign).count();
+    let is_closed = rest.iter().take(closers).any(|byte| matches!(byte, b'"' | b'\'' | b'`'));
+    let at = name.end + closers;
+    let sign = at + space(text, at);
+    let is_near = sign == name.end;
+    match text.get(sign..)? {
+        [b'=', b'=' | b'~', ..] | [b':', b':', ..] => None,
+        [b'=' | b'-', b'>', ..] | [b':', b'=', ..] => by_sign(text, name, sign + 2),
+        [b'=', ..] if is_near => by_equals(text, name, sign + 1),
+        [b':', ..] if is_closed => by_member(text, sign + 1),
+        [b'=' | b':', ..] => by_sign(text, name, sign + 1),
+        [0xEF, 0xBC, 0x9A, ..] => by_sign(text, name, sign + 3),
+        [b',', ..] if is_closed => by_label(text, sign + 1),
+        [b'\n', ..] => by_next_line(text, name, sign + 1),
+        [b'>', ..]
+            if is_near && name.start.checked_sub(1).and_then(|at| text.get(at)) == Some(&b'<') =>
+        {
+            by_tag(text, sign + 1)
+        }
+        [first, ..] if closers == 0 && (sign > name.end || !first.is_ascii()) => {
+            by_words(text, name, sign)
+        }
+        _ => None,
+    }
+}
+
+/// Number of spaces and tabs at an offset.
+fn space(text: &[u8], at: usize) -> usize {
+    let is_space = |byte: &&u8| matches!(**byte, b' ' | b'\t');
+    text.get(at..).unwrap_or_default().iter().take(SPACE).take_while(is_space).count()
+}
+
+/// `PASSWORD=value` without space.
+fn by_equals(text: &[u8], name: &Range<usize>, at: usize) -> Option<(Form, Value)> {
+    let value = value_at(text, at, name)?;
+    let called = text.get(name.clone())?;
+    let is_variable = called.len() > 2 && !called.iter().any(u8::is_ascii_lowercase);
+    if is_variable
+        && value.range.start <= at + 2
+        && (value.is_quoted || !is_call(text.get(value.range.clone())?))
+    {
+        return Some((Form::Plain, value));
+    }
+    by_sign(text, name, at)
+}
+
+/// Returns true if a text calls something or takes part of it.
+fn is_call(value: &[u8]) -> bool {
+    value.iter().any(|byte| b"(){}[]".contains(byte))
+        || is_identifier(value) && value.contains(&b'.')
+}
+
+/// `"password": "value"`, where the text is JSON or the name is a key of a program.
+fn by_member(text: &[u8], at: usize) -> Option<(Form, Value)> {
+    let is_json = matches!(text.trim_ascii_start().first(), Some(b'{' | b'['));
+    let value = value_at(text, at + space(text, at), &(at..at))?;
+    if is_json && value.is_quoted {
+        return Some((Form::Plain, value));
+    }
+    value.is_quoted.then_some((Form::Quoted, value))
+}
+
+/// `"name": "password", "value": "…"`, and `"password", "…"`.
+fn by_label(text: &[u8], at: usize) -> Option<(Form, Value)> {
+    let is_gap = |byte: &&u8| byte.is_ascii_whitespace();
+    let gap =
+        |at: usize| text.get(at..).unwrap_or_default().iter().take(64).take_while(is_gap).count();
+    let next = value_at(text, at + gap(at), &(at..at)).filter(|value| value.is_quoted)?;
+    let quotes = text
+        .get(next.range.end..)?
+        .iter()
+        .take(2)
+        .take_while(|byte| matches!(byte, b'"' | b'\'' | b'\\'))
+        .count();
+    let sign = next.range.end + quotes;
+    let is_member = text.get(sign + gap(sign)) == Some(&b':');
+    if !is_member {
+        return Some((Form::Quoted, next));
+    }
+    labels::is_value(text.get(next.range)?).then(|| by_member(text, sign + gap(sign) + 1))?
+}
+
+/// `name: password` above `value: …`.
+fn by_next_line(text: &[u8], name: &Range<usize>, at: usize) -> Option<(Form, Value)> {
+    let at = at + space(text, at);
+    let rest = text.get(at..)?;
+    let length = rest.iter().take(SPACE).take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let is_member = rest.get(length) == Some(&b':') && labels::is_value(rest.get(..length)?);
+    is_member.then(|| by_sign(text, name, at + length + 1))?
+}
+
+/// `<password>value</password>`.
+fn by_tag(text: &[u8], at: usize) -> Option<(Form, Value)> {
+    let rest = text.get(at..text.len().min(at + LONGEST))?;
+    let end = rest.iter().position(|byte| matches!(byte, b'<' | b'\n'))?;
+    let is_closed = rest.get(end..)?.starts_with(b"</");
+    let value = Value { range: at..at + end, is_quoted: false };
+    is_closed.then_some((Form::Plain, value))
+}
+
+/// `password = value` and `password: value`.
+fn by_sign(text: &[u8], name: &Range<usize>, at: usize) -> Option<(Form, Value)> {
+    let stars = text.get(at..)?.iter().take(2).take_while(|byte| **byte == b'*').count();
+    let at = at + stars + space(text, at + stars);
+    let mut value = value_at(text, at, name)?;
+    if !value.is_quoted && TYPES.contains(&text.get(value.range.clone())?) {
+        let sign = value.range.end + space(text, value.range.end);
+        let is_given = text.get(sign) == Some(&b'=') && text.get(sign + 1) != Some(&b'=');
+        let next = is_given.then(|| sign + 1 + space(text, sign + 1))?;
+        value = value_at(text, next, name)?;
+    }
+    if value.is_quoted {
+        return Some((Form::Quoted, value));
+    }
+    let rest = text.get(value.range.end..)?;
+    let line = rest.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
+    let rest = line.get(..SPACE.min(line.len()))?.trim_ascii_start();
+    let is_line = rest.is_empty() || rest.starts_with(b"#") || rest.starts_with(b"\\n");
+    Some((if is_line { Form::Line } else { Form::Word }, value))
+}
+
+/// `the password for the VPN is value`, `--password value`.
+fn by_words(text: &[u8], name: &Range<usize>, at: usize) -> Option<(Form, Value)> {
+    let is_flag = text.get(..name.start)?.ends_with(b"--");
+    if is_flag {
+        return value_at(text, at, name).map(|value| (Form::Word, value));
+    }
+    for sign in ["是", "为", "は", "為"] {
+        if text.get(at..)?.starts_with(sign.as_bytes()) {
+            let at = at + sign.len() + space(text, at + sign.len());
+            return value_at(text, at, name).map(|value| (Form::Word, value));
+        }
+    }
+    let sentence = text.get(at..text.len().min(at + SENTENCE))?;
+    let mut from = at;
+    for word in sentence.split(|byte| *byte == b' ').take(5) {
+        let next = from + word.len() + 1;
+        let is_copula = COPULAS.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
+        if is_copula {
+            let next = next + space(text, next);
+            return value_at(text, next, name).map(|value| (Form::Word, value));
+        }
+        if !word.iter().all(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii()) {
+            return None;
+        }
+        from = next;
+    }
+    None
+}
+
+/// The value that begins at an offset.
+fn value_at(text: &[u8], at: usize, name: &Range<usize>) -> Option<Value> {
+    let rest = text.get(at..text.len().min(at + LONGEST + 4))?;
+    let (open, quote) = match rest {
+        [b'\\' | b'r' | b'b' | b'u' | b'@', quote @ (b'"' | b'\''), ..] => (2, Some(*quote)),
+        [quote @ (b'"' | b'\'' | b'`'), ..] => (1, Some(*quote)),
+        _ => (0, None),
+    };
+    let inside = rest.get(open..)?;
+    if let Some(quote) = quote {
+        let end = inside.iter().position(|byte| *byte == quote || matches!(byte, b'\n' | b'\r'))?;
+        let is_closed = inside.get(end) == Some(&quote);
+        let end =
+            end - usize::from(rest.first() == Some(&b'\\') && inside.get(..end)?.ends_with(b"\\"));
+        let range = at + open..at + open + end;
+        return is_closed.then_some(Value { range, is_quoted: true });
+    }
+    let is_query =
+        matches!(name.start.checked_sub(1).and_then(|at| text.get(at)), Some(b'?' | b'&'));
+    let ends = |byte: &u8| {
+        byte.is_ascii_whitespace() || b"\"'`<>,;".contains(byte) || *byte == b'&' && is_query
+    };
+    let length = inside.iter().position(ends).unwrap_or(inside.len());
+    let escape =
+        inside.get(..length)?.array_windows::<2>().position(|pair| matches!(pair, b"\\n" | b"\\r"));
+    let value = inside.get(..escape.unwrap_or(length))?;
+    let is_tail =
+        |byte: &&u8| matches!(**byte, b'.' | b'!' | b'?' | b')' | b']' | b'}' | b'*' | b':');
+    let tail = if value.iter().any(|byte| matches!(byte, b'(' | b'[' | b'{')) {
+        0
+    } else {
+        value.iter().rev().take_while(is_tail).count()
+    };
+    let kept = if tail == value.len() { 0 } else { tail };
+    let range = at..at + value.len() - kept;
+    (!range.is_empty()).then_some(Value { range, is_quoted: false })
+}
