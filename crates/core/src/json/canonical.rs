@@ -58,6 +58,12 @@ struct Writer<'a, T> {
 
 impl<'a, T: JsonValue<'a>> Writer<'a, T> {
     fn write(&mut self, value: T) {
+        if self.form != Form::ByValue
+            && let Some(text) = value.known_canonical()
+        {
+            self.out.push_str(text);
+            return;
+        }
         match value.kind() {
             Kind::Null => self.out.push_str("null"),
             Kind::Bool(true) => self.out.push_str("true"),

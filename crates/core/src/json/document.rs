@@ -100,10 +100,12 @@ impl Serialize for Document {
 }
 
 impl<'a> Node<'a> {
+    #[inline]
     fn entry(self) -> Option<&'a Entry> {
         self.table.entry(self.at)
     }
 
+    #[inline]
     fn is(self, kind: EntryKind) -> bool {
         self.entry().is_some_and(|entry| entry.kind == kind)
     }
@@ -238,6 +240,7 @@ impl<'a> JsonValue<'a> for Node<'a> {
     type Items = Items<'a>;
     type Members = Members<'a>;
 
+    #[inline]
     fn kind(self) -> Kind<'a, Self> {
         let Some(entry) = self.entry() else { return Kind::Null };
         let parts = Parts { table: self.table, at: self.at.saturating_add(1), end: entry.next };
@@ -252,6 +255,7 @@ impl<'a> JsonValue<'a> for Node<'a> {
         }
     }
 
+    #[inline]
     fn get(self, name: &str) -> Option<Self> {
         if !self.is_object() {
             return None;
@@ -259,11 +263,10 @@ impl<'a> JsonValue<'a> for Node<'a> {
         self.table.find(self.at, name).map(|at| Self { table: self.table, at })
     }
 
-    fn canonical(self) -> Cow<'a, str> {
-        if self.entry().is_some_and(|entry| entry.is_canonical) {
-            return Cow::Borrowed(self.raw());
-        }
-        Cow::Owned(written(self, Form::Canonical))
+    #[inline]
+    fn known_canonical(self) -> Option<&'a str> {
+        let entry = self.entry().filter(|entry| entry.is_canonical)?;
+        Some(self.table.raw(entry))
     }
 }
 
@@ -292,6 +295,7 @@ struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// The next entry, if there is one; goes on behind everything in it.
+    #[inline]
     fn step(&mut self) -> Option<(Node<'a>, &'a Entry)> {
         let entry = self.table.entry(self.at).filter(|_| self.at < self.end)?;
         let node = Node { table: self.table, at: self.at };
@@ -307,6 +311,7 @@ pub struct Items<'a>(Parts<'a>);
 impl<'a> Iterator for Items<'a> {
     type Item = Node<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Node<'a>> {
         self.0.step().map(|(node, _)| node)
     }
@@ -319,6 +324,7 @@ pub struct Members<'a>(Parts<'a>);
 impl<'a> Iterator for Members<'a> {
     type Item = (&'a str, Node<'a>);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let (_, name) = self.0.step()?;
         let (member, _) = self.0.step()?;

@@ -71,6 +71,7 @@ impl Table {
         Self { text: text.to_owned(), entries, ..Self::default() }
     }
 
+    #[inline]
     pub(super) fn entry(&self, at: u32) -> Option<&Entry> {
         self.entries.get(at as usize)
     }
@@ -133,6 +134,7 @@ impl Table {
     }
 
     /// The text of a text or a name, without escapes; of another value its literal.
+    #[inline]
     pub(super) fn text_of(&self, entry: &Entry) -> &str {
         let (text, range) = if entry.is_escaped {
             let which = entry.extra as usize;
@@ -152,6 +154,7 @@ impl Table {
         self.text.get(start as usize..end as usize).unwrap_or_default()
     }
 
+    #[inline]
     fn name_at(&self, at: u32) -> &str {
         self.entry(at).map(|entry| self.text_of(entry)).unwrap_or_default()
     }

@@ -20,6 +20,7 @@ pub trait JsonValue<'a>: Copy {
     fn get(self, name: &str) -> Option<Self>;
 
     /// The text, if it is one.
+    #[inline]
     fn text(self) -> Option<&'a str> {
         match self.kind() {
             Kind::Text(text) => Some(text),
@@ -27,9 +28,18 @@ pub trait JsonValue<'a>: Copy {
         }
     }
 
+    /// The text of the value, if it is known to be its canonical form.
+    #[inline]
+    fn known_canonical(self) -> Option<&'a str> {
+        None
+    }
+
     /// The canonical form, as [`canonical`](super::canonical()) describes it.
     fn canonical(self) -> Cow<'a, str> {
-        Cow::Owned(written(self, Form::Canonical))
+        match self.known_canonical() {
+            Some(text) => Cow::Borrowed(text),
+            None => Cow::Owned(written(self, Form::Canonical)),
+        }
     }
 }
 
