@@ -87,13 +87,13 @@ impl Body {
     /// Names the second of two texts, or of a text and a number, by the first. Both may as well be
     /// items of one kind, so the first must look like a name and the second like none.
     fn label_pair<'a, T: JsonValue<'a>>(&mut self, name: T, value: T, first: usize) {
-        let is_name = name.text().is_some_and(|it| labels::may_label(it.as_bytes()));
+        let is_name = || name.text().is_some_and(|it| labels::may_label(it.as_bytes()));
         let is_named = match value.kind() {
             Kind::Text(text) => !labels::is_word(text.as_bytes()),
             Kind::Number(_) => true,
             Kind::Null | Kind::Bool(_) | Kind::Array(_) | Kind::Object(_) => false,
         };
-        if is_name && is_named {
+        if is_named && is_name() {
             let node = self.segments.get(first + 1).map(|value| value.node);
             self.label(node, small(first));
         }

@@ -67,7 +67,8 @@ impl<'a> Numbered<'a> {
         member: T,
         segment: usize,
     ) {
-        if member.text().is_none() {
+        let is_numbered = key.as_bytes().last().is_some_and(u8::is_ascii_digit);
+        if !is_numbered || member.text().is_none() {
             return;
         }
         let stem = key.trim_end_matches(|last: char| last.is_ascii_digit());

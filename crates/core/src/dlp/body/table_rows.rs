@@ -17,13 +17,16 @@ const COLUMNS: [&str; 8] =
     ["columns", "cols", "column_names", "columnNames", "fields", "headers", "header", "schema"];
 /// Members that hold the name of a column where a column is an object.
 const NAMES: [&str; 5] = ["name", "field", "label", "title", "key"];
+/// Members of one object that are looked at as labels.
+const MANY: usize = 4;
+
 /// Rows and column names among the members of one object.
 #[derive(Default)]
 pub(in crate::dlp) struct ObjectTables {
     heads: Vec<u32>,
     rows: Vec<u32>,
-    /// Place of the best label in the order of labels, and its segment.
-    label: Option<(usize, u32)>,
+    /// Places of texts that may be labels in the order of labels, and their segments.
+    labels: [Option<(usize, u32)>; MANY],
     /// Members that a label may name, and the rank from which on it may not.
     values: Vec<(u32, usize)>,
 }
@@ -38,12 +41,12 @@ impl ObjectTables {
         node: u32,
         first: usize,
     ) {
-        if let Some(text) = member.text()
-            && let Some(rank) = labels::rank(key.as_bytes())
-            && labels::may_label(text.as_bytes())
+        if let Some(rank) = labels::rank(key.as_bytes())
+            && member.text().is_some()
         {
-            let found = (rank, small(first));
-            self.label = Some(self.label.map_or(found, |known| known.min(found)));
+            if let Some(free) = self.labels.iter_mut().find(|label| label.is_none()) {
+                *free = Some((rank, small(first)));
+            }
         } else if let Some(last) = labels::last_rank(key.as_bytes()) {
             self.values.push((node, last));
         }
@@ -59,7 +62,12 @@ impl ObjectTables {
 
     /// Notes the tables and labels that there are.
     pub(in crate::dlp) fn note(self, body: &mut Body) {
-        if let Some((rank, label)) = self.label {
+        let is_label = |(_, label): &(usize, u32)| {
+            body.segment(*label).is_some_and(|it| labels::may_label(body.slice(it.range())))
+        };
+        // Most objects have no member that a label would name.
+        let named = if self.values.is_empty() { &[][..] } else { &self.labels };
+        if let Some((rank, label)) = named.iter().flatten().copied().filter(is_label).min() {
             for (value, _) in self.values.iter().filter(|(_, last)| rank < *last) {
                 body.label(Some(*value), label);
             }
