@@ -8,14 +8,14 @@
 use portcullis_core::{
     audit::{Actor, Event, EventType, Outcome, OutcomeStatus, Target},
     id::{EventId, OrgId, RequestId},
-    json::Document,
+    json::{Bounds, Document},
     refusal::{Executed, Refusal},
     tool::ProviderSlug,
 };
 use portcullis_lanes::{LARGE, is_offloaded, offload};
 use portcullis_store::{KeyEnd, NewEvent};
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde_json::{Map, Value, value::RawValue};
 
 use super::{Answered, Calls, Stopped, answers::GovernanceView, claim::Claim};
 use crate::{
@@ -82,9 +82,11 @@ pub struct ReplayedError {
     pub details: Map<String, Value>,
 }
 
-/// A result that was kept.
+/// A result that was kept, as it was answered.
 fn document<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Document>, D::Error> {
-    Option::<Value>::deserialize(from).map(|kept| kept.map(|value| Document::of(&value)))
+    let kept = Option::<Box<RawValue>>::deserialize(from)?;
+    let read = |raw: Box<RawValue>| Document::parse(raw.get().as_bytes(), Bounds::RECORDED);
+    kept.map(read).transpose().map_err(D::Error::custom)
 }
 
 impl ReplayedError {
@@ -99,26 +101,27 @@ impl ReplayedError {
 
 /// An answer to be kept: reads back as [`Replayed`].
 #[derive(Serialize)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct Kept {
     event: EventId,
     http_status: u16,
-    result: Option<&'a Document>,
+    result: Option<Box<RawValue>>,
     error: Option<ReplayedError>,
     governance: Option<GovernanceView>,
     outcome: OutcomeStatus,
     executed: Executed,
 }
 
-impl<'a> Kept<'a> {
+impl Kept {
     /// The answer of the call with this event and outcome.
     pub(crate) fn new(
         event: EventId,
-        end: Result<&'a Document, &Refusal>,
+        end: Result<&Document, &Refusal>,
         governance: Option<GovernanceView>,
         outcome: &Outcome,
     ) -> Self {
         let (result, error) = match end {
-            Ok(result) => (Some(result), None),
+            // The text of a document is JSON.
+            Ok(result) => (RawValue::from_string(result.root().raw().to_owned()).ok(), None),
             Err(refusal) => (None, Some(ReplayedError::of(refusal))),
         };
         let (outcome, executed, http_status) =
@@ -162,7 +165,7 @@ impl Calls {
 
     /// State of a key after the answer of its call: a call that reached no tool leaves it free, unless
     /// every end is kept.
-    pub(crate) fn key_end(&self, org: OrgId, kept: &Kept<'_>, every: bool) -> KeyEnd {
+    pub(crate) fn key_end(&self, org: OrgId, kept: &Kept, every: bool) -> KeyEnd {
         if kept.executed == Executed::No && !every {
             return KeyEnd::Released;
         }
