@@ -38,7 +38,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Its id.
+    /// The id.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
@@ -79,7 +79,7 @@ pub enum TaskStep {
     Waits(Refusal),
     /// The tool is being called.
     UnderWay,
-    /// Its caller gave it up.
+    /// The caller gave the task up.
     Cancelled,
     /// People decided, or cannot any more: the call is made or refused, if it was not already.
     Due(TaskTerms),

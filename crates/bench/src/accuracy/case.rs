@@ -60,7 +60,7 @@ pub(super) enum Kind {
     Evasion,
 }
 
-/// Where the value stands: bytes of a text, or a pointer into JSON.
+/// Place of the value: bytes of a text, or a pointer into JSON.
 #[derive(Debug, Clone, Deserialize)]
 struct Expected {
     #[serde(default)]

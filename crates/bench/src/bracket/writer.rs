@@ -43,7 +43,7 @@ struct Job {
 type Waiter = oneshot::Sender<()>;
 type Waiters = Own<mpsc::UnboundedSender<Vec<Waiter>>>;
 
-/// Where rows are handed in.
+/// The queue in front of the writer.
 pub(super) struct Writer {
     jobs: mpsc::Sender<Job>,
     waiters: Arc<Waiters>,

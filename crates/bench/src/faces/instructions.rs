@@ -99,7 +99,7 @@ impl Counting {
     }
 }
 
-/// What was counted.
+/// Counted instructions and allocations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Work {
     instructions: u64,
@@ -144,7 +144,7 @@ fn allocations(told: &str) -> u64 {
 /// Relation of a function to allocators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
-    /// Where memory is asked for.
+    /// Functions that allocate.
     Entry,
     Within,
     Outside,

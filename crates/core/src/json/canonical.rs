@@ -157,7 +157,7 @@ pub(super) fn write_string(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// Where the first byte stands that has to be escaped. Eight at a time: hardly any has to.
+/// Offset of the first byte that has to be escaped. Eight at a time: hardly any has to.
 pub(super) fn first_special(text: &[u8]) -> Option<usize> {
     let (words, rest) = text.as_chunks::<8>();
     let is_special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';

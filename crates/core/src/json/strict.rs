@@ -231,7 +231,7 @@ fn repeated() -> No {
     No::Rule("duplicate member in an object".to_owned())
 }
 
-/// Where a text stands in the source; a text without its escapes stands elsewhere.
+/// Offset of a text in the source; `None` for a text made from one with escapes, which stands elsewhere.
 fn offset_in(source: &str, text: &str) -> Option<usize> {
     let offset = text.as_ptr().addr().checked_sub(source.as_ptr().addr())?;
     (offset < source.len()).then_some(offset)

@@ -14,7 +14,7 @@ pub(super) struct Table {
     pub(super) entries: Vec<Entry>,
     /// The texts that have escapes, without them.
     unescaped: String,
-    /// Where each of these ends. It begins where the one before ends.
+    /// The ends of these texts. Each begins at the end of the one before.
     ends: Vec<u32>,
     /// By the entries of large objects, those of their names in the order of the names.
     orders: BTreeMap<u32, Box<[u32]>>,
@@ -26,11 +26,11 @@ pub(super) struct Table {
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) kind: EntryKind,
-    /// It has escapes.
+    /// True if the text has escapes.
     pub(super) is_escaped: bool,
-    /// Its text is its canonical form.
+    /// True if the text is the canonical form.
     pub(super) is_canonical: bool,
-    /// Where it stands in the text: without the quotation marks of a text or a name.
+    /// Offset in the text, without the quotation marks of a text or a name.
     pub(super) start: u32,
     pub(super) end: u32,
     /// The entry behind everything in it.

@@ -43,13 +43,13 @@ pub enum Disposition {
 }
 
 impl Disposition {
-    /// That of a tool which answered.
+    /// The disposition of a tool that answered.
     #[must_use]
     pub const fn of_result(is_error: bool) -> Self {
         if is_error { Self::Error } else { Self::Executed }
     }
 
-    /// That of a call which failed with this code.
+    /// The disposition of a call that failed with this code.
     #[must_use]
     pub fn of_failure(code: &str, executed: Executed) -> Self {
         let was_sent = matches!(code, "upstream_error" | "upstream_timeout");

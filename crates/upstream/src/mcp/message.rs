@@ -279,7 +279,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// Its members as a tree.
+    /// The members as a tree.
     pub(crate) fn members(&self) -> Map<String, Value> {
         match self.result.root().to_value() {
             Value::Object(members) => members,

@@ -221,7 +221,7 @@ fn layouts_of(detector: &Detector) -> Vec<Layout> {
     }
 }
 
-/// What has digits enough, unless it is looked for in any grouping.
+/// Layouts with digits enough, unless the detector looks for any grouping.
 fn loose_of(detector: &Detector) -> Vec<Layout> {
     let Shape::Number { alone, named, grouped: None } = detector.shape else { return Vec::new() };
     let layouts = named.iter().chain(alone).map(|source| Layout::new(source));

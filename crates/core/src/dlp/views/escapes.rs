@@ -85,7 +85,7 @@ fn character(rest: &[u8], mark: &[u8]) -> Option<Step> {
     Some((length * step, Some(std::str::from_utf8(&bytes).ok()?.chars().next()?)))
 }
 
-/// What a name stands for: a character, or nothing that is seen. No other name is known.
+/// The character of a named reference, or nothing that is seen. No other name is known.
 fn named(name: &str) -> Result<Option<char>, UnknownName> {
     const NAMES: &[(&str, char)] = &[
         ("amp", '&'),

@@ -101,7 +101,7 @@ pub(super) fn packed_hex(digits: &[u8]) -> Option<Packed> {
 }
 
 impl Inflater {
-    /// What is compressed, at most one byte more than `most`, and how many bytes it took to find out.
+    /// The unpacked bytes, at most one more than `most`, and how many bytes it took to find out.
     pub(super) fn text(&mut self, bytes: &[u8], packed: Packed, most: usize) -> (usize, Vec<u8>) {
         let stream = match packed {
             Packed::Gzip => behind_gzip_head(bytes),
@@ -120,7 +120,7 @@ impl Inflater {
         }
     }
 
-    /// What a stream holds, and whether it ends where the bytes end.
+    /// The content of a stream; true if the stream ends where the bytes end.
     fn inflate(&mut self, stream: &[u8], most: usize) -> (Vec<u8>, bool) {
         let state = self.state.get_or_insert_with(|| Decompress::new(false));
         state.reset(false);

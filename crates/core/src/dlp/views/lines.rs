@@ -17,7 +17,7 @@ pub(super) enum Joined {
     /// Several, as one.
     Several {
         text: Vec<u8>,
-        /// Where each begins in the text, and where it stands in the buffer, with its padding.
+        /// Offsets of each in the text, and ranges in the buffer, with the padding.
         lines: Vec<(usize, Range<usize>)>,
     },
 }
@@ -76,7 +76,7 @@ fn unpadded<'a>(text: &'a [u8], range: &Range<usize>) -> &'a [u8] {
     line.get(..line.len() - padding).unwrap_or_default()
 }
 
-/// Where the next line begins, behind its indentation.
+/// Offset of the next line, behind the indentation.
 fn next_line(text: &[u8], at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
     let end = match rest {

@@ -17,7 +17,7 @@ pub(in crate::dlp) struct Recased {
     pub(in crate::dlp) segment: u32,
     /// Bytes of the buffer, with the one before the mark.
     pub(in crate::dlp) range: Range<usize>,
-    /// Where the mark stands.
+    /// Place of the mark.
     pub(in crate::dlp) at: usize,
     /// As its vendor writes it.
     pub(in crate::dlp) mark: Box<[u8]>,

@@ -108,7 +108,7 @@ impl Report {
         self.records.extend(records);
     }
 
-    /// What is said of a finding wherever it is.
+    /// The part of a report that every finding has.
     pub(super) fn facts(&self, engine: &Engine, finding: &Finding) -> Map<String, Value> {
         let action = engine.default_action(finding, self.direction);
         let facts = [

@@ -25,7 +25,7 @@ pub(in crate::cli) struct Scan {
     file: PathBuf,
     #[command(flatten)]
     installation: Installation,
-    /// How the file is read; `auto` goes by its name (`.json`, `.jsonl`, `.ndjson`) and by how it
+    /// Format of the file; `auto` goes by its name (`.json`, `.jsonl`, `.ndjson`) and by how it
     /// begins
     #[arg(long, value_enum, default_value_t = Form::Auto)]
     format: Form,

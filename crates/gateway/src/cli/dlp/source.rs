@@ -25,9 +25,9 @@ pub(super) enum Form {
 /// A file from its beginning to its end.
 pub(super) struct Source {
     input: Box<dyn BufRead>,
-    /// What the next window begins with.
+    /// The bytes that the next window begins with.
     carried: Vec<u8>,
-    /// Where the next window begins, and how many lines end before.
+    /// Offset of the next window, and the number of lines that end before.
     start: u64,
     lines: u64,
     /// End of what the windows so far owned.
@@ -38,7 +38,7 @@ pub(super) struct Source {
 /// A part of a text.
 pub(super) struct Window {
     pub(super) text: String,
-    /// Its place in the file.
+    /// The place in the file.
     pub(super) start: u64,
     /// Number of lines that end before it.
     pub(super) lines: u64,
@@ -136,7 +136,7 @@ impl Source {
         Ok(Some(window))
     }
 
-    /// Where the last character ends that is there in full.
+    /// End of the last character that is there in full.
     fn whole_characters(&self, bytes: &[u8]) -> Result<usize, Failure> {
         match str::from_utf8(bytes) {
             Ok(text) => Ok(text.len()),

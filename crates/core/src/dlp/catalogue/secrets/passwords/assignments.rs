@@ -165,7 +165,7 @@ fn name_around(text: &[u8], literal: &Range<usize>) -> Range<usize> {
     start..literal.end + rest
 }
 
-/// What is given to a name, and how.
+/// The value given to a name, and its form.
 fn assigned(text: &[u8], name: &Range<usize>) -> Option<(Form, Value)> {
     let is_sign = |byte: &&u8| b"\"'`\\])*".contains(byte);
     let rest = text.get(name.end..)?;
