@@ -112,9 +112,12 @@ impl<'a, T: JsonValue<'a>> Writer<'a, T> {
     }
 }
 
-/// UTF-16 order; for ASCII, and so for nearly every name, that is the order of bytes.
+/// UTF-16 order: that of bytes, but U+E000 to U+FFFF, in UTF-8 from EE or EF on, come behind the larger
+/// ones, which are surrogates in UTF-16.
 pub(super) fn by_utf16(a: &str, b: &str) -> Ordering {
-    if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
+    let place = |byte: u8| if matches!(byte, 0xEE | 0xEF) { byte + 0x10 } else { byte };
+    let differing = a.bytes().zip(b.bytes()).find(|(a, b)| a != b);
+    differing.map_or_else(|| a.len().cmp(&b.len()), |(a, b)| place(a).cmp(&place(b)))
 }
 
 /// The exponent of a literal if it has one, and the digits before it.
@@ -158,15 +161,28 @@ pub(super) fn write_string(text: &str, out: &mut String) {
 }
 
 /// Offset of the first byte that has to be escaped. Eight at a time: hardly any has to.
+#[inline]
 pub(super) fn first_special(text: &[u8]) -> Option<usize> {
     let (words, rest) = text.as_chunks::<8>();
-    let is_special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
     for (index, word) in words.iter().enumerate() {
-        if word.iter().map(|byte| u8::from(is_special(byte))).fold(0, |any, it| any | it) != 0 {
-            return word.iter().position(is_special).map(|at| index * 8 + at);
+        let marks = specials(u64::from_le_bytes(*word));
+        if marks != 0 {
+            return Some(index * 8 + marks.trailing_zeros() as usize / 8);
         }
     }
+    let is_special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
     rest.iter().position(is_special).map(|at| text.len() - rest.len() + at)
+}
+
+/// Marks the bytes of a word that have to be escaped by their highest bits; the lowest mark is exact,
+/// those above can be of bytes behind it that need none.
+const fn specials(word: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const fn below(word: u64, limit: u64) -> u64 {
+        word.wrapping_sub(ONES * limit) & !word
+    }
+    let (quote, backslash) = (word ^ (ONES * 0x22), word ^ (ONES * 0x5C));
+    (below(word, 0x20) | below(quote, 1) | below(backslash, 1)) & (ONES << 7)
 }
 
 fn write_escaped(letter: char, out: &mut String) {
@@ -256,6 +272,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn names_are_in_the_order_of_their_utf16_units(
+            one in "[a\u{d7ff}\u{e000}\u{ffff}\u{10000}\u{10ffff}]{0,3}",
+            other in "[a\u{d7ff}\u{e000}\u{ffff}\u{10000}\u{10ffff}]{0,3}",
+        ) {
+            let by_units = one.encode_utf16().cmp(other.encode_utf16());
+
+            prop_assert_eq!(by_utf16(&one, &other), by_units);
+        }
+
         #[test]
         fn what_is_canonical_parses_to_the_same(text in "\\PC{0,40}", number in any::<i64>()) {
             let value = json!({"t": text, "n": [number]});

@@ -8,6 +8,7 @@ use serde_json::{Map, Number, Value};
 use super::{
     Bounds, JsonError,
     canonical::{Form, written},
+    number::short_integer,
     strict,
     table::{Entry, EntryKind, Table},
     value::{JsonValue, Kind},
@@ -231,8 +232,7 @@ impl<'a> Node<'a> {
 
 /// A literal as a number of a tree. Short integers need no text.
 pub(super) fn number(literal: &str) -> Option<Number> {
-    let short = || literal.parse::<i64>().ok().filter(|_| literal != "-0");
-    let short = if literal.len() < 19 { short().map(Number::from) } else { None };
+    let short = short_integer(literal).filter(|_| literal != "-0").map(Number::from);
     short.or_else(|| literal.parse().ok())
 }
 

@@ -119,6 +119,9 @@ pub(crate) fn write_normal(text: &str, out: &mut String) {
 
 /// Compares the numbers of two literals, exactly.
 pub(crate) fn compare(one: &str, other: &str) -> Ordering {
+    if let (Some(one), Some(other)) = (short_integer(one), short_integer(other)) {
+        return one.cmp(&other);
+    }
     let (one, other) = (Literal::of(one), Literal::of(other));
     let signs = one.sign().cmp(&other.sign());
     if signs.is_ne() || one.sign() == 0 {
@@ -126,6 +129,11 @@ pub(crate) fn compare(one: &str, other: &str) -> Ordering {
     }
     let size = one.first_exponent().cmp(&other.first_exponent()).then_with(|| digits(&one, &other));
     if one.negative { size.reverse() } else { size }
+}
+
+/// The number of a literal, if it is an integer of few digits without an exponent.
+pub(crate) fn short_integer(text: &str) -> Option<i64> {
+    if text.len() < 19 { text.parse().ok() } else { None }
 }
 
 /// Compares the digits of two numbers whose first ones stand at the same place.

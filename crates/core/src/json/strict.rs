@@ -1,15 +1,18 @@
 //! The strict parser: what two readers could read differently is refused.
 
 mod items;
+mod scanner;
 
 pub use self::items::{parse_around, text_member};
 
 use std::fmt::Display;
 
-use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
 use serde_json::{Number, Value};
 
-use self::items::Open;
+use self::{
+    items::Open,
+    scanner::{Flaw, Scanner},
+};
 use super::{
     Bounds, Document, JsonError, NumberRange,
     number::is_in_range,
@@ -37,33 +40,45 @@ fn text_of(bytes: &[u8]) -> Result<&str, JsonError> {
         return Err(JsonError { message: "longer than 4 GiB".to_owned() });
     }
     str::from_utf8(bytes).map_err(|error| {
-        let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
-        let line = 1 + memchr::memchr_iter(b'\n', before).count();
-        let column = before.rsplit(|byte| *byte == b'\n').next().map_or(0, <[u8]>::len) + 1;
-        JsonError { message: format!("not valid JSON at line {line} column {column}") }
+        let message = format!("not valid JSON at {}", place(bytes, error.valid_up_to()));
+        JsonError { message }
     })
+}
+
+/// Line and column of an offset, which are told instead of the text.
+fn place(text: &[u8], at: usize) -> String {
+    let before = text.get(..at).unwrap_or(text);
+    let line = 1 + memchr::memchr_iter(b'\n', before).count();
+    let column = before.len() - memchr::memrchr(b'\n', before).map_or(0, |it| it + 1) + 1;
+    format!("line {line} column {column}")
 }
 
 /// Reads the one value that there is.
 fn finished(reader: &mut Reader<'_>) -> Result<(), JsonError> {
-    let first = reader.text.peek().map_err(No::from);
-    let value = first.and_then(|first| reader.value(first, 0));
-    let whole = value.and_then(|_| Ok(reader.text.finish()?));
-    reader.table.has_breaks = memchr::memchr2(b'\n', b'\r', reader.source.as_bytes()).is_some();
-    whole.map_err(|no| JsonError { message: no.said_at(&reader.text) })
+    let whole = reader.value(0).and_then(|_| Ok(reader.scan.finish()?));
+    let source = reader.source.as_bytes();
+    reader.table.has_breaks = memchr::memchr2(b'\n', b'\r', source).is_some();
+    whole.map_err(|no| {
+        let what = match no {
+            No::Json(Flaw::Early) => "the JSON ends too early".to_owned(),
+            No::Json(Flaw::Unexpected) => "not valid JSON".to_owned(),
+            No::Rule(what) => what,
+        };
+        JsonError { message: format!("{what} at {}", place(source, reader.scan.at)) }
+    })
 }
 
 /// Why it is refused.
 enum No {
     /// It is not JSON.
-    Json(JiterError),
+    Json(Flaw),
     /// It is too much, or ambiguous.
     Rule(String),
 }
 
-impl From<JiterError> for No {
-    fn from(error: JiterError) -> Self {
-        Self::Json(error)
+impl From<Flaw> for No {
+    fn from(flaw: Flaw) -> Self {
+        Self::Json(flaw)
     }
 }
 
@@ -71,35 +86,11 @@ impl No {
     fn longer(than: usize, what: impl Display) -> Self {
         Self::Rule(format!("longer than {than} {what}"))
     }
-
-    /// Says why and where, without anything taken from the text itself.
-    fn said_at(self, text: &Jiter<'_>) -> String {
-        let (what, at) = match self {
-            Self::Rule(what) => (what, text.current_position()),
-            Self::Json(error) => {
-                let what =
-                    if ends_early(&error) { "the JSON ends too early" } else { "not valid JSON" };
-                (what.to_owned(), text.error_position(error.index))
-            }
-        };
-        format!("{what} at line {} column {}", at.line, at.column)
-    }
-}
-
-fn ends_early(error: &JiterError) -> bool {
-    use JsonErrorType::{
-        EofWhileParsingList, EofWhileParsingObject, EofWhileParsingString, EofWhileParsingValue,
-    };
-    let ends =
-        [EofWhileParsingList, EofWhileParsingObject, EofWhileParsingString, EofWhileParsingValue];
-    matches!(&error.error_type, JiterErrorType::JsonError(kind) if ends.contains(kind))
 }
 
 struct Reader<'a> {
     source: &'a str,
-    text: Jiter<'a>,
-    /// Offset in the source of the text that is being read.
-    begin: usize,
+    scan: Scanner<'a>,
     bounds: Bounds,
     nodes: usize,
     table: Table,
@@ -109,55 +100,62 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(source: &'a str, bounds: Bounds) -> Self {
-        let (text, table) = (Jiter::new(source.as_bytes()), Table::for_text(source));
-        Self { source, text, begin: 0, bounds, nodes: 0, table, open: None }
+        let (scan, table) = (Scanner::new(source), Table::for_text(source));
+        Self { source, scan, bounds, nodes: 0, table, open: None }
     }
 
-    /// Offset of what is read next.
-    fn here(&self) -> usize {
-        self.begin + self.text.current_index()
-    }
-
-    /// Reads the value that begins here, below `depth` arrays and objects. Returns true if it stands in
+    /// Reads the value that comes next, below `depth` arrays and objects. Returns true if it stands in
     /// canonical form.
-    fn value(&mut self, first: Peek, depth: usize) -> Result<bool, No> {
+    fn value(&mut self, depth: usize) -> Result<bool, No> {
+        let first = self.scan.peek()?;
         self.nodes += 1;
         if self.nodes > self.bounds.nodes {
             return Err(No::Rule(format!("more than {} values", self.bounds.nodes)));
         }
-        let start = self.here();
         match first {
-            Peek::Object => return self.object(start, self.deeper(depth)?),
-            Peek::Array => return self.array(start, self.deeper(depth)?),
-            Peek::String => return self.string(start),
-            Peek::Null => {
-                self.text.known_null()?;
-                self.table.push(EntryKind::Null, (start, self.here()), true);
+            b'{' => self.object(self.deeper(depth)?),
+            b'[' => self.array(self.deeper(depth)?),
+            b'"' => self.string(EntryKind::Text),
+            b't' => self.word("true", EntryKind::True),
+            b'f' => self.word("false", EntryKind::False),
+            b'n' => self.word("null", EntryKind::Null),
+            b'-' | b'0'..=b'9' => {
+                let start = self.scan.at;
+                let canonical = number(self.scan.number()?, self.bounds)?;
+                self.table.push(EntryKind::Number, (start, self.scan.at), canonical);
+                Ok(canonical)
             }
-            Peek::True | Peek::False => {
-                let flag = self.text.known_bool(first)?;
-                let kind = if flag { EntryKind::True } else { EntryKind::False };
-                self.table.push(kind, (start, self.here()), true);
-            }
-            _ => {
-                let canonical = number(self.text.known_number_bytes(first)?, self.bounds)?;
-                self.table.push(EntryKind::Number, (start, self.here()), canonical);
-                return Ok(canonical);
-            }
+            _ => Err(No::Json(Flaw::Unexpected)),
         }
+    }
+
+    fn word(&mut self, word: &str, kind: EntryKind) -> Result<bool, No> {
+        let start = self.scan.at;
+        self.scan.word(word)?;
+        self.table.push(kind, (start, self.scan.at), true);
         Ok(true)
     }
 
-    fn string(&mut self, start: usize) -> Result<bool, No> {
-        let text = sized(self.text.known_str()?, self.bounds)?;
-        if let Some(at) = offset_in(self.source, text) {
-            self.table.push(EntryKind::Text, (at, at + text.len()), true);
-            return Ok(true);
+    /// Reads a text or a name. Returns true if it has no escapes.
+    #[inline]
+    fn string(&mut self, kind: EntryKind) -> Result<bool, No> {
+        let before = self.table.unescaped.len();
+        let quoted = self.scan.string(&mut self.table.unescaped)?;
+        let length = if quoted.is_escaped {
+            self.table.unescaped.len() - before
+        } else {
+            quoted.end - quoted.start
+        };
+        if length > self.bounds.string_bytes {
+            return Err(No::longer(self.bounds.string_bytes, "bytes in one string"));
         }
-        self.table.push_escaped(EntryKind::Text, (start + 1, 0), (text, false));
-        let end = self.here() - 1;
-        self.table.end_last(end);
-        Ok(false)
+        let place = (quoted.start, quoted.end);
+        if quoted.is_escaped {
+            self.table.push_unescaped(kind, place, false);
+        } else {
+            self.table.push(kind, place, true);
+        }
+        Ok(!quoted.is_escaped)
     }
 
     fn deeper(&self, depth: usize) -> Result<usize, No> {
@@ -167,63 +165,87 @@ impl<'a> Reader<'a> {
         Err(No::Rule(format!("nested deeper than {} levels", self.bounds.depth)))
     }
 
-    fn array(&mut self, start: usize, depth: usize) -> Result<bool, No> {
-        let at = self.table.len();
+    fn array(&mut self, depth: usize) -> Result<bool, No> {
+        let (at, start) = (self.table.len(), self.scan.at);
         self.table.push(EntryKind::Array, (start, start), false);
-        let (mut count, mut canonical, mut behind) = (0, true, start + 1);
-        let mut next = self.text.known_array()?;
-        while let Some(first) = next {
-            canonical &= self.here() == behind;
-            let item = self.item(first, depth)?;
-            count += u32::from(item.is_some());
-            canonical &= item.unwrap_or(false);
-            behind = self.here() + 1;
-            next = self.text.array_step()?;
+        self.scan.at += 1;
+        let (spaces, mut count, mut canonical) = (self.scan.spaces, 0, true);
+        if self.scan.peek()? != b']' {
+            loop {
+                let item = self.item(depth)?;
+                count += u32::from(item.is_some());
+                canonical &= item.unwrap_or(false);
+                if !self.goes_on(b']')? {
+                    break;
+                }
+            }
         }
-        let end = self.here();
-        canonical &= end == if count == 0 { behind + 1 } else { behind };
-        self.table.close(at, end, count, canonical);
+        self.scan.expect(b']')?;
+        canonical &= self.scan.spaces == spaces;
+        self.table.close(at, self.scan.at, count, canonical);
         Ok(canonical)
     }
 
-    fn object(&mut self, start: usize, depth: usize) -> Result<bool, No> {
-        let at = self.table.len();
-        self.table.push(EntryKind::Object, (start, start), false);
-        let (mut count, mut canonical, mut behind) = (0, true, start + 1);
-        let mut last = None;
-        let mut name = self.text.known_object()?;
-        while let Some(known) = name {
-            if count == 0 && known.starts_with(RESERVED) && !self.bounds.reserved {
-                return Err(No::Rule("a reserved name of a member".to_owned()));
-            }
-            let known = sized(known, self.bounds)?;
-            let own = self.table.len();
-            let place = offset_in(self.source, known).map(|at| (at, at + known.len()));
-            match place {
-                Some(place) => self.table.push(EntryKind::Name, place, true),
-                None => self.table.push_escaped(EntryKind::Name, (0, 0), (known, false)),
-            }
-            if self.table.repeats(at, count) {
-                return Err(repeated());
-            }
-            let first = self.text.peek()?;
-            canonical &= place == Some((behind + 1, self.here().saturating_sub(2)));
-            canonical = canonical && last.is_none_or(|last| self.table.are_in_order(last, own));
-            let leads = self.enters(depth);
-            canonical &= self.value(first, depth)?;
-            if leads {
-                self.leave();
-            }
-            (count, last, behind) = (count + 1, Some(own), self.here() + 1);
-            name = self.text.next_key()?;
+    /// Reads the comma between items and members; `false` if the end of all comes next.
+    #[inline]
+    fn goes_on(&mut self, end: u8) -> Result<bool, No> {
+        let next = self.scan.peek()?;
+        if next != end && next != b',' {
+            return Err(No::Json(Flaw::Unexpected));
         }
-        let end = self.here();
-        canonical &= end == if count == 0 { behind + 1 } else { behind };
-        self.table.close(at, end, count, canonical);
+        Ok(self.scan.take(b','))
+    }
+
+    fn object(&mut self, depth: usize) -> Result<bool, No> {
+        let (at, start) = (self.table.len(), self.scan.at);
+        self.table.push(EntryKind::Object, (start, start), false);
+        self.scan.at += 1;
+        let (spaces, mut count, mut canonical) = (self.scan.spaces, 0, true);
+        let mut last = None;
+        if self.scan.peek()? != b'}' {
+            loop {
+                let own = self.table.len();
+                canonical &= self.name(at, count)?;
+                canonical = canonical && last.is_none_or(|last| self.table.are_in_order(last, own));
+                self.scan.expect(b':')?;
+                let leads = self.enters(depth);
+                canonical &= self.value(depth)?;
+                if leads {
+                    self.leave();
+                }
+                (count, last) = (count + 1, Some(own));
+                if !self.goes_on(b'}')? {
+                    break;
+                }
+            }
+        }
+        self.scan.expect(b'}')?;
+        canonical &= self.scan.spaces == spaces;
+        self.table.close(at, self.scan.at, count, canonical);
         if self.table.order(at, count) {
             return Err(repeated());
         }
         Ok(canonical)
+    }
+
+    /// Reads the name of a member, before which its object has `count`. Returns true if it has no
+    /// escapes.
+    #[inline]
+    fn name(&mut self, object: u32, count: u32) -> Result<bool, No> {
+        if self.scan.peek()? != b'"' {
+            return Err(No::Json(Flaw::Unexpected));
+        }
+        let is_plain = self.string(EntryKind::Name)?;
+        let is_reserved = count == 0
+            && !self.bounds.reserved
+            && self.table.last_text().is_some_and(|name| name.starts_with(RESERVED));
+        if is_reserved {
+            return Err(No::Rule("a reserved name of a member".to_owned()));
+        }
+        if self.table.repeats(object, count) {
+            return Err(repeated());
+        }
+        Ok(is_plain)
     }
 }
 
@@ -231,21 +253,8 @@ fn repeated() -> No {
     No::Rule("duplicate member in an object".to_owned())
 }
 
-/// Offset of a text in the source; `None` for a text made from one with escapes, which stands elsewhere.
-fn offset_in(source: &str, text: &str) -> Option<usize> {
-    let offset = text.as_ptr().addr().checked_sub(source.as_ptr().addr())?;
-    (offset < source.len()).then_some(offset)
-}
-
-fn sized(text: &str, bounds: Bounds) -> Result<&str, No> {
-    if text.len() > bounds.string_bytes {
-        return Err(No::longer(bounds.string_bytes, "bytes in one string"));
-    }
-    Ok(text)
-}
-
 /// Says no to a literal out of bounds; returns true if it stands in canonical form.
-fn number(text: &[u8], bounds: Bounds) -> Result<bool, No> {
+fn number(text: &str, bounds: Bounds) -> Result<bool, No> {
     let no = || No::longer(bounds.number_chars, "characters in one number");
     if text.len() > bounds.number_chars {
         return Err(no());
@@ -253,7 +262,6 @@ fn number(text: &[u8], bounds: Bounds) -> Result<bool, No> {
     if is_short_integer(text) {
         return Ok(true);
     }
-    let text = str::from_utf8(text).map_err(|_| No::Rule("not a number".to_owned()))?;
     let number: Number = text.parse().map_err(|_| No::Rule("not a number".to_owned()))?;
     // An exponent is given its sign.
     if number.as_str().len() > bounds.number_chars {
@@ -265,14 +273,9 @@ fn number(text: &[u8], bounds: Bounds) -> Result<bool, No> {
     Ok(number.as_str() == text)
 }
 
-/// Returns true for an integer of few digits that is written as it would be written again.
-fn is_short_integer(text: &[u8]) -> bool {
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    match digits {
-        [b'0'] => digits.len() == text.len(),
-        [b'1'..=b'9', ..] => digits.len() <= 18 && digits.iter().all(u8::is_ascii_digit),
-        _ => false,
-    }
+/// Returns true for an integer of few digits, which is written again as it is written.
+fn is_short_integer(text: &str) -> bool {
+    text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
 #[cfg(test)]

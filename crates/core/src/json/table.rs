@@ -13,7 +13,7 @@ pub(super) struct Table {
     pub(super) text: String,
     pub(super) entries: Vec<Entry>,
     /// The texts that have escapes, without them.
-    unescaped: String,
+    pub(super) unescaped: String,
     /// The ends of these texts. Each begins at the end of the one before.
     ends: Vec<u32>,
     /// By the entries of large objects, those of their names in the order of the names.
@@ -101,19 +101,22 @@ impl Table {
         place: (usize, usize),
         (text, canonical): (&str, bool),
     ) {
-        self.push(kind, place, canonical);
         self.unescaped.push_str(text);
+        self.push_unescaped(kind, place, canonical);
+    }
+
+    /// Adds a text or a name that has escapes and was added to `unescaped` without them.
+    pub(super) fn push_unescaped(
+        &mut self,
+        kind: EntryKind,
+        place: (usize, usize),
+        canonical: bool,
+    ) {
+        self.push(kind, place, canonical);
         let which = small(self.ends.len());
         self.ends.push(small(self.unescaped.len()));
         if let Some(entry) = self.entries.last_mut() {
             (entry.is_escaped, entry.extra) = (true, which);
-        }
-    }
-
-    /// Sets the end of the text that was added last.
-    pub(super) fn end_last(&mut self, end: usize) {
-        if let Some(entry) = self.entries.last_mut() {
-            entry.end = small(end);
         }
     }
 
@@ -181,20 +184,31 @@ impl Table {
         found.map(|name| name.saturating_add(1))
     }
 
+    /// The text or the name that was added last.
+    #[inline]
+    pub(super) fn last_text(&self) -> Option<&str> {
+        self.entries.last().map(|entry| self.text_of(entry))
+    }
+
     /// Returns true if the object that is being read, of which the last entry is a name, has that
     /// name already. Objects of many members are looked through when they end.
     pub(super) fn repeats(&self, object: u32, count: u32) -> bool {
         if count > FEW {
             return false;
         }
-        let Some((last, _)) = self.entries.split_last() else { return false };
-        let own = self.text_of(last);
+        let Some(name) = self.last_text() else { return false };
+        let length = small(name.len());
         let mut at = object.saturating_add(1);
         for _ in 0..count {
-            if self.name_at(at) == own {
+            let Some([known, value]) = self.entries.get(at as usize..).and_then(<[_]>::first_chunk)
+            else {
+                return false;
+            };
+            let may_be = known.is_escaped || known.end - known.start == length;
+            if may_be && self.text_of(known) == name {
                 return true;
             }
-            at = self.entry(at.saturating_add(1)).map_or(0, |value| value.next);
+            at = value.next;
         }
         false
     }

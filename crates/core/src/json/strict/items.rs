@@ -1,8 +1,6 @@
 //! Lists of which single items are refused, so that one does not take the others along.
 
-use jiter::{Jiter, Peek};
-
-use super::{Bounds, JsonError, No, Reader, finished, text_of};
+use super::{Bounds, JsonError, No, Reader, finished, scanner::Scanner, text_of};
 use crate::json::Document;
 
 /// An array whose items may be left out.
@@ -34,15 +32,31 @@ pub fn parse_around<'a>(
 /// The text that a member of an object holds, also if the object breaks a rule further on.
 #[must_use]
 pub fn text_member(object: &[u8], wanted: &str) -> Option<String> {
-    let mut text = Jiter::new(object);
-    let mut is_wanted = text.next_object().ok()?? == wanted;
+    let source = String::from_utf8_lossy(object);
+    let mut scan = Scanner::new(&source);
+    scan.expect(b'{').ok()?;
     loop {
-        if is_wanted {
-            return text.next_str().ok().map(str::to_owned);
+        let name = text(&mut scan, &source)?;
+        scan.expect(b':').ok()?;
+        if name == wanted {
+            return text(&mut scan, &source);
         }
-        text.next_skip().ok()?;
-        is_wanted = text.next_key().ok()?? == wanted;
+        scan.at += length(source.as_bytes().get(scan.at..)?)?;
+        scan.expect(b',').ok()?;
     }
+}
+
+/// Reads a text.
+fn text(scan: &mut Scanner<'_>, source: &str) -> Option<String> {
+    if scan.peek().ok()? != b'"' {
+        return None;
+    }
+    let mut unescaped = String::new();
+    let quoted = scan.string(&mut unescaped).ok()?;
+    if quoted.is_escaped {
+        return Some(unescaped);
+    }
+    source.get(quoted.start..quoted.end).map(str::to_owned)
 }
 
 impl Reader<'_> {
@@ -50,7 +64,7 @@ impl Reader<'_> {
     /// array.
     pub(super) fn enters(&mut self, depth: usize) -> bool {
         let Some(open) = &mut self.open else { return false };
-        let name = self.table.entries.last().map(|entry| self.table.text_of(entry));
+        let name = self.table.last_text();
         let leads = open.entered + 1 == depth && open.path.get(open.entered).copied() == name;
         open.entered += usize::from(leads);
         leads
@@ -64,14 +78,16 @@ impl Reader<'_> {
     }
 
     /// Reads the item that begins here; nothing of it is kept if it is refused and may be left out.
-    pub(super) fn item(&mut self, first: Peek, depth: usize) -> Result<Option<bool>, No> {
+    pub(super) fn item(&mut self, depth: usize) -> Result<Option<bool>, No> {
         let is_open =
             |open: &Open<'_>| open.entered == open.path.len() && depth == open.path.len() + 1;
         if !self.open.as_ref().is_some_and(is_open) {
-            return self.value(first, depth).map(Some);
+            return self.value(depth).map(Some);
         }
-        let (start, nodes, mark) = (self.here(), self.nodes, self.table.mark());
-        match self.value(first, depth) {
+        // White space before an item is no part of it.
+        let _ = self.scan.peek();
+        let (start, nodes, mark) = (self.scan.at, self.nodes, self.table.mark());
+        match self.value(depth) {
             Ok(canonical) => Ok(Some(canonical)),
             Err(no) => {
                 self.nodes = nodes;
@@ -87,8 +103,7 @@ impl Reader<'_> {
         let source = self.source.as_bytes();
         let end = start + length(source.get(start..)?)?;
         open.refused.push(source.get(start..end)?);
-        self.begin = end;
-        self.text = Jiter::new(source.get(end..)?);
+        self.scan.at = end;
         Some(())
     }
 }

@@ -24,11 +24,13 @@ const NAMED: usize = 3;
 /// A keyword as the validator takes it.
 pub(super) type Compiled = Box<dyn for<'i> Keyword<'i, Metered>>;
 
-/// `enum` and `const`: the normal forms of all values that are allowed.
+/// `enum` and `const`: all values that are allowed.
 struct Allowed {
-    forms: HashSet<String>,
-    /// Bytes of the longest form.
+    texts: HashSet<String>,
+    /// Bytes of the longest of the texts.
     longest: usize,
+    /// Normal forms of the values that are no texts.
+    forms: HashSet<String>,
     message: String,
 }
 
@@ -60,16 +62,19 @@ pub(super) fn exactly(value: &Value) -> Compiled {
 
 impl Allowed {
     fn new(values: &[Value], message: String) -> Self {
-        let forms: HashSet<String> = values.iter().map(json::normal).collect();
-        let longest = forms.iter().map(String::len).max().unwrap_or(0);
-        Self { forms, longest, message }
+        let texts = values.iter().filter_map(Value::as_str);
+        let longest = texts.clone().map(str::len).max().unwrap_or(0);
+        let texts = texts.map(str::to_owned).collect();
+        let forms = values.iter().filter(|value| !value.is_string()).map(json::normal).collect();
+        Self { texts, longest, forms, message }
     }
 
     fn contains(&self, instance: Instance<'_>) -> bool {
-        if instance.text().is_some_and(|text| text.len() > self.longest) {
-            return false;
+        match instance.text() {
+            Some(text) if text.len() > self.longest => false,
+            Some(text) => instance.spend_whole() && self.texts.contains(text),
+            None => instance.normal().is_some_and(|form| self.forms.contains(&form)),
         }
-        instance.normal().is_some_and(|form| self.forms.contains(&form))
     }
 }
 
