@@ -47,7 +47,9 @@ fn main() {
         let name = format!("{} KB", size >> 10);
         bench.both(&mut criterion, "clean", &name, &bodies::clean(size));
         bench.both(&mut criterion, "dirty", &name, &bodies::dirty(size));
+        bench.both(&mut criterion, "prose", &name, &bodies::prose(size));
         bench.both(&mut criterion, "webhooks", &name, &bodies::webhooks(size));
+        bench.both(&mut criterion, "addresses", &name, &bodies::addresses(size));
     }
     for (name, body) in bodies::hostile() {
         bench.both(&mut criterion, "hostile", &name, &body);

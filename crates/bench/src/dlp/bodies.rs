@@ -114,6 +114,35 @@ fn delivery(number: usize) -> Value {
     })
 }
 
+/// Prose of many words in texts of a paragraph each.
+pub(super) fn prose(bytes: usize) -> Value {
+    const SENTENCES: [&str; 8] = [
+        "The ferry to the island leaves twice a day, and nobody seems to mind when it is late.",
+        "Most of the houses along the harbour were built by families who had never seen the sea.",
+        "In autumn the fog stays until noon; then the hills come out, one after the other.",
+        "She had kept the letters in a drawer for years (all of them), without reading one again.",
+        "\"There is no hurry,\" he said, \"the bridge will still be there when we come back.\"",
+        "A committee of nine was asked to count the trees, which took it the better part of a summer.",
+        "What the engineers found below the mill in 1874 is told in Chapter 3, with a drawing.",
+        "Bread is dearer than last year, wood is cheaper, and the price of wool hardly moved.",
+    ];
+    let paragraph = |number: usize| {
+        let sentence = |at: usize| SENTENCES.get((number * 5 + at * 3) % SENTENCES.len());
+        json!((0..6).filter_map(sentence).copied().collect::<Vec<&str>>().join(" "))
+    };
+    filled(bytes, &paragraph)
+}
+
+/// Nothing but e-mail addresses, each an element of its own.
+pub(super) fn addresses(bytes: usize) -> Value {
+    const NAMES: [&str; 5] = ["ada", "grace.hopper", "k.johnson", "mary-lou", "radia"];
+    let address = |number: usize| {
+        let name = NAMES.get(number % NAMES.len()).copied().unwrap_or_default();
+        json!(format!("{name}.{number}@team-{}.example.org", number % 7))
+    };
+    filled(bytes, &address)
+}
+
 /// The most expensive bodies: one unit repeated, a megabyte of each.
 pub(super) fn hostile() -> Vec<(String, Value)> {
     const SIZE: usize = 1 << 20;

@@ -5,6 +5,7 @@ pub(super) mod flatten;
 pub(super) mod joins;
 pub(super) mod media;
 pub(super) mod memo;
+pub(super) mod neighbours;
 pub(super) mod pointers;
 pub(super) mod segment;
 pub(super) mod table_rows;

@@ -170,7 +170,7 @@ impl Engine {
         subject: &Subject,
         limits: &Limits,
     ) -> Result<(Findings, usize), Unscannable> {
-        workspace::with(|Workspace { body, views, scratch }| {
+        workspace::with(|Workspace { body, views, scratch, groups }| {
             body.flatten(value, limits)?;
             views.begin(body, limits);
             let mut work = 0;
@@ -180,7 +180,7 @@ impl Engine {
             work += views.decoded();
             let Engine { scanner, allow, .. } = self;
             let gather = Gather { scanner, allow, body, views, subject };
-            Ok((gather.findings(&mut scratch.matches).with_media(body.media), work))
+            Ok((gather.findings(&mut scratch.matches, groups).with_media(body.media), work))
         })
     }
 }

@@ -6,6 +6,7 @@ use std::{cell::Cell, ops::Range};
 use crate::dlp::{
     body::{
         memo::ContextMemo,
+        neighbours::Neighbours,
         segment::{Segment, SegmentKind, small},
         tables::Tables,
     },
@@ -22,9 +23,6 @@ const SEPARATOR: u8 = 0;
 /// Index of the node that has no parent, and the parent it names.
 pub(super) const ROOT: u32 = u32::MAX;
 
-/// Neighbours in one array, by their segments: its strings, or the `text` of its objects.
-pub(in crate::dlp) type Neighbours = Vec<u32>;
-
 /// A JSON value laid flat.
 #[derive(Default)]
 pub(in crate::dlp) struct Body {
@@ -32,8 +30,7 @@ pub(in crate::dlp) struct Body {
     pub(in crate::dlp) segments: Vec<Segment>,
     /// Kinds of the bytes of the segments that are scanned now.
     pub(in crate::dlp) marks: Marks,
-    /// Texts of one array, by the array's node.
-    pub(in crate::dlp) neighbours: Vec<(u32, Neighbours)>,
+    pub(in crate::dlp) neighbours: Neighbours,
     /// Number of images, recordings and other media.
     pub(in crate::dlp) media: u32,
     pub(in crate::dlp) memo: Cell<ContextMemo>,
@@ -96,6 +93,7 @@ impl Body {
     }
 
     /// Adds a segment at the end of the buffer.
+    #[inline]
     pub(in crate::dlp) fn append(&mut self, text: &[u8], node: u32, kind: SegmentKind) {
         let start = small(self.text.len());
         self.text.extend_from_slice(text);
@@ -128,6 +126,18 @@ impl Body {
             let label = self.segment(label).map(|segment| (segment.node, label));
             label.into_iter().chain(own)
         })
+    }
+
+    /// A place above which the same names stand as above another one: that of the array it is in, as far
+    /// as neither labels nor columns name elements.
+    pub(in crate::dlp) fn named_place(&self, node: u32) -> u32 {
+        if !self.tables.is_empty() {
+            return node;
+        }
+        let is_unnamed = |found: &PathNode| {
+            found.label == UNLABELLED && matches!(found.step, PathStep::Element { .. })
+        };
+        self.places(node).find(|(_, found)| !is_unnamed(found)).map_or(ROOT, |(place, _)| place)
     }
 
     /// Returns true if a label stands for a key.
@@ -184,8 +194,12 @@ impl Body {
 
     /// Index of a place in the array `array`, if it is an element of it.
     pub(in crate::dlp) fn element_of(&self, node: u32, array: u32) -> Option<u32> {
-        let is_in = self.nodes.get(node as usize).is_some_and(|found| found.parent == array);
-        is_in.then(|| self.element(node)).flatten()
+        self.is_in(node, array).then(|| self.element(node)).flatten()
+    }
+
+    /// Returns true if a place is a member or an element of what is at another.
+    pub(super) fn is_in(&self, node: u32, parent: u32) -> bool {
+        self.nodes.get(node as usize).is_some_and(|found| found.parent == parent)
     }
 
     /// Index of a place in its array, if it is in one.

@@ -7,6 +7,8 @@ pub(in crate::dlp) struct ContextMemo {
     /// The detector's address and the segment; 0 is none.
     pub(in crate::dlp) who: usize,
     pub(in crate::dlp) segment: u32,
+    /// The place whose keys were looked at.
+    pub(in crate::dlp) place: Option<u32>,
     /// True if a key above names it, or speaks against it.
     pub(in crate::dlp) above: bool,
     pub(in crate::dlp) against: bool,

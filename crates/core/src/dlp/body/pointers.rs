@@ -1,6 +1,6 @@
 //! JSON Pointers of the places of a value.
 
-use std::{borrow::Cow, fmt::Write as _};
+use std::borrow::Cow;
 
 use crate::dlp::body::buffer::{Body, PathNode, PathStep};
 
@@ -51,15 +51,24 @@ impl<'a, N: Fn(u32, &'a [u8]) -> Cow<'a, [u8]>> Pointers<'a, N> {
     fn push(&self, node: u32, step: PathStep, pointer: &mut String) {
         pointer.push('/');
         match step {
-            PathStep::Element { index } => {
-                // A string takes everything.
-                let _ = write!(pointer, "{index}");
-            }
+            PathStep::Element { index } => push_number(index, pointer),
             PathStep::Member { key } => {
                 let text = self.body.segment(key).map(|key| self.body.slice(key.range()));
                 escape(&(self.name)(node, text.unwrap_or_default()), pointer);
             }
         }
+    }
+}
+
+/// Writes a number in decimal digits.
+fn push_number(number: u32, into: &mut String) {
+    let mut place = 1;
+    while number / place >= 10 {
+        place *= 10;
+    }
+    while place > 0 {
+        into.extend(char::from_digit(number / place % 10, 10));
+        place /= 10;
     }
 }
 

@@ -24,6 +24,20 @@ pub(in crate::dlp) enum SegmentKind {
     Joined(u32),
 }
 
+/// A value that was laid flat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Laid {
+    /// A value without a segment.
+    Nothing,
+    Text,
+    Number,
+    Array,
+    Object {
+        /// True if its member `text` is a text.
+        has_text: bool,
+    },
+}
+
 impl Segment {
     pub(in crate::dlp) fn range(&self) -> Range<usize> {
         self.start as usize..self.end as usize

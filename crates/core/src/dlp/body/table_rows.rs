@@ -5,7 +5,7 @@ use crate::{
     dlp::{
         body::{
             buffer::Body,
-            segment::{SegmentKind, small},
+            segment::{Laid, SegmentKind, small},
         },
         text::labels,
     },
@@ -22,33 +22,29 @@ const MANY: usize = 4;
 
 /// Rows and column names among the members of one object.
 #[derive(Default)]
-pub(in crate::dlp) struct ObjectTables {
+pub(super) struct ObjectTables {
     heads: Vec<u32>,
     rows: Vec<u32>,
-    /// Places of texts that may be labels in the order of labels, and their segments.
-    labels: [Option<(usize, u32)>; MANY],
     /// Members that a label may name, and the rank from which on it may not.
     values: Vec<(u32, usize)>,
 }
 
 impl ObjectTables {
     /// Looks at a member, which is the node `node` and the segments from `first` on.
-    pub(in crate::dlp) fn look<'a, T: JsonValue<'a>>(
+    pub(super) fn look<'a, T: JsonValue<'a>>(
         &mut self,
         body: &Body,
-        key: &str,
-        member: T,
+        (key, laid, member): (&str, Laid, T),
         node: u32,
         first: usize,
     ) {
-        if let Some(rank) = labels::rank(key.as_bytes())
-            && member.text().is_some()
+        if let Some(last) = labels::last_rank(key.as_bytes())
+            && (laid != Laid::Text || labels::rank(key.as_bytes()).is_none())
         {
-            if let Some(free) = self.labels.iter_mut().find(|label| label.is_none()) {
-                *free = Some((rank, small(first)));
-            }
-        } else if let Some(last) = labels::last_rank(key.as_bytes()) {
             self.values.push((node, last));
+        }
+        if laid != Laid::Array {
+            return;
         }
         let Kind::Array(mut elements) = member.kind() else { return };
         match elements.next().map(T::kind) {
@@ -60,14 +56,12 @@ impl ObjectTables {
         }
     }
 
-    /// Notes the tables and labels that there are.
-    pub(in crate::dlp) fn note(self, body: &mut Body) {
-        let is_label = |(_, label): &(usize, u32)| {
-            body.segment(*label).is_some_and(|it| labels::may_label(body.slice(it.range())))
-        };
+    /// Notes the tables and labels in the object `node`, which is the segments from `start` on.
+    pub(super) fn note(self, body: &mut Body, node: u32, start: usize) {
         // Most objects have no member that a label would name.
-        let named = if self.values.is_empty() { &[][..] } else { &self.labels };
-        if let Some((rank, label)) = named.iter().flatten().copied().filter(is_label).min() {
+        if !self.values.is_empty()
+            && let Some((rank, label)) = label(body, node, start)
+        {
             for (value, _) in self.values.iter().filter(|(_, last)| rank < *last) {
                 body.label(Some(*value), label);
             }
@@ -79,6 +73,25 @@ impl ObjectTables {
             body.tables.add(rows, self.heads.clone());
         }
     }
+}
+
+/// The label among the members of an object that comes first in the order of labels, with its rank and
+/// its segment.
+fn label(body: &Body, object: u32, start: usize) -> Option<(usize, u32)> {
+    let segments = body.segments.get(start..)?;
+    let pairs = (start + 1..).zip(segments.array_windows());
+    let members = pairs.filter(|(_, [key, value])| {
+        key.kind == SegmentKind::Key
+            && value.kind == SegmentKind::Text
+            && key.node == value.node
+            && body.is_in(key.node, object)
+    });
+    let ranked = members.filter_map(|(at, [key, value])| {
+        labels::rank(body.slice(key.range())).map(|rank| (rank, at, value))
+    });
+    let labels =
+        ranked.take(MANY).filter(|(_, _, value)| labels::may_label(body.slice(value.range())));
+    labels.map(|(rank, at, _)| (rank, small(at))).min()
 }
 
 /// The segments that name the columns in the array `node`: its texts, or the names of its objects,

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    dlp::body::segment::small,
+    dlp::body::segment::{Laid, small},
     json::{JsonValue, Kind},
 };
 
@@ -55,7 +55,7 @@ impl Tables {
 
 /// The first two elements of an array, which may be rows of which the first names the columns.
 #[derive(Default)]
-pub(in crate::dlp) struct FirstRows {
+pub(super) struct FirstRows {
     /// Number of names in the first, if there is nothing else in it.
     names: usize,
     /// The second is a row as well.
@@ -63,8 +63,8 @@ pub(in crate::dlp) struct FirstRows {
 }
 
 impl FirstRows {
-    pub(in crate::dlp) fn look<'a, T: JsonValue<'a>>(&mut self, index: u32, element: T) {
-        if index > 1 || (index == 1 && self.names == 0) {
+    pub(super) fn look<'a, T: JsonValue<'a>>(&mut self, index: u32, laid: Laid, element: T) {
+        if laid != Laid::Array || index > 1 || (index == 1 && self.names == 0) {
             return;
         }
         let Kind::Array(mut cells) = element.kind() else { return };
@@ -80,7 +80,7 @@ impl FirstRows {
 
     /// Takes the first row for the names of the columns, if it can be. Its cells are the segments from
     /// `first` on.
-    pub(in crate::dlp) fn note(self, tables: &mut Tables, rows: u32, first: usize) {
+    pub(super) fn note(self, tables: &mut Tables, rows: u32, first: usize) {
         if self.are_rows {
             tables.add(rows, (first..first + self.names).map(small).collect());
         }

@@ -55,10 +55,17 @@ struct Group {
     count: u32,
     likelihood: Likelihood,
     spans: Vec<Span>,
-    /// The first distinct values: their hashes, and where in the buffer they stand.
-    values: Vec<(u64, Range<usize>)>,
+    /// The first distinct values: most places hold one.
+    first: Value,
+    others: Vec<Value>,
     /// Values by place, once something was read another way and may have been seen before.
     seen: Option<HashSet<(u32, u64)>>,
+}
+
+/// A distinct value: its hash, and where in the buffer it stands.
+struct Value {
+    hash: u64,
+    range: Range<usize>,
 }
 
 /// A match and the hash of its normal form.
@@ -70,7 +77,7 @@ struct Valued<'a> {
 
 /// The groups, and where each is.
 #[derive(Default)]
-struct Groups {
+pub(in crate::dlp) struct Groups {
     list: Vec<Group>,
     /// For each segment one more than the place of the last of its groups; 0 where it has none.
     heads: Vec<u32>,
@@ -79,19 +86,23 @@ struct Groups {
 
 impl Gather<'_> {
     /// Groups matches by detector and origin.
-    pub(in crate::dlp) fn findings(&self, matches: &mut Vec<Match>) -> Findings {
+    pub(in crate::dlp) fn findings(
+        &self,
+        matches: &mut Vec<Match>,
+        groups: &mut Groups,
+    ) -> Findings {
         if matches.is_empty() {
             return Findings::default();
         }
         drop_contained(self.scanner, matches);
         exactness::keep_most_exact(self.scanner, matches);
-        let mut groups = Groups { list: Vec::with_capacity(matches.len()), ..Groups::default() };
+        groups.list.reserve(matches.len());
         let mut cut = Vec::new();
         for found in matches.iter() {
             match self.views.origins(self.body, found.segment, &found.range) {
                 Origins::One(origin) => {
                     if let Some(valued) = self.valued(&groups.hasher, found) {
-                        self.take(&mut groups, &valued, &origin);
+                        self.take(groups, &valued, &origin);
                     }
                 }
                 Origins::Parts(parts) if parts.is_empty() => {}
@@ -100,14 +111,13 @@ impl Gather<'_> {
                 }
             }
         }
-        self.take_cut(&mut groups, cut);
-        let mut groups = groups.list;
+        self.take_cut(groups, cut);
         let place = |group: &Group| (group.segment, group.active);
-        if !groups.is_sorted_by_key(place) {
-            groups.sort_by_key(place);
+        if !groups.list.is_sorted_by_key(place) {
+            groups.list.sort_by_key(place);
         }
-        let mut findings = Vec::with_capacity(groups.len());
-        for group in groups {
+        let mut findings = Vec::with_capacity(groups.list.len());
+        for group in groups.list.drain(..) {
             let is_printed = findings.len() < MAX_PRINTED;
             findings.extend(self.finding(group, is_printed));
         }
@@ -138,7 +148,7 @@ impl Gather<'_> {
             let value = self.value(valued.active, &valued.found.range);
             self.subject.key.pseudonym(&valued.active.name, &value)
         };
-        groups.of(valued.found, origin.segment).add(valued, origin, pseudonym);
+        groups.of(valued, origin.segment).add(valued, origin, pseudonym);
     }
 
     /// Matches that neighbours share. Neighbours make words by chance; only what proves itself
@@ -179,8 +189,8 @@ impl Gather<'_> {
     fn finding(&self, group: Group, is_printed: bool) -> Option<Finding> {
         let active = self.scanner.active.get(usize::from(group.active))?;
         let segment = self.body.segment(group.segment)?;
-        let printed = group.values.iter().take(if is_printed { MAX_PRINTS } else { 0 });
-        let prints = printed.map(|(_, range)| self.print(active, range));
+        let printed = group.values().take(if is_printed { MAX_PRINTS } else { 0 });
+        let prints = printed.map(|value| self.print(active, &value.range));
         Some(Finding {
             detector: active.name.clone(),
             category: active.category,
@@ -252,8 +262,20 @@ fn may_be_cut(active: &Active, found: &Match) -> bool {
 }
 
 impl Groups {
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
+        self.heads.clear();
+    }
+
+    /// Memory that is allocated, in bytes.
+    pub(super) fn room(&self) -> usize {
+        self.list.capacity() * size_of::<Group>() + self.heads.capacity() * size_of::<u32>()
+    }
+
     /// The group of a detector and a place.
-    fn of(&mut self, found: &Match, segment: u32) -> &mut Group {
+    fn of(&mut self, valued: &Valued<'_>, segment: u32) -> &mut Group {
+        let found = valued.found;
         let at = segment as usize;
         if self.heads.len() <= at {
             self.heads.resize(at + 1, 0);
@@ -267,7 +289,7 @@ impl Groups {
             place = group.before;
         }
         if place == 0 {
-            self.list.push(Group::new(found, segment, head));
+            self.list.push(Group::new(valued, segment, head));
             place = small(self.list.len());
             if let Some(head) = self.heads.get_mut(at) {
                 *head = place;
@@ -279,11 +301,26 @@ impl Groups {
 }
 
 impl Group {
-    fn new(found: &Match, segment: u32, before: u32) -> Group {
-        let (active, likelihood) = (found.active, found.likelihood);
-        // Most have one match, and places may be many.
-        let (spans, values) = (Vec::with_capacity(1), Vec::with_capacity(1));
-        Group { active, segment, before, count: 0, likelihood, spans, values, seen: None }
+    /// A group of a match that is yet to be counted.
+    fn new(valued: &Valued<'_>, segment: u32, before: u32) -> Group {
+        let Valued { found, hash, .. } = valued;
+        Group {
+            active: found.active,
+            segment,
+            before,
+            count: 0,
+            likelihood: found.likelihood,
+            // Most have one match, and places may be many.
+            spans: Vec::with_capacity(1),
+            first: Value { hash: *hash, range: found.range.clone() },
+            others: Vec::new(),
+            seen: None,
+        }
+    }
+
+    /// The first distinct values.
+    fn values(&self) -> impl Iterator<Item = &Value> {
+        std::iter::once(&self.first).chain(&self.others)
     }
 
     /// Counts a match, unless it is one that was seen already, read another way.
@@ -301,8 +338,8 @@ impl Group {
         self.count += 1;
         self.likelihood = self.likelihood.max(found.likelihood);
         self.spans.push(Span { range, hash: *hash, how });
-        if self.values.len() < MAX_PRINTS && self.values.iter().all(|(known, _)| known != hash) {
-            self.values.push((*hash, found.range.clone()));
+        if self.others.len() + 1 < MAX_PRINTS && self.values().all(|known| known.hash != *hash) {
+            self.others.push(Value { hash: *hash, range: found.range.clone() });
         }
     }
 }

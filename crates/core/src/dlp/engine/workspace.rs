@@ -5,7 +5,9 @@
 
 use std::cell::Cell;
 
-use crate::dlp::{body::buffer::Body, scan::scanner::Scratch, views::view::Views};
+use crate::dlp::{
+    body::buffer::Body, engine::gather::Groups, scan::scanner::Scratch, views::view::Views,
+};
 
 /// Memory that one scan writes into.
 #[derive(Default)]
@@ -13,6 +15,7 @@ pub(in crate::dlp) struct Workspace {
     pub(in crate::dlp) body: Body,
     pub(in crate::dlp) views: Views,
     pub(in crate::dlp) scratch: Scratch,
+    pub(in crate::dlp) groups: Groups,
 }
 
 /// A thread keeps no more than about this many bytes, a little more than what a megabyte of JSON takes
@@ -28,7 +31,7 @@ pub(in crate::dlp) fn with<T>(act: impl FnOnce(&mut Workspace) -> T) -> T {
     let mut workspace = WORKSPACE.take().unwrap_or_default();
     let done = act(&mut workspace);
     workspace.clear();
-    if workspace.body.room() <= KEPT {
+    if workspace.body.room() + workspace.groups.room() <= KEPT {
         WORKSPACE.set(Some(workspace));
     }
     done
@@ -39,5 +42,6 @@ impl Workspace {
         self.body.clear();
         self.views.clear();
         self.scratch.clear();
+        self.groups.clear();
     }
 }

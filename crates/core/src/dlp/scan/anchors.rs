@@ -9,9 +9,6 @@ pub(super) const BLOCKS: usize = 16;
 /// Their bytes.
 pub(super) const BYTES: usize = BLOCKS * BLOCK;
 
-/// Number of offsets that are compared at once.
-const LANES: usize = 8;
-
 /// The bytes of prose, code, addresses and numbers, the rarest first; others are rarer still.
 const RARE: &[u8] = b"~^`;%{}[]<>|#q@zj&*!?=$+xkv:bpygwfmcudlh_'\"()sn,/-irtaoe.9876543210 ";
 
@@ -24,7 +21,7 @@ pub(super) struct Anchors {
 
 /// Places in some blocks.
 pub(super) struct Hits {
-    places: [u16; BYTES + LANES],
+    places: [u16; BYTES],
     count: usize,
 }
 
@@ -55,32 +52,33 @@ impl Anchors {
     }
 }
 
-impl Hits {
-    pub(super) const fn new() -> Self {
-        Self { places: [0; BYTES + LANES], count: 0 }
+impl Default for Hits {
+    fn default() -> Self {
+        Self { places: [0; BYTES], count: 0 }
     }
+}
 
+impl Hits {
     pub(super) fn list(&self) -> &[u16] {
         self.places.get(..self.count).unwrap_or_default()
     }
 
-    /// Takes the places that are marked in up to [`BLOCKS`] blocks.
-    pub(super) fn fill(&mut self, blocks: &[Block]) {
-        let (places, counts) = &PLACES;
+    /// Takes the places that are marked in up to [`BLOCKS`] blocks and for which that holds, with a
+    /// branch for each block alone.
+    #[inline]
+    pub(super) fn fill(&mut self, blocks: &[Block], holds: impl Fn(usize) -> bool) {
         let mut count = 0;
-        let sets = blocks.iter().flat_map(|block| block.anchors.to_le_bytes());
-        for (first, set) in (0..).step_by(LANES).zip(sets) {
-            let Some(into) =
-                self.places.get_mut(count..).and_then(|rest| rest.first_chunk_mut::<LANES>())
-            else {
-                break;
-            };
-            let set = usize::from(set);
-            let Some((places, more)) = places.get(set).zip(counts.get(set)) else { break };
-            for (into, place) in into.iter_mut().zip(places) {
-                *into = place.wrapping_add(first);
+        for (first, block) in (0_u16..).step_by(BLOCK).zip(blocks) {
+            let mut rest = block.anchors;
+            while rest != 0 {
+                let at = first + u16::try_from(rest.trailing_zeros()).unwrap_or_default();
+                rest &= rest - 1;
+                #[expect(clippy::indexing_slicing, reason = "never out of bounds, and not checked")]
+                {
+                    self.places[count % BYTES] = at;
+                }
+                count += usize::from(holds(usize::from(at)));
             }
-            count += usize::from(*more);
         }
         self.count = count;
     }
@@ -100,27 +98,6 @@ impl Hits {
         self.count = kept;
     }
 }
-
-/// For eight flags as bits: the places of those that are set, and how many they are.
-static PLACES: ([[u16; LANES]; 256], [u8; 256]) = {
-    let (mut places, mut counts) = ([[0; LANES]; 256], [0; 256]);
-    let mut set = 0;
-    while set < 256 {
-        let mut place = 0;
-        while place < 8 {
-            if set >> place & 1 == 1 {
-                #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
-                {
-                    places[set][counts[set] as usize] = place;
-                    counts[set] += 1;
-                }
-            }
-            place += 1;
-        }
-        set += 1;
-    }
-    (places, counts)
-};
 
 /// Returns true if a word may begin with a byte, given the one before and the one before that: a
 /// letter where none stands before, or a capital; a digit where neither a letter nor a digit does;

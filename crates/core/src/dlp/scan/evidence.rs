@@ -87,6 +87,9 @@ pub(in crate::dlp) fn named_head<'a>(
 }
 
 fn head_in<'a>(body: &Body, segment: u32, text: &'a [u8], at: usize) -> Option<&'a [u8]> {
+    if at == 0 {
+        return None;
+    }
     let line = body.line.get().of(segment, text, at)?;
     body.line.set(line);
     line.head_above(text, at)
@@ -99,12 +102,17 @@ fn memo_of(detector: &'static Detector, body: &Body, segment: u32) -> ContextMem
         return known;
     }
     let node = body.segment(segment).map(|segment| segment.node);
-    let stands = |words: &[&str]| {
-        !words.is_empty() && node.is_some_and(|node| stands_above(body, node, words))
+    let place = node.map(|node| body.named_place(node));
+    let memo = if known.who == who && known.place == place {
+        ContextMemo { segment, clear: (0, 0), ..known }
+    } else {
+        let stands = |words: &[&str]| {
+            !words.is_empty() && place.is_some_and(|place| stands_above(body, place, words))
+        };
+        let above = stands(detector.context);
+        let against = !above && stands(detector.against);
+        ContextMemo { who, segment, place, above, against, clear: (0, 0) }
     };
-    let above = stands(detector.context);
-    let against = !above && stands(detector.against);
-    let memo = ContextMemo { who, segment, above, against, clear: (0, 0) };
     body.memo.set(memo);
     memo
 }
@@ -119,7 +127,7 @@ fn stands_near(
 ) -> bool {
     let Candidate { text, range, .. } = candidate;
     let words = detector.context;
-    if words.is_empty() {
+    if words.is_empty() || *range == (0..text.len()) {
         return false;
     }
     let start = range.start.saturating_sub(words::BEFORE);

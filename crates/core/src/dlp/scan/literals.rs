@@ -25,10 +25,18 @@ pub(super) struct Literals {
     short: Box<Bitmap>,
     /// Hashes of the first four bytes of the others.
     four: Box<Bitmap>,
+    /// Literals of which more than three bytes are looked for, by the hash of the first four.
+    long: Buckets,
+    /// The others, by the hash of the first three.
+    few: Buckets,
+    texts: Vec<Vec<u8>>,
+}
+
+/// Parts of literals by hash.
+struct Buckets {
     /// For each hash where its literals begin in `order`; one more entry than there are hashes.
     starts: Vec<u32>,
     order: Vec<LiteralEntry>,
-    texts: Vec<Vec<u8>>,
 }
 
 /// A literal to look for, and where it may stand.
@@ -50,6 +58,9 @@ struct LiteralEntry {
     index: u32,
     /// Bytes of the literal before that part.
     before: u32,
+    /// Bytes with which the literal begins and of which that part leaves no doubt: letters, which folding
+    /// does not confuse with others.
+    sure: u32,
 }
 
 /// As many hashes as there are.
@@ -65,7 +76,7 @@ const THREE: u32 = 0x00ff_ffff;
 impl Literals {
     /// Prepares literals. Their places in the list are what [`each`](Self::each) tells.
     pub(super) fn new(literals: Vec<Literal>) -> Literals {
-        let mut hashed: Vec<(usize, LiteralEntry)> = Vec::new();
+        let [mut long, mut few] = [Vec::new(), Vec::new()];
         let [mut all, mut short, mut four] = [empty(), empty(), empty()];
         let anchors = Anchors::of(literals.iter().map(|it| (it.text.as_slice(), it.anywhere)));
         for (index, literal) in (0..).zip(&literals) {
@@ -73,30 +84,22 @@ impl Literals {
             let wanted = literal.text.get(before..).unwrap_or_default();
             let entry = LiteralEntry::of(wanted, index, before);
             let is_short = wanted.len() < 4;
-            add(&mut four, hash(four_of(entry.first)), !is_short);
-            for three in threes(wanted) {
-                let hash = hash(three);
+            let hash_of_four = hash(four_of(entry.first));
+            add(&mut four, hash_of_four, !is_short);
+            if !is_short {
+                long.push((hash_of_four, entry));
+            }
+            for hash in threes(wanted).into_iter().map(hash) {
                 add(&mut all, hash, true);
                 add(&mut short, hash, is_short);
-                hashed.push((hash, entry));
+                if is_short {
+                    few.push((hash, entry));
+                }
             }
         }
-        hashed.sort_by_key(|(hash, entry)| (*hash, entry.index));
-        hashed.dedup_by_key(|(hash, entry)| (*hash, entry.index));
-        let mut starts = vec![0; (1 << BITS) + 1];
-        for (hash, _) in &hashed {
-            if let Some(next) = starts.get_mut(hash + 1) {
-                *next += 1;
-            }
-        }
-        let mut sum = 0;
-        for start in &mut starts {
-            sum += *start;
-            *start = sum;
-        }
-        let order = hashed.into_iter().map(|(_, entry)| entry).collect();
+        let (long, few) = (Buckets::of(long), Buckets::of(few));
         let texts = literals.into_iter().map(|literal| literal.text).collect();
-        Literals { anchors, all, short, four, starts, order, texts }
+        Literals { anchors, all, short, four, long, few, texts }
     }
 
     /// The bytes besides words that have to be marked in a text.
@@ -109,21 +112,14 @@ impl Literals {
     /// elsewhere, too.
     pub(super) fn each(
         &self,
-        text: &[u8],
-        marks: &Marks,
+        (text, marks): (&[u8], &Marks),
+        Looked { hits, end }: &mut Looked,
         mut each: impl FnMut(usize, Range<usize>),
     ) {
-        let mut hits = Hits::new();
-        let mut end = [0; WINDOW];
         for (start, blocks) in marks.batches(BLOCKS) {
-            hits.fill(blocks);
             let rest = text.get(start..).unwrap_or_default();
-            let window = rest.first_chunk().unwrap_or_else(|| {
-                end.fill(0);
-                end.iter_mut().zip(rest).for_each(|(into, byte)| *into = *byte);
-                &end
-            });
-            hits.sift(|at| holds(&self.all, hash(four_at(window, at) & THREE)));
+            let window = rest.first_chunk().unwrap_or_else(|| ended(rest, end));
+            hits.fill(blocks, |at| holds(&self.all, hash(four_at(window, at) & THREE)));
             hits.sift(|at| {
                 let four = four_at(window, at);
                 holds(&self.four, hash(four)) | holds(&self.short, hash(four & THREE))
@@ -136,12 +132,20 @@ impl Literals {
 
     fn compare(&self, text: &[u8], at: usize, each: &mut impl FnMut(usize, Range<usize>)) {
         let first = folded(eight_at(text, at));
-        let hash = hash(four_of(first) & THREE);
-        let Some([start, end]) = self.starts.get(hash..hash + 2) else { return };
-        for entry in self.order.get(*start as usize..*end as usize).unwrap_or_default() {
-            if first & entry.mask == entry.first {
-                self.tell(text, at, entry, each);
+        let four = four_of(first);
+        let (long, few) = (hash(four), hash(four & THREE));
+        let mut look = |entries: &[LiteralEntry]| {
+            for entry in entries {
+                if first & entry.mask == entry.first {
+                    self.tell(text, at, entry, each);
+                }
             }
+        };
+        if holds(&self.four, long) {
+            look(self.long.of_hash(long));
+        }
+        if holds(&self.short, few) {
+            look(self.few.of_hash(few));
         }
     }
 
@@ -155,12 +159,36 @@ impl Literals {
     ) {
         let Some(literal) = self.texts.get(entry.index as usize) else { return };
         let Some(start) = at.checked_sub(entry.before as usize) else { return };
-        let Some(found) = text.get(start..start + literal.len()) else { return };
-        // From the end: how they begin is mostly compared already.
-        let mut pairs = found.iter().zip(literal).rev();
-        if pairs.all(|(found, wanted)| found.to_ascii_lowercase() == *wanted) {
-            each(entry.index as usize, start..start + literal.len());
+        let end = start + literal.len();
+        let sure = entry.sure as usize;
+        let (found, wanted) = (text.get(start + sure..end), literal.get(sure..));
+        if found.zip(wanted).is_some_and(|(found, wanted)| found.eq_ignore_ascii_case(wanted)) {
+            each(entry.index as usize, start..end);
         }
+    }
+}
+
+impl Buckets {
+    fn of(mut hashed: Vec<(usize, LiteralEntry)>) -> Self {
+        hashed.sort_by_key(|(hash, entry)| (*hash, entry.index));
+        hashed.dedup_by_key(|(hash, entry)| (*hash, entry.index));
+        let mut starts = vec![0; (1 << BITS) + 1];
+        for (hash, _) in &hashed {
+            if let Some(next) = starts.get_mut(hash + 1) {
+                *next += 1;
+            }
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        Self { starts, order: hashed.into_iter().map(|(_, entry)| entry).collect() }
+    }
+
+    fn of_hash(&self, hash: usize) -> &[LiteralEntry] {
+        let Some([start, end]) = self.starts.get(hash..hash + 2) else { return &[] };
+        self.order.get(*start as usize..*end as usize).unwrap_or_default()
     }
 }
 
@@ -173,8 +201,32 @@ impl LiteralEntry {
         }
         let mask = u64::from_le_bytes(mask);
         let first = folded(u64::from_le_bytes(first)) & mask;
-        LiteralEntry { first, mask, index, before: small(before) }
+        let letters = text.iter().take(8).take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let sure = if before == 0 { small(letters) } else { 0 };
+        LiteralEntry { first, mask, index, before: small(before), sure }
     }
+}
+
+/// Memory in which places are looked at.
+pub(super) struct Looked {
+    hits: Hits,
+    /// The last bytes of a text.
+    end: [u8; WINDOW],
+}
+
+impl Default for Looked {
+    fn default() -> Self {
+        Self { hits: Hits::default(), end: [0; WINDOW] }
+    }
+}
+
+/// A window of the last bytes of a text, with zeros behind them as far as is looked.
+fn ended<'a>(rest: &[u8], end: &'a mut [u8; WINDOW]) -> &'a [u8; WINDOW] {
+    if let Some((into, after)) = end.split_at_mut_checked(rest.len()) {
+        into.copy_from_slice(rest);
+        after.iter_mut().take(4).for_each(|byte| *byte = 0);
+    }
+    end
 }
 
 /// Possible first three bytes, folded.
@@ -263,7 +315,10 @@ mod tests {
     fn found_in(literals: &Literals, text: &str) -> Vec<(usize, usize)> {
         let (mut marks, mut found) = (Marks::default(), Vec::new());
         marks.set(text.as_bytes(), 0, literals.rare());
-        literals.each(text.as_bytes(), &marks, |index, range| found.push((range.start, index)));
+        let mut looked = Looked::default();
+        literals.each((text.as_bytes(), &marks), &mut looked, |index, range| {
+            found.push((range.start, index));
+        });
         found
     }
 

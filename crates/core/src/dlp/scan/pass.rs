@@ -47,7 +47,7 @@ impl Scanner {
         let range = segment.start as usize..body.text.len();
         self.find_windows(body, first, scratch, recased);
         let mut work = 0;
-        let Scratch { matches, windows, line, columns, .. } = scratch;
+        let Scratch { matches, windows, line, columns, run, .. } = scratch;
         let mut is_grouped = false;
         for window in windows.list() {
             work += window.range.len();
@@ -63,7 +63,7 @@ impl Scanner {
             is_grouped |= self.search(body, window, line, matches);
         }
         drop_known(matches, known);
-        work += self.scan_triggers(body, first, &range, runs, matches);
+        work += self.scan_triggers(body, first, &range, runs, (run, matches));
         if is_grouped {
             drop_repeated(matches);
         }
@@ -111,12 +111,16 @@ impl Scanner {
             }
             (None, _) => {
                 let text = body.slice(home.clone());
-                layouts::find_in(&active.layouts, text, part.clone())
-                    .for_each(|found| weigh(found, 0));
-                layouts::find_loosely_in(&active.loose, text, part.clone()).for_each(|found| {
-                    is_grouped = true;
-                    weigh(found, LOOSE_BITS);
-                });
+                if layouts::may_begin_in(&active.layouts, text, &part) {
+                    layouts::find_in(&active.layouts, text, part.clone())
+                        .for_each(|found| weigh(found, 0));
+                }
+                if layouts::may_begin_in(&active.loose, text, &part) {
+                    layouts::find_loosely_in(&active.loose, text, part.clone()).for_each(|found| {
+                        is_grouped = true;
+                        weigh(found, LOOSE_BITS);
+                    });
+                }
                 if let Some(grouping) = &active.grouping {
                     groups::find_in(grouping, text, part, |found| {
                         is_grouped = true;

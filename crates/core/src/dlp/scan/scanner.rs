@@ -1,8 +1,17 @@
 //! The compiled detectors, and the memory that a scan works in.
 
-use crate::dlp::scan::{
-    active::Active, columns::Columns, found::Match, glued::Glued, literals::Literals, reach::Reach,
-    triggers::Triggers, window::Windows,
+use crate::dlp::{
+    scan::{
+        active::Active,
+        columns::Columns,
+        found::Match,
+        glued::Glued,
+        literals::{Literals, Looked},
+        reach::Reach,
+        triggers::Triggers,
+        window::Windows,
+    },
+    text::digits::DigitRun,
 };
 
 /// The enabled detectors, compiled.
@@ -26,6 +35,8 @@ pub(in crate::dlp) struct Scanner {
 pub(in crate::dlp) struct Scratch {
     /// Matches so far.
     pub(in crate::dlp) matches: Vec<Match>,
+    pub(super) looked: Looked,
+    pub(super) run: DigitRun,
     pub(super) windows: Windows,
     /// Members whose keys woke a detector, in this pass or one before.
     pub(super) keys: Vec<(u32, u16)>,

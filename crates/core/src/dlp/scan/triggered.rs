@@ -27,10 +27,10 @@ impl Scanner {
         first: usize,
         range: &Range<usize>,
         runs: &[Run],
-        matches: &mut Vec<Match>,
+        (run, matches): (&mut DigitRun, &mut Vec<Match>),
     ) -> usize {
         self.scan_at(body, first, range, matches)
-            + self.scan_digits(body, first, matches)
+            + self.scan_digits(body, first, run, matches)
             + self.scan_runs(body, runs, matches)
             + self.scan_colons(body, first, matches)
     }
@@ -66,14 +66,22 @@ impl Scanner {
         work
     }
 
-    fn scan_digits(&self, body: &Body, first: usize, matches: &mut Vec<Match>) -> usize {
+    fn scan_digits(
+        &self,
+        body: &Body,
+        first: usize,
+        run: &mut DigitRun,
+        matches: &mut Vec<Match>,
+    ) -> usize {
         let mut cursor = Cursor::new(body, first);
         let mut work = 0;
-        digits::each_run(&body.text, &body.marks, |run| {
+        digits::each_run(&body.text, &body.marks, run, |run| {
             let Some(start) = run.groups.first().map(|group| group.start) else { return };
             let Some(segment) = cursor.seek(start) else { return };
             let before = start.checked_sub(1).and_then(|at| body.text.get(at));
-            for DigitTrigger { index, least, before: wanted, find } in &self.triggers.digits {
+            let is_long = run.total >= self.triggers.least_digits;
+            let woken = self.triggers.digits.iter().filter(|_| is_long);
+            for DigitTrigger { index, least, before: wanted, find } in woken {
                 if run.total < *least || !wanted.admits(before) {
                     continue;
                 }

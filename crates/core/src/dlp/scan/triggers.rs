@@ -31,6 +31,8 @@ type ByPlace = [Vec<(u16, Layout)>; 2];
 pub(super) struct Triggers {
     pub(super) at: Vec<(u16, FindAt)>,
     pub(super) digits: Vec<DigitTrigger>,
+    /// A run with fewer digits wakes none of those.
+    pub(super) least_digits: usize,
     pub(super) runs: Vec<(u16, FindRun)>,
     pub(super) colons: Vec<u16>,
     /// Layouts that are telling by themselves, by the length of their first group of digits, by
@@ -45,6 +47,8 @@ impl Triggers {
             Shape::At(find) => self.at.push((index, *find)),
             Shape::Digits { least, before, find } => {
                 let (least, before, find) = (*least, *before, *find);
+                let known = if self.digits.is_empty() { usize::MAX } else { self.least_digits };
+                self.least_digits = least.min(known);
                 self.digits.push(DigitTrigger { index, least, before, find });
             }
             Shape::Run(find) => self.runs.push((index, *find)),

@@ -25,12 +25,12 @@ impl Scanner {
         scratch: &mut Scratch,
         recased: &mut Vec<Recased>,
     ) {
-        let Scratch { matches, windows, keys, columns, .. } = scratch;
+        let Scratch { matches, windows, keys, columns, looked, .. } = scratch;
         windows.clear();
         columns.clear();
         let known_keys = keys.len();
         let mut cursor = Cursor::new(body, first);
-        self.prefilter.each(&body.text, &body.marks, |index, literal| {
+        self.prefilter.each((&body.text, &body.marks), looked, |index, literal| {
             let Some(segment) = cursor.seek(literal.start) else { return };
             let Some(home) = body.segment(segment) else { return };
             if let Some(mark) = self.marks.get(index).and_then(Option::as_deref)

@@ -67,7 +67,8 @@ impl DelimitedTable {
         text: &[u8],
         line: &Range<usize>,
     ) -> Option<DelimitedTable> {
-        if is_list_head(text, line) && after(text, line).is_some_and(|it| is_item(text, &it)) {
+        let after = after(text, line)?;
+        if is_list_head(text, line) && is_item(text, &after) {
             let (head, known) = ((line.start, line.end), line.end);
             return Some(DelimitedTable { head, known, delimiter: OF_LIST, delimiters: 0 });
         }
@@ -75,9 +76,8 @@ impl DelimitedTable {
         DELIMITERS.into_iter().find_map(|delimiter| {
             let delimiters = count(text, line, delimiter);
             let has_as_many = |it: &Range<usize>| count(text, it, delimiter) == delimiters;
-            let begins = delimiters > 0
-                && !before.as_ref().is_some_and(has_as_many)
-                && after(text, line).as_ref().is_some_and(has_as_many);
+            let begins =
+                delimiters > 0 && !before.as_ref().is_some_and(has_as_many) && has_as_many(&after);
             let (head, known) = ((line.start, line.end), line.end);
             begins.then_some(DelimitedTable { head, known, delimiter, delimiters })
         })

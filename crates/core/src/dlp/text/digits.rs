@@ -19,9 +19,14 @@ const LEAD: usize = 24;
 /// Groups beyond this are another run: no number anyone cares for has more.
 const MAX_GROUPS: usize = 48;
 
-/// Calls `each` with every run of digit groups near which digits are dense, in order.
-pub(in crate::dlp) fn each_run(text: &[u8], marks: &Marks, mut each: impl FnMut(&DigitRun)) {
-    let mut run = DigitRun::default();
+/// Calls `each` with every run of digit groups near which digits are dense, in order. `run` is memory
+/// for them.
+pub(in crate::dlp) fn each_run(
+    text: &[u8],
+    marks: &Marks,
+    run: &mut DigitRun,
+    mut each: impl FnMut(&DigitRun),
+) {
     let mut done = marks.start();
     for start in marks.dense_digits() {
         let end = text.len().min(start + 2 * STRETCH);
@@ -31,8 +36,8 @@ pub(in crate::dlp) fn each_run(text: &[u8], marks: &Marks, mut each: impl FnMut(
         let from = start.saturating_sub(LEAD).max(done);
         let mut at = run_start(text, from, done);
         while let Some(first) = marks.first_digit(at..end) {
-            at = fill(text, marks, first, &mut run);
-            each(&run);
+            at = fill(text, marks, first, run);
+            each(run);
         }
         done = at.max(end);
     }
@@ -78,7 +83,7 @@ mod tests {
         let mut marks = Marks::default();
         marks.set(text.as_bytes(), 0, &Set::NONE);
         let mut found = Vec::new();
-        each_run(text.as_bytes(), &marks, |run| {
+        each_run(text.as_bytes(), &marks, &mut DigitRun::default(), |run| {
             let groups = run.groups.iter().map(|group| text[group.clone()].to_owned());
             found.push(groups.collect());
         });

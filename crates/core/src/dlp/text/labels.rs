@@ -83,12 +83,22 @@ pub(in crate::dlp) fn rank(key: &[u8]) -> Option<usize> {
     LABELS.place(key).or_else(|| KINDS.place(key).map(|place| LABELS.list.len() + place))
 }
 
+/// Lengths of the keys whose values a label may name.
+const NAMED: Lengths = {
+    let secret = Names::new([SECRET]);
+    VALUES.lengths.or(TEXTS.lengths).or(secret.lengths)
+};
+const SECRET: &str = "secret";
+
 /// The rank from which on a label cannot name the value of a key; `None` if none can.
 pub(in crate::dlp) fn last_rank(key: &[u8]) -> Option<usize> {
+    if !NAMED.fit(key) {
+        return None;
+    }
     if VALUES.hold(key) {
         return Some(usize::MAX);
     }
-    (TEXTS.hold(key) || key.eq_ignore_ascii_case(b"secret")).then_some(LABELS.list.len())
+    (TEXTS.hold(key) || key.eq_ignore_ascii_case(SECRET.as_bytes())).then_some(LABELS.list.len())
 }
 
 /// Returns true if a key says only that a value or a text follows.
@@ -116,15 +126,37 @@ pub(in crate::dlp) fn is_word(text: &[u8]) -> bool {
 }
 
 /// Some words in lower case, told from most others by their length and first letter.
-struct Names<const N: usize> {
+pub(in crate::dlp) struct Names<const N: usize> {
     list: [&'static str; N],
-    /// The lengths of those that begin with a letter, as bits.
-    lengths: [u32; 32],
+    lengths: Lengths,
+}
+
+/// The lengths of words that begin with a letter, as bits.
+#[derive(Clone, Copy)]
+struct Lengths([u32; 32]);
+
+impl Lengths {
+    #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
+    const fn or(mut self, other: Self) -> Self {
+        let mut letter = 0;
+        while letter < 32 {
+            self.0[letter] |= other.0[letter];
+            letter += 1;
+        }
+        self
+    }
+
+    /// Returns true if one of the words may be a text.
+    #[inline]
+    fn fit(&self, text: &[u8]) -> bool {
+        let first = text.first().and_then(|first| self.0.get(usize::from(first & 31)));
+        text.len() < 32 && first.is_some_and(|lengths| lengths >> text.len() & 1 == 1)
+    }
 }
 
 impl<const N: usize> Names<N> {
     #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
-    const fn new(list: [&'static str; N]) -> Self {
+    pub(in crate::dlp) const fn new(list: [&'static str; N]) -> Self {
         let mut lengths = [0; 32];
         let mut at = 0;
         while at < N {
@@ -132,17 +164,17 @@ impl<const N: usize> Names<N> {
             lengths[(text[0] & 31) as usize] |= 1 << text.len();
             at += 1;
         }
-        Self { list, lengths }
+        Self { list, lengths: Lengths(lengths) }
     }
 
-    fn hold(&self, text: &[u8]) -> bool {
+    /// Returns true if a text is one of them, in any case.
+    pub(in crate::dlp) fn hold(&self, text: &[u8]) -> bool {
         self.place(text).is_some()
     }
 
     fn place(&self, text: &[u8]) -> Option<usize> {
-        let lengths = self.lengths.get(usize::from(text.first()? & 31))?;
-        let may_be = text.len() < 32 && lengths >> text.len() & 1 == 1;
-        may_be.then(|| self.list.iter().position(|it| it.as_bytes().eq_ignore_ascii_case(text)))?
+        let position = || self.list.iter().position(|it| it.as_bytes().eq_ignore_ascii_case(text));
+        self.lengths.fit(text).then(position)?
     }
 }
 

@@ -18,6 +18,8 @@ pub(in crate::dlp) struct Layout {
     group: usize,
     /// Characters after that group that may also be digits.
     open: usize,
+    /// Number of characters that have to be digits.
+    digits: usize,
 }
 
 /// Character after the first group of digits; most layouts are told apart by it alone.
@@ -64,7 +66,8 @@ impl Layout {
         let group = classes.iter().skip(lead).take_while(|class| **class == b'9').count();
         let rest = classes.iter().skip(lead + group);
         let open = rest.take_while(|class| matches!(class, b'X' | b'x' | b'h')).count();
-        Layout { classes, lead, group, open }
+        let digits = memchr::memchr_iter(b'9', classes).count();
+        Layout { classes, lead, group, open, digits }
     }
 
     /// Number of digits of the first group of digits.
@@ -93,7 +96,6 @@ impl Layout {
 
     /// Match from an offset on in which other signs, or none, part the characters.
     fn loosely_at(&self, text: &[u8], start: usize) -> Option<Range<usize>> {
-        const MOST_SIGNS: usize = 3;
         let mut end = start;
         for class in self.classes.iter().filter(|class| class.is_ascii_alphanumeric()) {
             if end > start {
@@ -120,7 +122,7 @@ impl Layout {
     /// Returns true if digits enough make it telling in any grouping.
     pub(in crate::dlp) fn may_be_loose(&self) -> bool {
         let count = |is: fn(&u8) -> bool| self.classes.iter().filter(|class| is(class)).count();
-        count(u8::is_ascii_alphanumeric) >= 8 && count(|class| *class == b'9') >= 5
+        count(u8::is_ascii_alphanumeric) >= 8 && self.digits >= 5
     }
 
     /// Match from an offset on.
@@ -132,6 +134,27 @@ impl Layout {
         let fits = pairs.all(|(class, byte)| fits(*class, *byte));
         (fits && stands_free(text, &range, surroundings)).then_some(range)
     }
+}
+
+/// Signs between two characters of a layout that is looked for loosely, at most.
+const MOST_SIGNS: usize = 3;
+
+/// Returns true if there are digits enough from a part of a text on for one of the layouts to begin in
+/// that part, if need be with signs between its characters.
+pub(in crate::dlp) fn may_begin_in(layouts: &[Layout], text: &[u8], part: &Range<usize>) -> bool {
+    let length = layouts.iter().map(|layout| layout.classes.len()).max().unwrap_or(0);
+    let end = text.len().min(part.end + length * (1 + MOST_SIGNS));
+    let known = number_of_digits(text.get(part.start..end).unwrap_or_default());
+    layouts.iter().any(|layout| layout.digits <= known)
+}
+
+/// Number of digits. Written so that a whole block is counted at once.
+fn number_of_digits(text: &[u8]) -> usize {
+    const BLOCK: usize = 128;
+    let count = |block: &[u8]| {
+        block.iter().fold(0_u8, |sum, byte| sum.wrapping_add(u8::from(byte.is_ascii_digit())))
+    };
+    text.chunks(BLOCK).map(|block| usize::from(count(block))).sum()
 }
 
 /// Matches of the layouts in a part of a text, from left to right.

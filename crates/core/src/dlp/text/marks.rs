@@ -183,11 +183,17 @@ impl Marks {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "or it is not compiled for the processor's counter")]
     fn count_digits(&mut self, digits: u64) {
+        let stretches = digits.to_le_bytes();
+        let counts = stretches.as_chunks::<2>().0.iter();
+        let mut counts = counts.map(|part| u16::from_le_bytes(*part).count_ones());
+        if self.digits_before + digits.count_ones() < DIGITS_DENSE {
+            self.digits_before = counts.next_back().unwrap_or(0);
+            return;
+        }
         let first = self.blocks.len() * (BLOCK / STRETCH);
-        for (index, part) in (0..).zip(digits.to_le_bytes().as_chunks::<2>().0) {
-            let count = u16::from_le_bytes(*part).count_ones();
+        for (index, count) in (first..).zip(counts) {
             if count > 0 && self.digits_before + count >= DIGITS_DENSE {
-                self.digits.push(first + index);
+                self.digits.push(index);
             }
             self.digits_before = count;
         }
@@ -264,6 +270,11 @@ impl Marks {
         self.length(at, |block| block.words)
     }
 
+    /// The words in the block's length from an offset on.
+    pub(in crate::dlp) fn words_ahead(&self, at: usize) -> WordsAhead {
+        WordsAhead { bits: self.ahead(at, |block| block.words), left: u64::BITS }
+    }
+
     /// Number of characters of base64 from an offset on.
     pub(in crate::dlp) fn base64_from(&self, at: usize) -> usize {
         self.length(at, |block| block.base64)
@@ -275,7 +286,11 @@ impl Marks {
         let all = self.blocks.iter().map(|block| block.base64);
         let nexts = all.clone().skip(1).chain([0]);
         (self.start..).step_by(BLOCK).zip(all.zip(nexts).map(|(mut here, mut next)| {
-            for step in [1, 2, 4, 8] {
+            // Most blocks hold none, which the widest step tells.
+            for step in [8, 4, 2, 1] {
+                if here == 0 {
+                    break;
+                }
                 here &= here >> step | next << (u64::BITS - step);
                 next &= next >> step;
             }
@@ -302,6 +317,34 @@ impl Marks {
         let bits = |index: usize| self.blocks.get(index).map_or(0, &of);
         // Shifted twice, for a shift by all of them is none.
         bits(index) >> shift | bits(index + 1) << 1 << (BLOCK - 1 - shift)
+    }
+}
+
+/// Letters and digits of the next bytes, as bits.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::dlp) struct WordsAhead {
+    bits: u64,
+    /// Number of bits that are known.
+    left: u32,
+}
+
+impl WordsAhead {
+    /// Length of the word that begins here; `None` when it goes on behind what is known.
+    #[inline]
+    pub(in crate::dlp) fn length(self) -> Option<usize> {
+        let ones = self.bits.trailing_ones();
+        (ones < self.left).then_some(ones as usize)
+    }
+
+    /// Skips some bytes; returns false when no more are known.
+    #[inline]
+    pub(in crate::dlp) fn skip(&mut self, bytes: usize) -> bool {
+        let skipped = u32::try_from(bytes).ok().filter(|bytes| *bytes < self.left);
+        if let Some(bytes) = skipped {
+            self.bits >>= bytes;
+            self.left -= bytes;
+        }
+        skipped.is_some()
     }
 }
 
@@ -473,6 +516,18 @@ mod tests {
                 })
                 .collect();
             prop_assert_eq!(long, (lead..lead + length.saturating_sub(15)).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn digits_are_dense_where_five_stand_near_each_other() {
+        for lead in 0..130 {
+            let text = format!("{}1-2 3 4 5 a", " ".repeat(lead));
+            let dense: Vec<usize> = marks(text.as_bytes(), 0).dense_digits().collect();
+            let covers = |start: &usize| (*start..start + 2 * STRETCH).contains(&lead);
+            assert!(dense.iter().any(covers), "{lead}");
+            let few = format!("{}1-2 3 4 a", " ".repeat(lead));
+            assert_eq!(marks(few.as_bytes(), 0).dense_digits().count(), 0, "{lead}");
         }
     }
 

@@ -6,6 +6,10 @@ use std::borrow::Cow;
 /// a length of interest. A card number does not hide behind `.0` or `e3`.
 pub(in crate::dlp) fn plain_number(literal: &str) -> Cow<'_, str> {
     const LONGEST: usize = 40;
+    let is_plain = |byte: u8| byte != b'.' && byte | 0x20 != b'e';
+    if literal.bytes().all(is_plain) {
+        return Cow::Borrowed(literal);
+    }
     let (mantissa, exponent) = literal.split_once(['e', 'E']).unwrap_or((literal, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let fraction = fraction.trim_end_matches('0');

@@ -23,15 +23,21 @@ pub(super) fn each(text: &[u8], marks: &Marks, mut take: impl FnMut(Vec<u8>, Ran
     for start in marks.dense_digits() {
         let end = text.len().min(start + 2 * STRETCH);
         let mut at = begin(text, start.max(done), done);
+        let mut words = marks.words_ahead(at);
         while at < end {
-            let length = marks.word_from(at);
-            if let Some((bytes, range)) =
-                piece(text, at, length).and_then(|()| row(text, marks, at))
-            {
+            let length = words.length().unwrap_or_else(|| marks.word_from(at));
+            let found = matches!(length, 2 | 4 | 6 | 8 | LONGEST_PIECE)
+                .then(|| piece(text, at, length).and_then(|()| row(text, marks, at)))
+                .flatten();
+            if let Some((bytes, range)) = found {
                 at = range.end;
                 take(bytes, range);
+                words = marks.words_ahead(at);
             } else {
                 at += length + 1;
+                if !words.skip(length + 1) {
+                    words = marks.words_ahead(at);
+                }
             }
         }
         done = done.max(at);

@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::dlp::{
     body::{
         buffer::Body,
-        joins::{self, Join, JoinPiece},
+        joins::{Join, JoinPiece, Joiner},
         segment::{Segment, SegmentKind, small},
     },
     limits::{Limits, Unscannable},
@@ -35,6 +35,7 @@ pub(in crate::dlp) struct Views {
     runs: Vec<Run>,
     /// Marks of vendors in another case, in those.
     recased: Vec<Recased>,
+    joiner: Joiner,
     inflater: Inflater,
     decoded: usize,
     budget: usize,
@@ -59,7 +60,11 @@ impl Views {
 
     /// Forgets everything.
     pub(in crate::dlp) fn clear(&mut self) {
-        self.list.clear();
+        for view in self.list.drain(..) {
+            if let View::Joined { pieces } = view {
+                self.joiner.reuse_pieces(pieces);
+            }
+        }
         self.runs.clear();
         self.recased.clear();
         self.decoded = 0;
@@ -266,12 +271,17 @@ impl Views {
 
     /// Adds the texts of each array, read as one.
     fn add_joins(&mut self, body: &mut Body) -> Result<(), Unscannable> {
-        for (node, neighbours) in std::mem::take(&mut body.neighbours) {
-            for Join { text, pieces } in joins::joins(body, &neighbours) {
+        let neighbours = std::mem::take(&mut body.neighbours);
+        let mut joiner = std::mem::take(&mut self.joiner);
+        for (node, row) in neighbours.rows() {
+            joiner.join(body, row);
+            while let Some(Join { text, pieces }) = joiner.take() {
                 self.charge(text.len())?;
                 self.append(body, node, &text, View::Joined { pieces });
+                joiner.reuse_text(text);
             }
         }
+        (self.joiner, body.neighbours) = (joiner, neighbours);
         Ok(())
     }
 

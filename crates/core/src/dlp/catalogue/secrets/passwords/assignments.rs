@@ -10,7 +10,10 @@ use super::{
 };
 use crate::dlp::{
     catalogue::secrets::general::is_identifier,
-    text::{labels, words::is_word},
+    text::{
+        labels::{self, Names},
+        words::is_word,
+    },
 };
 
 /// Longest value.
@@ -21,7 +24,7 @@ const SPACE: usize = 16;
 const SENTENCE: usize = 48;
 
 /// Words that stand between a name and its value in a sentence.
-const COPULAS: &[&str] = &[
+const COPULAS: Names<21> = Names::new([
     "is",
     "was",
     "to",
@@ -43,7 +46,7 @@ const COPULAS: &[&str] = &[
     "becomes",
     "будет",
     "это",
-];
+]);
 
 /// Words with digits that sentences about passwords hold.
 const TECHNICAL: &[&str] = &[
@@ -306,8 +309,7 @@ fn by_words(text: &[u8], name: &Range<usize>, at: usize) -> Option<(Form, Value)
     let mut from = at;
     for word in sentence.split(|byte| *byte == b' ').take(5) {
         let next = from + word.len() + 1;
-        let is_copula = COPULAS.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
-        if is_copula {
+        if COPULAS.hold(word) {
             let next = next + space(text, next);
             return value_at(text, next, name).map(|value| (Form::Word, value));
         }
