@@ -63,19 +63,24 @@ def surround(cases, source, ref, entity, words, keys, value, sentences=contexts.
     else:
         document, pointer = choose(contexts.pairs_json(choose([word, key], "name"), value), "pair")
         cases.positive_json("structure", source, ref, entity, document, pointer, value)
-    text = choose(sentences, "sentence").format(word=word, value=value)
-    cases.positive("sentence", source, ref, entity, text, value)
+    sentence = choose(sentences, "sentence")
+    # Nothing tells "the password is summergarden" from "the password is incorrect".
+    tier = "weak" if entity == "secret/password" and " is " in sentence and values.is_plain(value) else "strong"
+    cases.positive("sentence", source, ref, entity, sentence.format(word=word, value=value), value, tier)
 
 
 def numbers(cases, packages):
     taken = {}
     ref = f"python-stdnum {PYPI['python-stdnum']}, doctests of stdnum."
-    for module, value, is_valid in standard_numbers(packages, entities.NUMBERS):
+    found = list(standard_numbers(packages, entities.NUMBERS))
+    # What is no number of one country may well be one of another.
+    valid = {value for _, value, is_valid in found if is_valid}
+    for module, value, is_valid in found:
         entity, words, keys = entities.NUMBERS[module]
         count = taken[module, is_valid] = taken.get((module, is_valid), 0) + 1
         if is_valid and count <= NUMBERS_PER_KIND:
             surround(cases, "python-stdnum", ref + module, entity, words, keys, value)
-        elif not is_valid and count <= 3 and not any(char.isspace() for char in value):
+        elif not is_valid and value not in valid and count <= 3 and not any(char.isspace() for char in value):
             cases.negative("python-stdnum", ref + module, "none", value)
             cases.negative("python-stdnum", ref + module, "none", {"id": value}, is_json=True)
 
@@ -120,10 +125,13 @@ def passwords(cases, rounds):
     ref = "tests/dlp/values.py, passwords as people and programs choose them"
     for index in range(rounds):
         value = values.password(seeded("password", index))
-        surround(cases, "generated", ref, "secret/password", entities.PASSWORD_WORDS, entities.PASSWORD_KEYS, value,
+        keys = entities.PASSWORD_KEYS + (entities.SECRET_KEYS if values.is_made(value) else [])
+        surround(cases, "generated", ref, "secret/password", entities.PASSWORD_WORDS, keys, value,
                  contexts.PASSWORD_SENTENCES, contexts.PASSWORD_NAMED, bare=False)
-    for key in entities.PASSWORD_KEYS:
+    for key in entities.PASSWORD_KEYS + entities.SECRET_KEYS:
         value = values.password(seeded("password of", key))
+        if key in entities.SECRET_KEYS:
+            value = values.mixed(seeded("secret of", key), values.WORD, 20)
         document, pointer = pick(contexts.pairs_json(key, value), "pair", key)
         cases.positive_json("structure", "generated", ref, "secret/password", document, pointer, value)
         text = pick(contexts.structures(key, value), "structure", key)
@@ -181,9 +189,10 @@ def evasions(cases, rounds):
                 cases.evasion("generated", ref, entity, decoder, spell(text), text)
         for decoder, spell in spellings.MARK.items():
             cases.evasion("generated", ref, f"secret/{token}", decoder, "use " + spell(secret, marks[token]) + " today", secret)
-        word = draw.choice(["password", "passcode", "secret key", "api key"]).translate(spellings.CONFUSABLE)
+        word = draw.choice(["password", "passcode", "secret key", "api key"])
         value = values.mixed(draw, values.WORD, 16)
-        cases.evasion("generated", ref, "secret/password", "confusable word", f"{word}: {value}", value)
+        cases.evasion("generated", ref, "secret/password", "confusable word",
+                      f"{word.translate(spellings.CONFUSABLE)}: {value}", value, f"{word}: {value}")
         for decoder, text in spellings.shell(secret).items():
             cases.evasion("generated", ref, f"secret/{token}", decoder, f"export TOKEN={text}", secret)
         for decoder, (document, pointer) in spellings.split(secret).items():

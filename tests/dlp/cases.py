@@ -45,7 +45,7 @@ class Cases:
         )
 
     def positive_json(self, kind, source, ref, entity, document, pointer, value, decoder=None):
-        """A JSON document with the value at or below a pointer."""
+        """A JSON document with the value at or below a pointer; with a decoder it is an evasion of the value."""
         case = {
             "kind": kind, "source": source, "ref": ref, "entity": entity, "tier": "strong",
             "text": json.dumps(document, ensure_ascii=False), "json": True,
@@ -53,15 +53,16 @@ class Cases:
         }
         if decoder:
             case["decoder"] = decoder
+            case["plain"] = value
         self._add(case, value)
 
-    def evasion(self, source, ref, entity, decoder, text, value):
-        """A text that holds the value in another spelling somewhere."""
+    def evasion(self, source, ref, entity, decoder, text, value, plain=None):
+        """A text that holds the value in another spelling somewhere. `plain` is the text without it."""
         span = {"start": 0, "end": len(text), "type": entity,
                 "bstart": 0, "bend": len(text.encode())}
         self._add(
             {"kind": "evasion", "source": source, "ref": ref, "entity": entity, "tier": "strong",
-             "decoder": decoder, "text": text, "expected": [span]},
+             "decoder": decoder, "text": text, "plain": value if plain is None else plain, "expected": [span]},
             value,
         )
 

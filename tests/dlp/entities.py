@@ -109,10 +109,11 @@ PASSWORD_WORDS = [
     "adgangskode", "mật khẩu", "kata sandi", "סיסמה", "كلمة المرور", "κωδικός πρόσβασης", "пароля", "密碼",
 ]
 PASSWORD_KEYS = [
-    "password", "passwd", "pwd", "pass", "db_pass", "db_password", "dbPassword", "passphrase", "secret",
-    "client_secret", "POSTGRES_PASSWORD", "MYSQL_ROOT_PASSWORD", "spring.datasource.password", "userPassword",
+    "password", "passwd", "pwd", "pass", "db_pass", "db_password", "dbPassword", "passphrase", "POSTGRES_PASSWORD", "MYSQL_ROOT_PASSWORD", "spring.datasource.password", "userPassword",
     "admin_password", "smtp_pass", "redisPassword", "ADMIN_PWD", "root_password", "keystorePassword", "LDAP_BIND_PASSWORD",
     "passwort", "kennwort", "mot_de_passe", "motDePasse", "contrasena", "contraseña", "senha", "wachtwoord", "losenord",
     "пароль", "haslo", "hasło", "密码", "パスワード", "비밀번호", "sifre", "şifre", "parola", "heslo", "jelszo", "salasana",
-    "adgangskode", "mat_khau", "kata_sandi", "סיסמה", "api_secret", "authToken", "access_token", "API_KEY",
+    "adgangskode", "mat_khau", "kata_sandi", "סיסמה",
 ]
+# Names of what programs make and nobody chooses: no word stands below them.
+SECRET_KEYS = ["secret", "client_secret", "api_secret", "authToken", "access_token", "API_KEY"]

@@ -22,7 +22,7 @@ def b64(data):
 
 def at_alignment(text, skip):
     """Base64 of a longer text in which the text begins `skip` bytes after a multiple of three."""
-    lead = PADDING[: 30 + skip]
+    lead = PADDING[-30 - skip :]
     return b64((lead + text + " end of entry").encode())
 
 

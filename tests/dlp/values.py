@@ -137,6 +137,16 @@ def password(random):
     ][kind]()
 
 
+def is_made(value):
+    """Says whether a program may have made it: long, of digits and letters."""
+    return len(value) >= 12 and any(c.isdigit() for c in value) and not any(word in value.lower() for word in PLAIN_WORDS)
+
+
+def is_plain(value):
+    """Says whether it is nothing but words without a joint."""
+    return value.isalpha() and any(value.startswith(word) for word in PLAIN_WORDS)
+
+
 def luhn_digit(digits):
     total = 0
     for index, digit in enumerate(reversed(digits)):

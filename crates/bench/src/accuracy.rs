@@ -29,6 +29,8 @@ struct Row {
 struct Results {
     kinds: BTreeMap<(Kind, String), Row>,
     weak: Row,
+    /// Evasions whose text is acted on without its spelling: what decoders have to answer for.
+    decodable: Row,
     corpora: Vec<(String, clean::Row)>,
 }
 
@@ -42,6 +44,10 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<Verdict, Failure> {
         let value = case.value()?;
         let outcome = case.outcome(&engine, &engine.scan(&value, &key)?);
         results.add(&case, &outcome, args.list);
+        if let Some(plain) = case.unspelled() {
+            let without = plain.outcome(&engine, &engine.scan(&plain.value()?, &key)?);
+            results.decodable.count_if(without.acted_on, &outcome);
+        }
         if case.kind() == Kind::BareNumber && case.kind.is_none() {
             let named = case.below_its_key();
             let outcome =
@@ -86,9 +92,7 @@ impl Results {
                 self.kinds.entry((case.kind(), case.group().to_owned())).or_default()
             }
         };
-        row.cases += 1;
-        row.found += usize::from(outcome.found);
-        row.acted_on += usize::from(outcome.acted_on);
+        row.count_if(true, outcome);
         if list && case.is_missed(outcome) {
             say(&case.line(outcome));
         }
@@ -111,6 +115,7 @@ impl Results {
                 row.say(&format!("– {group}"));
             }
         }
+        self.decodable.say("evasions of what is acted on unspelled");
         self.weak.say("weak: nothing says for certain what it is");
         if !self.corpora.is_empty() {
             say(clean::HEAD);
@@ -133,6 +138,7 @@ impl Results {
             .map(|((kind, group), row)| (format!("{}/{group}", kind.name()), row.json()));
         let corpora = self.corpora.iter().map(|(name, row)| (name.clone(), row.json()));
         json!({
+            "decodable": self.decodable.json(),
             "kinds": kinds.into_iter().collect::<serde_json::Map<_, _>>(),
             "groups": groups.collect::<serde_json::Map<_, _>>(),
             "corpora": corpora.collect::<serde_json::Map<_, _>>(),
@@ -142,6 +148,13 @@ impl Results {
 }
 
 impl Row {
+    /// Counts an outcome, if it is one of these.
+    fn count_if(&mut self, counts: bool, outcome: &Outcome) {
+        self.cases += usize::from(counts);
+        self.found += usize::from(counts && outcome.found);
+        self.acted_on += usize::from(counts && outcome.acted_on);
+    }
+
     fn and(self, other: &Self) -> Self {
         Self {
             cases: self.cases + other.cases,

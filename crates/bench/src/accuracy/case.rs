@@ -20,6 +20,8 @@ pub(super) struct Case {
     #[serde(default)]
     decoder: String,
     pub(super) text: String,
+    /// The text of an evasion as it is without its spelling.
+    plain: Option<String>,
     /// True if the text is read as JSON.
     #[serde(default)]
     json: bool,
@@ -132,6 +134,13 @@ impl Case {
     pub(super) fn below_its_key(&self) -> Self {
         let expected = vec![Expected { bstart: 0, bend: self.text.len(), pointer: None }];
         Self { kind: Some(Kind::Named), expected, ..self.clone() }
+    }
+
+    /// The same case without its spelling, if it is an evasion that says so.
+    pub(super) fn unspelled(&self) -> Option<Self> {
+        let text = self.plain.clone()?;
+        let expected = vec![Expected { bstart: 0, bend: text.len(), pointer: None }];
+        Some(Self { text, json: false, expected, ..self.clone() })
     }
 
     /// The key a program would give it.

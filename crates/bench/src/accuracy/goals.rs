@@ -39,6 +39,13 @@ impl Results {
         add("telephone numbers in sentences", AtLeast(0.90), &[Sentence], "PHONE_NUMBER");
         add("negatives acted on", AtMost(0.02), &[Negative], "");
         add("evasions stopped", AtLeast(0.95), &[Evasion], "");
+        if self.decodable.cases > 0 {
+            goals.push(Goal {
+                name: "evasions stopped, of what is acted on unspelled".to_owned(),
+                bound: AtLeast(0.95),
+                measured: self.decodable.share_acted_on(),
+            });
+        }
         for (name, row) in &self.corpora {
             let (acted_on, possible) = row.alarms();
             goals.push(Goal {

@@ -1,6 +1,7 @@
 //! Other readings of a text: unescaped, decoded, or joined with its neighbours.
 
 mod characters;
+mod cut;
 pub(super) mod encoded;
 mod escapes;
 pub(super) mod inflate;

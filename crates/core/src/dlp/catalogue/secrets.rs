@@ -15,6 +15,7 @@ mod mail;
 mod money;
 mod office;
 mod own;
+mod pairs;
 mod passwords;
 mod published;
 mod randomness;

@@ -3,7 +3,10 @@
 use std::ops::Range;
 
 use crate::dlp::{
-    body::{buffer::Body, segment::small},
+    body::{
+        buffer::Body,
+        segment::{SegmentKind, small},
+    },
     catalogue::detector::Shape,
     scan::{
         cursor::Cursor,
@@ -129,7 +132,12 @@ impl Scanner {
             | Reach::Here
             | Reach::Value => None,
         };
-        let whole = body.segment(index)?.range();
+        let home = body.segment(index)?;
+        // Of `{"key": "password", "content": …}` the label names the value and not its key.
+        if home.kind == SegmentKind::Key && matches!(reach, Reach::Value) {
+            return None;
+        }
+        let whole = home.range();
         let range = whole.start..whole.end.min(whole.start + reach.below()?);
         Some(Window { active, segment: index, range, key })
     }

@@ -285,6 +285,10 @@ const SPELLINGS: &[(&str, Spell)] = &[
         let (head, tail) = cut(text, numbers);
         format!("let key = '{head}' + '{tail}';")
     }),
+    ("escapes that are escaped again", |text, numbers| {
+        let doubled = ["\\\\", "\\\\\\\\"][numbers.below(2)];
+        escaped(text, |char| format!("{doubled}u{:04x}", u32::from(char)))
+    }),
     ("a line that goes on", |text, numbers| {
         let (head, tail) = cut(text, numbers);
         format!("login {head}\\\n{tail}")
@@ -338,10 +342,48 @@ fn numbered_members_are_read_as_one() {
         let (found, tried) = split(names);
         assert!(found * 100 >= tried * 97, "{names:?}: {found} of {tried}");
     }
-    // The first part may be a token by itself.
-    for names in [["first", "second", "third"], ["a1", "b2", "c3"], ["p1", "p3", "p5"]] {
-        let (found, tried) = split(names);
-        assert!(found * 6 <= tried, "{names:?}: {found} of {tried}");
+}
+
+/// A secret in three pieces, the first of which holds more than its mark.
+fn in_pieces<'a>(text: &'a str, numbers: &mut Numbers) -> [&'a str; 3] {
+    const LEAST: usize = 4;
+    let mark = text.rfind(['_', '-']).map_or(LEAST, |joint| joint + 1);
+    let first = mark + 1 + numbers.below(text.len() - mark - 2 * LEAST - 1);
+    let second = first + LEAST + numbers.below(text.len() - first - 2 * LEAST + 1);
+    [&text[..first], &text[first..second], &text[second..]]
+}
+
+#[test]
+fn tokens_that_go_on_in_the_next_line_or_member_are_read_as_one() {
+    type Split = fn([&str; 3]) -> Value;
+    let splits: [Split; 5] = [
+        |[a, b, c]| json!({ "x": { "a": a, "b": b, "c": c } }),
+        |[a, b, c]| json!({ "x": { "first": a, "second": b, "third": c, "zebra": "of no kind" } }),
+        |[a, b, c]| json!({ "text": format!("{a}\n{b}\n{c}") }),
+        |[a, b, c]| json!({ "text": format!("token: {a}\r\n    {b}\r\n    {c}\r\nand so on") }),
+        |[a, b, c]| json!({ "text": format!("{a}\n{b}{c}\n") }),
+    ];
+    for (at, split) in splits.iter().enumerate() {
+        let (found, tried) = share(|text, numbers| split(in_pieces(text, numbers)));
+        assert!(found == tried, "{at}: {found} of {tried}");
+    }
+}
+
+#[test]
+fn what_follows_a_whole_token_is_no_part_of_it() {
+    let mut numbers = Numbers(0x2545_F491_4F6C_DD1D);
+    for _ in 0..ROUNDS {
+        for secret in secrets(&mut numbers) {
+            let word = numbers.of(ALPHANUMERIC, 12);
+            let members = json!({ "a": secret, "b": word, "c": "zebra" });
+            assert!(places(&members).iter().all(|place| place.ends_with(" /a")), "{members}");
+            let lines = json!(format!("{secret}\n{word}\n{word}\n"));
+            let found = scan(&lines);
+            let ranges: Vec<_> = found.iter().flat_map(Finding::ranges).collect();
+            assert_eq!(ranges, [0..secret.len()], "{lines}");
+        }
+        let mark = json!({ "prefix": "glpat-", "name": numbers.of(ALPHANUMERIC, 24) });
+        assert!(!is_found(&mark), "{mark}");
     }
 }
 

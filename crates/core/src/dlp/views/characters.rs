@@ -5,7 +5,7 @@ pub(super) type Step = (usize, Option<char>);
 
 /// Invisible characters gone; full-width forms and foreign digits made ASCII, and so are odd
 /// dashes and spaces between digits. A character whose UTS #39 skeleton is one character of ASCII
-/// is read as that one in a word that holds ASCII, too, which `is_mixed` tells.
+/// is read as that one in a word that holds ASCII, too, or before such a word, which `is_mixed` tells.
 pub(super) fn plain_character(rest: &[u8], is_mixed: impl FnOnce() -> bool) -> Option<Step> {
     let (taken, char) = first_char(rest)?;
     let joins_digits = rest.get(taken).is_some_and(|next| next.is_ascii_digit() || *next >= 0x80);
@@ -42,7 +42,7 @@ pub(super) struct Neighbours {
 
 impl Neighbours {
     /// Returns true if the row of characters beyond ASCII that `at` stands in touches a letter, a
-    /// digit or a joint of ASCII.
+    /// digit or a joint of ASCII, or the next word has letters of both.
     pub(super) fn are_ascii(&mut self, text: &[u8], at: usize) -> bool {
         if at >= self.end {
             let is_beyond = |byte: &&u8| **byte >= 0x80;
@@ -58,10 +58,20 @@ impl Neighbours {
                 })
             };
             let before = start.checked_sub(1).and_then(|before| text.get(before));
-            self.are_ascii = touches(before) || touches(text.get(self.end));
+            self.are_ascii = touches(before)
+                || touches(text.get(self.end))
+                || is_mixed(text.get(self.end..).unwrap_or_default());
         }
         self.are_ascii
     }
+}
+
+/// Returns true if a text begins with a space and a word that has letters of ASCII and beyond it.
+fn is_mixed(rest: &[u8]) -> bool {
+    const NEAR: usize = 24;
+    let [b' ', rest @ ..] = rest else { return false };
+    let word = || rest.iter().take(NEAR).take_while(|byte| !byte.is_ascii_whitespace());
+    word().any(u8::is_ascii_alphabetic) && word().any(|byte| !byte.is_ascii())
 }
 
 /// The letter, digit or joint of ASCII that is the whole UTS #39 skeleton of a character. The

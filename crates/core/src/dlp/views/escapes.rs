@@ -54,6 +54,17 @@ pub(super) fn backslash(rest: &[u8]) -> Option<Step> {
     }
 }
 
+/// `\\u0040`, `\\\\x40` and the like: a text that is escaped again and again doubles the backslashes of its
+/// escapes.
+pub(super) fn doubled(rest: &[u8]) -> Option<Step> {
+    const MOST: usize = 8;
+    let signs = rest.iter().take(MOST).take_while(|byte| **byte == b'\\').count();
+    let escape = rest.get(signs.checked_sub(1).filter(|more| *more > 0)?..)?;
+    let is_code = matches!(escape.get(1), Some(b'u' | b'U' | b'x'));
+    let (taken, char) = is_code.then(|| backslash(escape))??;
+    Some((signs - 1 + taken, char))
+}
+
 /// One character of UTF-16, which may take two escapes.
 fn utf16(rest: &[u8]) -> Option<Step> {
     let first = u16::try_from(hex(rest.get(2..6)?)?).ok()?;

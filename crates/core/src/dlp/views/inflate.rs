@@ -12,7 +12,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 use crate::dlp::views::{readable::Bytes, sextets};
 
 /// The shortest run that may be bare deflate, in characters of base64.
-const SHORTEST_BARE: usize = 36;
+const SHORTEST_BARE: usize = 20;
 
 /// The most that a byte of bare deflate may grow to.
 const MOST_GROWTH: usize = 64;

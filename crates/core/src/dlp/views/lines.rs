@@ -77,7 +77,7 @@ fn unpadded<'a>(text: &'a [u8], range: &Range<usize>) -> &'a [u8] {
 }
 
 /// Offset of the next line, behind the indentation.
-fn next_line(text: &[u8], at: usize) -> Option<usize> {
+pub(super) fn next_line(text: &[u8], at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
     let end = match rest {
         [b'\n', ..] => 1,

@@ -1,10 +1,13 @@
-//! Tokens whose mark is written in another case: `GHP_…`, `akia…`.
+//! Tokens that are read again: their mark is written in another case (`GHP_…`, `akia…`), or they go on in
+//! the next line or member, as [`cut`](super::cut) says.
 //!
 //! A mark that is written in one case is read in the case that its vendor writes where something like
 //! a token follows it: twelve characters or more, a digit among them. Behind a mark that is all capitals
 //! the rest becomes capitals, too, since such tokens have no other letters, unless there are some already.
 
 use std::ops::Range;
+
+use crate::dlp::views::cut;
 
 /// Characters that a token has behind its mark, at least.
 const SHORTEST: usize = 12;
@@ -19,7 +22,7 @@ pub(in crate::dlp) struct Recased {
     pub(in crate::dlp) range: Range<usize>,
     /// Place of the mark.
     pub(in crate::dlp) at: usize,
-    /// As its vendor writes it.
+    /// As its vendor writes it; empty if it is written so, and the token may go on elsewhere.
     pub(in crate::dlp) mark: Box<[u8]>,
 }
 
@@ -29,9 +32,15 @@ impl Recased {
     pub(in crate::dlp) fn may_be_followed_at(&self, at: usize) -> bool {
         self.range.end <= at || self.at == at
     }
+
+    /// Returns true if the token may go on elsewhere.
+    pub(super) fn is_cut(&self) -> bool {
+        self.mark.is_empty()
+    }
 }
 
-/// The token whose mark stands in a range of the buffer, if it is one and its mark in another case.
+/// The token whose mark stands in a range of the buffer, if it is one and its mark in another case, or if
+/// it may go on elsewhere.
 pub(in crate::dlp) fn of(
     text: &[u8],
     segment: u32,
@@ -42,7 +51,11 @@ pub(in crate::dlp) fn of(
     let written = text.get(found.clone())?;
     let is_one_case =
         !written.iter().any(u8::is_ascii_lowercase) || !written.iter().any(u8::is_ascii_uppercase);
-    if written == mark || !is_one_case {
+    if written == mark {
+        let range = cut::beginning(text, home, found)?;
+        return Some(Recased { segment, at: range.start, range, mark: Box::default() });
+    }
+    if !is_one_case {
         return None;
     }
     let rest = text.get(found.end..home.end.min(found.end + LONGEST))?;

@@ -63,6 +63,12 @@ pub(in crate::dlp) fn tags(text: &[u8]) -> Option<Unescaped> {
     read(text, |rest| memchr::memchr(0xF3, rest), step)
 }
 
+/// The text with the escapes taken off whose backslashes are doubled; `None` when there are none.
+pub(in crate::dlp) fn doubled(text: &[u8]) -> Option<Unescaped> {
+    let step = |text: &[u8], at: usize| escapes::doubled(text.get(at..)?);
+    read(text, |rest| memchr::memmem::find(rest, b"\\\\"), step)
+}
+
 /// The text without the sequences that a terminal reads; `None` when there are none. A reader that
 /// only drops control characters, which [`plain`] is, keeps what follows them.
 pub(in crate::dlp) fn terminal(text: &[u8]) -> Option<Unescaped> {
@@ -121,7 +127,8 @@ mod tests {
     use super::*;
 
     fn texts(text: &str) -> Vec<String> {
-        let views = [plain, tags, terminal].into_iter().filter_map(|read| read(text.as_bytes()));
+        let views =
+            [plain, doubled, tags, terminal].into_iter().filter_map(|read| read(text.as_bytes()));
         views.map(|view| String::from_utf8(view.text).unwrap()).collect()
     }
 
@@ -140,6 +147,8 @@ mod tests {
             "ada\\u{40}example.org",
             "ada\\U00000040example.org",
             "ada%u0040example.org",
+            r"ada\\u0040example.org",
+            r"ada\\\\x40example.org",
             "ada&#64example.org",
             "ada&#x0000040;example.org",
             "ada\\\n@exam\\\r\nple.org",
@@ -160,7 +169,8 @@ mod tests {
 
     #[test]
     fn ordinary_text_has_no_views() {
-        for text in ["", "plain", "100 % of it", "a & b", "C:\\dir", "Grüße, 世界"] {
+        for text in ["", "plain", "100 % of it", "a & b", "C:\\dir", r"C:\\dir", "Grüße, 世界"]
+        {
             assert!(texts(text).is_empty(), "{text:?}");
         }
     }

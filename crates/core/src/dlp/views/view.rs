@@ -14,6 +14,7 @@ use crate::dlp::{
     limits::{Limits, Unscannable},
     text::marks::Set,
     views::{
+        cut,
         encoded::{self, Encoded, Run},
         inflate::Inflater,
         lines, pairs,
@@ -166,7 +167,7 @@ impl Views {
 
     fn add_unescaped(&mut self, body: &mut Body, segment: u32) -> Result<(), Unscannable> {
         let Some(home) = body.segment(segment).copied() else { return Ok(()) };
-        for read in [unescape::plain, unescape::tags, unescape::terminal] {
+        for read in [unescape::plain, unescape::doubled, unescape::tags, unescape::terminal] {
             let Some(view) = read(body.slice(home.range())) else { continue };
             self.charge(view.text.len())?;
             let Unescaped { text, from } = view;
@@ -207,9 +208,13 @@ impl Views {
         Ok(())
     }
 
-    /// Adds the readings of tokens whose mark is in another case.
+    /// Adds the readings of tokens whose mark is in another case, or that are cut.
     fn add_recased(&mut self, body: &mut Body) -> Result<(), Unscannable> {
         for found in std::mem::take(&mut self.recased) {
+            if found.is_cut() {
+                self.add_cut(body, &found)?;
+                continue;
+            }
             let Some(home) = body.segment(found.segment).copied() else { continue };
             let text = recased::respelled(&body.text, &found);
             let start = small(found.range.start - home.start as usize);
@@ -217,6 +222,16 @@ impl Views {
             let from = (start..=start + small(text.len())).collect();
             let view = View::Exact { source: found.segment, from };
             self.append(body, home.node, &text, view);
+        }
+        Ok(())
+    }
+
+    /// Adds the readings of a token that is cut.
+    fn add_cut(&mut self, body: &mut Body, found: &Recased) -> Result<(), Unscannable> {
+        let Some(home) = body.segment(found.segment).copied() else { return Ok(()) };
+        for Join { text, pieces } in cut::joins(body, found) {
+            self.charge(text.len())?;
+            self.append(body, home.node, &text, View::Joined { pieces });
         }
         Ok(())
     }

@@ -42,7 +42,7 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&[concat!("bot ", "7497728384:AABW4OG4bV85m5l1g16FS0xHfEmMiLBw9q9")])
         .passes(&["12:AA", "1234567890:AAA"])
         .reaching_back(11),
-    vendor("teams_webhook", "Microsoft Teams webhook address", &["webhook.office.com/"], r"webhook\.office\.com/webhookb2/[0-9A-Za-z@/-]{60,300}")
+    vendor("teams_webhook", "Microsoft Teams webhook address", &["webhook.office.com/", "outlook.office.com/webhook/"], r"(?:webhook\.office\.com/webhookb2|outlook\.office\.com/webhook)/[0-9A-Za-z@/-]{60,300}")
         .fires(&[concat!("https://x.webhook.office.com/webhookb2/", "e710ab50-9fea-4292-a372-b6b346262e67@530609a0-6272-4f8b-a157-c24ace7d9ea1/IncomingWebhook/1fb81bff13b62dcfed07388f75c047f8/7a371a2b-b64e-45c2-a438-1fa0312566f4")])
         .passes(&["https://x.webhook.office.com/"]),
     named("mattermost_token", "Mattermost token, beside its name", &["mattermost"], r"[0-9a-z]{26}")
@@ -58,7 +58,7 @@ pub(super) const ALL: &[Detector] = &[
     named("twitter_secret", "Twitter key, secret or access token, beside its name", &["twitter"], r"[0-9]{15,25}-[0-9A-Za-z]{20,40}|[0-9A-Za-z]{50}|[0-9A-Za-z]{45}|[0-9A-Za-z]{25}")
         .fires(&[concat!(r#"twitter_token = ""#, "mc4ks79537f8njFWu2uHLZpcEEZMGB5nytFSLn1744nLpgUsKK", r#"""#), concat!(r#"{"twitterApiKey": ""#, "kW7nP2JR2s440kZuSXrbRFNjgjigt5m9nUwLkL0p9Vlzpnoxna", r#""}"#)])
         .passes(&[concat!("", "7E7pt2Ie6tN3VN42fV1C2BJIGLq3kpOUJeTgZPrsByEmHeHsnt")]),
-    vendor("facebook_token", "Facebook access token", &["eaaa", "eaab", "eaac", "eaad", "eaag", "eaam"], r"EAA[ABCDGM][0-9A-Za-z]{90,300}")
+    vendor("facebook_token", "Facebook access token", &["EAA"], r"EAA[0-9A-Za-z]{91,301}")
         .fires(&[concat!("EAAC", "P04IX30w5pm4ozdKIn5wy9S0jhReeqIjBr0awZAZzri7Pt0BqTNDGblNaNDjZyMYmZcQUse0KsWlOa0GaOWD6fLnzi8MbYKgarLj2Jk0pFV7PjRXoIydRK1i9aOiJma2uVlryfafDOK9")])
         .passes(&["EAAC", "EAAB"])
         .reaching(0, 320),

@@ -16,7 +16,8 @@ pub(super) const ALL: &[Detector] = &[
     Detector { check: unpublished, ..vendor("google_api_key", "Google API key", &["aiza"], r"AIza[0-9A-Za-z_-]{35}") }
         .fires(&[concat!("key=AIza", "dr63V3Xj7CO3Lgk37eI7O2pjVwp6sc_VEn2")])
         .passes(&["AIzaSy", "AIzaXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX"]),
-    vendor("google_oauth_token", "Google OAuth access or refresh token", &["ya29.", "1//0"], r"ya29\.[0-9A-Za-z_-]{20,300}|1//0[0-9A-Za-z_-]{40,120}")
+    vendor("google_oauth_token", "Google OAuth access or refresh token", &["ya29.", "1//0"], r"ya29\.[0-9A-Za-z_.-]{20,2044}|1//0[0-9A-Za-z_-]{40,120}")
+        .reaching(0, 2100)
         .fires(&[concat!("ya29.", "YL9Ta4L-39y8YL-9S4xDQNMAAL5QaDtpc6RzGKXi5Asa"), concat!("1//0", "gO79R7Ez81J8LEXa0sO40x9ehcZGvQfZnHg5wplQ70MxrbgPN9A5Ps05abwe")])
         .passes(&["ya29.short", "https://x/1//0"]),
     vendor("google_client_secret", "Google OAuth client secret", &["gocspx-"], r"GOCSPX-[0-9A-Za-z_-]{28}")

@@ -108,6 +108,13 @@ pub(super) const ALL: &[Detector] = &[
     vendor("readme_api_key", "ReadMe API key", &["rdme_"], r"rdme_[0-9A-Za-z]{70}")
         .fires(&[concat!("rdme_", "e797e3819968b5dupvrcf207hc2smvk666ob7su2x6ffpxcifqx4hprbbldlyhks1laivb")])
         .passes(&["rdme_"]),
+    vendor("rootly_token", "Rootly API key", &["rootly_"], r"rootly_[0-9a-f]{64}")
+        .fires(&[concat!("rootly_", "67878bdfad63a776f4975bcef0d79260fbdafe069a40446aa79fc95948b4e44e")])
+        .passes(&["rootly_0f1e"]),
+    vendor("adafruit_io_key", "Adafruit IO key", &["aio_"], r"aio_[0-9A-Za-z]{28}")
+        .fires(&[concat!("aio_", "F4k3b67VvzSaM7fr3nMXrfZ1uMPH")])
+        .passes(&["aio_error_context", "aio_abcdefghijklmnopqrstuvwxyzab"])
+        .needing_digits(),
     vendor("contentful_token", "Contentful management token", &["cfpat-"], r"CFPAT-[0-9A-Za-z_-]{43}")
         .fires(&[concat!("CFPAT-", "aH7h72Tf5x96aG-9aAaeRA0iWneu9ZsacwRo0gEBZEi")])
         .passes(&["CFPAT-"]),

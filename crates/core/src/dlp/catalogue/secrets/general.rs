@@ -1,6 +1,6 @@
 //! Secrets of no vendor, which only their names give away.
 
-use crate::dlp::catalogue::secrets::{randomness::random, vendor::vendor};
+use crate::dlp::catalogue::secrets::{pairs, randomness::random, vendor::vendor};
 use crate::dlp::{
     catalogue::{
         checks,
@@ -297,19 +297,26 @@ fn joints(text: &[u8]) -> usize {
 }
 
 /// Returns true if about half of a text is words that begin with capitals, as in
-/// `Tls12CipherSuite`.
+/// `Tls12CipherSuite`, and these look like words: the pairs of their letters are those of words, and they
+/// are not all short.
 pub(super) fn is_camel_case(text: &[u8]) -> bool {
     const SHORTEST: usize = 3;
+    // Letters of both cases by chance make words of three letters, and few longer ones.
+    const USUAL: usize = 4;
+    const LONG: usize = 12;
     let mut words = 0;
     let mut covered = 0;
+    let mut odd = 0;
     for part in text.chunk_by(|_, next| next.is_ascii_lowercase()) {
         let is_word = part.first().is_some_and(u8::is_ascii_uppercase);
         if is_word && part.len() >= SHORTEST {
             words += 1;
             covered += part.len();
+            odd += pairs::odd(part);
         }
     }
-    words >= 2 && covered * 20 >= text.len() * 9
+    let are_usual = text.len() < LONG || covered >= USUAL * words;
+    words >= 2 && odd < pairs::MANY && are_usual && covered * 20 >= text.len() * 9
 }
 
 /// The longest stretch of letters and digits.

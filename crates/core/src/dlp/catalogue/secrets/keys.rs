@@ -157,12 +157,31 @@ pub(super) const ALL: &[Detector] = &[
     .passes(&["curl -u \"$USER:$PASSWORD\" https://x", "curl -u user:password https://x"]),
     Detector {
         edges: Edges::Any,
+        bits: 26,
+        check: password,
+        ..vendor(
+            "command_password",
+            "Password on the command line of a client of MySQL or of sshpass",
+            &["mysql", "mariadb", "sshpass -p"],
+            r#"(?:sshpass -p ?|(?:mysql|mariadb)[a-z-]{0,12}(?: [^\r\n|;]{0,120}?)? -p)["']?([^\s"'$<>:][^\s"'<>:]{3,79})(?:["'\s]|$)"#,
+        )
+    }
+    .reaching(0, 256)
+    .fires(&["mysqldump -h db -u root -pn0t-a-real-0ne app", "sshpass -p 'n0t-a-real-0ne' ssh ada@host"])
+    .passes(&[
+        "mysql -u root -p app",
+        "docker run --name mysql -p3306:3306 mysql:8",
+        "mysql -u root -p$PASSWORD",
+        "mysql -u root -ppassword",
+    ]),
+    Detector {
+        edges: Edges::Any,
         check: |_| Some(0),
         ..vendor(
             "password_hash",
-            "Hash of a password: bcrypt, Argon2, scrypt, SHA-crypt, PBKDF2",
-            &["$2a$", "$2b$", "$2y$", "$argon2", "$scrypt$", "$5$", "$6$", "$apr1$", "$y$", "pbkdf2_sha"],
-            r"\$2[aby]\$[0-9]{2}\$[./0-9A-Za-z]{53}|\$argon2(?:id|i|d)\$v=[0-9]+\$m=[0-9]+,t=[0-9]+,p=[0-9]+\$[0-9A-Za-z+/]{10,80}\$[0-9A-Za-z+/]{20,120}|\$scrypt\$ln=[0-9]+,r=[0-9]+,p=[0-9]+\$[0-9A-Za-z+/]{10,80}\$[0-9A-Za-z+/]{20,120}|\$[56]\$(?:rounds=[0-9]+\$)?[./0-9A-Za-z]{1,16}\$[./0-9A-Za-z]{43,86}|\$apr1\$[./0-9A-Za-z]{1,8}\$[./0-9A-Za-z]{22}|\$y\$[./0-9A-Za-z]{1,8}\$[./0-9A-Za-z]{1,86}\$[./0-9A-Za-z]{43}|pbkdf2_sha(?:1|256|512)\$[0-9]{4,8}\$[0-9A-Za-z+/=]{6,60}\$[0-9A-Za-z+/=]{20,120}",
+            "Hash of a password: bcrypt, Argon2, scrypt, SHA-crypt, MD5-crypt, PBKDF2",
+            &["$2a$", "$2b$", "$2y$", "$argon2", "$scrypt$", "$5$", "$6$", "$1$", "$apr1$", "$y$", "pbkdf2_sha"],
+            r"\$2[aby]\$[0-9]{2}\$[./0-9A-Za-z]{53}|\$argon2(?:id|i|d)\$v=[0-9]+\$m=[0-9]+,t=[0-9]+,p=[0-9]+\$[0-9A-Za-z+/]{10,80}\$[0-9A-Za-z+/]{20,120}|\$scrypt\$ln=[0-9]+,r=[0-9]+,p=[0-9]+\$[0-9A-Za-z+/]{10,80}\$[0-9A-Za-z+/]{20,120}|\$[56]\$(?:rounds=[0-9]+\$)?[./0-9A-Za-z]{1,16}\$[./0-9A-Za-z]{43,86}|\$(?:apr)?1\$[./0-9A-Za-z]{1,8}\$[./0-9A-Za-z]{22}|\$y\$[./0-9A-Za-z]{1,8}\$[./0-9A-Za-z]{1,86}\$[./0-9A-Za-z]{43}|pbkdf2_sha(?:1|256|512)\$[0-9]{4,8}\$[0-9A-Za-z+/=]{6,60}\$[0-9A-Za-z+/=]{20,120}",
         )
     }
     .fires(&[concat!("$2b$12$", "LQv3c1yqBWVHxkd0LHAkCOYz6TtxMQJqhN8/LewdBPj4J/HS.iK8i")])

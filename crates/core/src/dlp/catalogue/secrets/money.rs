@@ -33,8 +33,8 @@ pub(super) const ALL: &[Detector] = &[
     named("plaid_secret", "Plaid client id or secret, beside its name", &["plaid"], r"[0-9A-Za-z]{30}|[0-9A-Za-z]{24}")
         .fires(&[concat!(r#"plaid_token = ""#, "yf38a7cy85728d1uau2sxk63p5dfu8", r#"""#), concat!(r#"{"plaidApiKey": ""#, "7o7x023m8jf86pilquxmryzfql4xxi", r#""}"#)])
         .passes(&[concat!("", "6j8vj9737gn85ih7q6834wlgcf8bl8")]),
-    vendor("shopify_token", "Shopify access token or shared secret", &["shpat_", "shpca_", "shppa_", "shpss_", "shptka_"], r"shp(?:at|ca|pa|ss|tka)_[0-9A-Fa-f]{32}")
-        .fires(&[concat!("shpat_", "db929da9469e1b797bc7f52f58205777")])
+    vendor("shopify_token", "Shopify access token or shared secret", &["shpat_", "shpca_", "shppa_", "shpss_", "shptka_"], r"shp(?:at|ca|pa|ss|tka)_[0-9A-Za-z]{32,64}")
+        .fires(&[concat!("shpat_", "db929da9469e1b797bc7f52f58205777"), concat!("shpss_", "F4k3TRc9ZXAvcVvcrmtr7qoVw69WeeY1ex")])
         .passes(&["shpat_0f1e"]),
     vendor("flutterwave_key", "Flutterwave key", &["flwseck", "flwpubk"], r"FLW(?:SECK|PUBK)(?:_TEST)?-[0-9a-hA-H]{12,40}(?:-X)?")
         .fires(&[concat!("FLWSECK_TEST-", "262d2f36aabc1da6994a5997f44e9727-X")])

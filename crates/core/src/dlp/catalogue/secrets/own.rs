@@ -24,13 +24,18 @@ pub(super) const ALL: &[Detector] = &[
             "github_token",
             "GitHub personal, OAuth, app, refresh or fine-grained token",
             &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
-            "gh[pousr]_[0-9A-Za-z]{36,251}|github_pat_[0-9A-Za-z_]{82}",
+            r"gh[pousr]_[0-9A-Za-z]{36,251}|github_pat_[0-9A-Za-z_]{82}|ghs_[0-9]{1,12}_eyJ[0-9A-Za-z_.-]{60,1200}",
         )
     }
+    .reaching(0, 1300)
     .fires(&[
         concat!("token ghp_", "F4k3F4k3abcdefghijklmnopqrst01234567"),
         concat!("Authorization: bearer gho_", "F4k3F4k3abcdefghijklmnopqrst01234567"),
         concat!("tokenghp_", "F4k3F4k3abcdefghijklmnopqrst01234567"),
+        concat!(
+            "ghs_",
+            "1234567_eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJmYWtlIn0.F4k3abcdefghijklmnop0123456789F4k3-_a",
+        ),
         concat!(
             "github_pat_",
             "11F4K3F4K3abcdefghijkl_",

@@ -6,7 +6,9 @@
 //! among letters, or three kinds of characters.
 
 mod assignments;
+mod letters;
 mod names;
+mod places;
 mod strength;
 mod values;
 
@@ -54,6 +56,7 @@ pub(super) const ALL: &[Detector] = &[Detector {
             "hasło",
             "haslo",
             "пароль",
+            "пароля",
             "парола",
             "токен",
             "секрет",
@@ -73,6 +76,7 @@ pub(super) const ALL: &[Detector] = &[Detector {
             "sifre",
             "parola",
             "mật khẩu",
+            "κωδικός πρόσβασης",
             "mat khau",
             "kata sandi",
             "sandi",

@@ -4,8 +4,10 @@
 use std::ops::Range;
 
 use super::{
+    letters,
     names::{self, SecretKind},
-    strength::{is_mixed, is_strong, may_be},
+    places,
+    strength::{is_mixed, is_random_key, is_strong, may_be},
     values,
 };
 use crate::dlp::{
@@ -20,6 +22,9 @@ use crate::dlp::{
 const LONGEST: usize = 256;
 /// Space between a name, a sign and a value.
 const SPACE: usize = 16;
+/// Values of this length need less of a name.
+const LONG: usize = 8;
+const VERY_LONG: usize = 12;
 /// Bytes of a sentence between a name and its value.
 const SENTENCE: usize = 48;
 
@@ -81,18 +86,50 @@ struct Value {
 pub(super) fn find(text: &[u8], literal: Range<usize>) -> Option<Range<usize>> {
     let name = name_around(text, &literal);
     let (form, Value { range, .. }) = assigned(text, &name)?;
-    let called = text.get(name)?;
+    let called = text.get(name.clone())?;
     let kind = names::kind(called)?;
     let value = text.get(range.clone())?;
-    accepts(form, kind, called, value).then_some(range)
+    let is_telling = match kind {
+        SecretKind::Password => true,
+        SecretKind::ShortPassword => !is_bare(called),
+        SecretKind::Key => false,
+    };
+    let is_secret = accepts(form, kind, called, value)
+        || is_telling
+            && may_be(kind, value)
+            && is_letters(form, value, || places::is_setting(text, &name, &range));
+    is_secret.then_some(range)
+}
+
+/// Returns true if words or letters are a password: they make no words, are a phrase, a word and a number,
+/// or stand where nothing else can.
+fn is_letters(form: Form, value: &[u8], is_setting: impl Fn() -> bool) -> bool {
+    let is_clear = letters::is_random(value)
+        || letters::is_phrase(value)
+        || letters::is_word_and_number(value);
+    match form {
+        Form::Plain => false,
+        Form::Quoted | Form::Line => is_clear || letters::is_word(value) && is_setting(),
+        Form::Word => is_clear,
+    }
+}
+
+/// Returns true if a name is one word.
+fn is_bare(name: &[u8]) -> bool {
+    !name.iter().any(|byte| matches!(byte, b'_' | b'.' | b'-'))
 }
 
 fn accepts(form: Form, kind: SecretKind, name: &[u8], value: &[u8]) -> bool {
-    let is_bare = !name.iter().any(|byte| matches!(byte, b'_' | b'.' | b'-'));
+    let is_bare = is_bare(name);
     let is_allowed = match (form, kind) {
         (Form::Plain, _) | (_, SecretKind::Password) => true,
-        (_, SecretKind::ShortPassword) => !is_bare,
-        (_, SecretKind::Key) => false,
+        (Form::Line | Form::Quoted, SecretKind::ShortPassword) => {
+            !is_bare || value.len() >= LONG && is_mixed(value)
+        }
+        (Form::Word, SecretKind::ShortPassword) => {
+            !is_bare || value.len() >= VERY_LONG && is_mixed(value)
+        }
+        (_, SecretKind::Key) => is_random_key(value),
     };
     if !is_allowed || !may_be(kind, value) {
         return false;
@@ -181,11 +218,12 @@ fn assigned(text: &[u8], name: &Range<usize>) -> Option<(Form, Value)> {
         [b'=', b'=' | b'~', ..] | [b':', b':', ..] => None,
         [b'=' | b'-', b'>', ..] | [b':', b'=', ..] => by_sign(text, name, sign + 2),
         [b'=', ..] if is_near => by_equals(text, name, sign + 1),
-        [b':', ..] if is_closed => by_member(text, sign + 1),
+        [b':', ..] if is_closed => by_member(text, name.start, sign + 1),
         [b'=' | b':', ..] => by_sign(text, name, sign + 1),
         [0xEF, 0xBC, 0x9A, ..] => by_sign(text, name, sign + 3),
         [b',', ..] if is_closed => by_label(text, sign + 1),
         [b'\n', ..] => by_next_line(text, name, sign + 1),
+        [b'<', b'/', ..] => by_cell(text, sign),
         [b'>', ..]
             if is_near && name.start.checked_sub(1).and_then(|at| text.get(at)) == Some(&b'<') =>
         {
@@ -208,6 +246,10 @@ fn space(text: &[u8], at: usize) -> usize {
 fn by_equals(text: &[u8], name: &Range<usize>, at: usize) -> Option<(Form, Value)> {
     let value = value_at(text, at, name)?;
     let called = text.get(name.clone())?;
+    if is_query(text, name) && !value.is_quoted && names::kind(called) == Some(SecretKind::Password)
+    {
+        return Some((Form::Plain, value));
+    }
     let is_variable = called.len() > 2 && !called.iter().any(u8::is_ascii_lowercase);
     if is_variable
         && value.range.start <= at + 2
@@ -224,14 +266,27 @@ fn is_call(value: &[u8]) -> bool {
         || is_identifier(value) && value.contains(&b'.')
 }
 
-/// `"password": "value"`, where the text is JSON or the name is a key of a program.
-fn by_member(text: &[u8], at: usize) -> Option<(Form, Value)> {
-    let is_json = matches!(text.trim_ascii_start().first(), Some(b'{' | b'['));
+/// `"password": "value"`, where the text is or holds JSON or the name is a key of a program.
+fn by_member(text: &[u8], name: usize, at: usize) -> Option<(Form, Value)> {
+    let is_json = matches!(text.trim_ascii_start().first(), Some(b'{' | b'['))
+        || is_in_json(text.get(..name)?);
     let value = value_at(text, at + space(text, at), &(at..at))?;
     if is_json && value.is_quoted {
         return Some((Form::Plain, value));
     }
     value.is_quoted.then_some((Form::Quoted, value))
+}
+
+/// Returns true if the object that a name stands in begins a line or follows a colon, as JSON in a text
+/// does and the literals of programs do not.
+fn is_in_json(before: &[u8]) -> bool {
+    let near = before.get(before.len().saturating_sub(LONGEST)..).unwrap_or_default();
+    let Some(open) = near.iter().rposition(|byte| *byte == b'{') else { return false };
+    let ahead = near.get(..open).unwrap_or_default();
+    let is_space = |byte: &&u8| matches!(**byte, b' ' | b'\t');
+    let spaces = ahead.iter().rev().take_while(is_space).count();
+    let last = ahead.len().checked_sub(spaces + 1).and_then(|at| ahead.get(at));
+    matches!(last, Some(b'\n' | b':')) && near.ends_with(b"\"")
 }
 
 /// `"name": "password", "value": "…"`, and `"password", "…"`.
@@ -251,7 +306,8 @@ fn by_label(text: &[u8], at: usize) -> Option<(Form, Value)> {
     if !is_member {
         return Some((Form::Quoted, next));
     }
-    labels::is_value(text.get(next.range)?).then(|| by_member(text, sign + gap(sign) + 1))?
+    let name = next.range.start;
+    labels::is_value(text.get(next.range)?).then(|| by_member(text, name, sign + gap(sign) + 1))?
 }
 
 /// `name: password` above `value: …`.
@@ -272,6 +328,21 @@ fn by_tag(text: &[u8], at: usize) -> Option<(Form, Value)> {
     is_closed.then_some((Form::Plain, value))
 }
 
+/// `<th>password</th><td>value</td>`.
+fn by_cell(text: &[u8], at: usize) -> Option<(Form, Value)> {
+    const TAGS: usize = 64;
+    let rest = text.get(at..text.len().min(at + TAGS))?;
+    let close = rest.iter().position(|byte| *byte == b'>')? + 1;
+    let gap = rest.get(close..)?.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let cell = rest.get(close + gap..)?;
+    let is_cell = cell.starts_with(b"<td") || cell.starts_with(b"<dd");
+    let open = cell.iter().position(|byte| *byte == b'>').filter(|_| is_cell)? + 1;
+    let (_, value) = by_tag(text, at + close + gap + open)?;
+    let is_head = rest.starts_with(b"</th") || rest.starts_with(b"</dt");
+    let is_word = !text.get(value.range.clone())?.contains(&b' ');
+    Some((if is_head && is_word { Form::Plain } else { Form::Line }, value))
+}
+
 /// `password = value` and `password: value`.
 fn by_sign(text: &[u8], name: &Range<usize>, at: usize) -> Option<(Form, Value)> {
     let stars = text.get(at..)?.iter().take(2).take_while(|byte| **byte == b'*').count();
@@ -290,14 +361,27 @@ fn by_sign(text: &[u8], name: &Range<usize>, at: usize) -> Option<(Form, Value)>
     let line = rest.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
     let rest = line.get(..SPACE.min(line.len()))?.trim_ascii_start();
     let is_line = rest.is_empty() || rest.starts_with(b"#") || rest.starts_with(b"\\n");
-    Some((if is_line { Form::Line } else { Form::Word }, value))
+    let called = text.get(name.clone())?;
+    let is_variable = called.contains(&b'_') && !called.iter().any(u8::is_ascii_lowercase);
+    Some(match (is_line, is_variable) {
+        (true, true) if !is_call(text.get(value.range.clone())?) => (Form::Plain, value),
+        (true, _) => (Form::Line, value),
+        (false, _) => (Form::Word, value),
+    })
 }
 
 /// `the password for the VPN is value`, `--password value`.
 fn by_words(text: &[u8], name: &Range<usize>, at: usize) -> Option<(Form, Value)> {
-    let is_flag = text.get(..name.start)?.ends_with(b"--");
-    if is_flag {
-        return value_at(text, at, name).map(|value| (Form::Word, value));
+    let before = text.get(..name.start)?;
+    if before.ends_with(b"--") || before.ends_with(b" -") {
+        let value = value_at(text, at, name)?;
+        let rest = text.get(value.range.end..)?;
+        let rest = rest.get(..SPACE.min(rest.len()))?.trim_ascii_start();
+        let is_all = rest.is_empty() || matches!(rest.first(), Some(b'-' | b'|' | b'&' | b';'));
+        return Some((if is_all { Form::Plain } else { Form::Word }, value));
+    }
+    if follows_login(before) {
+        return value_at(text, at, name).map(|value| (Form::Plain, value));
     }
     for sign in ["是", "为", "は", "為"] {
         if text.get(at..)?.starts_with(sign.as_bytes()) {
@@ -321,6 +405,19 @@ fn by_words(text: &[u8], name: &Range<usize>, at: usize) -> Option<(Form, Value)
     None
 }
 
+/// Returns true if a name stands in the query of an address.
+fn is_query(text: &[u8], name: &Range<usize>) -> bool {
+    matches!(name.start.checked_sub(1).and_then(|at| text.get(at)), Some(b'?' | b'&'))
+}
+
+/// Returns true if a text ends with `login name`, as lines of `.netrc` do before the password.
+fn follows_login(before: &[u8]) -> bool {
+    const NEAR: usize = 96;
+    let near = before.get(before.len().saturating_sub(NEAR)..).unwrap_or_default();
+    let mut words = near.rsplit(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    near.ends_with(b" ") && words.next().is_some() && words.next() == Some(b"login")
+}
+
 /// The value that begins at an offset.
 fn value_at(text: &[u8], at: usize, name: &Range<usize>) -> Option<Value> {
     let rest = text.get(at..text.len().min(at + LONGEST + 4))?;
@@ -338,8 +435,7 @@ fn value_at(text: &[u8], at: usize, name: &Range<usize>) -> Option<Value> {
         let range = at + open..at + open + end;
         return is_closed.then_some(Value { range, is_quoted: true });
     }
-    let is_query =
-        matches!(name.start.checked_sub(1).and_then(|at| text.get(at)), Some(b'?' | b'&'));
+    let is_query = is_query(text, name);
     let ends = |byte: &u8| {
         byte.is_ascii_whitespace() || b"\"'`<>,;".contains(byte) || *byte == b'&' && is_query
     };

@@ -1,7 +1,10 @@
 //! Texts that are strong enough for the name they are given to.
 
 use super::{names::SecretKind, values};
-use crate::dlp::catalogue::secrets::general::{classes, is_camel_case, is_uuid, is_worded};
+use crate::dlp::catalogue::{
+    checks::looks_random,
+    secrets::general::{classes, is_camel_case, is_uuid, is_worded},
+};
 
 /// Returns true if a text that is all of the value of a name is a secret of the kind.
 pub(super) fn may_be(kind: SecretKind, value: &[u8]) -> bool {
@@ -28,6 +31,20 @@ fn is_key(value: &[u8]) -> bool {
         && is_mixed(value)
         && !is_worded(value)
         && !is_camel_case(value)
+}
+
+/// Returns true if a key looks so random that it needs no more than its name: digits among letters of
+/// both cases, no word and no name of a program.
+pub(super) fn is_random_key(value: &[u8]) -> bool {
+    const SHORTEST: usize = 12;
+    let has = |is: fn(&u8) -> bool| value.iter().any(is);
+    value.len() >= SHORTEST
+        && value.iter().all(u8::is_ascii_alphanumeric)
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+        && looks_random(value, 3.0)
+        && is_key(value)
 }
 
 /// Returns true if a text has digits and letters.

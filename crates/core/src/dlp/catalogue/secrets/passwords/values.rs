@@ -29,7 +29,9 @@ const FILLERS: &str = "\
     varchar nvarchar field input email basic oauth form random generated generate see above \
     below config env file from known after apply n na applicable plain plaintext hash hashed \
     weak short long too must match matches mismatch given good bad data id only write read \
-    self pw reset expired login signin grant never always optionalstring nullable";
+    self pw reset expired login signin grant never always optionalstring nullable length \
+    option flag argument parameter switch prompt incorrectly kwargs args params request \
+    response body query payload schema";
 
 /// Words of messages: texts with spaces that hold one are sentences.
 const MESSAGES: &str = "\
