@@ -407,6 +407,10 @@ fn words_are_a_password_where_nothing_else_can_stand() {
             format!("GET /login?user=ada&{name}={value}&x=1").replace("Passwort", "password"),
             format!("<tr><th>{name}</th><td>{value}7531</td></tr>"),
             format!("machine git.example.org login ada password {value}"),
+            json!({ "id": 7, name: { "type": "string", "value": value } }).to_string(),
+            json!({ "passwords": [value, "zebras"] }).to_string(),
+            format!("Result:\n{{\"value\": \"{value}\", \"key\": \"{name}\"}}"),
+            format!("[\n  {{\n    \"value\": \"{value}\",\n    \"name\": \"{name}\"\n  }}\n]"),
         ]);
         let phrase = format!("{word}-{}-{}", sequence.pick(&PLAIN), sequence.pick(&PLAIN));
         texts.push(format!("The {name} is {phrase}, as you know."));

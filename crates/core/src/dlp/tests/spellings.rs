@@ -380,7 +380,7 @@ fn what_follows_a_whole_token_is_no_part_of_it() {
             let lines = json!(format!("{secret}\n{word}\n{word}\n"));
             let found = scan(&lines);
             let ranges: Vec<_> = found.iter().flat_map(Finding::ranges).collect();
-            assert_eq!(ranges, [0..secret.len()], "{lines}");
+            assert_eq!((ranges.len(), &ranges[0]), (1, &(0..secret.len())), "{lines}");
         }
         let mark = json!({ "prefix": "glpat-", "name": numbers.of(ALPHANUMERIC, 24) });
         assert!(!is_found(&mark), "{mark}");

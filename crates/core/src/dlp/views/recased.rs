@@ -52,7 +52,9 @@ pub(in crate::dlp) fn of(
     let is_one_case =
         !written.iter().any(u8::is_ascii_lowercase) || !written.iter().any(u8::is_ascii_uppercase);
     if written == mark {
-        let range = cut::beginning(text, home, found)?;
+        // Three letters stand anywhere by chance.
+        let is_telling = mark.len() > 3 || !mark.iter().all(u8::is_ascii_alphanumeric);
+        let range = cut::beginning(text, home, found).filter(|_| is_telling)?;
         return Some(Recased { segment, at: range.start, range, mark: Box::default() });
     }
     if !is_one_case {

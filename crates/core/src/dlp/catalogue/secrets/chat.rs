@@ -60,7 +60,8 @@ pub(super) const ALL: &[Detector] = &[
         .passes(&[concat!("", "7E7pt2Ie6tN3VN42fV1C2BJIGLq3kpOUJeTgZPrsByEmHeHsnt")]),
     vendor("facebook_token", "Facebook access token", &["EAA"], r"EAA[0-9A-Za-z]{91,301}")
         .fires(&[concat!("EAAC", "P04IX30w5pm4ozdKIn5wy9S0jhReeqIjBr0awZAZzri7Pt0BqTNDGblNaNDjZyMYmZcQUse0KsWlOa0GaOWD6fLnzi8MbYKgarLj2Jk0pFV7PjRXoIydRK1i9aOiJma2uVlryfafDOK9")])
-        .passes(&["EAAC", "EAAB"])
+        .passes(&["EAAC", "EAAB", concat!("eaaf1bee9f1a2fc0768d4e74caf82193fd8fe40f8a938a6bbf3bc792f173a1611ec406fb05acef0", "dbc0fe6eb79b283a69985e0575d454f5c")])
+        .needing_letters()
         .reaching(0, 320),
     Detector {
         shape: Shape::Digits { least: 15, before: Before::Anything, find: app_token },

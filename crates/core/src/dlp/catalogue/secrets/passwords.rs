@@ -7,6 +7,7 @@
 
 mod assignments;
 mod letters;
+mod members;
 mod names;
 mod places;
 mod strength;

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::{
-    letters,
+    letters, members,
     names::{self, SecretKind},
     places,
     strength::{is_mixed, is_random_key, is_strong, may_be},
@@ -19,7 +19,7 @@ use crate::dlp::{
 };
 
 /// Longest value.
-const LONGEST: usize = 256;
+pub(super) const LONGEST: usize = 256;
 /// Space between a name, a sign and a value.
 const SPACE: usize = 16;
 /// Values of this length need less of a name.
@@ -65,7 +65,7 @@ const TYPES: &[&[u8]] =
 
 /// Way in which a value is given to a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub(super) enum Form {
     /// `PASSWORD=value`, and JSON or XML: nothing else stands there.
     Plain,
     /// The same in a line of a program, between quotes.
@@ -77,9 +77,9 @@ enum Form {
 }
 
 /// A value, and whether quotes stand around it.
-struct Value {
-    range: Range<usize>,
-    is_quoted: bool,
+pub(super) struct Value {
+    pub(super) range: Range<usize>,
+    pub(super) is_quoted: bool,
 }
 
 /// The value that a text gives to the name that a literal is part of.
@@ -124,7 +124,7 @@ fn accepts(form: Form, kind: SecretKind, name: &[u8], value: &[u8]) -> bool {
     let is_allowed = match (form, kind) {
         (Form::Plain, _) | (_, SecretKind::Password) => true,
         (Form::Line | Form::Quoted, SecretKind::ShortPassword) => {
-            !is_bare || value.len() >= LONG && is_mixed(value)
+            !is_bare || value.len() >= LONG && is_mixed(value) && !value.contains(&b'/')
         }
         (Form::Word, SecretKind::ShortPassword) => {
             !is_bare || value.len() >= VERY_LONG && is_mixed(value)
@@ -218,11 +218,12 @@ fn assigned(text: &[u8], name: &Range<usize>) -> Option<(Form, Value)> {
         [b'=', b'=' | b'~', ..] | [b':', b':', ..] => None,
         [b'=' | b'-', b'>', ..] | [b':', b'=', ..] => by_sign(text, name, sign + 2),
         [b'=', ..] if is_near => by_equals(text, name, sign + 1),
-        [b':', ..] if is_closed => by_member(text, name.start, sign + 1),
+        [b':', ..] if is_closed => members::by_key(text, name.start, sign + 1),
         [b'=' | b':', ..] => by_sign(text, name, sign + 1),
         [0xEF, 0xBC, 0x9A, ..] => by_sign(text, name, sign + 3),
-        [b',', ..] if is_closed => by_label(text, sign + 1),
-        [b'\n', ..] => by_next_line(text, name, sign + 1),
+        [b',' | b'}', ..] if is_closed => members::by_label(text, name, sign),
+        [b'\n', ..] => by_next_line(text, name, sign + 1)
+            .or_else(|| members::by_label(text, name, sign).filter(|_| is_closed)),
         [b'<', b'/', ..] => by_cell(text, sign),
         [b'>', ..]
             if is_near && name.start.checked_sub(1).and_then(|at| text.get(at)) == Some(&b'<') =>
@@ -237,7 +238,7 @@ fn assigned(text: &[u8], name: &Range<usize>) -> Option<(Form, Value)> {
 }
 
 /// Number of spaces and tabs at an offset.
-fn space(text: &[u8], at: usize) -> usize {
+pub(super) fn space(text: &[u8], at: usize) -> usize {
     let is_space = |byte: &&u8| matches!(**byte, b' ' | b'\t');
     text.get(at..).unwrap_or_default().iter().take(SPACE).take_while(is_space).count()
 }
@@ -264,50 +265,6 @@ fn by_equals(text: &[u8], name: &Range<usize>, at: usize) -> Option<(Form, Value
 fn is_call(value: &[u8]) -> bool {
     value.iter().any(|byte| b"(){}[]".contains(byte))
         || is_identifier(value) && value.contains(&b'.')
-}
-
-/// `"password": "value"`, where the text is or holds JSON or the name is a key of a program.
-fn by_member(text: &[u8], name: usize, at: usize) -> Option<(Form, Value)> {
-    let is_json = matches!(text.trim_ascii_start().first(), Some(b'{' | b'['))
-        || is_in_json(text.get(..name)?);
-    let value = value_at(text, at + space(text, at), &(at..at))?;
-    if is_json && value.is_quoted {
-        return Some((Form::Plain, value));
-    }
-    value.is_quoted.then_some((Form::Quoted, value))
-}
-
-/// Returns true if the object that a name stands in begins a line or follows a colon, as JSON in a text
-/// does and the literals of programs do not.
-fn is_in_json(before: &[u8]) -> bool {
-    let near = before.get(before.len().saturating_sub(LONGEST)..).unwrap_or_default();
-    let Some(open) = near.iter().rposition(|byte| *byte == b'{') else { return false };
-    let ahead = near.get(..open).unwrap_or_default();
-    let is_space = |byte: &&u8| matches!(**byte, b' ' | b'\t');
-    let spaces = ahead.iter().rev().take_while(is_space).count();
-    let last = ahead.len().checked_sub(spaces + 1).and_then(|at| ahead.get(at));
-    matches!(last, Some(b'\n' | b':')) && near.ends_with(b"\"")
-}
-
-/// `"name": "password", "value": "…"`, and `"password", "…"`.
-fn by_label(text: &[u8], at: usize) -> Option<(Form, Value)> {
-    let is_gap = |byte: &&u8| byte.is_ascii_whitespace();
-    let gap =
-        |at: usize| text.get(at..).unwrap_or_default().iter().take(64).take_while(is_gap).count();
-    let next = value_at(text, at + gap(at), &(at..at)).filter(|value| value.is_quoted)?;
-    let quotes = text
-        .get(next.range.end..)?
-        .iter()
-        .take(2)
-        .take_while(|byte| matches!(byte, b'"' | b'\'' | b'\\'))
-        .count();
-    let sign = next.range.end + quotes;
-    let is_member = text.get(sign + gap(sign)) == Some(&b':');
-    if !is_member {
-        return Some((Form::Quoted, next));
-    }
-    let name = next.range.start;
-    labels::is_value(text.get(next.range)?).then(|| by_member(text, name, sign + gap(sign) + 1))?
 }
 
 /// `name: password` above `value: …`.
@@ -419,7 +376,7 @@ fn follows_login(before: &[u8]) -> bool {
 }
 
 /// The value that begins at an offset.
-fn value_at(text: &[u8], at: usize, name: &Range<usize>) -> Option<Value> {
+pub(super) fn value_at(text: &[u8], at: usize, name: &Range<usize>) -> Option<Value> {
     let rest = text.get(at..text.len().min(at + LONGEST + 4))?;
     let (open, quote) = match rest {
         [b'\\' | b'r' | b'b' | b'u' | b'@', quote @ (b'"' | b'\''), ..] => (2, Some(*quote)),

@@ -58,10 +58,8 @@ fn is_lead(lead: &[u8]) -> bool {
 
 /// Returns true if nothing stands behind a value in its line but a quote or a remark.
 fn is_rest(rest: &[u8]) -> bool {
-    let rest = match rest {
-        [b'"' | b'\'' | b'`', rest @ ..] => rest,
-        rest => rest,
-    };
+    let is_quoted = rest.first().is_some_and(|first| matches!(first, b'"' | b'\'' | b'`'));
+    let rest = rest.get(usize::from(is_quoted)..).unwrap_or_default();
     let rest = rest.trim_ascii();
     rest.is_empty() || rest.starts_with(b"#")
 }
