@@ -7,12 +7,13 @@ pub(crate) mod tenants;
 pub(crate) mod token_use;
 pub(crate) mod tokens;
 pub(crate) mod trust;
+pub(crate) mod watch;
 
 use std::sync::Arc;
 
 use portcullis_core::{lifetime::GrantLife, refusal::Refusal};
 
-use self::{limits::Quotas, token_use::UsedTokens, tokens::Sessions, trust::Trust};
+use self::{limits::Quotas, token_use::UsedTokens, tokens::Sessions, trust::Trust, watch::Watch};
 use crate::{
     audit::Audit, base::Base, nodes::cluster::Cluster, providers::Providers, screening::Screening,
 };
@@ -37,6 +38,7 @@ pub struct Access {
     providers: Arc<Providers>,
     cluster: Option<Arc<Cluster>>,
     sessions: Sessions,
+    watch: Watch,
     pub(crate) used_tokens: UsedTokens,
     trust: Trust,
     grant_life: GrantLife,
@@ -53,6 +55,7 @@ impl Access {
             providers,
             cluster,
             sessions: Sessions::new(),
+            watch: Watch::new(),
             used_tokens: UsedTokens::default(),
             trust,
             grant_life,

@@ -50,12 +50,9 @@ impl Origin {
     pub(crate) fn detached(&self, screening: &Screening) -> audit::Detached {
         let random = &*screening.base.random;
         let user_agent = self.user_agent.as_deref().map(|text| screening.recordable(text));
-        let detached = audit::Detached::default();
-        detached.keep("source_ip", Some(self.source_ip.to_string()), random).keep(
-            "user_agent",
-            user_agent,
-            random,
-        )
+        let (address, detached) = (self.source_ip.to_string(), audit::Detached::default());
+        let detached = detached.keep_text("source_ip", Some(&address), random);
+        detached.keep_text("user_agent", user_agent.as_deref(), random)
     }
 }
 
@@ -106,7 +103,7 @@ impl Ctx {
         let random = &*screening.base.random;
         self.origin
             .detached(screening)
-            .keep("actor_name", Some(self.caller().principal_name.as_str()), random)
-            .keep("label", self.caller().label.as_deref(), random)
+            .keep_text("actor_name", Some(&self.caller().principal_name), random)
+            .keep_text("label", self.caller().label.as_deref(), random)
     }
 }

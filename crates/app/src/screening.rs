@@ -1,6 +1,9 @@
 //! DLP settings in force, for texts that are no part of a call, and the keys of fingerprints.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use arc_swap::ArcSwap;
 use aws_lc_rs::hmac;
@@ -18,18 +21,27 @@ use crate::{access::tenants::Tenant, base::Base, dlp::Dlp};
 pub struct Screening {
     pub(crate) base: Arc<Base>,
     dlp: ArcSwap<Dlp>,
+    /// How often other settings came in force.
+    replaced: AtomicU64,
     fingerprint_key: hmac::Key,
 }
 
 impl Screening {
     pub(crate) fn new(base: Arc<Base>, dlp: Dlp, fingerprint_key: &[u8; 32]) -> Self {
         let fingerprint_key = hmac::Key::new(hmac::HMAC_SHA256, fingerprint_key);
-        Self { base, dlp: ArcSwap::from_pointee(dlp), fingerprint_key }
+        let dlp = ArcSwap::from_pointee(dlp);
+        Self { base, dlp, replaced: AtomicU64::new(0), fingerprint_key }
     }
 
     /// Puts other settings in force.
     pub(crate) fn replace(&self, dlp: Dlp) {
         self.dlp.store(Arc::new(dlp));
+        self.replaced.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A number that is another one once other settings are in force.
+    pub(crate) fn settings(&self) -> u64 {
+        self.replaced.load(Ordering::Acquire)
     }
 
     /// The scanners of calls now in use.
@@ -48,6 +60,9 @@ impl Screening {
     pub(crate) fn recordable(&self, text: &str) -> String {
         let dlp = self.dlp();
         let Ok((value, findings)) = self.scan_text(text) else { return String::new() };
+        if findings.is_empty() {
+            return text.to_owned();
+        }
         let masked = dlp.engine().redact(value, &findings, None, |finding| {
             let action = dlp.engine().default_action(finding, Direction::Output);
             (action != Action::Flag).then_some(Mask::Placeholder)

@@ -25,7 +25,8 @@ use portcullis_core::{
 };
 use portcullis_store::{
     AuditSettings, AuditWriter, CheckpointKind, DatabaseSettings, DatabaseUrl, EventFilter,
-    EventOrder, NewEvent, Sealer, SignedNote, Store, Sync, UnsealedEvent, Visibility,
+    EventOrder, EventTexts, NewEvent, Sealer, SignedNote, Store, Sync, TextColumn, UnsealedEvent,
+    Visibility,
 };
 use serde_json::{Map, Value, json as literal};
 use tokio::{task::JoinSet, time::Instant};
@@ -176,20 +177,18 @@ impl Bench {
         NewEvent {
             id: event.id,
             org_id: event.org_id,
-            kind: event.kind.as_str().to_owned(),
+            kind: event.kind.as_str().into(),
             occurred_at: event.occurred_at,
             actor_id: None,
             via: None,
             token_id: None,
-            target: Some("bench:echo".to_owned()),
             decision: None,
-            policy: None,
             dlp_result: None,
-            outcome: Some("success".to_owned()),
+            outcome: Some("success".into()),
             request_id: None,
-            core: event.core_json(),
-            detached: None,
-            salts: None,
+            texts: EventTexts::default()
+                .with(TextColumn::Target, "bench:echo")
+                .with(TextColumn::Core, &event.core_json()),
             has_payload: false,
         }
     }

@@ -14,7 +14,8 @@ use portcullis_core::{
     refusal::Executed,
 };
 use portcullis_store::{
-    AuditSettings, DatabaseSettings, DatabaseUrl, NewEvent, NewIntent, StoreError, Sync,
+    AuditSettings, DatabaseSettings, DatabaseUrl, EventTexts, NewEvent, NewIntent, StoreError,
+    Sync, TextColumn,
 };
 use serde_json::json;
 use tokio::{
@@ -182,20 +183,21 @@ impl Rows {
         let event = NewEvent {
             id: event.id,
             org_id: event.org_id,
-            kind: event.kind.as_str().to_owned(),
+            kind: event.kind.as_str().into(),
             occurred_at: event.occurred_at,
             actor_id: event.actor.id,
             via: None,
             token_id: event.actor.token_id,
-            target: Some("bench:echo".to_owned()),
-            decision: Some("allow".to_owned()),
-            policy: Some("bench-allows".to_owned()),
-            dlp_result: Some("passed".to_owned()),
-            outcome: Some("success".to_owned()),
+            decision: Some("allow".into()),
+            dlp_result: Some("passed".into()),
+            outcome: Some("success".into()),
             request_id: event.request.map(|request| request.id),
-            core,
-            detached: Some(detached),
-            salts: Some(salts),
+            texts: EventTexts::default()
+                .with(TextColumn::Target, "bench:echo")
+                .with(TextColumn::Policy, "bench-allows")
+                .with(TextColumn::Core, &core)
+                .with(TextColumn::Detached, &detached)
+                .with(TextColumn::Salts, &salts),
             has_payload: false,
         };
         Self { event, record }

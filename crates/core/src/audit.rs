@@ -26,6 +26,7 @@ mod ocsf;
 mod record;
 mod shown;
 mod stored;
+mod written;
 
 #[cfg(test)]
 mod tests;
@@ -45,4 +46,5 @@ pub use self::{
     },
     shown::Shown,
     stored::{Sealed, StoredError},
+    written::{EventParts, RecordFrame},
 };

@@ -30,6 +30,7 @@
 //! ```
 
 mod answer;
+mod decision_inputs;
 mod denial;
 mod input;
 mod inputs;
@@ -40,6 +41,7 @@ mod task;
 
 pub use self::{
     answer::{Answer, CallResult, Premise},
+    decision_inputs::DecisionInputs,
     denial::{Denial, Grounds},
     input::{PinState, RequiredApproval, ToolCall, Turn},
     limits::Limiter,

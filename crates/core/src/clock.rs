@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Datelike as _, SecondsFormat, Timelike as _, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use utoipa::{
     PartialSchema, ToSchema,
@@ -64,11 +64,37 @@ impl Timestamp {
     fn to_utc(self) -> DateTime<Utc> {
         DateTime::from_timestamp_micros(self.0).unwrap_or_default()
     }
+
+    /// The text of a moment whose year has four digits, without memory for it.
+    fn digits(self) -> Option<[u8; 24]> {
+        let utc = self.to_utc();
+        let year = u32::try_from(utc.year()).ok().filter(|year| *year < 10_000)?;
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        let parts = [
+            (0..4, year),
+            (5..7, utc.month()),
+            (8..10, utc.day()),
+            (11..13, utc.hour()),
+            (14..16, utc.minute()),
+            (17..19, utc.second()),
+            (20..23, utc.timestamp_subsec_millis()),
+        ];
+        for (place, mut number) in parts {
+            for digit in text.get_mut(place)?.iter_mut().rev() {
+                *digit += u8::try_from(number % 10).unwrap_or(0);
+                number /= 10;
+            }
+        }
+        Some(text)
+    }
 }
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.to_utc().to_rfc3339_opts(SecondsFormat::Millis, true))
+        match self.digits() {
+            Some(digits) => f.write_str(str::from_utf8(&digits).unwrap_or_default()),
+            None => f.write_str(&self.to_utc().to_rfc3339_opts(SecondsFormat::Millis, true)),
+        }
     }
 }
 
@@ -107,6 +133,8 @@ impl Serialize for Timestamp {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -116,6 +144,17 @@ mod tests {
         assert_eq!(moment.to_string(), "2026-11-20T11:02:15.123Z");
         assert_eq!(Timestamp::parse_rfc3339("2026-11-20T11:02:15.123Z"), Some(moment));
         assert_eq!(Timestamp::parse_rfc3339("2026-11-20T12:02:15.123+01:00"), Some(moment));
+    }
+
+    proptest! {
+        #[test]
+        fn a_timestamp_is_written_as_chrono_writes_it(micros in any::<i64>(), near in any::<i32>()) {
+            for micros in [micros, i64::from(near) * 1_000_000, micros % 253_402_300_800_000_000] {
+                let moment = Timestamp::from_micros(micros);
+                let text = moment.to_utc().to_rfc3339_opts(SecondsFormat::Millis, true);
+                prop_assert_eq!(moment.to_string(), text);
+            }
+        }
     }
 
     #[test]

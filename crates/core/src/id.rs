@@ -44,6 +44,41 @@ fn parse_ulid(text: &str, prefix: &'static str) -> Result<Ulid, IdError> {
     if ulid.array_to_str(&mut canonical) == body { Ok(ulid) } else { Err(error) }
 }
 
+/// The text of an id, without memory for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdText {
+    bytes: [u8; LONGEST],
+    length: usize,
+}
+
+/// Bytes of the longest id: a prefix of three letters, `_` and a ULID.
+const LONGEST: usize = 4 + ulid::ULID_LEN;
+
+impl IdText {
+    fn of(prefix: &str, ulid: Ulid) -> Self {
+        let mut text = Self { bytes: [0; LONGEST], length: 0 };
+        text.push(prefix);
+        text.push("_");
+        text.push(ulid.array_to_str(&mut [0; ulid::ULID_LEN]));
+        text
+    }
+
+    fn push(&mut self, part: &str) {
+        let end = self.length + part.len();
+        if let Some(place) = self.bytes.get_mut(self.length..end) {
+            place.copy_from_slice(part.as_bytes());
+            self.length = end;
+        }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        let text = self.bytes.get(..self.length).unwrap_or_default();
+        str::from_utf8(text).unwrap_or_default()
+    }
+}
+
 /// The schema of ids that begin with one of `prefixes`, which `|` separates.
 fn id_schema(prefixes: &str) -> RefOr<Schema> {
     let first = prefixes.split('|').next().unwrap_or_default();
@@ -70,13 +105,17 @@ macro_rules! id {
             pub fn new(ids: Ids<'_>) -> Self {
                 Self(ids.ulid())
             }
+
+            /// Its text.
+            #[must_use]
+            pub fn text(self) -> IdText {
+                IdText::of($prefix, self.0)
+            }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let mut text = [0; ulid::ULID_LEN];
-                f.write_str(concat!($prefix, "_"))?;
-                f.write_str(self.0.array_to_str(&mut text))
+                f.write_str(self.text().as_str())
             }
         }
 
@@ -223,14 +262,17 @@ impl PrincipalId {
     pub const fn kind(self) -> PrincipalKind {
         self.kind
     }
+
+    /// Its text.
+    #[must_use]
+    pub fn text(self) -> IdText {
+        IdText::of(self.kind.prefix(), self.ulid)
+    }
 }
 
 impl fmt::Display for PrincipalId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [0; ulid::ULID_LEN];
-        f.write_str(self.kind.prefix())?;
-        f.write_str("_")?;
-        f.write_str(self.ulid.array_to_str(&mut text))
+        f.write_str(self.text().as_str())
     }
 }
 

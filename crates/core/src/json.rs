@@ -14,7 +14,7 @@ mod write;
 
 use aws_lc_rs::digest;
 
-pub(crate) use self::canonical::normal;
+pub(crate) use self::canonical::{normal, write_canonical, write_string};
 pub use self::{
     canonical::canonical,
     document::{Document, Items, Members, Node},
@@ -104,10 +104,18 @@ pub fn digest(parts: &[&[u8]]) -> [u8; 32] {
 pub fn digest_text(digest: &[u8; 32]) -> String {
     let mut text = String::with_capacity(71);
     text.push_str("sha256:");
-    for byte in digest {
-        push_hex(*byte, &mut text);
-    }
+    text.push_str(str::from_utf8(&hex(digest)).unwrap_or_default());
     text
+}
+
+/// The hexadecimal digits of a SHA-256.
+pub(crate) fn hex(digest: &[u8; 32]) -> [u8; 64] {
+    let mut digits = [0; 64];
+    let (pairs, _) = digits.as_chunks_mut::<2>();
+    for (pair, byte) in pairs.iter_mut().zip(digest) {
+        *pair = hex_of(*byte);
+    }
+    digits
 }
 
 /// The SHA-256 of these parts one after the other, written as [`digest_text`] does.
@@ -117,10 +125,15 @@ pub fn sha256(parts: &[&[u8]]) -> String {
 }
 
 fn push_hex(byte: u8, out: &mut String) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for half in [byte >> 4, byte & 15] {
-        out.push(char::from(DIGITS.get(usize::from(half)).copied().unwrap_or(b'0')));
+    out.extend(hex_of(byte).map(char::from));
+}
+
+/// Digits in lower case.
+const fn hex_of(byte: u8) -> [u8; 2] {
+    const fn digit(half: u8) -> u8 {
+        half + if half < 10 { b'0' } else { b'a' - 10 }
     }
+    [digit(byte >> 4), digit(byte & 15)]
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@
     reason = "a future has to be used anyway; boxing hides from the lint that these are futures"
 )]
 
+mod access_changes;
 mod approvals;
 mod audit;
 mod counters;
@@ -46,6 +47,7 @@ mod tools;
 mod unreadable;
 
 pub use crate::{
+    access_changes::{AccessChange, AccessChanges, AccessMark},
     approvals::{ApprovalChange, ApprovalFilter, ApprovalUse, PendingApprovals, StoredApproval},
     audit::{
         checkpoints::{CheckpointKind, StoredCheckpoint},
@@ -59,8 +61,8 @@ pub use crate::{
         pruning::Pruned,
         seal::{Sealer, SignedNote, UnsealedEvent},
         writer::{
-            AtWork, AuditProgress, AuditSettings, AuditTask, AuditWriter, Began, NewEvent,
-            NewIntent,
+            AtWork, AuditProgress, AuditSettings, AuditTask, AuditWriter, Began, EventTexts, Name,
+            NewEvent, NewIntent, TextColumn,
         },
     },
     counters::{

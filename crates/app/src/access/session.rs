@@ -40,6 +40,8 @@ pub(super) struct Look {
     pub(super) looked_up: u64,
     /// In time.
     pub(super) asked: Instant,
+    /// By the DLP settings of this moment.
+    pub(super) settings: u64,
 }
 
 impl Session {

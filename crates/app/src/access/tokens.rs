@@ -49,8 +49,11 @@ use super::{
 };
 use crate::{ctx::Origin, providers::connection::Reachable, telemetry::counters};
 
-/// Time that a verified token is trusted without asking the store: the bound for revocation on other nodes.
-const TRUSTED_FOR: Duration = Duration::from_secs(5);
+/// Time for which a verified token is trusted without asking the store: the bound for revocation
+/// on other nodes.
+pub(super) const TRUSTED_FOR: Duration = Duration::from_secs(5);
+/// The same while it is known that nothing changed about the callers of its org.
+const UNCHANGED_FOR: Duration = Duration::from_secs(60);
 const MAX_SESSIONS: u64 = 200_000;
 
 /// A token that was not revoked, and who is behind it.
@@ -117,7 +120,7 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     pub(crate) fn new() -> Self {
-        let cache = Cache::builder().max_capacity(MAX_SESSIONS).time_to_live(TRUSTED_FOR).build();
+        let cache = Cache::builder().max_capacity(MAX_SESSIONS).time_to_live(UNCHANGED_FOR).build();
         Self { cache, due: Due::default() }
     }
 }
@@ -188,8 +191,10 @@ impl Access {
             && self.quotas.tenants.is_current(&session.tenant, session.look.looked_up)
         {
             let age = session.look.asked.elapsed();
-            if age < TRUSTED_FOR {
-                self.sessions.due.note(hash, &session, age);
+            let is_young = age < TRUSTED_FOR / renewal::RENEWED_FROM;
+            let trusted = if is_young { TRUSTED_FOR } else { self.trusted_for(&session) };
+            if age < trusted {
+                self.sessions.due.note(hash, &session, (age, trusted));
                 return Ok(session);
             }
         }
@@ -201,6 +206,14 @@ impl Access {
         let session = Arc::new(Box::pin(self.look_up(&token, hash)).await?);
         self.sessions.cache.insert(hash, Arc::clone(&session));
         Ok(session)
+    }
+
+    /// For how long a session is trusted after it was looked up.
+    fn trusted_for(&self, session: &Session) -> Duration {
+        let is_unchanged = self.watch.is_current()
+            && session.look.settings == self.screening.settings()
+            && session.connections.is_settled();
+        if is_unchanged { UNCHANGED_FOR } else { TRUSTED_FOR }
     }
 
     async fn look_up(
@@ -221,7 +234,8 @@ impl Access {
 
     /// The moment at which a look-up begins.
     fn look(&self) -> Look {
-        Look { looked_up: self.quotas.tenants.now(), asked: Instant::now() }
+        let settings = self.screening.settings();
+        Look { looked_up: self.quotas.tenants.now(), asked: Instant::now(), settings }
     }
 
     /// The session that is trusted from now on: a live token and the connections it can call through.

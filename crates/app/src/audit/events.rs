@@ -6,8 +6,8 @@ use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
     audit::{
-        Actor, Detached, Event, EventType, Outcome, Shown, Target, checkpoint::hash_text,
-        uncommitted,
+        Actor, Detached, Event, EventParts, EventType, Outcome, RecordFrame, Shown, Target,
+        checkpoint::hash_text, uncommitted,
     },
     clock::Timestamp,
     id::{EventId, OrgId},
@@ -16,7 +16,8 @@ use portcullis_core::{
     refusal::{Executed, Refusal, Unavailable},
 };
 use portcullis_store::{
-    EventFilter, EventOrder, EventRecord, NewEvent, NewIntent, OpenIntent, Visibility,
+    EventFilter, EventOrder, EventRecord, EventTexts, Name, NewEvent, NewIntent, OpenIntent,
+    TextColumn, Visibility,
 };
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -33,26 +34,50 @@ pub(crate) fn installation(kind: &'static str, id: &str) -> Target {
 
 /// The row of an event.
 pub(crate) fn row_of(event: &Event) -> NewEvent {
-    let governance = event.governance.as_ref();
-    let detached = &event.detached;
+    row_of_parts(&event.parts(), None)
+}
+
+/// The row of an event that may have a frame: then that part of its record is not written again.
+pub(crate) fn row_of_parts(event: &EventParts<'_>, frame: Option<&RecordFrame>) -> NewEvent {
+    let governance = event.governance;
     NewEvent {
         id: event.id,
         org_id: event.org_id,
-        kind: event.kind.as_str().to_owned(),
+        kind: event.kind.as_str().into(),
         occurred_at: event.occurred_at,
         actor_id: event.actor.id,
         via: event.actor.via,
         token_id: event.actor.token_id,
-        target: event.target.as_ref().and_then(|target| target.id.clone()),
-        decision: governance.and_then(|g| g.decision).map(|d| d.as_str().to_owned()),
-        policy: governance.and_then(|g| g.policy.clone()),
-        dlp_result: governance.map(|g| g.dlp_result.as_str().to_owned()),
-        outcome: Some(event.outcome.status.as_str().to_owned()),
-        request_id: event.request.as_ref().map(|request| request.id),
-        core: event.core_json(),
-        detached: Some(detached.values_json()),
-        salts: Some(detached.salts_json()),
-        has_payload: detached.has_payload(),
+        decision: governance.and_then(|it| it.decision).map(|it| it.as_str().into()),
+        dlp_result: governance.map(|it| it.dlp_result.as_str().into()),
+        outcome: Some(event.outcome.status.as_str().into()),
+        request_id: event.request.map(|request| request.id),
+        has_payload: event.detached.has_payload(),
+        texts: texts_of(event, frame),
+    }
+}
+
+fn texts_of(event: &EventParts<'_>, frame: Option<&RecordFrame>) -> EventTexts {
+    let mut texts = EventTexts::with_capacity(RECORD_ROOM + event.detached.written_len());
+    texts.write(TextColumn::Core, |out| write_core(event, frame, out));
+    texts.write(TextColumn::Detached, |out| event.detached.write_values(out));
+    texts.write(TextColumn::Salts, |out| event.detached.write_salts(out));
+    if let Some(target) = event.target.and_then(|target| target.id.as_deref()) {
+        texts.write(TextColumn::Target, |out| out.push_str(target));
+    }
+    if let Some(policy) = event.governance.and_then(|it| it.policy.as_deref()) {
+        texts.write(TextColumn::Policy, |out| out.push_str(policy));
+    }
+    texts
+}
+
+/// Bytes that a record takes without its erasable part, nearly always.
+const RECORD_ROOM: usize = 1536;
+
+fn write_core(event: &EventParts<'_>, frame: Option<&RecordFrame>, out: &mut String) {
+    match frame {
+        Some(frame) => frame.write_core(event, out),
+        None => event.write_core(out),
     }
 }
 
@@ -63,39 +88,51 @@ pub(crate) fn patience() -> Instant {
 
 /// Content of an intent: the event that stands if the node dies before the call's end. Its parts are
 /// JSON already.
-fn unfinished(event: &Event) -> String {
-    let (core, detached) = (event.core_json(), &event.detached);
-    let (values, salts) = (detached.values_json(), detached.salts_json());
-    format!(r#"{{"core":{core},"detached":{values},"salts":{salts}}}"#)
+fn unfinished(event: &EventParts<'_>, frame: &RecordFrame) -> String {
+    let mut record = String::with_capacity(RECORD_ROOM + event.detached.written_len());
+    record.push_str("{\"core\":");
+    frame.write_core(event, &mut record);
+    record.push_str(",\"detached\":");
+    event.detached.write_values(&mut record);
+    record.push_str(",\"salts\":");
+    event.detached.write_salts(&mut record);
+    record.push('}');
+    record
 }
 
 /// The row of the event that was written into an intent.
 pub(crate) fn recovered(intent: &OpenIntent) -> Option<NewEvent> {
     let mut record = object(&intent.record)?;
     let core = record.remove("core")?;
-    let text = |path: &str| core.pointer(path).and_then(Value::as_str).map(str::to_owned);
+    let text = |path: &str| core.pointer(path).and_then(Value::as_str);
+    let name = |path: &str| text(path).map(|name| Name::from(name.to_owned()));
     let part = |member: Option<Value>| member.filter(Value::is_object).map(|it| it.to_string());
     let detached = record.remove("detached");
     let kept = |name| detached.as_ref().and_then(|it| it.get(name)).is_some_and(|it| !it.is_null());
     let has_payload = kept("input") || kept("output");
+    let texts = [
+        (TextColumn::Target, text("/target/id").map(str::to_owned)),
+        (TextColumn::Policy, text("/governance/policy").map(str::to_owned)),
+        (TextColumn::Core, Some(json::canonical(&core))),
+        (TextColumn::Detached, part(detached)),
+        (TextColumn::Salts, part(record.remove("salts"))),
+    ];
+    let known = texts.iter().filter_map(|(column, text)| Some((*column, text.as_deref()?)));
+    let texts = known.fold(EventTexts::default(), |row, (column, text)| row.with(column, text));
     Some(NewEvent {
         id: intent.id,
         org_id: intent.org_id,
-        kind: text("/type")?,
-        occurred_at: Timestamp::parse_rfc3339(&text("/occurred_at")?)?,
+        kind: name("/type")?,
+        occurred_at: Timestamp::parse_rfc3339(text("/occurred_at")?)?,
         actor_id: text("/actor/id").and_then(|id| id.parse().ok()),
         via: text("/actor/via").and_then(|id| id.parse().ok()),
         token_id: text("/actor/token_id").and_then(|id| id.parse().ok()),
-        target: text("/target/id"),
-        decision: text("/governance/decision"),
-        policy: text("/governance/policy"),
-        dlp_result: text("/governance/dlp_result"),
-        outcome: text("/outcome/status"),
+        decision: name("/governance/decision"),
+        dlp_result: name("/governance/dlp_result"),
+        outcome: name("/outcome/status"),
         request_id: text("/request/id").and_then(|id| id.parse().ok()),
         has_payload,
-        detached: part(detached),
-        salts: part(record.remove("salts")),
-        core: json::canonical(&core),
+        texts,
     })
 }
 
@@ -140,12 +177,12 @@ impl Audit {
     }
 
     /// The write-ahead row of a call: the event that stands if the node dies before its end.
-    pub(crate) fn intent_of(&self, event: &Event) -> NewIntent {
+    pub(crate) fn intent_of(&self, event: &EventParts<'_>, frame: &RecordFrame) -> NewIntent {
         NewIntent {
             id: event.id,
             org_id: event.org_id,
             opened_at: self.base.clock.now(),
-            record: unfinished(event),
+            record: unfinished(event, frame),
             key: None,
             approvals: Vec::new(),
         }

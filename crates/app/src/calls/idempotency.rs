@@ -13,7 +13,7 @@ use portcullis_core::{
     tool::ProviderSlug,
 };
 use portcullis_lanes::{LARGE, is_offloaded, offload};
-use portcullis_store::{KeyEnd, NewEvent};
+use portcullis_store::{KeyEnd, NewEvent, TextColumn};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value, value::RawValue};
 
@@ -177,11 +177,12 @@ impl Calls {
 
     /// State of the key of a call that a crash cut off, if it had one.
     pub(crate) fn interrupted(&self, event: &NewEvent) -> Option<KeyEnd> {
-        let core = Value::Object(object(&event.core)?);
+        let core = Value::Object(object(event.texts.core())?);
         if core.pointer("/request/idempotent") != Some(&Value::Bool(true)) {
             return None;
         }
-        let provider = event.target.as_ref()?.split_once(':')?.0.parse::<ProviderSlug>().ok()?;
+        let target = event.texts.of(TextColumn::Target)?;
+        let provider = target.split_once(':')?.0.parse::<ProviderSlug>().ok()?;
         let declared = self.catalogue.providers.get(provider.as_str());
         let patience = declared.map(|declared| declared.server().call_timeout());
         let timeout_ms = patience.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(0));

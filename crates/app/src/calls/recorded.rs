@@ -6,17 +6,18 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 use futures_util::FutureExt;
 use portcullis_core::{
     audit::{
-        Actor, Capture, Detached, Event, EventType, Governance, Outcome, OutcomeStatus, Target,
+        Actor, Capture, Detached, EventParts, EventType, Governance, Outcome, OutcomeStatus,
+        RecordFrame, Request, Target,
     },
-    call::Ruling,
+    call::{DecisionInputs, Ruling},
     id::{EventId, OrgId},
     json::{Document, Node},
     refusal::{Executed, Refusal, Unavailable},
 };
 use portcullis_lanes::is_offloaded;
-use portcullis_store::{Began, KeyEnd, StoreError};
+use portcullis_store::{Began, KeyEnd, NewEvent, NewIntent, StoreError};
 use portcullis_upstream::FormTally;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     Answered, Calls, Invoked, Stopped,
@@ -30,7 +31,7 @@ use super::{
 };
 use crate::{
     audit::{
-        events::{patience, row_of},
+        events::{patience, row_of_parts},
         outcome::outcome_of,
     },
     ctx::Ctx,
@@ -41,11 +42,14 @@ use crate::{
 pub(crate) struct Draft {
     id: EventId,
     ctx: Ctx,
+    actor: Actor,
+    request: Request,
     target: Option<Target>,
     governance: Option<Governance>,
-    inputs: Value,
+    inputs: Arc<DecisionInputs>,
     detached: Detached,
-    protected: bool,
+    /// The part of the record that stays as it is from the intent on.
+    frame: Option<RecordFrame>,
     /// Nothing is to be kept of the input, not even a commitment.
     input_off: bool,
     /// The task whose call it is.
@@ -63,7 +67,7 @@ pub(crate) const DIED: Outcome = Outcome {
 /// Result of the work between intent and outcome.
 pub(crate) struct Done {
     governance: Option<Governance>,
-    inputs: Box<Map<String, Value>>,
+    inputs: Arc<DecisionInputs>,
     capture: Option<Capture>,
     captured: Option<Box<Value>>,
     forms: Option<FormTally>,
@@ -89,7 +93,7 @@ impl Done {
         end: Result<(Document, OutcomeStatus), (Refusal, Executed)>,
     ) -> Self {
         let (capture, captured, forms) = (None, None, None);
-        Self { governance, inputs: Box::default(), capture, captured, forms, end }
+        Self { governance, inputs: Arc::default(), capture, captured, forms, end }
     }
 
     /// Adds how much of the result is kept, if policies say so, and what.
@@ -103,7 +107,7 @@ impl Done {
     }
 
     /// Adds what the decision about the answer looked at.
-    pub(crate) fn looked_at(mut self, inputs: Box<Map<String, Value>>) -> Self {
+    pub(crate) fn looked_at(mut self, inputs: Arc<DecisionInputs>) -> Self {
         self.inputs = inputs;
         self
     }
@@ -119,18 +123,16 @@ impl Done {
 impl Draft {
     /// Opens the event of a request. Nothing is durable yet.
     pub(crate) fn open(calls: &Calls, ctx: &Ctx) -> Self {
-        let id = EventId::new(calls.base.ids());
-        let detached = ctx.detached(&calls.screening);
-        let inputs = Value::Object(Map::new());
-        let ctx = ctx.clone();
         Self {
-            id,
-            ctx,
+            id: EventId::new(calls.base.ids()),
+            ctx: ctx.clone(),
+            actor: Actor::of(ctx.caller()),
+            request: ctx.recorded_request(),
             target: None,
             governance: None,
-            inputs,
-            detached,
-            protected: false,
+            inputs: Arc::default(),
+            detached: ctx.detached(&calls.screening),
+            frame: None,
             input_off: false,
             task: None,
         }
@@ -143,7 +145,7 @@ impl Draft {
 
     /// True if the request came with an idempotency key.
     pub(crate) fn protected(&mut self, protected: bool) {
-        self.protected = protected;
+        self.request.idempotent = protected;
     }
 
     /// Sets the target of the call, as far as it is known by now.
@@ -157,14 +159,17 @@ impl Draft {
     }
 
     /// Adds the inputs of a decision to those that are known already.
-    pub(crate) fn looked_at(&mut self, calls: &Calls, inputs: &Map<String, Value>) {
+    pub(crate) fn looked_at(&mut self, calls: &Calls, inputs: &Arc<DecisionInputs>) {
         if inputs.is_empty() {
             return;
         }
-        if let Value::Object(known) = &mut self.inputs {
-            known.extend(inputs.iter().map(|(name, value)| (name.clone(), value.clone())));
+        if self.inputs.is_empty() {
+            self.inputs = Arc::clone(inputs);
+        } else {
+            Arc::make_mut(&mut self.inputs).extend(inputs);
         }
-        self.detached.set("decision_inputs", &self.inputs, &*calls.base.random);
+        let write = |out: &mut String| self.inputs.write(out);
+        self.detached.set_written("decision_inputs", write, &*calls.base.random);
     }
 
     /// The input as the caller sent it, to be committed to unless nothing is to be kept.
@@ -212,30 +217,43 @@ impl Draft {
         }
     }
 
-    fn event(&self, outcome: Outcome) -> Event {
-        let request = self.ctx.recorded_request();
-        let request = if self.protected { request.protected() } else { request };
-        Event {
+    fn parts<'a>(&'a self, outcome: &'a Outcome) -> EventParts<'a> {
+        EventParts {
             id: self.id,
-            org_id: self.ctx.caller().org_id,
+            org_id: self.org(),
             kind: EventType::McpInvocation,
             occurred_at: self.ctx.origin.arrived,
             count: None,
-            actor: Actor::of(self.ctx.caller()),
-            request: Some(request),
-            target: self.target.clone(),
-            governance: self.governance.clone(),
+            actor: &self.actor,
+            request: Some(&self.request),
+            target: self.target.as_ref(),
+            governance: self.governance.as_ref(),
             outcome,
-            detached: self.recorded_detached(),
+            detached: &self.detached,
         }
     }
 
-    fn recorded_detached(&self) -> Detached {
-        let mut detached = self.detached.clone();
+    /// The intent of the call. Neither its target nor its request change from now on.
+    fn intent(&mut self, calls: &Calls) -> NewIntent {
+        self.forget_input();
+        let event = self.parts(&DIED);
+        let frame = RecordFrame::of(&event);
+        let intent = calls.audit.intent_of(&event, &frame);
+        self.frame = Some(frame);
+        intent
+    }
+
+    /// The row of the event.
+    fn row(&mut self, outcome: &Outcome) -> NewEvent {
+        self.forget_input();
+        row_of_parts(&self.parts(outcome), self.frame.as_ref())
+    }
+
+    /// Leaves nothing of the input if nothing is to be kept: what is recorded is decided by now.
+    fn forget_input(&mut self) {
         if self.input_off {
-            detached.forget("input");
+            self.detached.forget("input");
         }
-        detached
     }
 
     fn stopped(
@@ -253,27 +271,30 @@ impl Calls {
     /// The answer when the log cannot be written: nothing of the decision is told, for no event
     /// stands behind it yet. The event that says so is recorded as soon as the log takes it.
     /// The key of a call, if it has one, ends with that event.
-    fn unrecorded(&self, draft: &Draft, executed: Executed, key: Option<&Claim>) -> Box<Stopped> {
+    fn unrecorded(
+        &self,
+        draft: &mut Draft,
+        executed: Executed,
+        key: Option<&Claim>,
+    ) -> Box<Stopped> {
         let refusal = Refusal::Unavailable { reason: Unavailable::Audit };
         let outcome = outcome_of(&refusal, executed);
         counters::invocation(&outcome);
-        let event = draft.event(outcome);
         let kept = Kept::new(draft.id, Err(&refusal), None, &outcome);
-        let end = key.map(|_| self.key_end(event.org_id, &kept, false));
-        self.audit.late_events.keep(row_of(&event), end);
+        let end = key.map(|_| self.key_end(draft.org(), &kept, false));
+        self.audit.late_events.keep(draft.row(&outcome), end);
         Box::new(Stopped { refusal, executed, governance: None, outcome: None })
     }
 
     /// Records a call that ended before anything was sent, then refuses it.
     pub(crate) async fn refused(
         &self,
-        draft: Draft,
+        mut draft: Draft,
         refusal: Refusal,
         outcome: Outcome,
     ) -> Box<Stopped> {
         self.enter_stage(&draft.ctx, Stage::Outcome);
-        let event = draft.event(outcome);
-        match self.audit.writer.append(row_of(&event), patience()).await {
+        match self.audit.writer.append(draft.row(&outcome), patience()).await {
             Ok(()) => {
                 self.leave_stages(&draft.ctx);
                 counters::invocation(&outcome);
@@ -281,7 +302,7 @@ impl Calls {
             }
             Err(error) => {
                 tracing::error!(%error, event = %draft.id, "a refusal could not be recorded");
-                self.unrecorded(&draft, outcome.executed, None)
+                self.unrecorded(&mut draft, outcome.executed, None)
             }
         }
     }
@@ -298,7 +319,7 @@ impl Calls {
             let outcome = outcome_of(&refusal, Executed::No);
             return Err(self.refused(draft, refusal, outcome).await);
         };
-        let mut intent = self.audit.intent_of(&draft.event(DIED));
+        let mut intent = draft.intent(self);
         intent.key = Some(claim.row(draft.ctx.origin.request_id, self.base.now()));
         match self.audit.writer.intent(intent, patience()).await {
             Ok(Began::Begun) => {
@@ -306,10 +327,10 @@ impl Calls {
                 self.end(draft, done, Some(&claim)).await
             }
             Ok(Began::KeyTaken) => self.outrun(draft, &claim).await,
-            Ok(Began::NotApproved) => Err(self.unrecorded(&draft, Executed::No, None)),
+            Ok(Began::NotApproved) => Err(self.unrecorded(&mut draft, Executed::No, None)),
             Err(error) => {
                 tracing::error!(%error, event = %draft.id, "a refusal could not be recorded");
-                Err(self.unrecorded(&draft, Executed::No, Some(&claim)))
+                Err(self.unrecorded(&mut draft, Executed::No, Some(&claim)))
             }
         }
     }
@@ -326,8 +347,7 @@ impl Calls {
     ) -> Result<Answered, Box<Stopped>> {
         self.enter_stage(&draft.ctx, Stage::Intent);
         let claim = ready.claim.take();
-        let unfinished = draft.event(DIED);
-        let mut intent = self.audit.intent_of(&unfinished);
+        let mut intent = draft.intent(self);
         intent.key =
             claim.as_ref().map(|claim| claim.row(draft.ctx.origin.request_id, self.base.now()));
         intent.approvals = approval::uses(&ready.approvals);
@@ -345,11 +365,11 @@ impl Calls {
                 return self.turned_down(draft, refusal).await;
             }
             (Ok(Began::KeyTaken), None) => {
-                return Err(self.unrecorded(&draft, Executed::No, None));
+                return Err(self.unrecorded(&mut draft, Executed::No, None));
             }
             (Err(error), claim) => {
                 tracing::error!(%error, event = %draft.id, "an intent could not be recorded");
-                return Err(self.unrecorded(&draft, Executed::No, claim.as_ref()));
+                return Err(self.unrecorded(&mut draft, Executed::No, claim.as_ref()));
             }
         }
         drop(admission);
@@ -359,7 +379,7 @@ impl Calls {
         // A panic ends the call, not its record.
         let done = AssertUnwindSafe(self.perform(ready)).catch_unwind().await;
         let done = done.unwrap_or_else(|_| {
-            Done::new(unfinished.governance, Err((Refusal::Internal, Executed::Unknown)))
+            Done::new(draft.governance.clone(), Err((Refusal::Internal, Executed::Unknown)))
         });
         self.end(draft, done, claim.as_ref()).await
     }
@@ -383,15 +403,14 @@ impl Calls {
             draft.capture_output(self, result.root(), done.capture, done.captured);
         }
         let governance = GovernanceView::of(draft.governance.as_ref(), draft.id);
-        let event = draft.event(outcome);
         let key = claim.map(|claim| {
             let end = done.end.as_ref().map(|(result, _)| result).map_err(|(refusal, _)| refusal);
-            let kept = Kept::new(event.id, end, governance.clone(), &outcome);
-            self.key_end(event.org_id, &kept, claim.keeps_every_end())
+            let kept = Kept::new(draft.id, end, governance.clone(), &outcome);
+            self.key_end(draft.org(), &kept, claim.keeps_every_end())
         });
-        if let Err(error) = self.finish(&event, key).await {
+        if let Err(error) = self.finish(draft.row(&outcome), key).await {
             tracing::error!(%error, event = %draft.id, "an outcome could not be recorded");
-            return Err(self.unrecorded(&draft, outcome.executed, claim));
+            return Err(self.unrecorded(&mut draft, outcome.executed, claim));
         }
         self.leave_stages(&draft.ctx);
         counters::invocation(&outcome);
@@ -404,14 +423,14 @@ impl Calls {
             (Ok((result, outcome)), Some(governance)) => {
                 Ok(Answered::Invoked(Invoked { result, governance, outcome, large }))
             }
-            (Ok(_), None) => Err(self.unrecorded(&draft, outcome.executed, None)),
+            (Ok(_), None) => Err(self.unrecorded(&mut draft, outcome.executed, None)),
         }
     }
 
-    async fn finish(&self, event: &Event, key: Option<KeyEnd>) -> Result<(), StoreError> {
+    async fn finish(&self, event: NewEvent, key: Option<KeyEnd>) -> Result<(), StoreError> {
         match key {
-            None => self.audit.writer.finish(row_of(event), patience()).await,
-            Some(end) => self.audit.writer.finish_keyed(row_of(event), end, patience()).await,
+            None => self.audit.writer.finish(event, patience()).await,
+            Some(end) => self.audit.writer.finish_keyed(event, end, patience()).await,
         }
     }
 

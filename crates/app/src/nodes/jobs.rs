@@ -18,6 +18,7 @@ use crate::{
     access::{
         token_use,
         tokens::renewal::{RENEW_EVERY, renew},
+        watch,
     },
     approvals,
     audit::{anchors, exports, late},
@@ -51,6 +52,7 @@ impl Nodes {
         self.repeat(COALESCE, |this| Box::pin(this.audit.record_coalesced()), stop);
         self.repeat(COALESCE, |this| Box::pin(this.audit.record_accesses()), stop);
         self.repeat(PRUNE, |this| Box::pin(this.audit.prune()), stop);
+        self.repeat(watch::EVERY, |this| Box::pin(watch::look(&this.access)), stop);
         self.repeat(RENEW_EVERY, |this| Box::pin(renew(&this.access)), stop);
         self.repeat(token_use::EVERY, |this| Box::pin(token_use::write(&this.access)), stop);
         self.repeat(forgetting::EVERY, |this| Box::pin(forgetting::forget(this)), stop);

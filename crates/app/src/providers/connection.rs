@@ -185,6 +185,12 @@ impl Reachable {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Connection>> {
         self.0.values()
     }
+
+    /// True if none of them is one whose credential could not be read, which is tried again soon.
+    pub(crate) fn is_settled(&self) -> bool {
+        let unreadable = |own: &OwnRoute| own.live.load().credential == Fitness::Unreadable;
+        !self.iter().any(|connection| connection.own().is_some_and(unreadable))
+    }
 }
 
 /// A connection with a way of its own, which shows this credential or none.

@@ -1,33 +1,42 @@
 //! The erasable part of an event and the salted commitments to it.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, ops::Range};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{
-    audit::{Hash, MOST_PAYLOAD_BYTES},
+    audit::MOST_PAYLOAD_BYTES,
     json::{self, JsonValue},
     random::{self, Random},
 };
 
+/// Bytes of a salt in base64.
+const SALT: usize = 44;
+/// Members for which room is made at once: no call has more.
+const MEMBERS: usize = 8;
+
 /// Personal data and payload: hashed with a salt into the log, kept beside it or not at all.
 ///
-/// Values are held as the canonical text that was hashed, so that nothing is written twice. Members
-/// are ordered by name, as the canonical form wants them. Cheap to clone.
+/// Values are held as the canonical text that was hashed, digests and salts as they are written, so
+/// that nothing is written twice. Members are ordered by name, as the canonical form wants them.
 #[derive(Clone, Default)]
 pub struct Detached {
     members: Vec<Member>,
+    /// What is kept, one value behind the other.
+    kept: String,
 }
 
 /// One member. What is not kept is only committed to.
 #[derive(Clone)]
 struct Member {
     name: &'static str,
-    digest: Hash,
-    salt: [u8; 32],
-    kept: Option<Arc<str>>,
+    /// In hexadecimal digits.
+    digest: [u8; 64],
+    /// In base64.
+    salt: [u8; SALT],
+    kept: Option<Range<usize>>,
 }
 
 impl Detached {
@@ -45,9 +54,35 @@ impl Detached {
         self
     }
 
+    /// Adds a text that is kept; nothing if there is none.
+    #[must_use]
+    pub fn keep_text(
+        mut self,
+        name: &'static str,
+        text: Option<&str>,
+        source: &dyn Random,
+    ) -> Self {
+        if let Some(text) = text {
+            self.set_written(name, |out| json::write_string(text, out), source);
+        }
+        self
+    }
+
+    /// Adds the value that is kept and that `write` appends in its canonical form.
+    pub fn set_written(
+        &mut self,
+        name: &'static str,
+        write: impl FnOnce(&mut String),
+        source: &dyn Random,
+    ) {
+        let from = self.kept.len();
+        write(&mut self.kept);
+        self.add_written(name, from, usize::MAX, source);
+    }
+
     /// Adds a value that is kept.
     pub fn set(&mut self, name: &'static str, value: &Value, source: &dyn Random) {
-        self.add(name, &json::canonical(value), true, source);
+        self.add_up_to(usize::MAX, name, value, source);
     }
 
     /// Adds a value of which only the commitment `SHA-256(salt ‖ canonical(value))` is kept: a
@@ -58,7 +93,10 @@ impl Detached {
         value: impl JsonValue<'a>,
         source: &dyn Random,
     ) {
-        self.add(name, &value.canonical(), false, source);
+        match value.known_canonical() {
+            Some(text) => self.add(name, text, None, source),
+            None => self.add_up_to(0, name, value, source),
+        }
     }
 
     /// Adds a payload that is kept, unless it is too long to be: then it is committed to.
@@ -68,15 +106,52 @@ impl Detached {
         value: impl JsonValue<'a>,
         source: &dyn Random,
     ) {
-        let text = value.canonical();
-        self.add(name, &text, text.len() <= MOST_PAYLOAD_BYTES, source);
+        self.add_up_to(MOST_PAYLOAD_BYTES, name, value, source);
+    }
+
+    /// Adds a value, which is kept if its canonical form has no more than `most` bytes.
+    fn add_up_to<'a>(
+        &mut self,
+        most: usize,
+        name: &'static str,
+        value: impl JsonValue<'a>,
+        source: &dyn Random,
+    ) {
+        let from = self.kept.len();
+        json::write_canonical(value, &mut self.kept);
+        self.add_written(name, from, most, source);
+    }
+
+    /// Adds the value that was written behind what is kept.
+    fn add_written(&mut self, name: &'static str, from: usize, most: usize, source: &dyn Random) {
+        let mut kept = std::mem::take(&mut self.kept);
+        let text = kept.get(from..).unwrap_or_default();
+        let place = (text.len() <= most).then_some(from..kept.len());
+        let is_kept = place.is_some();
+        self.add(name, text, place, source);
+        if !is_kept {
+            kept.truncate(from);
+        }
+        self.kept = kept;
     }
 
     /// Adds a member by its canonical text, in the place of one of the same name.
-    fn add(&mut self, name: &'static str, text: &str, is_kept: bool, source: &dyn Random) {
-        let salt = random::bytes::<32>(source);
-        let digest = json::digest(&[&salt, text.as_bytes()]);
-        let member = Member { name, digest, salt, kept: is_kept.then(|| Arc::from(text)) };
+    fn add(
+        &mut self,
+        name: &'static str,
+        text: &str,
+        kept: Option<Range<usize>>,
+        source: &dyn Random,
+    ) {
+        let bytes = random::bytes::<32>(source);
+        let digest = json::hex(&json::digest(&[&bytes, text.as_bytes()]));
+        let mut salt = [0; SALT];
+        // It is as long as the text of 32 bytes.
+        let _ = STANDARD.encode_slice(bytes, &mut salt);
+        let member = Member { name, digest, salt, kept };
+        if self.members.is_empty() {
+            self.members.reserve(MEMBERS);
+        }
         match self.members.binary_search_by(|known| known.name.cmp(name)) {
             Ok(at) => {
                 if let Some(known) = self.members.get_mut(at) {
@@ -98,35 +173,68 @@ impl Detached {
         Commitments(self)
     }
 
-    /// The values that are kept, by member, as JSON; `null` where only the commitment is.
-    #[must_use]
-    pub fn values_json(&self) -> String {
-        self.written(|member, out| out.push_str(member.kept.as_deref().unwrap_or("null")))
+    /// Writes the commitments as JSON, as they are recorded.
+    pub(super) fn write_commitments(&self, out: &mut String) {
+        self.write(out, |member, out| {
+            out.push_str("\"sha256:");
+            out.push_str(ascii(&member.digest));
+            out.push('"');
+        });
     }
 
-    /// The salts in base64, by member, as JSON: whoever holds value and salt can check the
+    /// Writes the values that are kept, by member, as JSON; `null` where only the commitment is.
+    pub fn write_values(&self, out: &mut String) {
+        self.write(out, |member, out| out.push_str(self.kept_of(member).unwrap_or("null")));
+    }
+
+    /// Writes the salts in base64, by member, as JSON: whoever holds value and salt can check the
     /// commitment.
+    pub fn write_salts(&self, out: &mut String) {
+        self.write(out, |member, out| {
+            out.push('"');
+            out.push_str(ascii(&member.salt));
+            out.push('"');
+        });
+    }
+
+    /// The values, as [`Self::write_values`] writes them.
+    #[must_use]
+    pub fn values_json(&self) -> String {
+        let mut out = String::new();
+        self.write_values(&mut out);
+        out
+    }
+
+    /// The salts, as [`Self::write_salts`] writes them.
     #[must_use]
     pub fn salts_json(&self) -> String {
-        self.written(|member, out| {
-            out.push('"');
-            STANDARD.encode_string(member.salt, out);
-            out.push('"');
-        })
+        let mut out = String::new();
+        self.write_salts(&mut out);
+        out
+    }
+
+    /// Bytes that commitments, values and salts take together, at most.
+    #[must_use]
+    pub fn written_len(&self) -> usize {
+        let names: usize = self.members.iter().map(|member| member.name.len()).sum();
+        let one = 64 + SALT + "\"sha256:\",\"\",null".len() + 3 * "\"\":".len();
+        self.kept.len() + 3 * names + one * self.members.len() + 3 * "{}".len()
     }
 
     /// Returns true if a payload is kept, not only committed to.
     #[must_use]
     pub fn has_payload(&self) -> bool {
         let payload = |member: &&Member| matches!(member.name, "input" | "output");
-        self.members.iter().filter(payload).any(Member::is_known)
+        let kept = |member| self.kept_of(member).is_some_and(|text| text != "null");
+        self.members.iter().filter(payload).any(kept)
     }
 
-    /// An object with something of each member. Their names need no escaping.
-    fn written(&self, write: impl Fn(&Member, &mut String)) -> String {
-        let kept = |member: &Member| member.kept.as_deref().map_or(4, str::len);
-        let length = self.members.iter().map(|member| member.name.len() + 50 + kept(member)).sum();
-        let mut out = String::with_capacity(length);
+    fn kept_of(&self, member: &Member) -> Option<&str> {
+        self.kept.get(member.kept.clone()?)
+    }
+
+    /// Writes an object with something of each member. Their names need no escaping.
+    fn write(&self, out: &mut String, write: impl Fn(&Member, &mut String)) {
         out.push('{');
         for (index, member) in self.members.iter().enumerate() {
             if index > 0 {
@@ -135,17 +243,15 @@ impl Detached {
             out.push('"');
             out.push_str(member.name);
             out.push_str("\":");
-            write(member, &mut out);
+            write(member, out);
         }
         out.push('}');
-        out
     }
 }
 
-impl Member {
-    fn is_known(&self) -> bool {
-        self.kept.as_deref().is_some_and(|text| text != "null")
-    }
+/// Digits as a text.
+fn ascii(digits: &[u8]) -> &str {
+    str::from_utf8(digits).unwrap_or_default()
 }
 
 /// Names alone: what is personal is printed by nothing.
@@ -162,7 +268,8 @@ pub struct Commitments<'a>(&'a Detached);
 impl Serialize for Commitments<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let members = self.0.members.iter();
-        to.collect_map(members.map(|member| (member.name, json::digest_text(&member.digest))))
+        let digest = |member: &Member| format!("sha256:{}", ascii(&member.digest));
+        to.collect_map(members.map(|member| (member.name, digest(member))))
     }
 }
 

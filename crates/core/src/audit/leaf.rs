@@ -1,5 +1,7 @@
 //! From a stored record to the leaf of the log.
 
+use std::fmt::Write as _;
+
 use crate::clock::Timestamp;
 
 /// The stored record does not have the form that was written.
@@ -10,13 +12,21 @@ pub struct LeafError;
 /// The canonical record with its place in the log: `core` as [`super::Event::core_json`] wrote
 /// it, with `recorded_at` and `sequence` put where the order of names wants them.
 ///
-/// A quote inside a string is always escaped, so `,"request":` can only be the member itself.
+/// A quote inside a string is always escaped, so `,"request":` can only be the member itself. It is
+/// looked for from the end, where it is near.
 pub fn leaf_bytes(core: &str, sequence: i64, recorded_at: Timestamp) -> Result<String, LeafError> {
-    let request = core.find(",\"request\":").ok_or(LeafError)?;
-    let (before, rest) = core.split_at_checked(request).ok_or(LeafError)?;
-    let target = rest.find(",\"target\":").ok_or(LeafError)?;
-    let (middle, after) = rest.split_at_checked(target).ok_or(LeafError)?;
-    Ok(format!("{before},\"recorded_at\":\"{recorded_at}\"{middle},\"sequence\":{sequence}{after}"))
+    let target = core.rfind(",\"target\":").ok_or(LeafError)?;
+    let (rest, after) = core.split_at_checked(target).ok_or(LeafError)?;
+    let request = rest.rfind(",\"request\":").ok_or(LeafError)?;
+    let (before, middle) = rest.split_at_checked(request).ok_or(LeafError)?;
+    let mut leaf = String::with_capacity(core.len() + 96);
+    leaf.push_str(before);
+    // Writing to a string never fails.
+    let _ = write!(leaf, ",\"recorded_at\":\"{recorded_at}\"");
+    leaf.push_str(middle);
+    let _ = write!(leaf, ",\"sequence\":{sequence}");
+    leaf.push_str(after);
+    Ok(leaf)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The record itself. Members are declared in the order of their names, so that serialising a
-//! record writes its canonical form (RFC 8785) without sorting; a test holds this true.
+//! The record itself. Members are declared in the order of their names, as its canonical form
+//! (RFC 8785) has them, which [`super::written`] writes.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -249,6 +249,17 @@ pub enum Credential {
     Own,
     /// The org's connection.
     Org,
+}
+
+impl Credential {
+    /// `own` or `org`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Org => "org",
+        }
+    }
 }
 
 /// Object of an event.
@@ -503,11 +514,10 @@ pub struct RecordedEvent<'a> {
     kind: EventType,
 }
 
+#[cfg(test)]
 impl Event {
-    /// The canonical JSON of everything that is hashed, but for the place in the log, which
-    /// [`super::leaf_bytes`] adds when the event is sealed.
-    #[must_use]
-    pub fn core_json(&self) -> String {
+    /// The record as `serde` writes it.
+    pub(super) fn serialised(&self) -> String {
         let core = RecordedEvent {
             actor: &self.actor,
             commitments: self.detached.commitments(),
@@ -522,7 +532,6 @@ impl Event {
             target: self.target.as_ref(),
             kind: self.kind,
         };
-        // Strings, integers and maps with string keys always serialise.
-        serde_json::to_string(&core).unwrap_or_default()
+        serde_json::to_string(&core).unwrap()
     }
 }

@@ -1,10 +1,14 @@
 //! Inputs of a decision, as events keep them: enough to decide the same call again under other
 //! policies, without keeping the call.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value, json};
 
+use super::decision_inputs::DecisionInputs;
 use crate::{
     dlp::{Engine, Findings, FingerprintKey},
+    json::{write_canonical, write_string},
     policy::{DlpFacts, Identity, Phase, PolicySet, Projection, Question},
 };
 
@@ -23,34 +27,39 @@ pub(super) fn inputs(
     engine: &Engine,
     question: &Question<'_>,
     found: &[&str],
-) -> Map<String, Value> {
+) -> DecisionInputs {
     let Projection { paths, tags, input, facts, output } = set.project(question);
-    let mut kept = Map::new();
     match question.phase {
         Phase::Request => {
-            kept.insert("principal".to_owned(), principal(question, &tags));
+            let mut kept = DecisionInputs::with_room();
+            kept.add("principal", |out| write_principal(question, &tags, out));
             let identity = question.principal.identity();
             if !identity.claims.is_empty() {
-                kept.insert("claims_paths".to_owned(), json!(known_tags(&tags, identity)));
+                kept.add("claims_paths", |out| write_texts(&known_tags(&tags, identity), out));
             }
-            let request = json!({ "bytes": question.bytes, "mfa": question.mfa });
-            kept.insert("request".to_owned(), request);
+            kept.add("request", |out| {
+                let (bytes, mfa) = (question.bytes, question.mfa);
+                // Writing to a string never fails.
+                let _ = write!(out, "{{\"bytes\":{bytes},\"mfa\":{mfa}}}");
+            });
             keep_dlp(&mut kept, "dlp", &question.dlp);
-            keep("input", &paths, input, found, &mut kept);
+            keep(("input", "input_paths"), &paths, input, found, &mut kept);
             let found = if found.is_empty() { Vec::new() } else { looked_through(engine, &facts) };
             let found: Vec<&str> = found.iter().map(String::as_str).collect();
-            keep("facts", &paths, facts, &found, &mut kept);
+            keep(("facts", "facts_paths"), &paths, facts, &found, &mut kept);
+            kept
         }
         Phase::Response => {
+            let mut kept = DecisionInputs::default();
             if let Some(facts) = &question.dlp_output {
                 keep_dlp(&mut kept, "dlp_output", facts);
             }
             if let Some(output) = output {
-                keep("output", &paths, output, found, &mut kept);
+                keep(("output", "output_paths"), &paths, output, found, &mut kept);
             }
+            kept
         }
     }
-    kept
 }
 
 /// Findings of DLP in facts. Facts are made of the input, so they may hold what was found there.
@@ -68,29 +77,47 @@ pub(super) fn pointers(findings: &Findings) -> Vec<&str> {
     findings.iter().map(crate::dlp::Finding::pointer).collect()
 }
 
-/// The principal. Of its claims only those that a policy reads, and none with findings.
-fn principal(question: &Question<'_>, tags: &[String]) -> Value {
+/// Writes the principal. Of its claims only those that a policy reads, and none with findings.
+fn write_principal(question: &Question<'_>, tags: &[String], out: &mut String) {
     let identity = question.principal.identity();
-    let mut kept = Map::new();
-    let mut add = |name: &str, values: &[String]| {
-        if !values.is_empty() {
-            kept.insert(name.to_owned(), json!(values));
-        }
-    };
-    add("roles", &identity.roles);
-    add("scopes", &identity.scopes);
-    add("groups", &identity.groups);
+    let mut before = '{';
     if !identity.claims.is_empty() {
-        let read = |name: &str| tags.iter().any(|path| is_within(&path_of(TAGS, name), path));
-        let withheld = |name: &String| identity.withheld.contains(name);
-        let claims = identity.claims.iter();
-        let claims: Map<String, Value> = claims
-            .filter(|(name, _)| read(name) && !withheld(name))
-            .map(|(name, values)| (name.clone(), json!(values)))
-            .collect();
-        kept.insert("claims".to_owned(), Value::Object(claims));
+        out.push_str("{\"claims\":");
+        write_canonical(&claims(identity, tags), out);
+        before = ',';
     }
-    Value::Object(kept)
+    let lists =
+        [("groups", &identity.groups), ("roles", &identity.roles), ("scopes", &identity.scopes)];
+    for (name, values) in lists.into_iter().filter(|(_, values)| !values.is_empty()) {
+        out.push(std::mem::replace(&mut before, ','));
+        write_string(name, out);
+        out.push(':');
+        write_texts(values, out);
+    }
+    out.push_str(if before == '{' { "{}" } else { "}" });
+}
+
+fn claims(identity: &Identity, tags: &[String]) -> Value {
+    let read = |name: &str| tags.iter().any(|path| is_within(&path_of(TAGS, name), path));
+    let withheld = |name: &String| identity.withheld.contains(name);
+    let claims = identity.claims.iter();
+    let claims: Map<String, Value> = claims
+        .filter(|(name, _)| read(name) && !withheld(name))
+        .map(|(name, values)| (name.clone(), json!(values)))
+        .collect();
+    Value::Object(claims)
+}
+
+/// Writes a list of texts.
+fn write_texts(texts: &[impl AsRef<str>], out: &mut String) {
+    out.push('[');
+    for (index, text) in texts.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write_string(text.as_ref(), out);
+    }
+    out.push(']');
 }
 
 /// The tags of which an event tells whether they are there. Where a policy may read any tag, those
@@ -109,23 +136,23 @@ fn known_tags(tags: &[String], identity: &Identity) -> Vec<String> {
     named.into_iter().filter(|path| !withheld.contains(path)).collect()
 }
 
-fn keep_dlp(kept: &mut Map<String, Value>, name: &str, facts: &DlpFacts<'_>) {
+fn keep_dlp(kept: &mut DecisionInputs, name: &'static str, facts: &DlpFacts<'_>) {
     if facts.count > 0 || facts.media > 0 {
         let facts = json!({
             "findings": facts.detectors, "count": facts.count, "max_severity": facts.max_severity,
             "media": facts.media,
         });
-        kept.insert(name.to_owned(), facts);
+        kept.add(name, |out| write_canonical(&facts, out));
     }
 }
 
 /// Keeps the arguments or the result as far as they are read and may be kept.
 fn keep(
-    name: &'static str,
+    (name, names_of_paths): (&'static str, &'static str),
     paths: &[String],
     value: Value,
     found: &[&str],
-    kept: &mut Map<String, Value>,
+    kept: &mut DecisionInputs,
 ) {
     let prefix = format!("context.{name}");
     let read: Vec<&String> = paths.iter().filter(|path| is_within(path, &prefix)).collect();
@@ -144,9 +171,9 @@ fn keep(
     let known = |path: &&&String| {
         !withheld.iter().any(|other| is_within(path, other) || is_within(other, path))
     };
-    let known: Vec<&&String> = read.iter().filter(known).collect();
-    kept.insert(format!("{name}_paths"), json!(known));
-    kept.insert(name.to_owned(), Value::Object(members));
+    let known: Vec<&String> = read.iter().filter(known).copied().collect();
+    kept.add(names_of_paths, |out| write_texts(&known, out));
+    kept.add(name, |out| write_canonical(&Value::Object(members), out));
 }
 
 /// Returns true if `path` is `outer` or lies below it.
@@ -198,7 +225,7 @@ mod tests {
     use crate::{
         clock::Timestamp,
         id::PrincipalKind,
-        json::testing::node,
+        json::{canonical, testing::node},
         policy::{Catalogue, Identity, PolicyFile, Principal},
         tool::{ProviderSlug, Tool, ToolDefinition},
     };
@@ -242,6 +269,7 @@ mod tests {
         }
     }
 
+    /// The inputs, which are in canonical form.
     fn kept_of(
         policies: &str,
         identity: Identity,
@@ -269,7 +297,11 @@ mod tests {
             mfa: false,
         };
         let engine = Engine::new(&crate::dlp::Settings::default()).unwrap();
-        Value::Object(inputs(&set, &engine, &question, found))
+        let mut text = String::new();
+        inputs(&set, &engine, &question, found).write(&mut text);
+        let value = serde_json::from_str(&text).unwrap();
+        assert_eq!(canonical(&value), text);
+        value
     }
 
     #[test]

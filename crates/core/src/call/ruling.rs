@@ -1,11 +1,14 @@
 //! Ruling on a call or an answer: the policy that decided, and the findings with what is done about
 //! them.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::denial::{Denial, Grounds};
+use super::{
+    decision_inputs::DecisionInputs,
+    denial::{Denial, Grounds},
+};
 use crate::{
     audit::{Capture, DlpFinding, DlpResult, Governance, RecordedDecision},
     clock::Timestamp,
@@ -52,7 +55,7 @@ pub struct Ruling {
     /// The worst of it.
     pub dlp_result: DlpResult,
     /// Inputs of the decision, as events keep them.
-    pub inputs: Box<Map<String, Value>>,
+    pub inputs: Arc<DecisionInputs>,
     /// Notices that policies ask for.
     pub notices: Vec<Notice>,
     /// Payload capture that a policy asks for.
@@ -64,7 +67,7 @@ pub struct Ruling {
 impl Ruling {
     /// Begins a ruling with the decision of policy, or a denial by it. `inputs` are what the
     /// decision looked at.
-    pub fn of(decision: Decision, inputs: Map<String, Value>) -> Result<Self, Denial> {
+    pub fn of(decision: Decision, inputs: DecisionInputs) -> Result<Self, Denial> {
         let Decision { verdict, determining, notices, capture, shadow, errors } = decision;
         let (decided, obligations, denied) = match verdict {
             Verdict::Allow { policy, obligations } => (policy, obligations, None),
@@ -81,7 +84,7 @@ impl Ruling {
             errors,
             findings: Vec::new(),
             dlp_result: DlpResult::Passed,
-            inputs: Box::new(inputs),
+            inputs: Arc::new(inputs),
             notices,
             capture,
             captured: None,
@@ -120,7 +123,7 @@ impl Ruling {
             errors: Vec::new(),
             findings: Vec::new(),
             dlp_result: DlpResult::Blocked,
-            inputs: Box::default(),
+            inputs: Arc::default(),
             notices: Vec::new(),
             capture: None,
             captured: None,

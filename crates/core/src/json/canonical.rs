@@ -19,6 +19,14 @@ pub fn canonical<'a>(value: impl JsonValue<'a>) -> String {
     written(value, Form::Canonical)
 }
 
+/// Writes the canonical form, as [`canonical()`] describes it.
+pub(crate) fn write_canonical<'a>(value: impl JsonValue<'a>, out: &mut String) {
+    match value.known_canonical() {
+        Some(text) => out.push_str(text),
+        None => write_to(out, value, Form::Canonical),
+    }
+}
+
 /// A text that two values share exactly when JSON Schema calls them equal: the canonical form, with
 /// numbers by their value. `1`, `1.0` and `1e0` are one number.
 pub(crate) fn normal<'a>(value: impl JsonValue<'a>) -> String {
@@ -38,25 +46,29 @@ pub(super) enum Form {
 
 /// A value as text without white space.
 pub(super) fn written<'a, T: JsonValue<'a>>(value: T, form: Form) -> String {
+    let mut out = String::new();
+    write_to(&mut out, value, form);
+    out
+}
+
+fn write_to<'a, T: JsonValue<'a>>(out: &mut String, value: T, form: Form) {
     // Room for a small payload, so that writing it moves nothing.
-    let room = match value.kind() {
+    out.reserve(match value.kind() {
         Kind::Array(_) | Kind::Object(_) => 2048,
         Kind::Text(text) => text.len() + 2,
         Kind::Null | Kind::Bool(_) | Kind::Number(_) => 24,
-    };
-    let mut writer = Writer { out: String::with_capacity(room), form, sorted: Vec::new() };
-    writer.write(value);
-    writer.out
+    });
+    Writer { out, form, sorted: Vec::new() }.write(value);
 }
 
-struct Writer<'a, T> {
-    out: String,
+struct Writer<'o, 'a, T> {
+    out: &'o mut String,
     form: Form,
     /// The members of the objects that are being written, those of the innermost last.
     sorted: Vec<(&'a str, T)>,
 }
 
-impl<'a, T: JsonValue<'a>> Writer<'a, T> {
+impl<'a, T: JsonValue<'a>> Writer<'_, 'a, T> {
     fn write(&mut self, value: T) {
         if self.form != Form::ByValue
             && let Some(text) = value.known_canonical()
@@ -69,11 +81,11 @@ impl<'a, T: JsonValue<'a>> Writer<'a, T> {
             Kind::Bool(true) => self.out.push_str("true"),
             Kind::Bool(false) => self.out.push_str("false"),
             Kind::Number(literal) => match self.form {
-                Form::Canonical => write_number(literal, &mut self.out),
+                Form::Canonical => write_number(literal, self.out),
                 Form::Compact => self.out.push_str(literal),
-                Form::ByValue => number::write_normal(literal, &mut self.out),
+                Form::ByValue => number::write_normal(literal, self.out),
             },
-            Kind::Text(text) => write_string(text, &mut self.out),
+            Kind::Text(text) => write_string(text, self.out),
             Kind::Array(items) => {
                 self.out.push('[');
                 for (index, item) in items.enumerate() {
@@ -103,7 +115,7 @@ impl<'a, T: JsonValue<'a>> Writer<'a, T> {
             if index > first {
                 self.out.push(',');
             }
-            write_string(name, &mut self.out);
+            write_string(name, self.out);
             self.out.push(':');
             self.write(member);
         }
@@ -146,7 +158,7 @@ fn write_number(literal: &str, out: &mut String) {
     out.push_str(exponent);
 }
 
-pub(super) fn write_string(text: &str, out: &mut String) {
+pub(crate) fn write_string(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
     while let Some(at) = first_special(rest.as_bytes()) {

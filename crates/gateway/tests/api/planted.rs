@@ -17,7 +17,7 @@ use portcullis_core::{
     refusal::Executed,
     trace::TraceId,
 };
-use portcullis_store::{AuditSettings, AuditWriter, NewEvent};
+use portcullis_store::{AuditSettings, AuditWriter, EventTexts, NewEvent, TextColumn};
 use portcullis_testkit::{Gateway, Principal};
 use tokio::{task::JoinSet, time::Instant};
 
@@ -198,23 +198,29 @@ fn governance(number: usize, decision: Option<RecordedDecision>) -> Governance {
 
 fn row(event: &Event) -> NewEvent {
     let governance = event.governance.as_ref();
+    let target = event.target.as_ref().and_then(|target| target.id.as_deref());
+    let given = [
+        (TextColumn::Target, target),
+        (TextColumn::Policy, governance.and_then(|it| it.policy.as_deref())),
+        (TextColumn::Core, Some(&*event.core_json())),
+        (TextColumn::Detached, Some(&*event.detached.values_json())),
+        (TextColumn::Salts, Some(&*event.detached.salts_json())),
+    ];
+    let given = given.into_iter().filter_map(|(column, text)| Some((column, text?)));
+    let texts = given.fold(EventTexts::default(), |row, (column, text)| row.with(column, text));
     NewEvent {
         id: event.id,
         org_id: event.org_id,
-        kind: event.kind.as_str().to_owned(),
+        kind: event.kind.as_str().into(),
         occurred_at: event.occurred_at,
         actor_id: event.actor.id,
         via: event.actor.via,
         token_id: event.actor.token_id,
-        target: event.target.as_ref().and_then(|target| target.id.clone()),
-        decision: governance.and_then(|it| it.decision).map(|it| it.as_str().to_owned()),
-        policy: governance.and_then(|it| it.policy.clone()),
-        dlp_result: governance.map(|it| it.dlp_result.as_str().to_owned()),
-        outcome: Some(event.outcome.status.as_str().to_owned()),
+        decision: governance.and_then(|it| it.decision).map(|it| it.as_str().into()),
+        dlp_result: governance.map(|it| it.dlp_result.as_str().into()),
+        outcome: Some(event.outcome.status.as_str().into()),
         request_id: event.request.as_ref().map(|request| request.id),
-        core: event.core_json(),
-        detached: Some(event.detached.values_json()),
-        salts: Some(event.detached.salts_json()),
+        texts,
         has_payload: event.detached.has_payload(),
     }
 }

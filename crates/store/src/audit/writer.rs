@@ -5,9 +5,11 @@ mod completions;
 mod jobs;
 mod pace;
 mod task;
+pub(crate) mod texts;
 mod under_way;
 
 use std::{
+    borrow::Cow,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -30,7 +32,11 @@ use self::{
     pace::Workers,
     under_way::UnderWay,
 };
-pub use self::{pace::AtWork, task::AuditTask};
+pub use self::{
+    pace::AtWork,
+    task::AuditTask,
+    texts::{EventTexts, TextColumn},
+};
 use crate::{
     Store,
     approvals::{ApprovalChange, ApprovalRow, ApprovalUse},
@@ -69,7 +75,7 @@ pub enum Began {
 }
 
 /// An event to remember for ever. The columns are those the log can be searched by; the record
-/// itself is `core`.
+/// itself is [`TextColumn::Core`].
 #[derive(Debug, Clone)]
 pub struct NewEvent {
     /// Its id.
@@ -77,7 +83,7 @@ pub struct NewEvent {
     /// The tenant.
     pub org_id: OrgId,
     /// Its type, such as `mcp.invocation`.
-    pub kind: String,
+    pub kind: Name,
     /// When it happened.
     pub occurred_at: Timestamp,
     /// The actor.
@@ -86,27 +92,22 @@ pub struct NewEvent {
     pub via: Option<PrincipalId>,
     /// With which token.
     pub token_id: Option<TokenId>,
-    /// To what: a tool id, a provider id, a policy name.
-    pub target: Option<String>,
     /// `allow` or `deny`.
-    pub decision: Option<String>,
-    /// The policy that decided.
-    pub policy: Option<String>,
+    pub decision: Option<Name>,
     /// Result of DLP.
-    pub dlp_result: Option<String>,
+    pub dlp_result: Option<Name>,
     /// Outcome.
-    pub outcome: Option<String>,
+    pub outcome: Option<Name>,
     /// In which request.
     pub request_id: Option<RequestId>,
-    /// The part that is hashed, as JSON, without sequence and time of recording.
-    pub core: String,
-    /// The erasable part, as JSON.
-    pub detached: Option<String>,
-    /// The salts of the erasable part, as JSON.
-    pub salts: Option<String>,
+    /// Its longer texts.
+    pub texts: EventTexts,
     /// True if the erasable part has a payload, which is deleted sooner than the rest.
     pub has_payload: bool,
 }
+
+/// A name: one of ours, or one that was read back.
+pub type Name = Cow<'static, str>;
 
 /// Settings of the writer.
 #[derive(Debug, Clone)]

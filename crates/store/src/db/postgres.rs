@@ -9,7 +9,10 @@ use sqlx::{PgConnection, Postgres, postgres::PgArguments, query::Query};
 pub(crate) use self::{batch::LogWriter, nodelay::opened_at_once, pool::open};
 
 use super::{Dialect, Durability, NewSeal, durability};
-use crate::{audit::writer::NewEvent, error::StoreError};
+use crate::{
+    audit::writer::{NewEvent, TextColumn},
+    error::StoreError,
+};
 
 /// `SHOW` of each, as a session of this role gets it.
 const DURABILITY: &str = "
@@ -124,21 +127,21 @@ fn bind_events<'q>(
     insert
         .bind(rows.iter().map(|row| row.id.to_string()).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.org_id.to_string()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.kind.as_str()).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| &*row.kind).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.occurred_at.as_micros()).collect::<Vec<_>>())
         .bind(committed_at)
         .bind(texts(|row| row.actor_id.map(|id| id.to_string())))
         .bind(texts(|row| row.via.map(|id| id.to_string())))
         .bind(texts(|row| row.token_id.map(|id| id.to_string())))
-        .bind(rows.iter().map(|row| row.target.as_deref()).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.texts.of(TextColumn::Target)).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.decision.as_deref()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.policy.as_deref()).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.texts.of(TextColumn::Policy)).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.dlp_result.as_deref()).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.outcome.as_deref()).collect::<Vec<_>>())
         .bind(texts(|row| row.request_id.map(|id| id.to_string())))
-        .bind(rows.iter().map(|row| row.core.as_str()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.detached.as_deref()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.salts.as_deref()).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.texts.core()).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.texts.of(TextColumn::Detached)).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.texts.of(TextColumn::Salts)).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.has_payload).collect::<Vec<_>>())
 }
 

@@ -41,6 +41,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(21, "0021_token_lineage"),
     migration!(22, "0022_bounds"),
     migration!(23, "0023_approvals"),
+    migration!(24, "0024_access_changes"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number no one else uses.

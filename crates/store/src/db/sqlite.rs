@@ -6,7 +6,7 @@ use sqlx::{Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments};
 
 pub(crate) use self::log::{Log, LogConnection};
 use super::Dialect;
-use crate::audit::writer::NewEvent;
+use crate::audit::writer::{NewEvent, TextColumn};
 
 /// One event; what it is bound to, here and in [`log`], stands in the order of the columns.
 const INSERT_EVENT: &str = "
@@ -59,20 +59,20 @@ fn bind_event<'q>(
     insert
         .bind(event.id.to_string())
         .bind(event.org_id.to_string())
-        .bind(event.kind.as_str())
+        .bind(&*event.kind)
         .bind(event.occurred_at.as_micros())
         .bind(committed_at)
         .bind(event.actor_id.map(|id| id.to_string()))
         .bind(event.via.map(|id| id.to_string()))
         .bind(event.token_id.map(|id| id.to_string()))
-        .bind(event.target.as_deref())
+        .bind(event.texts.of(TextColumn::Target))
         .bind(event.decision.as_deref())
-        .bind(event.policy.as_deref())
+        .bind(event.texts.of(TextColumn::Policy))
         .bind(event.dlp_result.as_deref())
         .bind(event.outcome.as_deref())
         .bind(event.request_id.map(|id| id.to_string()))
-        .bind(event.core.as_str())
-        .bind(event.detached.as_deref())
-        .bind(event.salts.as_deref())
+        .bind(event.texts.core())
+        .bind(event.texts.of(TextColumn::Detached))
+        .bind(event.texts.of(TextColumn::Salts))
         .bind(event.has_payload.then_some(committed_at))
 }

@@ -2,7 +2,7 @@
 
 use portcullis_core::{clock::Timestamp, id::OrgId};
 use portcullis_store::{
-    EventActor, EventFilter, EventOrder, EventTarget, NewEvent, Store, Visibility,
+    EventActor, EventFilter, EventOrder, EventTarget, NewEvent, Store, TextColumn, Visibility,
 };
 
 use crate::{
@@ -14,6 +14,10 @@ use crate::{
 async fn list(store: &Store, org: OrgId, filter: &EventFilter, order: EventOrder) -> Vec<i64> {
     let page = store.list_events(org, Visibility::All, filter, order, None, 200).await.unwrap();
     page.events.iter().map(|event| event.seal.unwrap().sequence).collect()
+}
+
+fn with(event: &NewEvent, column: TextColumn, text: &str) -> NewEvent {
+    NewEvent { texts: event.texts.clone().with(column, text), ..event.clone() }
 }
 
 async fn sealed(store: &Store, org: OrgId, events: Vec<NewEvent>) {
@@ -137,18 +141,18 @@ on_both! {
     async fn every_filter_lets_through_what_it_names(db: Database) {
         let org = given::org(&db.store, 1).await;
         let mut events = [0, 1, 2, 3].map(|n| event(org, n));
-        events[0].kind = "token.revoked".to_owned();
-        events[1].target = Some("github:list_repos".to_owned());
-        events[1].decision = Some("allow".to_owned());
-        events[1].policy = Some("engineering read, \"quoted\"".to_owned());
-        events[1].dlp_result = Some("passed".to_owned());
-        events[1].outcome = Some("success".to_owned());
+        events[0].kind = "token.revoked".into();
+        events[1] = with(&events[1], TextColumn::Target, "github:list_repos");
+        events[1].decision = Some("allow".into());
+        events[1] = with(&events[1], TextColumn::Policy, "engineering read, \"quoted\"");
+        events[1].dlp_result = Some("passed".into());
+        events[1].outcome = Some("success".into());
         events[1].request_id = Some(given::id("req", 1));
         events[1].token_id = Some(given::id("tok", 1));
-        events[2].target = Some("github:list".to_owned());
+        events[2] = with(&events[2], TextColumn::Target, "github:list");
         events[2].actor_id = Some(given::id("sa", 1));
-        events[3].target = Some("gitlab:list".to_owned());
-        events[3].outcome = Some("denied".to_owned());
+        events[3] = with(&events[3], TextColumn::Target, "gitlab:list");
+        events[3].outcome = Some("denied".into());
         sealed(&db.store, org, events.to_vec()).await;
         let none = EventFilter::default();
         let text = |text: &str| vec![text.to_owned(), "another".to_owned()];
@@ -231,7 +235,7 @@ on_both! {
         let org = given::org(&db.store, 1).await;
         let mut events: Vec<_> = (0..6_000).map(|n| event(org, n)).collect();
         for place in [1, 5_999] {
-            events[place].kind = "policy.changed".to_owned();
+            events[place].kind = "policy.changed".into();
         }
         append_all(&db.store, events).await;
         db.store.seal(org, leaf).await.unwrap();

@@ -19,8 +19,8 @@ use portcullis_core::{
     token::{Token, TokenHash, TokenKind},
 };
 use portcullis_store::{
-    ApprovalChange, ApprovalUse, AuditSettings, AuditTask, AuditWriter, NewEvent, NewIntent,
-    NewKey, Org, Principal, Store, TokenRecord,
+    ApprovalChange, ApprovalUse, AuditSettings, AuditTask, AuditWriter, EventTexts, NewEvent,
+    NewIntent, NewKey, Org, Principal, Store, TextColumn, TokenRecord,
 };
 use tokio::{task::JoinSet, time::Instant};
 
@@ -125,25 +125,26 @@ pub(crate) fn token_id(n: u32) -> TokenId {
     id("tok", n)
 }
 
+/// The texts of a row that has nothing but its record.
+pub(crate) fn texts(core: &str) -> EventTexts {
+    EventTexts::default().with(TextColumn::Core, core)
+}
+
 /// The `n`th event, that says nothing but its number.
 pub(crate) fn event(org_id: OrgId, n: u32) -> NewEvent {
     NewEvent {
         id: id("evt", n),
         org_id,
-        kind: "mcp.invocation".to_owned(),
+        kind: "mcp.invocation".into(),
         occurred_at: NOW,
         actor_id: None,
         via: None,
         token_id: None,
-        target: None,
         decision: None,
-        policy: None,
         dlp_result: None,
         outcome: None,
         request_id: None,
-        core: format!(r#"{{"n":{n}}}"#),
-        detached: None,
-        salts: None,
+        texts: texts(&format!(r#"{{"n":{n}}}"#)),
         has_payload: false,
     }
 }

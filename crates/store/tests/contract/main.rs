@@ -8,6 +8,7 @@
 mod database;
 mod given;
 
+mod access_changes;
 mod approvals;
 mod approvals_stories;
 mod approvals_used;

@@ -73,7 +73,7 @@ fn told(org: OrgId, pruned: &Pruned) -> NewEvent {
     let at = moment("2026-05-01T00:00:00Z");
     let number: u32 = org.to_string()[25..].parse().unwrap();
     let n = 1000 * (4 + number) + u32::try_from(pruned.size).unwrap();
-    NewEvent { id: id_at(at, n), occurred_at: at, kind: "told".to_owned(), ..event(org, n) }
+    NewEvent { id: id_at(at, n), occurred_at: at, kind: "told".into(), ..event(org, n) }
 }
 
 const FEBRUARY: &str = "2026-02-10T00:00:00Z";

@@ -5,7 +5,8 @@ use portcullis_core::{
     id::{EventId, OrgId, PrincipalId},
 };
 use portcullis_store::{
-    Erased, EventFilter, EventOrder, Hold, NewEvent, Pruned, Selection, Store, Visibility,
+    Erased, EventFilter, EventOrder, Hold, NewEvent, Pruned, Selection, Store, TextColumn,
+    Visibility,
 };
 
 use crate::{
@@ -17,8 +18,10 @@ use crate::{
 fn whole(org: OrgId, n: u32, actor: PrincipalId) -> NewEvent {
     NewEvent {
         actor_id: Some(actor),
-        detached: Some(r#"{"actor_name":"ann","input":{"n":1.10},"output":null}"#.to_owned()),
-        salts: Some(r#"{"actor_name":"s1","input":"s2","output":"s3"}"#.to_owned()),
+        texts: event(org, n)
+            .texts
+            .with(TextColumn::Detached, r#"{"actor_name":"ann","input":{"n":1.10},"output":null}"#)
+            .with(TextColumn::Salts, r#"{"actor_name":"s1","input":"s2","output":"s3"}"#),
         has_payload: true,
         ..event(org, n)
     }
@@ -26,7 +29,7 @@ fn whole(org: OrgId, n: u32, actor: PrincipalId) -> NewEvent {
 
 /// The event that tells of it, the `n`th.
 fn told(org: OrgId, n: u32) -> NewEvent {
-    NewEvent { kind: "audit.told".to_owned(), ..event(org, n) }
+    NewEvent { kind: "audit.told".into(), ..event(org, n) }
 }
 
 async fn find(store: &Store, org: OrgId, n: u32) -> Option<(String, String, String)> {
@@ -141,7 +144,7 @@ on_both! {
     async fn payloads_go_before_their_events_and_commitments_stay(db: Database) {
         let org = given::org(&db.store, 1).await;
         let (ann, bob) = (given::id("usr", 1), given::id("usr", 2));
-        let plain = NewEvent { has_payload: false, detached: None, salts: None, ..whole(org, 3, ann) };
+        let plain = NewEvent { has_payload: false, texts: event(org, 3).texts, ..whole(org, 3, ann) };
         given::append_all(&db.store, vec![whole(org, 1, ann), whole(org, 2, bob), plain]).await;
         let laid = Hold { actor_id: Some(bob), ..hold(org, 1) };
         db.store.lay_hold(&laid, &told(org, 10)).await.unwrap();

@@ -23,10 +23,13 @@ use crate::{
 
 pub(crate) const RENEW_EVERY: Duration = Duration::from_millis(500);
 
-/// From this age on a session that is used is renewed, at the next round: so that one whose token is
-/// used every two seconds never runs out.
-const RENEWED_FROM: Duration = Duration::from_millis(2500);
-const _: () = assert!(RENEWED_FROM.as_millis() + RENEW_EVERY.as_millis() < TRUSTED_FOR.as_millis());
+/// From half of the time for which it is trusted on a session that is used is renewed, at the next
+/// round: so that one whose token is used every two seconds never runs out.
+pub(super) const RENEWED_FROM: u32 = 2;
+const _: () = assert!(
+    TRUSTED_FOR.as_millis() / RENEWED_FROM as u128 + RENEW_EVERY.as_millis()
+        < TRUSTED_FOR.as_millis()
+);
 
 /// Tokens that are looked up in one statement.
 const TOGETHER: usize = 500;
@@ -36,9 +39,14 @@ const TOGETHER: usize = 500;
 pub(super) struct Due(Mutex<Vec<(TokenHash, Arc<Session>)>>);
 
 impl Due {
-    /// Notes a session of this age that is used.
-    pub(super) fn note(&self, hash: TokenHash, session: &Arc<Session>, age: Duration) {
-        if age < RENEWED_FROM || session.renewing.swap(true, Ordering::Relaxed) {
+    /// Notes a session that is used, by its age and the time for which it is trusted.
+    pub(super) fn note(
+        &self,
+        hash: TokenHash,
+        session: &Arc<Session>,
+        (age, trusted): (Duration, Duration),
+    ) {
+        if age < trusted / RENEWED_FROM || session.renewing.swap(true, Ordering::Relaxed) {
             return;
         }
         let mut due = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +62,7 @@ impl Due {
 pub(crate) async fn renew(access: &Arc<Access>) {
     let mut due = access.sessions.due.take();
     // Whoever comes after that is looked up on the way.
-    due.retain(|(_, session)| session.look.asked.elapsed() < TRUSTED_FOR);
+    due.retain(|(_, session)| session.look.asked.elapsed() < access.trusted_for(session));
     for due in due.chunks(TOGETHER) {
         if access.renew_sessions(due).await.is_err() {
             return;

@@ -1,5 +1,6 @@
 //! Removes what is worth nothing any more: JWTs that have expired, pairs that may not be asked
-//! for again, idempotency keys that are a day old, approvals that ended long ago. Whoever comes too early or too late changes no answer.
+//! for again, idempotency keys that are a day old, approvals that ended long ago,
+//! changes that every node has seen. Whoever comes too early or too late changes no answer.
 
 use std::time::Duration;
 
@@ -16,6 +17,9 @@ pub(super) async fn forget(nodes: &Nodes) {
         error.log();
     }
     if let Err(error) = nodes.base.store.forget_sealed_pairs(now).await {
+        error.log();
+    }
+    if let Err(error) = nodes.base.store.forget_access_changes().await {
         error.log();
     }
     let long_ago = now.plus_seconds(-APPROVALS_DAYS * 86_400);

@@ -11,7 +11,7 @@ use portcullis_core::{
     id::{EventId, OrgId},
     json::{Bounds, canonical, parse},
 };
-use portcullis_store::NewEvent;
+use portcullis_store::{EventTexts, NewEvent, TextColumn};
 use portcullis_testkit::{Answer, Gateway, Principal};
 use serde_json::{Map, Value, json};
 
@@ -136,20 +136,16 @@ fn told(org: OrgId) -> NewEvent {
     NewEvent {
         id,
         org_id: org,
-        kind: "audit.pruned".to_owned(),
+        kind: "audit.pruned".into(),
         occurred_at: Timestamp::from_micros(1_795_172_535_123_000),
         actor_id: None,
         via: None,
         token_id: None,
-        target: None,
         decision: None,
-        policy: None,
         dlp_result: None,
         outcome: None,
         request_id: None,
-        core: canonical(&core),
-        detached: None,
-        salts: None,
+        texts: EventTexts::default().with(TextColumn::Core, &canonical(&core)),
         has_payload: false,
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use portcullis_core::{
     audit::RecordedDecision,
-    call::Ruling,
+    call::{DecisionInputs, Ruling},
     clock::Timestamp,
     json::Document,
     policy::{
@@ -124,7 +124,7 @@ impl Call<'_> {
             mfa: inputs.request.mfa,
         };
         let examined = set.examine(&question, &self.known, Explain::Determining);
-        let ruled = Ruling::of(examined.decision, serde_json::Map::new());
+        let ruled = Ruling::of(examined.decision, DecisionInputs::default());
         SetDecision {
             judged: Judged::of(&ruled, Vec::new()),
             unknown: examined.indeterminate,

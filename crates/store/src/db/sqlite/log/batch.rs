@@ -5,12 +5,12 @@ mod approvals;
 
 use std::{collections::HashMap, mem};
 
-use portcullis_core::id::EventId;
+use portcullis_core::id::{EventId, IdText, PrincipalId, RequestId, TokenId};
 use rusqlite::{CachedStatement, Connection, ToSql};
 
 use super::{super::INSERT_EVENT, LogConnection, id};
 use crate::{
-    audit::writer::{NewEvent, NewIntent, batch::Batch},
+    audit::writer::{NewEvent, NewIntent, TextColumn, batch::Batch},
     db::key_rows,
     error::StoreError,
 };
@@ -69,8 +69,9 @@ fn insert_intents(
     }
     let mut insert = open.prepare_cached(INSERT_INTENT)?;
     for row in rows {
-        let (id, org_id) = (row.id.to_string(), row.org_id.to_string());
-        insert.execute((id, org_id, node, row.opened_at.as_micros(), &row.record))?;
+        let (id, org_id) = (row.id.text(), row.org_id.text());
+        let opened_at = row.opened_at.as_micros();
+        insert.execute((id.as_str(), org_id.as_str(), node, opened_at, &row.record))?;
         rowids.insert(row.id, open.last_insert_rowid());
     }
     Ok(())
@@ -97,24 +98,33 @@ fn bind_event(
     committed_at: i64,
     event: &NewEvent,
 ) -> Result<(), rusqlite::Error> {
+    let (id, org_id) = (event.id.text(), event.org_id.text());
+    let ids = [
+        event.actor_id.map(PrincipalId::text),
+        event.via.map(PrincipalId::text),
+        event.token_id.map(TokenId::text),
+        event.request_id.map(RequestId::text),
+    ];
+    let [actor_id, via, token_id, request_id] =
+        ids.each_ref().map(|id| id.as_ref().map(IdText::as_str));
     let columns: [&dyn ToSql; 18] = [
-        &event.id.to_string(),
-        &event.org_id.to_string(),
+        &id.as_str(),
+        &org_id.as_str(),
         &event.kind,
         &event.occurred_at.as_micros(),
         &committed_at,
-        &event.actor_id.map(|id| id.to_string()),
-        &event.via.map(|id| id.to_string()),
-        &event.token_id.map(|id| id.to_string()),
-        &event.target,
+        &actor_id,
+        &via,
+        &token_id,
+        &event.texts.of(TextColumn::Target),
         &event.decision,
-        &event.policy,
+        &event.texts.of(TextColumn::Policy),
         &event.dlp_result,
         &event.outcome,
-        &event.request_id.map(|id| id.to_string()),
-        &event.core,
-        &event.detached,
-        &event.salts,
+        &request_id,
+        &event.texts.core(),
+        &event.texts.of(TextColumn::Detached),
+        &event.texts.of(TextColumn::Salts),
         &event.has_payload.then_some(committed_at),
     ];
     for (column, place) in columns.into_iter().zip(1..) {
@@ -134,7 +144,7 @@ fn delete_intents(
     let mut delete = open.prepare_cached(DELETE_INTENT)?;
     for id in ids {
         if let Some(rowid) = rowids.remove(id) {
-            delete.execute((rowid, id.to_string()))?;
+            delete.execute((rowid, id.text().as_str()))?;
         }
     }
     Ok(())

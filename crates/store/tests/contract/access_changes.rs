@@ -1,0 +1,95 @@
+//! Changes that decide about callers, as nodes read them.
+
+use std::collections::BTreeSet;
+
+use portcullis_core::{id::OrgId, principal::Plan};
+use portcullis_store::{AccessChange, AccessMark, Store};
+use sqlx::{Connection, PgConnection};
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, NOW, hash, token},
+};
+
+/// A node that reads changes.
+struct Reader<'a> {
+    store: &'a Store,
+    mark: AccessMark,
+    seen: BTreeSet<AccessChange>,
+}
+
+impl<'a> Reader<'a> {
+    async fn begin(store: &'a Store) -> Self {
+        let first = store.access_changes(None).await.unwrap();
+        assert!(first.changes.is_empty() && !first.is_complete);
+        Self { store, mark: first.mark, seen: BTreeSet::new() }
+    }
+
+    /// Orgs that changed since the last time.
+    async fn changed(&mut self) -> BTreeSet<OrgId> {
+        let read = self.store.access_changes(Some(self.mark)).await.unwrap();
+        assert!(read.is_complete);
+        self.mark = read.mark;
+        let changes: BTreeSet<_> = read.changes.into_iter().collect();
+        let new = changes.difference(&self.seen).map(|(_, org)| *org).collect();
+        self.seen = changes;
+        new
+    }
+}
+
+on_both! {
+    async fn a_change_is_told_once_and_a_use_is_none(db: Database) {
+        let (one, two) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
+        let user = given::user(&db.store, one, 1).await;
+        let other = given::user(&db.store, two, 2).await;
+        let (mine, theirs) = (token(one, user, 1), token(two, other, 2));
+        db.store.insert_token(&mine, &hash(1)).await.unwrap();
+        db.store.insert_token(&theirs, &hash(2)).await.unwrap();
+        let mut reader = Reader::begin(&db.store).await;
+        let mut late = Reader::begin(&db.store).await;
+
+        db.store.touch_tokens(&[(mine.id, NOW)]).await.unwrap();
+        let used = reader.changed().await;
+        db.store.revoke_token(one, mine.id, NOW).await.unwrap();
+        let revoked = reader.changed().await;
+        db.store.set_plan(two, Plan::Pro).await.unwrap();
+        let planned = reader.changed().await;
+        db.store.disable_principal(one, user, NOW).await.unwrap();
+        let disabled = reader.changed().await;
+        db.store.forget_access_changes().await.unwrap();
+
+        assert_eq!([used, reader.changed().await], [BTreeSet::new(), BTreeSet::new()]);
+        assert_eq!([revoked, disabled], [[one].into(), [one].into()]);
+        assert_eq!(planned, [two].into());
+        assert_eq!(late.changed().await, [one, two].into(), "who comes later misses nothing");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_is_committed_late_is_not_missed() {
+    Database::on_postgres(|db| async move {
+        let (one, two) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
+        let (user, other) =
+            (given::user(&db.store, one, 1).await, given::user(&db.store, two, 2).await);
+        let (slow, quick) = (token(one, user, 1), token(two, other, 2));
+        db.store.insert_token(&slow, &hash(1)).await.unwrap();
+        db.store.insert_token(&quick, &hash(2)).await.unwrap();
+        let mut reader = Reader::begin(&db.store).await;
+        let mut conn = PgConnection::connect(&db.url()).await.unwrap();
+        let revoke = format!(
+            "BEGIN; SET LOCAL portcullis.installation = 'on'; \
+             UPDATE tokens SET revoked_at = 1 WHERE id = '{}'",
+            slow.id
+        );
+        sqlx::raw_sql(sqlx::AssertSqlSafe(revoke)).execute(&mut conn).await.unwrap();
+
+        // Begun later, committed earlier.
+        db.store.revoke_token(two, quick.id, NOW).await.unwrap();
+        let before = reader.changed().await;
+        sqlx::raw_sql("COMMIT").execute(&mut conn).await.unwrap();
+
+        assert_eq!(before, [two].into());
+        assert_eq!(reader.changed().await, [one].into());
+    })
+    .await;
+}
