@@ -87,16 +87,36 @@ pub struct JsonError {
     message: String,
 }
 
+/// Bytes that are put together to be hashed at once, which takes no memory; more are hashed part by
+/// part.
+const AT_ONCE: usize = 2048;
+
 /// The SHA-256 of these parts one after the other.
 #[must_use]
 pub fn digest(parts: &[&[u8]]) -> [u8; 32] {
-    let mut context = digest::Context::new(&digest::SHA256);
-    for part in parts {
-        context.update(part);
-    }
+    let whole = match parts {
+        [whole] => digest::digest(&digest::SHA256, whole),
+        _ => digest_of_parts(parts),
+    };
     let mut digest = [0; 32];
-    digest.copy_from_slice(context.finish().as_ref());
+    digest.copy_from_slice(whole.as_ref());
     digest
+}
+
+fn digest_of_parts(parts: &[&[u8]]) -> digest::Digest {
+    let mut whole = [0; AT_ONCE];
+    let mut length = 0;
+    for part in parts {
+        let end = length + part.len();
+        let Some(place) = whole.get_mut(length..end) else {
+            let mut context = digest::Context::new(&digest::SHA256);
+            parts.iter().for_each(|part| context.update(part));
+            return context.finish();
+        };
+        place.copy_from_slice(part);
+        length = end;
+    }
+    digest::digest(&digest::SHA256, whole.get(..length).unwrap_or_default())
 }
 
 /// A SHA-256 written as `sha256:` and 64 hexadecimal digits.
@@ -134,6 +154,21 @@ const fn hex_of(byte: u8) -> [u8; 2] {
         half + if half < 10 { b'0' } else { b'a' - 10 }
     }
     [digit(byte >> 4), digit(byte & 15)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_have_the_digest_of_the_whole() {
+        for length in [0, 1, 64, AT_ONCE - 1, AT_ONCE, AT_ONCE + 1, 5 * AT_ONCE] {
+            let whole: Vec<u8> = (0..length).map(|at| u8::try_from(at % 251).unwrap()).collect();
+            let (one, other) = whole.split_at(length / 3);
+
+            assert_eq!(digest(&[one, &[], other]), digest(&[&whole]), "{length}");
+        }
+    }
 }
 
 #[cfg(test)]

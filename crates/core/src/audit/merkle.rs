@@ -1,9 +1,9 @@
 //! The Merkle tree of RFC 6962 and RFC 9162: hashing, growing in logarithmic memory, verifying.
 //!
-//! Whoever verifies needs nothing but this file: a [`Frontier`] takes leaf hashes one by one and
+//! Whoever verifies needs nothing but this file and SHA-256: a [`Frontier`] takes leaf hashes one by one and
 //! whole subtrees where they are given, and knows the root of what it took.
 
-use aws_lc_rs::digest;
+use crate::json;
 
 /// A SHA-256.
 pub type Hash = [u8; 32];
@@ -11,32 +11,27 @@ pub type Hash = [u8; 32];
 /// No tree of ours grows to this size; whatever claims it is refused before anything is counted.
 pub const MAX_SIZE: u64 = 1 << 62;
 
-pub(super) fn sha256(parts: &[&[u8]]) -> Hash {
-    let mut context = digest::Context::new(&digest::SHA256);
-    for part in parts {
-        context.update(part);
-    }
-    let mut hash = [0; 32];
-    hash.copy_from_slice(context.finish().as_ref());
-    hash
-}
-
 /// The RFC 6962 leaf hash: SHA-256 over a zero byte and the leaf.
 #[must_use]
 pub fn leaf_hash(leaf: &[u8]) -> Hash {
-    sha256(&[&[0], leaf])
+    json::digest(&[&[0], leaf])
 }
 
 /// The RFC 6962 hash of an inner node: SHA-256 over a one byte and both children.
 #[must_use]
 pub fn node_hash(left: &Hash, right: &Hash) -> Hash {
-    sha256(&[&[1], left, right])
+    let mut both = [1; 65];
+    let (_, hashes) = both.split_at_mut(1);
+    let (one, other) = hashes.split_at_mut(32);
+    one.copy_from_slice(left);
+    other.copy_from_slice(right);
+    json::digest(&[&both])
 }
 
 /// The root of a tree without leaves.
 #[must_use]
 pub fn empty_root() -> Hash {
-    sha256(&[])
+    json::digest(&[])
 }
 
 /// A subtree was given where none of its size can begin, or the tree would be too large.

@@ -125,7 +125,7 @@ fn left_width(leaves: u64) -> u64 {
     leaves.saturating_sub(1).checked_ilog2().map_or(0, |log| 1 << log)
 }
 
-fn complete(mut start: u64, end: u64) -> Vec<Node> {
+pub(super) fn complete(mut start: u64, end: u64) -> Vec<Node> {
     let mut nodes = Vec::new();
     while start < end.min(MAX_SIZE) {
         let level = largest_subtree(start, end);

@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    merkle::{Hash, MAX_SIZE, node_hash},
-    nodes::{MissingNode, Node, Nodes, Plan},
+    merkle::{Frontier, Hash, MAX_SIZE, node_hash},
+    nodes::{MissingNode, Node, Nodes, Plan, complete},
 };
 
 /// Number of hashes in a full tile.
@@ -98,8 +98,12 @@ fn subtree(hashes: &[u8]) -> Option<Hash> {
     }
     let mut level = level.to_vec();
     while level.len() > 1 {
-        level =
-            level.as_chunks::<2>().0.iter().map(|[left, right]| node_hash(left, right)).collect();
+        for at in 0..level.len() / 2 {
+            let (left, right) = (level.get(2 * at)?, level.get(2 * at + 1)?);
+            let parent = node_hash(left, right);
+            *level.get_mut(at)? = parent;
+        }
+        level.truncate(level.len() / 2);
     }
     level.first().copied()
 }
@@ -162,6 +166,17 @@ impl GrowingTree {
     /// The root as it stands.
     pub fn root(&self) -> Result<Hash, MissingNode> {
         Plan::root(self.size).hash(&self.edge)
+    }
+
+    /// The roots of its complete subtrees, from which a few more leaves lead to the next root without
+    /// hashing the edge again.
+    pub fn frontier(&self) -> Result<Frontier, MissingNode> {
+        let mut frontier = Frontier::default();
+        for node in complete(0, self.size) {
+            let hash = self.edge.hash(node).ok_or(MissingNode(node))?;
+            frontier.push_subtree(node.level, hash).map_err(|_| MissingNode(node))?;
+        }
+        Ok(frontier)
     }
 
     /// Takes the tiles that have become full since the last time, so that a tree of any size can be

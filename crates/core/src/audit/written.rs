@@ -204,7 +204,7 @@ fn write_governance(governance: &Governance, out: &mut String) {
         out.push(',');
     }
     out.push_str("\"decision\":");
-    write_name(governance.decision.map(|decision| decision.as_str()), out);
+    write_name(governance.decision.map(super::record::RecordedDecision::as_str), out);
     out.push_str(",\"determining_policies\":");
     write_list(&governance.determining_policies, out, |policy, out| write_string(policy, out));
     out.push_str(",\"dlp_findings\":");

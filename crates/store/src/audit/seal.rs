@@ -9,12 +9,12 @@ mod postgres;
 
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{
-    audit::{Hash, tiles::GrowingTree},
+    audit::{Hash, merkle::Frontier},
     clock::Timestamp,
     id::{EventId, OrgId},
 };
 
-use self::growth::{Growth, Head, Standing, Unsealed, root_of, seals_of, signed};
+use self::growth::{Growth, Head, Standing, Unsealed, frontier_of, grown, seals_of, signed};
 use super::checkpoints::{CheckpointKind, StoredCheckpoint};
 use crate::{
     Store,
@@ -212,16 +212,18 @@ impl Store {
             return Ok(Step::Again);
         }
         let mut tree = standing.tree()?;
+        let before = frontier_of(&tree)?;
         let Some(last_position) = standing.rows.last().map(|row| row.position) else {
-            self.sign_head(org, &tree, standing.signed, sealer).await?;
+            self.sign_head(org, &before, standing.signed, sealer).await?;
             return Ok(Step::Done);
         };
         let seals = seals_of(&head, &standing.rows, sealer);
-        let continues = self.continues(org, &tree, standing.signed.as_ref(), sealer).await?;
+        let continues = self.continues(org, &before, standing.signed.as_ref(), sealer).await?;
         for seal in &seals {
             tree.push(seal.leaf_hash);
         }
-        let checkpoint = if continues { signed(org, &tree, sealer)? } else { None };
+        let after = grown(before, &tree, &seals)?;
+        let checkpoint = if continues { signed(org, &after, sealer) } else { None };
         // If it is not signed, whether it can be is asked once more.
         let is_last = checkpoint.is_some() && standing.rows.len() < BATCH;
         let tiles = tree.into_changed();
@@ -327,14 +329,14 @@ impl Store {
     async fn continues(
         &self,
         org: OrgId,
-        tree: &GrowingTree,
+        tree: &Frontier,
         signed: Option<&StoredCheckpoint>,
         sealer: &impl Sealer,
     ) -> Result<bool, StoreError> {
         let Some(signed) = signed else { return Ok(true) };
         let root = match signed.size {
             size if size > tree.size() => None,
-            size if size == tree.size() => Some(root_of(tree)?),
+            size if size == tree.size() => Some(tree.root()),
             size => Some(self.root_at(org, size).await?),
         };
         let continues = root == Some(signed.root);
@@ -348,14 +350,14 @@ impl Store {
     async fn sign_head(
         &self,
         org: OrgId,
-        tree: &GrowingTree,
+        tree: &Frontier,
         before: Option<StoredCheckpoint>,
         sealer: &impl Sealer,
     ) -> Result<(), StoreError> {
         if tree.size() == 0 && before.is_none() {
             return Ok(());
         }
-        let Some(checkpoint) = signed(org, tree, sealer)? else { return Ok(()) };
+        let Some(checkpoint) = signed(org, tree, sealer) else { return Ok(()) };
         let same = |it: &StoredCheckpoint| {
             it.size == tree.size() && it.root == checkpoint.root && it.note == checkpoint.note
         };

@@ -6,7 +6,7 @@ use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use super::Signature;
-use crate::audit::merkle::sha256;
+use crate::json;
 
 /// Longer names and keys are refused.
 const MAX_CHARS: usize = 512;
@@ -55,7 +55,7 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 fn key_id(name: &str, kind: KeyKind, public: &[u8; 32]) -> [u8; 4] {
-    let hash = sha256(&[name.as_bytes(), b"\n", &[kind.byte()], public]);
+    let hash = json::digest(&[name.as_bytes(), b"\n", &[kind.byte()], public]);
     let [a, b, c, d, ..] = hash;
     [a, b, c, d]
 }

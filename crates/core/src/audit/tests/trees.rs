@@ -175,6 +175,21 @@ fn what_was_appended_beyond_the_size_that_is_asked_for_is_ignored() {
 }
 
 #[test]
+fn the_frontier_of_a_stored_tree_grows_as_the_tree_does() {
+    let leaves = leaves(256 * 2 + 40);
+    let mut tree = GrowingTree::open(0, Tiles::default()).unwrap();
+    for (size, leaf) in leaves.iter().enumerate() {
+        let mut frontier = tree.frontier().unwrap();
+        assert_eq!((frontier.size(), frontier.root()), (size as u64, tree.root().unwrap()));
+
+        frontier.push(*leaf).unwrap();
+        tree.push(*leaf);
+
+        assert_eq!(frontier.root(), tree.root().unwrap(), "{size}");
+    }
+}
+
+#[test]
 fn tiles_that_are_taken_as_they_fill_are_those_of_the_whole_tree() {
     let leaves = leaves(256 * 3 + 7);
     let grow = || GrowingTree::open(0, Tiles::default()).unwrap();

@@ -2,7 +2,7 @@
 
 use portcullis_core::{
     audit::{
-        Hash,
+        merkle::Frontier,
         tiles::{GrowingTree, TileId, Tiles},
     },
     clock::Timestamp,
@@ -88,24 +88,36 @@ pub(super) fn damaged() -> StoreError {
     StoreError::Corrupt("audit_tiles")
 }
 
-pub(super) fn root_of(tree: &GrowingTree) -> Result<Hash, StoreError> {
-    tree.root().map_err(|_| damaged())
+/// Leaves up to which the frontier is grown one by one; beyond, hashing the new edge costs less.
+const FEW: usize = 128;
+
+pub(super) fn frontier_of(tree: &GrowingTree) -> Result<Frontier, StoreError> {
+    tree.frontier().map_err(|_| damaged())
+}
+
+/// The frontier of a tree that has grown by these seals; `before` is that from before.
+pub(super) fn grown(
+    mut before: Frontier,
+    tree: &GrowingTree,
+    seals: &[NewSeal],
+) -> Result<Frontier, StoreError> {
+    if seals.len() > FEW {
+        return frontier_of(tree);
+    }
+    let mut leaves = seals.iter().map(|seal| seal.leaf_hash);
+    leaves.try_for_each(|leaf| before.push(leaf)).map_err(|_| damaged())?;
+    Ok(before)
 }
 
 /// The checkpoint of a tree, if it is signed.
 pub(super) fn signed(
     org: OrgId,
-    tree: &GrowingTree,
+    tree: &Frontier,
     sealer: &impl super::Sealer,
-) -> Result<Option<StoredCheckpoint>, StoreError> {
-    let root = root_of(tree)?;
-    let signed = sealer.sign(org, tree.size(), &root);
-    Ok(signed.map(|SignedNote { note, signed_at }| StoredCheckpoint {
-        size: tree.size(),
-        root,
-        note,
-        signed_at,
-    }))
+) -> Option<StoredCheckpoint> {
+    let (size, root) = (tree.size(), tree.root());
+    let SignedNote { note, signed_at } = sealer.sign(org, size, &root)?;
+    Some(StoredCheckpoint { size, root, note, signed_at })
 }
 
 /// The places that these events get.
