@@ -110,7 +110,9 @@ fn digest_of_parts(parts: &[&[u8]]) -> digest::Digest {
         let end = length + part.len();
         let Some(place) = whole.get_mut(length..end) else {
             let mut context = digest::Context::new(&digest::SHA256);
-            parts.iter().for_each(|part| context.update(part));
+            for part in parts {
+                context.update(part);
+            }
             return context.finish();
         };
         place.copy_from_slice(part);

@@ -53,7 +53,7 @@ use crate::{ctx::Origin, providers::connection::Reachable, telemetry::counters};
 /// on other nodes.
 pub(super) const TRUSTED_FOR: Duration = Duration::from_secs(5);
 /// The same while it is known that nothing changed about the callers of its org.
-const UNCHANGED_FOR: Duration = Duration::from_secs(60);
+const UNCHANGED_FOR: Duration = Duration::from_mins(1);
 const MAX_SESSIONS: u64 = 200_000;
 
 /// A token that was not revoked, and who is behind it.

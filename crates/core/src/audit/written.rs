@@ -8,7 +8,8 @@ use std::fmt::{self, Write as _};
 use crate::{
     audit::{
         Actor, Detached, DlpFinding, Event, EventType, Governance, Outcome, Request, SCHEMA,
-        Target, UsedApproval, record::Credential,
+        Target, UsedApproval,
+        record::{Credential, RecordedDecision},
     },
     clock::Timestamp,
     id::{EventId, OrgId},
@@ -204,7 +205,7 @@ fn write_governance(governance: &Governance, out: &mut String) {
         out.push(',');
     }
     out.push_str("\"decision\":");
-    write_name(governance.decision.map(super::record::RecordedDecision::as_str), out);
+    write_name(governance.decision.map(RecordedDecision::as_str), out);
     out.push_str(",\"determining_policies\":");
     write_list(&governance.determining_policies, out, |policy, out| write_string(policy, out));
     out.push_str(",\"dlp_findings\":");

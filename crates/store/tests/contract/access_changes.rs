@@ -49,7 +49,7 @@ on_both! {
         let mut late = Reader::begin(&db.store).await;
 
         db.store.touch_tokens(&[(mine.id, NOW)]).await.unwrap();
-        let used = reader.changed().await;
+        let touched = reader.changed().await;
         db.store.revoke_token(one, mine.id, NOW).await.unwrap();
         let revoked = reader.changed().await;
         db.store.set_plan(two, Plan::Pro).await.unwrap();
@@ -58,7 +58,7 @@ on_both! {
         let disabled = reader.changed().await;
         db.store.forget_access_changes().await.unwrap();
 
-        assert_eq!([used, reader.changed().await], [BTreeSet::new(), BTreeSet::new()]);
+        assert_eq!([touched, reader.changed().await], [BTreeSet::new(), BTreeSet::new()]);
         assert_eq!([revoked, disabled], [[one].into(), [one].into()]);
         assert_eq!(planned, [two].into());
         assert_eq!(late.changed().await, [one, two].into(), "who comes later misses nothing");
