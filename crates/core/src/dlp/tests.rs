@@ -15,6 +15,7 @@ mod numbers;
 mod places;
 mod redaction;
 mod spellings;
+mod words;
 
 /// The engine with the default settings, made once: that takes longer than most scans.
 fn engine() -> &'static Engine {

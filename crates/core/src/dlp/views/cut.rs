@@ -12,7 +12,7 @@ use crate::dlp::{
         segment::{Segment, SegmentKind},
     },
     catalogue::detector::Edges,
-    views::{lines::next_line, recased::Recased},
+    views::lines::next_line,
 };
 
 /// Characters of a piece, at most.
@@ -42,20 +42,20 @@ pub(super) fn beginning(
     ((1..=LONGEST).contains(&length) && (end == home.end || goes_on())).then_some(mark.start..end)
 }
 
-/// The readings of a token with the one, the two and more pieces behind its first one.
-pub(super) fn joins(body: &Body, found: &Recased) -> Vec<Join> {
-    let Some(home) = body.segment(found.segment) else { return Vec::new() };
+/// The readings of a token with the one, the two and more pieces behind its first one, which is a range of
+/// the buffer.
+pub(super) fn joins(body: &Body, segment: u32, first: &Range<usize>) -> Vec<Join> {
+    let Some(home) = body.segment(segment) else { return Vec::new() };
     let is_read_otherwise = matches!(home.kind, SegmentKind::View(_) | SegmentKind::Joined(_));
     if is_read_otherwise {
         return Vec::new();
     }
-    let more = if found.range.end < home.end as usize {
-        lines_behind(body, found)
+    let more = if first.end < home.end as usize {
+        lines_behind(body, segment, home, first)
     } else {
-        members_behind(body, found.segment, home)
+        members_behind(body, segment, home)
     };
-    let first = (found.segment, found.range.clone());
-    let pieces: Vec<_> = std::iter::once(first).chain(more).collect();
+    let pieces: Vec<_> = std::iter::once((segment, first.clone())).chain(more).collect();
     (2..=pieces.len()).filter_map(|count| Some(joined(body, pieces.get(..count)?))).collect()
 }
 
@@ -71,12 +71,16 @@ fn joined(body: &Body, parts: &[(u32, Range<usize>)]) -> Join {
 }
 
 /// The lines behind the first piece, as far as each is a piece.
-fn lines_behind(body: &Body, found: &Recased) -> Vec<(u32, Range<usize>)> {
-    let Some(home) = body.segment(found.segment).map(Segment::range) else { return Vec::new() };
-    let lines = std::iter::successors(Some(found.range.clone()), |line| {
-        line_behind(&body.text, &home, line.end)
-    });
-    lines.skip(1).take(PIECES - 1).map(|line| (found.segment, line)).collect()
+fn lines_behind(
+    body: &Body,
+    segment: u32,
+    home: &Segment,
+    first: &Range<usize>,
+) -> Vec<(u32, Range<usize>)> {
+    let home = home.range();
+    let behind = |line: &Range<usize>| line_behind(&body.text, &home, line.end);
+    let lines = std::iter::successors(behind(first), behind);
+    lines.take(PIECES - 1).map(|line| (segment, line)).collect()
 }
 
 /// The line behind an offset, if all of it is a piece.

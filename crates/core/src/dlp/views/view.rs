@@ -229,7 +229,7 @@ impl Views {
     /// Adds the readings of a token that is cut.
     fn add_cut(&mut self, body: &mut Body, found: &Recased) -> Result<(), Unscannable> {
         let Some(home) = body.segment(found.segment).copied() else { return Ok(()) };
-        for Join { text, pieces } in cut::joins(body, found) {
+        for Join { text, pieces } in cut::joins(body, found.segment, &found.range) {
             self.charge(text.len())?;
             self.append(body, home.node, &text, View::Joined { pieces });
         }

@@ -6,6 +6,7 @@
 //! among letters, or three kinds of characters.
 
 mod assignments;
+mod given;
 mod letters;
 mod members;
 mod names;

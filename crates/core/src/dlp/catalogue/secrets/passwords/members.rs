@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::assignments::{Form, LONGEST, Value, space, value_at};
+use super::given::{Form, LONGEST, Value, space, value_at};
 use crate::dlp::text::labels;
 
 /// Bytes of an object below a name that are looked at.
