@@ -146,7 +146,7 @@ pub(super) fn addresses(bytes: usize) -> Value {
 /// The most expensive bodies: one unit repeated, a megabyte of each.
 pub(super) fn hostile() -> Vec<(String, Value)> {
     const SIZE: usize = 1 << 20;
-    let units: [(&str, &str); 18] = [
+    let units: [(&str, &str); 21] = [
         ("all digits", "4"),
         ("groups of digits", "4111 "),
         ("dashed digits", "536-22-"),
@@ -160,6 +160,9 @@ pub(super) fn hostile() -> Vec<(String, Value)> {
         ("almost a database URL", "postgres://a:b"),
         ("almost an IPv6 address", "deadbeef:"),
         ("context words", "password secret token account "),
+        ("passwords in quotes, in one line", "password: \"sunshine\" "),
+        ("passwords in JSON in a text", "\"password\", \"sunshine\": "),
+        ("cut tokens", "ghp_abcd1234\nabcd1234\n"),
         ("percent-encoded", "%41"),
         ("HTML entities", "&#65;"),
         ("escaped", "\\u0041"),

@@ -72,9 +72,43 @@ pub(super) const ALL: &[Detector] = &[
         "Zq8vT/3nKf+0LwRj5mXyB7cHdPs2GuEa9NiVkQ4tZq8vT/3nKf+0LwRj5mXyB7cHdPs2GuEa9NiVkQ4tZq8vT7Rj5mXyB"
     )])
     .passes(&["AWS_SESSION_TOKEN=$TOKEN"]),
+    // From the credential on, so that the parts of one address are one finding.
+    vendor(
+        "presigned_url",
+        "Signature in an address of S3 or of a service that signs like it, with all that it signs",
+        &["x-amz-credential=", "x-goog-credential="],
+        r#"X-(?:Amz|Goog)-Credential=[^\s"'<>\\]{20,2400}?-Signature=[0-9a-f]{64,1024}"#,
+    )
+    .reaching(0, 3500)
+    .fires(&[
+        concat!(
+            "https://b.s3.amazonaws.com/k?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIA",
+            "QYLPMN5HHHFPZAM2%2F20260101%2Feu-west-1%2Fs3%2Faws4_request&X-Amz-Date=20260101T000000Z",
+            "&X-Amz-Expires=900&X-Amz-SignedHeaders=host&X-Amz-Signature=",
+            "3f1c2d4e5f60718293a4b5c6d7e8f9011a3b5c7d9e0f2a4b6c8d0e1f3a5b7c9d"
+        ),
+        concat!(
+            "https://storage.googleapis.com/b/o?X-Goog-Credential=s%40p.iam.gserviceaccount.com%2F20260101",
+            "%2Fauto%2Fstorage%2Fgoog4_request&X-Goog-Date=20260101T000000Z&X-Goog-Expires=900&X-Goog-",
+            "SignedHeaders=host&X-Goog-Signature=",
+            "3f1c2d4e5f60718293a4b5c6d7e8f9011a3b5c7d9e0f2a4b6c8d0e1f3a5b7c9d"
+        ),
+    ])
+    .passes(&[
+        "?X-Amz-Credential=AKIAQYLPMN5HHHFPZAM2%2F20260101%2Feu-west-1%2Fs3%2Faws4_request",
+        "X-Amz-Signature=3f1c2d4e",
+    ]),
 ];
 
+/// Name of the signer in an address that is signed.
+const SIGNER: &[u8] = b"-credential=";
+
 fn access_key_id(candidate: &Candidate<'_>) -> Option<i32> {
+    let before = candidate.text.get(..candidate.range.start)?;
+    let ahead = before.get(before.len().saturating_sub(SIGNER.len())..)?;
+    if ahead.eq_ignore_ascii_case(SIGNER) {
+        return None;
+    }
     let body = candidate.matched().get(4..)?;
     if is_row(body) {
         return Some(0);

@@ -5,8 +5,11 @@ use std::ops::Range;
 use super::given::{Form, LONGEST, Value, space, value_at};
 use crate::dlp::text::labels;
 
-/// Bytes of an object below a name that are looked at.
+/// Bytes of an object below a name, and of the beginning of a text, that are looked at.
 const NEAR: usize = 160;
+
+/// Space between signs, names and values.
+const GAP: usize = 64;
 
 /// `"password": "value"`, and in JSON `"password": {"type": "string", "value": "…"}` and
 /// `"passwords": ["…", "…"]`.
@@ -24,7 +27,8 @@ pub(super) fn by_key(text: &[u8], name: usize, at: usize) -> Option<(Form, Value
 
 /// Returns true if a text is JSON, or holds JSON where a name stands.
 fn is_json(text: &[u8], name: usize) -> bool {
-    matches!(text.trim_ascii_start().first(), Some(b'{' | b'['))
+    let begin = text.get(..text.len().min(NEAR)).unwrap_or_default();
+    matches!(begin.trim_ascii_start().first(), Some(b'{' | b'['))
         || text.get(..name).is_some_and(is_in_json)
 }
 
@@ -105,22 +109,28 @@ fn before_label(text: &[u8], name: usize) -> Option<Value> {
 
 /// Offset of a sign before another, with nothing but space between them.
 fn sign_before(text: &[u8], at: usize, sign: u8) -> Option<usize> {
-    let before = text.get(..at)?.trim_ascii_end();
+    let before = text.get(..at - gap_before(text, at))?;
     (before.last() == Some(&sign)).then(|| before.len() - 1)
 }
 
 /// The text in quotes that ends before an offset, and where its first quote stands.
 fn quoted_before(text: &[u8], at: usize) -> Option<(Range<usize>, usize)> {
-    let before = text.get(..at)?.trim_ascii_end().strip_suffix(b"\"")?;
+    let before = text.get(..at - gap_before(text, at))?.strip_suffix(b"\"")?;
     let near = before.get(before.len().saturating_sub(LONGEST)..)?;
     let open = before.len() - near.len() + near.iter().rposition(|byte| *byte == b'"')?;
     Some((open + 1..before.len(), open))
 }
 
+/// Number of spaces and line ends before an offset.
+fn gap_before(text: &[u8], at: usize) -> usize {
+    let before = text.get(..at).unwrap_or_default();
+    before.iter().rev().take(GAP).take_while(|byte| byte.is_ascii_whitespace()).count()
+}
+
 /// Number of spaces and line ends at an offset.
 fn gap(text: &[u8], at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
-    rest.iter().take(64).take_while(|byte| byte.is_ascii_whitespace()).count()
+    rest.iter().take(GAP).take_while(|byte| byte.is_ascii_whitespace()).count()
 }
 
 #[cfg(test)]
@@ -147,6 +157,16 @@ mod tests {
         assert_eq!(label(r#"[{"name": "password", "value": "a1"}]"#), Some("a1"));
         assert_eq!(label(r#"[{"value": "a1", "name": "password"}]"#), Some("a1"));
         assert_eq!(label(r#"["password", "a1"]"#), Some("a1"));
+    }
+
+    #[test]
+    fn space_that_no_json_has_is_not_passed_over() {
+        let spaces = " ".repeat(NEAR);
+
+        assert!(
+            is_json(b" {\"password", 3) && !is_json(format!("{spaces}[ password").as_bytes(), 0)
+        );
+        assert_eq!(label(&format!(r#"[{{"value": "a1",{spaces}"name": "password"}}]"#)), None);
     }
 
     #[test]

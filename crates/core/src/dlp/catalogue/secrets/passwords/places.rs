@@ -6,7 +6,8 @@
 
 use std::ops::Range;
 
-/// Bytes of a neighbouring line that are looked at.
+/// Bytes of a line, and of what stands before it and behind it, that are looked at: there may be as many
+/// names in a text as it has room for.
 const LINE: usize = 160;
 
 /// Returns true if a name and its value, with quotes around it or not, are all of a text or a line
@@ -17,16 +18,21 @@ pub(super) fn is_setting(text: &[u8], name: &Range<usize>, value: &Range<usize>)
     else {
         return false;
     };
-    let lead = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    let rest = after.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let lead = ending(before).rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let rest = beginning(after).split(|byte| *byte == b'\n').next().unwrap_or_default();
+    // Longer lines are no settings.
+    if lead.len() == LINE || rest.len() == LINE {
+        return false;
+    }
     if !is_lead(lead) || !is_rest(rest) || between.contains(&b'\n') {
         return false;
     }
     let above = before.get(..before.len() - lead.len()).unwrap_or_default();
     let below = after.get(rest.len()..).unwrap_or_default();
-    if above.trim_ascii().is_empty() && below.trim_ascii().is_empty() {
+    if is_blank(above) && is_blank(below) {
         return true;
     }
+    let (above, below) = (ending(above), beginning(below));
     let previous = last_line(above);
     let next = first_line(below);
     let is_program = between.contains(&b' ') && between.contains(&b'=');
@@ -64,17 +70,28 @@ fn is_rest(rest: &[u8]) -> bool {
     rest.is_empty() || rest.starts_with(b"#")
 }
 
-/// The last line of a text that ends with the end of one, as far as it is looked at.
+/// The end of a text, as far as it is looked at.
+fn ending(text: &[u8]) -> &[u8] {
+    text.get(text.len().saturating_sub(LINE)..).unwrap_or_default()
+}
+
+/// The beginning of a text, as far as it is looked at.
+fn beginning(text: &[u8]) -> &[u8] {
+    text.get(..text.len().min(LINE)).unwrap_or_default()
+}
+
+/// Returns true if a text is short and nothing but space.
+fn is_blank(text: &[u8]) -> bool {
+    text.len() <= LINE && text.trim_ascii().is_empty()
+}
+
+/// The last line of a text that ends with the end of one.
 fn last_line(above: &[u8]) -> &[u8] {
-    let above = above.trim_ascii_end();
-    let near = above.get(above.len().saturating_sub(LINE)..).unwrap_or_default();
-    near.rsplit(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii()
+    above.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii()
 }
 
 fn first_line(below: &[u8]) -> &[u8] {
-    let below = below.trim_ascii_start();
-    let near = below.get(..below.len().min(LINE)).unwrap_or_default();
-    near.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii()
+    below.trim_ascii_start().split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii()
 }
 
 fn kind(line: &[u8]) -> LineKind {
@@ -102,6 +119,16 @@ mod tests {
             start..start + part.len()
         };
         is_setting(text.as_bytes(), &at("password"), &at("sunshine"))
+    }
+
+    #[test]
+    fn no_more_of_a_line_is_looked_at_than_settings_have() {
+        let spaces = " ".repeat(LINE - 1);
+
+        assert!(is_at(&format!("a: b\n{spaces}password: sunshine{spaces}\n")));
+        assert!(!is_at(&format!("a: b\n {spaces}password: sunshine\n")));
+        assert!(!is_at(&format!("a: b\npassword: sunshine {spaces}\n")));
+        assert!(!is_at(&format!("So it goes on.\n{spaces}password: sunshine{spaces}\n")));
     }
 
     #[test]
