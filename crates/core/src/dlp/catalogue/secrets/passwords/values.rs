@@ -1,6 +1,8 @@
 //! Texts that stand where a secret would, and are none: references to a secret that is kept
 //! elsewhere, masks, types, messages and dummies.
 
+use std::sync::LazyLock;
+
 use super::names;
 
 /// Beginnings of references to a secret that is kept elsewhere.
@@ -127,13 +129,26 @@ fn is_filler(word: &str) -> bool {
             continue;
         }
         let Some(rest) = word.get(start..) else { continue };
-        for filler in FILLERS.split(' ').filter(|it| it.len() > 1 && rest.starts_with(it)) {
+        for filler in fillers(rest).filter(|it| it.len() > 1 && rest.starts_with(it)) {
             if let Some(end) = ends.get_mut(start + filler.len()) {
                 *end = true;
             }
         }
     }
-    FILLERS.split(' ').any(|filler| filler == word) || ends.last().copied().unwrap_or_default()
+    fillers(word).any(|filler| filler == word) || ends.last().copied().unwrap_or_default()
+}
+
+/// The fillers that begin with the first byte of a text.
+fn fillers(text: &str) -> impl Iterator<Item = &'static str> {
+    static SORTED: LazyLock<Vec<&str>> = LazyLock::new(|| {
+        let mut fillers: Vec<&str> = FILLERS.split(' ').collect();
+        fillers.sort_unstable();
+        fillers
+    });
+    let first = text.bytes().next();
+    let before = SORTED.partition_point(|filler| filler.bytes().next() < first);
+    let behind = SORTED.get(before..).unwrap_or_default();
+    behind.iter().copied().take_while(move |filler| filler.bytes().next() == first)
 }
 
 /// Returns true if a text is a sentence about a password.
