@@ -21,7 +21,7 @@ use crate::{access::tenants::Tenant, base::Base, dlp::Dlp};
 pub struct Screening {
     pub(crate) base: Arc<Base>,
     dlp: ArcSwap<Dlp>,
-    /// How often other settings came in force.
+    /// Number of times that other settings came in force.
     replaced: AtomicU64,
     fingerprint_key: hmac::Key,
 }

@@ -13,7 +13,7 @@ use crate::{
     error::StoreError,
 };
 
-/// How long changes are kept on PostgreSQL, in microseconds.
+/// Time for which changes are kept on PostgreSQL, in microseconds.
 const KEPT: i64 = 3_600_000_000;
 /// A reader that comes later than this may have missed some.
 const LATE: i64 = KEPT / 2;

@@ -27,7 +27,7 @@ pub(crate) struct Watch {
     read: Mutex<Option<Read>>,
 }
 
-/// What the last round read.
+/// Result of the last round.
 #[derive(Debug)]
 struct Read {
     mark: AccessMark,

@@ -24,7 +24,7 @@ const MEMBERS: usize = 8;
 #[derive(Clone, Default)]
 pub struct Detached {
     members: Vec<Member>,
-    /// What is kept, one value behind the other.
+    /// Kept values, one behind the other.
     kept: String,
 }
 

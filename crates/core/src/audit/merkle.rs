@@ -1,6 +1,6 @@
 //! The Merkle tree of RFC 6962 and RFC 9162: hashing, growing in logarithmic memory, verifying.
 //!
-//! Whoever verifies needs nothing but this file and SHA-256: a [`Frontier`] takes leaf hashes one by one and
+//! A verifier needs nothing but this file and SHA-256: a [`Frontier`] takes leaf hashes one by one and
 //! whole subtrees where they are given, and knows the root of what it took.
 
 use crate::json;
